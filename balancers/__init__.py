@@ -1,0 +1,1 @@
+"""Whom to choose? Strategies that pick one node of several."""

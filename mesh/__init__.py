@@ -1,0 +1,40 @@
+"""A brokerless message mesh: `async with mesh.connect() as m: await m.publish("topic", b"…")`.
+
+Names are loaded when they are first used, so that `mesh --help` need not load ZeroMQ.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mesh.client.client import Client, Event, connect
+    from mesh.client.message import Batch, Message
+    from mesh.client.publisher import Receipt
+    from mesh.client.subscription import Subscription
+    from mesh.errors import MeshError
+    from mesh.values import Headers, Published
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Batch": "mesh.client.message",
+    "Client": "mesh.client.client",
+    "Event": "mesh.client.client",
+    "Headers": "mesh.values",
+    "MeshError": "mesh.errors",
+    "Message": "mesh.client.message",
+    "Published": "mesh.values",
+    "Receipt": "mesh.client.publisher",
+    "Subscription": "mesh.client.subscription",
+    "connect": "mesh.client.client",
+}
+
+__all__ = [
+    "Batch", "Client", "Event", "Headers", "MeshError", "Message", "Published", "Receipt", "Subscription", "connect",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'mesh' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

@@ -1,0 +1,494 @@
+"""What users hold: `async with mesh.connect() as m`."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import os
+import secrets
+import struct
+import time
+from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, NoReturn
+
+from mesh.client.find import find_node
+from mesh.client.message import Batch, Message
+from mesh.client.publisher import Publisher, Receipt
+from mesh.client.session import Session
+from mesh.client.subscription import Subscription
+from mesh.errors import (
+    BadQuery,
+    Closed,
+    LocalError,
+    MeshError,
+    MeshTimeout,
+    NotAvailable,
+    Refused,
+    RemoteError,
+    WouldBlock,
+)
+from mesh.local.private import cookie, state_dir
+from mesh.routing.subscriptions import check_query
+from mesh.values import Headers, Published
+from mesh.wire import commands as c
+from mesh.wire.envelope import LOCAL_ONLY, PERSISTENT, Envelope
+from mesh.wire.properties import NO_PROPERTIES, Properties, encode_properties
+
+Content = bytes | bytearray | memoryview | str
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened to this client: "connected", "disconnected", "refused"."""
+
+    kind: str
+    text: str
+
+
+class Client:
+    """A session at a node. Make one with `mesh.connect`; all calls from one event loop."""
+
+    def __init__(
+        self,
+        address: str | None = None,
+        *,
+        client: str | None = None,
+        session: int | None = None,
+        timeout: float = 5.0,
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
+        self._address, self._environ = address, environ
+        self._name = (client or _default_name(), session or 0)
+        self._timeout = timeout
+        self._stream = secrets.token_bytes(16)
+        self._session: Session | None = None
+        self._publisher = Publisher(self._stream, self._send_envelope, self._look)
+        self._subscriptions: dict[int, Subscription] = {}
+        self._calls: dict[int, tuple[c.Command, asyncio.Future[Any], list[Envelope]]] = {}
+        self._request = self._number = 0
+        self._ack_planned = False
+        self._events: list[asyncio.Queue[Event | None]] = []
+        self._closed = False
+
+    # --- coming and going -------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Client:
+        client, session = self._name
+        self._session = Session(
+            client, session, self._stream, lambda: cookie(state_dir(self._environ)),
+            lambda: find_node(self._address, self._environ), self._welcomed, self._received, self._tell,
+        )  # fmt: skip
+        try:
+            await self._session.open(self._timeout)
+        except BaseException:
+            self._session.close()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close(drain=kind is None)
+
+    async def close(self, *, drain: bool = True) -> None:
+        """Wait for the answers that are still out (at most `timeout` seconds), then leave."""
+        if self._closed or self._session is None:
+            return
+        try:
+            if drain:
+                async with asyncio.timeout(self._timeout):
+                    await self._publisher.flush()
+        except TimeoutError:
+            left = self._publisher.outbox.unanswered
+            raise MeshTimeout(f"closed with {left} messages unanswered: the node is away.") from None
+        finally:
+            self._close()
+
+    def _close(self) -> None:
+        assert self._session is not None
+        self._closed = True
+        gone = Closed("this client is closed.")
+        self._publisher.fail(gone)
+        for subscription in self._subscriptions.values():
+            subscription.end(gone)
+        for _, future, _ in self._calls.values():
+            future.cancel()
+        for queue in self._events:
+            queue.put_nowait(None)
+        self._send_ack()
+        self._session.close()
+
+    @property
+    def name(self) -> str:
+        """The session's absolute name."""
+        return self._open().name
+
+    def _open(self) -> Session:
+        if self._session is None or self._closed:
+            raise Closed("this client is not open.", hint="Use it inside `async with mesh.connect() as m:`.")
+        return self._session
+
+    # --- publishing -------------------------------------------------------------------------------------
+
+    async def publish(
+        self,
+        key: str,
+        content: Content,
+        *,
+        domain: str | None = None,
+        xml: str | None = None,
+        headers: Headers | Mapping[str, str] | None = None,
+        persistent: bool = False,
+        expiry: float | None = None,
+        priority: int = 5,
+        local_only: bool = False,
+    ) -> Published:
+        """Publish and wait for the answer. `expiry` in seconds from now.
+
+        Raises PublishRefused (with `.code`), BadKey, MessageTooLarge, Closed. Concurrent calls share envelopes.
+        """
+        await self._publisher.room()
+        return await self.post(
+            key, content, domain=domain, xml=xml, headers=headers, persistent=persistent, expiry=expiry,
+            priority=priority, local_only=local_only,
+        )  # fmt: skip
+
+    def post(
+        self,
+        key: str,
+        content: Content,
+        *,
+        domain: str | None = None,
+        xml: str | None = None,
+        headers: Headers | Mapping[str, str] | None = None,
+        persistent: bool = False,
+        expiry: float | None = None,
+        priority: int = 5,
+        local_only: bool = False,
+    ) -> Receipt:
+        """Append a message and go on. Await the receipt, or `flush()`, to learn what became of it.
+
+        Raises WouldBlock when the window of unanswered messages is full, and what `publish` raises.
+        """
+        if self._session is None or self._closed:
+            self._open()
+        flags = (PERSISTENT if persistent else 0) | (LOCAL_ONLY if local_only else 0)
+        props, expires = b"", 0
+        if headers is not None or expiry is not None or priority != 5 or xml is not None:
+            props, expires = _properties(headers, expiry, priority, xml)
+        if type(content) is not bytes:
+            content = _as_bytes(content)
+        number = self._publisher.post(key, content, domain or "", flags, props, expires)
+        return Receipt(self._publisher, domain or "", number)
+
+    async def publish_many(self, key: str, contents: Iterable[Content], **options: Any) -> int:
+        """Publish all of them under one key, and wait until all are answered; returns how many. In order."""
+        count = 0
+        for content in contents:
+            while True:
+                try:
+                    self.post(key, content, **options)
+                    break
+                except WouldBlock:
+                    await self._publisher.room()
+            count += 1
+            if count % 4096 == 0:
+                await asyncio.sleep(0)  # others of this loop want their turn
+        await self.flush()
+        return count
+
+    async def publish_oneway(self, key: str, content: Content, **options: Any) -> None:
+        """Publish without asking what becomes of it; waits only for room."""
+        await self._publisher.room()
+        self.post(key, content, **options)
+
+    async def flush(self) -> None:
+        """Until every message has its answer; raises the first refusal whose receipt nobody awaited."""
+        self._open()
+        await self._publisher.flush()
+
+    # --- subscribing ------------------------------------------------------------------------------------
+
+    def subscribe(
+        self,
+        key: str | None = None,
+        *,
+        pattern: str | None = None,
+        xpath: str | None = None,
+        domain: str | None = None,
+        initial: bool = True,
+    ) -> Subscription:
+        """Messages of a key, of a topic pattern (`sensors/+/temp`, `sensors/#`) or of a domain.
+
+        Use it with `async with`; inside, every node that can be reached knows of it. `initial`: begin with
+        the last value of each topic. Raises BadKey, BadQuery.
+        """
+        query = _query(key, pattern, xpath, domain)
+        self._number += 1
+        return Subscription(self._number, query, initial, self._enter, self._leave, self._plan_ack)
+
+    async def unsubscribe(self, subscription: Subscription) -> None:
+        """As leaving its context does."""
+        await subscription.unsubscribe()
+
+    async def _enter(self, s: Subscription) -> None:
+        self._open()
+        self._subscriptions[s.number] = s
+        try:
+            await self._ask(lambda request: c.Subscribe(request, s.number, s.query, s.initial))
+        except BaseException:
+            del self._subscriptions[s.number]
+            raise
+        s.confirmed = True
+
+    async def _leave(self, s: Subscription) -> None:
+        if self._subscriptions.pop(s.number, None) is not None and not self._closed:
+            s.end(Closed("unsubscribed."))
+            await self._ask(lambda request: c.Unsubscribe(request, s.number))
+
+    async def get(
+        self, key: str | None = None, *, xpath: str | None = None, domain: str | None = None,
+        pattern: str | None = None, fresh: bool = False,
+    ) -> list[Message]:  # fmt: skip
+        """The last value of each topic that matches, from every node that can be reached.
+
+        While every node is master of its own topics, nothing is cached: `fresh` changes nothing.
+        """
+        q = _query(key, pattern, xpath, domain)
+        arguments = {"kind": q.kind, "text": q.text, "domain": q.domain}
+        _, envelopes = await self._ask(lambda request: c.Call(request, "get", arguments))
+        return [message for envelope in envelopes for message in Batch(envelope)]
+
+    # --- asking -----------------------------------------------------------------------------------------
+
+    async def call(self, verb: str, **arguments: Any) -> Any:
+        """Ask the node: "ls", "info" or "down"."""
+        value, _ = await self._ask(lambda request: c.Call(request, verb, arguments))
+        return value
+
+    async def ping(self) -> float:
+        """Seconds to the node and back."""
+        start = time.perf_counter()
+        await self.call("info")
+        return time.perf_counter() - start
+
+    async def events(self) -> AsyncIterator[Event]:
+        """What happens to this client from now on, until it is closed."""
+        queue: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._events.append(queue)
+        try:
+            while (event := await queue.get()) is not None:
+                yield event
+        finally:
+            self._events.remove(queue)
+
+    async def _ask(self, make: Any) -> tuple[Any, list[Envelope]]:
+        session = self._open()
+        self._request += 1
+        request = self._request
+        command = make(request)
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        envelopes: list[Envelope] = []
+        self._calls[request] = (command, future, envelopes)
+        session.send(command)
+        try:
+            async with asyncio.timeout(2 * self._timeout):
+                return await future, envelopes
+        except TimeoutError:
+            raise MeshTimeout(f"the node did not answer within {2 * self._timeout:g} s.") from None
+        finally:
+            self._calls.pop(request, None)
+
+    # --- the session's other end --------------------------------------------------------------------------
+
+    def _send_envelope(self, envelope: Envelope) -> bool:
+        return self._session is not None and self._session.publish(envelope)
+
+    def _look(self) -> None:
+        if self._session is not None:
+            self._session.look()
+
+    def _welcomed(self, welcome: c.Welcome, is_new: bool) -> None:
+        """Connected, perhaps again: say what the node may not know."""
+        session = self._open()
+        self._publisher.max_content = welcome.max_content
+        self._publisher.outbox.window = welcome.window
+        for s in self._subscriptions.values():
+            if is_new:
+                s.restarted()
+            if s.confirmed:
+                session.send(c.Subscribe(0, s.number, s.query, s.initial, resumed=True))
+        for command, _, _ in self._calls.values():
+            session.send(command)
+        for envelope in self._publisher.outbox.resend():
+            session.publish(envelope)
+        self._tell("connected", session.name)
+
+    def _received(self, command: c.AnyCommand, envelopes: list[Envelope]) -> None:
+        match command:
+            case c.Items():
+                self._items(command, envelopes)
+            case c.Answers():
+                for answer in command.answers:
+                    self._publisher.answered(answer)
+            case c.Reply():
+                self._replied(command, envelopes)
+            case c.Pong():
+                pass
+            case _:
+                raise RemoteError(f"a node sent {type(command).__name__} to a client")
+
+    def _items(self, command: c.Items, envelopes: list[Envelope]) -> None:
+        self._plan_ack()
+        if not self._open().inlet.accept(command.seq):
+            return
+        for head, envelope in zip(command.heads, envelopes, strict=True):
+            gaps = dict(head.gaps)
+            for number, column in head.targets:
+                subscription = self._subscriptions.get(number)
+                if subscription is not None:
+                    indices = struct.unpack(f"<{len(column) // 2}H", column) if column else None
+                    subscription.arrived(head.master, envelope, indices, gaps.get(number, 0))
+
+    def _replied(self, reply: c.Reply, envelopes: list[Envelope]) -> None:
+        waiting = self._calls.get(reply.request)
+        if waiting is None:
+            return
+        _, future, found = waiting
+        found += envelopes
+        if reply.code and not future.done():
+            kind = Refused if reply.code == "PROTOCOL" else LocalError
+            future.set_exception(kind(reply.text.removesuffix(f" [{reply.code}]"), code=reply.code))
+        elif not (isinstance(reply.value, dict) and reply.value.get("more")) and not future.done():
+            future.set_result(reply.value)
+
+    def _plan_ack(self) -> None:
+        if not self._ack_planned and self._session is not None:
+            self._ack_planned = True
+            self._session.loop.call_soon(self._send_ack)
+
+    def _send_ack(self) -> None:
+        self._ack_planned = False
+        if self._session is not None and self._session.is_up:
+            taken = tuple((s.number, s.used) for s in self._subscriptions.values() if s.used > 0)
+            self._session.send(c.Ack(self._session.inlet.have, taken))
+
+    def _tell(self, kind: str, text: str) -> None:
+        for queue in self._events:
+            queue.put_nowait(Event(kind, text))
+
+    # --- not in this release ------------------------------------------------------------------------------
+
+    async def erase(
+        self, key: str | None = None, *, xpath: str | None = None, domain: str | None = None
+    ) -> list[str]:
+        """Not yet: comes with masters and slaves."""
+        _not_yet("erase()", "it comes with masters and slaves")
+
+    async def send(
+        self, destination: str, content: Content, *, force_queuing: bool = False, domain: str | None = None
+    ) -> None:
+        """Not yet: comes with point-to-point messages."""
+        _not_yet("send()", "it comes with point-to-point messages")
+
+    def inbox(self) -> NoReturn:
+        """Not yet: comes with point-to-point messages."""
+        _not_yet("inbox()", "it comes with point-to-point messages")
+
+    def serve(self, address: str, **options: Any) -> NoReturn:
+        """Not yet: comes with registrations."""
+        _not_yet("serve()", "it comes with registrations")
+
+    async def request(self, address: str, content: Content, **options: Any) -> Message:
+        """Not yet: comes with registrations."""
+        _not_yet("request()", "it comes with registrations")
+
+    async def gather(self, address: str, content: Content, **options: Any) -> list[Message]:
+        """Not yet: comes with registrations."""
+        _not_yet("gather()", "it comes with registrations")
+
+    def queue(self, name: str) -> NoReturn:
+        """Not yet: comes with distributed queues."""
+        _not_yet("queue()", "it comes with distributed queues")
+
+    def transaction(self) -> NoReturn:
+        """Not yet: comes with distributed queues."""
+        _not_yet("transaction()", "it comes with distributed queues")
+
+    def map(self, name: str) -> NoReturn:
+        """Not yet: comes with registrations."""
+        _not_yet("map()", "it comes with registrations")
+
+    def counter(self, name: str) -> NoReturn:
+        """Not yet: comes with registrations."""
+        _not_yet("counter()", "it comes with registrations")
+
+    def lock(self, name: str) -> NoReturn:
+        """Not yet: comes with registrations."""
+        _not_yet("lock()", "it comes with registrations")
+
+
+def connect(
+    address: str | None = None,
+    *,
+    client: str | None = None,
+    session: int | None = None,
+    timeout: float = 5.0,
+    environ: Mapping[str, str] = os.environ,
+) -> Client:
+    """A client of the node at `address` (`tcp://…`, `ipc://…`, or a local node's name), as a context manager.
+
+    Without an address: `MESH_URL`, else the only node of this user on this machine. `session` is a
+    well-known positive number, or None for one that the node makes up. `timeout` in seconds.
+    Entering it raises NodeNotFound or Refused.
+    """
+    return Client(address, client=client, session=session, timeout=timeout, environ=environ)
+
+
+def _not_yet(what: str, reason: str) -> NoReturn:
+    raise NotAvailable(f"{what} is not in this release: {reason}.")
+
+
+def _default_name() -> str:
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = "client"
+    return "".join(ch if ch.isalnum() or ch in "_.-" else "-" for ch in user)[:64]
+
+
+def _as_bytes(content: Content) -> bytes:
+    if isinstance(content, str):
+        return content.encode()
+    if isinstance(content, bytearray | memoryview):
+        return bytes(content)
+    raise TypeError(f"content is bytes or str, not {type(content).__name__}")
+
+
+def _properties(
+    headers: Headers | Mapping[str, str] | None, expiry: float | None, priority: int, xml: str | None
+) -> tuple[bytes, int]:
+    if xml is not None:
+        _not_yet("xml=", "keys with an XML body come with XPath queries")
+    if not 0 <= priority <= 9:
+        raise ValueError(f"priority {priority} is not between 0 and 9")
+    expires = 0 if expiry is None else time.time_ns() + int(expiry * 1e9)
+    properties = Properties(Headers(headers or ()), expires, priority)
+    return (encode_properties(properties) if properties != NO_PROPERTIES else b""), expires
+
+
+def _query(key: str | None, pattern: str | None, xpath: str | None, domain: str | None) -> c.Query:
+    if xpath is not None:
+        _not_yet("xpath=", "it comes with keys that have an XML body")
+    if key is not None and pattern is not None:
+        raise BadQuery("both a key and a pattern were given.", hint="Use one of them.")
+    if key is None and pattern is None and domain is None:
+        raise BadQuery("nothing to ask for.", hint="Give a key, pattern= or domain=.")
+    if key is not None:
+        return check_query(c.Query("exact", key, domain or ""))
+    return check_query(c.Query("pattern", pattern or "#", domain or ""))
+
+
+__all__ = ["Client", "Event", "MeshError", "connect"]

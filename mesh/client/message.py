@@ -1,0 +1,115 @@
+"""What a subscriber gets: messages, and batches of them as they travelled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mesh.values import Headers, Route, message_id
+from mesh.wire.envelope import INITIAL, Envelope
+from mesh.wire.properties import Properties, decode_properties
+
+
+class Message:
+    """One message: `key`, `content` (bytes), and what else is asked for, decoded only then."""
+
+    __slots__ = ("_envelope", "_index", "content", "key")
+
+    def __init__(self, envelope: Envelope, index: int, key: str, content: bytes) -> None:
+        self._envelope = envelope
+        self._index = index
+        self.key = key
+        self.content = content
+
+    @property
+    def id(self) -> str:
+        """Names this message for ever, wherever it goes."""
+        e = self._envelope
+        return message_id(e.stream, e.domain, e.number(self._index))
+
+    @property
+    def domain(self) -> str:
+        return self._envelope.domain
+
+    @property
+    def headers(self) -> Headers:
+        """The publisher's headers."""
+        return self._properties().headers
+
+    @property
+    def priority(self) -> int:
+        """0 (lowest) to 9."""
+        return self._properties().priority
+
+    @property
+    def expires(self) -> int:
+        """When it is void, ns since 1970; 0 = never."""
+        return self._properties().expires
+
+    @property
+    def sender(self) -> str:
+        """Absolute name of the publishing session."""
+        return self._envelope.sender
+
+    @property
+    def route(self) -> Route:
+        """The nodes it visited."""
+        return self._envelope.route
+
+    @property
+    def sent(self) -> int:
+        """When its first node took it, ns since 1970."""
+        return self._envelope.sent
+
+    @property
+    def persistent(self) -> bool:
+        return self._envelope.persistent
+
+    @property
+    def state(self) -> str:
+        """ "OK", or "INITIAL" for a value that was there before the subscription."""
+        return "INITIAL" if self._envelope.flags & INITIAL else "OK"
+
+    @property
+    def provisional(self) -> bool:
+        """Whether its master has yet to confirm it (never, while every node is master of its own)."""
+        return False
+
+    def _properties(self) -> Properties:
+        return decode_properties(self._envelope.message(self._index)[0])
+
+    def __repr__(self) -> str:
+        return f"Message({self.key!r}, {self.content[:40]!r}, id={self.id!r})"
+
+
+class Batch(Sequence[Message]):
+    """Messages that came together; cheaper than one by one: `for m in batch`, `batch.contents()`."""
+
+    def __init__(self, envelope: Envelope, indices: Sequence[int] | None = None, gap: int = 0) -> None:
+        self._envelope = envelope
+        self._indices = indices
+        self.gap = gap  # messages that were dropped before this one, because the subscriber was behind
+
+    def __len__(self) -> int:
+        return self._envelope.count if self._indices is None else len(self._indices)
+
+    def __getitem__(self, i: int) -> Message:  # type: ignore[override]
+        index = range(self._envelope.count)[i] if self._indices is None else self._indices[i]
+        e = self._envelope
+        return Message(e, index, e.keys[e.row(index)], e.message(index)[1])
+
+    def __iter__(self) -> Iterator[Message]:
+        e = self._envelope
+        if self._indices is not None:
+            return (self[i] for i in range(len(self._indices)))
+        contents = e.contents()
+        if len(e.keys) == 1:
+            key = e.keys[0]
+            return (Message(e, i, key, content) for i, content in enumerate(contents))
+        keys, rows = e.keys, e.rows()
+        return (Message(e, i, keys[rows[i]], content) for i, content in enumerate(contents))
+
+    def contents(self) -> list[bytes]:
+        """The content of each message."""
+        if self._indices is None:
+            return self._envelope.contents()
+        return [self._envelope.message(i)[1] for i in self._indices]

@@ -1,0 +1,215 @@
+"""A client's connection to its node, which may come and go while the session stays."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from typing import Any
+
+from mesh.core.proof import prove, same
+from mesh.errors import MeshError, NodeNotFound, Refused, RemoteError
+from mesh.links.backoff import delay
+from mesh.streams.link import LinkReceiver
+from mesh.transport import Sockets
+from mesh.wire import commands as c
+from mesh.wire.envelope import Envelope
+from mesh.wire.frames import body_frames, read, write
+
+PING = 2.0  # s between signs of life
+SILENCE = 6.0  # s after which a silent node counts as gone
+PATIENCE = 5.0  # s for a handshake
+REDIAL_MAX = 2.0  # s: a client waits for its node, so it looks often
+
+
+class Session:
+    """Dials, says HELLO, and dials again. What to do with what arrives is the client's business."""
+
+    def __init__(
+        self,
+        client: str,
+        session: int,
+        stream: bytes,
+        secret: Callable[[], bytes],
+        find: Callable[[], str],
+        welcomed: Callable[[c.Welcome, bool], None],
+        received: Callable[[c.AnyCommand, list[Envelope]], None],
+        changed: Callable[[str, str], None],
+    ) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.name = ""
+        self.is_up = False
+        self.inlet = LinkReceiver()
+        self.max_content = 0
+        self._hello = (client, session, stream)
+        self._token, self._boot = b"", 0
+        self._secret, self._find = secret, find
+        self._welcomed, self._received, self._changed = welcomed, received, changed
+        self._sockets = Sockets(self.loop, lambda *_: None, self._frames, self._gone, lambda: None)
+        self._key = 0  # number of the connection in use; 0 = none
+        self._dials = 0
+        self._address = ""
+        self._nonces = (b"", b"")
+        self._heard = 0.0
+        self._attempt = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._first: asyncio.Future[None] = self.loop.create_future()
+        self._closed = False
+
+    async def open(self, timeout: float) -> None:
+        """Until the node has said WELCOME; raises what prevents it."""
+        self._dial()
+        try:
+            async with asyncio.timeout(timeout):
+                await asyncio.shield(self._first)
+        except TimeoutError:
+            raise NodeNotFound(
+                f"{self._address} did not answer within {timeout:g} s.",
+                hint="Is the node running? See `mesh ls`, or start one with `mesh up`.",
+            ) from None
+
+    def send(self, command: c.Command, envelopes: tuple[Envelope, ...] = ()) -> bool:
+        """False while there is no connection: what matters is sent again after the next WELCOME."""
+        if not self.is_up:
+            return False
+        self._sockets.send(self._key, write(command, envelopes))
+        return self.is_up
+
+    def publish(self, envelope: Envelope) -> bool:
+        return self.send(c.Publish((body_frames(envelope),)), (envelope,))
+
+    def look(self) -> None:
+        """Take what has arrived."""
+        if self._key:
+            self._sockets.look(self._key)
+
+    def close(self) -> None:
+        """Say goodbye and let go."""
+        self.send(c.Bye("done"))
+        self._closed = True
+        self.is_up = False
+        if self._timer is not None:
+            self._timer.cancel()
+        if not self._first.done():
+            self._first.cancel()
+        self._sockets.close()
+
+    # --- dialling -------------------------------------------------------------------------------------
+
+    def _dial(self) -> None:
+        self._timer = None
+        try:
+            self._address = self._find()
+        except MeshError as error:
+            if not self._first.done():
+                self._first.set_exception(error)
+            self._again()
+            return
+        self._dials += 1
+        self._key = self._dials
+        self._heard = self.loop.time()
+        self._nonces = (random.randbytes(16), b"")
+        self._sockets.dial(self._key, self._address)
+        self._sockets.send(self._key, write(self._greeting()))
+        self._watch(PATIENCE)
+
+    def _greeting(self, proof: bytes = b"") -> c.Hello:
+        client, session, stream = self._hello
+        return c.Hello(
+            (1, 1), c.CLIENT, "", self._nonces[0], proof, client=client, session=session, stream=stream,
+            token=self._token, boot_seen=self._boot, have=self.inlet.have,
+        )  # fmt: skip
+
+    def _again(self) -> None:
+        """Dial again after a while."""
+        if not self._closed:
+            self._attempt += 1
+            wait = delay(self._attempt, random.random(), low=0.05, high=REDIAL_MAX)
+            self._timer = self.loop.call_later(wait, self._dial)
+
+    def _watch(self, seconds: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self.loop.call_later(seconds, self._time)
+
+    def _time(self) -> None:
+        """Nothing heard for long, or time for a ping."""
+        limit = SILENCE if self.is_up else PATIENCE - 0.1
+        if self.loop.time() - self._heard > limit:
+            self._lose("silent")
+            return
+        self.send(c.Ping(int(self.loop.time() * 1e6)))
+        self._watch(PING)
+
+    def _gone(self, key: Any) -> None:
+        if key == self._key and not self._closed:
+            self._lose("disconnected")
+
+    def _lose(self, why: str) -> None:
+        was_up, self.is_up = self.is_up, False
+        key, self._key = self._key, 0
+        self._sockets.hang_up(key)
+        if self._timer is not None:
+            self._timer.cancel()
+        if was_up:
+            self._attempt = 0
+            self._changed("disconnected", why)
+        self._again()
+
+    # --- hearing ----------------------------------------------------------------------------------------
+
+    def _frames(self, key: Any, frames: list[bytes]) -> None:
+        if key != self._key or self._closed:
+            return
+        self._heard = self.loop.time()
+        try:
+            command, envelopes = read(frames)
+            match command:
+                case c.Welcome() if not self.is_up:
+                    self._enter(command)
+                case c.Challenge() if not self.is_up:
+                    self._prove(command)
+                case c.Refuse():
+                    self._refused(command)
+                case c.Who() | c.Bye():
+                    self._lose("the node went away")
+                case _ if self.is_up:
+                    self._received(command, envelopes)
+        except RemoteError as error:
+            self._lose(str(error))
+
+    def _prove(self, challenge: c.Challenge) -> None:
+        if challenge.endpoint != self._address:
+            raise RemoteError(f"{self._address} says that it is {challenge.endpoint}: not who was dialled")
+        self._nonces = (self._nonces[0], challenge.nonce)
+        proof = prove(self._secret(), "dialler", *self._nonces, self._address)
+        self._sockets.send(self._key, write(self._greeting(proof)))
+
+    def _enter(self, w: c.Welcome) -> None:
+        if self._nonces[1] and not same(
+            w.proof, prove(self._secret(), "listener", *self._nonces, self._address)
+        ):
+            self._refused(
+                c.Refuse("BAD_COOKIE", f"{self._address} does not know this user's cookie", final=True)
+            )
+            return
+        is_new = w.node.boot != self._boot or w.next <= self.inlet.have
+        if is_new:
+            self.inlet = LinkReceiver()
+        self.name, self._token, self._boot = w.session, w.token, w.node.boot
+        self.max_content = w.max_content
+        self.is_up = True
+        self._attempt = 0
+        self._watch(PING)
+        self._welcomed(w, is_new)
+        if not self._first.done():
+            self._first.set_result(None)
+
+    def _refused(self, r: c.Refuse) -> None:
+        hint = r.hint
+        if not self._first.done() and r.final:
+            self._first.set_exception(
+                Refused(f"{self._address} refused: {r.reason}.", hint=hint, code=r.code)
+            )
+        self._changed("refused", f"{r.reason} [{r.code}]")
+        self._lose(r.reason)

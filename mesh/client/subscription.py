@@ -1,0 +1,136 @@
+"""The subscribing half of a client: what arrived and waits to be used."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from types import TracebackType
+
+from mesh.client.message import Batch, Message
+from mesh.errors import Closed, MeshError
+from mesh.streams.seen import Seen
+from mesh.wire.commands import Query
+from mesh.wire.envelope import Envelope
+
+
+class Subscription:
+    """Messages of one query: `async for message in subscription`, or `.batches()`.
+
+    A context manager: leaving it unsubscribes. It survives the loss of its node: it is made again on the
+    next connection, and what it already had is not given twice. Nobody else sees its messages.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        query: Query,
+        initial: bool,
+        enter: Callable[[Subscription], Awaitable[None]],
+        leave: Callable[[Subscription], Awaitable[None]],
+        used: Callable[[], None],
+    ) -> None:
+        self.number = number
+        self.query = query
+        self.initial = initial
+        self.confirmed = False
+        self.used = 0  # items that were used up, for the node's credit
+        self.dropped = 0  # messages that this subscriber was too slow for
+        self._enter, self._leave, self._tell_used = enter, leave, used
+        self._seen = Seen()
+        self._items: deque[Batch | None] = deque()  # None: an item of repeats, which only counts
+        self._batch: Iterator[Message] | None = None
+        self._arrived: asyncio.Event = asyncio.Event()
+        self._error: MeshError | None = None
+
+    @property
+    def id(self) -> str:
+        """Names it within its session; never changes."""
+        return str(self.number)
+
+    async def __aenter__(self) -> Subscription:
+        await self._enter(self)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.unsubscribe()
+
+    async def unsubscribe(self) -> None:
+        """Want no more of it."""
+        if self._error is None:
+            await self._leave(self)
+
+    def __aiter__(self) -> Subscription:
+        return self
+
+    async def __anext__(self) -> Message:
+        while True:
+            if self._batch is not None:
+                message = next(self._batch, None)
+                if message is not None:
+                    return message
+                self._batch = None
+                self._count()
+            batch = await self._next_batch()
+            if batch is None:
+                raise StopAsyncIteration
+            self._batch = iter(batch)
+
+    async def batches(self) -> AsyncIterator[Batch]:
+        """Messages in the batches in which they came."""
+        while True:
+            batch = await self._next_batch()
+            if batch is None:
+                return
+            yield batch
+            self._count()
+
+    async def _next_batch(self) -> Batch | None:
+        """The next one; None when the subscription was ended on purpose."""
+        while True:
+            while self._items:
+                batch = self._items.popleft()
+                if batch is not None:
+                    return batch
+                self._count()
+            if self._error is not None:
+                if isinstance(self._error, Closed):
+                    return None
+                raise self._error
+            self._arrived.clear()
+            await self._arrived.wait()
+
+    def _count(self) -> None:
+        self.used += 1
+        self._tell_used()
+
+    def arrived(self, master: bytes, envelope: Envelope, indices: tuple[int, ...] | None, gap: int) -> None:
+        """An item from the node."""
+        self.dropped += gap
+        stream = (envelope.stream, envelope.domain)
+        fresh = self._seen.fresh(master, stream, envelope.first, envelope.last)
+        if fresh != [(envelope.first, envelope.last)]:
+            indices = _new_ones(envelope, indices, fresh)
+        wanted = indices is None or bool(indices)
+        self._items.append(Batch(envelope, indices, gap) if wanted else None)
+        self._arrived.set()
+
+    def restarted(self) -> None:
+        """The node is a new process, and counts its items anew: so do we, with what still lies here as used."""
+        self.used = -len(self._items) - (self._batch is not None)
+
+    def end(self, error: MeshError) -> None:
+        """Closed, or failed: what arrived can still be taken."""
+        if self._error is None:
+            self._error = error
+            self._arrived.set()
+
+
+def _new_ones(
+    envelope: Envelope, indices: tuple[int, ...] | None, fresh: list[tuple[int, int]]
+) -> tuple[int, ...]:
+    every = range(envelope.count) if indices is None else indices
+    numbers = envelope.number_list(every)
+    return tuple(i for i, n in zip(every, numbers, strict=True) if any(a <= n <= b for a, b in fresh))

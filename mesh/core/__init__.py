@@ -1,0 +1,1 @@
+"""What does a node decide? Pure: events in, effects out."""

@@ -1,0 +1,266 @@
+"""What do clients of this node ask for? Sessions, publishes, subscriptions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mesh.core.conn import Conn
+from mesh.core.desk import Desk
+from mesh.core.effects import Commit
+from mesh.core.outlet import Outlet
+from mesh.core.proof import same, token
+from mesh.core.questions import Questions
+from mesh.core.records import read_record, write_record
+from mesh.core.router import Router
+from mesh.core.session import Session, feed_key, merged, subscription_of
+from mesh.errors import LocalError, RemoteError
+from mesh.names import SessionName, node_name
+from mesh.routing.feed import Credit, Feed
+from mesh.routing.interest import Interests
+from mesh.routing.log import position_key
+from mesh.routing.parcel import Parcel
+from mesh.routing.subscriptions import check_query
+from mesh.store.base import Delete, Put
+from mesh.wire.commands import (
+    Ack,
+    Answers,
+    Hello,
+    Publish,
+    Query,
+    Refuse,
+    Reply,
+    Subscribe,
+    Unsubscribe,
+    Welcome,
+)
+from mesh.wire.envelope import Envelope
+
+
+class Clients:
+    """Sessions by stream id, and by name."""
+
+    def __init__(self, desk: Desk, router: Router, interests: Interests, questions: Questions) -> None:
+        self.sessions: dict[bytes, Session] = {}
+        self._names: dict[str, Session] = {}
+        self._desk = desk
+        self._router = router
+        self._interests = interests
+        self._questions = questions
+        self._generated = 0
+        self.released: Callable[[Parcel], None] = lambda parcel: None  # set by the node
+
+    # --- coming and going ---------------------------------------------------------------------------
+
+    def admit(self, conn: Conn, h: Hello) -> Session | Refuse:
+        """A client says HELLO: its session, new or taken up again."""
+        try:
+            if len(h.stream) != 16:
+                raise RemoteError("the stream id of a client has 16 bytes")
+            name = SessionName(node_name(h.client), h.session or self._generate(), self._desk.me.name)
+        except (LocalError, RemoteError) as error:
+            return Refuse(error.code, str(error), final=True)
+        session = self.sessions.get(h.stream)
+        if h.token or session is not None:
+            return self._resume(conn, h, session, name)
+        holder = self._names.get(str(name))
+        if holder is not None and holder.conn is not None:
+            hint = "Close it there, or choose another session number."
+            return Refuse("SESSION_IN_USE", f"{name} is open elsewhere", hint, final=True)
+        if len(self.sessions) >= self._desk.settings.max_sessions:
+            return Refuse("TOO_MANY_SESSIONS", f"this node has {len(self.sessions)} sessions")
+        if holder is not None:
+            self.close(holder)
+        return self._attach(self._new(name, h.stream), conn, h)
+
+    def _resume(self, conn: Conn, h: Hello, session: Session | None, name: SessionName) -> Session | Refuse:
+        name = session.name if session is not None else name
+        if not same(h.token, token(self._desk.settings.secret, str(name), h.stream)):
+            return Refuse("BAD_TOKEN", f"{name} belongs to somebody else", final=True)
+        if session is None:
+            session = self._new(name, h.stream)
+        elif session.conn is not None:
+            self._desk.hang_up(session.conn)  # the newest connection holds the session
+        return self._attach(session, conn, h)
+
+    def _new(self, name: SessionName, stream: bytes) -> Session:
+        s = self._desk.settings
+        outlet = Outlet(s.window_bytes, s.link_messages, subscription_of, to_peer=False)
+        session = Session(name, stream, outlet)
+        self.sessions[stream] = self._names[session.text] = session
+        return session
+
+    def _attach(self, session: Session, conn: Conn, h: Hello) -> Session:
+        session.conn = conn.session = None
+        conn.session, session.conn = session, conn
+        known = h.boot_seen == self._desk.me.boot and h.have < session.outlet.next
+        if not known:
+            session.outlet.restart()
+            for feed in session.feeds.values():
+                feed.restart()
+        self._desk.outlets[session.outlet] = None
+        return session
+
+    def welcomed(self, session: Session, have: int) -> None:
+        """After the WELCOME has gone out: what it is owed may follow."""
+        assert session.conn is not None
+        have = have if have < session.outlet.next else 0
+        session.outlet.attach(session.conn, have, self._desk.raw)
+        self._desk.outlets[session.outlet] = None
+
+    def welcome(self, session: Session) -> Welcome:
+        s = self._desk.settings
+        return Welcome(
+            1, self._desk.me, s.cluster, session=session.text, next=session.outlet.next, max_content=s.max_content,
+            token=token(s.secret, session.text, session.stream), window=(s.window_bytes, s.window_count),
+        )  # fmt: skip
+
+    def gone(self, session: Session) -> None:
+        """Its connection ended; the session waits for it."""
+        session.conn = None
+        session.outlet.detach()
+        session.gone_since = self._desk.now
+        for feed in session.feeds.values():
+            feed.leave(self._desk.now)
+
+    def close(self, session: Session) -> None:
+        """It will not come back."""
+        for number in list(session.feeds):
+            self._drop_feed(session, number)
+        self._router.pacing.forget(session.stream)
+        del self.sessions[session.stream]
+        del self._names[session.text]
+
+    def bye(self, session: Session) -> None:
+        """It goes on purpose: all it asked was answered, so nothing of its streams can come again."""
+        self.close(session)
+        for key in self._router.log.forget_stream(session.stream):
+            self._router.log.later("stream", key, Delete("stream", key))
+
+    def tick(self) -> None:
+        for session in list(self.sessions.values()):
+            if session.conn is None and self._desk.now - session.gone_since > self._desk.settings.linger:
+                self.close(session)
+
+    # --- what it says -----------------------------------------------------------------------------------
+
+    def publish(self, session: Session, command: Publish, envelopes: list[Envelope]) -> None:
+        for envelope in envelopes:
+            if envelope.stream != session.stream or envelope.numbers or envelope.sender or envelope.route:
+                raise RemoteError(f"{session.name} publishes in the name of another", code="FORGED_SENDER")
+            self._router.publish(session.stream, session.text, envelope, lambda a: self._answer(session, a))
+
+    def _answer(self, session: Session, answer: object) -> None:
+        session.answers.append(answer)  # type: ignore[arg-type]
+        self._desk.answering[session] = None
+
+    def flush(self) -> None:
+        """Send the answers that have gathered."""
+        for session in self._desk.answering:
+            if session.answers and session.conn is not None:
+                self._desk.send(session.conn, Answers(tuple(merged(session.answers))))
+            session.answers = []  # whoever reconnects sends again, and is answered again
+        self._desk.answering.clear()
+
+    def ack(self, session: Session, command: Ack) -> None:
+        session.outlet.acked(command.have)
+        self._desk.outlets[session.outlet] = None
+        for number, total in command.taken:
+            feed = session.feeds.get(number)
+            if feed is not None:  # else it was just unsubscribed
+                before = feed.position
+                feed.taken(total, self._desk.now)
+                if feed.position != before:
+                    self._router.log.later("position", feed.key, position_key(feed, feed.position))
+
+    def subscribe(self, session: Session, command: Subscribe) -> None:
+        query = check_query(command.query)
+        feed = session.feeds.get(command.subscription)
+        if feed is None:
+            feed = self._new_feed(session, command.subscription, query)
+        elif query not in feed.queries:
+            raise RemoteError(f"subscription {command.subscription} of {session.name} is in use")
+        feed.connect()
+        wanted = command.initial and not command.resumed
+        conn = session.conn
+        self._questions.confirm(lambda: self._subscribed(session, feed, query, conn, command.request, wanted))
+
+    def _subscribed(
+        self, session: Session, feed: Feed, query: Query, conn: Conn | None, request: int, initial: bool
+    ) -> None:
+        """Every node that can be reached knows of it; now the values that are there already."""
+
+        def reply() -> None:
+            self._desk.send(conn, Reply(request, {"subscription": subscription_of(feed)}))
+
+        if not initial:
+            reply()
+            return
+
+        def deliver(envelopes: list[Envelope], missing: list[str]) -> None:
+            self._router.initial(feed, envelopes)
+            reply()
+
+        self._questions.gather(query, deliver)
+
+    def _new_feed(self, session: Session, number: int, query: Query) -> Feed:
+        most = self._desk.settings.max_subscriptions
+        if len(session.feeds) >= most:
+            raise LocalError(
+                f"{session.name} has {most} subscriptions.", hint="Use patterns.", code="TOO_MANY"
+            )
+        feed = self._make_feed(session, number)
+        self._add_query(feed, query, self._router.log.next_position)
+        self._router.log.later(
+            "feed", feed.key, Put("feed", feed.key, write_record(session.text, feed.queries))
+        )
+        self._desk.emit(Commit(None, tuple(self._router.log.take_later())))
+        return feed
+
+    def _make_feed(self, session: Session, number: int) -> Feed:
+        s = self._desk.settings
+        credit = Credit(s.window_bytes, s.window_count, s.backlog_bytes)
+
+        def send(feed: Feed, portion: object) -> None:
+            session.outlet.push(feed, portion)  # type: ignore[arg-type]
+            self._desk.outlets[session.outlet] = None
+
+        feed = Feed(feed_key(session.stream, number), credit, send, lambda parcel: self.released(parcel))
+        session.feeds[number] = feed
+        return feed
+
+    def _add_query(self, feed: Feed, query: Query, since: int) -> None:
+        feed.queries[query] = since
+        self._router.clients.add(feed, query)
+        self._questions.tell(self._interests.add(query))
+
+    def unsubscribe(self, session: Session, command: Unsubscribe) -> None:
+        known = command.subscription in session.feeds
+        if known:
+            self._drop_feed(session, command.subscription)
+        self._desk.send(session.conn, Reply(command.request, {"known": known}))
+
+    def _drop_feed(self, session: Session, number: int) -> None:
+        feed = session.feeds.pop(number)
+        for query in feed.queries:
+            self._router.clients.discard(feed, query)
+            self._questions.tell(self._interests.discard(query))
+        feed.close()
+        for table in ("feed", "position"):
+            self._router.log.later(table, feed.key, Delete(table, feed.key))
+
+    def restore(self, feeds: dict[bytes, bytes], positions: dict[bytes, bytes]) -> None:
+        """From the store, at start: sessions that may come back, with their subscriptions."""
+        for key, record in feeds.items():
+            text, queries = read_record(record)
+            stream = key[1:17]
+            session = self.sessions.get(stream) or self._new(SessionName.parse(text), stream)
+            session.gone_since = self._desk.now
+            feed = self._make_feed(session, int.from_bytes(key[-4:]))
+            feed.position = int.from_bytes(positions.get(key, b""))
+            for query, since in queries.items():
+                self._add_query(feed, query, since)
+
+    def _generate(self) -> int:
+        # A session number of an earlier boot must never name somebody else.
+        self._generated += 1
+        return -(self._desk.me.boot << 32 | self._generated)

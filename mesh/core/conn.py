@@ -1,0 +1,32 @@
+"""One connection as the core sees it: what it is for, and how far its handshake has come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mesh.core.effects import ConnKey
+
+if TYPE_CHECKING:
+    from mesh.core.peer import Peer
+    from mesh.core.session import Session
+
+
+@dataclass(slots=True, eq=False)
+class Conn:
+    """`endpoint` is the address dialled, or the one that was bound and dialled by the other side."""
+
+    key: ConnKey
+    dialled: bool
+    trusted: bool  # came through a socket that only this user can open
+    endpoint: str
+    opened: float
+    heard: float
+    role: str = ""
+    nonce: bytes = b""  # ours
+    peer: Peer | None = None
+    session: Session | None = None
+    seed: str = ""  # dialled because of this seed address
+    resume: int = 0  # how far the other end has our items, from its greeting
+    is_open: bool = False  # the handshake is done
+    closed: bool = False

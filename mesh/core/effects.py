@@ -1,0 +1,58 @@
+"""What a core wants done: the only way in which a decision reaches the world."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from mesh.store.base import Op
+
+ConnKey = Hashable  # made by the shell for a connection that came in, by the core for one it dials
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Put these frames on a connection."""
+
+    conn: ConnKey
+    frames: list[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Dial:
+    """Open a connection to `address` and call it `conn`."""
+
+    conn: ConnKey
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class HangUp:
+    """Close a connection that was dialled, or forget one that came in, after what was sent on it."""
+
+    conn: ConnKey
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Store these together; tell `stored(token, …)` when they are on disk. Token None: nobody waits."""
+
+    token: int | None
+    ops: tuple[Op, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Worth a line in the log."""
+
+    level: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Leave, with an error text if it was not on purpose."""
+
+    error: str = ""
+    code: str = ""
+
+
+Effect = Send | Dial | HangUp | Commit | Note | Stop

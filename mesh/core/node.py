@@ -1,0 +1,409 @@
+"""One node, without its sockets: frames and time go in, effects come out.
+
+The shell calls `receive`, `stored`, `disconnected` and `tick`, and after each carries out what
+`take_effects()` returns, in order. The very same core runs in a simulator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mesh.core import status
+from mesh.core.clients import Clients
+from mesh.core.conn import Conn
+from mesh.core.datalink import DataLinks
+from mesh.core.desk import Desk
+from mesh.core.door import SOFTWARE, Door
+from mesh.core.effects import Commit, ConnKey, Effect, Stop
+from mesh.core.outlet import Outlet
+from mesh.core.peer import Peer, peer_key
+from mesh.core.peers import Neighbours
+from mesh.core.questions import Questions
+from mesh.core.records import read_record
+from mesh.core.router import Router
+from mesh.core.settings import Settings
+from mesh.errors import LocalError, MeshError, RemoteError
+from mesh.links.backoff import Timing
+from mesh.links.link import Link
+from mesh.routing.feed import Credit, Feed
+from mesh.routing.interest import Interests
+from mesh.routing.log import Log
+from mesh.routing.parcel import Parcel
+from mesh.routing.subscriptions import check_query
+from mesh.store.base import Image
+from mesh.wire import commands as c
+from mesh.wire.envelope import Envelope, decode
+from mesh.wire.frames import read
+
+HOLD_CHECK = 0.05  # s between looks at what is held back
+LAZY_COMMIT = 1.0  # s that changes which nobody waits for may stay in memory
+
+
+class NodeCore:
+    """Everything a node decides."""
+
+    def __init__(self, settings: Settings, ids: Callable[[int], bytes], jitter: Callable[[], float]) -> None:
+        desk = self.desk = Desk(settings, ids, jitter)
+        self.interests = Interests()
+        self.router = Router(desk, Log(settings.topics_bytes))
+        self.questions = Questions(desk, self.router.log, self.interests)
+        self.clients = Clients(desk, self.router, self.interests, self.questions)
+        self.links = DataLinks(desk, self.router, self.interests, self.questions)
+        self.door = Door(desk, self._greet, self._admit, self._entered, self._rejected)
+        self.neighbours = Neighbours(desk, self._make_peer, self.door.knock)
+        self._conns = self.neighbours.conns
+        self._committed = 0.0
+        self._shell_status: Callable[[], dict[str, Any]] = dict
+        self._join_parts()
+
+    def _join_parts(self) -> None:
+        """Each part knows what it needs from another as a function, never the other itself."""
+        n, links = self.neighbours, self.links
+        self.clients.released = self._released
+        self.questions.peers = n.alive
+        self.questions.ask = self._ask
+        self.questions.told = self._tell
+        n.logged_out = links.logout
+        n.needs_login = links.needs_login
+        n.joined = self._review_login
+        n.lost = self._lost
+        links.sessions_gap = self._gap
+
+    # --- what the shell calls -----------------------------------------------------------------------
+
+    def start(
+        self, image: Image, now: float, wall: int, shell_status: Callable[[], dict[str, Any]] = dict
+    ) -> None:
+        """Take up what the store holds."""
+        self._at(now, wall)
+        self._shell_status = shell_status
+        self.neighbours.start()
+        tables = image.tables
+        positions = tables.get("position", {})
+        feeds = tables.get("feed", {})
+        self.router.log.restore(
+            tables.get("stream", {}), tables.get("retained", {}).values(), image.next_position
+        )
+        self.clients.restore({k: v for k, v in feeds.items() if k[:1] == b"c"}, positions)
+        for key, record in feeds.items():
+            if key[:1] == b"n":
+                name, queries = read_record(record)
+                peer = self._make_peer(c.Introduction(key[1:], name, 0, ""))
+                self.neighbours.peers[key[1:]] = peer
+                self.links.restore(peer, queries, positions.get(key, b""))
+        self.router.restore((p, decode(header, body)) for p, header, body in image.envelopes)
+        self.tick(now, wall)
+
+    def accept(self, key: ConnKey, endpoint: str, trusted: bool) -> None:
+        """A connection came in that the shell has not named before."""
+        now = self.desk.now
+        self.desk.count("connections")
+        self._conns[key] = Conn(key, False, trusted, endpoint, now, now)
+
+    def receive(self, key: ConnKey, frames: list[bytes], now: float, wall: int) -> None:
+        """A message on a connection."""
+        self._at(now, wall)
+        conn = self._conns.get(key)
+        if conn is None or conn.closed:
+            return
+        conn.heard = now
+        try:
+            command, envelopes = read(frames, self.desk.settings.max_content)
+            if conn.peer is not None and conn.is_open:
+                self.neighbours.heard(conn.peer)
+            self._dispatch(conn, command, envelopes)
+        except RemoteError as error:
+            self._broke_protocol(conn, error)
+
+    def stored(self, token: int, error: MeshError | None, now: float, wall: int) -> None:
+        """A commit ended."""
+        self._at(now, wall)
+        self.router.stored(token, error)
+
+    def disconnected(self, key: ConnKey, now: float, wall: int) -> None:
+        """The transport says that a connection is gone."""
+        self._at(now, wall)
+        conn = self._conns.pop(key, None)
+        if conn is not None and not conn.closed:
+            conn.closed = True
+            self._ended(conn)
+
+    def tick(self, now: float, wall: int) -> None:
+        """Time has passed."""
+        self._at(now, wall)
+        silence = self.desk.settings.silence
+        for conn in [x for x in self._conns.values() if x.session is not None and now - x.heard > silence]:
+            self.desk.hang_up(conn)
+            self._ended(conn)
+        self.neighbours.tick()
+        self.clients.tick()
+        self.questions.review()
+        for peer in self.neighbours.peers.values():
+            away = not peer.feed.connected and now - peer.feed.gone_since > self.desk.settings.peer_linger
+            if peer.feed.queries and away:
+                self.links.forget(peer)
+        for key in [k for k, x in self._conns.items() if x.closed]:
+            del self._conns[key]
+        if now - self._committed >= LAZY_COMMIT:
+            self._committed = now
+            ops = self.router.log.take_later()
+            if ops:
+                self.desk.emit(Commit(None, tuple(ops)))
+        self.desk.alarm = self.neighbours.deadline()
+        self.desk.wake(self.questions.deadline())
+
+    @property
+    def alarm(self) -> float:
+        """When tick() is next worth calling."""
+        return self.desk.alarm
+
+    def take_effects(self) -> list[Effect]:
+        """What is to be done now, in order."""
+        desk = self.desk
+        if self.router.pacing:
+            self.router.pacing.release(desk.now)
+            if self.router.pacing:
+                desk.wake(desk.now + HOLD_CHECK)
+        while desk.outlets:
+            outlet, _ = desk.outlets.popitem()
+            outlet.flush(desk.raw)
+        self.clients.flush()
+        self.links.flush()
+        effects, desk.effects = desk.effects, []
+        return effects
+
+    def goodbye(self, now: float, wall: int) -> None:
+        """Leave on purpose: tell everybody."""
+        self._at(now, wall)
+        forward = tuple(p.node.address for p in self.neighbours.alive() if p.node.address)
+        for conn in list(self._conns.values()):
+            if conn.is_open:
+                self.desk.send(conn, c.Bye("stopping", forward))
+        ops = self.router.log.take_later()
+        if ops:
+            self.desk.emit(Commit(None, tuple(ops)))
+
+    # --- dispatch -------------------------------------------------------------------------------------
+
+    def _dispatch(self, conn: Conn, command: c.AnyCommand, envelopes: list[Envelope]) -> None:
+        match command:
+            case c.Hello() if not conn.dialled and not conn.is_open:
+                self.door.hello(conn, command)
+                if conn.is_open:
+                    self._after_welcome(conn, command)
+            case c.Challenge() if conn.dialled and not conn.is_open:
+                self.door.challenge(conn, command)
+            case c.Welcome() if conn.dialled and not conn.is_open:
+                self.door.welcome(conn, command)
+            case c.Refuse() if conn.dialled:
+                self.door.turn_away(conn, command)
+            case c.Who() if conn.dialled:
+                self.desk.hang_up(conn)
+                self._ended(conn)
+            case _ if not conn.is_open:
+                self.desk.count("not_open")
+                self.desk.send(conn, c.Who())
+            case _ if conn.session is not None:
+                self._from_client(conn, command, envelopes)
+            case _ if conn.peer is not None:
+                self._from_peer(conn, conn.peer, command, envelopes)
+
+    def _from_client(self, conn: Conn, command: c.AnyCommand, envelopes: list[Envelope]) -> None:
+        session = conn.session
+        assert session is not None
+        match command:
+            case c.Publish():
+                self.clients.publish(session, command, envelopes)
+            case c.Ack():
+                self.clients.ack(session, command)
+            case c.Ping():
+                self.desk.send(conn, c.Pong(command.stamp))
+            case c.Subscribe():
+                self._answer_errors(conn, command.request, lambda: self.clients.subscribe(session, command))
+            case c.Unsubscribe():
+                self.clients.unsubscribe(session, command)
+            case c.Call():
+                self._answer_errors(conn, command.request, lambda: self._called(conn, command))
+            case c.Bye():
+                self.desk.hang_up(conn)
+                self.clients.bye(session)
+            case _:
+                raise RemoteError(f"a client sent {type(command).__name__}", code="UNEXPECTED")
+
+    def _from_peer(self, conn: Conn, peer: Peer, command: c.AnyCommand, envelopes: list[Envelope]) -> None:
+        match command:
+            case c.Items():
+                self.links.items(peer, command, envelopes)
+            case c.Ack():
+                self.links.ack(peer, command)
+            case c.Ping():
+                self.desk.send(conn, c.Pong(command.stamp))
+            case c.Pong():
+                self.neighbours.pong(peer, command)
+            case c.Interest():
+                self.links.interest(peer, command)
+            case c.Interested():
+                self.links.interested(peer, command)
+            case c.Call():
+                self.links.asked(peer, command)
+            case c.Reply():
+                self.links.answered(peer, command, envelopes)
+            case c.Peers():
+                self.neighbours.introduced(command.nodes)
+            case c.Login():
+                self.neighbours.apply(peer, peer.link.wanted(self.desk.now))
+            case c.Bye():
+                self._peer_goes(conn, peer, command)
+            case _:
+                raise RemoteError(f"a node sent {type(command).__name__}", code="UNEXPECTED")
+
+    def _peer_goes(self, conn: Conn, peer: Peer, command: c.Bye) -> None:
+        self.desk.hang_up(conn)
+        if command.reason == "stopping":
+            n = self.neighbours
+            n._happened(n.membership.leave(peer.node.uuid, peer.node.boot, self.desk.now))
+        else:
+            self._ended(conn)
+
+    def _answer_errors(self, conn: Conn, request: int, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except LocalError as error:
+            self.desk.send(conn, c.Reply(request, code=error.code, text=str(error)))
+
+    def _called(self, conn: Conn, call: c.Call) -> None:
+        """A client's question."""
+        match call.verb:
+            case "get":
+                a = call.arguments
+                query = c.Query(str(a.get("kind")), str(a.get("text")), str(a.get("domain", "")))
+                self.questions.gather(
+                    check_query(query),
+                    lambda found, missing: self.links.reply(conn, call.request, found, missing),
+                )
+            case "ls":
+                rows = status.nodes(self.desk, self.neighbours)
+                self.desk.send(conn, c.Reply(call.request, {"nodes": rows, "scope": "mesh"}))
+            case "info":
+                self.desk.send(conn, c.Reply(call.request, self.info()))
+            case "down":
+                self.desk.send(conn, c.Reply(call.request, {}))
+                self.desk.emit(Stop())
+            case verb:
+                raise LocalError(f"this node knows no verb {verb[:40]!r}.", code="UNKNOWN_VERB")
+
+    def info(self) -> dict[str, Any]:
+        """Who this node is, and its metrics."""
+        me = self.desk.me
+        return {
+            "name": me.name, "uuid": me.uuid.hex(), "boot": me.boot, "address": me.address,
+            "cluster": self.desk.settings.cluster, "software": SOFTWARE, "scope": "mesh", **self._shell_status(),
+            "metrics": status.metrics(self.desk, self.neighbours, self.clients, self.router),
+        }  # fmt: skip
+
+    # --- handshakes -----------------------------------------------------------------------------------
+
+    def _greet(self, conn: Conn) -> c.Hello:
+        s = self.desk.settings
+        state: dict[str, Any] = {}
+        if conn.peer is not None and conn.role == c.NODE_DATA:
+            state = dict(self.links.greeting(conn.peer))
+        return c.Hello(
+            (1, 1), conn.role, s.cluster, conn.nonce, node=self.desk.me, software=SOFTWARE, **state
+        )
+
+    def _admit(self, conn: Conn, h: c.Hello) -> c.Welcome | c.Refuse:
+        if h.role == c.CLIENT:
+            session = self.clients.admit(conn, h)
+            return session if isinstance(session, c.Refuse) else self.clients.welcome(session)
+        peer = self.neighbours.admit(conn, h)
+        if isinstance(peer, c.Refuse):
+            return peer
+        state: dict[str, Any] = {"nodes": self.neighbours.others(peer.node.uuid)}
+        if h.role == c.NODE_DATA:
+            conn.resume = self.links.meet(peer, h)
+            state.update(self.links.greeting(peer))
+        return c.Welcome(1, self.desk.me, self.desk.settings.cluster, **state)
+
+    def _after_welcome(self, conn: Conn, h: c.Hello) -> None:
+        if conn.session is not None:
+            self.clients.welcomed(conn.session, h.have if h.boot_seen == self.desk.me.boot else 0)
+        elif conn.peer is not None and conn.role == c.NODE_DATA:
+            self._logged_in(conn.peer, conn)
+
+    def _entered(self, conn: Conn, w: c.Welcome) -> None:
+        peer = self.neighbours.entered(conn, w.node)
+        if peer is None:
+            return
+        self.neighbours.introduced(w.nodes)
+        if conn.role == c.NODE_DATA:
+            conn.resume = self.links.meet(peer, w)
+            self._logged_in(peer, conn)
+
+    def _logged_in(self, peer: Peer, conn: Conn) -> None:
+        self.neighbours.apply(peer, peer.link.hello(self.desk.now))
+        self.links.login(peer, conn, conn.resume)
+
+    def _rejected(self, conn: Conn, r: c.Refuse) -> None:
+        self.neighbours.rejected(conn, r)
+
+    # --- joints -----------------------------------------------------------------------------------------
+
+    def _at(self, now: float, wall: int) -> None:
+        self.desk.now, self.desk.wall = now, wall
+
+    def _ended(self, conn: Conn) -> None:
+        if conn.session is not None and conn.session.conn is conn:
+            self.clients.gone(conn.session)
+        elif conn.role in (c.NODE_CONTROL, c.NODE_DATA):
+            self.neighbours.ended(conn)
+
+    def _broke_protocol(self, conn: Conn, error: RemoteError) -> None:
+        self.desk.count("malformed")
+        who = conn.session.text if conn.session else conn.peer.node.name if conn.peer else "a stranger"
+        self.desk.note("warning", f"{who} broke the protocol, its connection is closed: {error}")
+        self.desk.send(conn, c.Refuse(error.code, error.what))
+        self.desk.hang_up(conn)
+        self._ended(conn)
+
+    def _make_peer(self, node: c.Introduction) -> Peer:
+        s, desk = self.desk.settings, self.desk
+        outlet = Outlet(s.window_bytes, s.link_messages, lambda feed: 0, to_peer=True)
+
+        def send(feed: Feed, portion: Any) -> None:
+            outlet.push(feed, portion)
+            desk.outlets[outlet] = None
+
+        credit = Credit(s.window_bytes, s.window_count, s.backlog_bytes)
+        feed = Feed(peer_key(node.uuid), credit, send, self._released, peer=True)
+        link = Link(node.uuid, desk.now, desk.jitter, Timing(low=s.backoff_min, high=s.backoff_max))
+        return Peer(node, link, outlet, feed)
+
+    def _released(self, parcel: Parcel) -> None:
+        if parcel.own:
+            self.router.log.released(parcel)
+        else:
+            self.links.released(self.neighbours.peers[parcel.master], parcel)
+
+    def _ask(self, peer: Peer, call: c.Call) -> None:
+        self.links.ask(peer, call)
+        self._review_login(peer)
+
+    def _tell(self, interest: c.Interest) -> None:
+        self.links.broadcast(list(self.neighbours.peers.values()), interest)
+        for peer in self.neighbours.alive():
+            self._review_login(peer)
+
+    def _review_login(self, peer: Peer) -> None:
+        if peer.alive and not peer.link.is_wanted and self.links.needs_login(peer):
+            self.neighbours.apply(peer, peer.link.wanted(self.desk.now))
+
+    def _lost(self, peer: Peer) -> None:
+        peer.reads.clear()
+        self.questions.lost(peer)
+
+    def _gap(self, messages: int) -> None:
+        for session in self.clients.sessions.values():
+            for feed in session.feeds.values():
+                feed.gap += messages

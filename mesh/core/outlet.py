@@ -1,0 +1,123 @@
+"""What goes out to one subscriber's connection: portions packed into numbered item messages."""
+
+from __future__ import annotations
+
+from array import array
+from collections import deque
+from collections.abc import Callable
+
+from mesh.core.conn import Conn
+from mesh.routing.feed import Feed, Portion
+from mesh.streams.link import LinkSender
+from mesh.wire.commands import ItemHead, Items, encode
+from mesh.wire.envelope import Envelope
+from mesh.wire.frames import body_frames, chunks
+from mesh.wire.limits import CHUNK, ENVELOPE_BYTES, ENVELOPES_A_MESSAGE, FRAMES
+
+Emit = Callable[[Conn, list[bytes]], None]
+
+
+class Outlet:
+    """Portions of all feeds that share a connection. `number` gives the subscription of a feed."""
+
+    def __init__(
+        self, window_bytes: int, messages: int, number: Callable[[Feed], int], to_peer: bool
+    ) -> None:
+        self.conn: Conn | None = None
+        self._window = (window_bytes, messages)
+        self._number = number
+        self._to_peer = to_peer
+        self._queue: deque[tuple[Feed, Portion]] = deque()
+        self._sender: LinkSender[list[bytes]] = LinkSender(window_bytes, messages)
+
+    @property
+    def next(self) -> int:
+        """Number of the next message."""
+        return self._sender.next
+
+    def push(self, feed: Feed, portion: Portion) -> None:
+        self._queue.append((feed, portion))
+
+    def restart(self) -> None:
+        """The other end is a new process: numbers begin again (the feeds know what must come again)."""
+        self._sender = LinkSender(*self._window)
+        self._queue.clear()
+
+    def attach(self, conn: Conn, have: int, emit: Emit) -> None:
+        """A connection to the same process as before: send what did not arrive, then go on."""
+        self.conn = conn
+        for frames in self._sender.resume(have):
+            emit(conn, frames)
+
+    def detach(self) -> None:
+        self.conn = None
+
+    def acked(self, have: int) -> None:
+        self._sender.acked(have)
+
+    def flush(self, emit: Emit) -> None:
+        """Send what the window allows."""
+        while self._queue and self.conn is not None and self._sender.open:
+            heads, frames, size = self._gather()
+            message = self._sender.send(lambda seq: [encode(Items(seq, tuple(heads))), *frames], size)
+            emit(self.conn, message)
+
+    def _gather(self) -> tuple[list[ItemHead], list[bytes], int]:
+        heads: list[ItemHead] = []
+        frames: list[bytes] = []
+        size = 0
+        while self._queue and len(heads) < ENVELOPES_A_MESSAGE and (not heads or size < ENVELOPE_BYTES):
+            if len(frames) + 2 + len(self._queue[0][1].parcel.envelope.body) // CHUNK + 1 >= FRAMES:
+                break
+            group = self._next_group()
+            head, item = self._item(group)
+            heads.append(head)
+            frames += item
+            size += sum(map(len, item))
+        return heads, frames, size
+
+    def _next_group(self) -> list[tuple[Feed, Portion]]:
+        """Portions of the same parcel for several subscriptions go out as one."""
+        group = [self._queue.popleft()]
+        while self._queue and self._queue[0][1].parcel is group[0][1].parcel and not self._to_peer:
+            group.append(self._queue.popleft())
+        return group
+
+    def _item(self, group: list[tuple[Feed, Portion]]) -> tuple[ItemHead, list[bytes]]:
+        parcel = group[0][1].parcel
+        piece, places = _cut(parcel.envelope, group)
+        gaps = tuple((self._number(feed), gap) for feed, _ in group if (gap := feed.take_gap()))
+        targets: tuple[tuple[int, bytes], ...] = ()
+        if not self._to_peer:
+            targets = tuple((self._number(feed), _column(portion, places)) for feed, portion in group)
+        if piece is parcel.envelope:
+            if not parcel.frames:
+                parcel.frames = [piece.header(), *chunks(piece.body)]
+            frames = parcel.frames
+        else:
+            frames = [piece.header(), *chunks(piece.body)]
+        return ItemHead(body_frames(piece), parcel.position, parcel.master, targets, gaps), frames
+
+
+def _cut(envelope: Envelope, group: list[tuple[Feed, Portion]]) -> tuple[Envelope, dict[int, int] | None]:
+    """The piece that the group needs together, and where in it each message of the whole lies."""
+    wanted: set[int] = set()
+    for _, portion in group:
+        if portion.indices is None:
+            return envelope, None
+        wanted.update(portion.indices)
+    if len(wanted) == envelope.count:
+        return envelope, None
+    indices = sorted(wanted)
+    return envelope.cut(indices), {index: place for place, index in enumerate(indices)}
+
+
+def _column(portion: Portion, places: dict[int, int] | None) -> bytes:
+    """Indices as u16 for the client; empty = all of the piece."""
+    if portion.indices is None:
+        return b""
+    if places is None:
+        return array("H", portion.indices).tobytes()
+    if len(portion.indices) == len(places):
+        return b""
+    return array("H", [places[i] for i in portion.indices]).tobytes()

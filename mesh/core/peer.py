@@ -1,0 +1,52 @@
+"""One other node: what connects us, what it is owed, and how far we are with its log."""
+
+from __future__ import annotations
+
+from mesh.core.conn import Conn
+from mesh.core.outlet import Outlet
+from mesh.links.link import Link
+from mesh.routing.feed import Feed
+from mesh.routing.upstream import Upstream
+from mesh.streams.link import LinkReceiver
+from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Call, Introduction
+
+
+def peer_key(uuid: bytes) -> bytes:
+    return b"n" + uuid
+
+
+class Peer:
+    """`control` comes with sight, `data` is the login."""
+
+    def __init__(self, node: Introduction, link: Link, outlet: Outlet, feed: Feed) -> None:
+        self.node = node
+        self.link = link
+        self.outlet = outlet
+        self.feed = feed
+        self.upstream = Upstream()
+        self.conns: dict[str, Conn | None] = {NODE_CONTROL: None, NODE_DATA: None}
+        self.dials: dict[str, Conn | None] = {NODE_CONTROL: None, NODE_DATA: None}
+        self.next_control = 0.0  # when to dial control again
+        self.control_attempt = 0
+        self.alive = False
+        self.rtt = 0.0  # s, of the last ping
+        self.pinged = 0.0
+        self.confirmed = -1  # version of our interest that it has
+        self.reads: dict[int, Call] = {}  # questions it has not answered
+        self.inlet = LinkReceiver()
+        self.inlet_boot = 0
+        self.taken = 0  # items received on this link stream
+        self.ackable = (0, 0)  # (have, taken) that may be acknowledged now
+
+    @property
+    def control(self) -> Conn | None:
+        return self.conns[NODE_CONTROL]
+
+    @property
+    def data(self) -> Conn | None:
+        return self.conns[NODE_DATA]
+
+    def new_inlet(self, boot: int) -> None:
+        """The other end is a new process: its numbers begin again."""
+        self.inlet, self.inlet_boot = LinkReceiver(), boot
+        self.taken, self.ackable = 0, (0, 0)

@@ -1,0 +1,34 @@
+"""What a core must be told at its start: who it is and how much is allowed."""
+
+from dataclasses import dataclass
+
+from mesh.wire.commands import Introduction
+from mesh.wire.limits import MAX_CONTENT, MIB
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Bytes, counts and seconds."""
+
+    me: Introduction
+    cluster: str = "default"
+    secret: bytes = b""  # the user's cookie
+    seeds: tuple[str, ...] = ()  # addresses to begin with
+    max_content: int = MAX_CONTENT
+    window_bytes: int = 4 * MIB  # unanswered publishes of a client, and items under way to a subscriber
+    window_count: int = 1024
+    backlog_bytes: int = 64 * MIB  # waiting here for one subscriber
+    topics_bytes: int = 64 * MIB  # retained values
+    linger: float = 60.0  # a vanished client's subscriptions are kept this long
+    peer_linger: float = 3600.0  # likewise of a node that is down
+    ping: float = 2.0
+    silence: float = 10.0
+    backoff_min: float = 0.1
+    backoff_max: float = 30.0
+    max_sessions: int = 16_384
+    max_subscriptions: int = 1_000  # of one session
+    link_messages: int = 64  # item messages under way on one link
+
+
+CONFIRM = 2.0  # s: a subscription, or a get, waits this long for peers that are alive but do not answer
+CONNECT = 5.0  # s: a connection without a finished handshake is closed

@@ -1,0 +1,154 @@
+"""What can go wrong, and whose fault is it? (This file imports nothing.)
+
+MeshError
+ ├─ LocalError          you asked for something that the mesh does not allow, or not now
+ │   ├─ BadName, BadKey, BadQuery, BadConfig, MessageTooLarge, NotAvailable, WouldBlock, Closed
+ │   ├─ NodeNotFound, NodeInUse, BindRefused, DataDirRefused
+ │   └─ PublishRefused, StaleSequence
+ ├─ RemoteError         a peer broke the protocol: drop the link, not the program
+ │   └─ Refused         a peer said no, with a reason
+ ├─ MeshTimeout         nobody answered in time (also a TimeoutError)
+ └─ StoreError          the disk or database failed; nothing unsaved was acknowledged
+     └─ StoreFull
+"""
+
+
+class MeshError(Exception):
+    """Everything that the mesh raises on purpose.
+
+    The text says what happened, where, the likely reason and what to type next.
+    `code` is stable and meant for programs and for looking it up in the docs.
+    """
+
+    code = "MESH"
+
+    def __init__(self, what: str, *, hint: str = "", code: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.hint = hint
+        if code:
+            self.code = code
+
+    def __str__(self) -> str:
+        hint = f" {self.hint}" if self.hint else ""
+        return f"{self.what}{hint} [{self.code}]"
+
+
+class LocalError(MeshError):
+    """You asked for something that the mesh does not allow, or not now."""
+
+    code = "LOCAL"
+
+
+class BadName(LocalError):
+    """A node, client or session name that breaks the grammar."""
+
+    code = "BAD_NAME"
+
+
+class BadKey(LocalError):
+    """A key that cannot be published."""
+
+    code = "BAD_KEY"
+
+
+class BadQuery(LocalError):
+    """A subscription or get whose query makes no sense."""
+
+    code = "BAD_QUERY"
+
+
+class BadConfig(LocalError):
+    """A setting that is unknown, malformed or out of range; names file and place."""
+
+    code = "BAD_CONFIG"
+
+
+class MessageTooLarge(LocalError):
+    """Content above `max-content`; nothing was sent."""
+
+    code = "TOO_LARGE"
+
+
+class NotAvailable(LocalError):
+    """The name is part of the interface, but this release does not carry it out yet."""
+
+    code = "NOT_AVAILABLE"
+
+
+class WouldBlock(LocalError):
+    """The window of unanswered messages is full: await `flush()` and go on."""
+
+    code = "WOULD_BLOCK"
+
+
+class Closed(LocalError):
+    """The client, subscription or node is closed."""
+
+    code = "CLOSED"
+
+
+class NodeNotFound(LocalError):
+    """No node runs here, or several do and none was chosen."""
+
+    code = "NO_NODE"
+
+
+class NodeInUse(LocalError):
+    """Another live node has this name."""
+
+    code = "NAME_IN_USE"
+
+
+class BindRefused(LocalError):
+    """An address that this node cannot or must not bind."""
+
+    code = "BIND"
+
+
+class DataDirRefused(LocalError):
+    """A data directory that is in use, damaged or not writable."""
+
+    code = "DATA_DIR"
+
+
+class PublishRefused(LocalError):
+    """A publish that the mesh did not take; `code` says why."""
+
+    code = "REFUSED"
+
+
+class StaleSequence(PublishRefused):
+    """A resend older than what its master remembers: it cannot tell whether it has it."""
+
+    code = "STALE_SEQUENCE"
+
+
+class RemoteError(MeshError):
+    """A peer broke the protocol: drop the link, not the program."""
+
+    code = "PROTOCOL"
+
+
+class Refused(RemoteError):
+    """A peer said no, with a reason in `code`."""
+
+    code = "REFUSED"
+
+
+class MeshTimeout(MeshError, TimeoutError):
+    """Nobody answered in time."""
+
+    code = "TIMEOUT"
+
+
+class StoreError(MeshError):
+    """The disk or database failed; nothing unsaved was acknowledged."""
+
+    code = "STORE"
+
+
+class StoreFull(StoreError):
+    """The store has no room; the message was refused and nothing else was lost."""
+
+    code = "STORE_FULL"

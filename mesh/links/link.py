@@ -1,0 +1,227 @@
+"""How do we stand with this one peer, and what is to be done next?"""
+
+# Rule 1: a link's state changes in this file only, and only by LINK_TABLE.
+# Rule 2: nothing here dials, hangs up or waits; each event returns what the caller must do, in order.
+# Rule 3: whether we wait, and for what, is never stored: it follows from the other fields.
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mesh.errors import LocalError
+from mesh.links.backoff import Timing, delay, rare_delay
+from mesh.links.table import Action, Event, State, step
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why one side does not want the other: a stable code, and words for people."""
+
+    code: str
+    reason: str
+
+
+class Link:
+    """Our relation to one peer, as one of three states.
+
+    Each event is a method that takes `now` (seconds, never going back) and returns the actions that the
+    caller must perform; BACK_OFF, RETRY_RARELY and FORGIVE are kept here and never returned. `jitter`
+    gives a random number from [0, 1).
+
+    The caller reports only what befalls the connection in use: the end of one that lost the duel, or
+    that it was told to hang up, is not news to the link.
+    """
+
+    def __init__(
+        self, peer: bytes, now: float, jitter: Callable[[], float], timing: Timing | None = None
+    ) -> None:
+        self.peer = peer
+        self._jitter = jitter
+        self._timing = timing or Timing()
+        self._state = State.POLLING
+        self._since = now
+        self._is_wanted = False
+        self._attempt = 1
+        self._not_before = now
+        self._dialled_at: float | None = None
+        self._mine: Refusal | None = None
+        self._theirs: Refusal | None = None
+
+    @property
+    def state(self) -> State:
+        """Logged in, polling or not allowed."""
+        return self._state
+
+    @property
+    def since(self) -> float:
+        """When the present state began."""
+        return self._since
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether somebody here needs the login."""
+        return self._is_wanted
+
+    @property
+    def is_dialling(self) -> bool:
+        """Whether a dial of ours waits for its answer."""
+        return self._dialled_at is not None
+
+    @property
+    def attempt(self) -> int:
+        """Which dial in a row the next, or present, one is; 1 is the first."""
+        return self._attempt
+
+    @property
+    def by(self) -> str:
+        """Who says no: "me", "peer", "both"; "" unless the state is not allowed."""
+        if self._mine and self._theirs:
+            return "both"
+        return "me" if self._mine else "peer" if self._theirs else ""
+
+    @property
+    def code(self) -> str:
+        """The code of the refusal, ours first where both refuse; "" unless the state is not allowed."""
+        return ", ".join(no.code for no in (self._mine, self._theirs) if no)
+
+    @property
+    def reason(self) -> str:
+        """The refusal in words, ours first where both refuse; "" unless the state is not allowed."""
+        return "; ".join(no.reason for no in (self._mine, self._theirs) if no)
+
+    @property
+    def next_try(self) -> float | None:
+        """When we dial next; None while nobody needs it, a dial or login stands, or we deny the peer."""
+        is_waiting = self._is_wanted and self._dialled_at is None and self._state is not State.LOGGED_IN
+        return self._not_before if is_waiting and self._mine is None else None
+
+    def deadline(self) -> float | None:
+        """When tick() is next worth calling; None if only an event can change anything."""
+        if self._dialled_at is not None:
+            return self._dialled_at + self._timing.connect_limit
+        return self.next_try
+
+    def describe(self, now: float) -> str:
+        """The state in words, as status shows it."""
+        word: str = self._state.value
+        if self._state is State.NOT_ALLOWED:
+            return f"{word} by {self.by}: {self.code}"
+        if self._state is State.POLLING:
+            return f"{word} ({self._polling_detail(now)})"
+        return word
+
+    def wanted(self, now: float) -> tuple[Action, ...]:
+        """Somebody here needs the login. To say it again changes nothing."""
+        self._is_wanted = True
+        return self._step(Event.WANTED, now)
+
+    def unwanted(self, now: float) -> tuple[Action, ...]:
+        """Nobody here needs the login any more."""
+        self._is_wanted = False
+        return self._step(Event.UNWANTED, now)
+
+    def hello(self, now: float) -> tuple[Action, ...]:
+        """A data connection stands and both accept. Raises LocalError while we deny the peer."""
+        if self._mine:
+            raise LocalError(
+                f"a HELLO was accepted from a peer that we deny ({self._mine.code}).",
+                hint="This is a fault in the node: it must refuse the HELLO, or allow the peer first.",
+                code="LINK_EVENT",
+            )
+        return self._step(Event.HELLO, now)
+
+    def refused(self, now: float, code: str, reason: str) -> tuple[Action, ...]:
+        """The peer says no, with a code and a reason in words."""
+        self._theirs = Refusal(code, reason)
+        return self._step(Event.REFUSED, now)
+
+    def denied(self, now: float, code: str, reason: str) -> tuple[Action, ...]:
+        """We say no, with a code and a reason in words."""
+        self._mine = Refusal(code, reason)
+        return self._step(Event.DENIED, now)
+
+    def allowed(self, now: float) -> tuple[Action, ...]:
+        """Our no is withdrawn."""
+        return self._step(Event.ALLOWED, now)
+
+    def silence(self, now: float) -> tuple[Action, ...]:
+        """Nothing was heard of the peer for too long."""
+        return self._step(Event.SILENCE, now)
+
+    def bye(self, now: float) -> tuple[Action, ...]:
+        """The peer said goodbye."""
+        return self._step(Event.BYE, now)
+
+    def disconnected(self, now: float) -> tuple[Action, ...]:
+        """The data connection, or our dial, has ended."""
+        return self._step(Event.DISCONNECTED, now)
+
+    def address(self, now: float) -> tuple[Action, ...]:
+        """The peer is to be found at another address."""
+        return self._step(Event.ADDRESS, now)
+
+    def restarted(self, now: float) -> tuple[Action, ...]:
+        """The peer shows a higher boot. Call it before hello() where one message says both."""
+        return self._step(Event.RESTARTED, now)
+
+    def tick(self, now: float) -> tuple[Action, ...]:
+        """Time has passed: give up a dial without an answer, or dial again when it is due."""
+        deadline = self.deadline()
+        if deadline is None or now < deadline:
+            return ()
+        return self._step(Event.DISCONNECTED if self.is_dialling else Event.DUE, now)
+
+    def _step(self, event: Event, now: float) -> tuple[Action, ...]:
+        state, actions = step(self._state, event)
+        if state is not self._state:
+            self._enter(state, now)
+        return tuple(action for action in actions if self._is_for_caller(action, now))
+
+    def _enter(self, state: State, now: float) -> None:
+        # A login that breaks at once, again and again, must not become a loop without back-off.
+        has_settled = self._state is State.LOGGED_IN and now - self._since >= self._timing.settled
+        if has_settled or state is State.NOT_ALLOWED:
+            self._attempt = 1
+        if state is not State.NOT_ALLOWED:
+            self._mine = self._theirs = None
+        if state is State.LOGGED_IN:
+            self._dialled_at = None
+        self._state, self._since, self._not_before = state, now, now
+
+    def _is_for_caller(self, action: Action, now: float) -> bool:
+        """Carry out the link's own share of an action; True if the caller has a share too."""
+        match action:
+            case Action.DIAL:
+                return self._dial(now)
+            case Action.HANG_UP:
+                self._dialled_at = None
+            case Action.BACK_OFF:
+                timing = self._timing
+                wait = delay(self._attempt, self._jitter(), low=timing.low, high=timing.high)
+                return self._wait(wait, now)
+            case Action.RETRY_RARELY:
+                timing = self._timing
+                return self._wait(rare_delay(self._attempt, rare=timing.rare, rarest=timing.rarest), now)
+            case Action.FORGIVE:
+                self._attempt, self._not_before = 1, now
+                return False
+        return True
+
+    def _dial(self, now: float) -> bool:
+        if self.next_try is None or now < self.next_try:
+            return False
+        self._dialled_at = now
+        return True
+
+    def _wait(self, seconds: float, now: float) -> bool:
+        # One failure may be reported twice (silence, then the transport's notice): it counts once.
+        if now >= self._not_before:
+            self._attempt += 1
+            self._not_before = now + seconds
+        return False
+
+    def _polling_detail(self, now: float) -> str:
+        if self._dialled_at is not None:
+            return f"dialling, attempt {self._attempt}"
+        if self.next_try is None:
+            return "idle"
+        return f"next try in {max(0.0, self.next_try - now):.1f} s, attempt {self._attempt}"

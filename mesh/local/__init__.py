@@ -1,0 +1,1 @@
+"""What of this user is on this machine? State directory, cookie, data directories, running nodes."""

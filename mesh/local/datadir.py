@@ -1,0 +1,140 @@
+"""Where does a node keep itself? Its directory: held by one process, with identity and boot counter."""
+
+import contextlib
+import fcntl
+import json
+import os
+import secrets
+import time
+from pathlib import Path
+
+from mesh.errors import DataDirRefused
+from mesh.local.private import private_directory, refused, write_private
+
+IN_USE = "DATA_DIR_IN_USE"
+_OTHER_DATA = "Or choose another place with --data DIR"
+# Whoever lists the nodes shares a free lock for a moment, to see that it is free. That is no owner.
+_TRIES, _PAUSE = 5, 0.01  # seconds
+
+# Laws: the lock file is never removed (a second process could then lock a new one of that name);
+#       a uuid is made once; a boot number is on disk before anything can leave this process with it.
+
+
+class DataDir:
+    """One node's directory, locked until `close` or the end of the process, however it ends.
+
+    `uuid` is 16 bytes, made once. `boot` grows by one with every `open`, and is on disk already.
+    """
+
+    def __init__(self, path: Path, lock: int, uuid: bytes, boot: int) -> None:
+        self.path = path
+        self.uuid = uuid
+        self.boot = boot
+        self._lock: int | None = lock
+
+    @classmethod
+    def open(cls, path: Path) -> "DataDir":
+        """Take the directory, and make it when missing.
+
+        DataDirRefused: DATA_DIR_IN_USE when another process holds it, else DATA_DIR.
+        """
+        path = private_directory(path.absolute(), _OTHER_DATA)
+        try:
+            lock = _take_lock(path)
+            try:
+                uuid, boot = _next_boot(path)
+            except BaseException:
+                os.close(lock)
+                raise
+        except OSError as error:
+            raise refused(path, error, _OTHER_DATA) from error
+        return cls(path, lock, uuid, boot)
+
+    @property
+    def store_path(self) -> Path:
+        """Where this node's store stands."""
+        return self.path / "store.sqlite"
+
+    @property
+    def port(self) -> int | None:
+        """The TCP port of the last time, to be tried again first; None when unknown."""
+        try:
+            port = int((self.path / "port").read_bytes()[:16])
+        except (OSError, ValueError):
+            return None
+        return port if 0 < port < 65536 else None
+
+    @port.setter
+    def port(self, port: int) -> None:
+        # Only a convenience: a node that cannot write it down takes another port next time.
+        with contextlib.suppress(OSError):
+            write_private(self.path / "port", b"%d\n" % port, durable=False)
+
+    def close(self) -> None:
+        """Let others have the directory; a second time does no harm."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+def try_lock(path: Path, *, shared: bool = False) -> int | None:
+    """A data directory's lock, open; None if somebody else has it. OSError if there is no directory."""
+    lock = os.open(path / "lock", os.O_RDWR)
+    try:
+        fcntl.flock(lock, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        return None
+    return lock
+
+
+def read_identity(path: Path) -> tuple[bytes, int]:
+    """(uuid, boot) of a data directory. ValueError when damaged, OSError when not there."""
+    found = json.loads((path / "identity.json").read_bytes())
+    match found:
+        case {"uuid": str(text), "boot": int(boot)} if boot > 0 and not isinstance(boot, bool):
+            uuid = bytes.fromhex(text)
+            if len(uuid) == 16:
+                return uuid, boot
+    raise ValueError("no uuid and boot number in it")
+
+
+def _take_lock(path: Path) -> int:
+    os.close(os.open(path / "lock", os.O_RDWR | os.O_CREAT, 0o600))
+    for _ in range(_TRIES):
+        lock = try_lock(path)
+        if lock is not None:
+            os.ftruncate(lock, 0)
+            os.write(lock, b"%d\n" % os.getpid())
+            return lock
+        time.sleep(_PAUSE)
+    holder = (path / "lock").read_bytes()[:20].strip().decode("ascii", "replace")
+    by = f"process {holder}" if holder.isdigit() else "another process"
+    raise DataDirRefused(
+        f"{path} is in use by {by}.",
+        hint="Stop that node (mesh down), or give this one another --id or --data DIR",
+        code=IN_USE,
+    )
+
+
+def _next_boot(path: Path) -> tuple[bytes, int]:
+    """Count this start, durably. DataDirRefused when the identity is damaged or lost."""
+    try:
+        uuid, boot = read_identity(path)
+    except FileNotFoundError:
+        if (path / "store.sqlite").exists():
+            raise _damaged(path, "is missing, though there is a store") from None
+        uuid, boot = secrets.token_bytes(16), 0
+    except ValueError as error:
+        raise _damaged(path, f"is damaged ({error})") from error
+    content = json.dumps({"uuid": uuid.hex(), "boot": boot + 1}).encode()
+    write_private(path / "identity.json", content, durable=True)
+    return uuid, boot + 1
+
+
+def _damaged(path: Path, what: str) -> DataDirRefused:
+    # Not made anew: what others owe to this node, and what it has sent, hangs on its uuid and boot.
+    return DataDirRefused(
+        f"{path / 'identity.json'} {what}.",
+        hint=f"Restore it from a copy, or start as a new node: mv {path} {path}.old",
+    )

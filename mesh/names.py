@@ -1,0 +1,81 @@
+"""What is it called? Names of nodes, clients, sites and sessions."""
+
+import re
+from dataclasses import dataclass, replace
+
+from mesh.errors import BadName
+
+_NAME = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
+# One spelling a number: no plus sign, no leading zero, and never 0.
+_SESSION = re.compile(
+    r"(?:(?:/site/(?P<site>[^/]+))?/node/(?P<node>[^/]+)/)?"
+    r"client/(?P<client>[^/]+)(?:/session/(?P<session>-?[1-9][0-9]{0,18}))?"
+)
+_LARGEST_SESSION = 2**63 - 1
+
+
+def node_name(text: str) -> str:
+    """The name itself, if it keeps the grammar for nodes, clients and sites; else BadName."""
+    if _NAME.fullmatch(text) is None:
+        raise BadName(
+            f"{text[:80]!r} is not a name.",
+            hint="A name is 1 to 64 of the characters A-Z a-z 0-9 _ . : and -",
+        )
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class SessionName:
+    """A client, or one session of it: `client/joe`, `/node/heron/client/joe/session/-3`.
+
+    A positive session is well-known, a negative one was generated; None means the client as a whole.
+    A site goes with a node only. Raises BadName when a part breaks the grammar.
+    """
+
+    client: str
+    session: int | None = None
+    node: str | None = None
+    site: str | None = None
+
+    def __post_init__(self) -> None:
+        for part in (self.client, self.node, self.site):
+            if part is not None:
+                node_name(part)
+        if self.session is not None and not 1 <= abs(self.session) <= _LARGEST_SESSION:
+            raise BadName(
+                f"session {self.session} of client {self.client!r} is not a session number.",
+                hint="Well-known sessions count from 1 up, generated ones from -1 down.",
+            )
+        if self.site is not None and self.node is None:
+            raise BadName(
+                f"client {self.client!r} names the site {self.site!r} but no node.",
+                hint=f"Write /site/{self.site}/node/NAME/client/{self.client}",
+            )
+
+    @classmethod
+    def parse(cls, text: str) -> "SessionName":
+        """Read the canonical text; the only inverse of `str()`."""
+        found = _SESSION.fullmatch(text)
+        if found is None:
+            raise BadName(
+                f"{text[:80]!r} is not the name of a client or session.",
+                hint="Write client/NAME, client/NAME/session/1 or /node/NODE/client/NAME/session/1, "
+                "with /site/SITE before /node for another site; session 0 does not exist.",
+            )
+        session = found["session"]
+        return cls(found["client"], int(session) if session else None, found["node"], found["site"])
+
+    @property
+    def is_absolute(self) -> bool:
+        """Does the name say on which node?"""
+        return self.node is not None
+
+    def at(self, node: str) -> "SessionName":
+        """The same client or session at `node`: an absolute name."""
+        return replace(self, node=node)
+
+    def __str__(self) -> str:
+        site = f"/site/{self.site}" if self.site else ""
+        node = f"/node/{self.node}/" if self.node else ""
+        session = f"/session/{self.session}" if self.session else ""
+        return f"{site}{node}client/{self.client}{session}"

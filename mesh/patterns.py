@@ -1,0 +1,122 @@
+"""Which subscriptions want this key? Topic patterns, and a trie of them.
+
+A key is levels with `/` between them. In a pattern `+` stands for one level, whatever it says, and
+`#`, at the end only, for all that follow, also none: `sensors/#` matches `sensors` and
+`sensors/kitchen/temp`. A pattern without either matches the key that reads the same.
+"""
+
+from typing import Generic, TypeVar
+
+from mesh.errors import BadQuery
+from mesh.values import LONGEST_KEY, check_text
+
+T = TypeVar("T")
+
+
+def check_pattern(text: str) -> str:
+    """The pattern itself, if it is one; else BadQuery."""
+    if not text:
+        raise BadQuery("The pattern is empty.", hint="'#' matches every key.")
+    check_text(text, "pattern", LONGEST_KEY, BadQuery)
+    *before, last = text.split("/")
+    if "#" in before:
+        raise BadQuery(
+            f"The pattern {text[:80]!r} goes on after '#'.",
+            hint="'#' stands at the end only; '+' stands for one level in between.",
+        )
+    for level in (*before, last):
+        if len(level) > 1 and ("+" in level or "#" in level):
+            raise BadQuery(
+                f"The pattern {text[:80]!r} has a wildcard within the level {level[:40]!r}.",
+                hint="'+' and '#' stand for whole levels, as in sensors/+/temp, never for part of one.",
+            )
+    return text
+
+
+def matches(pattern: str, key: str) -> bool:
+    """Does the pattern match this one key?"""
+    wanted, levels = pattern.split("/"), key.split("/")
+    for place, level in enumerate(wanted):
+        if level == "#":
+            return True
+        if place == len(levels) or level not in ("+", levels[place]):
+            return False
+    return len(wanted) == len(levels)
+
+
+class Trie(Generic[T]):
+    """A set of (pattern, value), asked by key. Patterns are checked before they come here."""
+
+    __slots__ = ("_exact", "_root")
+
+    def __init__(self) -> None:
+        # Most subscriptions name one key. They stand beside the tree: one look, and no nodes to keep.
+        self._exact: dict[str, set[T]] = {}
+        self._root: _Level[T] = _Level()
+
+    def add(self, pattern: str, value: T) -> None:
+        """Let `value` be found by every key that matches; adding the same pair again changes nothing."""
+        levels = pattern.split("/")
+        if "+" not in levels and levels[-1] != "#":
+            self._exact.setdefault(pattern, set()).add(value)
+            return
+        level = self._root
+        for name in levels:
+            level = level.below.setdefault(name, _Level())
+        level.values.add(value)
+
+    def discard(self, pattern: str, value: T) -> None:
+        """Take the pair out, if it is in, and give its memory back."""
+        exact = self._exact.get(pattern)
+        if exact is not None:
+            exact.discard(value)
+            if not exact:
+                del self._exact[pattern]
+            return
+        levels = pattern.split("/")
+        path = [self._root]
+        for name in levels:
+            below = path[-1].below.get(name)
+            if below is None:
+                return
+            path.append(below)
+        path[-1].values.discard(value)
+        while levels and not path[-1].values and not path[-1].below:
+            path.pop()
+            del path[-1].below[levels.pop()]
+
+    def match(self, key: str) -> set[T]:
+        """The values of all patterns that match, as a set of the caller's own."""
+        found = set(self._exact.get(key, ()))
+        if not self._root.below:
+            return found
+        # Level by level, all alternatives side by side: no node is seen twice, however many `+` there are.
+        reached = [self._root]
+        for name in key.split("/"):
+            _take_rest(reached, found)
+            reached = [
+                level.below[wanted] for level in reached for wanted in (name, "+") if wanted in level.below
+            ]
+            if not reached:
+                return found
+        _take_rest(reached, found)
+        for level in reached:
+            found |= level.values
+        return found
+
+
+class _Level(Generic[T]):
+    """One node of the tree: what goes on below, and the values of patterns that end here."""
+
+    __slots__ = ("below", "values")
+
+    def __init__(self) -> None:
+        self.below: dict[str, _Level[T]] = {}
+        self.values: set[T] = set()
+
+
+def _take_rest(reached: list[_Level[T]], found: set[T]) -> None:
+    for level in reached:
+        rest = level.below.get("#")
+        if rest is not None:
+            found |= rest.values

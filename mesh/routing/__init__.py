@@ -1,0 +1,1 @@
+"""Who wants what, and where does a message go?"""

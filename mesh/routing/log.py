@@ -1,0 +1,133 @@
+"""The master's log: what this node accepted, in order, and what of it must be stored and for how long."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from mesh.routing.feed import Feed
+from mesh.routing.parcel import Parcel
+from mesh.routing.retained import Last, Retained
+from mesh.store.base import Append, Delete, Drop, Op, Put
+from mesh.streams.origin import OriginStream
+from mesh.wire.commands import Answer
+from mesh.wire.envelope import Envelope
+
+Targets = list[tuple[Feed, tuple[int, ...] | None]]
+
+
+@dataclass(slots=True, eq=False)
+class Accepted:
+    """An envelope that was taken, to be delivered once it is stored and everything before it is, too."""
+
+    parcel: Parcel
+    targets: Targets
+    answer: Answer
+    values: list[Last]
+    stored: bool = True
+    when_first: Callable[[], None] = lambda: None  # what to do when everything before it is done
+
+
+@dataclass(slots=True)
+class Lane:
+    """One publisher stream: what is known of it, and what still waits for the disk."""
+
+    origin: OriginStream = field(default_factory=OriginStream)
+    waiting: deque[Accepted] = field(default_factory=deque)
+
+
+class Log:
+    """Streams, positions and retained values of one master."""
+
+    def __init__(self, topics_bytes: int) -> None:
+        self.retained = Retained(topics_bytes)
+        self.next_position = 1
+        self.live = 0  # envelopes stored and owed to somebody
+        self._lanes: dict[tuple[bytes, str], Lane] = {}
+        self._later: dict[tuple[str, bytes], Op] = {}  # side-table changes that may wait for the next commit
+        self._drops: list[int] = []
+
+    def lane(self, stream: bytes, domain: str) -> Lane:
+        lane = self._lanes.get((stream, domain))
+        if lane is None:
+            lane = self._lanes[stream, domain] = Lane()
+        return lane
+
+    def forget_stream(self, stream: bytes) -> list[bytes]:
+        """A session is closed for good, with everything settled; returns the rows that are void."""
+        void = [key for key, lane in self._lanes.items() if key[0] == stream and not lane.waiting]
+        for key in void:
+            del self._lanes[key]
+        return [key[0] + key[1].encode() for key in void]
+
+    def accept(
+        self, lane: Lane, envelope: Envelope, targets: Targets, master: bytes
+    ) -> tuple[Accepted, list[Op]]:
+        """Take a fresh envelope; returns it with what must be stored before it is answered."""
+        parcel = Parcel(envelope, master=master, own=True)
+        answer = Answer(envelope.domain, envelope.first, envelope.last, matched=len(targets))
+        accepted = Accepted(parcel, targets, answer, self.retained.cut(envelope))
+        ops: list[Op] = []
+        if envelope.persistent:
+            accepted.stored = False
+            if targets:
+                parcel.position = self.next_position
+                parcel.owed = len(targets)
+                self.next_position += 1
+                self.live += 1
+                ops.append(Append(parcel.position, envelope.header(), envelope.body))
+            # The dedup state goes into the same transaction as the message: one without the other
+            # would double or lose it after a crash.
+            ops.append(Put("stream", stream_key(envelope), lane.origin.pack()))
+            ops += [Put("retained", value.store_key, value.pack()) for value in accepted.values]
+        if not accepted.stored or lane.waiting:
+            lane.waiting.append(accepted)
+        return accepted, ops
+
+    def remember(self, values: Iterable[Last]) -> None:
+        """These are the last values of their topics now."""
+        for value in values:
+            for evicted in self.retained.put(value):
+                self.later("retained", evicted.store_key, Delete("retained", evicted.store_key))
+
+    def withdraw(self, lane: Lane, accepted: Accepted) -> None:
+        """It could not be stored: nobody gets it, and its numbers are open again."""
+        lane.origin.withdraw(accepted.answer.first, accepted.answer.last)
+        if accepted.parcel.position:
+            self.live -= 1
+            self._drops.append(accepted.parcel.position)
+
+    def released(self, parcel: Parcel) -> None:
+        """Nobody is owed it any more."""
+        self.live -= 1
+        self._drops.append(parcel.position)
+
+    def later(self, table: str, key: bytes, op: Op) -> None:
+        """A change that may ride with the next commit; a newer one of the same row replaces it."""
+        self._later[table, key] = op
+
+    def take_later(self) -> list[Op]:
+        """What has gathered for the next commit."""
+        ops: list[Op] = list(self._later.values())
+        if self._drops:
+            ops.append(Drop(tuple(self._drops)))
+        self._later, self._drops = {}, []
+        return ops
+
+    def restore(self, streams: dict[bytes, bytes], retained: Iterable[bytes], next_position: int) -> None:
+        """From the store, at start."""
+        for key, state in streams.items():
+            self.lane(key[:16], key[16:].decode()).origin = OriginStream.unpack(state)
+        for record in retained:
+            self.retained.put(Last.unpack(record))
+        self.next_position = next_position
+
+
+def stream_key(envelope: Envelope) -> bytes:
+    return envelope.stream + envelope.domain.encode()
+
+
+def position_key(feed: Feed, position: int) -> Op:
+    """How far a feed is settled, as a row of the side table."""
+    return Put("position", feed.key, position.to_bytes(8))

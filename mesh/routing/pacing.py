@@ -1,0 +1,42 @@
+"""Who should wait a little, so that a slow subscriber is not overrun?
+
+An answer to a publisher, or an acknowledgement to a peer, is held back while a message of it still waits
+for the credit of a subscriber that makes progress. A subscriber that has stopped holds nobody up.
+"""
+
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
+
+from mesh.routing.feed import Feed, Portion
+
+Waiting = Sequence[tuple[Feed, Portion]]
+
+
+class Pacing:
+    """What is held back, in order for each source."""
+
+    def __init__(self) -> None:
+        self._held: dict[Hashable, deque[tuple[Waiting, Callable[[], None]]]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._held)
+
+    def hold(self, source: Hashable, waiting: Waiting, release: Callable[[], None]) -> None:
+        """Call `release` when nothing of `waiting` waits any more; at once if nothing is held of this source."""
+        if waiting or source in self._held:
+            self._held.setdefault(source, deque()).append((waiting, release))
+        else:
+            release()
+
+    def release(self, now: float) -> None:
+        """Let go what need not wait any longer."""
+        for source in list(self._held):
+            held = self._held[source]
+            while held and not any(p.waiting and feed.alive(now) for feed, p in held[0][0]):
+                held.popleft()[1]()
+            if not held:
+                del self._held[source]
+
+    def forget(self, source: Hashable) -> None:
+        """The source is gone: nobody waits for its answers."""
+        self._held.pop(source, None)

@@ -1,0 +1,21 @@
+"""One envelope at one node, and how many subscribers it is still owed to here."""
+
+from dataclasses import dataclass, field
+
+from mesh.wire.envelope import Envelope
+
+
+@dataclass(slots=True, eq=False)
+class Parcel:
+    """`position` is its place in the log of `master` (0 = transient, then nobody counts)."""
+
+    envelope: Envelope
+    position: int = 0
+    master: bytes = b""
+    own: bool = False  # this node is that master
+    owed: int = 0
+    frames: list[bytes] = field(default_factory=list)  # encoded once, sent to many
+
+    @property
+    def size(self) -> int:
+        return len(self.envelope.body) + 64 * self.envelope.count  # bodies may be empty; counts cost too

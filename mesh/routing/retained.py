@@ -1,0 +1,134 @@
+"""The last value of every topic this node is master of, within a bound of bytes."""
+
+from __future__ import annotations
+
+from array import array
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mesh.patterns import matches
+from mesh.wire.commands import Query
+from mesh.wire.envelope import INITIAL, Envelope, decode
+
+OVERHEAD = 400  # bytes a topic costs beside its content
+
+
+@dataclass(frozen=True, slots=True)
+class Last:
+    """Message `number` of an envelope, cut out lazily: most values are replaced before anybody asks."""
+
+    envelope: Envelope  # without its body
+    number: int
+    key: str
+    data: bytes  # own properties, then content
+    props: int
+
+    @property
+    def size(self) -> int:
+        return len(self.data) + len(self.key) + OVERHEAD
+
+    @property
+    def stamp(self) -> tuple[int, bytes, int]:
+        """Newest wins: hybrid clock, then id."""
+        return self.envelope.sent, self.envelope.stream, self.number
+
+    @property
+    def store_key(self) -> bytes:
+        return self.envelope.domain.encode() + b"\0" + self.key.encode()
+
+    def as_envelope(self) -> Envelope:
+        e = self.envelope
+        props: int | bytes = array("I", [self.props]).tobytes() if self.props else 0
+        return Envelope(
+            stream=e.stream, domain=e.domain, first=self.number, last=self.number, keys=(self.key,), count=1,
+            sizes=len(self.data), body=self.data, props=props, flags=e.flags | INITIAL, low=min(e.low, self.number),
+            sender=e.sender, sent=e.sent, expires=e.expires, route=e.route,
+        )  # fmt: skip
+
+    def pack(self) -> bytes:
+        """As stored: length of the header, header, data."""
+        header = self.as_envelope().header()
+        return len(header).to_bytes(4) + header + self.data
+
+    @classmethod
+    def unpack(cls, record: bytes) -> Last:
+        end = 4 + int.from_bytes(record[:4])
+        e = decode(record[4:end], record[end:])
+        return cls(_bare(e), e.first, e.keys[0], record[end:], e.props_size(0))
+
+
+def _bare(e: Envelope) -> Envelope:
+    return Envelope(
+        stream=e.stream, domain=e.domain, first=e.first, last=e.last, keys=("",), count=1, sizes=0, body=b"",
+        flags=e.flags & ~INITIAL, low=e.low, sender=e.sender, sent=e.sent, expires=e.expires, route=e.route,
+    )  # fmt: skip
+
+
+def _last(envelope: Envelope, bare: Envelope, row: int, i: int) -> Last:
+    start, end = envelope.slice(i)
+    return Last(
+        bare, envelope.number(i), envelope.keys[row], envelope.body[start:end], envelope.props_size(i)
+    )
+
+
+class Retained:
+    """Topics by key and domain, the least recently published forgotten first when bytes run out."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max = max_bytes
+        self._bytes = 0
+        self._topics: OrderedDict[tuple[str, str], Last] = OrderedDict()  # by (key, domain)
+        self._domains: dict[str, dict[str, None]] = {}  # key -> the domains it has a value in
+        self.evicted = 0
+
+    def __len__(self) -> int:
+        return len(self._topics)
+
+    @staticmethod
+    def cut(envelope: Envelope) -> list[Last]:
+        """The last message of each key in it."""
+        bare = _bare(envelope)
+        last_of = {0: envelope.count - 1}
+        if envelope.index:
+            last_of = dict(zip(envelope.rows(), range(envelope.count), strict=True))
+        return [_last(envelope, bare, row, i) for row, i in last_of.items()]
+
+    def put(self, last: Last) -> list[Last]:
+        """Remember it; returns what had to be forgotten for it."""
+        topic = (last.key, last.envelope.domain)
+        old = self._topics.pop(topic, None)
+        if old is not None:
+            self._bytes -= old.size
+        self._topics[topic] = last
+        self._domains.setdefault(last.key, {})[last.envelope.domain] = None
+        self._bytes += last.size
+        evicted = []
+        while self._bytes > self._max and len(self._topics) > 1:
+            evicted.append(self._forget(next(iter(self._topics))))
+        self.evicted += len(evicted)
+        return evicted
+
+    def _forget(self, topic: tuple[str, str]) -> Last:
+        last = self._topics.pop(topic)
+        self._bytes -= last.size
+        key, domain = topic
+        del self._domains[key][domain]
+        if not self._domains[key]:
+            del self._domains[key]
+        return last
+
+    def find(self, query: Query, wall: int) -> Iterator[Last]:
+        """Values that a query asks for and that have not expired at `wall` (ns since 1970)."""
+        for last in self._candidates(query):
+            if not last.envelope.expires or last.envelope.expires > wall:
+                yield last
+
+    def _candidates(self, query: Query) -> list[Last]:
+        keys = [query.text] if query.kind == "exact" else [k for k in self._domains if matches(query.text, k)]
+        return [
+            self._topics[key, domain]
+            for key in keys
+            for domain in self._domains.get(key, ())
+            if query.domain in ("", domain)
+        ]

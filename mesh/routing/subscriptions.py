@@ -1,0 +1,70 @@
+"""Which feeds want a message? Answered once per key, remembered until something changes."""
+
+from collections.abc import Iterator
+
+from mesh.errors import BadQuery
+from mesh.patterns import Trie, check_pattern
+from mesh.routing.feed import Feed
+from mesh.values import check_key
+from mesh.wire.commands import Query
+from mesh.wire.envelope import Envelope
+
+CACHE = 100_000  # keys whose answer is remembered
+
+
+class Subscriptions:
+    """Queries of many feeds; a feed is named once however many of its queries match."""
+
+    def __init__(self) -> None:
+        self._trie: Trie[tuple[Feed, str]] = Trie()
+        self._cache: dict[tuple[str, str], tuple[Feed, ...]] = {}
+
+    def add(self, feed: Feed, query: Query) -> None:
+        self._trie.add(query.text, (feed, query.domain))
+        self._cache.clear()
+
+    def discard(self, feed: Feed, query: Query) -> None:
+        self._trie.discard(query.text, (feed, query.domain))
+        self._cache.clear()
+
+    def match(self, key: str, domain: str) -> tuple[Feed, ...]:
+        """Feeds that want messages of this key and domain."""
+        found = self._cache.get((key, domain))
+        if found is None:
+            found = tuple({feed: None for feed, wanted in self._sorted(key) if wanted in ("", domain)})
+            if len(self._cache) >= CACHE:
+                self._cache.clear()
+            self._cache[key, domain] = found
+        return found
+
+    def _sorted(self, key: str) -> list[tuple[Feed, str]]:
+        # A set has no order of its own; the core must do the same thing for the same input.
+        return sorted(self._trie.match(key), key=lambda pair: pair[0].key)
+
+    def plan(self, envelope: Envelope) -> Iterator[tuple[Feed, tuple[int, ...] | None]]:
+        """(feed, which messages); None = all of them."""
+        by_row = [self.match(key, envelope.domain) for key in envelope.keys]
+        if all(feeds == by_row[0] for feeds in by_row):
+            yield from ((feed, None) for feed in by_row[0])
+            return
+        rows_of: dict[Feed, set[int]] = {}
+        for row, feeds in enumerate(by_row):
+            for feed in feeds:
+                rows_of.setdefault(feed, set()).add(row)
+        column = envelope.rows()
+        for feed, rows in rows_of.items():
+            if len(rows) == len(by_row):
+                yield feed, None
+            else:
+                yield feed, tuple([i for i, row in enumerate(column) if row in rows])
+
+
+def check_query(query: Query) -> Query:
+    """The query, if it makes sense; BadQuery or BadKey else."""
+    if query.kind == "exact":
+        check_key(query.text)
+    elif query.kind == "pattern":
+        check_pattern(query.text)
+    else:
+        raise BadQuery(f"a query of kind {query.kind!r}", hint="Use key= or pattern=.")
+    return query

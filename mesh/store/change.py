@@ -1,0 +1,76 @@
+"""What does a commit come to, once its operations are taken together?"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from mesh.errors import StoreError
+from mesh.store.base import FIRST_POSITION, TABLES, Append, Delete, Drop, Op, Put
+
+
+@dataclass(slots=True)
+class Change:
+    """The outcome of some operations. What one adds and a later one takes away is never written.
+
+    `first` and `next_position` are the store's next position before and after. `appended` holds
+    (header, body) by position, `dropped` the positions of earlier commits that go, `rows` the last
+    value by (table, key), None for a row that goes.
+    """
+
+    first: int
+    next_position: int
+    appended: dict[int, tuple[bytes, bytes]] = field(default_factory=dict)
+    dropped: set[int] = field(default_factory=set)
+    rows: dict[tuple[str, bytes], bytes | None] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return self.next_position > self.first or bool(self.dropped) or bool(self.rows)
+
+    def empty_positions(self) -> list[int]:
+        """The new positions where no envelope will stand, in order."""
+        return [place for place in range(self.first, self.next_position) if place not in self.appended]
+
+    def append(self, position: int, header: bytes, body: bytes) -> None:
+        if position != self.next_position:
+            raise _bad(f"position {position} was appended where {self.next_position} is next")
+        self.appended[position] = (header, body)
+        self.next_position += 1
+
+    def drop(self, position: int) -> None:
+        if position > self.next_position or position < FIRST_POSITION:
+            raise _bad(f"position {position} was dropped where {self.next_position} is next")
+        if position == self.next_position:
+            self.next_position += 1
+        elif position < self.first:
+            self.dropped.add(position)
+        else:
+            self.appended.pop(position, None)
+
+    def set_row(self, table: str, key: bytes, value: bytes | None) -> None:
+        if table not in TABLES:
+            raise _bad(f"{table[:80]!r} is not one of the tables {', '.join(TABLES)}")
+        self.rows[table, key] = value
+
+
+def fold(ops: Iterable[Op], next_position: int) -> Change:
+    """Take the operations together, in order. StoreError BAD_OPS when they break the store's law."""
+    change = Change(next_position, next_position)
+    for op in ops:
+        match op:
+            case Append(position, header, body):
+                change.append(position, header, body)
+            case Drop(positions):
+                for position in positions:
+                    change.drop(position)
+            case Put(table, key, value):
+                change.set_row(table, key, value)
+            case Delete(table, key):
+                change.set_row(table, key, None)
+    return change
+
+
+def _bad(what: str) -> StoreError:
+    return StoreError(
+        f"A commit was refused whole: {what}.",
+        hint="This is a mistake in the program that wrote it; the store itself is sound.",
+        code="BAD_OPS",
+    )

@@ -1,0 +1,72 @@
+"""Is all there that was committed, and as it was? Checksums, and the account of every position."""
+
+import zlib
+
+from mesh.store.base import FIRST_POSITION
+from mesh.streams.ranges import Ranges
+
+_SHOWN = 12  # losses that an error spells out; the rest it counts
+
+
+def checksum(*fields: object) -> int:
+    """CRC-32 over 64-bit integers and byte strings with their lengths; TypeError for anything else."""
+    crc = 0
+    for value in fields:
+        if isinstance(value, bytes):
+            crc = zlib.crc32(value, zlib.crc32(len(value).to_bytes(8, "big"), crc))
+        elif isinstance(value, int):
+            crc = zlib.crc32(value.to_bytes(8, "big", signed=True), crc)
+        else:
+            raise TypeError(f"no checksum over {type(value).__name__}")
+    return crc
+
+
+class Audit:
+    """Takes rows as they are read, and notes by name what cannot be as it was written.
+
+    Law: each position below the next one either holds an envelope or is in the account of dropped
+    ones, and never both. So a row that vanished is found, though rows come and go in any order.
+    """
+
+    def __init__(self) -> None:
+        self._losses: list[str] = []
+        self._account = Ranges()
+
+    def is_sound(self, name: str, fields: tuple[object, ...], crc: object) -> bool:
+        """Is this row as it was written? If not, it is noted under its name."""
+        try:
+            if checksum(*fields) == crc:
+                return True
+        except TypeError:
+            pass  # one flipped bit can make a number of what was bytes
+        self.note(f"{name} is damaged")
+        return False
+
+    def count(self, first: int, last: int) -> None:
+        """Something is known of the positions first..last: they hold envelopes, or were dropped."""
+        if not FIRST_POSITION <= first <= last:
+            self.note(f"out of range: {_positions(first, last)}")
+        elif self._account.overlaps(first, last):
+            self.note(f"counted twice: {_positions(first, last)}")
+        else:
+            self._account.add(first, last)
+
+    def finish(self, next_position: int) -> None:
+        """All rows were seen: what is unaccounted for is missing."""
+        for first, last in self._account.missing(FIRST_POSITION, next_position - 1):
+            self.note(f"missing: {_positions(first, last)}")
+        if self._account.top() >= next_position:
+            self.note(f"past the end at {next_position}: envelope {self._account.top()}")
+
+    def note(self, loss: str) -> None:
+        self._losses.append(loss)
+
+    @property
+    def losses(self) -> str:
+        """What is wrong, in words; empty when nothing is."""
+        more = len(self._losses) - _SHOWN
+        return "; ".join(self._losses[:_SHOWN]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _positions(first: int, last: int) -> str:
+    return f"envelope {first}" if first == last else f"envelopes {first}..{last}"

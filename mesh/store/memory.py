@@ -1,0 +1,42 @@
+"""What does a node hold that keeps nothing on disk? The same as any store, until the process ends."""
+
+from collections.abc import Sequence
+
+from mesh.errors import StoreError
+from mesh.store.base import FIRST_POSITION, TABLES, Image, Op
+from mesh.store.change import fold
+
+
+class MemoryStore:
+    """Keeps the law of a store, but for durability."""
+
+    def __init__(self) -> None:
+        self._envelopes: dict[int, tuple[bytes, bytes]] = {}
+        self._tables: dict[str, dict[bytes, bytes]] = {table: {} for table in TABLES}
+        self._next = FIRST_POSITION
+        self._closed = False
+
+    def load(self) -> Image:
+        self._check_open()
+        envelopes = [(position, *parts) for position, parts in self._envelopes.items()]
+        return Image(envelopes, {table: dict(rows) for table, rows in self._tables.items()}, self._next)
+
+    def commit(self, ops: Sequence[Op]) -> None:
+        self._check_open()
+        change = fold(ops, self._next)
+        for position in change.dropped:
+            self._envelopes.pop(position, None)
+        self._envelopes.update(change.appended)
+        for (table, key), value in change.rows.items():
+            if value is None:
+                self._tables[table].pop(key, None)
+            else:
+                self._tables[table][key] = value
+        self._next = change.next_position
+
+    def close(self) -> None:
+        self._closed = True
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreError("The store in memory is closed.")

@@ -1,0 +1,150 @@
+"""Which rows does the SQLite file hold, and how are they read and written?"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Protocol
+
+from mesh.store.base import FIRST_POSITION, TABLES, Image
+from mesh.store.change import Change
+from mesh.store.integrity import Audit, checksum
+from mesh.streams.ranges import Ranges
+
+VERSION = 1
+
+# Rule 1: every row carries a checksum; SQLite itself has none, and hands out flipped bits.
+# Rule 2: `dropped` accounts for each position whose envelope is gone, as ranges that never touch.
+
+_TABLES = (
+    "CREATE TABLE envelope (position INTEGER PRIMARY KEY, header BLOB, body BLOB, crc INTEGER)",
+    "CREATE TABLE dropped (first INTEGER PRIMARY KEY, last INTEGER, crc INTEGER)",
+    "CREATE TABLE side (name TEXT, key BLOB, value BLOB, crc INTEGER, PRIMARY KEY (name, key))",
+    "CREATE TABLE meta (id INTEGER PRIMARY KEY, next_position INTEGER, crc INTEGER)",
+)
+SCHEMA = (
+    *_TABLES,
+    f"INSERT INTO meta VALUES (1, {FIRST_POSITION}, {checksum(FIRST_POSITION)})",
+    f"PRAGMA user_version={VERSION}",
+)
+_PUT = (
+    "INSERT INTO side VALUES (?, ?, ?, ?) "
+    "ON CONFLICT (name, key) DO UPDATE SET value = excluded.value, crc = excluded.crc"
+)
+
+
+class Cursor(Protocol):
+    """The rows of one answer."""
+
+    def __iter__(self) -> Iterator[Any]: ...
+    def fetchone(self) -> Any: ...
+
+
+class Database(Protocol):
+    """What of a connection is needed here."""
+
+    def execute(self, sql: str, values: Sequence[Any] = ..., /) -> Cursor: ...
+    def executemany(self, sql: str, values: Iterable[Sequence[Any]], /) -> object: ...
+
+
+def read_next_position(db: Database, audit: Audit) -> int:
+    """The next position, or 0 when that is lost. Looks at the tables first: their own text can be damaged."""
+    found = {row[0] for row in db.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
+    if found != {text.encode() for text in _TABLES}:
+        audit.note("the description of its tables is damaged")
+        return 0
+    row = db.execute("SELECT next_position, crc FROM meta WHERE id = 1").fetchone()
+    if row is None:
+        audit.note("the count of positions is missing")
+    elif audit.is_sound("the count of positions", row[:1], row[1]):
+        return int(row[0])
+    return 0
+
+
+def read_image(db: Database, audit: Audit) -> Image:
+    """All rows that are as they were written; `audit` gets to know of the others."""
+    next_position = read_next_position(db, audit)
+    image = Image(_read_envelopes(db, audit), _read_tables(db, audit), next_position)
+    for first, last, crc in db.execute("SELECT first, last, crc FROM dropped ORDER BY first"):
+        if audit.is_sound(f"the account of what was dropped from {first} on", (first, last), crc):
+            audit.count(first, last)
+    audit.finish(next_position)
+    # A damaged page can hide rows of the side tables, whose keys nobody counts.
+    for (words,) in db.execute("PRAGMA integrity_check(5)"):
+        if words != b"ok":
+            audit.note(words.decode(errors="replace"))
+    return image
+
+
+def _read_envelopes(db: Database, audit: Audit) -> list[tuple[int, bytes, bytes]]:
+    envelopes = []
+    for position, header, body, crc in db.execute("SELECT * FROM envelope ORDER BY position"):
+        if audit.is_sound(f"envelope {position}", (position, header, body), crc):
+            envelopes.append((position, header, body))
+        audit.count(position, position)
+    return envelopes
+
+
+def _read_tables(db: Database, audit: Audit) -> dict[str, dict[bytes, bytes]]:
+    tables: dict[str, dict[bytes, bytes]] = {table: {} for table in TABLES}
+    names = {table.encode(): table for table in TABLES}
+    for name, key, value, crc in db.execute("SELECT * FROM side NOT INDEXED"):
+        if audit.is_sound(f"row {key!r:.80} of table {name!r:.80}", (name, key, value), crc):
+            tables[names[name]][key] = value
+    return tables
+
+
+def write_change(db: Database, change: Change) -> None:
+    """Every row of one commit; the transaction around it is the caller's."""
+    db.executemany(
+        "INSERT INTO envelope VALUES (?, ?, ?, ?)",
+        (
+            (position, header, body, checksum(position, header, body))
+            for position, (header, body) in change.appended.items()
+        ),
+    )
+    _write_dropped(db, change)
+    if change.next_position != change.first:
+        row = (change.next_position, checksum(change.next_position))
+        db.execute("UPDATE meta SET next_position = ?, crc = ? WHERE id = 1", row)
+    _write_tables(db, change)
+
+
+def _write_dropped(db: Database, change: Change) -> None:
+    gone = _ranges(change.empty_positions())
+    for both in _ranges(sorted(change.dropped)):
+        # Only what stands there is dropped now; the rest is in the account already.
+        for (position,) in db.execute("SELECT position FROM envelope WHERE position BETWEEN ? AND ?", both):
+            gone.add(position, position)
+        db.execute("DELETE FROM envelope WHERE position BETWEEN ? AND ?", both)
+    for first, last in gone:
+        _account(db, first, last)
+
+
+def _account(db: Database, first: int, last: int) -> None:
+    below = "SELECT first, last FROM dropped WHERE first < ? ORDER BY first DESC LIMIT 1"
+    before = db.execute(below, (first,)).fetchone()
+    after = db.execute("SELECT last FROM dropped WHERE first = ?", (last + 1,)).fetchone()
+    if before and before[1] == first - 1:
+        first = before[0]
+    if after:
+        last = after[0]
+    db.execute("DELETE FROM dropped WHERE first BETWEEN ? AND ?", (first, last))
+    db.execute("INSERT INTO dropped VALUES (?, ?, ?)", (first, last, checksum(first, last)))
+
+
+def _write_tables(db: Database, change: Change) -> None:
+    db.executemany(
+        _PUT,
+        (
+            (table, key, value, checksum(table.encode(), key, value))
+            for (table, key), value in change.rows.items()
+            if value is not None
+        ),
+    )
+    gone = [place for place, value in change.rows.items() if value is None]
+    db.executemany("DELETE FROM side WHERE name = ? AND key = ?", gone)
+
+
+def _ranges(positions: Iterable[int]) -> Ranges:
+    ranges = Ranges()
+    for position in positions:
+        ranges.add(position, position)
+    return ranges

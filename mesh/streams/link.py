@@ -1,0 +1,70 @@
+"""Numbered messages over one link: acknowledged, resent after a reconnect, dropped when doubled.
+
+A link stream belongs to one direction between two boots. Its numbers have no gaps, so one integer
+tells what arrived. Numbers live longer than connections: after a reconnect HELLO says how far the
+other end has got, and only the rest is sent again.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from mesh.errors import RemoteError
+
+T = TypeVar("T")
+
+
+class LinkSender(Generic[T]):
+    """What was sent and not yet acknowledged, within a window of bytes and count."""
+
+    def __init__(self, window_bytes: int, window_count: int) -> None:
+        self.next = 1
+        self._flight: deque[tuple[int, int, T]] = deque()  # (number, size, message)
+        self._bytes = 0
+        self._window = (window_bytes, window_count)
+
+    @property
+    def open(self) -> bool:
+        """May another message go? One message may overdraw the bytes, else a large one never could."""
+        return self._bytes < self._window[0] and len(self._flight) < self._window[1]
+
+    @property
+    def flight(self) -> int:
+        """Messages under way."""
+        return len(self._flight)
+
+    def send(self, build: Callable[[int], T], size: int) -> T:
+        """Number the next message and remember it until it is acknowledged."""
+        message = build(self.next)
+        self._flight.append((self.next, size, message))
+        self._bytes += size
+        self.next += 1
+        return message
+
+    def acked(self, have: int) -> None:
+        """The other end has everything up to `have`. RemoteError if it claims what was never sent."""
+        if have >= self.next:
+            raise RemoteError(f"acknowledged {have}, only {self.next - 1} were sent", code="FORGED_ACK")
+        while self._flight and self._flight[0][0] <= have:
+            self._bytes -= self._flight.popleft()[1]
+
+    def resume(self, have: int) -> list[T]:
+        """After a reconnect: what must be sent again, in order."""
+        self.acked(have)
+        return [message for _, _, message in self._flight]
+
+
+class LinkReceiver:
+    """How far a link stream has arrived."""
+
+    def __init__(self) -> None:
+        self.have = 0
+
+    def accept(self, number: int) -> bool:
+        """Is this the next one? False: a repeat, drop it. RemoteError: one is missing in between."""
+        if number <= self.have:
+            return False
+        if number > self.have + 1:
+            raise RemoteError(f"item message {number} after {self.have}: one is missing", code="GAP")
+        self.have = number
+        return True

@@ -1,0 +1,127 @@
+"""The publisher's end of its streams: numbers, a window, and what to send again when a way dies.
+
+An envelope stays here until the answer of its master, whoever carried it. Numbers are given once and
+never changed, so sending again, by the same way or another, can not double anything.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import takewhile
+
+from mesh.streams.ranges import Ranges
+from mesh.wire.envelope import Envelope
+
+
+@dataclass(slots=True)
+class Waiting:
+    """An envelope without its final answer."""
+
+    envelope: Envelope
+    open: int  # messages not yet answered
+    warned: bool = False  # accepted and waiting elsewhere: frees the window, not the memory of it
+
+
+class Stream:
+    """One (session, domain): the next number, and what is unanswered."""
+
+    def __init__(self, start: int = 1) -> None:
+        self.next = start
+        self.waiting: deque[Waiting] = deque()
+        self._done = Ranges()
+
+    @property
+    def low(self) -> int:
+        """Everything below is settled: answered for good, or given up by the publisher."""
+        return self.waiting[0].envelope.first if self.waiting else self.next
+
+
+class Outbox:
+    """All streams of a session."""
+
+    def __init__(self, window_bytes: int, window_count: int) -> None:
+        self.window = (window_bytes, window_count)
+        self._streams: dict[str, Stream] = {}
+        self._bytes = 0
+        self._count = 0
+        self.unanswered = 0  # messages without any answer
+
+    @property
+    def open(self) -> bool:
+        """May another envelope go? One may overdraw the bytes."""
+        return self._bytes < self.window[0] and self._count < self.window[1]
+
+    @property
+    def flight(self) -> int:
+        """Envelopes that no answer has freed yet."""
+        return self._count
+
+    def next_number(self, domain: str) -> int:
+        return self._stream(domain).next
+
+    def low(self, domain: str) -> int:
+        """Every number below has its final answer."""
+        return self._stream(domain).low
+
+    def add(self, envelope: Envelope) -> Envelope:
+        """Number it, remember it, and return it as it must be sent."""
+        stream = self._stream(envelope.domain)
+        first, last = stream.next, stream.next + envelope.count - 1
+        numbered = replace(envelope, first=first, last=last, low=stream.low)
+        stream.next = last + 1
+        stream.waiting.append(Waiting(numbered, numbered.count))
+        self._bytes += len(numbered.body)
+        self._count += 1
+        self.unanswered += numbered.count
+        return numbered
+
+    def answered(self, domain: str, first: int, last: int, final: bool) -> list[tuple[int, int]]:
+        """Numbers first..last have an answer; returns which of them had none of this kind before.
+
+        `final` False is FORWARD_WARNING: the window opens, but the envelope stays until the last word.
+        An answer to what was never sent, or was answered before, changes nothing.
+        """
+        stream = self._stream(domain)
+        fresh: list[tuple[int, int]] = []
+        for waiting in takewhile(lambda w: w.envelope.first <= last, stream.waiting):
+            a, b = max(first, waiting.envelope.first), min(last, waiting.envelope.last)
+            if a > b:
+                continue
+            if final:
+                fresh += self._close(stream, waiting, a, b)
+            elif not waiting.warned:
+                self._free(waiting)
+                fresh.append((a, b))
+        while stream.waiting and not stream.waiting[0].open:
+            stream._done.drop_below(stream.waiting.popleft().envelope.last + 1)
+        return fresh
+
+    def _close(self, stream: Stream, waiting: Waiting, a: int, b: int) -> list[tuple[int, int]]:
+        fresh = stream._done.missing(a, b)
+        stream._done.add(a, b)
+        closed = sum(y - x + 1 for x, y in fresh)
+        waiting.open -= closed
+        if not waiting.warned:
+            self.unanswered -= closed
+        if not waiting.open and not waiting.warned:
+            self._free(waiting)
+        return fresh
+
+    def _free(self, waiting: Waiting) -> None:
+        self._bytes -= len(waiting.envelope.body)
+        self._count -= 1
+        self.unanswered -= waiting.open
+        waiting.warned = True
+
+    def resend(self) -> Iterator[Envelope]:
+        """Everything without a final answer, in order: after a reconnect, or by another way."""
+        for stream in self._streams.values():
+            for waiting in stream.waiting:
+                if waiting.open:
+                    yield replace(waiting.envelope, low=stream.low)
+
+    def _stream(self, domain: str) -> Stream:
+        stream = self._streams.get(domain)
+        if stream is None:
+            stream = self._streams[domain] = Stream()
+        return stream

@@ -1,0 +1,139 @@
+"""Which numbers do we have? A set of positive integers, kept as ranges."""
+
+import struct
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+
+from mesh.errors import RemoteError
+
+LARGEST_NUMBER = 2**63 - 1  # what SQLite and PostgreSQL can hold
+MOST_PACKED = 1_000_000  # ranges that `unpack` admits: 16 MB
+
+# Law: firsts[i] <= lasts[i], and lasts[i] + 1 < firsts[i + 1]. Ranges that touch are one.
+
+
+class Ranges:
+    """A set of positive integers as sorted, disjoint, inclusive ranges. `len()` counts ranges."""
+
+    __slots__ = ("_firsts", "_lasts")
+
+    def __init__(self) -> None:
+        self._firsts: list[int] = []
+        self._lasts: list[int] = []
+
+    def add(self, first: int, last: int) -> None:
+        """Put in first..last; what is in already does no harm. ValueError if that is no range."""
+        if not 1 <= first <= last <= LARGEST_NUMBER:
+            raise ValueError(f"{first}..{last} is not a range of numbers from 1 to {LARGEST_NUMBER}")
+        firsts, lasts = self._firsts, self._lasts
+        beyond = first - lasts[-1] if lasts else 2
+        if beyond == 1:
+            lasts[-1] = last
+        elif beyond > 1:
+            firsts.append(first)
+            lasts.append(last)
+        else:
+            self._insert(first, last)
+
+    def _insert(self, first: int, last: int) -> None:
+        # The ranges start..stop-1 overlap the new one or touch it; all become one.
+        start = bisect_left(self._lasts, first - 1)
+        stop = bisect_right(self._firsts, last + 1)
+        if start < stop:
+            first = min(first, self._firsts[start])
+            last = max(last, self._lasts[stop - 1])
+        self._firsts[start:stop] = [first]
+        self._lasts[start:stop] = [last]
+
+    def __contains__(self, number: int) -> bool:
+        return self.overlaps(number, number)
+
+    def covers(self, first: int, last: int) -> bool:
+        """Are all of first..last in?"""
+        place = bisect_left(self._lasts, last)
+        return place < len(self._lasts) and self._firsts[place] <= first
+
+    def overlaps(self, first: int, last: int) -> bool:
+        """Is any of first..last in?"""
+        place = bisect_left(self._lasts, first)
+        return place < len(self._lasts) and self._firsts[place] <= last
+
+    def missing(self, first: int, last: int) -> list[tuple[int, int]]:
+        """The ranges of first..last that are not in, in order."""
+        gaps = []
+        for place in range(bisect_left(self._lasts, first), len(self._lasts)):
+            if self._firsts[place] > last:
+                break
+            if first < self._firsts[place]:
+                gaps.append((first, self._firsts[place] - 1))
+            first = self._lasts[place] + 1
+        if first <= last:
+            gaps.append((first, last))
+        return gaps
+
+    def contiguous_end(self, start: int) -> int:
+        """The last number of the range that holds `start`; start - 1 if none does."""
+        place = bisect_left(self._lasts, start)
+        if place < len(self._lasts) and self._firsts[place] <= start:
+            return self._lasts[place]
+        return start - 1
+
+    def top(self) -> int:
+        """The highest number; 0 when empty."""
+        return self._lasts[-1] if self._lasts else 0
+
+    def drop_below(self, number: int) -> None:
+        """Forget every number less than this one."""
+        place = bisect_left(self._lasts, number)
+        del self._firsts[:place], self._lasts[:place]
+        if self._firsts and self._firsts[0] < number:
+            self._firsts[0] = number
+
+    def drop_lowest(self) -> int:
+        """Forget the lowest range, and say where it ended. IndexError when empty."""
+        del self._firsts[0]
+        return self._lasts.pop(0)
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        """Each (first, last), in order."""
+        return zip(self._firsts, self._lasts, strict=True)
+
+    def __len__(self) -> int:
+        return len(self._firsts)
+
+    def count(self) -> int:
+        """How many numbers are in."""
+        return sum(self._lasts) - sum(self._firsts) + len(self._firsts)
+
+    def __repr__(self) -> str:
+        shown = [f"{first}..{last}" for first, last in zip(self._firsts[:8], self._lasts, strict=False)]
+        more = ["..."] if len(self) > 8 else []
+        return f"Ranges({', '.join(shown + more)})"
+
+    def pack(self) -> bytes:
+        """First and last of each range, as unsigned 64-bit big-endian integers; nothing when empty."""
+        flat = [number for both in self for number in both]
+        return struct.pack(f">{len(flat)}Q", *flat)
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> "Ranges":
+        """The inverse of `pack`. RemoteError unless it is exactly what `pack` can have made."""
+        count, rest = divmod(len(packed), 16)
+        if rest:
+            raise RemoteError(f"packed ranges of {len(packed)} bytes: cut short, or not ranges.")
+        if count > MOST_PACKED:
+            raise RemoteError(f"{count} packed ranges, {MOST_PACKED} are allowed.")
+        flat = struct.unpack(f">{2 * count}Q", packed)
+        ranges = cls()
+        ranges._firsts, ranges._lasts = list(flat[::2]), list(flat[1::2])
+        ranges._check()
+        return ranges
+
+    def _check(self) -> None:
+        ends = [0, *self._lasts]
+        # The first range may begin at 1, right beside the 0; all others stand apart from the one before.
+        for place, (first, last) in enumerate(self):
+            if not (ends[place] + (place > 0) < first <= last <= LARGEST_NUMBER):
+                raise RemoteError(
+                    f"packed range {place}, {first}..{last} after {ends[place]}, is out of order."
+                )

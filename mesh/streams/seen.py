@@ -1,0 +1,74 @@
+"""Did this subscriber have it already? Tells repeats from news, by stream and number."""
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+from mesh.streams.ranges import Ranges
+
+# Law 1: what an origin has brought, and brings again, is a repeat, as long as the stream is remembered.
+# Law 2: what nobody has brought is news, in whatever order several origins bring it.
+# Law 3: forgetting may let a repeat through from *another* origin; it never makes news of one origin
+#        a repeat, as long as each origin's news come in growing order. News out of order within one
+#        origin (a tail-back queue flushed late) is known for news as far down as the ranges reach.
+
+
+@dataclass(slots=True)
+class _Stream:
+    """What has come of one stream. At or below `forgotten` the ranges no longer say what has come."""
+
+    ranges: Ranges = field(default_factory=Ranges)
+    forgotten: int = 0
+    highs: dict[Hashable, int] = field(default_factory=dict)  # origin -> highest number it has brought
+
+
+class Seen:
+    """What one subscription already has.
+
+    A stream is one publisher session in one domain; an origin is the master that delivers it (its
+    uuid: a restarted master goes on with the same numbers). At most `ranges` ranges are kept a
+    stream, and the `streams` streams that were last heard of.
+    """
+
+    def __init__(self, streams: int = 10_000, ranges: int = 256) -> None:
+        self._most_streams = streams
+        self._most_ranges = ranges
+        self._streams: OrderedDict[Hashable, _Stream] = OrderedDict()
+
+    def fresh(self, origin: Hashable, stream: Hashable, first: int, last: int) -> list[tuple[int, int]]:
+        """The ranges of first..last that are new, which from now on are not; empty when all are repeats.
+
+        ValueError if first..last is no range of numbers from 1.
+        """
+        if not 1 <= first <= last:
+            raise ValueError(f"{first}..{last} is not a range of numbers from 1")
+        known = self._stream(stream)
+        ranges, highs = known.ranges, known.highs
+        if first > ranges.top():
+            new = [(first, last)]
+        else:
+            # Below both marks the origin's own high speaks for the ranges that were forgotten.
+            unsure = min(highs.get(origin, 0), known.forgotten) + 1
+            new = ranges.missing(max(first, unsure), last)
+        for new_first, new_last in new:
+            ranges.add(new_first, new_last)
+        while len(ranges) > self._most_ranges:
+            known.forgotten = max(known.forgotten, ranges.drop_lowest())
+        if last > highs.get(origin, 0):
+            highs[origin] = last
+        return new
+
+    def high(self, origin: Hashable, stream: Hashable) -> int:
+        """The highest number of the stream that this origin has brought; 0 without any."""
+        known = self._streams.get(stream)
+        return known.highs.get(origin, 0) if known else 0
+
+    def _stream(self, stream: Hashable) -> _Stream:
+        known = self._streams.get(stream)
+        if known is None:
+            known = self._streams[stream] = _Stream()
+            if len(self._streams) > self._most_streams:
+                self._streams.popitem(last=False)
+        else:
+            self._streams.move_to_end(stream)
+        return known

@@ -1,0 +1,175 @@
+"""What does a message carry beside its content? Headers, route, id, key and domain."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, overload
+
+from mesh.errors import BadKey, BadName, LocalError
+
+LONGEST_KEY = 512  # characters
+LONGEST_DOMAIN = 256  # characters
+
+# Lone surrogates stand here too: they have no UTF-8, so they would only fail on their way out.
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_MESSAGE_ID = re.compile(r"([0-9a-f]{32})(?:/(.+))?:([1-9][0-9]{0,18})", re.DOTALL)
+
+
+class Headers:
+    """The user's headers: an immutable multimap of str to str. Names ignore case, but keep their spelling.
+
+    Two are equal when each name has the same values in the same order; which name comes first is
+    not compared. Raises TypeError for anything but pairs of str.
+    """
+
+    __slots__ = ("_pairs",)
+
+    def __init__(self, items: "Iterable[tuple[str, str]] | Mapping[str, str] | Headers" = ()) -> None:
+        pairs = items.items() if isinstance(items, Mapping | Headers) else items
+        self._pairs = tuple(map(_pair, pairs))
+
+    def __getitem__(self, name: str) -> str:
+        """The first value of that name; KeyError without any."""
+        value = self.get(name)
+        if value is None:
+            raise KeyError(name)
+        return value
+
+    @overload
+    def get(self, name: str) -> str | None: ...
+    @overload
+    def get(self, name: str, default: str) -> str: ...
+    def get(self, name: str, default: str | None = None) -> str | None:
+        """The first value of that name, else the default."""
+        return next(self._values(name), default)
+
+    def all(self, name: str) -> tuple[str, ...]:
+        """Every value of that name, in the order in which they were set."""
+        return tuple(self._values(name))
+
+    def items(self) -> Iterator[tuple[str, str]]:
+        """Every (name, value), in order and as spelt."""
+        return iter(self._pairs)
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    def __contains__(self, name: str) -> bool:
+        return next(self._values(name), None) is not None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Headers):
+            return NotImplemented
+        return self._pairs == other._pairs or self._by_name() == other._by_name()
+
+    def __hash__(self) -> int:
+        return hash(frozenset((name, tuple(values)) for name, values in self._by_name().items()))
+
+    def __repr__(self) -> str:
+        return f"Headers({list(self._pairs)!r})"
+
+    def _values(self, name: str) -> Iterator[str]:
+        # A message has a few headers at most: looking at each costs less than an index would.
+        wanted = name.lower()
+        return (value for name, value in self._pairs if name.lower() == wanted)
+
+    def _by_name(self) -> dict[str, list[str]]:
+        values: dict[str, list[str]] = {}
+        for name, value in self._pairs:
+            values.setdefault(name.lower(), []).append(value)
+        return values
+
+
+def _pair(item: object) -> tuple[str, str]:
+    match item:
+        case (str(name), str(value)):
+            return name, value
+    raise TypeError(f"a header is a pair of strings, a name and a value, not {repr(item)[:80]}")
+
+
+NO_HEADERS = Headers()
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One node that a message visited: its stratum there, and when (nanoseconds since 1970, UTC)."""
+
+    node: str
+    stratum: int
+    at: int
+
+
+Route = tuple[Hop, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The answer to a publish.
+
+    OK: the master has it. FORWARD_WARNING: it was accepted, and waits here for its master.
+    `matched` counts the subscriptions that the master found for it.
+    """
+
+    state: Literal["OK", "FORWARD_WARNING"]
+    id: str
+    matched: int
+
+    @property
+    def ok(self) -> bool:
+        """Does the master have it?"""
+        return self.state == "OK"
+
+
+def message_id(stream: bytes, domain: str, number: int) -> str:
+    """What names one message for ever: `<stream in hex>/<domain>:<number>`; no domain, no `/`.
+
+    `stream` is the 16 bytes of the publishing session, `number` its count within the domain, from 1.
+    """
+    return f"{stream.hex()}/{domain}:{number}" if domain else f"{stream.hex()}:{number}"
+
+
+def parse_message_id(text: str) -> tuple[bytes, str, int]:
+    """(stream, domain, number) of a message id; else BadName."""
+    found = _MESSAGE_ID.fullmatch(text)
+    if found is None:
+        raise BadName(
+            f"{text[:80]!r} is not a message id.",
+            hint="One looks like 32 hexadecimal digits, then /DOMAIN if it has one, then :NUMBER",
+        )
+    return bytes.fromhex(found[1]), found[2] or "", int(found[3])
+
+
+def check_key(key: str) -> str:
+    """The key itself, if a message can be published under it; else BadKey."""
+    if not key:
+        raise BadKey("The key is empty.", hint="Name a topic, such as sensors/kitchen/temp")
+    check_text(key, "key", LONGEST_KEY, BadKey)
+    if "+" in key or "#" in key:
+        for level in key.split("/"):
+            if level in ("+", "#"):
+                raise BadKey(
+                    f"{level!r} stands for a whole level in the key {key[:80]!r}.",
+                    hint=f"A key names one topic; to subscribe to many say pattern={key[:80]!r}",
+                )
+    return key
+
+
+def check_domain(domain: str) -> str:
+    """The domain itself, if it can be one ("" is no domain); else BadKey."""
+    check_text(domain, "domain", LONGEST_DOMAIN, BadKey)
+    return domain
+
+
+def check_text(text: str, what: str, longest: int, error: type[LocalError]) -> None:
+    """Refuse a text that is too long or cannot be printed; `what` says in the error what it is."""
+    if len(text) > longest:
+        raise error(
+            f"The {what} {text[:40]!r}... has {len(text)} characters.",
+            hint=f"At most {longest} are allowed; long data belongs into the content.",
+        )
+    found = _UNPRINTABLE.search(text)
+    if found is not None:
+        raise error(
+            f"The {what} {text[:80]!r} holds {found[0]!r} at position {found.start()}.",
+            hint="Control characters and lone surrogates are not allowed; is it binary data, or a line end?",
+        )

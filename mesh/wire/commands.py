@@ -1,0 +1,241 @@
+"""The commands: what the first frame of every message can say, as typed values.
+
+Each is an array `[kind, field, …]`. A field added later goes to the end with a default, so that an
+older peer ignores it and a newer one fills it in.
+"""
+
+from typing import Any
+
+import msgspec
+
+from mesh.errors import RemoteError
+from mesh.wire.codec import pack, unpack
+
+NODE_CONTROL, NODE_DATA, CLIENT = "control", "data", "client"  # what a connection is for
+
+
+class Command(msgspec.Struct, frozen=True, array_like=True, tag_field="kind"):
+    """Base of all commands."""
+
+
+class Introduction(msgspec.Struct, frozen=True, array_like=True):
+    """A node as others name it."""
+
+    uuid: bytes
+    name: str
+    boot: int
+    address: str  # where its ROUTER can be dialled; "" = it only dials out
+
+
+# --- opening a connection ----------------------------------------------------------------------
+
+
+class Hello(Command, frozen=True, tag=1):
+    """First words of whoever dialled."""
+
+    versions: tuple[int, int]  # oldest and newest wire version spoken
+    role: str  # NODE_CONTROL, NODE_DATA or CLIENT
+    cluster: str  # "" from a client: any
+    nonce: bytes
+    proof: bytes = b""  # answer to a challenge
+    node: Introduction | None = None  # of a node
+    client: str = ""  # of a client: its name,
+    session: int = 0  # its session number (0: give me one),
+    stream: bytes = b""  # its stream id
+    token: bytes = b""  # and what lets it resume
+    boot_seen: int = 0  # boot of the other end that `have` counts from
+    have: int = 0  # last item message received
+    next: int = 1  # number of the next item message this side will send
+    key: bytes = b""  # reserved: public key
+    software: str = ""
+
+
+class Challenge(Command, frozen=True, tag=2):
+    """Prove that you can read the cookie."""
+
+    nonce: bytes
+    endpoint: str  # where the asker is bound; must be where you dialled
+
+
+class Welcome(Command, frozen=True, tag=3):
+    """You are in."""
+
+    version: int
+    node: Introduction
+    cluster: str
+    proof: bytes = b""
+    boot_seen: int = 0
+    have: int = 0
+    next: int = 1
+    session: str = ""  # to a client: its absolute name,
+    token: bytes = b""  # what to resume with,
+    max_content: int = 0
+    window: tuple[int, int] = (0, 0)  # bytes and envelopes that may be unanswered
+    nodes: tuple[Introduction, ...] = ()  # whom else I know
+
+
+class Refuse(Command, frozen=True, tag=4):
+    """You are not in, and why."""
+
+    code: str
+    reason: str
+    hint: str = ""
+    final: bool = False  # do not try again by yourself
+
+
+class Who(Command, frozen=True, tag=5):
+    """I do not know this connection: say hello."""
+
+
+# --- keeping it ------------------------------------------------------------------------------------
+
+
+class Ping(Command, frozen=True, tag=6):
+    stamp: int
+
+
+class Pong(Command, frozen=True, tag=7):
+    stamp: int
+
+
+class Bye(Command, frozen=True, tag=8):
+    """I go, on purpose."""
+
+    reason: str = ""
+    forward: tuple[str, ...] = ()  # addresses of other nodes
+
+
+class Peers(Command, frozen=True, tag=9):
+    nodes: tuple[Introduction, ...]
+
+
+class Login(Command, frozen=True, tag=10):
+    """Dial me the data connection: I need it and you are the one who can dial."""
+
+
+# --- publishing ----------------------------------------------------------------------------------
+
+
+class Publish(Command, frozen=True, tag=20):
+    """Envelopes follow: for each, how many frames its body has."""
+
+    frames: tuple[int, ...]
+
+
+class Answer(msgspec.Struct, frozen=True, array_like=True):
+    """What became of numbers `first`..`last` of a domain's stream."""
+
+    domain: str
+    first: int
+    last: int
+    state: str = "OK"  # OK, FORWARD_WARNING or the code of a refusal
+    matched: int = 0  # subscriptions here and nodes elsewhere that it went to
+    text: str = ""
+
+
+class Answers(Command, frozen=True, tag=21):
+    answers: tuple[Answer, ...]
+
+
+# --- delivering --------------------------------------------------------------------------------------
+
+
+class ItemHead(msgspec.Struct, frozen=True, array_like=True):
+    """One envelope on its way to a subscriber."""
+
+    frames: int  # frames of its body
+    position: int = 0  # in the log of its master; 0 = transient
+    master: bytes = b""  # uuid of that master
+    targets: tuple[tuple[int, bytes], ...] = ()  # to a client: (subscription, u16 indices; empty = all)
+    gaps: tuple[tuple[int, int], ...] = ()  # (subscription, messages that were dropped before this)
+
+
+class Items(Command, frozen=True, tag=22):
+    """Numbered per direction and pair of boots; envelopes follow."""
+
+    seq: int
+    heads: tuple[ItemHead, ...]
+
+
+class Ack(Command, frozen=True, tag=23):
+    """What arrived, and what may be forgotten. Cumulative; an older one changes nothing."""
+
+    have: int  # item messages received
+    taken: tuple[tuple[int, int], ...] = ()  # client: (subscription, items used up since it was made)
+    settled: int = 0  # node: highest position of which nothing below is unsettled
+
+
+# --- interest and queries ----------------------------------------------------------------------------
+
+
+class Query(msgspec.Struct, frozen=True, array_like=True):
+    """What somebody wants: `kind` is "exact" or "pattern"."""
+
+    kind: str
+    text: str
+    domain: str = ""
+
+
+class Interest(Command, frozen=True, tag=30):
+    """Node to node: what my clients want from you. `full` replaces all that was said before."""
+
+    version: int
+    full: bool
+    add: tuple[Query, ...] = ()
+    remove: tuple[Query, ...] = ()
+    position: int = 0  # with full: how far I have your log
+
+
+class Interested(Command, frozen=True, tag=31):
+    version: int
+
+
+class Subscribe(Command, frozen=True, tag=32):
+    request: int
+    subscription: int  # chosen by the client, kept over reconnects
+    query: Query
+    initial: bool = True  # give me the retained values first
+    resumed: bool = False  # I had it before: values I know are not initial any more
+
+
+class Unsubscribe(Command, frozen=True, tag=33):
+    request: int
+    subscription: int
+
+
+class Call(Command, frozen=True, tag=34):
+    """A question with one reply: verb and arguments."""
+
+    request: int
+    verb: str
+    arguments: dict[str, Any] = {}
+
+
+class Reply(Command, frozen=True, tag=35):
+    """`code` is empty when it went well; envelopes may follow, `frames` as in Publish."""
+
+    request: int
+    value: Any = None
+    code: str = ""
+    text: str = ""
+    frames: tuple[int, ...] = ()
+
+
+AnyCommand = (
+    Hello | Challenge | Welcome | Refuse | Who | Ping | Pong | Bye | Peers | Login | Publish | Answers
+    | Items | Ack | Interest | Interested | Subscribe | Unsubscribe | Call | Reply
+)  # fmt: skip
+
+
+def encode(command: Command) -> bytes:
+    """The first frame."""
+    return pack(msgspec.to_builtins(command, builtin_types=(bytes,)))
+
+
+def decode(frame: bytes) -> AnyCommand:
+    """The command in a first frame; RemoteError for anything else."""
+    value = unpack(frame)
+    try:
+        return msgspec.convert(value, AnyCommand, builtin_types=(bytes,))  # type: ignore[no-any-return]
+    except msgspec.ValidationError as error:
+        raise RemoteError(f"not a command: {error}", code="MALFORMED") from error

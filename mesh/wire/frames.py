@@ -1,0 +1,57 @@
+"""Commands and their envelopes as the frames of one ZeroMQ message, and back."""
+
+from collections.abc import Iterable, Sequence
+
+from mesh.errors import RemoteError
+from mesh.wire.commands import AnyCommand, Command, Items, Publish, Reply, decode, encode
+from mesh.wire.envelope import Envelope
+from mesh.wire.envelope import decode as decode_envelope
+from mesh.wire.limits import CHUNK, FRAMES, MAX_CONTENT_EVER
+
+
+def chunks(body: bytes) -> list[bytes]:
+    """A body as frames of at most CHUNK bytes (one frame as a rule)."""
+    if len(body) <= CHUNK:
+        return [body]
+    return [body[at : at + CHUNK] for at in range(0, len(body), CHUNK)]
+
+
+def body_frames(envelope: Envelope) -> int:
+    """How many frames its body takes."""
+    return max(1, -(-len(envelope.body) // CHUNK))
+
+
+def write(command: Command, envelopes: Iterable[Envelope] = ()) -> list[bytes]:
+    """All frames of a message."""
+    frames = [encode(command)]
+    for envelope in envelopes:
+        frames.append(envelope.header())
+        frames += chunks(envelope.body)
+    return frames
+
+
+def read(frames: Sequence[bytes], max_content: int = MAX_CONTENT_EVER) -> tuple[AnyCommand, list[Envelope]]:
+    """(command, envelopes); RemoteError when the frames are not what the command announces."""
+    if not frames or len(frames) > FRAMES:
+        raise RemoteError(f"message of {len(frames)} frames, 1 to {FRAMES} allowed", code="MALFORMED")
+    command = decode(frames[0])
+    counts = _counts(command)
+    if sum(counts) + len(counts) + 1 != len(frames) or any(n < 1 for n in counts):
+        raise RemoteError(
+            f"{type(command).__name__} announces {len(counts)} envelopes, {len(frames) - 1} frames follow",
+            code="MALFORMED",
+        )
+    envelopes, at = [], 1
+    for n in counts:
+        body = frames[at + 1] if n == 1 else b"".join(frames[at + 1 : at + 1 + n])
+        envelopes.append(decode_envelope(frames[at], body, max_content))
+        at += n + 1
+    return command, envelopes
+
+
+def _counts(command: AnyCommand) -> Sequence[int]:
+    if isinstance(command, Publish | Reply):
+        return command.frames
+    if isinstance(command, Items):
+        return [head.frames for head in command.heads]
+    return ()

@@ -1,0 +1,1 @@
+"""What happened? The history of the mesh as Spark tables."""

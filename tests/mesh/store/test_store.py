@@ -1,0 +1,179 @@
+"""The law that every store keeps."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mesh.errors import StoreError
+from mesh.store.base import FIRST_POSITION, TABLES, Append, Delete, Drop, Image, Op, Put, Store
+from mesh.store.memory import MemoryStore
+from mesh.store.sqlite import SQLiteStore
+
+STORES: dict[str, Callable[[Path], Store]] = {
+    "memory": lambda directory: MemoryStore(),
+    "sqlite": lambda directory: SQLiteStore(directory / "store.sqlite"),
+}
+EMPTY: dict[str, dict[bytes, bytes]] = {table: {} for table in TABLES}
+
+
+@pytest.fixture(params=STORES)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    made = STORES[request.param](tmp_path)
+    yield made
+    made.close()
+
+
+def held(store: Store) -> list[int]:
+    return [position for position, _, _ in store.load().envelopes]
+
+
+def refused(store: Store, *ops: Op) -> str:
+    """The code of the refusal, after which the store holds what it held."""
+    before = store.load()
+    with pytest.raises(StoreError) as refusal:
+        store.commit(ops)
+    assert store.load() == before
+    return refusal.value.code
+
+
+def test_a_new_store_is_empty_and_counts_from_one(store: Store) -> None:
+    assert store.load() == Image([], EMPTY, 1)
+    assert FIRST_POSITION == 1
+
+
+def test_what_was_committed_is_loaded_as_it_was(store: Store) -> None:
+    store.commit([Append(1, b"header", b"body"), Put("feed", b"joe", b"\x00\xff")])
+    store.commit([Append(2, b"", b""), Put("retained", b"", b"")])
+    image = store.load()
+    assert image.envelopes == [(1, b"header", b"body"), (2, b"", b"")]
+    assert image.tables == EMPTY | {"feed": {b"joe": b"\x00\xff"}, "retained": {b"": b""}}
+    assert image.next_position == 3
+
+
+def test_a_body_of_64_mib_comes_back_whole(store: Store) -> None:
+    body = bytes(range(256)) * (64 * 4096)
+    store.commit([Append(1, b"large", body)])
+    assert store.load().envelopes == [(1, b"large", body)]
+
+
+def test_dropped_envelopes_are_gone_and_their_positions_never_come_back(store: Store) -> None:
+    store.commit([Append(1, b"", b"a"), Append(2, b"", b"b"), Append(3, b"", b"c")])
+    store.commit([Drop((2,))])
+    assert held(store) == [1, 3]
+    store.commit([Drop((3, 1))])
+    assert store.load() == Image([], EMPTY, 4)
+    assert refused(store, Append(3, b"", b"again")) == "BAD_OPS"
+
+
+def test_an_envelope_can_be_dropped_twice(store: Store) -> None:
+    store.commit([Append(1, b"", b""), Append(2, b"", b"")])
+    store.commit([Drop((1, 1))])
+    store.commit([Drop((1,))])
+    assert held(store) == [2]
+
+
+def test_an_envelope_dropped_within_its_own_commit_is_never_written(store: Store) -> None:
+    store.commit([Append(1, b"", b"a"), Append(2, b"", b"b"), Drop((1,)), Append(3, b"", b"c")])
+    assert held(store) == [2, 3]
+
+
+def test_the_next_position_can_be_given_up(store: Store) -> None:
+    store.commit([Drop((1, 2)), Append(3, b"", b"")])
+    assert held(store) == [3]
+
+
+@pytest.mark.parametrize("position", [0, 2, 4, -1])
+def test_a_position_out_of_turn_is_refused(store: Store, position: int) -> None:
+    store.commit([Append(1, b"", b""), Append(2, b"", b"")])
+    assert refused(store, Append(position, b"", b"")) == "BAD_OPS"
+
+
+@pytest.mark.parametrize("position", [0, 3, -1])
+def test_a_drop_of_what_cannot_exist_is_refused(store: Store, position: int) -> None:
+    store.commit([Append(1, b"", b"")])
+    assert refused(store, Drop((position,))) == "BAD_OPS"
+
+
+def test_a_table_that_does_not_exist_is_refused_by_name(store: Store) -> None:
+    with pytest.raises(StoreError, match="'feeds' is not one of the tables stream, feed"):
+        store.commit([Put("feeds", b"", b"")])
+    assert refused(store, Delete("", b"")) == "BAD_OPS"
+
+
+def test_a_commit_is_all_or_nothing(store: Store) -> None:
+    assert refused(store, Append(1, b"", b""), Put("feed", b"a", b"1"), Append(3, b"", b"")) == "BAD_OPS"
+    store.commit([Append(1, b"", b"")])
+    assert held(store) == [1]
+
+
+def test_of_several_puts_of_one_key_the_last_stands(store: Store) -> None:
+    store.commit([Put("position", b"joe", b"1"), Put("position", b"joe", b"2")])
+    store.commit([Put("position", b"joe", b"3"), Delete("position", b"joe"), Put("position", b"joe", b"4")])
+    assert store.load().tables["position"] == {b"joe": b"4"}
+    store.commit([Put("position", b"joe", b"5"), Delete("position", b"joe")])
+    assert store.load().tables["position"] == {}
+
+
+def test_the_tables_are_apart(store: Store) -> None:
+    store.commit([Put(table, b"key", table.encode()) for table in TABLES])
+    store.commit([Delete("feed", b"key"), Delete("feed", b"unknown")])
+    assert store.load().tables == {table: {b"key": table.encode()} for table in TABLES} | {"feed": {}}
+
+
+def test_an_empty_commit_changes_nothing(store: Store) -> None:
+    store.commit([])
+    assert store.load() == Image([], EMPTY, 1)
+
+
+def test_what_was_loaded_is_not_the_store_itself(store: Store) -> None:
+    store.commit([Append(1, b"", b""), Put("feed", b"joe", b"1")])
+    image = store.load()
+    image.envelopes.clear()
+    image.tables["feed"].clear()
+    assert held(store) == [1]
+    assert store.load().tables["feed"] == {b"joe": b"1"}
+
+
+def test_a_closed_store_says_so(store: Store) -> None:
+    store.close()
+    store.close()
+    with pytest.raises(StoreError, match="closed"):
+        store.commit([Append(1, b"", b"")])
+    with pytest.raises(StoreError, match="closed"):
+        store.load()
+
+
+# A random commit: how many it appends, which of all positions it drops (by share), which rows it sets.
+COMMITS = st.lists(
+    st.tuples(
+        st.integers(0, 4),
+        st.lists(st.floats(0, 1), max_size=4),
+        st.lists(st.tuples(st.sampled_from(TABLES), st.sampled_from([b"a", b"b"]), st.none() | st.binary())),
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(commits=COMMITS)
+def test_both_stores_hold_the_same_after_any_commits(
+    commits: list[tuple[int, list[float], list[tuple[str, bytes, bytes | None]]]],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    path = tmp_path_factory.mktemp("model") / "store.sqlite"
+    memory, sqlite = MemoryStore(), SQLiteStore(path)
+    upcoming = 1
+    for appends, shares, rows in commits:
+        ops: list[Op] = [Append(upcoming + i, b"h%d" % i, b"b" * i) for i in range(appends)]
+        upcoming += appends
+        ops += [Drop((1 + int(share * (upcoming - 2)),)) for share in shares if upcoming > 1]
+        ops += [Delete(t, key) if value is None else Put(t, key, value) for t, key, value in rows]
+        memory.commit(ops)
+        sqlite.commit(ops)
+    sqlite.close()
+    reopened = SQLiteStore(path)
+    assert reopened.load() == memory.load()
+    reopened.close()

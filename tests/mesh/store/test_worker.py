@@ -1,0 +1,243 @@
+"""The store's thread: it groups, it answers every job, and it does not die in silence."""
+
+import logging
+import threading
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from pathlib import Path
+from queue import Queue
+
+import pytest
+
+from mesh.errors import Closed, MeshTimeout, StoreError, StoreFull
+from mesh.store.base import Append, Drop, Image, Op, Put, Store
+from mesh.store.memory import MemoryStore
+from mesh.store.sqlite import SQLiteStore
+from mesh.store.worker import StoreWorker
+
+LIMIT = 10.0  # seconds that a test waits at most
+
+
+class GateStore(MemoryStore):
+    """Holds each commit until the gate is open; refuses appends that are too large, and fails on demand."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = threading.Event()
+        self.entered = threading.Event()
+        self.commits: list[list[Op]] = []
+        self.room = 10**9
+        self.failure: Exception | None = None
+        self.closes = 0
+
+    def commit(self, ops: Sequence[Op]) -> None:
+        self.entered.set()
+        assert self.gate.wait(LIMIT)
+        self.commits.append(list(ops))
+        if self.failure is not None:
+            raise self.failure
+        if sum(len(op.body) for op in ops if isinstance(op, Append)) > self.room:
+            raise StoreFull("no room")
+        super().commit(ops)
+
+    def close(self) -> None:
+        self.closes += 1
+        if isinstance(self.failure, OSError):
+            raise self.failure
+
+
+class Answers:
+    """What the worker reported, as it came."""
+
+    def __init__(self) -> None:
+        self.calls: Queue[tuple[list[Hashable], StoreError | None]] = Queue()
+        self.threads: set[str] = set()
+
+    def __call__(self, tokens: list[Hashable], error: StoreError | None) -> None:
+        self.threads.add(threading.current_thread().name)
+        self.calls.put((tokens, error))
+
+    def next(self) -> tuple[list[Hashable], StoreError | None]:
+        return self.calls.get(timeout=LIMIT)
+
+
+Start = Callable[[Store], tuple[StoreWorker, Answers]]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    workers: list[StoreWorker] = []
+
+    def started(store: Store) -> tuple[StoreWorker, Answers]:
+        answers = Answers()
+        workers.append(StoreWorker(store, answers))
+        return workers[-1], answers
+
+    yield started
+    for worker in workers:
+        worker.close(LIMIT)
+
+
+def append(position: int, size: int = 1) -> Append:
+    return Append(position, b"", bytes(size))
+
+
+def positions(image: Image) -> list[int]:
+    return [position for position, _, _ in image.envelopes]
+
+
+def test_a_lone_job_is_committed_at_once_and_answered_from_the_thread(start: Start) -> None:
+    store = GateStore()
+    store.gate.set()
+    worker, answers = start(store)
+    worker.submit("one", [append(1)])
+    assert answers.next() == (["one"], None)
+    assert answers.threads == {"mesh-store"}
+    assert positions(store.load()) == [1]
+
+
+def test_what_gathers_during_a_commit_becomes_one_commit(start: Start) -> None:
+    store = GateStore()
+    worker, answers = start(store)
+    worker.submit(0, [append(1)])
+    assert store.entered.wait(LIMIT)
+    for token in range(1, 100):
+        worker.submit(token, [append(token + 1), Put("position", b"joe", b"%d" % token)])
+    store.gate.set()
+    assert answers.next() == ([0], None)
+    assert answers.next() == (list(range(1, 100)), None)
+    assert len(store.commits) == 2
+    assert store.load().tables["position"] == {b"joe": b"99"}
+
+
+def test_a_job_that_is_too_large_does_not_take_the_others_with_it(start: Start) -> None:
+    store = GateStore()
+    store.room = 100
+    worker, answers = start(store)
+    worker.submit("first", [append(1)])
+    assert store.entered.wait(LIMIT)
+    worker.submit("small", [append(2)])
+    worker.submit("large", [append(3, 1000)])
+    worker.submit("after", [append(4), Put("feed", b"joe", b"1")])
+    store.gate.set()
+    assert answers.next() == (["first"], None)
+    assert answers.next() == (["small"], None)
+    tokens, error = answers.next()
+    assert tokens == ["large"]
+    assert isinstance(error, StoreFull)
+    assert answers.next() == (["after"], None)
+    assert positions(store.load()) == [1, 2, 4]
+
+
+def test_a_refused_append_may_be_dropped_afterwards(start: Start) -> None:
+    store = GateStore()
+    store.room = 100
+    store.gate.set()
+    worker, answers = start(store)
+    ops: list[Op] = [append(1, 1000), append(2, 1000), Drop((1,)), append(3)]
+    for token, op in enumerate(ops):
+        worker.submit(token, [op])
+        assert answers.next()[0] == [token]
+    assert positions(store.load()) == [3]
+
+
+def test_a_refused_job_alone_is_committed_once_and_not_again(start: Start) -> None:
+    store = GateStore()
+    store.room = 100
+    store.gate.set()
+    worker, answers = start(store)
+    worker.submit("large", [append(1, 1000)])
+    assert isinstance(answers.next()[1], StoreFull)
+    assert len(store.commits) == 1
+
+
+def test_a_broken_store_refuses_every_job_and_the_thread_lives(start: Start) -> None:
+    store = GateStore()
+    store.failure = StoreError("the disk failed")
+    store.gate.set()
+    worker, answers = start(store)
+    for token in "ab":
+        worker.submit(token, [append(1)])
+        assert answers.next() == ([token], store.failure)
+
+
+def test_an_unexpected_error_is_reported_with_its_cause(start: Start) -> None:
+    store = GateStore()
+    store.failure = RuntimeError("a mistake of ours")
+    store.gate.set()
+    worker, answers = start(store)
+    worker.submit("a", [append(1)])
+    _, error = answers.next()
+    assert isinstance(error, StoreError)
+    assert "RuntimeError: a mistake of ours" in str(error)
+    assert error.__cause__ is store.failure
+    store.failure = None
+    worker.submit("b", [append(1)])
+    assert answers.next() == (["b"], None)
+
+
+def test_an_answer_that_is_not_taken_is_logged_and_the_work_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    answers = Answers()
+
+    def done(tokens: list[Hashable], error: StoreError | None) -> None:
+        answers(tokens, error)
+        raise RuntimeError("the loop is closed")
+
+    worker = StoreWorker(MemoryStore(), done)
+    with caplog.at_level(logging.ERROR, logger="mesh.store.worker"):
+        for token in "ab":
+            worker.submit(token, [append(1 if token == "a" else 2)])
+            assert answers.next() == ([token], None)
+        worker.close(LIMIT)
+    assert caplog.text.count("RuntimeError: the loop is closed") == 2
+
+
+def test_closing_finishes_what_was_submitted_and_closes_the_store(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    answers = Answers()
+    worker = StoreWorker(SQLiteStore(path), answers)
+    for token in range(50):
+        worker.submit(token, [append(token + 1)])
+    worker.close(LIMIT)
+    worker.close(LIMIT)
+    told = [token for _ in range(answers.calls.qsize()) for token in answers.next()[0]]
+    assert told == list(range(50))
+    reopened = SQLiteStore(path)
+    assert positions(reopened.load()) == list(range(1, 51))
+    reopened.close()
+
+
+def test_a_closed_worker_takes_no_more(start: Start) -> None:
+    worker, _ = start(MemoryStore())
+    worker.close(LIMIT)
+    with pytest.raises(Closed):
+        worker.submit("late", [append(1)])
+
+
+def test_closing_does_not_wait_for_ever(start: Start) -> None:
+    store = GateStore()
+    worker, answers = start(store)
+    worker.submit("slow", [append(1)])
+    with pytest.raises(MeshTimeout):
+        worker.close(0.01)
+    store.gate.set()
+    worker.close(LIMIT)
+    assert answers.next() == (["slow"], None)
+    assert store.closes == 1
+
+
+def test_a_store_that_cannot_be_closed_says_so() -> None:
+    store = GateStore()
+    store.failure = OSError("no such device")
+    worker = StoreWorker(store, Answers())
+    with pytest.raises(StoreError, match="no such device"):
+        worker.close(LIMIT)
+
+
+def test_the_operations_are_taken_as_they_were_when_submitted(start: Start) -> None:
+    store = GateStore()
+    worker, answers = start(store)
+    ops: list[Op] = [append(1)]
+    worker.submit("a", ops)
+    ops.append(append(7))
+    store.gate.set()
+    assert answers.next() == (["a"], None)

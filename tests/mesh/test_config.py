@@ -1,0 +1,264 @@
+"""Does a configuration say what it means, and does a wrong one say where it is wrong?"""
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mesh import config
+from mesh.config import Config, load, settings
+from mesh.errors import BadConfig
+
+
+def written(folder: Path, text: str | bytes) -> Path:
+    path = folder / "mesh.toml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+NOTHING: Mapping[str, Any] = {}
+
+
+def refusal(
+    path: Path | None = None, environ: Mapping[str, str] = NOTHING, overrides: Mapping[str, object] = NOTHING
+) -> str:
+    with pytest.raises(BadConfig) as caught:
+        load(path, environ, overrides)
+    assert caught.value.code == "BAD_CONFIG"
+    return str(caught.value)
+
+
+def test_without_any_source_the_defaults_hold() -> None:
+    assert load(None, {}, {}) == Config()
+
+
+def test_every_default_would_be_accepted_if_it_were_written() -> None:
+    overrides = {name: field.default for name, field in config.FIELDS.items()}
+    assert load(None, {}, overrides) == Config()
+
+
+def test_later_sources_win(tmp_path: Path) -> None:
+    path = written(tmp_path, "[timing]\nping = 1\nsilence = 5\nbackoff_min = 0.5\n")
+    environ = {"MESH_TIMING__SILENCE": "6", "MESH_TIMING__BACKOFF_MIN": "0.6"}
+    timing = load(path, environ, {"timing.backoff_min": 0.7}).timing
+    assert (timing.ping, timing.silence, timing.backoff_min, timing.backoff_max) == (1.0, 6.0, 0.7, 30.0)
+
+
+def test_each_value_knows_where_it_was_set(tmp_path: Path) -> None:
+    path = written(tmp_path, '# who\n[node]\nid = "heron"\n\n[limits]\nlinger = 5\n')
+    found = settings(path, {"MESH_NODE__PEERS": "a:1, b:2"}, {"limits.linger": 7.0, "node.data": None})
+    assert found["node.id"] == config.Setting("node.id", "heron", f"{path}:3")
+    assert found["node.peers"] == config.Setting("node.peers", ("a:1", "b:2"), "environment MESH_NODE__PEERS")
+    assert found["limits.linger"] == config.Setting("limits.linger", 7.0, "command line")
+    assert found["node.data"] == config.Setting("node.data", None, "default")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[limits]\nmax_content = 5\n[node]\npeers = ["a", "b"]\n',
+        'node.peers = ["a", "b"]\nlimits.max_content = 5\n',
+        'node = { peers = ["a", "b"] }\n[ "limits" ] # all of it\n"max_content" = 5\n',
+        '\ufeff[limits]\r\nmax_content = 5\r\n[node]\r\npeers = [\r\n  "a",\r\n  "b",\r\n]\r\n',
+    ],
+    ids=["sections", "dotted", "inline", "BOM and CRLF"],
+)
+def test_every_spelling_of_toml_means_the_same(tmp_path: Path, text: str) -> None:
+    found = load(written(tmp_path, text), {}, {})
+    assert (found.limits.max_content, found.node.peers) == (5, ("a", "b"))
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "unknown", "meant"),
+    [
+        ("[limits]\n\nmax_contnt = 5\n", 3, "unknown key 'max_contnt' in section [limits]", "'max_content'"),
+        ("[limits]\nmax-content = 5\n", 2, "unknown key 'max-content' in section [limits]", "'max_content'"),
+        ("\n[limit]\nlinger = 5\n", 2, "unknown section 'limit'", "'limits'"),
+        ("# first\nmax_content = 5\n", 2, "unknown key 'max_content'", "'limits.max_content'"),
+        ("default_scop = 'mesh'\n", 1, "unknown key 'default_scop'", "'default_scope'"),
+        ("[node]\n[limits]\nlinger = 5\n'lingr' = 5\n", 4, "unknown key 'lingr' in section", "'linger'"),
+        ("\nnode = { bnd = [] }\n", 2, "unknown key 'bnd' in section [node]", "'bind'"),
+        ("\r\n\r\n[timing]\r\npng = 1\r\n", 4, "unknown key 'png' in section [timing]", "'ping'"),
+    ],
+)
+def test_an_unknown_key_is_named_with_its_line_and_the_likely_word(
+    tmp_path: Path, text: str, line: int, unknown: str, meant: str
+) -> None:
+    path = written(tmp_path, text)
+    message = refusal(path)
+    assert message.startswith(f"{path}:{line}: {unknown}")
+    assert f"Did you mean {meant}?" in message
+
+
+def test_an_unknown_key_like_no_other_is_answered_with_the_known_ones(tmp_path: Path) -> None:
+    assert "Known there: id, bind, peers, data, cluster." in refusal(written(tmp_path, "[node]\nzzz = 1"))
+    assert "Known: default_scope, node, limits, timing." in refusal(written(tmp_path, "zzz = 1"))
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "why"),
+    [
+        ("[limits]\nmax_content = '1 MiB'", 2, "limits.max_content = '1 MiB' does not fit: Expected `int`"),
+        ("[limits]\n\nmax_content = 0", 3, "limits.max_content = 0 does not fit: Expected `int` >= 1"),
+        ("[limits]\nmax_content = 67108865", 2, "Expected `int` <= 67108864"),
+        ("[limits]\nwindow_count = true", 2, "Expected `int`, got `bool`"),
+        ("[limits]\nwindow_count = 0x" + "f" * 5000, 2, "a huge number"),
+        ("[timing]\nping = nan", 2, "timing.ping = nan does not fit"),
+        ("[timing]\nsilence = inf", 2, "timing.silence = inf does not fit"),
+        ("[node]\nid = 2026-01-01", 2, "node.id = datetime.date(2026, 1, 1) does not fit"),
+        ("[node]\nbind = 'tcp://127.0.0.1:1'", 2, "Expected `array`, got `str`"),
+        ("[node]\npeers = ['a', 7]", 2, "Expected `str`, got `int` - at `$[1]`"),
+        ("[node]\nid = 'a heron'", 2, "node.id: 'a heron' is not a name. A name is 1 to 64"),
+        ("[node]\ncluster = ''", 2, "node.cluster: '' is not a name"),
+        ("default_scope = 'global'", 1, "default_scope = 'global' does not fit"),
+        ("\ndefault_scope = 'local'", 2, 'default_scope = "local" is not available yet'),
+        ("limits = 5", 1, "'limits' is a section and holds no value itself. Write [limits]"),
+        ("[[node]]\nid = 'a'", 1, "'node' is a section"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_named_with_its_line(
+    tmp_path: Path, text: str, line: int, why: str
+) -> None:
+    path = written(tmp_path, text)
+    message = refusal(path)
+    assert message.startswith(f"{path}:{line}: ")
+    assert why in message
+
+
+def test_a_default_is_offered_in_place_of_a_value_that_does_not_fit(tmp_path: Path) -> None:
+    assert "Leave it out for the default, 2.0." in refusal(written(tmp_path, "[timing]\nping = 0"))
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"[node\nid = 1", "line 1, column 6"),
+        (b"[node]\nid = 'a'\nid = 'b'\n", "line 3, column 9"),
+        (b"[node]\nid =\n", "line 2, column 5"),
+        (b"x = " + b"[" * 5000, "this is not TOML"),
+        (b"x = " + b"9" * 5000, "this is not TOML"),
+        (b"# fine\n\xff\xfe", ":2: this is not UTF-8. Save the file as UTF-8."),
+        ("[node]\nid = 'a'".encode("utf-16"), ":1: this is not UTF-8"),
+        (b"#" * (1024 * 1024 + 1), "larger than 1 MiB"),
+    ],
+    ids=["bracket", "twice", "no value", "too deep", "too many digits", "bytes", "UTF-16", "too large"],
+)
+def test_a_file_that_is_not_toml_is_refused_with_its_place(tmp_path: Path, content: bytes, why: str) -> None:
+    path = written(tmp_path, content)
+    message = refusal(path)
+    assert message.startswith(str(path))
+    assert why in message
+
+
+def test_a_file_of_exactly_one_mebibyte_is_read(tmp_path: Path) -> None:
+    assert load(written(tmp_path, b"#" * 1024 * 1024), {}, {}) == Config()
+
+
+def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    missing = tmp_path / "missing.toml"
+    assert refusal(missing).startswith(f"{missing}: there is no such file.")
+    assert refusal(tmp_path).startswith(f"{tmp_path}: this is a directory. Try {tmp_path}/mesh.toml.")
+    below = written(tmp_path, "") / "mesh.toml"
+    assert refusal(below).startswith(f"{below}: cannot be read: Not a directory.")
+
+
+def test_the_environment_is_read_by_the_type_of_the_setting() -> None:
+    environ = {
+        "MESH_NODE__ID": "5",
+        "MESH_NODE__BIND": "tcp://127.0.0.1:1,tcp://127.0.0.1:2",
+        "MESH_NODE__PEERS": "",
+        "MESH_LIMITS__MAX_CONTENT": "1000",
+        "MESH_DEFAULT_SCOPE": "mesh",
+    }
+    found = load(None, environ, {})
+    assert found.node == config.NodeSettings(id="5", bind=("tcp://127.0.0.1:1", "tcp://127.0.0.1:2"))
+    assert found.limits.max_content == 1000
+
+
+def test_variables_that_are_not_settings_are_left_alone() -> None:
+    environ = {"MESH_URL": "tcp://127.0.0.1:1", "MESHED__ID": "x", "PATH": "/bin", "NODE__ID": "x"}
+    assert load(None, environ, {}) == Config()
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "why"),
+    [
+        ("MESH_LIMITS__MAX_CONTNT", "5", "Did you mean 'MESH_LIMITS__MAX_CONTENT'?"),
+        ("MESH_LIMITS__MAX_CONTENT", "many", "limits.max_content = 'many' does not fit"),
+        ("MESH_TIMING__PING", "-1", "timing.ping = '-1' does not fit: Expected `float` > 0"),
+        ("MESH_DEFAULT_SCOPE", "local", "not available yet"),
+    ],
+)
+def test_a_wrong_variable_is_named(variable: str, text: str, why: str) -> None:
+    message = refusal(environ={variable: text})
+    assert message.startswith(f"environment {variable}: ")
+    assert why in message
+
+
+@pytest.mark.parametrize(
+    ("overrides", "why"),
+    [
+        ({"node.idd": "heron"}, "unknown key 'idd' in section [node]. Did you mean 'id'?"),
+        ({"limits.max_content": "5"}, "Expected `int`, got `str`"),
+        ({"node": {}}, "'node' is a section"),
+    ],
+)
+def test_a_wrong_word_on_the_command_line_is_named(overrides: dict[str, object], why: str) -> None:
+    message = refusal(overrides=overrides)
+    assert message.startswith("command line: ")
+    assert why in message
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (
+            "[timing]\nsilence = 2",
+            "timing.silence = 2.0 ({path}:2) must be longer than timing.ping = 2.0 (default)",
+        ),
+        ("[timing]\nbackoff_min = 40", "must be longer than timing.backoff_min = 40.0 ({path}:2)"),
+    ],
+)
+def test_times_that_contradict_each_other_are_both_named(tmp_path: Path, text: str, why: str) -> None:
+    path = written(tmp_path, text)
+    assert why.format(path=path) in refusal(path)
+
+
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("config")
+
+
+def loads_or_is_refused(folder: Path, content: bytes) -> None:
+    try:
+        load(written(folder, content), {}, {})
+    except BadConfig as error:
+        assert str(folder) in str(error)
+
+
+@given(content=st.binary(max_size=200))
+def test_any_bytes_are_a_configuration_or_refused_by_name(scratch: Path, content: bytes) -> None:
+    loads_or_is_refused(scratch, content)
+
+
+KEYS = st.sampled_from([*config.FIELDS, *config.SECTIONS, "nod.id", "x", '"a=b#c"', '""'])
+VALUES = st.sampled_from(
+    ["1", "-0.5", "'x'", "[]", "[['a']]", "{}", "{ id = 1 }", "07:32:00", '"""\n[node]\n"""']
+)
+
+
+@given(lines=st.lists(st.tuples(KEYS, VALUES), max_size=3))
+def test_any_toml_is_a_configuration_or_refused_by_name(scratch: Path, lines: list[tuple[str, str]]) -> None:
+    loads_or_is_refused(scratch, "\n".join(f"{key} = {value}" for key, value in lines).encode())
+
+
+def test_reading_a_configuration_loads_no_socket_and_no_terminal_library() -> None:
+    names = "{'zmq', 'zeroconf', 'rich', 'click', 'asyncio'}"
+    code = f"import sys, mesh.config; print(sorted({names} & sys.modules.keys()))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"

@@ -1,0 +1,154 @@
+"""Names: what is one, what is none, and that their text comes back as it went in."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mesh.errors import BadName
+from mesh.names import SessionName, node_name
+
+NAMES = st.text("ABCxyz019_.:-", min_size=1, max_size=64)
+SESSIONS = st.none() | st.integers(1, 2**63 - 1) | st.integers(-(2**63) + 1, -1)
+PIECES = [
+    "/site/",
+    "/node/",
+    "client/",
+    "/client/",
+    "/session/",
+    "joe",
+    "heron",
+    "-",
+    "0",
+    "1",
+    "9" * 19,
+    " ",
+    "é",
+]
+
+
+@pytest.mark.parametrize("name", ["heron", "h", "192.168.1.7:7600", "a_b-C.9", "x" * 64])
+def test_a_name_of_the_grammar_is_handed_back(name: str) -> None:
+    assert node_name(name) == name
+
+
+@pytest.mark.parametrize("name", ["", "x" * 65, "a b", "a/b", "heron\n", "\n", "heron\0", "hérôn", "٣", "*"])
+def test_any_other_name_is_refused(name: str) -> None:
+    with pytest.raises(BadName, match="A name is 1 to 64"):
+        node_name(name)
+
+
+def test_the_culprit_is_quoted_but_cut_short() -> None:
+    with pytest.raises(BadName) as caught:
+        node_name("/" * 10_000)
+    assert "'////" in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("client/joe", SessionName("joe")),
+        ("client/joe/session/1", SessionName("joe", 1)),
+        ("/node/heron/client/joe", SessionName("joe", node="heron")),
+        ("/node/heron/client/joe/session/-3", SessionName("joe", -3, "heron")),
+        ("/site/NYC/node/heron/client/joe/session/-3", SessionName("joe", -3, "heron", "NYC")),
+        # Words of the grammar are good names too.
+        ("/node/node/client/client/session/2", SessionName("client", 2, "node")),
+        ("client/session", SessionName("session")),
+    ],
+)
+def test_each_form_is_read(text: str, name: SessionName) -> None:
+    assert SessionName.parse(text) == name
+    assert str(name) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "joe",
+        "joe/1",
+        "/client/joe",
+        "client/",
+        "client/joe/",
+        "client/joe/1",
+        "client/joe/session/",
+        "client/joe/session/0",
+        "client/joe/session/-0",
+        "client/joe/session/01",
+        "client/joe/session/+1",
+        "client/joe/session/1 ",
+        "client/joe/session/1\n",
+        "client/joe/session/٣",
+        "client/joe/session/9223372036854775808",
+        "client/joe/session/" + "9" * 5_000,
+        "client/jo e",
+        "node/heron/client/joe",
+        "/node/heron",
+        "/node//client/joe",
+        "/node/heron/client/joe/session/1/x",
+        "//node/heron/client/joe",
+        "/site/NYC/client/joe",
+        "/site/NYC/node/heron",
+        "/node/heron/site/NYC/client/joe",
+        "/site/N Y/node/heron/client/joe",
+        "/node/heron/client/" + "x" * 65,
+    ],
+)
+def test_anything_else_is_refused(text: str) -> None:
+    with pytest.raises(BadName) as caught:
+        SessionName.parse(text)
+    assert caught.value.hint
+    assert len(str(caught.value)) < 500
+
+
+@given(NAMES, SESSIONS, st.none() | st.tuples(NAMES, st.none() | NAMES))
+def test_a_name_survives_being_written_and_read(
+    client: str, session: int | None, place: tuple[str, str | None] | None
+) -> None:
+    node, site = place or (None, None)
+    name = SessionName(client, session, node, site)
+    assert SessionName.parse(str(name)) == name
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=8).map("".join))
+def test_reading_gives_the_canonical_text_or_refuses(text: str) -> None:
+    try:
+        name = SessionName.parse(text)
+    except BadName:
+        return
+    assert str(name) == text
+
+
+def test_a_relative_name_becomes_absolute_at_a_node() -> None:
+    joe = SessionName("joe", 1)
+    assert not joe.is_absolute
+    assert joe.at("heron").is_absolute
+    assert str(joe.at("heron")) == "/node/heron/client/joe/session/1"
+    assert joe == SessionName("joe", 1), "the original stays as it was"
+
+
+def test_at_another_node_the_site_stays() -> None:
+    assert str(SessionName("joe", site="NYC", node="heron").at("egret")) == "/site/NYC/node/egret/client/joe"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"client": "a/b"},
+        {"client": ""},
+        {"client": "joe", "session": 0},
+        {"client": "joe", "session": 2**63},
+        {"client": "joe", "node": ""},
+        {"client": "joe", "node": "heron/client/admin"},
+        {"client": "joe", "node": "heron", "site": "N/Y"},
+        {"client": "joe", "site": "NYC"},
+    ],
+)
+def test_a_forged_part_cannot_be_built_in(parts: dict[str, str]) -> None:
+    with pytest.raises(BadName):
+        SessionName(**parts)  # type: ignore[arg-type]
+
+
+def test_names_are_good_keys_of_a_dict() -> None:
+    assert {SessionName.parse("client/joe/session/1"): "found"}[SessionName("joe", 1)] == "found"

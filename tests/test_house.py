@@ -1,0 +1,185 @@
+"""Does the house keep its own rules? The floors bite, the skip gate closes, only what should ship ships."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Mapping
+from configparser import ConfigParser
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("mesh", "balancers", "discovery", "spark")
+RULES = tomllib.loads((ROOT / "pyproject.toml").read_text())
+CONTRACTS = {contract["id"]: contract["name"] for contract in RULES["tool"]["importlinter"]["contracts"]}
+
+# For each contract: modules to add, each with what it imports, and how the contract refuses the first.
+PLANTED = {
+    "folders": ({"discovery.planted": "balancers"},
+                "discovery is not allowed to import balancers: - discovery.planted -> balancers"),
+    "spark-alone": ({"spark.planted": "discovery"},
+                    "spark is not allowed to import discovery: - spark.planted -> discovery"),
+    "floors": ({"mesh.wire.planted": "mesh.streams"},
+               "mesh.wire is not allowed to import mesh.streams: - mesh.wire.planted -> mesh.streams"),
+    "no-circles": ({"balancers.planted": "balancers.mirror", "balancers.mirror": "balancers.planted"},
+                   "No cycles are allowed in balancers."),
+    "sans-io": ({"mesh.core.planted": "asyncio"},
+                "mesh.core is not allowed to import asyncio: - mesh.core.planted -> asyncio"),
+    "core-below-shells": ({"mesh.links.planted": "mesh.cli"},
+                          "mesh.links is not allowed to import mesh.cli: - mesh.links.planted -> mesh.cli"),
+    "door-zmq": ({"mesh.cli.planted": "zmq"},
+                 "Illegal imports of protected package zmq: - mesh.cli.planted -> zmq"),
+    "door-sqlite3": ({"mesh.shell.planted": "sqlite3"},
+                     "Illegal imports of protected package sqlite3: - mesh.shell.planted -> sqlite3"),
+    "door-psutil": ({"mesh.client.planted": "psutil"},
+                    "mesh is not allowed to import psutil: - mesh.client.planted -> psutil"),
+    "door-msgpack": ({"mesh.store.planted": "msgpack"},
+                     "Illegal imports of protected package msgpack: - mesh.store.planted -> msgpack"),
+    "door-terminal": ({"mesh.streams.planted": "rich"},
+                      "Illegal imports of protected package rich: - mesh.streams.planted -> rich"),
+}  # fmt: skip
+
+
+def run(*command: str | Path, folder: Path, environ: Mapping[str, str] | None = None) -> tuple[int, str]:
+    """Exit code and all output of a command that does not know of the session it runs in."""
+    outer = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "CI"))}
+    result = subprocess.run(
+        command,
+        cwd=folder,
+        env={**outer, **(environ or {})},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=60,
+    )
+    return result.returncode, result.stdout
+
+
+def lint_imports(folder: Path) -> tuple[int, str]:
+    command = Path(sys.executable).with_name("lint-imports")
+    return run(command, "--no-logo", "--no-cache", folder=folder)
+
+
+@pytest.fixture(scope="module")
+def refusals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What each contract says of a copy of the house in which all are broken, each by its own import."""
+    house = tmp_path_factory.mktemp("house")
+    shutil.copy(ROOT / "pyproject.toml", house)
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, house / package, ignore=shutil.ignore_patterns("__pycache__"))
+    for modules, _ in PLANTED.values():
+        for module, imported in modules.items():
+            house.joinpath(*module.split(".")).with_suffix(".py").write_text(f"import {imported}\n")
+    code, output = lint_imports(house)
+    assert (code, "Contracts: 0 kept" in output) == (1, True), output
+    found = {}
+    for contract, name in reversed(CONTRACTS.items()):
+        output, _, refusal = output.partition(f"\n{name}\n{'-' * len(name)}\n")
+        found[contract] = " ".join(refusal.split())
+    return found
+
+
+def test_the_house_as_it_stands_keeps_every_contract() -> None:
+    code, output = lint_imports(ROOT)
+    assert code == 0, output
+
+
+def test_every_contract_is_broken_on_purpose_once() -> None:
+    assert PLANTED.keys() == CONTRACTS.keys()
+
+
+@pytest.mark.parametrize("contract", PLANTED)
+def test_a_forbidden_import_is_named_by_its_contract(refusals: dict[str, str], contract: str) -> None:
+    assert PLANTED[contract][1] in refusals[contract]
+
+
+SKIPS = """
+import pytest
+
+def test_that_runs():
+    pass
+
+@pytest.mark.parametrize("animal", ["heron", "stork"])
+def test_that_is_skipped(animal):
+    pytest.skip("no such animal here")
+
+@pytest.mark.xfail
+def test_that_is_known_to_fail():
+    assert False
+"""
+MODULE_SKIP = "import pytest\npytest.importorskip('no_such_module')\n"
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    """A project whose tests are partly skipped, under our conftest."""
+    tests = tmp_path / "tests"
+    tests.mkdir()
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    shutil.copy(ROOT / "tests" / "conftest.py", tests)
+    (tests / "allowed_skips.txt").write_text("# none\n")
+    (tests / "test_single.py").write_text(SKIPS)
+    (tests / "test_module.py").write_text(MODULE_SKIP)
+    return tmp_path
+
+
+def run_suite(folder: Path, *arguments: str, ci: str = "true") -> tuple[int, str]:
+    command = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments)
+    return run(*command, folder=folder, environ={"CI": ci})
+
+
+@pytest.mark.parametrize("processes", ["0", "2"])
+def test_an_unlisted_skip_fails_the_session_and_is_named(suite: Path, processes: str) -> None:
+    code, output = run_suite(suite, "-n", processes)
+    assert code == 1
+    _, _, named = output.partition("skipped, but not listed in allowed_skips.txt")
+    assert sorted(line for line in named.splitlines() if line.startswith("tests/")) == [
+        "tests/test_module.py",
+        "tests/test_single.py::test_that_is_skipped[heron]",
+        "tests/test_single.py::test_that_is_skipped[stork]",
+    ]
+
+
+def test_a_session_of_nothing_but_an_unlisted_skip_fails(suite: Path) -> None:
+    assert run_suite(suite, "tests/test_module.py")[0] == 1
+
+
+def test_listed_skips_pass(suite: Path) -> None:
+    listed = (
+        "# allowed\n"
+        "tests/test_mod*.py # a module that no machine has\n"
+        "tests/test_single.py::test_that_is_skipped[heron] # rare\n"
+        "tests/*stork* # rarer\n"
+    )
+    (suite / "tests" / "allowed_skips.txt").write_text(listed)
+    code, output = run_suite(suite)
+    assert (code, "not listed" in output) == (0, False)
+
+
+def test_a_listed_skip_without_its_reason_is_refused(suite: Path) -> None:
+    (suite / "tests" / "allowed_skips.txt").write_text("tests/test_module.py\n")
+    code, output = run_suite(suite)
+    assert code == pytest.ExitCode.USAGE_ERROR
+    assert "allowed_skips.txt:1: give the reason" in output
+
+
+def test_outside_ci_a_skip_is_only_a_skip(suite: Path) -> None:
+    assert run_suite(suite, ci="")[0] == 0
+
+
+def test_what_ships_is_the_four_packages_with_their_types() -> None:
+    setup = ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    include = setup["options.packages.find"]["include"].split()
+    assert sorted(include) == sorted([*PACKAGES, *(f"{package}.*" for package in PACKAGES)])
+    assert all((ROOT / package / "py.typed").is_file() for package in PACKAGES)
+    assert "project" not in RULES, "with a [project] table the dependencies of setup.cfg are lost"
+
+
+def test_every_folder_of_code_is_a_package() -> None:
+    roots = [ROOT / package for package in (*PACKAGES, "tests")]
+    folders = {file.parent for root in roots for file in root.rglob("*.py")}
+    assert [folder for folder in folders if not (folder / "__init__.py").is_file()] == []
