@@ -30,7 +30,8 @@ _HOMES = {
 }
 
 __all__ = [
-    "Batch", "Client", "Event", "Headers", "MeshError", "Message", "Published", "Receipt", "Subscription", "connect",
+    "Batch", "Client", "Event", "Headers", "MeshError", "Message", "Published", "Receipt", "Subscription",
+    "connect",
 ]  # fmt: skip
 
 

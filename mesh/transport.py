@@ -1,4 +1,4 @@
-"""ZeroMQ as nodes and clients see it: connections with keys, messages as lists of frames, one asyncio loop."""
+"""ZeroMQ as nodes and clients see it: connections with keys, messages as lists of frames."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def readable(socket: zmq.Socket[bytes]) -> bool:
 
 
 class Sockets:
-    """Owns all sockets. `received(key, frames)`, then `idle()` after each batch; `gone(key)`; `came(key, …)`."""
+    """Owns all sockets, on one loop: `came`, `received`, `gone` tell of a connection, `idle` ends a batch."""
 
     def __init__(
         self,

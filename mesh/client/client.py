@@ -147,7 +147,8 @@ class Client:
     ) -> Published:
         """Publish and wait for the answer. `expiry` in seconds from now.
 
-        Raises PublishRefused (with `.code`), BadKey, MessageTooLarge, Closed. Concurrent calls share envelopes.
+        Raises PublishRefused (with `.code`), BadKey, MessageTooLarge, Closed. Concurrent calls share
+        envelopes.
         """
         await self._publisher.room()
         return await self.post(

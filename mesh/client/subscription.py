@@ -118,7 +118,7 @@ class Subscription:
         self._arrived.set()
 
     def restarted(self) -> None:
-        """The node is a new process, and counts its items anew: so do we, with what still lies here as used."""
+        """The node counts its items anew: so do we, and what still lies here was the old one's."""
         self.used = -len(self._items) - (self._batch is not None)
 
     def end(self, error: MeshError) -> None:

@@ -25,7 +25,6 @@ from mesh.wire.commands import (
     Ack,
     Answers,
     Hello,
-    Publish,
     Query,
     Refuse,
     Reply,
@@ -34,6 +33,7 @@ from mesh.wire.commands import (
     Welcome,
 )
 from mesh.wire.envelope import Envelope
+from mesh.wire.limits import VERSION_MAX
 
 
 class Clients:
@@ -48,6 +48,11 @@ class Clients:
         self._questions = questions
         self._generated = 0
         self.released: Callable[[Parcel], None] = lambda parcel: None  # set by the node
+
+    def of(self, conn: Conn) -> Session | None:
+        """Whose connection it is, if it is a client's and still in use."""
+        session = self.sessions.get(conn.owner)
+        return session if session is not None and session.conn is conn else None
 
     # --- coming and going ---------------------------------------------------------------------------
 
@@ -90,8 +95,7 @@ class Clients:
         return session
 
     def _attach(self, session: Session, conn: Conn, h: Hello) -> Session:
-        session.conn = conn.session = None
-        conn.session, session.conn = session, conn
+        session.conn, conn.owner = conn, session.stream
         known = h.boot_seen == self._desk.me.boot and h.have < session.outlet.next
         if not known:
             session.outlet.restart()
@@ -110,8 +114,8 @@ class Clients:
     def welcome(self, session: Session) -> Welcome:
         s = self._desk.settings
         return Welcome(
-            1, self._desk.me, s.cluster, session=session.text, next=session.outlet.next, max_content=s.max_content,
-            token=token(s.secret, session.text, session.stream), window=(s.window_bytes, s.window_count),
+            VERSION_MAX, self._desk.me, s.cluster, session=session.text, next=session.outlet.next,
+            max_content=s.max_content, token=token(s.secret, session.text, session.stream), window=(s.window_bytes, s.window_count),
         )  # fmt: skip
 
     def gone(self, session: Session) -> None:
@@ -143,7 +147,8 @@ class Clients:
 
     # --- what it says -----------------------------------------------------------------------------------
 
-    def publish(self, session: Session, command: Publish, envelopes: list[Envelope]) -> None:
+    def publish(self, session: Session, envelopes: list[Envelope]) -> None:
+        """Envelopes of its own streams, and of nobody else's."""
         for envelope in envelopes:
             if envelope.stream != session.stream or envelope.numbers or envelope.sender or envelope.route:
                 raise RemoteError(f"{session.name} publishes in the name of another", code="FORGED_SENDER")

@@ -1,15 +1,8 @@
 """One connection as the core sees it: what it is for, and how far its handshake has come."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from mesh.core.effects import ConnKey
-
-if TYPE_CHECKING:
-    from mesh.core.peer import Peer
-    from mesh.core.session import Session
 
 
 @dataclass(slots=True, eq=False)
@@ -24,8 +17,7 @@ class Conn:
     heard: float
     role: str = ""
     nonce: bytes = b""  # ours
-    peer: Peer | None = None
-    session: Session | None = None
+    owner: bytes = b""  # at the other end: uuid of the node, or stream id of the client
     seed: str = ""  # dialled because of this seed address
     resume: int = 0  # how far the other end has our items, from its greeting
     is_open: bool = False  # the handshake is done

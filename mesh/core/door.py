@@ -21,7 +21,7 @@ SOFTWARE = "heronry 0.1.0"
 
 
 class Door:
-    """`admit` takes a proven HELLO and returns the answer; `entered` is told of a WELCOME to our own HELLO."""
+    """`admit` answers a proven HELLO; `entered` is told of a WELCOME to our own HELLO."""
 
     def __init__(
         self,
@@ -94,7 +94,8 @@ class Door:
     def _unfit(self, conn: Conn, h: Hello) -> Refuse | None:
         oldest, newest = h.versions
         if oldest > VERSION_MAX or newest < VERSION_MIN:
-            text = f"{_who(h)} speaks wire version {oldest} to {newest}, this node {VERSION_MIN} to {VERSION_MAX}"
+            ours = f"this node {VERSION_MIN} to {VERSION_MAX}"
+            text = f"{_who(h)} speaks wire version {oldest} to {newest}, {ours}"
             return Refuse("VERSION", text, "Bring both to the same release.", final=True)
         if h.role not in (CLIENT, NODE_CONTROL, NODE_DATA):
             return Refuse("ROLE", f"no role {h.role[:20]!r}", final=True)

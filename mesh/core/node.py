@@ -10,30 +10,32 @@ from collections.abc import Callable
 from typing import Any
 
 from mesh.core import status
+from mesh.core.admission import Admission
 from mesh.core.clients import Clients
 from mesh.core.conn import Conn
 from mesh.core.datalink import DataLinks
 from mesh.core.desk import Desk
-from mesh.core.door import SOFTWARE, Door
-from mesh.core.effects import Commit, ConnKey, Effect, Stop
+from mesh.core.dialler import Dialler
+from mesh.core.door import SOFTWARE
+from mesh.core.effects import Commit, ConnKey, Effect
+from mesh.core.neighbours import Neighbours
 from mesh.core.outlet import Outlet
 from mesh.core.peer import Peer, peer_key
-from mesh.core.peers import Neighbours
 from mesh.core.questions import Questions
+from mesh.core.reception import Reception
 from mesh.core.records import read_record
 from mesh.core.router import Router
 from mesh.core.settings import Settings
-from mesh.errors import LocalError, MeshError, RemoteError
+from mesh.errors import MeshError, RemoteError
 from mesh.links.backoff import Timing
 from mesh.links.link import Link
 from mesh.routing.feed import Credit, Feed
 from mesh.routing.interest import Interests
 from mesh.routing.log import Log
 from mesh.routing.parcel import Parcel
-from mesh.routing.subscriptions import check_query
 from mesh.store.base import Image
 from mesh.wire import commands as c
-from mesh.wire.envelope import Envelope, decode
+from mesh.wire.envelope import decode
 from mesh.wire.frames import read
 
 HOLD_CHECK = 0.05  # s between looks at what is held back
@@ -50,9 +52,22 @@ class NodeCore:
         self.questions = Questions(desk, self.router.log, self.interests)
         self.clients = Clients(desk, self.router, self.interests, self.questions)
         self.links = DataLinks(desk, self.router, self.interests, self.questions)
-        self.door = Door(desk, self._greet, self._admit, self._entered, self._rejected)
-        self.neighbours = Neighbours(desk, self._make_peer, self.door.knock)
-        self._conns = self.neighbours.conns
+        admission = Admission(desk, self.clients, self.links)
+        self._dialler = admission.dialler = Dialler(desk, admission.door.knock)
+        self.neighbours = Neighbours(desk, self._dialler, self._make_peer)
+        admission.neighbours = self.neighbours
+        self._reception = Reception(
+            desk,
+            admission,
+            self.clients,
+            self.neighbours,
+            self._dialler,
+            self.links,
+            self.questions,
+            self._ended,
+            self.info,
+        )
+        self._conns = self._dialler.conns
         self._committed = 0.0
         self._shell_status: Callable[[], dict[str, Any]] = dict
         self._join_parts()
@@ -64,9 +79,9 @@ class NodeCore:
         self.questions.peers = n.alive
         self.questions.ask = self._ask
         self.questions.told = self._tell
-        n.logged_out = links.logout
+        self._dialler.logged_out = links.logout
         n.needs_login = links.needs_login
-        n.joined = self._review_login
+        n.joined = n.review_login
         n.lost = self._lost
         links.sessions_gap = self._gap
 
@@ -110,9 +125,7 @@ class NodeCore:
         conn.heard = now
         try:
             command, envelopes = read(frames, self.desk.settings.max_content)
-            if conn.peer is not None and conn.is_open:
-                self.neighbours.heard(conn.peer)
-            self._dispatch(conn, command, envelopes)
+            self._reception.take(conn, command, envelopes)
         except RemoteError as error:
             self._broke_protocol(conn, error)
 
@@ -133,7 +146,7 @@ class NodeCore:
         """Time has passed."""
         self._at(now, wall)
         silence = self.desk.settings.silence
-        for conn in [x for x in self._conns.values() if x.session is not None and now - x.heard > silence]:
+        for conn in [x for x in self._conns.values() if x.role == c.CLIENT and now - x.heard > silence]:
             self.desk.hang_up(conn)
             self._ended(conn)
         self.neighbours.tick()
@@ -184,169 +197,15 @@ class NodeCore:
         if ops:
             self.desk.emit(Commit(None, tuple(ops)))
 
-    # --- dispatch -------------------------------------------------------------------------------------
-
-    def _dispatch(self, conn: Conn, command: c.AnyCommand, envelopes: list[Envelope]) -> None:
-        match command:
-            case c.Hello() if not conn.dialled and not conn.is_open:
-                self.door.hello(conn, command)
-                if conn.is_open:
-                    self._after_welcome(conn, command)
-            case c.Challenge() if conn.dialled and not conn.is_open:
-                self.door.challenge(conn, command)
-            case c.Welcome() if conn.dialled and not conn.is_open:
-                self.door.welcome(conn, command)
-            case c.Refuse() if conn.dialled:
-                self.door.turn_away(conn, command)
-            case c.Who() if conn.dialled:
-                self.desk.hang_up(conn)
-                self._ended(conn)
-            case _ if not conn.is_open:
-                self.desk.count("not_open")
-                self.desk.send(conn, c.Who())
-            case _ if conn.session is not None:
-                self._from_client(conn, command, envelopes)
-            case _ if conn.peer is not None:
-                self._from_peer(conn, conn.peer, command, envelopes)
-
-    def _from_client(self, conn: Conn, command: c.AnyCommand, envelopes: list[Envelope]) -> None:
-        session = conn.session
-        assert session is not None
-        match command:
-            case c.Publish():
-                self.clients.publish(session, command, envelopes)
-            case c.Ack():
-                self.clients.ack(session, command)
-            case c.Ping():
-                self.desk.send(conn, c.Pong(command.stamp))
-            case c.Subscribe():
-                self._answer_errors(conn, command.request, lambda: self.clients.subscribe(session, command))
-            case c.Unsubscribe():
-                self.clients.unsubscribe(session, command)
-            case c.Call():
-                self._answer_errors(conn, command.request, lambda: self._called(conn, command))
-            case c.Bye():
-                self.desk.hang_up(conn)
-                self.clients.bye(session)
-            case _:
-                raise RemoteError(f"a client sent {type(command).__name__}", code="UNEXPECTED")
-
-    def _from_peer(self, conn: Conn, peer: Peer, command: c.AnyCommand, envelopes: list[Envelope]) -> None:
-        match command:
-            case c.Items():
-                self.links.items(peer, command, envelopes)
-            case c.Ack():
-                self.links.ack(peer, command)
-            case c.Ping():
-                self.desk.send(conn, c.Pong(command.stamp))
-            case c.Pong():
-                self.neighbours.pong(peer, command)
-            case c.Interest():
-                self.links.interest(peer, command)
-            case c.Interested():
-                self.links.interested(peer, command)
-            case c.Call():
-                self.links.asked(peer, command)
-            case c.Reply():
-                self.links.answered(peer, command, envelopes)
-            case c.Peers():
-                self.neighbours.introduced(command.nodes)
-            case c.Login():
-                self.neighbours.apply(peer, peer.link.wanted(self.desk.now))
-            case c.Bye():
-                self._peer_goes(conn, peer, command)
-            case _:
-                raise RemoteError(f"a node sent {type(command).__name__}", code="UNEXPECTED")
-
-    def _peer_goes(self, conn: Conn, peer: Peer, command: c.Bye) -> None:
-        self.desk.hang_up(conn)
-        if command.reason == "stopping":
-            n = self.neighbours
-            n._happened(n.membership.leave(peer.node.uuid, peer.node.boot, self.desk.now))
-        else:
-            self._ended(conn)
-
-    def _answer_errors(self, conn: Conn, request: int, work: Callable[[], None]) -> None:
-        try:
-            work()
-        except LocalError as error:
-            self.desk.send(conn, c.Reply(request, code=error.code, text=str(error)))
-
-    def _called(self, conn: Conn, call: c.Call) -> None:
-        """A client's question."""
-        match call.verb:
-            case "get":
-                a = call.arguments
-                query = c.Query(str(a.get("kind")), str(a.get("text")), str(a.get("domain", "")))
-                self.questions.gather(
-                    check_query(query),
-                    lambda found, missing: self.links.reply(conn, call.request, found, missing),
-                )
-            case "ls":
-                rows = status.nodes(self.desk, self.neighbours)
-                self.desk.send(conn, c.Reply(call.request, {"nodes": rows, "scope": "mesh"}))
-            case "info":
-                self.desk.send(conn, c.Reply(call.request, self.info()))
-            case "down":
-                self.desk.send(conn, c.Reply(call.request, {}))
-                self.desk.emit(Stop())
-            case verb:
-                raise LocalError(f"this node knows no verb {verb[:40]!r}.", code="UNKNOWN_VERB")
-
     def info(self) -> dict[str, Any]:
         """Who this node is, and its metrics."""
         me = self.desk.me
         return {
             "name": me.name, "uuid": me.uuid.hex(), "boot": me.boot, "address": me.address,
-            "cluster": self.desk.settings.cluster, "software": SOFTWARE, "scope": "mesh", **self._shell_status(),
+            "cluster": self.desk.settings.cluster, "software": SOFTWARE, "scope": "mesh",
+            **self._shell_status(),
             "metrics": status.metrics(self.desk, self.neighbours, self.clients, self.router),
         }  # fmt: skip
-
-    # --- handshakes -----------------------------------------------------------------------------------
-
-    def _greet(self, conn: Conn) -> c.Hello:
-        s = self.desk.settings
-        state: dict[str, Any] = {}
-        if conn.peer is not None and conn.role == c.NODE_DATA:
-            state = dict(self.links.greeting(conn.peer))
-        return c.Hello(
-            (1, 1), conn.role, s.cluster, conn.nonce, node=self.desk.me, software=SOFTWARE, **state
-        )
-
-    def _admit(self, conn: Conn, h: c.Hello) -> c.Welcome | c.Refuse:
-        if h.role == c.CLIENT:
-            session = self.clients.admit(conn, h)
-            return session if isinstance(session, c.Refuse) else self.clients.welcome(session)
-        peer = self.neighbours.admit(conn, h)
-        if isinstance(peer, c.Refuse):
-            return peer
-        state: dict[str, Any] = {"nodes": self.neighbours.others(peer.node.uuid)}
-        if h.role == c.NODE_DATA:
-            conn.resume = self.links.meet(peer, h)
-            state.update(self.links.greeting(peer))
-        return c.Welcome(1, self.desk.me, self.desk.settings.cluster, **state)
-
-    def _after_welcome(self, conn: Conn, h: c.Hello) -> None:
-        if conn.session is not None:
-            self.clients.welcomed(conn.session, h.have if h.boot_seen == self.desk.me.boot else 0)
-        elif conn.peer is not None and conn.role == c.NODE_DATA:
-            self._logged_in(conn.peer, conn)
-
-    def _entered(self, conn: Conn, w: c.Welcome) -> None:
-        peer = self.neighbours.entered(conn, w.node)
-        if peer is None:
-            return
-        self.neighbours.introduced(w.nodes)
-        if conn.role == c.NODE_DATA:
-            conn.resume = self.links.meet(peer, w)
-            self._logged_in(peer, conn)
-
-    def _logged_in(self, peer: Peer, conn: Conn) -> None:
-        self.neighbours.apply(peer, peer.link.hello(self.desk.now))
-        self.links.login(peer, conn, conn.resume)
-
-    def _rejected(self, conn: Conn, r: c.Refuse) -> None:
-        self.neighbours.rejected(conn, r)
 
     # --- joints -----------------------------------------------------------------------------------------
 
@@ -354,14 +213,16 @@ class NodeCore:
         self.desk.now, self.desk.wall = now, wall
 
     def _ended(self, conn: Conn) -> None:
-        if conn.session is not None and conn.session.conn is conn:
-            self.clients.gone(conn.session)
-        elif conn.role in (c.NODE_CONTROL, c.NODE_DATA):
+        session = self.clients.of(conn)
+        if session is not None:
+            self.clients.gone(session)
+        elif conn.role != c.CLIENT:
             self.neighbours.ended(conn)
 
     def _broke_protocol(self, conn: Conn, error: RemoteError) -> None:
+        session, peer = self.clients.of(conn), self.neighbours.of(conn)
+        who = session.text if session else peer.node.name if peer else "a stranger"
         self.desk.count("malformed")
-        who = conn.session.text if conn.session else conn.peer.node.name if conn.peer else "a stranger"
         self.desk.note("warning", f"{who} broke the protocol, its connection is closed: {error}")
         self.desk.send(conn, c.Refuse(error.code, error.what))
         self.desk.hang_up(conn)
@@ -388,16 +249,12 @@ class NodeCore:
 
     def _ask(self, peer: Peer, call: c.Call) -> None:
         self.links.ask(peer, call)
-        self._review_login(peer)
+        self.neighbours.review_login(peer)
 
     def _tell(self, interest: c.Interest) -> None:
         self.links.broadcast(list(self.neighbours.peers.values()), interest)
         for peer in self.neighbours.alive():
-            self._review_login(peer)
-
-    def _review_login(self, peer: Peer) -> None:
-        if peer.alive and not peer.link.is_wanted and self.links.needs_login(peer):
-            self.neighbours.apply(peer, peer.link.wanted(self.desk.now))
+            self.neighbours.review_login(peer)
 
     def _lost(self, peer: Peer) -> None:
         peer.reads.clear()

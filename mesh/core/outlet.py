@@ -59,7 +59,8 @@ class Outlet:
         """Send what the window allows."""
         while self._queue and self.conn is not None and self._sender.open:
             heads, frames, size = self._gather()
-            message = self._sender.send(lambda seq: [encode(Items(seq, tuple(heads))), *frames], size)
+            message = [encode(Items(self._sender.next, tuple(heads))), *frames]
+            self._sender.sent(message, size)
             emit(self.conn, message)
 
     def _gather(self) -> tuple[list[ItemHead], list[bytes], int]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from mesh.core.clients import Clients
 from mesh.core.desk import Desk
-from mesh.core.peers import Neighbours
+from mesh.core.neighbours import Neighbours
 from mesh.core.router import Router
 
 
@@ -21,8 +21,8 @@ def nodes(desk: Desk, neighbours: Neighbours) -> list[dict[str, Any]]:
         peer = neighbours.peers.get(member.uuid)
         if peer is not None:
             rows.append(
-                {"name": member.name, "uuid": member.uuid.hex(), "boot": member.boot, "address": member.address,
-                 "via": member.via, "state": str(member.state), "link": peer.link.describe(desk.now),
+                {"name": member.name, "uuid": member.uuid.hex(), "boot": member.boot,
+                 "address": member.address, "via": member.via, "state": str(member.state), "link": peer.link.describe(desk.now),
                  "data": peer.data is not None, "rtt": peer.rtt, "age": desk.now - member.heard}
             )  # fmt: skip
     return rows

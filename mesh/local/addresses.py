@@ -29,10 +29,10 @@ def check_loopback(address: str) -> str:
         is_loopback = False
     if not is_loopback:
         raise BindRefused(
-            f"refusing to bind {address}: other machines could reach it, and this node has no keys, so anybody "
-            "there could read and write everything.",
-            hint="Bind tcp://127.0.0.1:0 (this machine only). Keys for a mesh over several machines come with "
-            "`mesh init`, in a later release.",
+            f"refusing to bind {address}: other machines could reach it, and this node has no keys, "
+            "so anybody there could read and write everything.",
+            hint="Bind tcp://127.0.0.1:0 (this machine only). Keys for a mesh over several machines come "
+            "with a later release.",
             code="BIND_WITHOUT_KEYS",
         )
     return address

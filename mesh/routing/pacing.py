@@ -22,7 +22,7 @@ class Pacing:
         return bool(self._held)
 
     def hold(self, source: Hashable, waiting: Waiting, release: Callable[[], None]) -> None:
-        """Call `release` when nothing of `waiting` waits any more; at once if nothing is held of this source."""
+        """Call `release` when nothing of `waiting` waits any more, and nothing before it is held."""
         if waiting or source in self._held:
             self._held.setdefault(source, deque()).append((waiting, release))
         else:

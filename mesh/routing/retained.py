@@ -42,8 +42,8 @@ class Last:
         props: int | bytes = array("I", [self.props]).tobytes() if self.props else 0
         return Envelope(
             stream=e.stream, domain=e.domain, first=self.number, last=self.number, keys=(self.key,), count=1,
-            sizes=len(self.data), body=self.data, props=props, flags=e.flags | INITIAL, low=min(e.low, self.number),
-            sender=e.sender, sent=e.sent, expires=e.expires, route=e.route,
+            sizes=len(self.data), body=self.data, props=props, flags=e.flags | INITIAL,
+            low=min(e.low, self.number),            sender=e.sender, sent=e.sent, expires=e.expires, route=e.route,
         )  # fmt: skip
 
     def pack(self) -> bytes:

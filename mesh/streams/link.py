@@ -6,7 +6,6 @@ other end has got, and only the rest is sent again.
 """
 
 from collections import deque
-from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from mesh.errors import RemoteError
@@ -33,13 +32,11 @@ class LinkSender(Generic[T]):
         """Messages under way."""
         return len(self._flight)
 
-    def send(self, build: Callable[[int], T], size: int) -> T:
-        """Number the next message and remember it until it is acknowledged."""
-        message = build(self.next)
+    def sent(self, message: T, size: int) -> None:
+        """A message with the number `next` goes out: remember it until it is acknowledged."""
         self._flight.append((self.next, size, message))
         self._bytes += size
         self.next += 1
-        return message
 
     def acked(self, have: int) -> None:
         """The other end has everything up to `have`. RemoteError if it claims what was never sent."""

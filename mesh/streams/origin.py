@@ -29,7 +29,8 @@ class OriginStream:
             return []
         if first < self._forgotten and not self.above.covers(max(first, self.low), last):
             raise StaleSequence(
-                f"numbers {first}..{last} are older than what is remembered of this stream (from {self._forgotten})"
+                f"numbers {first}..{last} are older than what is remembered of this stream "
+                f"(from {self._forgotten})."
             )
         fresh = self.above.missing(max(first, self.low), last)
         if fresh:

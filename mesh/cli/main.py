@@ -1,0 +1,86 @@
+"""Which verb was typed, and what is said when it fails?
+
+A verb's module is imported when that verb is typed: `mesh --help` loads neither ZeroMQ nor rich.
+"""
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+
+from mesh import __version__
+from mesh.errors import MeshError, MeshTimeout
+
+VERBS = {
+    "up": "Start a node here, in the foreground.",
+    "down": "Stop a node.",
+    "ls": "Which nodes are there?",
+    "info": "A node and its counters.",
+    "pub": "Publish one message, or one a line.",
+    "sub": "Print messages as they come.",
+    "get": "Print the last value of a topic.",
+    "bench": "How fast is it here?",
+    "config": "Check a configuration file.",
+}
+FAILED, TIMEOUT, INTERRUPTED = 2, 124, 130
+
+
+class Verbs(click.Group):
+    """A group whose commands are placeholders with one line of help, until one is wanted."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None:
+            command = import_module(f"mesh.cli.{command.name}").command
+        return name, command, rest
+
+
+@click.group(
+    cls=Verbs,
+    commands=[click.Command(verb, short_help=line) for verb, line in VERBS.items()],
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Begin with `mesh up`. Exit code: 0 yes, 1 no, 2 an error, 124 too late.",
+)
+@click.version_option(__version__, prog_name="mesh", message="%(prog)s %(version)s")
+def mesh() -> None:
+    """A brokerless message mesh."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Carry out a command line; returns the exit code."""
+    try:
+        code = mesh.main(arguments, prog_name="mesh", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except click.Abort:  # Ctrl-C
+        return INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except MeshError as error:
+        return _complain(error)
+    except Exception as error:
+        if os.environ.get("MESH_DEBUG"):
+            traceback.print_exc()
+        else:
+            _say(f"mesh: {type(error).__name__}: {error} [BUG]")
+            _say("      This should not happen. To see where it did: MESH_DEBUG=1, and the same again.")
+        return FAILED
+
+
+def _complain(error: MeshError) -> int:
+    """What happened, then what to type next."""
+    if os.environ.get("MESH_DEBUG"):
+        traceback.print_exception(error)
+    _say(f"mesh: {error.what} [{error.code}]")
+    if error.hint:
+        _say(f"      {error.hint}")
+    return TIMEOUT if isinstance(error, MeshTimeout) else FAILED
+
+
+def _say(text: str) -> None:
+    click.echo(text, file=sys.stderr)

@@ -1,0 +1,98 @@
+"""`mesh up`: run a node until it is told to stop."""
+
+import asyncio
+import json
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mesh import __version__
+from mesh.cli.files import config_file
+from mesh.config import Config, load
+from mesh.errors import NotAvailable
+from mesh.shell.node import Node
+
+
+@click.command("up")
+@click.option("--id", "name", metavar="NAME", help="Its name. Default: the host's name.")
+@click.option(
+    "--bind", multiple=True, metavar="ADDRESS",
+    help="Listen here, such as tcp://127.0.0.1:7710; port 0 takes a free one. Can be repeated.",
+)  # fmt: skip
+@click.option(
+    "--peer", multiple=True, metavar="ADDRESS",
+    help="A node to meet; it introduces the others. Can be repeated.",
+)  # fmt: skip
+@click.option("--config", metavar="FILE", help="Default: ./mesh.toml or ~/.config/mesh/mesh.toml, if there.")
+@click.option(
+    "--data", metavar="DIR", help="Its own directory. Default: one of its name, in your state directory."
+)
+@click.option("--cluster", metavar="NAME", help="Name of the mesh. Nodes of two clusters never link.")
+@click.option("--properties", metavar="FILE", help="An xmlBlaster property file (in a later release).")
+@click.option("--json", "as_json", is_flag=True, help="Say that it is ready in one line of JSON.")
+@click.option(
+    "--log-level", default="info", show_default=True,
+    type=click.Choice(["debug", "info", "warning", "error"]), help="What goes to stderr.",
+)  # fmt: skip
+def command(
+    name: str | None, bind: tuple[str, ...], peer: tuple[str, ...], config: str | None, data: str | None,
+    cluster: str | None, properties: str | None, as_json: bool, log_level: str,
+) -> None:  # fmt: skip
+    """Start a node here, and stay until Ctrl-C, SIGTERM or `mesh down`.
+
+    What is given here wins over the environment (MESH_NODE__ID …), and that over the file.
+    """
+    if properties is not None:
+        raise NotAvailable(
+            "--properties is not in this release: xmlBlaster property files come with masters and slaves.",
+            hint="Write the settings into a mesh.toml, and see `mesh config check`.",
+        )
+    given = {
+        "node.id": name, "node.bind": bind or None, "node.peers": peer or None, "node.data": data,
+        "node.cluster": cluster,
+    }  # fmt: skip
+    settings = load(config_file(config), os.environ, given)
+    logging.basicConfig(
+        stream=sys.stderr, level=log_level.upper(), datefmt="%H:%M:%S",
+        format="%(asctime)s %(levelname)-7s %(message)s",
+    )  # fmt: skip
+    asyncio.run(_run(settings, as_json))
+
+
+async def _run(settings: Config, as_json: bool) -> None:
+    node = Node(settings, os.environ)
+    await node.start()
+    try:
+        await node.run(lambda: _tell(node.described(), settings, as_json))
+    finally:
+        await node.close()
+
+
+def _tell(it: dict[str, Any], settings: Config, as_json: bool) -> None:
+    """That it is ready. At once: a script may wait for this."""
+    text = json.dumps({**it, "cluster": settings.node.cluster}) if as_json else _described(it, settings)
+    click.echo(text)
+
+
+def _described(it: dict[str, Any], settings: Config) -> str:
+    node = settings.node
+    lines = [
+        f"mesh {__version__}  node '{it['name']}'  id {it['uuid'][:8]}  boot {it['boot']}  "
+        f"cluster '{node.cluster}'",
+        *(f"listening   {address}" for address in (*it["tcp"], it["ipc"])),
+        f"data        {_short(it['data'])}",
+        f"peers       {', '.join(node.peers) or 'none named'}",
+        f"next        mesh up --id NAME --peer {it['tcp'][0]}   (another node)",
+        "            mesh sub 'demo/#'      mesh pub demo/hello world      mesh ls",
+        "Ctrl-C stops it.",
+    ]
+    return "\n".join(lines)
+
+
+def _short(path: str) -> str:
+    home = str(Path.home())
+    return f"~{path.removeprefix(home)}" if path.startswith(f"{home}/") else path
