@@ -56,15 +56,15 @@ class Session:
         self._first: asyncio.Future[None] = self.loop.create_future()
         self._closed = False
 
-    async def open(self, timeout: float) -> None:
+    async def open(self, patience: float) -> None:
         """Until the node has said WELCOME; raises what prevents it."""
         self._dial()
         try:
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(patience):
                 await asyncio.shield(self._first)
         except TimeoutError:
             raise NodeNotFound(
-                f"{self._address} did not answer within {timeout:g} s.",
+                f"{self._address} did not answer within {patience:g} s.",
                 hint="Is the node running? See `mesh ls`, or start one with `mesh up`.",
             ) from None
 

@@ -115,7 +115,8 @@ class Clients:
         s = self._desk.settings
         return Welcome(
             VERSION_MAX, self._desk.me, s.cluster, session=session.text, next=session.outlet.next,
-            max_content=s.max_content, token=token(s.secret, session.text, session.stream), window=(s.window_bytes, s.window_count),
+            max_content=s.max_content, token=token(s.secret, session.text, session.stream),
+            window=(s.window_bytes, s.window_count),
         )  # fmt: skip
 
     def gone(self, session: Session) -> None:
@@ -184,7 +185,7 @@ class Clients:
             feed = self._new_feed(session, command.subscription, query)
         elif query not in feed.queries:
             raise RemoteError(f"subscription {command.subscription} of {session.name} is in use")
-        feed.connect()
+        feed.connect(self._desk.now)
         wanted = command.initial and not command.resumed
         conn = session.conn
         self._questions.confirm(lambda: self._subscribed(session, feed, query, conn, command.request, wanted))
@@ -249,6 +250,8 @@ class Clients:
         for query in feed.queries:
             self._router.clients.discard(feed, query)
             self._questions.tell(self._interests.discard(query))
+        self._desk.count("delivered", feed.delivered)
+        self._desk.count("dropped", feed.dropped + feed.pending)
         feed.close()
         for table in ("feed", "position"):
             self._router.log.later(table, feed.key, Delete(table, feed.key))

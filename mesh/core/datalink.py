@@ -46,6 +46,7 @@ class DataLinks:
         """What the other says of that; returns how far it has our items."""
         if peer.inlet_boot != peer.node.boot or said.next <= peer.inlet.have:
             peer.new_inlet(peer.node.boot)
+            self._router.pacing.forget(peer.node.uuid)  # what it held were numbers of the old stream
         if said.boot_seen == self._desk.me.boot and said.have < peer.outlet.next:
             return said.have
         peer.outlet.restart()
@@ -150,7 +151,7 @@ class DataLinks:
             self._store(feed.key, write_record(peer.node.name, feed.queries))
         if command.full:
             feed.skip(command.position)
-        feed.connect()
+        feed.connect(self._desk.now)
         self._desk.send(peer.data, Interested(command.version))
 
     def _store(self, key: bytes, record: bytes) -> None:

@@ -39,6 +39,7 @@ from mesh.wire.envelope import decode
 from mesh.wire.frames import read
 
 HOLD_CHECK = 0.05  # s between looks at what is held back
+STREAM_KEPT = 24 * 3600.0  # s that a vanished publisher's stream is remembered
 LAZY_COMMIT = 1.0  # s that changes which nobody waits for may stay in memory
 
 
@@ -98,7 +99,7 @@ class NodeCore:
         positions = tables.get("position", {})
         feeds = tables.get("feed", {})
         self.router.log.restore(
-            tables.get("stream", {}), tables.get("retained", {}).values(), image.next_position
+            tables.get("stream", {}), tables.get("retained", {}).values(), image.next_position, now
         )
         self.clients.restore({k: v for k, v in feeds.items() if k[:1] == b"c"}, positions)
         for key, record in feeds.items():
@@ -160,6 +161,7 @@ class NodeCore:
             del self._conns[key]
         if now - self._committed >= LAZY_COMMIT:
             self._committed = now
+            self.router.log.forget_idle(now - STREAM_KEPT)
             ops = self.router.log.take_later()
             if ops:
                 self.desk.emit(Commit(None, tuple(ops)))

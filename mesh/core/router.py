@@ -41,7 +41,7 @@ class Router:
 
     def publish(self, source: bytes, sender: str, envelope: Envelope, answered: Answered) -> None:
         """Take an envelope as its master, answer it and deliver it: at once, or when it is stored."""
-        lane = self.log.lane(envelope.stream, envelope.domain)
+        lane = self.log.lane(envelope.stream, envelope.domain, self._desk.now)
         try:
             self._check(envelope)
             fresh = lane.origin.accept(envelope.first, envelope.last, envelope.low)

@@ -22,7 +22,8 @@ def nodes(desk: Desk, neighbours: Neighbours) -> list[dict[str, Any]]:
         if peer is not None:
             rows.append(
                 {"name": member.name, "uuid": member.uuid.hex(), "boot": member.boot,
-                 "address": member.address, "via": member.via, "state": str(member.state), "link": peer.link.describe(desk.now),
+                 "address": member.address, "via": member.via, "state": str(member.state),
+                 "link": peer.link.describe(desk.now),
                  "data": peer.data is not None, "rtt": peer.rtt, "age": desk.now - member.heard}
             )  # fmt: skip
     return rows
@@ -34,8 +35,8 @@ def metrics(desk: Desk, neighbours: Neighbours, clients: Clients, router: Router
     feeds_of_peers = [p.feed for p in neighbours.peers.values()]
     return {
         **{name: desk.counters.get(name, 0) for name in COUNTERS},
-        "delivered": sum(f.delivered for f in feeds),
-        "dropped": sum(f.dropped for f in (*feeds, *feeds_of_peers)),
+        "delivered": desk.counters.get("delivered", 0) + sum(f.delivered for f in feeds),
+        "dropped": desk.counters.get("dropped", 0) + sum(f.dropped for f in (*feeds, *feeds_of_peers)),
         "pending": sum(f.pending for f in (*feeds, *feeds_of_peers)),
         "sent_to_peers": sum(f.delivered for f in feeds_of_peers),
         "sessions": len(clients.sessions),

@@ -42,7 +42,7 @@ class Portion:
         return self.parcel.size * len(self.indices) // self.parcel.envelope.count
 
 
-PROGRESS = 0.25  # s: a subscriber that took something this recently is slow, not stopped
+PROGRESS = 0.5  # s: a subscriber that took something this recently is slow, not stopped
 
 
 class Feed:
@@ -80,6 +80,8 @@ class Feed:
         if self.closed:
             self._release(portion.parcel)
         elif self.connected and not self._backlog and self._has_credit():
+            if not self._flight:
+                self._progress = now  # it had nothing to take until now
             self._depart(portion)
         elif self._backlog_bytes >= self._room(portion, now):
             self._drop(portion)
@@ -104,9 +106,10 @@ class Feed:
             self._progress = now
         self.pump()
 
-    def connect(self) -> None:
+    def connect(self, now: float) -> None:
         """Its connection is here: what waits may go out."""
         self.connected = True
+        self._progress = now
         self.pump()
 
     def pump(self) -> None:

@@ -35,6 +35,7 @@ class Lane:
 
     origin: OriginStream = field(default_factory=OriginStream)
     waiting: deque[Accepted] = field(default_factory=deque)
+    used: float = 0.0  # when its publisher last sent something
 
 
 class Log:
@@ -48,11 +49,21 @@ class Log:
         self._later: dict[tuple[str, bytes], Op] = {}  # side-table changes that may wait for the next commit
         self._drops: list[int] = []
 
-    def lane(self, stream: bytes, domain: str) -> Lane:
+    def lane(self, stream: bytes, domain: str, now: float) -> Lane:
+        """What is known of a stream; a new one knows nothing."""
         lane = self._lanes.get((stream, domain))
         if lane is None:
             lane = self._lanes[stream, domain] = Lane()
+        lane.used = now
         return lane
+
+    def forget_idle(self, before: float) -> None:
+        """Streams whose publisher vanished without a goodbye, so long ago that it will not come back."""
+        for key, lane in list(self._lanes.items()):
+            if lane.used < before and not lane.waiting:
+                del self._lanes[key]
+                row = key[0] + key[1].encode()
+                self.later("stream", row, Delete("stream", row))
 
     def forget_stream(self, stream: bytes) -> list[bytes]:
         """A session is closed for good, with everything settled; returns the rows that are void."""
@@ -115,10 +126,12 @@ class Log:
         self._later, self._drops = {}, []
         return ops
 
-    def restore(self, streams: dict[bytes, bytes], retained: Iterable[bytes], next_position: int) -> None:
+    def restore(
+        self, streams: dict[bytes, bytes], retained: Iterable[bytes], next_position: int, now: float
+    ) -> None:
         """From the store, at start."""
         for key, state in streams.items():
-            self.lane(key[:16], key[16:].decode()).origin = OriginStream.unpack(state)
+            self.lane(key[:16], key[16:].decode(), now).origin = OriginStream.unpack(state)
         for record in retained:
             self.retained.put(Last.unpack(record))
         self.next_position = next_position

@@ -43,7 +43,7 @@ class Last:
         return Envelope(
             stream=e.stream, domain=e.domain, first=self.number, last=self.number, keys=(self.key,), count=1,
             sizes=len(self.data), body=self.data, props=props, flags=e.flags | INITIAL,
-            low=min(e.low, self.number),            sender=e.sender, sent=e.sent, expires=e.expires, route=e.route,
+            low=min(e.low, self.number), sender=e.sender, sent=e.sent, expires=e.expires, route=e.route,
         )  # fmt: skip
 
     def pack(self) -> bytes:

@@ -46,6 +46,7 @@ class Node:
         self._due = 0.0
         self._started = time.monotonic()
         self._idle_planned = False
+        self._commit_ended = asyncio.Event()
         self._open: list[Callable[[], None]] = []  # how to undo what start has done, in reverse
 
     async def start(self) -> None:
@@ -117,11 +118,15 @@ class Node:
         return {"uptime": time.monotonic() - self._started, "pid": os.getpid(), "data": str(self._data.path),
                 "ipc": self._ipc, "lag_p99": self._lag.p99(), "lag_worst": self._lag.worst()}  # fmt: skip
 
-    async def run(self) -> None:
-        """Until SIGTERM, SIGINT, `stop()` or a reason to give up (then the error is raised)."""
+    async def run(self, ready: Callable[[], None] = lambda: None) -> None:
+        """Until SIGTERM, SIGINT, `stop()` or a reason to give up (then the error is raised).
+
+        `ready` is called as soon as a signal would stop it cleanly.
+        """
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stop)
+        ready()
         assert self._stopping is not None
         await self._stopping.wait()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -136,14 +141,22 @@ class Node:
 
     async def close(self) -> None:
         """Answer what is being stored, say goodbye, write the rest, let go of everything."""
-        limit = time.monotonic() + DRAIN
-        while self.core.router.storing and time.monotonic() < limit:
-            await asyncio.sleep(0.005)
+        try:
+            async with asyncio.timeout(DRAIN):
+                await self._stored_all()
+        except TimeoutError:
+            log.error("the disk did not finish within %g s: what it holds is not answered", DRAIN)
         self.core.goodbye(*self._clock())
         self._idle_now()
         if self._timer is not None:
             self._timer.cancel()
         self._undo()
+
+    async def _stored_all(self) -> None:
+        """Until no commit is under way that somebody waits for."""
+        while self.core.router.storing:
+            self._commit_ended = asyncio.Event()
+            await self._commit_ended.wait()
 
     def _undo(self) -> None:
         while self._open:
@@ -175,6 +188,7 @@ class Node:
         for token in tokens:
             if isinstance(token, int):
                 self.core.stored(token, error, *self._clock())
+        self._commit_ended.set()
         if error is not None and not isinstance(error, StoreFull):
             # What a broken disk still says cannot be trusted: stop, and start again from what it holds.
             self._give_up(Stop(str(error), error.code))
