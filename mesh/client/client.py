@@ -11,9 +11,12 @@ import time
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import Any
 
+from mesh.client.calls import Calls
+from mesh.client.content import Content, as_bytes, own_properties
 from mesh.client.find import find_node
+from mesh.client.later import Later, not_yet
 from mesh.client.message import Batch, Message
 from mesh.client.publisher import Publisher, Receipt
 from mesh.client.session import Session
@@ -21,11 +24,8 @@ from mesh.client.subscription import Subscription
 from mesh.errors import (
     BadQuery,
     Closed,
-    LocalError,
     MeshError,
     MeshTimeout,
-    NotAvailable,
-    Refused,
     RemoteError,
     WouldBlock,
 )
@@ -34,9 +34,6 @@ from mesh.routing.subscriptions import check_query
 from mesh.values import Headers, Published
 from mesh.wire import commands as c
 from mesh.wire.envelope import LOCAL_ONLY, PERSISTENT, Envelope
-from mesh.wire.properties import NO_PROPERTIES, Properties, encode_properties
-
-Content = bytes | bytearray | memoryview | str
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +44,7 @@ class Event:
     text: str
 
 
-class Client:
+class Client(Later):
     """A session at a node. Make one with `mesh.connect`; all calls from one event loop."""
 
     def __init__(
@@ -66,8 +63,8 @@ class Client:
         self._session: Session | None = None
         self._publisher = Publisher(self._stream, self._send_envelope, self._look)
         self._subscriptions: dict[int, Subscription] = {}
-        self._calls: dict[int, tuple[c.Command, asyncio.Future[Any], list[Envelope]]] = {}
-        self._request = self._number = 0
+        self._calls = Calls(self._send, 2 * timeout)
+        self._number = 0
         self._ack_planned = False
         self._events: list[asyncio.Queue[Event | None]] = []
         self._closed = False
@@ -113,8 +110,7 @@ class Client:
         self._publisher.fail(gone)
         for subscription in self._subscriptions.values():
             subscription.end(gone)
-        for _, future, _ in self._calls.values():
-            future.cancel()
+        self._calls.close(gone)
         for queue in self._events:
             queue.put_nowait(None)
         self._send_ack()
@@ -178,9 +174,9 @@ class Client:
         flags = (PERSISTENT if persistent else 0) | (LOCAL_ONLY if local_only else 0)
         props, expires = b"", 0
         if headers is not None or expiry is not None or priority != 5 or xml is not None:
-            props, expires = _properties(headers, expiry, priority, xml)
+            props, expires = own_properties(headers, expiry, priority, xml)
         if type(content) is not bytes:
-            content = _as_bytes(content)
+            content = as_bytes(content)
         number = self._publisher.post(key, content, domain or "", flags, props, expires)
         return Receipt(self._publisher, domain or "", number)
 
@@ -238,7 +234,7 @@ class Client:
         self._open()
         self._subscriptions[s.number] = s
         try:
-            await self._ask(lambda request: c.Subscribe(request, s.number, s.query, s.initial))
+            await self._calls.ask(lambda request: c.Subscribe(request, s.number, s.query, s.initial))
         except BaseException:
             del self._subscriptions[s.number]
             raise
@@ -247,7 +243,10 @@ class Client:
     async def _leave(self, s: Subscription) -> None:
         if self._subscriptions.pop(s.number, None) is not None and not self._closed:
             s.end(Closed("unsubscribed."))
-            await self._ask(lambda request: c.Unsubscribe(request, s.number))
+            ask = self._calls.ask if self._open().is_up else self._calls.tell
+            waiting = ask(lambda request: c.Unsubscribe(request, s.number))
+            if waiting is not None:
+                await waiting
 
     async def get(
         self, key: str | None = None, *, xpath: str | None = None, domain: str | None = None,
@@ -259,14 +258,14 @@ class Client:
         """
         q = _query(key, pattern, xpath, domain)
         arguments = {"kind": q.kind, "text": q.text, "domain": q.domain}
-        _, envelopes = await self._ask(lambda request: c.Call(request, "get", arguments))
+        _, envelopes = await self._calls.ask(lambda request: c.Call(request, "get", arguments))
         return [message for envelope in envelopes for message in Batch(envelope)]
 
     # --- asking -----------------------------------------------------------------------------------------
 
     async def call(self, verb: str, **arguments: Any) -> Any:
         """Ask the node: "ls", "info" or "down"."""
-        value, _ = await self._ask(lambda request: c.Call(request, verb, arguments))
+        value, _ = await self._calls.ask(lambda request: c.Call(request, verb, arguments))
         return value
 
     async def ping(self) -> float:
@@ -285,24 +284,10 @@ class Client:
         finally:
             self._events.remove(queue)
 
-    async def _ask(self, make: Any) -> tuple[Any, list[Envelope]]:
-        session = self._open()
-        self._request += 1
-        request = self._request
-        command = make(request)
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        envelopes: list[Envelope] = []
-        self._calls[request] = (command, future, envelopes)
-        session.send(command)
-        try:
-            async with asyncio.timeout(2 * self._timeout):
-                return await future, envelopes
-        except TimeoutError:
-            raise MeshTimeout(f"the node did not answer within {2 * self._timeout:g} s.") from None
-        finally:
-            self._calls.pop(request, None)
-
     # --- the session's other end --------------------------------------------------------------------------
+
+    def _send(self, command: c.Command) -> bool:
+        return self._session is not None and self._session.send(command)
 
     def _send_envelope(self, envelope: Envelope) -> bool:
         return self._session is not None and self._session.publish(envelope)
@@ -320,9 +305,10 @@ class Client:
             if is_new:
                 s.restarted()
             if s.confirmed:
-                session.send(c.Subscribe(0, s.number, s.query, s.initial, resumed=True))
-        for command, _, _ in self._calls.values():
-            session.send(command)
+                # A new process may have lost what was under way: then the last values are worth
+                # having again (those that we know are dropped here).
+                session.send(c.Subscribe(0, s.number, s.query, s.initial, resumed=not is_new))
+        self._calls.again()
         for envelope in self._publisher.outbox.resend():
             session.publish(envelope)
         self._tell("connected", session.name)
@@ -335,7 +321,7 @@ class Client:
                 for answer in command.answers:
                     self._publisher.answered(answer)
             case c.Reply():
-                self._replied(command, envelopes)
+                self._calls.replied(command, envelopes)
             case c.Pong():
                 pass
             case _:
@@ -353,18 +339,6 @@ class Client:
                     indices = struct.unpack(f"<{len(column) // 2}H", column) if column else None
                     subscription.arrived(head.master, envelope, indices, gaps.get(number, 0))
 
-    def _replied(self, reply: c.Reply, envelopes: list[Envelope]) -> None:
-        waiting = self._calls.get(reply.request)
-        if waiting is None:
-            return
-        _, future, found = waiting
-        found += envelopes
-        if reply.code and not future.done():
-            kind = Refused if reply.code == "PROTOCOL" else LocalError
-            future.set_exception(kind(reply.text.removesuffix(f" [{reply.code}]"), code=reply.code))
-        elif not (isinstance(reply.value, dict) and reply.value.get("more")) and not future.done():
-            future.set_result(reply.value)
-
     def _plan_ack(self) -> None:
         if not self._ack_planned and self._session is not None:
             self._ack_planned = True
@@ -379,56 +353,6 @@ class Client:
     def _tell(self, kind: str, text: str) -> None:
         for queue in self._events:
             queue.put_nowait(Event(kind, text))
-
-    # --- not in this release ------------------------------------------------------------------------------
-
-    async def erase(
-        self, key: str | None = None, *, xpath: str | None = None, domain: str | None = None
-    ) -> list[str]:
-        """Not yet: comes with masters and slaves."""
-        _not_yet("erase()", "it comes with masters and slaves")
-
-    async def send(
-        self, destination: str, content: Content, *, force_queuing: bool = False, domain: str | None = None
-    ) -> None:
-        """Not yet: comes with point-to-point messages."""
-        _not_yet("send()", "it comes with point-to-point messages")
-
-    def inbox(self) -> NoReturn:
-        """Not yet: comes with point-to-point messages."""
-        _not_yet("inbox()", "it comes with point-to-point messages")
-
-    def serve(self, address: str, **options: Any) -> NoReturn:
-        """Not yet: comes with registrations."""
-        _not_yet("serve()", "it comes with registrations")
-
-    async def request(self, address: str, content: Content, **options: Any) -> Message:
-        """Not yet: comes with registrations."""
-        _not_yet("request()", "it comes with registrations")
-
-    async def gather(self, address: str, content: Content, **options: Any) -> list[Message]:
-        """Not yet: comes with registrations."""
-        _not_yet("gather()", "it comes with registrations")
-
-    def queue(self, name: str) -> NoReturn:
-        """Not yet: comes with distributed queues."""
-        _not_yet("queue()", "it comes with distributed queues")
-
-    def transaction(self) -> NoReturn:
-        """Not yet: comes with distributed queues."""
-        _not_yet("transaction()", "it comes with distributed queues")
-
-    def map(self, name: str) -> NoReturn:
-        """Not yet: comes with registrations."""
-        _not_yet("map()", "it comes with registrations")
-
-    def counter(self, name: str) -> NoReturn:
-        """Not yet: comes with registrations."""
-        _not_yet("counter()", "it comes with registrations")
-
-    def lock(self, name: str) -> NoReturn:
-        """Not yet: comes with registrations."""
-        _not_yet("lock()", "it comes with registrations")
 
 
 def connect(
@@ -448,10 +372,6 @@ def connect(
     return Client(address, client=client, session=session, timeout=timeout, environ=environ)
 
 
-def _not_yet(what: str, reason: str) -> NoReturn:
-    raise NotAvailable(f"{what} is not in this release: {reason}.")
-
-
 def _default_name() -> str:
     try:
         user = getpass.getuser()
@@ -460,29 +380,9 @@ def _default_name() -> str:
     return "".join(ch if ch.isalnum() or ch in "_.-" else "-" for ch in user)[:64]
 
 
-def _as_bytes(content: Content) -> bytes:
-    if isinstance(content, str):
-        return content.encode()
-    if isinstance(content, bytearray | memoryview):
-        return bytes(content)
-    raise TypeError(f"content is bytes or str, not {type(content).__name__}")
-
-
-def _properties(
-    headers: Headers | Mapping[str, str] | None, expiry: float | None, priority: int, xml: str | None
-) -> tuple[bytes, int]:
-    if xml is not None:
-        _not_yet("xml=", "keys with an XML body come with XPath queries")
-    if not 0 <= priority <= 9:
-        raise ValueError(f"priority {priority} is not between 0 and 9")
-    expires = 0 if expiry is None else time.time_ns() + int(expiry * 1e9)
-    properties = Properties(Headers(headers or ()), expires, priority)
-    return (encode_properties(properties) if properties != NO_PROPERTIES else b""), expires
-
-
 def _query(key: str | None, pattern: str | None, xpath: str | None, domain: str | None) -> c.Query:
     if xpath is not None:
-        _not_yet("xpath=", "it comes with keys that have an XML body")
+        not_yet("xpath=", "it comes with keys that have an XML body")
     if key is not None and pattern is not None:
         raise BadQuery("both a key and a pattern were given.", hint="Use one of them.")
     if key is None and pattern is None and domain is None:

@@ -9,7 +9,7 @@ from mesh.core.desk import Desk
 from mesh.core.effects import Commit
 from mesh.core.outlet import Outlet
 from mesh.core.proof import same, token
-from mesh.core.questions import Questions
+from mesh.core.questions import Questions, Value
 from mesh.core.records import read_record, write_record
 from mesh.core.router import Router
 from mesh.core.session import Session, feed_key, merged, subscription_of
@@ -202,8 +202,8 @@ class Clients:
             reply()
             return
 
-        def deliver(envelopes: list[Envelope], missing: list[str]) -> None:
-            self._router.initial(feed, envelopes)
+        def deliver(values: list[Value], missing: list[str]) -> None:
+            self._router.initial(feed, values)
             reply()
 
         self._questions.gather(query, deliver)

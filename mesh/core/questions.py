@@ -13,7 +13,8 @@ from mesh.routing.log import Log
 from mesh.wire.commands import Call, Interest, Query
 from mesh.wire.envelope import Envelope
 
-Found = Callable[[list[Envelope], list[str]], None]  # (values, names of nodes that did not answer)
+Value = tuple[bytes, Envelope]  # master, its value
+Found = Callable[[list[Value], list[str]], None]  # (values, names of nodes that did not answer)
 
 
 @dataclass(slots=True, eq=False)
@@ -34,14 +35,14 @@ class Gathering:
     need: set[bytes]
     deadline: float
     then: Found
-    best: dict[tuple[str, str], Envelope] = field(default_factory=dict)
+    best: dict[tuple[str, str], Value] = field(default_factory=dict)
 
-    def add(self, envelope: Envelope) -> None:
+    def add(self, master: bytes, envelope: Envelope) -> None:
         """The newest per key: by hybrid clock, then id."""
         topic = (envelope.keys[0], envelope.domain)
         known = self.best.get(topic)
-        if known is None or _stamp(envelope) > _stamp(known):
-            self.best[topic] = envelope
+        if known is None or _stamp(envelope) > _stamp(known[1]):
+            self.best[topic] = (master, envelope)
 
 
 class Questions:
@@ -85,7 +86,7 @@ class Questions:
         peers = self.peers()
         gathering = Gathering(query, {p.node.uuid for p in peers}, self._desk.now + CONFIRM, then)
         for last in self._log.retained.find(query, self._desk.wall):
-            gathering.add(last.as_envelope())
+            gathering.add(self._desk.me.uuid, last.as_envelope())
         self._gatherings[self._request] = gathering
         self._desk.wake(gathering.deadline)
         call = Call(self._request, "get", {"kind": query.kind, "text": query.text, "domain": query.domain})
@@ -99,7 +100,7 @@ class Questions:
         if gathering is None:
             return
         for envelope in envelopes:
-            gathering.add(envelope)
+            gathering.add(peer.node.uuid, envelope)
         if not more:
             gathering.need.discard(peer.node.uuid)
             self.review()

@@ -145,7 +145,10 @@ class Reception:
                 a = call.arguments
                 query = check_query(c.Query(str(a.get("kind")), str(a.get("text")), str(a.get("domain", ""))))
                 self._questions.gather(
-                    query, lambda found, missing: self._links.reply(conn, call.request, found, missing)
+                    query,
+                    lambda found, missing: self._links.reply(
+                        conn, call.request, [envelope for _, envelope in found], missing
+                    ),
                 )
             case "ls":
                 rows = status.nodes(self._desk, self._neighbours)

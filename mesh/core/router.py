@@ -87,10 +87,10 @@ class Router:
         self._desk.count("relayed", parcel.envelope.count)
         self._offer(parcel, targets, source, done)
 
-    def initial(self, feed: Feed, envelopes: Iterable[Envelope]) -> None:
+    def initial(self, feed: Feed, values: Iterable[tuple[bytes, Envelope]]) -> None:
         """Give a new subscription the values that are there already, in each publisher's order."""
-        for envelope in sorted(envelopes, key=lambda e: (e.sent, e.stream, e.first)):
-            feed.offer(Portion(Parcel(envelope)), self._desk.now)
+        for master, envelope in sorted(values, key=lambda v: (v[1].sent, v[1].stream, v[1].first)):
+            feed.offer(Portion(Parcel(envelope, master=master)), self._desk.now)
 
     def restore(self, envelopes: Iterable[tuple[int, Envelope]]) -> None:
         """From the store, at start: who is still owed what."""

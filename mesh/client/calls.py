@@ -1,0 +1,82 @@
+"""Questions to the node that wait for their reply, over reconnects too."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from mesh.errors import Closed, LocalError, MeshTimeout, Refused
+from mesh.wire import commands as c
+from mesh.wire.envelope import Envelope
+
+
+@dataclass(slots=True, eq=False)
+class Pending:
+    """One question; `found` gathers the envelopes of all parts of its reply."""
+
+    command: c.Command
+    reply: asyncio.Future[Any]
+    found: list[Envelope] = field(default_factory=list)
+
+
+class Calls:
+    """Each has a request number, and the same question may be asked twice without harm."""
+
+    def __init__(self, send: Callable[[c.Command], bool], timeout: float) -> None:
+        self._send = send
+        self._timeout = timeout
+        self._pending: dict[int, Pending] = {}
+        self._request = 0
+
+    async def ask(self, make: Callable[[int], c.Command]) -> tuple[Any, list[Envelope]]:
+        """(value, envelopes) of the reply. Raises what the node answers, MeshTimeout, Closed."""
+        self._request += 1
+        request = self._request
+        pending = Pending(make(request), asyncio.get_running_loop().create_future())
+        self._pending[request] = pending
+        self._send(pending.command)
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await pending.reply, pending.found
+        except TimeoutError:
+            raise MeshTimeout(
+                f"the node did not answer within {self._timeout:g} s.", hint="Is it running? See `mesh ls`."
+            ) from None
+        finally:
+            self._pending.pop(request, None)
+
+    def tell(self, make: Callable[[int], c.Command]) -> None:
+        """Ask without waiting for the reply: while the node is away it is asked when it is back."""
+        self._request += 1
+        request = self._request
+        pending = Pending(make(request), asyncio.get_running_loop().create_future())
+        pending.reply.add_done_callback(lambda _: self._pending.pop(request, None))
+        self._pending[request] = pending
+        self._send(pending.command)
+
+    def replied(self, reply: c.Reply, envelopes: list[Envelope]) -> None:
+        """A reply, or a part of one."""
+        pending = self._pending.get(reply.request)
+        if pending is None or pending.reply.done():
+            return
+        pending.found += envelopes
+        if reply.code:
+            kind = Refused if reply.code == "PROTOCOL" else LocalError
+            pending.reply.set_exception(kind(reply.text.removesuffix(f" [{reply.code}]"), code=reply.code))
+        elif not (isinstance(reply.value, dict) and reply.value.get("more")):
+            pending.reply.set_result(reply.value)
+
+    def again(self) -> None:
+        """After a reconnect: ask everything again."""
+        for pending in self._pending.values():
+            pending.found.clear()
+            self._send(pending.command)
+
+    def close(self, error: Closed) -> None:
+        """Nobody will reply any more."""
+        for pending in list(self._pending.values()):
+            if not pending.reply.done():
+                pending.reply.set_exception(error)
+                pending.reply.exception()  # nobody may be waiting for it

@@ -1,0 +1,31 @@
+"""What may be published, and how is it put into bytes?"""
+
+import time
+from collections.abc import Mapping
+
+from mesh.client.later import not_yet
+from mesh.values import Headers
+from mesh.wire.properties import Properties, encode_properties
+
+Content = bytes | bytearray | memoryview | str
+
+
+def as_bytes(content: Content) -> bytes:
+    """Text as UTF-8; TypeError for anything that is neither text nor bytes."""
+    if isinstance(content, str):
+        return content.encode()
+    if isinstance(content, bytes | bytearray | memoryview):
+        return bytes(content)
+    raise TypeError(f"content is bytes or str, not {type(content).__name__}")
+
+
+def own_properties(
+    headers: Headers | Mapping[str, str] | None, expiry: float | None, priority: int, xml: str | None
+) -> tuple[bytes, int]:
+    """(a message's own properties as bytes, when it expires in ns since 1970). `expiry` in seconds."""
+    if xml is not None:
+        not_yet("xml=", "keys with an XML body come with XPath queries")
+    if not 0 <= priority <= 9:
+        raise ValueError(f"priority {priority} is not between 0 and 9")
+    expires = 0 if expiry is None else time.time_ns() + int(expiry * 1e9)
+    return encode_properties(Properties(Headers(headers or ()), expires, priority)), expires

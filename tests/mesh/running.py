@@ -1,0 +1,174 @@
+"""Real nodes in processes of their own, for tests of the whole: started, killed, started again.
+
+    with running("a") as a, running("b", beside=a) as b:
+        async with mesh.connect("b", environ=b.environ) as m: ...
+        a.kill(); a.start()
+
+Tests that use it are marked `@pytest.mark.whole`.
+"""
+
+import json
+import os
+import secrets
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+LIMIT = 30.0  # s that anything here may take; a busy machine is slow, not wrong
+
+
+class RunningNode:
+    """A `mesh up` process. `environ` lets clients and commands find it; `it` is its ready line."""
+
+    def __init__(self, name: str, state: Path, cluster: str, options: Sequence[str]) -> None:
+        self.name, self.state, self.cluster = name, state, cluster
+        self.environ = environment(state)
+        self.it: dict[str, Any] = {}
+        self._options = options
+        self._log = state / f"{name}.log"
+        self._process: subprocess.Popen[str] | None = None
+
+    @property
+    def tcp(self) -> str:
+        """Its address for peers; the same after a restart."""
+        return str(self.it["tcp"][0])
+
+    @property
+    def pid(self) -> int:
+        return self._running().pid
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def log(self) -> str:
+        """All that it wrote to stderr, over every start."""
+        return self._log.read_text() if self._log.exists() else ""
+
+    def start(self) -> None:
+        """Start it, with the data it had, and wait until it is ready."""
+        assert not self.is_running
+        command = [sys.executable, "-m", "mesh", "up", "--json", "--id", self.name, "--cluster", self.cluster]
+        with self._log.open("a") as log:
+            self._process = subprocess.Popen(
+                [*command, *self._options], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log,
+                env=self.environ, cwd=self.state, text=True,
+            )  # fmt: skip
+        self.it = json.loads(self._ready_line())
+
+    def kill(self) -> None:
+        """kill -9; returns when it is gone."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> int:
+        """SIGTERM; returns the exit code."""
+        return self._end(signal.SIGTERM)
+
+    def wait(self) -> int:
+        """Until it has ended by itself; returns the exit code."""
+        process = self._running()
+        code = process.wait(LIMIT)
+        assert process.stdout is not None
+        process.stdout.close()
+        self._process = None
+        return code
+
+    def mesh(self, *arguments: str, content: str | bytes = b"") -> "subprocess.CompletedProcess[str]":
+        """A command line beside it; `content` is its stdin."""
+        return run_mesh(*arguments, environ=self.environ, content=content)
+
+    def _end(self, number: signal.Signals) -> int:
+        process = self._running()
+        process.send_signal(number)
+        try:
+            return self.wait()
+        except subprocess.TimeoutExpired:
+            process.kill()
+            self.wait()
+            raise
+
+    def _running(self) -> "subprocess.Popen[str]":
+        assert self._process is not None, f"node {self.name} does not run"
+        return self._process
+
+    def _ready_line(self) -> str:
+        stdout = self._running().stdout
+        assert stdout is not None
+        readable, _, _ = select.select([stdout], [], [], LIMIT)
+        line = stdout.readline() if readable else ""
+        if not line:
+            self.kill()
+            raise AssertionError(f"node {self.name} did not get ready. It said:\n{self.log}")
+        return line
+
+
+@contextmanager
+def running(
+    name: str = "heron", *, beside: RunningNode | None = None, options: Sequence[str] = ()
+) -> Iterator[RunningNode]:
+    """A node that is ready, in a mesh of its own or `beside` another; `options` go to `mesh up`.
+
+    In the end it is stopped, and it must not have written a traceback.
+    """
+    if beside is None:
+        with state_directory() as state:
+            yield from _run(RunningNode(name, state, f"test-{secrets.token_hex(4)}", options))
+    else:
+        peer = ("--peer", beside.tcp)
+        yield from _run(RunningNode(name, beside.state, beside.cluster, (*peer, *options)))
+
+
+def _run(node: RunningNode) -> Iterator[RunningNode]:
+    try:
+        node.start()
+        yield node
+    finally:
+        if node.is_running:
+            node.stop()
+    assert "Traceback" not in node.log, node.log
+
+
+@contextmanager
+def state_directory() -> Iterator[Path]:
+    """A MESH_STATE_DIR with a path short enough for sockets; its nodes must end before it does."""
+    state = Path(tempfile.mkdtemp(prefix="mesh-", dir="/tmp"))
+    try:
+        yield state
+    finally:
+        shutil.rmtree(state)
+
+
+def environment(state: Path) -> dict[str, str]:
+    """For processes that shall know only this state directory, and no setting of whoever runs the tests."""
+    outer = {name: value for name, value in os.environ.items() if not name.startswith("MESH_")}
+    return {**outer, "MESH_STATE_DIR": str(state), "XDG_CONFIG_HOME": str(state)}
+
+
+def run_mesh(
+    *arguments: str, environ: Mapping[str, str], content: str | bytes = b""
+) -> "subprocess.CompletedProcess[str]":
+    """Exit code, stdout and stderr of one command line."""
+    result = subprocess.run(
+        [sys.executable, "-m", "mesh", *arguments],
+        input=content.encode() if isinstance(content, str) else content,
+        env=dict(environ), capture_output=True, timeout=2 * LIMIT, cwd=environ["MESH_STATE_DIR"],
+    )  # fmt: skip
+    texts = (text.decode("utf-8", "backslashreplace") for text in (result.stdout, result.stderr))
+    return subprocess.CompletedProcess(arguments, result.returncode, *texts)
+
+
+def until(condition: Callable[[], object], limit: float = LIMIT) -> None:
+    """Wait for a condition that another process brings about."""
+    end = time.monotonic() + limit
+    while not condition():
+        assert time.monotonic() < end, f"this did not happen within {limit:g} s"
+        time.sleep(0.02)
