@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any
 
 from mesh.client.calls import Calls
-from mesh.client.content import Content, as_bytes, own_properties
+from mesh.client.content import Content, Prepared, prepared
 from mesh.client.find import find_node
 from mesh.client.later import Later, not_yet
 from mesh.client.message import Batch, Message
@@ -31,9 +31,9 @@ from mesh.errors import (
 )
 from mesh.local.private import cookie, state_dir
 from mesh.routing.subscriptions import check_query
-from mesh.values import Headers, Published
+from mesh.values import Headers, Published, check_domain
 from mesh.wire import commands as c
-from mesh.wire.envelope import LOCAL_ONLY, PERSISTENT, Envelope
+from mesh.wire.envelope import Envelope
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ class Client(Later):
         Raises PublishRefused (with `.code`), BadKey, MessageTooLarge, Closed. Concurrent calls share
         envelopes.
         """
-        await self._publisher.room()
+        await self.room()
         return await self.post(
             key, content, domain=domain, xml=xml, headers=headers, persistent=persistent, expiry=expiry,
             priority=priority, local_only=local_only,
@@ -171,14 +171,23 @@ class Client(Later):
         """
         if self._session is None or self._closed:
             self._open()
-        flags = (PERSISTENT if persistent else 0) | (LOCAL_ONLY if local_only else 0)
-        props, expires = b"", 0
-        if headers is not None or expiry is not None or priority != 5 or xml is not None:
-            props, expires = own_properties(headers, expiry, priority, xml)
-        if type(content) is not bytes:
-            content = as_bytes(content)
-        number = self._publisher.post(key, content, domain or "", flags, props, expires)
-        return Receipt(self._publisher, domain or "", number)
+        message = prepared(key, content, domain, xml, headers, persistent, expiry, priority, local_only)
+        return Receipt(self._publisher, message[2], self._publisher.post(*message))
+
+    def post_prepared(self, message: Prepared) -> Receipt:
+        """As `post`, for a caller that prepares its messages in another thread."""
+        self._open()
+        return Receipt(self._publisher, message[2], self._publisher.post(*message))
+
+    def check(self, message: Prepared) -> None:
+        """Raise what `post_prepared` would say of the message itself; in any thread."""
+        self._publisher.check(message[0], message[1])
+        check_domain(message[2])
+
+    async def room(self) -> None:
+        """Until the window of unanswered messages lets one be posted."""
+        self._open()
+        await self._publisher.room()
 
     async def publish_many(self, key: str, contents: Iterable[Content], **options: Any) -> int:
         """Publish all of them under one key, and wait until all are answered; returns how many. In order."""
@@ -189,7 +198,7 @@ class Client(Later):
                     self.post(key, content, **options)
                     break
                 except WouldBlock:
-                    await self._publisher.room()
+                    await self.room()
             count += 1
             if count % 4096 == 0:
                 await asyncio.sleep(0)  # others of this loop want their turn
@@ -198,7 +207,7 @@ class Client(Later):
 
     async def publish_oneway(self, key: str, content: Content, **options: Any) -> None:
         """Publish without asking what becomes of it; waits only for room."""
-        await self._publisher.room()
+        await self.room()
         self.post(key, content, **options)
 
     async def flush(self) -> None:

@@ -5,9 +5,32 @@ from collections.abc import Mapping
 
 from mesh.client.later import not_yet
 from mesh.values import Headers
+from mesh.wire.envelope import LOCAL_ONLY, PERSISTENT
 from mesh.wire.properties import Properties, encode_properties
 
 Content = bytes | bytearray | memoryview | str
+Prepared = tuple[str, bytes, str, int, bytes, int]  # key, content, domain, flags, properties, expires
+
+
+def prepared(
+    key: str,
+    content: Content,
+    domain: str | None = None,
+    xml: str | None = None,
+    headers: Headers | Mapping[str, str] | None = None,
+    persistent: bool = False,
+    expiry: float | None = None,
+    priority: int = 5,
+    local_only: bool = False,
+) -> Prepared:
+    """A message as the publisher takes it, its content copied. `expiry` in seconds from now."""
+    flags = (PERSISTENT if persistent else 0) | (LOCAL_ONLY if local_only else 0)
+    props, expires = b"", 0
+    if headers is not None or expiry is not None or priority != 5 or xml is not None:
+        props, expires = own_properties(headers, expiry, priority, xml)
+    if type(content) is not bytes:
+        content = as_bytes(content)
+    return key, content, domain or "", flags, props, expires
 
 
 def as_bytes(content: Content) -> bytes:

@@ -102,13 +102,7 @@ class Publisher:
 
     def post(self, key: str, content: bytes, domain: str, flags: int, props: bytes, expires: int) -> int:
         """Append a message; returns its number. WouldBlock while the window is full."""
-        if key not in self._checked:
-            self._check(key)
-        if len(content) > self.max_content:
-            hint = "Send it in parts, or raise limits.max_content on every node (up to 64 MiB)."
-            raise MessageTooLarge(
-                f"{key}: content of {len(content)} bytes, at most {self.max_content} allowed.", hint=hint
-            )
+        self.check(key, content)
         builder = self._builder
         if builder is None or builder.domain != domain or builder.flags != flags:
             builder = self._open(domain, flags)
@@ -133,11 +127,18 @@ class Publisher:
         self._builder = Builder(domain, flags, self.outbox.next_number(domain))
         return self._builder
 
-    def _check(self, key: str) -> None:
-        check_key(key)
-        if len(self._checked) > 100_000:
-            self._checked.clear()
-        self._checked.add(key)
+    def check(self, key: str, content: bytes) -> None:
+        """BadKey or MessageTooLarge; in any thread."""
+        if key not in self._checked:
+            check_key(key)
+            if len(self._checked) > 100_000:
+                self._checked.clear()
+            self._checked.add(key)
+        if len(content) > self.max_content:
+            hint = "Send it in parts, or raise limits.max_content on every node (up to 64 MiB)."
+            raise MessageTooLarge(
+                f"{key}: content of {len(content)} bytes, at most {self.max_content} allowed.", hint=hint
+            )
 
     def _flush_soon(self) -> None:
         self._planned = False
@@ -172,10 +173,9 @@ class Publisher:
                 future.set_result(self._published(answer, number))
 
     def _refused(self, answer: Answer, fresh: list[tuple[int, int]]) -> None:
-        kind = REFUSALS.get(answer.state, PublishRefused)
         for first, last in fresh:
             for number in range(first, last + 1):
-                error = kind(answer.text.removesuffix(f" [{answer.state}]"), code=answer.state)
+                error = _refusal(answer)
                 future = self._waiters.pop((answer.domain, number), None)
                 if future is None:
                     self._errors[answer.domain, number] = error
@@ -191,20 +191,18 @@ class Publisher:
         key = (receipt.domain, receipt.number)
         if key in self._errors:
             raise self._errors.pop(key)
-        if receipt.number < self.next_open(receipt.domain):
+        if self.outbox.is_answered(*key):
             return self._known(receipt)
         future = self._waiters.get(key)
         if future is None:
             future = self._waiters[key] = asyncio.get_running_loop().create_future()
         return await asyncio.shield(future)
 
-    def next_open(self, domain: str) -> int:
-        """Every number below has its final answer."""
-        return self.outbox.low(domain)
-
     def _known(self, receipt: Receipt) -> Published:
         for answer in reversed(self._answers):
             if answer.domain == receipt.domain and answer.first <= receipt.number <= answer.last:
+                if answer.state not in ("OK", "FORWARD_WARNING"):
+                    raise _refusal(answer)  # asked a second time
                 return self._published(answer, receipt.number)
         return Published("OK", receipt.id, -1)  # so long ago that only the fact is known
 
@@ -245,3 +243,8 @@ class Publisher:
                 future.exception()  # not everybody who waits looks at it
         self._waiters.clear()
         self._quiet.clear()
+
+
+def _refusal(answer: Answer) -> PublishRefused:
+    kind = REFUSALS.get(answer.state, PublishRefused)
+    return kind(answer.text.removesuffix(f" [{answer.state}]"), code=answer.state)

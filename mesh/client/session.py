@@ -10,6 +10,7 @@ from typing import Any
 from mesh.core.proof import prove, same
 from mesh.errors import MeshError, NodeNotFound, Refused, RemoteError
 from mesh.links.backoff import delay
+from mesh.names import SessionName
 from mesh.streams.link import LinkReceiver
 from mesh.transport import Sockets
 from mesh.wire import commands as c
@@ -197,6 +198,9 @@ class Session:
         if is_new:
             self.inlet = LinkReceiver()
         self.name, self._token, self._boot = w.session, w.token, w.node.boot
+        # A node that was killed may have forgotten the number that it gave: the token holds for this one.
+        client, _, stream = self._hello
+        self._hello = (client, SessionName.parse(w.session).session or 0, stream)
         self.max_content = w.max_content
         self.is_up = True
         self._attempt = 0

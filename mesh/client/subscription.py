@@ -72,8 +72,8 @@ class Subscription:
                 if message is not None:
                     return message
                 self._batch = None
-                self._count()
-            batch = await self._next_batch()
+                self.count()
+            batch = await self.next_batch()
             if batch is None:
                 raise StopAsyncIteration
             self._batch = iter(batch)
@@ -81,20 +81,20 @@ class Subscription:
     async def batches(self) -> AsyncIterator[Batch]:
         """Messages in the batches in which they came."""
         while True:
-            batch = await self._next_batch()
+            batch = await self.next_batch()
             if batch is None:
                 return
             yield batch
-            self._count()
+            self.count()
 
-    async def _next_batch(self) -> Batch | None:
-        """The next one; None when the subscription was ended on purpose."""
+    async def next_batch(self) -> Batch | None:
+        """The next one, to be counted when it is used up; None when the subscription was ended on purpose."""
         while True:
             while self._items:
                 batch = self._items.popleft()
                 if batch is not None:
                     return batch
-                self._count()
+                self.count()
             if self._error is not None:
                 if isinstance(self._error, Closed):
                     return None
@@ -102,7 +102,8 @@ class Subscription:
             self._arrived.clear()
             await self._arrived.wait()
 
-    def _count(self) -> None:
+    def count(self) -> None:
+        """A batch is used up: the node may send another."""
         self.used += 1
         self._tell_used()
 

@@ -71,7 +71,7 @@ class Feed:
         self._backlog_bytes = 0
         self._flight: deque[Portion] = deque()
         self._flight_bytes = 0
-        self._unsettled: deque[Parcel] = deque()
+        self._unsettled: deque[Portion] = deque()
         self._sent = self._used = 0
         self._progress = 0.0
 
@@ -100,7 +100,7 @@ class Feed:
             self._flight_bytes -= portion.size
             self.delivered += portion.messages
             if self._peer and portion.parcel.position:
-                self._unsettled.append(portion.parcel)
+                self._unsettled.append(portion)
             else:
                 self._settle(portion.parcel)
             self._progress = now
@@ -122,13 +122,14 @@ class Feed:
     def settled(self, position: int) -> bool:
         """A peer is done with everything up to `position` of our log. Did that change anything?"""
         before = self.position
-        while self._unsettled and self._unsettled[0].position <= position:
-            self._settle(self._unsettled.popleft())
+        while self._unsettled and self._unsettled[0].parcel.position <= position:
+            self._settle(self._unsettled.popleft().parcel)
         return self.position != before
 
     def restart(self) -> None:
         """The other end forgot what was under way: persistent items go out again, the others are lost."""
-        again = [Portion(parcel) for parcel in self._unsettled]
+        again = list(self._unsettled)
+        self.delivered -= sum(portion.messages for portion in again)
         for portion in self._flight:
             if portion.parcel.position:
                 again.append(portion)
@@ -147,7 +148,9 @@ class Feed:
         while self._backlog and 0 < self._backlog[0].parcel.position <= position:
             portion = self._backlog.popleft()
             self._backlog_bytes -= portion.size
-            self._unsettled.append(portion.parcel)
+            portion.waiting = False
+            self.delivered += portion.messages
+            self._unsettled.append(portion)
 
     def alive(self, now: float) -> bool:
         """Does it make progress? Then publishers do well to wait for it a little."""
@@ -165,11 +168,9 @@ class Feed:
 
     def clear(self) -> None:
         """Give up all it was owed."""
-        for portion in (*self._flight, *self._backlog):
+        for portion in (*self._flight, *self._backlog, *self._unsettled):
             portion.waiting = False
             self._release(portion.parcel)
-        for parcel in self._unsettled:
-            self._release(parcel)
         self._flight.clear()
         self._backlog.clear()
         self._unsettled.clear()

@@ -95,10 +95,13 @@ class Retained:
         return [_last(envelope, bare, row, i) for row, i in last_of.items()]
 
     def put(self, last: Last) -> list[Last]:
-        """Remember it; returns what had to be forgotten for it."""
+        """Remember it, unless a newer one is there; returns what had to be forgotten for it."""
         topic = (last.key, last.envelope.domain)
-        old = self._topics.pop(topic, None)
+        old = self._topics.get(topic)
+        if old is not None and old.stamp > last.stamp:
+            return []  # it waited for the disk while a transient one went past it
         if old is not None:
+            del self._topics[topic]
             self._bytes -= old.size
         self._topics[topic] = last
         self._domains.setdefault(last.key, {})[last.envelope.domain] = None

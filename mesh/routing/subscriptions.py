@@ -16,28 +16,28 @@ class Subscriptions:
     """Queries of many feeds; a feed is named once however many of its queries match."""
 
     def __init__(self) -> None:
-        self._trie: Trie[tuple[Feed, str]] = Trie()
+        self._trie: Trie[tuple[Feed, Query]] = Trie()
         self._cache: dict[tuple[str, str], tuple[Feed, ...]] = {}
 
     def add(self, feed: Feed, query: Query) -> None:
-        self._trie.add(query.text, (feed, query.domain))
+        self._trie.add(query.text, (feed, query))
         self._cache.clear()
 
     def discard(self, feed: Feed, query: Query) -> None:
-        self._trie.discard(query.text, (feed, query.domain))
+        self._trie.discard(query.text, (feed, query))
         self._cache.clear()
 
     def match(self, key: str, domain: str) -> tuple[Feed, ...]:
         """Feeds that want messages of this key and domain."""
         found = self._cache.get((key, domain))
         if found is None:
-            found = tuple({feed: None for feed, wanted in self._sorted(key) if wanted in ("", domain)})
+            found = tuple({feed: None for feed, query in self._sorted(key) if query.domain in ("", domain)})
             if len(self._cache) >= CACHE:
                 self._cache.clear()
             self._cache[key, domain] = found
         return found
 
-    def _sorted(self, key: str) -> list[tuple[Feed, str]]:
+    def _sorted(self, key: str) -> list[tuple[Feed, Query]]:
         # A set has no order of its own; the core must do the same thing for the same input.
         return sorted(self._trie.match(key), key=lambda pair: pair[0].key)
 

@@ -25,16 +25,17 @@ class OriginStream:
         """
         if low > self.low:
             self._settle(low)
-        if last < self.low:
+        start = max(first, self.low)
+        if last < start:
             return []
-        if first < self._forgotten and not self.above.covers(max(first, self.low), last):
+        if start < self._forgotten and not self.above.covers(start, last):
             raise StaleSequence(
                 f"numbers {first}..{last} are older than what is remembered of this stream "
                 f"(from {self._forgotten})."
             )
-        fresh = self.above.missing(max(first, self.low), last)
+        fresh = self.above.missing(start, last)
         if fresh:
-            self.above.add(max(first, self.low), last)
+            self.above.add(start, last)
             self._bound()
         return fresh
 

@@ -18,8 +18,8 @@ class Waiting:
     """An envelope without its final answer."""
 
     envelope: Envelope
-    open: int  # messages not yet answered
-    warned: bool = False  # accepted and waiting elsewhere: frees the window, not the memory of it
+    open: int  # messages without their final answer
+    silent: int  # messages without any answer: while there are some, it takes room in the window
 
 
 class Stream:
@@ -28,12 +28,20 @@ class Stream:
     def __init__(self, start: int = 1) -> None:
         self.next = start
         self.waiting: deque[Waiting] = deque()
-        self._done = Ranges()
+        self.heard = Ranges()  # numbers from `low` on with any answer,
+        self.final = Ranges()  # and those with their final one
 
     @property
     def low(self) -> int:
         """Everything below is settled: answered for good, or given up by the publisher."""
         return self.waiting[0].envelope.first if self.waiting else self.next
+
+    def trim(self) -> None:
+        """Forget what is settled."""
+        while self.waiting and not self.waiting[0].open:
+            self.waiting.popleft()
+        self.heard.drop_below(self.low)
+        self.final.drop_below(self.low)
 
 
 class Outbox:
@@ -69,7 +77,7 @@ class Outbox:
         first, last = stream.next, stream.next + envelope.count - 1
         numbered = replace(envelope, first=first, last=last, low=stream.low)
         stream.next = last + 1
-        stream.waiting.append(Waiting(numbered, numbered.count))
+        stream.waiting.append(Waiting(numbered, numbered.count, numbered.count))
         self._bytes += len(numbered.body)
         self._count += 1
         self.unanswered += numbered.count
@@ -85,33 +93,33 @@ class Outbox:
         fresh: list[tuple[int, int]] = []
         for waiting in takewhile(lambda w: w.envelope.first <= last, stream.waiting):
             a, b = max(first, waiting.envelope.first), min(last, waiting.envelope.last)
-            if a > b:
-                continue
-            if final:
-                fresh += self._close(stream, waiting, a, b)
-            elif not waiting.warned:
-                self._free(waiting)
-                fresh.append((a, b))
-        while stream.waiting and not stream.waiting[0].open:
-            stream._done.drop_below(stream.waiting.popleft().envelope.last + 1)
+            if a <= b:
+                heard = self._hear(stream, waiting, a, b)
+                fresh += self._close(stream, waiting, a, b) if final else heard
+        stream.trim()
+        return fresh
+
+    def is_answered(self, domain: str, number: int) -> bool:
+        """Has this number any answer, the last one or not?"""
+        stream = self._stream(domain)
+        return number < stream.low or number in stream.heard
+
+    def _hear(self, stream: Stream, waiting: Waiting, a: int, b: int) -> list[tuple[int, int]]:
+        fresh = stream.heard.missing(a, b)
+        if fresh:
+            stream.heard.add(a, b)
+            waiting.silent -= _count(fresh)
+            self.unanswered -= _count(fresh)
+            if not waiting.silent:
+                self._bytes -= len(waiting.envelope.body)
+                self._count -= 1
         return fresh
 
     def _close(self, stream: Stream, waiting: Waiting, a: int, b: int) -> list[tuple[int, int]]:
-        fresh = stream._done.missing(a, b)
-        stream._done.add(a, b)
-        closed = sum(y - x + 1 for x, y in fresh)
-        waiting.open -= closed
-        if not waiting.warned:
-            self.unanswered -= closed
-        if not waiting.open and not waiting.warned:
-            self._free(waiting)
+        fresh = stream.final.missing(a, b)
+        stream.final.add(a, b)
+        waiting.open -= _count(fresh)
         return fresh
-
-    def _free(self, waiting: Waiting) -> None:
-        self._bytes -= len(waiting.envelope.body)
-        self._count -= 1
-        self.unanswered -= waiting.open
-        waiting.warned = True
 
     def resend(self) -> Iterator[Envelope]:
         """Everything without a final answer, in order: after a reconnect, or by another way."""
@@ -125,3 +133,7 @@ class Outbox:
         if stream is None:
             stream = self._streams[domain] = Stream()
         return stream
+
+
+def _count(ranges: list[tuple[int, int]]) -> int:
+    return sum(last - first + 1 for first, last in ranges)

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Sequence
 
 from mesh.errors import RemoteError
-from mesh.wire.commands import AnyCommand, Command, Items, Publish, Reply, decode, encode
+from mesh.wire.commands import AnyCommand, Command, ItemHead, Items, Publish, Reply, decode, encode
 from mesh.wire.envelope import Envelope
 from mesh.wire.envelope import decode as decode_envelope
+from mesh.wire.header import u16
 from mesh.wire.limits import CHUNK, FRAMES, MAX_CONTENT_EVER
 
 
@@ -31,21 +32,29 @@ def write(command: Command, envelopes: Iterable[Envelope] = ()) -> list[bytes]:
 
 
 def read(frames: Sequence[bytes], max_content: int = MAX_CONTENT_EVER) -> tuple[AnyCommand, list[Envelope]]:
-    """(command, envelopes); RemoteError when the frames are not what the command announces."""
+    """(command, envelopes); RemoteError when the frames are not what the command announces.
+
+    `max_content` is for what a client publishes. What other nodes have taken is passed on as it is: were it
+    refused here, it would come again and again.
+    """
     if not frames or len(frames) > FRAMES:
         raise RemoteError(f"message of {len(frames)} frames, 1 to {FRAMES} allowed", code="MALFORMED")
     command = decode(frames[0])
     counts = _counts(command)
-    if sum(counts) + len(counts) + 1 != len(frames) or any(n < 1 for n in counts):
+    if sum(counts) + len(counts) + 1 != len(frames) or 0 in counts:
         raise RemoteError(
             f"{type(command).__name__} announces {len(counts)} envelopes, {len(frames) - 1} frames follow",
             code="MALFORMED",
         )
+    limit = max_content if isinstance(command, Publish) else MAX_CONTENT_EVER
     envelopes, at = [], 1
     for n in counts:
         body = frames[at + 1] if n == 1 else b"".join(frames[at + 1 : at + 1 + n])
-        envelopes.append(decode_envelope(frames[at], body, max_content))
+        envelopes.append(decode_envelope(frames[at], body, limit))
         at += n + 1
+    if isinstance(command, Items):
+        for head, envelope in zip(command.heads, envelopes, strict=True):
+            _check_targets(head, envelope.count)
     return command, envelopes
 
 
@@ -55,3 +64,11 @@ def _counts(command: AnyCommand) -> Sequence[int]:
     if isinstance(command, Items):
         return [head.frames for head in command.heads]
     return ()
+
+
+def _check_targets(head: ItemHead, count: int) -> None:
+    for subscription, column in head.targets:
+        if len(column) % 2 or max(u16(column), default=0) >= count:
+            raise RemoteError(
+                f"the indices for subscription {subscription} do not fit {count} messages", code="MALFORMED"
+            )

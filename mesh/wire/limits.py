@@ -7,13 +7,16 @@ VERSION_MIN = 1  # oldest wire version this code speaks
 VERSION_MAX = 1  # newest one
 
 CHUNK = MIB  # a longer body travels in several frames of this size
-FRAME = MIB + 128 * KIB  # ZMQ_MAXMSGSIZE: a chunk and room for a header
+FRAME = MIB + 128 * KIB  # ZMQ_MAXMSGSIZE, so the most that any frame can be
 FRAMES = 130  # of one ZeroMQ message: one command and 64 envelopes, or 64 chunks and more
-CONTROL_FRAME = 64 * KIB  # first frame of every message, and the header of an envelope
+CONTROL_FRAME = 64 * KIB  # a command that a stranger or a client may send, and a message's own properties
 
 MAX_CONTENT = MIB  # default of `limits.max_content`
 MAX_CONTENT_EVER = 64 * MIB
 
-ENVELOPE_MESSAGES = 500  # an envelope is full at this count …
-ENVELOPE_BYTES = 256 * KIB  # … or at this size of its body
+ENVELOPE_MESSAGES = 500  # an envelope is full at this count, and never holds more …
+ENVELOPE_BYTES = 256 * KIB  # … or at this size of its body, so the last message may go beyond it
 ENVELOPES_A_MESSAGE = 60  # envelopes that wait together travel together, up to here
+
+LARGEST_NUMBER = 2**63 - 1  # what SQLite and PostgreSQL can hold
+DEPTH = 16  # of arrays and maps in each other, where a command carries values of any kind

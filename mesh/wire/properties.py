@@ -1,10 +1,15 @@
 """A message's own properties: headers, expiry, reply address. Often none, and then no bytes at all."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from mesh.errors import RemoteError
+import msgspec
+from msgspec import Meta
+
+from mesh.errors import MessageTooLarge
 from mesh.values import NO_HEADERS, Headers
-from mesh.wire.codec import pack, unpack
+from mesh.wire.codec import pack, reader
+from mesh.wire.limits import CONTROL_FRAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,23 +22,31 @@ class Properties:
     reply_to: str = ""
 
 
+class _Record(msgspec.Struct, frozen=True, array_like=True):
+    headers: tuple[tuple[str, str], ...] = ()
+    expires: Annotated[int, Meta(ge=0)] = 0
+    priority: Annotated[int, Meta(ge=0, le=9)] = 5
+    reply_to: str = ""
+
+
 NO_PROPERTIES = Properties()
+_read = reader(_Record, CONTROL_FRAME)
 
 
 def encode_properties(p: Properties) -> bytes:
-    """Bytes that stand before the content; empty for the usual case."""
+    """Bytes that stand before the content; empty for the usual case. MessageTooLarge above 64 KiB."""
     if p == NO_PROPERTIES:
         return b""
-    return pack([list(p.headers.items()), p.expires, p.priority, p.reply_to])
+    data = pack([list(p.headers.items()), p.expires, p.priority, p.reply_to])
+    if len(data) > CONTROL_FRAME:
+        hint = "Long data belongs into the content."
+        raise MessageTooLarge(f"headers of {len(data)} bytes, at most {CONTROL_FRAME} allowed.", hint=hint)
+    return data
 
 
 def decode_properties(data: bytes) -> Properties:
     """The reverse; RemoteError when malformed."""
     if not data:
         return NO_PROPERTIES
-    value = unpack(data)
-    try:
-        headers, expires, priority, reply_to = value
-        return Properties(Headers((n, v) for n, v in headers), int(expires), int(priority), str(reply_to))
-    except (TypeError, ValueError) as error:
-        raise RemoteError(f"message properties malformed: {value!r:.80}", code="MALFORMED") from error
+    record = _read(data)
+    return Properties(Headers(record.headers), record.expires, record.priority, record.reply_to)

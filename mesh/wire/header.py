@@ -1,0 +1,122 @@
+"""What does an envelope's header frame say, and does it hold together with the body?
+
+The router relies on all that is checked here, and looks at none of it again.
+"""
+
+from collections.abc import Sequence
+from operator import gt, sub
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from mesh.errors import RemoteError
+from mesh.wire.codec import malformed, reader
+from mesh.wire.limits import (
+    CONTROL_FRAME,
+    ENVELOPE_BYTES,
+    ENVELOPE_MESSAGES,
+    FRAME,
+    LARGEST_NUMBER,
+)
+
+Number = Annotated[int, Meta(ge=0, le=LARGEST_NUMBER)]
+FromOne = Annotated[int, Meta(ge=1, le=LARGEST_NUMBER)]
+
+
+class Header(msgspec.Struct, frozen=True, array_like=True):
+    """The fields of an Envelope but its body, in the order in which they travel."""
+
+    stream: Annotated[bytes, Meta(min_length=16, max_length=16)]
+    domain: str
+    first: FromOne
+    last: FromOne
+    keys: Annotated[tuple[str, ...], Meta(min_length=1, max_length=ENVELOPE_MESSAGES)]
+    count: Annotated[int, Meta(ge=1, le=ENVELOPE_MESSAGES)]
+    sizes: Number | bytes
+    index: bytes = b""
+    props: Number | bytes = 0
+    flags: Number = 0
+    low: FromOne = 1
+    sender: str = ""
+    sent: Number = 0
+    expires: Number = 0
+    route: tuple[tuple[str, Number, Number], ...] = ()
+    numbers: Annotated[tuple[FromOne, ...], Meta(max_length=2 * ENVELOPE_MESSAGES)] = ()
+
+
+_read = reader(Header, FRAME)
+
+
+def read_header(frame: bytes, body_size: int, max_content: int) -> Header:
+    """The header of a body of so many bytes. RemoteError MALFORMED, or TOO_LARGE above `max_content`."""
+    header = _read(frame)
+    try:
+        _check_numbers(header)
+        _check_keys(header)
+        _check_sizes(header, body_size, max_content)
+    except ValueError as error:
+        raise malformed(frame, error) from error
+    return header
+
+
+def u16(column: bytes) -> Sequence[int]:
+    """The numbers of an index column."""
+    return memoryview(column).cast("H")
+
+
+def u32(column: bytes) -> Sequence[int]:
+    """The numbers of a column of sizes."""
+    return memoryview(column).cast("I")
+
+
+def _check_numbers(h: Header) -> None:
+    if h.low > h.first:
+        raise ValueError(f"low {h.low} is above first {h.first}")
+    held = _held(h) if h.numbers else h.last - h.first + 1
+    if held != h.count:
+        raise ValueError(f"{h.count} messages but {held} numbers")
+
+
+def _held(h: Header) -> int:
+    """How many numbers a cut piece lists."""
+    before, held = h.first - 1, 0
+    for first, last in zip(h.numbers[::2], h.numbers[1::2], strict=True):
+        if not before < first <= last <= h.last:
+            raise ValueError(f"numbers {first}..{last} after {before}, within {h.first}..{h.last}")
+        held += last - first + 1
+        before = last
+    return held
+
+
+def _check_keys(h: Header) -> None:
+    if not h.index:
+        if len(h.keys) > 1:
+            raise ValueError(f"{len(h.keys)} keys but no index column")
+    elif len(h.index) != 2 * h.count or max(u16(h.index)) >= len(h.keys):
+        raise ValueError(f"the index column does not fit {h.count} messages and {len(h.keys)} keys")
+
+
+def _check_sizes(h: Header, body_size: int, max_content: int) -> None:
+    sizes = [h.sizes] * h.count if isinstance(h.sizes, int) else _column(h.sizes, h.count)
+    if sum(sizes) != body_size:
+        raise ValueError(f"sizes add up to {sum(sizes)}, the body has {body_size} bytes")
+    props = _column(h.props, h.count) if isinstance(h.props, bytes) else ()
+    if h.props == 0:
+        longest = max(sizes) if body_size > max_content else 0
+    elif (
+        not props or any(map(gt, props, sizes)) or (body_size > CONTROL_FRAME and max(props) > CONTROL_FRAME)
+    ):
+        raise ValueError("a message's own properties do not fit into it, or are above 64 KiB")
+    else:
+        longest = max(map(sub, sizes, props)) if body_size > max_content else 0
+    if longest > max_content:
+        raise RemoteError(f"content of {longest} bytes, at most {max_content} allowed", code="TOO_LARGE")
+    if body_size > max_content + ENVELOPE_BYTES + CONTROL_FRAME:
+        raise RemoteError(f"envelope of {body_size} bytes: put fewer messages into one", code="TOO_LARGE")
+
+
+def _column(column: bytes, count: int) -> Sequence[int]:
+    if len(column) != 4 * count:
+        raise ValueError(f"a column of {len(column)} bytes for {count} messages")
+    return u32(column)

@@ -1,0 +1,71 @@
+"""A mesh of real nodes within the test's own loop: real sockets and files, no processes."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+import asyncio
+import secrets
+from typing import Any
+
+import mesh
+from mesh.client.client import Client
+from mesh.config import load
+from mesh.shell.node import Node
+from tests.mesh.running import environment, state_directory
+
+LIMIT = 20.0  # s that anything here may take
+
+
+class Mesh:
+    """Nodes by name, and clients of them."""
+
+    def __init__(self, environ: dict[str, str], nodes: dict[str, Node]) -> None:
+        self.environ = environ
+        self.nodes = nodes
+
+    def connect(self, name: str, **options: Any) -> Client:
+        return mesh.connect(name, environ=self.environ, **options)
+
+    def metric(self, name: str, what: str) -> int:
+        return int(self.nodes[name].core.info()["metrics"][what])
+
+
+@asynccontextmanager
+async def mesh_of(*names: str, settings: dict[str, object] | None = None) -> AsyncIterator[Mesh]:
+    """Nodes of these names that all know each other; `settings` as in mesh.config.load."""
+    cluster = f"test-{secrets.token_hex(4)}"
+    async with AsyncExitStack() as stack:
+        state = stack.enter_context(state_directory())
+        environ = environment(state)
+        nodes: dict[str, Node] = {}
+        for name in names:
+            peers = [node.described()["tcp"][0] for node in nodes.values()][:1]
+            given = {"node.id": name, "node.cluster": cluster, "node.peers": peers, **(settings or {})}
+            node = Node(load(None, {}, given), environ)
+            await node.start()
+            stack.push_async_callback(node.close)
+            nodes[name] = node
+        made = Mesh(environ, nodes)
+        await eventually(lambda: all(alive(made, name) == len(names) for name in names))
+        yield made
+
+
+def alive(made: Mesh, name: str) -> int:
+    return len(made.nodes[name].core.neighbours.membership.alive())
+
+
+async def eventually(condition: Callable[[], object]) -> None:
+    """Wait for a condition, and let the loop work meanwhile."""
+    async with asyncio.timeout(LIMIT):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+async def take(subscription: Any, count: int) -> list[Any]:
+    """The next so many messages."""
+    messages = []
+    async with asyncio.timeout(LIMIT):
+        async for message in subscription:
+            messages.append(message)
+            if len(messages) == count:
+                break
+    return messages

@@ -1,0 +1,299 @@
+"""What is thrown at a node's doors: it is refused, counted and named, and everybody else goes on."""
+
+import asyncio
+import os
+import socket
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import msgpack
+import pytest
+import zmq
+
+import mesh
+from mesh.config import load
+from mesh.errors import BindRefused, DataDirRefused, NodeInUse, Refused
+from mesh.shell.node import Node
+from mesh.wire import commands as c
+from mesh.wire.frames import read
+from tests.mesh.meshes import LIMIT, Mesh, eventually, mesh_of, take
+from tests.mesh.running import environment, running, state_directory
+
+STREAM = b"s" * 16
+HELLO = c.Hello((1, 1), c.CLIENT, "", b"n" * 16, client="mallory", stream=STREAM)
+
+
+class Stranger:
+    """A socket that says whatever it is told to."""
+
+    def __init__(self, address: str) -> None:
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self.socket = self._context.socket(zmq.DEALER)
+        self.socket.setsockopt(zmq.LINGER, 0)
+        self.socket.connect(address)
+
+    async def hears(self) -> c.AnyCommand:
+        """The next command from the node."""
+        async with asyncio.timeout(LIMIT):
+            while not self.socket.poll(0):
+                await asyncio.sleep(0.005)
+        return read(self.socket.recv_multipart())[0]
+
+    def close(self) -> None:
+        self.socket.close()
+        self._context.term()
+
+
+async def with_stranger(story: Callable[[Mesh, Stranger], Awaitable[None]], *, tcp: bool = False) -> None:
+    """A node with a good client, which must work before and after."""
+    async with mesh_of("a") as m, m.connect("a") as good, good.subscribe("k") as sub:
+        node = m.nodes["a"].described()
+        stranger = Stranger(node["tcp"][0] if tcp else node["ipc"])
+        try:
+            await story(m, stranger)
+        finally:
+            stranger.close()
+        await good.publish("k", b"still here")
+        assert (await take(sub, 1))[0].content == b"still here"
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [
+        [b""],
+        [b"GET / HTTP/1.1"],
+        [b"\xc1"],
+        [c.encode(HELLO)[:-3]],
+        [msgpack.packb([99, 1])],
+        [msgpack.packb({"kind": 1})],
+        [msgpack.packb(list(range(5)))],
+        [b"\xdd\xff\xff\xff\xff"],
+        [c.encode(c.Ping(1)), b"frame", b"too many"],
+        [c.encode(c.Ping(1))] * 140,
+    ],
+)
+def test_a_malformed_message_is_refused_and_counted(frames: list[bytes]) -> None:
+    async def story(m: Mesh, stranger: Stranger) -> None:
+        stranger.socket.send_multipart(frames)
+        answer = await stranger.hears()
+        assert isinstance(answer, c.Refuse) and answer.code in ("MALFORMED", "FRAME_TOO_LARGE")
+        assert m.metric("a", "malformed") == 1
+
+    asyncio.run(with_stranger(story))
+
+
+def test_whoever_speaks_before_hello_is_asked_who_it_is() -> None:
+    async def story(m: Mesh, stranger: Stranger) -> None:
+        stranger.socket.send(c.encode(c.Ping(1)))
+        assert isinstance(await stranger.hears(), c.Who)
+        assert m.metric("a", "not_open") == 1
+
+    asyncio.run(with_stranger(story))
+
+
+def test_another_wire_version_is_refused_with_both_versions() -> None:
+    async def story(m: Mesh, stranger: Stranger) -> None:
+        stranger.socket.send(c.encode(c.Hello((7, 9), c.CLIENT, "", b"n" * 16, client="x", stream=STREAM)))
+        answer = await stranger.hears()
+        assert isinstance(answer, c.Refuse) and answer.code == "VERSION" and answer.final
+        assert "7 to 9" in answer.reason and "1 to 1" in answer.reason
+
+    asyncio.run(with_stranger(story))
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"client": "../../etc"}, "BAD_NAME"),
+        ({"client": ""}, "BAD_NAME"),
+        ({"stream": b"short"}, "PROTOCOL"),
+        ({"cluster": "another"}, "CLUSTER"),
+        ({"role": "king"}, "ROLE"),
+        ({"token": b"t" * 32}, "BAD_TOKEN"),
+    ],
+)
+def test_a_hello_that_cannot_be_is_refused_by_name(changes: dict[str, object], code: str) -> None:
+    from msgspec.structs import replace
+
+    async def story(m: Mesh, stranger: Stranger) -> None:
+        stranger.socket.send(c.encode(replace(HELLO, **changes)))
+        answer = await stranger.hears()
+        assert isinstance(answer, c.Refuse) and answer.code == code
+        assert m.metric("a", "hello_refused") == 1
+
+    asyncio.run(with_stranger(story))
+
+
+def test_over_tcp_nothing_goes_without_the_cookie() -> None:
+    async def story(m: Mesh, stranger: Stranger) -> None:
+        stranger.socket.send(c.encode(HELLO))
+        assert isinstance(await stranger.hears(), c.Challenge)
+        from msgspec.structs import replace
+
+        stranger.socket.send(c.encode(replace(HELLO, proof=b"p" * 32)))
+        answer = await stranger.hears()
+        assert isinstance(answer, c.Refuse) and answer.code == "BAD_COOKIE"
+        assert m.metric("a", "wrong_cookie") == 1
+        assert m.metric("a", "sessions") == 1  # the good client's
+
+    asyncio.run(with_stranger(story, tcp=True))
+
+
+def test_a_client_of_another_user_is_told_why() -> None:
+    async def story() -> None:
+        async with mesh_of("a") as m:
+            with state_directory() as elsewhere:
+                address = m.nodes["a"].described()["tcp"][0]
+                with pytest.raises(Refused, match="cookie") as refused:
+                    async with mesh.connect(address, environ=environment(elsewhere)):
+                        pass
+            assert refused.value.code == "BAD_COOKIE" and "MESH_STATE_DIR" in str(refused.value)
+
+    asyncio.run(story())
+
+
+def test_nobody_publishes_in_the_name_of_another() -> None:
+    async def story(m: Mesh, stranger: Stranger) -> None:
+        from mesh.wire.envelope import Envelope
+
+        stranger.socket.send(c.encode(HELLO))
+        assert isinstance(await stranger.hears(), c.Welcome)
+        forged = Envelope(stream=b"o" * 16, domain="", first=1, last=1, keys=("k",), count=1, sizes=1, body=b"x")
+        stranger.socket.send_multipart([c.encode(c.Publish((1,))), forged.header(), forged.body])
+        answer = await stranger.hears()
+        assert isinstance(answer, c.Refuse) and answer.code == "FORGED_SENDER"
+        assert m.metric("a", "published") == 0
+
+    asyncio.run(with_stranger(story))
+
+
+def test_oversized_content_from_a_foreign_client_is_refused_by_name() -> None:
+    async def story(m: Mesh, stranger: Stranger) -> None:
+        from mesh.wire.envelope import Envelope
+
+        stranger.socket.send(c.encode(HELLO))
+        assert isinstance(await stranger.hears(), c.Welcome)
+        big = Envelope(
+            stream=STREAM, domain="", first=1, last=1, keys=("k",), count=1, sizes=3 << 20, body=bytes(3 << 20)
+        )
+        halves = [big.body[at : at + (1 << 20)] for at in range(0, 3 << 20, 1 << 20)]
+        stranger.socket.send_multipart([c.encode(c.Publish((3,))), big.header(), *halves])
+        answer = await stranger.hears()
+        assert isinstance(answer, c.Refuse) and answer.code == "TOO_LARGE"
+        assert m.metric("a", "published") == 0
+
+    asyncio.run(with_stranger(story))
+
+
+def test_a_foreign_protocol_on_the_port_disturbs_nobody() -> None:
+    async def story(m: Mesh, stranger: Stranger) -> None:
+        host, port = m.nodes["a"].described()["tcp"][0].removeprefix("tcp://").split(":")
+        for said in (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"\x16\x03\x01\x02\x00\x01", os.urandom(500), b""):
+            with socket.create_connection((host, int(port))) as other:
+                other.sendall(said)
+
+    asyncio.run(with_stranger(story))
+
+
+# --- starting ------------------------------------------------------------------------------------------
+
+
+async def started(environ: dict[str, str], **given: object) -> None:
+    node = Node(load(None, {}, {name.replace("__", "."): value for name, value in given.items()}), environ)
+    await node.start()
+    await node.close()
+
+
+@pytest.mark.parametrize("address", ["tcp://0.0.0.0:0", "tcp://192.0.2.1:7710", "tcp://[::]:0", "tcp://*:0"])
+def test_a_bind_that_others_could_reach_is_refused_with_what_to_do(address: str) -> None:
+    with state_directory() as state, pytest.raises(BindRefused, match=r"no keys.*tcp://127\.0\.0\.1:0") as error:
+        asyncio.run(started(environment(state), node__bind=[address]))
+    assert error.value.code == "BIND_WITHOUT_KEYS"
+
+
+@pytest.mark.parametrize("address", ["nonsense", "tcp://127.0.0.1", "tcp://127.0.0.1:99999", "udp://1.2.3.4:5"])
+def test_what_is_no_address_is_refused(address: str) -> None:
+    with state_directory() as state, pytest.raises(BindRefused):
+        asyncio.run(started(environment(state), node__bind=[address]))
+
+
+def test_an_address_in_use_is_named_and_nothing_stays_locked() -> None:
+    with state_directory() as state, socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        taken = f"tcp://127.0.0.1:{other.getsockname()[1]}"
+        with pytest.raises(BindRefused, match="in use"):
+            asyncio.run(started(environment(state), node__id="a", node__bind=[taken]))
+        asyncio.run(started(environment(state), node__id="a"))
+
+
+def test_a_data_directory_in_use_and_a_second_node_of_a_name_are_refused() -> None:
+    async def story() -> None:
+        async with mesh_of("a") as m:
+            with pytest.raises(DataDirRefused, match="in use"):
+                await started(m.environ, node__id="a")
+            other = Path(m.environ["MESH_STATE_DIR"]) / "other"
+            with pytest.raises(NodeInUse, match="--id"):
+                await started(m.environ, node__id="a", node__data=str(other))
+
+    asyncio.run(story())
+
+
+def test_a_data_directory_that_cannot_be_is_refused() -> None:
+    with state_directory() as state:
+        (state / "file").write_text("not a directory")
+        with pytest.raises(DataDirRefused):
+            asyncio.run(started(environment(state), node__data=str(state / "file")))
+
+
+@pytest.mark.whole
+def test_a_bad_setting_ends_up_with_one_clear_line() -> None:
+    with state_directory() as state:
+        (state / "mesh.toml").write_text("[node]\nidd = 'a'\n")
+        from tests.mesh.running import run_mesh
+
+        result = run_mesh("up", environ=environment(state))
+        assert result.returncode == 2
+        assert "mesh.toml:2" in result.stderr and "'id'" in result.stderr and "Traceback" not in result.stderr
+
+
+@pytest.mark.whole
+def test_sigterm_in_the_middle_of_a_flush_loses_nothing_that_was_answered() -> None:
+    with running("a") as a:
+
+        async def story() -> None:
+            async with mesh.connect("a", environ=a.environ) as m, m.subscribe("k") as sub:
+                for i in range(3000):
+                    m.post("k", b"%d" % i, persistent=True)
+                stopping = asyncio.get_running_loop().run_in_executor(None, a.stop)
+                reader = asyncio.create_task(take(sub, 3000))
+                assert await stopping == 0
+                await asyncio.get_running_loop().run_in_executor(None, a.start)
+                await m.flush()
+                assert [int(message.content) for message in await reader] == list(range(3000))
+
+        asyncio.run(story())
+
+
+@pytest.mark.whole
+def test_events_tell_of_a_lost_node_and_of_its_return() -> None:
+    with running("a") as a:
+
+        async def story() -> None:
+            async with mesh.connect("a", environ=a.environ) as m:
+                kinds: list[str] = []
+
+                async def watch() -> None:
+                    async for event in m.events():
+                        kinds.append(event.kind)
+
+                watching = asyncio.create_task(watch())
+                await asyncio.sleep(0)
+                a.kill()
+                await eventually(lambda: "disconnected" in kinds)
+                await asyncio.get_running_loop().run_in_executor(None, a.start)
+                await eventually(lambda: kinds[-1] == "connected")
+                assert (await m.publish("k", b"v")).ok
+            await watching
+
+        asyncio.run(story())

@@ -1,0 +1,107 @@
+"""Does a master take each number once, and say so when it cannot tell?"""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mesh.errors import StaleSequence
+from mesh.streams import origin
+from mesh.streams.origin import MAX_RANGES, OriginStream
+
+SPAN = st.tuples(st.integers(1, 40), st.integers(0, 6)).map(lambda span: (span[0], span[0] + span[1]))
+
+
+def numbers(ranges: list[tuple[int, int]]) -> set[int]:
+    return {n for first, last in ranges for n in range(first, last + 1)}
+
+
+def test_new_numbers_are_fresh_once() -> None:
+    stream = OriginStream()
+    assert stream.accept(1, 10, low=1) == [(1, 10)]
+    assert stream.accept(1, 10, low=1) == []
+    assert stream.accept(11, 11, low=1) == [(11, 11)]
+
+
+def test_numbers_that_went_to_another_master_leave_a_gap_that_may_be_filled_later() -> None:
+    stream = OriginStream()
+    assert stream.accept(5, 6, low=1) == [(5, 6)]
+    assert stream.accept(9, 9, low=1) == [(9, 9)]
+    assert stream.accept(1, 10, low=1) == [(1, 4), (7, 8), (10, 10)]
+
+
+def test_what_is_settled_is_a_repeat_for_ever() -> None:
+    stream = OriginStream()
+    stream.accept(1, 3, low=1)
+    stream.accept(7, 7, low=7)
+    assert stream.accept(1, 3, low=1) == []
+    assert stream.accept(5, 5, low=1) == [], "below low the publisher has its answer, whoever gave it"
+    assert stream.accept(5, 8, low=1) == [(8, 8)]
+
+
+def test_an_older_low_changes_nothing() -> None:
+    stream = OriginStream()
+    stream.accept(4, 4, low=4)
+    assert stream.accept(5, 5, low=2) == [(5, 5)]
+    assert stream.low == 4
+
+
+def test_a_resend_from_before_what_is_remembered_is_refused_by_name() -> None:
+    stream = OriginStream()
+    for n in range(MAX_RANGES + 1):
+        stream.accept(2 * n + 1, 2 * n + 1, low=1)
+    assert stream.accept(3, 3, low=1) == [], "still remembered"
+    with pytest.raises(StaleSequence, match=r"1\.\.1 are older than what is remembered") as caught:
+        stream.accept(1, 1, low=1)
+    assert caught.value.code == "STALE_SEQUENCE"
+    assert stream.accept(2, 2, low=1) == [(2, 2)]
+
+
+def test_what_was_forgotten_but_is_settled_is_no_reason_to_refuse() -> None:
+    stream = OriginStream()
+    for n in range(MAX_RANGES + 1):
+        stream.accept(4 * n + 1, 4 * n + 1, low=1)
+    top = 4 * MAX_RANGES + 1
+    assert stream.accept(1, top + 1, low=top) == [(top + 1, top + 1)]
+
+
+def test_numbers_that_could_not_be_stored_are_open_again() -> None:
+    stream = OriginStream()
+    stream.accept(1, 10, low=1)
+    stream.withdraw(4, 6)
+    assert stream.accept(1, 10, low=1) == [(4, 6)]
+
+
+@given(st.lists(st.tuples(st.sampled_from(["accept", "withdraw"]), SPAN), max_size=40))
+def test_it_is_a_set_of_numbers(story: list[tuple[str, tuple[int, int]]]) -> None:
+    stream, model = OriginStream(), set[int]()
+    for what, (first, last) in story:
+        asked = set(range(first, last + 1))
+        if what == "accept":
+            assert numbers(stream.accept(first, last, low=1)) == asked - model
+            model |= asked
+        else:
+            stream.withdraw(first, last)
+            model -= asked
+        stream = OriginStream.unpack(stream.pack())
+        assert numbers(list(stream.above)) == model
+
+
+@given(st.lists(st.tuples(SPAN, st.integers(0, 10)), max_size=60))
+def test_it_never_takes_a_number_twice_however_little_it_remembers(
+    story: list[tuple[tuple[int, int], int]],
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(origin, "MAX_RANGES", 2)
+        stream, model, low = OriginStream(), set[int](), 1
+        for (first, last), settled in story:
+            low = max(low, min(first, settled))
+            asked = {n for n in range(first, last + 1) if n >= low}
+            try:
+                fresh = numbers(stream.accept(first, last, low))
+            except StaleSequence:
+                assert asked, "what is settled is known for sure"
+            else:
+                assert fresh == asked - model
+                model |= fresh
+            assert len(stream.above) <= 2
+            stream = OriginStream.unpack(stream.pack())

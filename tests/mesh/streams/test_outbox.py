@@ -1,0 +1,276 @@
+"""Is each message answered once and taken once, by any way to its masters?"""
+
+from dataclasses import dataclass, field
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mesh.errors import StaleSequence
+from mesh.streams.origin import OriginStream
+from mesh.streams.outbox import Outbox
+from mesh.wire.envelope import Envelope
+
+KEYS = ("a", "b")
+
+
+def envelope(count: int = 1, size: int = 1, domain: str = "", keys: tuple[str, ...] = ("a",)) -> Envelope:
+    """As a client builds it; with two keys they take turns."""
+    index = b"".join((i % len(keys)).to_bytes(2, "little") for i in range(count)) if len(keys) > 1 else b""
+    return Envelope(
+        stream=b"s" * 16, domain=domain, first=1, last=count, keys=keys, count=count,
+        sizes=size, body=bytes(count * size), index=index,
+    )  # fmt: skip
+
+
+def final(outbox: Outbox, first: int, last: int, domain: str = "") -> list[tuple[int, int]]:
+    return outbox.answered(domain, first, last, final=True)
+
+
+def warn(outbox: Outbox, first: int, last: int) -> list[tuple[int, int]]:
+    return outbox.answered("", first, last, final=False)
+
+
+def test_numbers_are_given_without_a_gap_in_each_domain() -> None:
+    outbox = Outbox(1000, 10)
+    assert [(e.first, e.last) for e in map(outbox.add, [envelope(3), envelope(1)])] == [(1, 3), (4, 4)]
+    assert outbox.add(envelope(2, domain="sport")).first == 1
+    assert outbox.next_number("") == 5
+
+
+def test_the_window_closes_by_count_and_opens_with_an_answer() -> None:
+    outbox = Outbox(1000, 2)
+    outbox.add(envelope())
+    assert outbox.open
+    outbox.add(envelope())
+    assert not outbox.open
+    final(outbox, 1, 1)
+    assert outbox.open
+
+
+def test_the_window_closes_by_bytes_and_one_envelope_may_overdraw_them() -> None:
+    outbox = Outbox(100, 10)
+    outbox.add(envelope(size=99))
+    assert outbox.open
+    outbox.add(envelope(size=5000))
+    assert not outbox.open
+    final(outbox, 1, 1)
+    assert not outbox.open
+    final(outbox, 2, 2)
+    assert outbox.open
+
+
+def test_an_envelope_holds_its_place_until_all_of_it_is_answered() -> None:
+    outbox = Outbox(1000, 1)
+    outbox.add(envelope(4))
+    final(outbox, 1, 2)
+    assert (outbox.open, outbox.unanswered) == (False, 2)
+    final(outbox, 4, 4)
+    assert (outbox.open, outbox.unanswered) == (False, 1)
+    final(outbox, 3, 3)
+    assert (outbox.open, outbox.unanswered, outbox.flight) == (True, 0, 0)
+
+
+def test_only_the_first_answer_to_a_number_counts() -> None:
+    outbox = Outbox(1000, 10)
+    outbox.add(envelope(5))
+    assert final(outbox, 2, 3) == [(2, 3)]
+    assert final(outbox, 1, 5) == [(1, 1), (4, 5)]
+    assert final(outbox, 1, 5) == []
+    assert outbox.unanswered == 0
+
+
+def test_an_answer_to_what_was_never_sent_changes_nothing() -> None:
+    outbox = Outbox(1000, 10)
+    outbox.add(envelope(2))
+    assert final(outbox, 3, 900) == []
+    assert final(outbox, 1, 900) == [(1, 2)]
+    assert final(outbox, 1, 1, domain="nowhere") == []
+    assert outbox.next_number("") == 3
+
+
+def test_a_forward_warning_frees_the_window_but_low_stays_below_it() -> None:
+    outbox = Outbox(1000, 1)
+    outbox.add(envelope(2))
+    assert warn(outbox, 1, 2) == [(1, 2)]
+    assert (outbox.open, outbox.unanswered, outbox.low("")) == (True, 0, 1)
+    outbox.add(envelope(1))
+    assert final(outbox, 3, 3) == [(3, 3)]
+    assert outbox.low("") == 1
+    assert [(e.first, e.low) for e in outbox.resend()] == [(1, 1)]
+    assert final(outbox, 1, 2) == [(1, 2)]
+    assert outbox.low("") == 4
+
+
+def test_warnings_for_the_parts_of_an_envelope_are_each_told_once() -> None:
+    outbox = Outbox(1000, 1)
+    outbox.add(envelope(4))
+    assert warn(outbox, 1, 2) == [(1, 2)]
+    assert (outbox.open, outbox.unanswered) == (False, 2)
+    assert warn(outbox, 1, 4) == [(3, 4)]
+    assert warn(outbox, 1, 4) == []
+    assert (outbox.open, outbox.unanswered) == (True, 0)
+
+
+def test_a_warning_after_the_last_word_is_old_news() -> None:
+    outbox = Outbox(1000, 10)
+    outbox.add(envelope(1))
+    outbox.add(envelope(1))
+    assert final(outbox, 2, 2) == [(2, 2)]
+    assert warn(outbox, 2, 2) == []
+    assert outbox.unanswered == 1
+
+
+def test_it_knows_which_numbers_have_an_answer() -> None:
+    outbox = Outbox(1000, 10)
+    for _ in range(3):
+        outbox.add(envelope(1))
+    final(outbox, 2, 2)
+    warn(outbox, 3, 3)
+    assert [outbox.is_answered("", n) for n in (1, 2, 3, 4)] == [False, True, True, False]
+    final(outbox, 1, 1)
+    assert [outbox.is_answered("", n) for n in (1, 2, 3, 4)] == [True, True, True, False]
+
+
+def test_what_is_sent_again_carries_the_newest_low_and_its_old_numbers() -> None:
+    outbox = Outbox(1000, 10)
+    for _ in range(3):
+        outbox.add(envelope(2))
+    final(outbox, 1, 2)
+    assert [(e.first, e.last, e.low) for e in outbox.resend()] == [(3, 4, 3), (5, 6, 3)]
+
+
+# --- a publisher and its masters, with any loss in between ------------------------------------------
+
+
+@dataclass
+class Master:
+    """Takes what is new, answers everything; one that is away answers nothing."""
+
+    name: str
+    origin: OriginStream = field(default_factory=OriginStream)
+    log: list[int] = field(default_factory=list)
+
+    def take(self, piece: Envelope) -> list[tuple[int, int]]:
+        """Returns the numbers that it answers."""
+        for first, last in piece.ranges():
+            for a, b in self.origin.accept(first, last, piece.low):
+                self.log += range(a, b + 1)
+        return piece.ranges()
+
+
+class Mesh:
+    """A publisher, and for each key a master. What is under way may be lost, doubled and reordered."""
+
+    def __init__(self) -> None:
+        self.outbox = Outbox(400, 5)
+        self.masters = {key: Master(key) for key in KEYS}
+        self.forth: list[tuple[str, Envelope]] = []
+        self.back: list[tuple[int, int, bool]] = []
+        self.answers: list[int] = []
+        self.warned: set[int] = set()
+        self.stale = 0
+
+    def publish(self, count: int) -> None:
+        if self.outbox.open:
+            keys = KEYS if count > 1 else (KEYS[count % 2],)
+            self.send(self.outbox.add(envelope(count, keys=keys)))
+
+    def send(self, e: Envelope) -> None:
+        for row, key in enumerate(e.keys):
+            indices = [i for i in range(e.count) if e.row(i) == row]
+            self.forth.append((key, e.cut(indices)))
+
+    def resend(self, _: int) -> None:
+        for e in self.outbox.resend():
+            self.send(e)
+
+    def carry(self, which: int) -> None:
+        if self.forth:
+            key, piece = self.forth.pop(which % len(self.forth))
+            self.back += [(*span, True) for span in self.masters[key].take(piece)]
+
+    def hold(self, which: int) -> None:
+        """The way cannot reach the master: it keeps the piece and warns."""
+        if self.forth:
+            _, piece = self.forth[which % len(self.forth)]
+            self.back += [(*span, False) for span in piece.ranges()]
+
+    def answer(self, which: int) -> None:
+        if self.back:
+            first, last, is_final = self.back.pop(which % len(self.back))
+            fresh = self.outbox.answered("", first, last, is_final)
+            numbers = [n for a, b in fresh for n in range(a, b + 1)]
+            if is_final:
+                self.answers += numbers
+                self.warned -= set(numbers)
+            else:
+                self.warned |= set(numbers)
+
+    def lose_forth(self, which: int) -> None:
+        if self.forth:
+            self.forth.pop(which % len(self.forth))
+
+    def lose_back(self, which: int) -> None:
+        if self.back:
+            self.back.pop(which % len(self.back))
+
+    def double(self, which: int) -> None:
+        if self.forth:
+            self.forth.append(self.forth[which % len(self.forth)])
+        if self.back:
+            self.back.append(self.back[which % len(self.back)])
+
+    def way_dies(self, _: int) -> None:
+        """All it carried is gone, and another takes over."""
+        self.forth.clear()
+        self.back.clear()
+        self.resend(0)
+
+    def restart(self, which: int) -> None:
+        """A master comes back with what it had stored."""
+        master = self.masters[KEYS[which % 2]]
+        master.origin = OriginStream.unpack(master.origin.pack())
+
+
+STEPS = ["publish", "publish", "carry", "carry", "answer", "answer", "hold", "resend", "lose_forth",
+         "lose_back", "double", "way_dies", "restart"]  # fmt: skip
+STORY = st.lists(st.tuples(st.sampled_from(STEPS), st.integers(1, 9)), max_size=60)
+
+
+@given(STORY)
+def test_over_any_ways_each_message_is_taken_once_and_answered_once(story: list[tuple[str, int]]) -> None:
+    mesh = Mesh()
+    for step, which in story:
+        getattr(mesh, step)(which)
+        assert mesh.outbox.flight <= 5
+        assert all(n >= mesh.outbox.low("") for n in mesh.warned)
+    for _ in range(2):
+        mesh.resend(0)
+        while mesh.forth:
+            mesh.carry(0)
+        while mesh.back:
+            mesh.answer(0)
+    everything = list(range(1, mesh.outbox.next_number("")))
+    assert sorted(mesh.masters["a"].log + mesh.masters["b"].log) == everything
+    assert sorted(mesh.answers) == everything
+    assert (mesh.outbox.unanswered, mesh.outbox.flight, mesh.outbox.open) == (0, 0, True)
+    assert mesh.outbox.low("") == len(everything) + 1
+    assert list(mesh.outbox.resend()) == []
+
+
+def test_a_master_that_has_forgotten_too_much_says_so_and_the_publisher_goes_on() -> None:
+    outbox, master = Outbox(10**6, 10**4), Master("m")
+    sent = [outbox.add(envelope(1)) for _ in range(5000)]
+    for e in sent[::2]:  # the other half is lost on its way
+        master.take(e)
+    refused = []
+    for e in list(outbox.resend())[:2]:
+        try:
+            master.take(e)
+        except StaleSequence:
+            refused.append(e.first)
+        final(outbox, e.first, e.last)
+    assert refused == [1, 2], "whether the first was taken it cannot tell; nor for the one it never saw"
+    assert outbox.low("") == 3
+    after = outbox.add(envelope(1))
+    assert [master.origin.accept(after.first, after.last, after.low)] == [[(5001, 5001)]]

@@ -1,0 +1,1 @@
+"""What do developers run? Nothing of this ships."""

@@ -1,0 +1,1 @@
+"""What does `tools/demo` show, and with which programs?"""

@@ -1,0 +1,132 @@
+"""How are other programs started here, waited for, and ended for certain?"""
+
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType, TracebackType
+
+ROOT = Path(__file__).resolve().parents[2]
+LOOK = 0.05  # s between looks at a condition
+GRACE = 3.0  # s that a program may take to end by itself
+LONGEST_TEMP = 40  # characters; a longer path to the temporary directory is too long for sockets
+
+# Law: a signal only sets a flag. If it raised, a program that was just started could be lost from sight.
+
+
+class Interrupted(Exception):
+    """Ctrl-C, or another wish that this ends."""
+
+
+class Failed(Exception):
+    """Something that was promised did not happen."""
+
+
+class Program:
+    """One process. Its stdout and stderr are files, `out` and `err`, over all its starts."""
+
+    def __init__(self, name: str, process: subprocess.Popen[bytes], out: Path, err: Path) -> None:
+        self.name, self.pid = name, process.pid
+        self.out, self.err = out, err
+        self._process = process
+
+    def ended(self) -> bool:
+        return self._process.poll() is not None
+
+    @property
+    def code(self) -> int | None:
+        """Exit code; None while it runs."""
+        return self._process.poll()
+
+    def signal(self, number: int) -> None:
+        if not self.ended():
+            self._process.send_signal(number)
+
+    def words(self) -> str:
+        """The last that it wrote to stderr."""
+        return self.err.read_text(errors="replace").strip()[-1000:]
+
+
+class Processes:
+    """A temporary directory and the programs that work in it; leaving the context ends and removes all."""
+
+    def __init__(self) -> None:
+        self.interrupted = False
+        self._programs: list[Program] = []
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, self._interrupt)
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        self.interrupted = True
+
+    def __enter__(self) -> "Processes":
+        base = tempfile.gettempdir()
+        self.place = Path(tempfile.mkdtemp(prefix="mesh-demo-", dir=base if len(base) < LONGEST_TEMP else "/tmp"))
+        self.cluster = f"demo-{secrets.token_hex(4)}"
+        # Nobody's configuration, only what is given here.
+        outer = {name: value for name, value in os.environ.items() if not name.startswith("MESH_")}
+        place = str(self.place)
+        self._environ = {**outer, "MESH_STATE_DIR": place, "XDG_CONFIG_HOME": place, "TMPDIR": place,
+                         "PYTHONPATH": str(ROOT)}  # fmt: skip
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            for program in self._programs:
+                program.signal(number)
+            limit = time.monotonic() + GRACE
+            while not all(program.ended() for program in self._programs) and time.monotonic() < limit:
+                time.sleep(LOOK)
+        shutil.rmtree(self.place)
+
+    def start(self, name: str, *arguments: str) -> Program:
+        """`python -m` with these arguments, out of reach of a Ctrl-C at the terminal."""
+        out, err = self.place / f"{name}.out", self.place / f"{name}.err"
+        with out.open("wb") as out_file, err.open("ab") as err_file:
+            process = subprocess.Popen(
+                [sys.executable, "-m", *arguments], stdin=subprocess.DEVNULL, stdout=out_file, stderr=err_file,
+                env=self._environ, cwd=self.place, start_new_session=True,
+            )  # fmt: skip
+        program = Program(name, process, out, err)
+        self._programs = [p for p in self._programs if not p.ended()] + [program]
+        return program
+
+    def run(self, name: str, *arguments: str) -> Program:
+        """Likewise, until it has ended."""
+        program = self.start(name, *arguments)
+        self.until(program.ended, 30.0, f"{name} did not end")
+        return program
+
+    def end(self, programs: list[Program], number: int = signal.SIGTERM) -> None:
+        """Send a signal, and wait until they are gone."""
+        for program in programs:
+            program.signal(number)
+        self.until(lambda: all(p.ended() for p in programs), 30.0, f"{programs[0].name} does not end")
+
+    def until(
+        self, condition: Callable[[], object], limit: float, failure: str, meanwhile: Callable[[], None] | None = None
+    ) -> None:
+        """Wait for a condition. Failed when that takes longer than `limit` seconds; Interrupted."""
+        end = time.monotonic() + limit
+        while not condition():
+            if time.monotonic() >= end:
+                raise Failed(f"{failure} within {limit:g} s.")
+            self.pause(LOOK)
+            if meanwhile is not None:
+                meanwhile()
+
+    def pause(self, seconds: float) -> None:
+        """Interrupted at once, if somebody wants to end this."""
+        end = time.monotonic() + seconds
+        while not self.interrupted and time.monotonic() < end:
+            time.sleep(min(LOOK, max(0.0, end - time.monotonic())))
+        if self.interrupted:
+            raise Interrupted

@@ -1,0 +1,37 @@
+"""Which text is sent, and what are its lines?"""
+
+import os
+import sysconfig
+from pathlib import Path
+
+MOST_LINES, MOST_BYTES = 20_000, 8 * 1024 * 1024  # of a long file only the beginning is sent
+LONGEST_LINE = 1024 * 1024  # bytes; a line is one message
+
+
+class UnfitText(Exception):
+    """The file cannot be read, or has no lines that could be sent."""
+
+
+def default_text() -> Path:
+    """A text that lies on this machine: a licence, or else a page of Python's own library."""
+    candidates = (
+        Path("/usr/share/common-licenses/GPL-3"),
+        Path(sysconfig.get_path("stdlib")) / "LICENSE.txt",
+        Path(os.__file__),
+    )
+    return next((path for path in candidates if os.access(path, os.R_OK)), candidates[-1])
+
+
+def lines_of(path: Path) -> list[bytes]:
+    """The lines, without their line ends. UnfitText says what is wrong with the file."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise UnfitText(f"{path}: {error.strerror}.") from error
+    lines = content.removesuffix(b"\n").split(b"\n")[:MOST_LINES]
+    if len(content) > MOST_BYTES and len(lines) < MOST_LINES:
+        del lines[-1]  # perhaps not a whole one
+    if not content or not lines or max(map(len, lines)) > LONGEST_LINE:
+        raise UnfitText(f"{path}: no lines of at most 1 MiB in it; give another one with --file FILE.")
+    return lines
