@@ -27,6 +27,7 @@ class Dialler:
         self._dialled = 0
         self._seeds = dict.fromkeys(desk.settings.seeds, (0.0, 0))  # address -> when next, attempt
         self._seed_conns: dict[str, Conn] = {}
+        self._known: set[str] = set()  # addresses at which a peer lives
 
     # --- one peer -------------------------------------------------------------------------------------
 
@@ -129,7 +130,7 @@ class Dialler:
 
     def seeds(self, known: set[str]) -> None:
         """Dial the addresses we were given, as long as nobody known lives there."""
-        now = self._desk.now
+        now, self._known = self._desk.now, known
         for address, (due, attempt) in self._seeds.items():
             if address not in known and address not in self._seed_conns and now >= due:
                 self._seeds[address] = (now + self._wait(attempt + 1), attempt + 1)
@@ -153,6 +154,7 @@ class Dialler:
 
     def deadlines(self) -> list[float]:
         """When something here falls due."""
-        times = [due for a, (due, _) in self._seeds.items() if a not in self._seed_conns]
+        idle = self._seeds.keys() - self._seed_conns.keys() - self._known
+        times = [self._seeds[address][0] for address in idle]
         times += [c.opened + CONNECT for c in self.conns.values() if not c.is_open and not c.closed]
         return [max(time, self._desk.now) for time in times]

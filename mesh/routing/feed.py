@@ -72,6 +72,8 @@ class Feed:
         self._flight: deque[Portion] = deque()
         self._flight_bytes = 0
         self._unsettled: deque[Portion] = deque()
+        self._unsettled_bytes = 0
+        self._trusted = self._trusted_to = 0  # messages given up to a peer unsettled, up to this position
         self._sent = self._used = 0
         self._progress = 0.0
 
@@ -100,7 +102,7 @@ class Feed:
             self._flight_bytes -= portion.size
             self.delivered += portion.messages
             if self._peer and portion.parcel.position:
-                self._unsettled.append(portion)
+                self._keep(portion)
             else:
                 self._settle(portion.parcel)
             self._progress = now
@@ -123,13 +125,16 @@ class Feed:
         """A peer is done with everything up to `position` of our log. Did that change anything?"""
         before = self.position
         while self._unsettled and self._unsettled[0].parcel.position <= position:
-            self._settle(self._unsettled.popleft().parcel)
+            self._settle(self._next_unsettled().parcel)
+        if position >= self._trusted_to:
+            self._trusted = 0
         return self.position != before
 
     def restart(self) -> None:
         """The other end forgot what was under way: persistent items go out again, the others are lost."""
         again = list(self._unsettled)
-        self.delivered -= sum(portion.messages for portion in again)
+        self.delivered -= sum(portion.messages for portion in again) + self._trusted
+        self._miss(self._trusted)
         for portion in self._flight:
             if portion.parcel.position:
                 again.append(portion)
@@ -137,7 +142,7 @@ class Feed:
                 self._drop(portion)
         self._flight.clear()
         self._unsettled.clear()
-        self._flight_bytes = self._sent = self._used = 0
+        self._flight_bytes = self._unsettled_bytes = self._trusted = self._sent = self._used = 0
         self._backlog.extendleft(reversed(again))
         self._backlog_bytes += sum(portion.size for portion in again)
         for portion in again:
@@ -150,7 +155,7 @@ class Feed:
             self._backlog_bytes -= portion.size
             portion.waiting = False
             self.delivered += portion.messages
-            self._unsettled.append(portion)
+            self._keep(portion)
 
     def alive(self, now: float) -> bool:
         """Does it make progress? Then publishers do well to wait for it a little."""
@@ -174,7 +179,7 @@ class Feed:
         self._flight.clear()
         self._backlog.clear()
         self._unsettled.clear()
-        self._flight_bytes = self._backlog_bytes = 0
+        self._flight_bytes = self._backlog_bytes = self._unsettled_bytes = 0
 
     def take_gap(self) -> int:
         """Messages dropped since this was last asked."""
@@ -202,14 +207,36 @@ class Feed:
         self._sent += 1
         self._send(self, portion)
 
+    def _keep(self, portion: Portion) -> None:
+        """A peer has it, but has not settled it: it comes again if the peer goes down.
+
+        One stopped subscriber there must not fill the memory here. Beyond the bound the peer is trusted:
+        what it then loses by going down is a gap.
+        """
+        self._unsettled.append(portion)
+        self._unsettled_bytes += portion.size
+        while self._unsettled_bytes > self._credit.backlog:
+            oldest = self._next_unsettled()
+            self._trusted += oldest.messages
+            self._trusted_to = oldest.parcel.position
+            self._settle(oldest.parcel)
+
+    def _next_unsettled(self) -> Portion:
+        portion = self._unsettled.popleft()
+        self._unsettled_bytes -= portion.size
+        return portion
+
     def _settle(self, parcel: Parcel) -> None:
         if parcel.own:
             self.position = max(self.position, parcel.position)
         self._release(parcel)
 
+    def _miss(self, messages: int) -> None:
+        self.dropped += messages
+        self.gap += messages
+
     def _drop(self, portion: Portion) -> None:
-        self.dropped += portion.messages
-        self.gap += portion.messages
+        self._miss(portion.messages)
         portion.waiting = False
         self._release(portion.parcel)
 

@@ -1,0 +1,32 @@
+"""Envelopes for tests: as a client builds them, with as little to say as possible."""
+
+from array import array
+
+from mesh.wire.envelope import PERSISTENT, Envelope
+
+STREAM = b"s" * 16
+
+
+def envelope(
+    keys: str = "a",
+    contents: list[bytes] | None = None,
+    *,
+    first: int = 1,
+    low: int = 1,
+    domain: str = "",
+    persistent: bool = False,
+    stream: bytes = STREAM,
+    flags: int = 0,
+    sent: int = 0,
+    expires: int = 0,
+) -> Envelope:
+    """One message for each word of `keys`, which is its key; contents are empty unless given."""
+    words = keys.split()
+    table = tuple(dict.fromkeys(words))
+    slices = contents or [b""] * len(words)
+    index = array("H", map(table.index, words)).tobytes() if len(table) > 1 else b""
+    return Envelope(
+        stream=stream, domain=domain, first=first, last=first + len(words) - 1, keys=table, count=len(words),
+        sizes=array("I", map(len, slices)).tobytes(), body=b"".join(slices), index=index, low=low,
+        flags=flags | (PERSISTENT if persistent else 0), sent=sent, expires=expires,
+    )  # fmt: skip

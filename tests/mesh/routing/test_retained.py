@@ -1,0 +1,109 @@
+"""Which value does a newcomer get, and what is forgotten when there are too many?"""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mesh.routing.retained import OVERHEAD, Last, Retained
+from mesh.wire.commands import Query
+from mesh.wire.envelope import INITIAL, Envelope
+from tests.mesh.envelopes import envelope
+
+ALL = Query("pattern", "#")
+
+
+def publish(retained: Retained, e: Envelope) -> list[str]:
+    """The keys that were forgotten for it."""
+    return [evicted.key for value in retained.cut(e) for evicted in retained.put(value)]
+
+
+def values(retained: Retained, query: Query = ALL, wall: int = 0) -> dict[tuple[str, str], bytes]:
+    found = [last.as_envelope() for last in retained.find(query, wall)]
+    return {(e.keys[0], e.domain): e.contents()[0] for e in found}
+
+
+def test_the_last_message_of_each_key_is_kept() -> None:
+    retained = Retained(10**6)
+    publish(retained, envelope("a b a", [b"1", b"2", b"3"], sent=1))
+    publish(retained, envelope("b", [b"4"], first=4, sent=2))
+    assert values(retained) == {("a", ""): b"3", ("b", ""): b"4"}
+
+
+def test_a_value_keeps_its_number_stream_sender_and_time_and_says_that_it_is_not_fresh() -> None:
+    retained = Retained(10**6)
+    e = envelope("a b a", [b"1", b"2", b"3"], first=7, low=7, sent=5, persistent=True)
+    publish(retained, e)
+    (last,) = retained.find(Query("exact", "a"), 0)
+    value = last.as_envelope()
+    assert (value.first, value.last, value.number(0), value.stream) == (9, 9, 9, e.stream)
+    assert (value.sent, value.persistent, value.flags & INITIAL) == (5, True, INITIAL)
+
+
+def test_the_same_key_has_a_value_in_each_domain() -> None:
+    retained = Retained(10**6)
+    publish(retained, envelope("a", [b"1"], domain="sport"))
+    publish(retained, envelope("a", [b"2"], first=2))
+    assert values(retained) == {("a", "sport"): b"1", ("a", ""): b"2"}
+    assert values(retained, Query("exact", "a", "sport")) == {("a", "sport"): b"1"}
+
+
+def test_a_query_finds_what_it_matches() -> None:
+    retained = Retained(10**6)
+    publish(retained, envelope("a/x a/y b", [b"1", b"2", b"3"]))
+    assert values(retained, Query("pattern", "a/+")) == {("a/x", ""): b"1", ("a/y", ""): b"2"}
+    assert values(retained, Query("exact", "b")) == {("b", ""): b"3"}
+    assert values(retained, Query("exact", "nobody")) == {}
+
+
+def test_an_expired_value_is_not_given() -> None:
+    retained = Retained(10**6)
+    publish(retained, envelope("a", [b"1"], expires=1000))
+    assert values(retained, wall=999) == {("a", ""): b"1"}
+    assert values(retained, wall=1000) == {}
+
+
+def test_an_older_value_that_comes_late_does_not_replace_a_newer_one() -> None:
+    retained = Retained(10**6)
+    publish(retained, envelope("a", [b"new"], stream=b"n" * 16, sent=2))
+    publish(retained, envelope("a", [b"old"], stream=b"o" * 16, sent=1))
+    assert values(retained) == {("a", ""): b"new"}
+    publish(retained, envelope("a", [b"newest"], stream=b"o" * 16, first=2, sent=3))
+    assert values(retained) == {("a", ""): b"newest"}
+
+
+def test_the_topic_that_was_published_longest_ago_is_forgotten_first() -> None:
+    retained = Retained(3 * (OVERHEAD + 2))
+    for n, key in enumerate("abcad"):
+        evicted = publish(retained, envelope(key, [b"v"], first=n + 1, sent=n))
+    assert evicted == ["b"]
+    assert set(values(retained)) == {("c", ""), ("a", ""), ("d", "")}
+    assert (len(retained), retained.evicted) == (3, 1)
+
+
+def test_a_single_value_larger_than_the_bound_is_kept() -> None:
+    retained = Retained(10)
+    publish(retained, envelope("a", [b"large"]))
+    assert values(retained) == {("a", ""): b"large"}
+
+
+@given(st.binary(max_size=20), st.integers(0, 5), st.booleans(), st.sampled_from(["", "sport"]))
+def test_a_value_is_the_same_after_it_was_stored(
+    data: bytes, props: int, is_persistent: bool, domain: str
+) -> None:
+    e = envelope("a b", [data, data], first=3, low=2, sent=9, persistent=is_persistent, domain=domain)
+    for last in Retained.cut(e):
+        again = Last.unpack(last.pack())
+        assert again.as_envelope() == last.as_envelope()
+        assert (again.stamp, again.store_key, again.size) == (last.stamp, last.store_key, last.size)
+        assert again.as_envelope().flags & ~INITIAL == e.flags
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcdef"), st.binary(max_size=40)), max_size=40))
+def test_it_never_holds_more_than_its_bound(story: list[tuple[str, bytes]]) -> None:
+    retained = Retained(4 * OVERHEAD)
+    model: dict[str, bytes] = {}
+    for n, (key, data) in enumerate(story):
+        for gone in publish(retained, envelope(key, [data], first=n + 1, sent=n)):
+            del model[gone]
+        model[key] = data
+        assert {k: v for (k, _), v in values(retained).items()} == model
+        assert sum(OVERHEAD + len(k) + len(v) for k, v in model.items()) <= 4 * OVERHEAD or len(model) == 1

@@ -1,0 +1,104 @@
+"""The shell of a node: it sleeps when there is nothing to do, remembers its port, counts its boots."""
+
+import asyncio
+import time
+
+import pytest
+
+from mesh.config import load
+from mesh.shell.node import Node
+from tests.mesh.meshes import eventually, mesh_of, take
+from tests.mesh.running import environment, running, state_directory
+
+
+def test_an_idle_mesh_sleeps() -> None:
+    async def story() -> None:
+        async with mesh_of("a", "b", "c") as m:
+            # Linked, introduced and settled: what is due next is a ping, not something at once, for ever.
+            for node in m.nodes.values():
+                await eventually(lambda node=node: node.core.alarm - time.monotonic() > 0.5)
+
+    asyncio.run(story())
+
+
+def test_a_node_that_takes_any_port_takes_the_same_one_next_time() -> None:
+    async def start() -> tuple[list[str], int]:
+        node = Node(load(None, {}, {"node.id": "a"}), environ)
+        await node.start()
+        described = node.described()
+        await node.close()
+        return described["tcp"], described["boot"]
+
+    with state_directory() as state:
+        environ = environment(state)
+        first, second = asyncio.run(start()), asyncio.run(start())
+        assert first[0] == second[0]
+        assert (first[1], second[1]) == (1, 2)
+
+
+def test_logins_are_lazy() -> None:
+    async def story() -> None:
+        names = ("a", "b", "c", "d", "e")
+        async with mesh_of(*names) as m, m.connect("b") as mb:
+
+            def links() -> dict[str, int]:
+                return {name: m.metric(name, "data_links") for name in names}
+
+            await eventually(lambda: all(m.metric(name, "control_links") == 4 for name in names))
+            assert set(links().values()) == {0}
+            assert len((await mb.call("ls"))["nodes"]) == 5
+            await mb.call("info")
+            assert set(links().values()) == {0}
+            async with mb.subscribe("k"):
+                assert links() == {"a": 1, "b": 4, "c": 1, "d": 1, "e": 1}
+                async with m.connect("a") as ma:
+                    await ma.call("ls")
+                    await ma.call("info")
+                    assert (await ma.publish("k", b"v")).matched == 1
+                assert links() == {"a": 1, "b": 4, "c": 1, "d": 1, "e": 1}
+
+    asyncio.run(story())
+
+
+def test_a_node_that_says_goodbye_has_left_at_once() -> None:
+    async def story() -> None:
+        async with mesh_of("a", "b") as m, m.connect("a") as ma:
+            await m.nodes["b"].close()
+
+            async def states() -> dict[str, str]:
+                return {row["name"]: row["state"] for row in (await ma.call("ls"))["nodes"]}
+
+            async with asyncio.timeout(5):
+                while (await states())["b"] != "left":
+                    await asyncio.sleep(0.01)
+
+    asyncio.run(story())
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("victim", ["publisher", "subscriber"])
+def test_what_was_answered_survives_kill_9_of_a_node(victim: str) -> None:
+    with running("a") as a, running("b", beside=a) as b:
+        node = a if victim == "publisher" else b
+
+        async def story() -> None:
+            import mesh
+
+            loop = asyncio.get_running_loop()
+            async with (
+                mesh.connect("a", environ=a.environ) as ma,
+                mesh.connect("b", environ=b.environ) as mb,
+                mb.subscribe("k") as sub,
+            ):
+                reader = asyncio.create_task(take(sub, 2000))
+                writer = asyncio.create_task(
+                    ma.publish_many("k", (b"%d" % i for i in range(1000)), persistent=True)
+                )
+                await loop.run_in_executor(None, node.kill)
+                await loop.run_in_executor(None, node.start)
+                await writer
+                await ma.publish_many("k", (b"%d" % i for i in range(1000, 2000)), persistent=True)
+                messages = await reader
+            assert [int(message.content) for message in messages] == list(range(2000))
+
+        asyncio.run(story())

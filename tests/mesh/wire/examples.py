@@ -1,0 +1,98 @@
+"""Envelopes and commands for the tests of the wire: one of each, and as many as hypothesis can think of."""
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+
+from mesh.values import Hop
+from mesh.wire import commands as c
+from mesh.wire.envelope import Envelope
+
+STREAM = bytes(range(16))
+UUID = bytes(range(16, 32))
+HERON = c.Introduction(UUID, "heron", 3, "tcp://127.0.0.1:7710")
+QUERY = c.Query("pattern", "sensors/+/temp", "WEATHER")
+ITEM = c.ItemHead(1, 77, UUID, ((1, b""), (2, b"\x00\x00\x02\x00")), ((2, 5),))
+
+# One of each kind, every field filled with something other than its default.
+COMMANDS: tuple[c.AnyCommand, ...] = (
+    c.Hello(
+        (1, 2), c.CLIENT, "flock", b"n" * 16, b"p" * 32, HERON, "joe", -5, STREAM, b"t" * 32, 3, 4, 5, b"k",
+        "heronry 0.1.0",
+    ),
+    c.Challenge(b"m" * 16, "tcp://127.0.0.1:7710"),
+    c.Welcome(
+        1, HERON, "flock", b"p" * 32, 3, 4, 5, "/node/heron/client/joe/session/1", b"t" * 32, 1 << 20, (8, 9),
+        (HERON,),
+    ),
+    c.Refuse("VERSION", "too old", "Bring both to the same release.", True),
+    c.Who(),
+    c.Ping(-1),
+    c.Pong(1 << 40),
+    c.Bye("stopping", ("tcp://127.0.0.1:7711",)),
+    c.Peers((HERON, HERON)),
+    c.Login(),
+    c.Publish((1, 2)),
+    c.Answers((c.Answer("WEATHER", 1, 500, "FORWARD_WARNING", 3, "no master"), c.Answer("", 501, 501))),
+    c.Items(7, (ITEM, c.ItemHead(2))),
+    c.Ack(12, ((1, 300), (2, 40)), 99),
+    c.Interest(4, True, (QUERY,), (QUERY, QUERY), 88),
+    c.Interested(4),
+    c.Subscribe(1, 2, QUERY, False, True),
+    c.Unsubscribe(2, 2),
+    c.Call(3, "get", {"kind": "exact", "text": "a", "deep": [{"er": [1.5, None, b"x", True]}]}),
+    c.Reply(3, {"more": False, "rows": [{"name": "heron", "rtt": 0.25}]}, "NO", "no such thing", (1,)),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Sent:
+    """One message, as its publisher thinks of it."""
+
+    number: int
+    key: str
+    props: bytes
+    content: bytes
+
+
+def gathered(messages: Sequence[Sent], stamped: bool = True) -> Envelope:
+    """The envelope that a client makes of messages with numbers in a row."""
+    keys = tuple(dict.fromkeys(m.key for m in messages))
+    slices = [m.props + m.content for m in messages]
+    sizes = array("I", map(len, slices))
+    props = array("I", [len(m.props) for m in messages])
+    envelope = Envelope(
+        stream=STREAM, domain="WEATHER", first=messages[0].number, last=messages[-1].number, keys=keys,
+        count=len(messages), sizes=sizes[0] if len(set(sizes)) == 1 else sizes.tobytes(),
+        body=b"".join(slices),
+        index=array("H", [keys.index(m.key) for m in messages]).tobytes() if len(keys) > 1 else b"",
+        props=props.tobytes() if any(props) else 0, low=1,
+    )  # fmt: skip
+    return (
+        envelope.stamped("/node/heron/client/joe/session/1", 10**18, Hop("heron", 0, 10**18))
+        if stamped
+        else envelope
+    )
+
+
+def messages_of(envelope: Envelope) -> list[Sent]:
+    """What an envelope holds, read message by message."""
+    return [
+        Sent(envelope.number(i), envelope.keys[envelope.row(i)], *envelope.message(i))
+        for i in range(envelope.count)
+    ]
+
+
+@st.composite
+def message_rows(draw: st.DrawFn, most: int = 20) -> list[Sent]:
+    """Messages with numbers in a row, of few keys, with and without own properties."""
+    first = draw(st.integers(1, 2**40))
+    row = st.tuples(
+        st.sampled_from(["a", "b/c", "ключ", ""]),
+        st.sampled_from([b"", b"", b"\x90", b"props"]),
+        st.binary(max_size=9),
+    )
+    rows = draw(st.lists(row, min_size=1, max_size=most))
+    return [Sent(first + i, *row) for i, row in enumerate(rows)]

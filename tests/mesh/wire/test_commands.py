@@ -1,0 +1,141 @@
+"""Does every command say what it means, and nothing else pass for one?"""
+
+from typing import Any, get_args
+
+import msgpack
+import msgspec
+import pytest
+
+from mesh.errors import RemoteError
+from mesh.wire import commands as c
+from mesh.wire.limits import CONTROL_FRAME, FRAME
+from tests.mesh.wire.examples import COMMANDS, HERON
+
+NAMES = [type(command).__name__ for command in COMMANDS]
+every = pytest.mark.parametrize("command", COMMANDS, ids=NAMES)
+
+
+def array_of(command: c.Command) -> list[Any]:
+    """What travels, as a reader that is not ours sees it."""
+    found = msgpack.unpackb(c.encode(command))
+    assert isinstance(found, list)
+    return found
+
+
+def fields_of(command: c.Command) -> tuple[msgspec.structs.FieldInfo, ...]:
+    return msgspec.structs.fields(type(command))
+
+
+def is_refused(value: object) -> bool:
+    with pytest.raises(RemoteError) as error:
+        c.decode(msgpack.packb(value))
+    return error.value.code == "MALFORMED"
+
+
+def test_there_is_an_example_of_each_command() -> None:
+    assert {type(command) for command in COMMANDS} == set(get_args(c.AnyCommand))
+
+
+@every
+def test_what_was_encoded_comes_back(command: c.AnyCommand) -> None:
+    assert c.decode(c.encode(command)) == command
+
+
+@every
+def test_it_travels_as_an_array_that_begins_with_its_kind(command: c.AnyCommand) -> None:
+    array = array_of(command)
+    assert array[0] == command.__struct_config__.tag
+    assert len(array) == 1 + len(fields_of(command))
+
+
+@every
+def test_fields_of_a_later_release_are_passed_over(command: c.AnyCommand) -> None:
+    assert c.decode(msgpack.packb([*array_of(command), None, [1, {"later": b"x"}]])) == command
+
+
+@every
+def test_fields_that_an_older_release_does_not_send_get_their_defaults(command: c.AnyCommand) -> None:
+    needed = [field for field in fields_of(command) if field.required]
+    array = array_of(command)[: 1 + len(needed)]
+    short = c.decode(msgpack.packb(array))
+    assert array_of(short)[: len(array)] == array
+    for field in fields_of(command)[len(needed) :]:
+        assert getattr(short, field.name) == field.default
+
+
+@every
+def test_a_missing_field_without_a_default_is_malformed(command: c.AnyCommand) -> None:
+    needed = sum(field.required for field in fields_of(command))
+    for length in range(1, 1 + needed):
+        assert is_refused(array_of(command)[:length])
+
+
+@every
+def test_a_field_of_another_type_is_malformed(command: c.AnyCommand) -> None:
+    array = array_of(command)
+    for place, field in enumerate(fields_of(command), start=1):
+        if field.type is not Any:
+            assert is_refused([*array[:place], 1.5, *array[place + 1 :]])
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [], [None], [0], [99, 1], [-1], ["Ping", 1], [6.0, 1], [True], [[6, 1]], {"kind": 6, "stamp": 1}, 6, None,
+        b"\x92\x06\x01", [23, -1], [23, 2**63], [22, 1, [[-1]]], [22, 1, [[1, 0, b"", [[2**32, b""]]]]],
+        [22, 1, [[1, 0, b"", [], [[1, 2**32]]]]], [32, 1, -1, ["exact", "a"]], [32, 1, 2**32, ["exact", "a"]],
+        [1, [1], "client", "", b""], [1, [1, 1, 1], "client", "", b""], [34, 1, "get", {1: 2}],
+        [34, 1, "get", {b"kind": 2}], [34, 1, "get", {"a": {1: 2}}], [20, [1, None]],
+    ],
+)  # fmt: skip
+def test_what_is_no_command_is_malformed(value: object) -> None:
+    assert is_refused(value)
+
+
+@pytest.mark.parametrize("ending", [b"\xc7\x00\x05", b"\xd4\x05\x00", b"\xd6\xff\x00\x00\x00\x00"])
+def test_values_of_any_kind_hold_no_extension(ending: bytes) -> None:
+    for start in (b"\x94\x22\x01\xa3get\x81\xa1a", b"\x93\x23\x01", b"\x93\x23\x01\x91"):
+        with pytest.raises(RemoteError):
+            c.decode(start + ending)
+
+
+def test_values_of_any_kind_are_nested_16_deep_at_most() -> None:
+    def nested(depth: int) -> object:
+        value: object = 1
+        for _ in range(depth):
+            value = [value]
+        return value
+
+    assert c.decode(msgpack.packb([35, 1, nested(15)])) == c.Reply(1, nested(15))
+    assert is_refused([35, 1, nested(16)])
+    assert is_refused([34, 1, "get", {"a": nested(15)}])
+
+
+def test_of_a_key_given_twice_the_last_counts_and_not_a_number_is_a_number() -> None:
+    twice = c.decode(b"\x94\x22\x01\xa3get\x82\xa1a\x01\xa1a\x02")
+    assert isinstance(twice, c.Call) and twice.arguments == {"a": 2}
+    nan = c.decode(msgpack.packb([35, 1, float("nan")]))
+    assert isinstance(nan, c.Reply) and nan.value != nan.value
+
+
+@every
+def test_text_that_is_not_utf_8_is_malformed(command: c.AnyCommand) -> None:
+    frame = c.encode(command)
+    for text in (b"heron", b"sensors", b"get", b"stopping", b"WEATHER", b"NO"):
+        if text in frame:
+            with pytest.raises(RemoteError):
+                c.decode(frame.replace(text, b"\xff" * len(text)))
+
+
+def test_only_what_nodes_list_may_be_longer_than_64_kib() -> None:
+    many = c.Peers((HERON,) * 2000)
+    assert CONTROL_FRAME < len(c.encode(many)) < FRAME
+    assert c.decode(c.encode(many)) == many
+    for command, code in (
+        (c.Refuse("X", "y" * CONTROL_FRAME), "FRAME_TOO_LARGE"),
+        (c.Call(1, "get", {"text": "y" * CONTROL_FRAME}), "FRAME_TOO_LARGE"),
+        (c.Peers((HERON,) * 40_000), "FRAME_TOO_LARGE"),
+    ):
+        with pytest.raises(RemoteError) as error:
+            c.decode(c.encode(command))
+        assert error.value.code == code
