@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mesh import sync
     from mesh.client.client import Client, Event, connect
     from mesh.client.message import Batch, Message
     from mesh.client.publisher import Receipt
@@ -31,11 +32,13 @@ _HOMES = {
 
 __all__ = [
     "Batch", "Client", "Event", "Headers", "MeshError", "Message", "Published", "Receipt", "Subscription",
-    "connect",
+    "connect", "sync",
 ]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
+    if name == "sync":
+        return import_module("mesh.sync")
     if name not in _HOMES:
         raise AttributeError(f"module 'mesh' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

@@ -16,6 +16,7 @@ Key = Hashable  # of a connection: (router, routing id) came in; an int was dial
 TURN = 128  # messages taken from a socket before others get their turn
 HIGH_WATER = 4096  # messages; the windows of the streams above are what really bounds a pipe
 GONE = zmq.EVENT_DISCONNECTED | zmq.EVENT_CLOSED | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+NEVER = 86_400_000  # ms; a connection that has ended is closed at once
 LINGER = 300  # ms for what was sent just before a connection is closed
 
 
@@ -96,7 +97,8 @@ class Sockets:
             hint = "Is another node running there? See `mesh ls`, or bind tcp://127.0.0.1:0 for a free port."
             if error.errno not in (errno.EADDRINUSE, errno.EACCES):
                 hint = "Write it as tcp://127.0.0.1:PORT; port 0 takes a free one."
-            raise BindRefused(f"cannot bind {address}: {error.strerror}.", hint=hint) from error
+            why = zmq.strerror(error.errno or 0)
+            raise BindRefused(f"cannot bind {address}: {why}.", hint=hint) from error
         endpoint = socket.getsockopt_string(zmq.LAST_ENDPOINT)
         if trusted:
             Path(address.removeprefix("ipc://")).chmod(0o600)
@@ -109,13 +111,15 @@ class Sockets:
     def dial(self, key: Key, address: str) -> None:
         """Open a connection of its own: when it ends, it is gone, and `gone` is called."""
         socket = new_socket(self._context, zmq.DEALER, address)
-        socket.setsockopt(
-            zmq.RECONNECT_IVL, -1
-        )  # a new connection says HELLO anew; nothing may slip in before
+        # A new connection says HELLO anew, so this one must never reconnect. Not -1: with that ZeroMQ throws
+        # away at the disconnect what has arrived and was not read yet.
+        socket.setsockopt(zmq.RECONNECT_IVL, NEVER)
         monitor = socket.get_monitor_socket(GONE)
         self._dialled[key] = (socket, monitor)
         self._loop.add_reader(descriptor(socket), self._dealer_readable, key)
         self._loop.add_reader(descriptor(monitor), self._monitor_readable, key)
+        if readable(monitor):  # asked once, or its descriptor never tells of the first event
+            self._loop.call_soon(self._monitor_readable, key)
         try:
             socket.connect(address)
         except zmq.ZMQError:

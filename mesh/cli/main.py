@@ -4,6 +4,7 @@ A verb's module is imported when that verb is typed: `mesh --help` loads neither
 """
 
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -53,6 +54,11 @@ def mesh() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Carry out a command line; returns the exit code."""
+    if arguments is None:
+        # So that a session is closed in time: else its node would keep its subscriptions for a while.
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) == signal.SIG_DFL:
+                signal.signal(number, lambda number, _: sys.exit(128 + number))
     try:
         code = mesh.main(arguments, prog_name="mesh", standalone_mode=False)
         return code if isinstance(code, int) else 0

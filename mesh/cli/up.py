@@ -44,7 +44,7 @@ def command(
 ) -> None:  # fmt: skip
     """Start a node here, and stay until Ctrl-C, SIGTERM or `mesh down`.
 
-    What is given here wins over the environment (MESH_NODE__ID …), and that over the file.
+    What is given here wins over the environment (MESH_NODE__ID and the like), and that over the file.
     """
     if properties is not None:
         raise NotAvailable(
@@ -55,37 +55,37 @@ def command(
         "node.id": name, "node.bind": bind or None, "node.peers": peer or None, "node.data": data,
         "node.cluster": cluster,
     }  # fmt: skip
-    settings = load(config_file(config), os.environ, given)
+    file = config_file(config)
+    settings = load(file, os.environ, given)
     logging.basicConfig(
         stream=sys.stderr, level=log_level.upper(), datefmt="%H:%M:%S",
         format="%(asctime)s %(levelname)-7s %(message)s",
     )  # fmt: skip
-    asyncio.run(_run(settings, as_json))
+    asyncio.run(_run(settings, file, as_json))
 
 
-async def _run(settings: Config, as_json: bool) -> None:
+async def _run(settings: Config, file: Path | None, as_json: bool) -> None:
     node = Node(settings, os.environ)
     await node.start()
     try:
-        await node.run(lambda: _tell(node.described(), settings, as_json))
+        it = {
+            **node.described(), "cluster": settings.node.cluster, "peers": settings.node.peers,
+            "config": file and str(file),
+        }  # fmt: skip
+        # At once: a script may wait for it.
+        await node.run(lambda: click.echo(json.dumps(it) if as_json else _described(it)))
     finally:
         await node.close()
 
 
-def _tell(it: dict[str, Any], settings: Config, as_json: bool) -> None:
-    """That it is ready. At once: a script may wait for this."""
-    text = json.dumps({**it, "cluster": settings.node.cluster}) if as_json else _described(it, settings)
-    click.echo(text)
-
-
-def _described(it: dict[str, Any], settings: Config) -> str:
-    node = settings.node
+def _described(it: dict[str, Any]) -> str:
     lines = [
         f"mesh {__version__}  node '{it['name']}'  id {it['uuid'][:8]}  boot {it['boot']}  "
-        f"cluster '{node.cluster}'",
+        f"cluster '{it['cluster']}'",
         *(f"listening   {address}" for address in (*it["tcp"], it["ipc"])),
         f"data        {_short(it['data'])}",
-        f"peers       {', '.join(node.peers) or 'none named'}",
+        f"config      {it['config'] or 'no file'}",
+        f"peers       {', '.join(it['peers']) or 'none named'}",
         f"next        mesh up --id NAME --peer {it['tcp'][0]}   (another node)",
         "            mesh sub 'demo/#'      mesh pub demo/hello world      mesh ls",
         "Ctrl-C stops it.",

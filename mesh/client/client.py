@@ -57,6 +57,7 @@ class Client(Later):
         environ: Mapping[str, str] = os.environ,
     ) -> None:
         self._address, self._environ = address, environ
+        self._home = ""  # the name of the node where we are
         self._name = (client or _default_name(), session or 0)
         self._timeout = timeout
         self._stream = secrets.token_bytes(16)
@@ -75,7 +76,8 @@ class Client(Later):
         client, session = self._name
         self._session = Session(
             client, session, self._stream, lambda: cookie(state_dir(self._environ)),
-            lambda: find_node(self._address, self._environ), self._welcomed, self._received, self._tell,
+            lambda: find_node(self._address, self._environ, self._home),
+            self._welcomed, self._received, self._tell,
         )  # fmt: skip
         try:
             await self._session.open(self._timeout)
@@ -146,11 +148,11 @@ class Client(Later):
         Raises PublishRefused (with `.code`), BadKey, MessageTooLarge, Closed. Concurrent calls share
         envelopes.
         """
-        await self.room()
-        return await self.post(
+        receipt = await self._post_when_room(
             key, content, domain=domain, xml=xml, headers=headers, persistent=persistent, expiry=expiry,
             priority=priority, local_only=local_only,
         )  # fmt: skip
+        return await receipt
 
     def post(
         self,
@@ -207,8 +209,14 @@ class Client(Later):
 
     async def publish_oneway(self, key: str, content: Content, **options: Any) -> None:
         """Publish without asking what becomes of it; waits only for room."""
-        await self.room()
-        self.post(key, content, **options)
+        await self._post_when_room(key, content, **options)
+
+    async def _post_when_room(self, key: str, content: Content, **options: Any) -> Receipt:
+        while True:
+            try:
+                return self.post(key, content, **options)
+            except WouldBlock:  # also when what was posted before, in another domain, took the last room
+                await self.room()
 
     async def flush(self) -> None:
         """Until every message has its answer; raises the first refusal whose receipt nobody awaited."""
@@ -308,6 +316,7 @@ class Client(Later):
     def _welcomed(self, welcome: c.Welcome, is_new: bool) -> None:
         """Connected, perhaps again: say what the node may not know."""
         session = self._open()
+        self._home = welcome.node.name
         self._publisher.max_content = welcome.max_content
         self._publisher.outbox.window = welcome.window
         for s in self._subscriptions.values():
@@ -320,6 +329,7 @@ class Client(Later):
         self._calls.again()
         for envelope in self._publisher.outbox.resend():
             session.publish(envelope)
+        self._plan_ack()  # the last one may be lost, and the node wait for it
         self._tell("connected", session.name)
 
     def _received(self, command: c.AnyCommand, envelopes: list[Envelope]) -> None:

@@ -17,15 +17,15 @@ def not_yet(what: str, reason: str) -> NoReturn:
 class Later:
     """Each of these raises NotAvailable."""
 
-    async def erase(
+    def erase(
         self, key: str | None = None, *, xpath: str | None = None, domain: str | None = None
-    ) -> list[str]:
+    ) -> NoReturn:
         """Take topics away, with their last values."""
         not_yet("erase()", "it comes with masters and slaves")
 
-    async def send(
+    def send(
         self, destination: str, content: object, *, force_queuing: bool = False, domain: str | None = None
-    ) -> None:
+    ) -> NoReturn:
         """Send to one named session."""
         not_yet("send()", PTP)
 
@@ -37,11 +37,11 @@ class Later:
         """Answer requests."""
         not_yet("serve()", REGISTRATIONS)
 
-    async def request(self, address: str, content: object, **options: Any) -> NoReturn:
+    def request(self, address: str, content: object, **options: Any) -> NoReturn:
         """Ask one of those who serve."""
         not_yet("request()", REGISTRATIONS)
 
-    async def gather(self, address: str, content: object, **options: Any) -> NoReturn:
+    def gather(self, address: str, content: object, **options: Any) -> NoReturn:
         """Ask all who serve."""
         not_yet("gather()", REGISTRATIONS)
 

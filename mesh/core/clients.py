@@ -6,14 +6,13 @@ from collections.abc import Callable
 
 from mesh.core.conn import Conn
 from mesh.core.desk import Desk
-from mesh.core.effects import Commit
 from mesh.core.outlet import Outlet
 from mesh.core.proof import same, token
 from mesh.core.questions import Questions, Value
 from mesh.core.records import read_record, write_record
 from mesh.core.router import Router
 from mesh.core.session import Session, feed_key, merged, subscription_of
-from mesh.errors import LocalError, RemoteError
+from mesh.errors import LocalError, MeshError, RemoteError
 from mesh.names import SessionName, node_name
 from mesh.routing.feed import Credit, Feed
 from mesh.routing.interest import Interests
@@ -65,27 +64,33 @@ class Clients:
         except (LocalError, RemoteError) as error:
             return Refuse(error.code, str(error), final=True)
         session = self.sessions.get(h.stream)
-        if h.token or session is not None:
-            return self._resume(conn, h, session, name)
+        if session is not None:
+            name = session.name
+        # Before its first word it may not have heard our WELCOME; and nobody else can know its stream id.
+        must_prove = session is not None and session.has_spoken
+        wanted = token(self._desk.settings.secret, str(name), h.stream)
+        if (h.token or must_prove) and not same(h.token, wanted):
+            return Refuse("BAD_TOKEN", f"{name} belongs to somebody else", final=True)
+        opened = session or self._open(name, h)
+        if isinstance(opened, Refuse):
+            return opened
+        if opened.conn is not None:
+            self._desk.hang_up(opened.conn)  # the newest connection holds the session
+        return self._attach(opened, conn, h)
+
+    def _open(self, name: SessionName, h: Hello) -> Session | Refuse:
+        """A session that this node does not have, or has forgotten."""
         holder = self._names.get(str(name))
         if holder is not None and holder.conn is not None:
             hint = "Close it there, or choose another session number."
             return Refuse("SESSION_IN_USE", f"{name} is open elsewhere", hint, final=True)
         if len(self.sessions) >= self._desk.settings.max_sessions:
             return Refuse("TOO_MANY_SESSIONS", f"this node has {len(self.sessions)} sessions")
+        if h.session < 0 and not h.token:
+            return Refuse("BAD_NAME", f"{name}: the node gives negative session numbers", final=True)
         if holder is not None:
             self.close(holder)
-        return self._attach(self._new(name, h.stream), conn, h)
-
-    def _resume(self, conn: Conn, h: Hello, session: Session | None, name: SessionName) -> Session | Refuse:
-        name = session.name if session is not None else name
-        if not same(h.token, token(self._desk.settings.secret, str(name), h.stream)):
-            return Refuse("BAD_TOKEN", f"{name} belongs to somebody else", final=True)
-        if session is None:
-            session = self._new(name, h.stream)
-        elif session.conn is not None:
-            self._desk.hang_up(session.conn)  # the newest connection holds the session
-        return self._attach(session, conn, h)
+        return self._new(name, h.stream)
 
     def _new(self, name: SessionName, stream: bytes) -> Session:
         s = self._desk.settings
@@ -96,7 +101,7 @@ class Clients:
 
     def _attach(self, session: Session, conn: Conn, h: Hello) -> Session:
         session.conn, conn.owner = conn, session.stream
-        known = h.boot_seen == self._desk.me.boot and h.have < session.outlet.next
+        known = h.boot_seen == self._desk.me.boot and session.outlet.can_resume(h.have)
         if not known:
             session.outlet.restart()
             for feed in session.feeds.values():
@@ -133,7 +138,8 @@ class Clients:
             self._drop_feed(session, number)
         self._router.pacing.forget(session.stream)
         del self.sessions[session.stream]
-        del self._names[session.text]
+        if self._names.get(session.text) is session:
+            del self._names[session.text]
 
     def bye(self, session: Session) -> None:
         """It goes on purpose: all it asked was answered, so nothing of its streams can come again."""
@@ -188,7 +194,14 @@ class Clients:
         feed.connect(self._desk.now)
         wanted = command.initial and not command.resumed
         conn = session.conn
-        self._questions.confirm(lambda: self._subscribed(session, feed, query, conn, command.request, wanted))
+
+        def committed(error: MeshError | None) -> None:
+            # With a full disk it is made all the same, and written when there is room again.
+            self._questions.confirm(
+                lambda: self._subscribed(session, feed, query, conn, command.request, wanted)
+            )
+
+        self._router.commit((), committed)
 
     def _subscribed(
         self, session: Session, feed: Feed, query: Query, conn: Conn | None, request: int, initial: bool
@@ -206,7 +219,8 @@ class Clients:
             self._router.initial(feed, values)
             reply()
 
-        self._questions.gather(query, deliver)
+        self._router.joining(feed)
+        self._questions.gather(query, deliver, after=True)
 
     def _new_feed(self, session: Session, number: int, query: Query) -> Feed:
         most = self._desk.settings.max_subscriptions
@@ -219,7 +233,6 @@ class Clients:
         self._router.log.later(
             "feed", feed.key, Put("feed", feed.key, write_record(session.text, feed.queries))
         )
-        self._desk.emit(Commit(None, tuple(self._router.log.take_later())))
         return feed
 
     def _make_feed(self, session: Session, number: int) -> Feed:
@@ -262,6 +275,7 @@ class Clients:
             text, queries = read_record(record)
             stream = key[1:17]
             session = self.sessions.get(stream) or self._new(SessionName.parse(text), stream)
+            session.has_spoken = True
             session.gone_since = self._desk.now
             feed = self._make_feed(session, int.from_bytes(key[-4:]))
             feed.position = int.from_bytes(positions.get(key, b""))

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from mesh.core.conn import Conn
 from mesh.core.desk import Desk
-from mesh.core.effects import Commit
 from mesh.core.peer import Peer
 from mesh.core.questions import Questions
 from mesh.core.records import write_record
@@ -19,7 +18,7 @@ from mesh.routing.parcel import Parcel
 from mesh.routing.subscriptions import check_query
 from mesh.store.base import Delete, Put
 from mesh.wire.commands import Ack, Call, Hello, Interest, Interested, Items, Query, Reply, Welcome
-from mesh.wire.envelope import Envelope
+from mesh.wire.envelope import LOCAL_ONLY, Envelope
 from mesh.wire.frames import body_frames
 from mesh.wire.limits import ENVELOPES_A_MESSAGE
 
@@ -44,10 +43,13 @@ class DataLinks:
 
     def meet(self, peer: Peer, said: Hello | Welcome) -> int:
         """What the other says of that; returns how far it has our items."""
-        if peer.inlet_boot != peer.node.boot or said.next <= peer.inlet.have:
+        is_new = peer.inlet_boot != peer.node.boot
+        if is_new or said.next <= peer.inlet.have:
             peer.new_inlet(peer.node.boot)
             self._router.pacing.forget(peer.node.uuid)  # what it held were numbers of the old stream
-        if said.boot_seen == self._desk.me.boot and said.have < peer.outlet.next:
+        # A new process has seen our boot as well when it welcomes us, but has nothing of what we sent.
+        knows_us = said.boot_seen == self._desk.me.boot and not is_new
+        if knows_us and peer.outlet.can_resume(said.have):
             return said.have
         peer.outlet.restart()
         peer.feed.restart()
@@ -61,9 +63,11 @@ class DataLinks:
         self._desk.send(conn, self._interests.full(peer.upstream.received))
         for call in peer.reads.values():
             self._desk.send(conn, call)
+        self._desk.acking[peer] = None  # the last acknowledgements may be lost with the last connection
 
     def logout(self, peer: Peer) -> None:
         peer.outlet.detach()
+        peer.held_replies.clear()  # it asks again
         if peer.feed.connected:
             peer.feed.leave(self._desk.now)
 
@@ -115,7 +119,9 @@ class DataLinks:
             self._desk.acking[peer] = None
 
     def flush(self) -> None:
-        """Send the acknowledgements that have gathered."""
+        """Send the acknowledgements that have gathered, and replies whose turn has come."""
+        for peer in [p for p in self._desk.replying if self._reply_held(p)]:
+            del self._desk.replying[peer]
         for peer in self._desk.acking:
             have, taken = peer.ackable
             self._desk.send(peer.data, Ack(have, ((0, taken),), peer.upstream.settled))
@@ -148,15 +154,13 @@ class DataLinks:
                 feed.queries[query] = self._router.log.next_position
                 self._router.peers.add(feed, query)
         if remove or add:
-            self._store(feed.key, write_record(peer.node.name, feed.queries))
+            record = write_record(peer.node.name, feed.queries)
+            self._router.log.later("feed", feed.key, Put("feed", feed.key, record))
         if command.full:
             feed.skip(command.position)
         feed.connect(self._desk.now)
-        self._desk.send(peer.data, Interested(command.version))
-
-    def _store(self, key: bytes, record: bytes) -> None:
-        self._router.log.later("feed", key, Put("feed", key, record))
-        self._desk.emit(Commit(None, tuple(self._router.log.take_later())))
+        # Only what is on disk is known for sure: a crash must not make us forget whom we owe.
+        self._router.commit((), lambda error: self._desk.send(peer.data, Interested(command.version)))
 
     def interested(self, peer: Peer, command: Interested) -> None:
         peer.confirmed = max(peer.confirmed, command.version)
@@ -194,8 +198,21 @@ class DataLinks:
             return
         a = call.arguments
         query = check_query(Query(str(a.get("kind")), str(a.get("text")), str(a.get("domain", ""))))
-        found = [last.as_envelope() for last in self._router.log.retained.find(query, self._desk.wall)]
-        self.reply(peer.data, call.request, found, [])
+        values = self._router.log.retained.find(query, self._desk.wall)
+        found = [last.as_envelope() for last in values if not last.envelope.flags & LOCAL_ONLY]
+        if a.get("after"):
+            peer.held_replies.append((peer.feed.line, call.request, found))
+            self._desk.replying[peer] = None
+        else:
+            self.reply(peer.data, call.request, found, [])
+
+    def _reply_held(self, peer: Peer) -> bool:
+        """Values must not overtake older messages that wait here for the peer. Are all replies out?"""
+        held = peer.held_replies
+        while held and held[0][0] <= peer.outlet.departed:
+            _, request, found = held.popleft()
+            self.reply(peer.data, request, found, [])
+        return not held
 
     def reply(self, conn: Conn | None, request: int, found: list[Envelope], missing: list[str]) -> None:
         """All values, in as many messages as they need."""

@@ -33,6 +33,7 @@ class Desk:
         self.outlets: dict[Outlet, None] = {}  # have something to send
         self.answering: dict[Session, None] = {}
         self.acking: dict[Peer, None] = {}
+        self.replying: dict[Peer, None] = {}
         self.counters: dict[str, int] = {}
         self.alarm = 0.0  # when tick() is next worth calling
         self._stamp = 0
@@ -70,6 +71,10 @@ class Desk:
         """The hybrid clock: wall time, but never the same twice and never backwards."""
         self._stamp = max(self.wall, self._stamp + 1)
         return self._stamp
+
+    def stamped(self, stamp: int) -> None:
+        """An earlier boot of this node has come so far, whatever the wall clock says today."""
+        self._stamp = max(self._stamp, stamp)
 
     def heard_stamp(self, stamp: int) -> None:
         """What happens after hearing a message is stamped later than the message, within reason."""

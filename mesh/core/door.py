@@ -66,7 +66,8 @@ class Door:
         answer = refusal or self._admit(conn, h)
         if isinstance(answer, Refuse):
             self._desk.count("hello_refused")
-            self._desk.note("warning", f"refused {h.role} {_who(h)}: {answer.reason} [{answer.code}]")
+            level = "info" if answer.code == "DUEL" else "warning"  # both dialled: nothing is wrong
+            self._desk.note(level, f"refused {h.role} {_who(h)}: {answer.reason} [{answer.code}]")
             self._desk.send(conn, answer)
             self._desk.hang_up(conn)
             return

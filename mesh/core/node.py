@@ -17,7 +17,7 @@ from mesh.core.datalink import DataLinks
 from mesh.core.desk import Desk
 from mesh.core.dialler import Dialler
 from mesh.core.door import SOFTWARE
-from mesh.core.effects import Commit, ConnKey, Effect
+from mesh.core.effects import ConnKey, Effect
 from mesh.core.neighbours import Neighbours
 from mesh.core.outlet import Outlet
 from mesh.core.peer import Peer, peer_key
@@ -26,7 +26,7 @@ from mesh.core.reception import Reception
 from mesh.core.records import read_record
 from mesh.core.router import Router
 from mesh.core.settings import Settings
-from mesh.errors import MeshError, RemoteError
+from mesh.errors import LocalError, MeshError, RemoteError
 from mesh.links.backoff import Timing
 from mesh.links.link import Link
 from mesh.routing.feed import Credit, Feed
@@ -101,6 +101,7 @@ class NodeCore:
         self.router.log.restore(
             tables.get("stream", {}), tables.get("retained", {}).values(), image.next_position, now
         )
+        self.desk.stamped(self.router.log.newest)
         self.clients.restore({k: v for k, v in feeds.items() if k[:1] == b"c"}, positions)
         for key, record in feeds.items():
             if key[:1] == b"n":
@@ -127,7 +128,7 @@ class NodeCore:
         try:
             command, envelopes = read(frames, self.desk.settings.max_content)
             self._reception.take(conn, command, envelopes)
-        except RemoteError as error:
+        except (RemoteError, LocalError) as error:
             self._broke_protocol(conn, error)
 
     def stored(self, token: int, error: MeshError | None, now: float, wall: int) -> None:
@@ -162,9 +163,7 @@ class NodeCore:
         if now - self._committed >= LAZY_COMMIT:
             self._committed = now
             self.router.log.forget_idle(now - STREAM_KEPT)
-            ops = self.router.log.take_later()
-            if ops:
-                self.desk.emit(Commit(None, tuple(ops)))
+            self.router.commit_later()
         self.desk.alarm = self.neighbours.deadline()
         self.desk.wake(self.questions.deadline())
 
@@ -195,9 +194,7 @@ class NodeCore:
         for conn in list(self._conns.values()):
             if conn.is_open:
                 self.desk.send(conn, c.Bye("stopping", forward))
-        ops = self.router.log.take_later()
-        if ops:
-            self.desk.emit(Commit(None, tuple(ops)))
+        self.router.commit_later()
 
     def info(self) -> dict[str, Any]:
         """Who this node is, and its metrics."""
@@ -221,7 +218,7 @@ class NodeCore:
         elif conn.role != c.CLIENT:
             self.neighbours.ended(conn)
 
-    def _broke_protocol(self, conn: Conn, error: RemoteError) -> None:
+    def _broke_protocol(self, conn: Conn, error: MeshError) -> None:
         session, peer = self.clients.of(conn), self.neighbours.of(conn)
         who = session.text if session else peer.node.name if peer else "a stranger"
         self.desk.count("malformed")

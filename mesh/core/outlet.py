@@ -14,6 +14,7 @@ from mesh.wire.envelope import Envelope
 from mesh.wire.frames import body_frames, chunks
 from mesh.wire.limits import CHUNK, ENVELOPE_BYTES, ENVELOPES_A_MESSAGE, FRAMES
 
+GROUP = 100  # subscriptions of one client that share an item: each may list 500 indices
 Emit = Callable[[Conn, list[bytes]], None]
 
 
@@ -24,6 +25,7 @@ class Outlet:
         self, window_bytes: int, messages: int, number: Callable[[Feed], int], to_peer: bool
     ) -> None:
         self.conn: Conn | None = None
+        self.departed = 0  # portions sent since the numbers began
         self._window = (window_bytes, messages)
         self._number = number
         self._to_peer = to_peer
@@ -42,6 +44,11 @@ class Outlet:
         """The other end is a new process: numbers begin again (the feeds know what must come again)."""
         self._sender = LinkSender(*self._window)
         self._queue.clear()
+        self.departed = 0
+
+    def can_resume(self, have: int) -> bool:
+        """Can the numbers go on for an end that has everything up to `have`?"""
+        return self._sender.can_resume(have)
 
     def attach(self, conn: Conn, have: int, emit: Emit) -> None:
         """A connection to the same process as before: send what did not arrive, then go on."""
@@ -67,20 +74,24 @@ class Outlet:
         heads: list[ItemHead] = []
         frames: list[bytes] = []
         size = 0
-        while self._queue and len(heads) < ENVELOPES_A_MESSAGE and (not heads or size < ENVELOPE_BYTES):
+        listed = 0
+        while self._queue and len(heads) < ENVELOPES_A_MESSAGE and max(size, listed) < ENVELOPE_BYTES:
             if len(frames) + 2 + len(self._queue[0][1].parcel.envelope.body) // CHUNK + 1 >= FRAMES:
                 break
             group = self._next_group()
             head, item = self._item(group)
             heads.append(head)
+            self.departed += len(group)
             frames += item
+            listed += sum(len(column) for _, column in head.targets)
             size += sum(map(len, item))
         return heads, frames, size
 
     def _next_group(self) -> list[tuple[Feed, Portion]]:
         """Portions of the same parcel for several subscriptions go out as one."""
         group = [self._queue.popleft()]
-        while self._queue and self._queue[0][1].parcel is group[0][1].parcel and not self._to_peer:
+        parcel, most = group[0][1].parcel, 1 if self._to_peer else GROUP
+        while self._queue and self._queue[0][1].parcel is parcel and len(group) < most:
             group.append(self._queue.popleft())
         return group
 

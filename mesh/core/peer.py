@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 from mesh.core.conn import Conn
 from mesh.core.outlet import Outlet
 from mesh.links.link import Link
@@ -9,6 +11,7 @@ from mesh.routing.feed import Feed
 from mesh.routing.upstream import Upstream
 from mesh.streams.link import LinkReceiver
 from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Call, Introduction
+from mesh.wire.envelope import Envelope
 
 
 def peer_key(uuid: bytes) -> bytes:
@@ -33,6 +36,7 @@ class Peer:
         self.pinged = 0.0
         self.confirmed = -1  # version of our interest that it has
         self.reads: dict[int, Call] = {}  # questions it has not answered
+        self.held_replies: deque[tuple[int, int, list[Envelope]]] = deque()  # after which item, to what
         self.inlet = LinkReceiver()
         self.inlet_boot = 0
         self.taken = 0  # items received on this link stream

@@ -80,8 +80,11 @@ class Questions:
                 waiting.need.discard(peer.node.uuid)
         self.review()
 
-    def gather(self, query: Query, then: Found) -> None:
-        """Call `then` with the values of this node and of all that can be reached."""
+    def gather(self, query: Query, then: Found, after: bool = False) -> None:
+        """Call `then` with the values of this node and of all that can be reached.
+
+        `after`: they come after all messages of the same node that are on their way here by now.
+        """
         self._request += 1
         peers = self.peers()
         gathering = Gathering(query, {p.node.uuid for p in peers}, self._desk.now + CONFIRM, then)
@@ -89,7 +92,8 @@ class Questions:
             gathering.add(self._desk.me.uuid, last.as_envelope())
         self._gatherings[self._request] = gathering
         self._desk.wake(gathering.deadline)
-        call = Call(self._request, "get", {"kind": query.kind, "text": query.text, "domain": query.domain})
+        arguments = {"kind": query.kind, "text": query.text, "domain": query.domain, "after": after}
+        call = Call(self._request, "get", arguments)
         for peer in peers:
             self.ask(peer, call)
         self.review()

@@ -59,6 +59,7 @@ class Reception:
             self._neighbours.heard(peer)
             self._from_peer(conn, peer, command, envelopes)
         elif session is not None:
+            session.has_spoken = True
             self._from_client(conn, session, command, envelopes)
 
     def _shake_hands(self, conn: Conn, command: c.AnyCommand) -> None:

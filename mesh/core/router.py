@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 from mesh.core.desk import Desk
 from mesh.core.effects import Commit
@@ -13,12 +14,26 @@ from mesh.routing.log import Accepted, Lane, Log, Targets
 from mesh.routing.pacing import Pacing
 from mesh.routing.parcel import Parcel
 from mesh.routing.subscriptions import Subscriptions
+from mesh.store.base import Op
+from mesh.streams.ranges import Ranges
 from mesh.values import check_domain, check_key
-from mesh.wire.commands import Answer
+from mesh.wire.commands import Answer, Query
 from mesh.wire.envelope import LOCAL_ONLY, Envelope
 
 Answered = Callable[[Answer], None]
+Committed = Callable[[MeshError | None], None]
 CHECKED = 100_000  # keys remembered as well-formed
+
+
+Stamp = tuple[int, bytes, int]  # hybrid clock, stream, number
+
+
+@dataclass(slots=True)
+class Joining:
+    """A subscription that waits for the values that are there already."""
+
+    waits: int = 0  # how many times it asked
+    came: dict[tuple[str, str], Stamp] = field(default_factory=dict)  # (key, domain) -> newest meanwhile
 
 
 class Router:
@@ -31,13 +46,33 @@ class Router:
         self.pacing = Pacing()
         self._desk = desk
         self._token = 0
-        self._storing: dict[int, tuple[Lane, Accepted, bytes, Answered]] = {}
+        self._storing: dict[int, tuple[Sequence[Op], Committed]] = {}  # with what rides along
         self._checked: set[str] = set()
+        self._joining: dict[Feed, Joining] = {}
 
     @property
     def storing(self) -> int:
         """Commits under way."""
         return len(self._storing)
+
+    def commit(self, ops: Sequence[Op], then: Committed) -> None:
+        """Store these, and what has gathered; `then` is called when they and all before are on disk."""
+        later = self.log.take_later()
+        self._token += 1
+        self._storing[self._token] = (later, then)
+        self._desk.emit(Commit(self._token, (*later, *ops)))
+
+    def commit_later(self) -> None:
+        """Store what has gathered, which nobody waits for."""
+        if self.log.has_later:
+            self.commit((), lambda error: None)
+
+    def stored(self, token: int, error: MeshError | None) -> None:
+        """A commit has ended."""
+        later, then = self._storing.pop(token)
+        if error is not None:
+            self.log.not_written(later)
+        then(error)
 
     def publish(self, source: bytes, sender: str, envelope: Envelope, answered: Answered) -> None:
         """Take an envelope as its master, answer it and deliver it: at once, or when it is stored."""
@@ -50,24 +85,25 @@ class Router:
             answered(_refusal(envelope, error))
             return
         if fresh != [(envelope.first, envelope.last)]:
-            if not self._repeated(lane, envelope, fresh, answered):
-                return
-            envelope = _only(envelope, fresh)
+            self._repeated(lane, envelope, fresh, answered)
+        for first, last in fresh:
+            self._accept(lane, _piece(envelope, first, last), source, sender, answered)
+
+    def _accept(self, lane: Lane, envelope: Envelope, source: bytes, sender: str, answered: Answered) -> None:
         self._desk.count("published", envelope.count)
         stamped = envelope.stamped(sender, self._desk.stamp(), self._desk.hop(0))
         accepted, ops = self.log.accept(lane, stamped, self._targets(stamped), self._desk.me.uuid)
         if ops:
-            self._token += 1
-            self._storing[self._token] = (lane, accepted, source, answered)
-            self._desk.emit(Commit(self._token, (*self.log.take_later(), *ops)))
+            self.commit(ops, lambda error: self._landed(lane, accepted, source, answered, error))
         if not lane.waiting:
             self._deliver(accepted, source, answered)
         elif accepted.stored:
             accepted.when_first = lambda: self._deliver(accepted, source, answered)
 
-    def stored(self, token: int, error: MeshError | None) -> None:
+    def _landed(
+        self, lane: Lane, accepted: Accepted, source: bytes, answered: Answered, error: MeshError | None
+    ) -> None:
         """A commit has ended; what waited for it, and behind it, goes on in the publisher's order."""
-        lane, accepted, source, answered = self._storing.pop(token)
         accepted.stored = True
         if error is None:
             accepted.when_first = lambda: self._deliver(accepted, source, answered)
@@ -87,16 +123,30 @@ class Router:
         self._desk.count("relayed", parcel.envelope.count)
         self._offer(parcel, targets, source, done)
 
+    def joining(self, feed: Feed) -> None:
+        """A subscription asks for the values that are there already; meanwhile messages may come."""
+        self._joining.setdefault(feed, Joining()).waits += 1
+
     def initial(self, feed: Feed, values: Iterable[tuple[bytes, Envelope]]) -> None:
-        """Give a new subscription the values that are there already, in each publisher's order."""
-        for master, envelope in sorted(values, key=lambda v: (v[1].sent, v[1].stream, v[1].first)):
-            feed.offer(Portion(Parcel(envelope, master=master)), self._desk.now)
+        """Give them to it, in each publisher's order, but for those that newer messages went past."""
+        joining = self._joining[feed]
+        joining.waits -= 1
+        if not joining.waits:
+            del self._joining[feed]
+        for master, envelope in sorted(values, key=lambda value: _stamp(value[1])):
+            newest = joining.came.get((envelope.keys[0], envelope.domain))
+            if newest is None or newest < _stamp(envelope):
+                feed.offer(Portion(Parcel(envelope, master=master)), self._desk.now)
 
     def restore(self, envelopes: Iterable[tuple[int, Envelope]]) -> None:
         """From the store, at start: who is still owed what."""
         for position, envelope in envelopes:
             parcel = Parcel(envelope, position, self._desk.me.uuid, own=True)
-            owing = [(f, i) for f, i in self._targets(envelope) if _is_owed(f, position, envelope)]
+            owing = [
+                (feed, indices)
+                for feed, _ in self._targets(envelope)
+                if (indices := _owed(feed, position, envelope)) != ()
+            ]
             parcel.owed = len(owing)
             self.log.live += 1
             if not owing:
@@ -115,15 +165,14 @@ class Router:
 
     def _repeated(
         self, lane: Lane, envelope: Envelope, fresh: list[tuple[int, int]], answered: Answered
-    ) -> bool:
-        """Answer what is known already. Is there anything new beside it?"""
-        self._desk.count("repeated", envelope.count)
-        under_way = any(
-            a.answer.first <= envelope.last and envelope.first <= a.answer.last for a in lane.waiting
-        )
-        if not under_way:  # else the answer comes when it is stored
-            answered(Answer(envelope.domain, envelope.first, envelope.last))
-        return bool(fresh)
+    ) -> None:
+        """Answer what is known already, but not what still waits for the disk: its answer comes then."""
+        open_numbers = Ranges()
+        for first, last in (*fresh, *((a.answer.first, a.answer.last) for a in lane.waiting)):
+            open_numbers.add(first, last)
+        for first, last in open_numbers.missing(envelope.first, envelope.last):
+            self._desk.count("repeated", last - first + 1)
+            answered(Answer(envelope.domain, first, last))
 
     def _targets(self, envelope: Envelope) -> Targets:
         targets = list(self.clients.plan(envelope))
@@ -138,6 +187,8 @@ class Router:
         self._offer(accepted.parcel, accepted.targets, source, lambda: answered(accepted.answer))
 
     def _offer(self, parcel: Parcel, targets: Targets, source: bytes, done: Callable[[], None]) -> None:
+        if self._joining:
+            self._note_joining(parcel.envelope, targets)
         waiting: list[tuple[Feed, Portion]] = []
         for feed, indices in targets:
             portion = Portion(parcel, indices)
@@ -146,18 +197,39 @@ class Router:
                 waiting.append((feed, portion))
         self.pacing.hold(source, waiting, done)
 
+    def _note_joining(self, envelope: Envelope, targets: Targets) -> None:
+        for feed, indices in targets:
+            joining = self._joining.get(feed)
+            if joining is not None:
+                every = range(envelope.count) if indices is None else indices
+                for key in {envelope.keys[envelope.row(i)] for i in every}:
+                    topic = (key, envelope.domain)
+                    joining.came[topic] = max(_stamp(envelope), joining.came.get(topic, _stamp(envelope)))
 
-def _is_owed(feed: Feed, position: int, envelope: Envelope) -> bool:
-    return position > feed.position and any(
-        since <= position and any(matches(query.text, key) for key in envelope.keys)
-        for query, since in feed.queries.items()
-    )
+
+def _stamp(envelope: Envelope) -> Stamp:
+    return envelope.sent, envelope.stream, envelope.last
 
 
-def _only(envelope: Envelope, fresh: list[tuple[int, int]]) -> Envelope:
-    """The messages whose numbers are new."""
-    numbers = envelope.number_list(range(envelope.count))
-    return envelope.cut([i for i, n in enumerate(numbers) if any(a <= n <= b for a, b in fresh)])
+def _owed(feed: Feed, position: int, envelope: Envelope) -> tuple[int, ...] | None:
+    """Which messages at this position of our log a feed was promised, and has not settled; None = all."""
+    queries = [q for q, since in feed.queries.items() if since <= position and feed.position < position]
+    rows = [_is_wanted(queries, key, envelope.domain) for key in envelope.keys]
+    if all(rows):
+        return None
+    return tuple([i for i, row in enumerate(envelope.rows()) if rows[row]])
+
+
+def _is_wanted(queries: list[Query], key: str, domain: str) -> bool:
+    return any(query.domain in ("", domain) and matches(query.text, key) for query in queries)
+
+
+def _piece(envelope: Envelope, first: int, last: int) -> Envelope:
+    """Numbers first..last of an uncut envelope, as an envelope of its own."""
+    if (first, last) == (envelope.first, envelope.last):
+        return envelope
+    piece = envelope.cut(range(first - envelope.first, last - envelope.first + 1))
+    return replace(piece, first=first, last=last, numbers=())
 
 
 def _refusal(envelope: Envelope, error: MeshError) -> Answer:

@@ -27,6 +27,7 @@ class Session:
         self.stream = stream
         self.outlet = outlet
         self.conn: Conn | None = None
+        self.has_spoken = False  # it knows that it is in
         self.feeds: dict[int, Feed] = {}
         self.answers: list[Answer] = []
         self.gone_since = 0.0

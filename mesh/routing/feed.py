@@ -187,6 +187,11 @@ class Feed:
         return gap
 
     @property
+    def line(self) -> int:
+        """Items that have left since the last restart, and those that wait to leave."""
+        return self._sent + len(self._backlog)
+
+    @property
     def pending(self) -> int:
         """Messages under way or waiting."""
         return sum(p.messages for p in self._flight) + sum(p.messages for p in self._backlog)

@@ -45,6 +45,7 @@ class Log:
         self.retained = Retained(topics_bytes)
         self.next_position = 1
         self.live = 0  # envelopes stored and owed to somebody
+        self.newest = 0  # stamp of the newest value that was restored
         self._lanes: dict[tuple[bytes, str], Lane] = {}
         self._later: dict[tuple[str, bytes], Op] = {}  # side-table changes that may wait for the next commit
         self._drops: list[int] = []
@@ -105,6 +106,9 @@ class Log:
     def withdraw(self, lane: Lane, accepted: Accepted) -> None:
         """It could not be stored: nobody gets it, and its numbers are open again."""
         lane.origin.withdraw(accepted.answer.first, accepted.answer.last)
+        # Envelopes of the stream that came after it may be stored, with its numbers among theirs.
+        key = stream_key(accepted.parcel.envelope)
+        self.later("stream", key, Put("stream", key, lane.origin.pack()))
         if accepted.parcel.position:
             self.live -= 1
             self._drops.append(accepted.parcel.position)
@@ -118,6 +122,10 @@ class Log:
         """A change that may ride with the next commit; a newer one of the same row replaces it."""
         self._later[table, key] = op
 
+    @property
+    def has_later(self) -> bool:
+        return bool(self._later or self._drops)
+
     def take_later(self) -> list[Op]:
         """What has gathered for the next commit."""
         ops: list[Op] = list(self._later.values())
@@ -126,14 +134,23 @@ class Log:
         self._later, self._drops = {}, []
         return ops
 
+    def not_written(self, ops: Iterable[Op]) -> None:
+        """What was taken for a commit that failed: it rides with the next, unless there is newer."""
+        for op in ops:
+            if isinstance(op, Drop):
+                self._drops += op.positions
+            elif isinstance(op, Put | Delete):
+                self._later.setdefault((op.table, op.key), op)
+
     def restore(
         self, streams: dict[bytes, bytes], retained: Iterable[bytes], next_position: int, now: float
     ) -> None:
         """From the store, at start."""
         for key, state in streams.items():
             self.lane(key[:16], key[16:].decode(), now).origin = OriginStream.unpack(state)
-        for record in retained:
-            self.retained.put(Last.unpack(record))
+        for last in map(Last.unpack, retained):
+            self.retained.put(last)
+            self.newest = max(self.newest, last.envelope.sent)
         self.next_position = next_position
 
 

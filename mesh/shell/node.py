@@ -119,17 +119,20 @@ class Node:
                 "ipc": self._ipc, "lag_p99": self._lag.p99(), "lag_worst": self._lag.worst()}  # fmt: skip
 
     async def run(self, ready: Callable[[], None] = lambda: None) -> None:
-        """Until SIGTERM, SIGINT, `stop()` or a reason to give up (then the error is raised).
+        """Until SIGTERM, SIGINT, SIGHUP, `stop()` or a reason to give up (then the error is raised).
 
         `ready` is called as soon as a signal would stop it cleanly.
         """
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
+        signals = [signal.SIGTERM, signal.SIGINT]
+        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as under nohup
+            signals.append(signal.SIGHUP)
+        for number in signals:
             loop.add_signal_handler(number, self.stop)
         ready()
         assert self._stopping is not None
         await self._stopping.wait()
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in signals:
             loop.remove_signal_handler(number)
         if self._stop.error:
             raise MeshError(self._stop.error, code=self._stop.code)

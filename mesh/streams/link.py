@@ -45,6 +45,11 @@ class LinkSender(Generic[T]):
         while self._flight and self._flight[0][0] <= have:
             self._bytes -= self._flight.popleft()[1]
 
+    def can_resume(self, have: int) -> bool:
+        """Does an end that has everything up to `have` lack only what is remembered here?"""
+        oldest = self._flight[0][0] if self._flight else self.next
+        return oldest - 1 <= have < self.next
+
     def resume(self, have: int) -> list[T]:
         """After a reconnect: what must be sent again, in order."""
         self.acked(have)

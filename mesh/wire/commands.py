@@ -10,12 +10,11 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from mesh.wire.codec import check_plain, malformed, pack, reader
-from mesh.wire.limits import CONTROL_FRAME, FRAME, LARGEST_NUMBER
+from mesh.wire.codec import Number, check_plain, malformed, pack, reader
+from mesh.wire.limits import CONTROL_FRAME, FRAME
 
 NODE_CONTROL, NODE_DATA, CLIENT = "control", "data", "client"  # what a connection is for
 
-Number = Annotated[int, Meta(ge=0, le=LARGEST_NUMBER)]
 U32 = Annotated[int, Meta(ge=0, le=2**32 - 1)]
 
 

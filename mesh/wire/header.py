@@ -11,16 +11,16 @@ import msgspec
 from msgspec import Meta
 
 from mesh.errors import RemoteError
-from mesh.wire.codec import malformed, reader
+from mesh.wire.codec import Number, malformed, reader
 from mesh.wire.limits import (
     CONTROL_FRAME,
     ENVELOPE_BYTES,
     ENVELOPE_MESSAGES,
     FRAME,
     LARGEST_NUMBER,
+    ROUTE,
 )
 
-Number = Annotated[int, Meta(ge=0, le=LARGEST_NUMBER)]
 FromOne = Annotated[int, Meta(ge=1, le=LARGEST_NUMBER)]
 
 
@@ -41,7 +41,7 @@ class Header(msgspec.Struct, frozen=True, array_like=True):
     sender: str = ""
     sent: Number = 0
     expires: Number = 0
-    route: tuple[tuple[str, Number, Number], ...] = ()
+    route: Annotated[tuple[tuple[str, Number, Number], ...], Meta(max_length=ROUTE)] = ()
     numbers: Annotated[tuple[FromOne, ...], Meta(max_length=2 * ENVELOPE_MESSAGES)] = ()
 
 

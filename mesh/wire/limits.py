@@ -16,6 +16,7 @@ MAX_CONTENT_EVER = 64 * MIB
 
 ENVELOPE_MESSAGES = 500  # an envelope is full at this count, and never holds more …
 ENVELOPE_BYTES = 256 * KIB  # … or at this size of its body, so the last message may go beyond it
+ROUTE = 64  # hops that a route can list; nodes stop long before
 ENVELOPES_A_MESSAGE = 60  # envelopes that wait together travel together, up to here
 
 LARGEST_NUMBER = 2**63 - 1  # what SQLite and PostgreSQL can hold

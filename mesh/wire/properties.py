@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from mesh.errors import MessageTooLarge
 from mesh.values import NO_HEADERS, Headers
-from mesh.wire.codec import pack, reader
+from mesh.wire.codec import Number, pack, reader
 from mesh.wire.limits import CONTROL_FRAME
 
 
@@ -22,15 +22,15 @@ class Properties:
     reply_to: str = ""
 
 
-class _Record(msgspec.Struct, frozen=True, array_like=True):
+class Record(msgspec.Struct, frozen=True, array_like=True):
     headers: tuple[tuple[str, str], ...] = ()
-    expires: Annotated[int, Meta(ge=0)] = 0
+    expires: Number = 0
     priority: Annotated[int, Meta(ge=0, le=9)] = 5
     reply_to: str = ""
 
 
 NO_PROPERTIES = Properties()
-_read = reader(_Record, CONTROL_FRAME)
+_read = reader(Record, CONTROL_FRAME)
 
 
 def encode_properties(p: Properties) -> bytes:

@@ -44,7 +44,7 @@ class Node:
         self._started = time.monotonic()
         self._program = self._processes.start(
             self.name, "mesh", "up", "--json", "--id", self.name, "--bind", "tcp://127.0.0.1:0",
-            "--cluster", self._processes.cluster, "--log-level", "info", *self._peer,
+            "--cluster", self._processes.cluster, "--log-level", "warning", *self._peer,
         )  # fmt: skip
 
     def is_ready(self) -> bool:
@@ -89,5 +89,5 @@ def all_alive(processes: Processes, nodes: list[Node]) -> bool:
     program = processes.run("ls-json", "mesh", "ls", "--url", nodes[0].name, "--json")
     if program.code:
         raise Failed(f"mesh ls failed: {program.words()}")
-    rows = json.loads(program.out.read_text())["nodes"]
-    return sum(row["state"] == "alive" for row in rows) == len(nodes)
+    states = [row["state"] for row in json.loads(program.out.read_text())["nodes"]]
+    return states.count("alive") == len(nodes)

@@ -67,7 +67,9 @@ class Processes:
 
     def __enter__(self) -> "Processes":
         base = tempfile.gettempdir()
-        self.place = Path(tempfile.mkdtemp(prefix="mesh-demo-", dir=base if len(base) < LONGEST_TEMP else "/tmp"))
+        self.place = Path(
+            tempfile.mkdtemp(prefix="mesh-demo-", dir=base if len(base) < LONGEST_TEMP else "/tmp")
+        )
         self.cluster = f"demo-{secrets.token_hex(4)}"
         # Nobody's configuration, only what is given here.
         outer = {name: value for name, value in os.environ.items() if not name.startswith("MESH_")}
@@ -92,8 +94,8 @@ class Processes:
         out, err = self.place / f"{name}.out", self.place / f"{name}.err"
         with out.open("wb") as out_file, err.open("ab") as err_file:
             process = subprocess.Popen(
-                [sys.executable, "-m", *arguments], stdin=subprocess.DEVNULL, stdout=out_file, stderr=err_file,
-                env=self._environ, cwd=self.place, start_new_session=True,
+                [sys.executable, "-m", *arguments], stdin=subprocess.DEVNULL, stdout=out_file,
+                stderr=err_file, env=self._environ, cwd=self.place, start_new_session=True,
             )  # fmt: skip
         program = Program(name, process, out, err)
         self._programs = [p for p in self._programs if not p.ended()] + [program]
@@ -112,7 +114,11 @@ class Processes:
         self.until(lambda: all(p.ended() for p in programs), 30.0, f"{programs[0].name} does not end")
 
     def until(
-        self, condition: Callable[[], object], limit: float, failure: str, meanwhile: Callable[[], None] | None = None
+        self,
+        condition: Callable[[], object],
+        limit: float,
+        failure: str,
+        meanwhile: Callable[[], None] | None = None,
     ) -> None:
         """Wait for a condition. Failed when that takes longer than `limit` seconds; Interrupted."""
         end = time.monotonic() + limit

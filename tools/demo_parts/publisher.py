@@ -16,7 +16,6 @@ from pathlib import Path
 
 import mesh
 from mesh.errors import WouldBlock
-
 from tools.demo_parts.compare import lines
 
 UNANSWERED = 20_000  # messages that may wait for their answer

@@ -3,12 +3,12 @@
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from tools.demo_parts.figures import Outcome, Row
 from tools.demo_parts.nodes import READY, Node
 from tools.demo_parts.processes import Failed, Processes, Program
-from tools.demo_parts.screen import Row, Screen
+from tools.demo_parts.screen import Screen
 
 RATE = 3000  # lines a second while nodes are killed: much for a person to read, little for a mesh
 ANSWERS = 20.0  # s for the last answers
@@ -35,24 +35,18 @@ class Lines:
         return self.count
 
 
-@dataclass(slots=True)
-class Outcome:
-    """What a round came to."""
-
-    name: str
-    published: int
-    arrived: list[int]
-    seconds: float
-    kills: int
-    verdict: str = ""  # what differs; empty when nothing does
-    details: list[str] = field(default_factory=list)  # a line for each subscriber
-
-
 class Round:
     """Publishes the first `count` lines of `text`: once, or with a `rate` again and again."""
 
     def __init__(
-        self, processes: Processes, screen: Screen, nodes: list[Node], name: str, text: Path, count: int, rate: int = 0
+        self,
+        processes: Processes,
+        screen: Screen,
+        nodes: list[Node],
+        name: str,
+        text: Path,
+        count: int,
+        rate: int = 0,
     ) -> None:
         self.name = name
         self._processes, self._screen, self._nodes = processes, screen, nodes
@@ -113,8 +107,7 @@ class Round:
         self._processes.end(self._subscribers)
         for _ in range(lose):
             lose_a_line(self._arrived[-1].path)
-        outcome = self._compare(total)
-        outcome.seconds = seconds
+        outcome = self._compare(total, seconds)
         for lines in (self._answered, *self._arrived):
             lines.path.unlink()
         return outcome
@@ -128,17 +121,19 @@ class Round:
             if now != last:
                 last, since = now, time.monotonic()
 
-    def _compare(self, total: int) -> Outcome:
+    def _compare(self, total: int, seconds: float) -> Outcome:
+        # The text itself where it is published once, so that nobody's copy is trusted.
         published, count = (self._answered.path, total) if self._rate else (self._text, self._count)
         paths = [str(lines.path) for lines in self._arrived]
-        program = self._processes.run(f"{self.name}-compare", f"{PARTS}.compare", str(published), str(count), *paths)
-        said = program.out.read_text().splitlines()
+        program = self._processes.run(
+            f"{self.name}-compare", f"{PARTS}.compare", str(published), str(count), *paths
+        )
+        said = [line.removeprefix(f"{self.name}-at-") for line in program.out.read_text().splitlines()]
         if program.code not in (0, 1) or len(said) != len(paths):
             raise Failed(f"the comparison broke down: {program.words()}")
-        words = [line.removeprefix(f"{self.name}-at-") for line in said]
+        arrived = tuple(Lines(lines.path).look() for lines in self._arrived)
         kills = sum(node.kills for node in self._nodes) - self._kills_before
-        verdict = "\n".join(words) if program.code else ""
-        return Outcome(self.name, count, [lines.look() for lines in self._arrived], 0.0, kills, verdict, words)
+        return Outcome(self.name, count, arrived, kills, seconds, program.code == 0, tuple(said))
 
     # --- waiting, with an eye on everything -----------------------------------------------------------
 
@@ -154,10 +149,11 @@ class Round:
         for program in (self._publisher, *self._subscribers):
             if program is not None and program.code:
                 raise Failed(program.words() or f"{program.name} ended with exit code {program.code}")
-        self._screen.rows([
-            Row(node.name, "published" if node is self._nodes[0] else "arrived", lines.look(), node.kills, node.state)
-            for node, lines in zip(self._nodes, (self._answered, *self._arrived), strict=True)
-        ])  # fmt: skip
+        rows = []
+        for node, lines in zip(self._nodes, (self._answered, *self._arrived), strict=True):
+            what = "published" if lines is self._answered else "arrived"
+            rows.append(Row(node.name, what, lines.look(), node.kills, node.is_up, node.state))
+        self._screen.rows(rows)
 
 
 def lose_a_line(path: Path) -> None:

@@ -3,27 +3,18 @@
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.live import Live
+from rich.padding import Padding
 from rich.table import Table
+
+from tools.demo_parts.figures import Outcome, Row
 
 FRAME = 0.1  # s between pictures on a terminal
 LINE = 2.0  # s between lines in a pipe
 SPAN = 1.0  # s over which a rate is measured
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One node, and the lines that it has seen in this round."""
-
-    node: str
-    what: str
-    lines: int
-    kills: int
-    state: str
 
 
 class Screen:
@@ -68,14 +59,14 @@ class Screen:
         self._shown = now
         self._past = [(then, old) for then, old in self._past if now - then <= SPAN + FRAME] + [(now, rows)]
         if self._live is not None:
-            self._live.update(self._table(rows), refresh=True)
+            self._live.update(self._picture(rows), refresh=True)
         else:
-            self.say(", ".join(f"{row.node} {row.what} {row.lines:,} ({row.state})" for row in rows))
+            self.say("lines: " + "; ".join(f"{row.node} {row.lines:,}, {row.state}" for row in rows))
 
-    def _table(self, rows: Sequence[Row]) -> Table:
+    def _picture(self, rows: Sequence[Row]) -> RenderableType:
         then, old = self._past[0]
         seconds = max(self._past[-1][0] - then, FRAME)
-        table = Table(box=box.SIMPLE_HEAD, header_style="dim")
+        table = _table("dim")
         table.add_column("node", min_width=8)
         table.add_column("lines", justify="right", min_width=10)
         table.add_column("", min_width=9)
@@ -83,26 +74,25 @@ class Screen:
         table.add_column("kills", justify="right")
         table.add_column("state", min_width=16)
         for row, before in zip(rows, old, strict=True):
-            rate = (row.lines - before.lines) / seconds
-            style = "" if row.state.startswith("up") else "red"
-            table.add_row(
-                row.node, f"{row.lines:,}", row.what, f"{rate:,.0f}", str(row.kills), f"[{style or 'green'}]{row.state}[/]",
-                style=style,
-            )  # fmt: skip
-        return table
+            rate = f"{(row.lines - before.lines) / seconds:,.0f}"
+            style = "green" if row.is_up else "red"
+            table.add_row(row.node, f"{row.lines:,}", row.what, rate, str(row.kills), row.state, style=style)
+        return Padding(table, (1, 2))
 
-    def summary(self, subscribers: Sequence[str], rounds: Sequence[tuple[str, int, Sequence[int], int, float, str]]) -> None:
-        """A row for each round: (what, published, arrived, kills, seconds, verdict)."""
-        table = Table(box=box.SIMPLE_HEAD, header_style="bold")
-        table.add_column("round", min_width=14)
+    def summary(self, subscribers: Sequence[str], outcomes: Sequence[Outcome]) -> None:
+        """A row for each round."""
+        table = _table("bold")
+        table.add_column("round", min_width=12)
         table.add_column("published", justify="right")
-        for name in subscribers:
-            table.add_column(f"at {name}", justify="right")
-        for heading in ("kills", "seconds"):
+        for heading in (*(f"at {name}" for name in subscribers), "kills", "seconds"):
             table.add_column(heading, justify="right")
         table.add_column("SHA-256")
-        for what, published, arrived, kills, seconds, verdict in rounds:
-            counts = [f"{count:,}" for count in arrived]
-            word = "[red]differs[/red]" if verdict else "[green]all equal[/green]"
-            table.add_row(what, f"{published:,}", *counts, str(kills), f"{seconds:.1f}", word)
-        self._console.print(table)
+        for o in outcomes:
+            arrived = [f"{count:,}" for count in o.arrived]
+            word = "[green]all equal[/]" if o.is_equal else "[red]different[/]"
+            table.add_row(o.name, f"{o.published:,}", *arrived, str(o.kills), f"{o.seconds:.1f}", word)
+        self._console.print(Padding(table, (0, 2, 1, 2)))
+
+
+def _table(header: str) -> Table:
+    return Table(box=box.SIMPLE_HEAD, header_style=header, show_edge=False, pad_edge=False)

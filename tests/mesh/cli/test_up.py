@@ -2,17 +2,44 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from mesh.cli.main import main
 from tests.mesh.running import environment, run_mesh, running, state_directory, until
 
-pytestmark = pytest.mark.whole
+
+def test_property_files_are_refused_for_now(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["up", "--properties", "old.properties"]) == 2
+    said = capsys.readouterr()
+    assert (said.out, "[NOT_AVAILABLE]" in said.err, "mesh.toml" in said.err) == ("", True, True)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--bind", "0.0.0.0:7710"], "[BIND_WITHOUT_KEYS]"),
+        (["--bind", "nowhere"], "'nowhere' is not an address"),
+        (["--peer", "nowhere"], "'nowhere' is not an address"),
+        (["--id", "no name"], "'no name' is not a name"),
+        (["--config", "nowhere.toml"], "nowhere.toml: there is no such file"),
+        (["--data", "/proc/nowhere"], "[DATA_DIR]"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_starts(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with state_directory() as state:
+        monkeypatch.setenv("MESH_STATE_DIR", str(state))
+        assert main(["up", *arguments]) == 2
+        assert said in capsys.readouterr().err
+
+
+@pytest.mark.whole
 def test_a_node_keeps_its_uuid_and_address_and_counts_its_boots() -> None:
     with running("a") as a:
         first = a.it
@@ -21,3 +48,128 @@ def test_a_node_keeps_its_uuid_and_address_and_counts_its_boots() -> None:
         assert a.it["boot"] == first["boot"] + 1
         assert (a.it["uuid"], a.tcp) == (first["uuid"], first["tcp"][0])
         assert a.stop() == 0
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_sent_as_soon_as_it_is_ready_ends_it_cleanly(number: signal.Signals) -> None:
+    with running("a") as a:
+        os.kill(a.pid, number)
+        assert a.wait() == 0
+        assert a.log == ""
+        assert list((a.state / "nodes").iterdir()) == []
+
+
+@pytest.mark.whole
+def test_for_a_person_it_says_where_it_is_and_what_to_type_next() -> None:
+    with state_directory() as state:
+        binds = ["--bind", "127.0.0.1:0", "--bind", "localhost:0"]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "mesh", "up", "--id", "a", *binds],
+            env=environment(state), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=state,
+        )  # fmt: skip
+        assert process.stdout is not None
+        lines = [process.stdout.readline().rstrip() for _ in range(10)]
+        process.terminate()
+        out, err = process.communicate()
+    assert lines[0].startswith("mesh 0.1.0  node 'a'  id ")
+    assert lines[0].endswith("boot 1  cluster 'default'")
+    addresses = [line.removeprefix("listening   ") for line in lines if line.startswith("listening")]
+    assert [address[:16] for address in addresses[:2]] == ["tcp://127.0.0.1:"] * 2
+    assert addresses[2].startswith("ipc://")
+    assert f"mesh up --id NAME --peer {addresses[0]}" in "\n".join(lines)
+    assert all(len(line) <= 80 for line in lines if "ipc://" not in line)
+    assert (out, err, process.returncode) == ("", "", 0)
+
+
+@pytest.mark.whole
+def test_json_is_one_line_with_all_that_a_script_needs() -> None:
+    with running("a") as a:
+        assert a.it["name"] == "a"
+        assert a.it["cluster"] == a.cluster
+        assert a.it["pid"] == a.pid
+        assert Path(a.it["ipc"].removeprefix("ipc://")).is_socket()
+        assert Path(a.it["data"]).is_dir()
+        assert len(a.it["uuid"]) == 32
+
+
+@pytest.mark.whole
+def test_the_command_line_wins_over_the_environment_and_that_over_the_file() -> None:
+    with state_directory() as state:
+        (state / "mesh.toml").write_text('[node]\nid = "file"\ncluster = "file"\n[timing]\nping = 1.0\n')
+        environ = {**environment(state), "MESH_NODE__CLUSTER": "environment"}
+        process = subprocess.Popen(
+            [sys.executable, "-m", "mesh", "up", "--json", "--id", "typed"],
+            env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=state,
+        )  # fmt: skip
+        assert process.stdout is not None
+        it = json.loads(process.stdout.readline())
+        process.terminate()
+        process.communicate()
+    assert (it["name"], it["cluster"], it["config"]) == ("typed", "environment", "mesh.toml")
+
+
+@pytest.mark.whole
+def test_a_second_node_of_that_name_is_refused_with_what_to_do() -> None:
+    with running("a") as a:
+        result = a.mesh("up", "--id", "a")
+        assert result.returncode == 2
+        assert f"is in use by process {a.pid}" in result.stderr
+        assert "--id" in result.stderr
+
+
+@pytest.mark.whole
+def test_an_address_that_is_in_use_is_refused_and_nothing_is_left() -> None:
+    with running("a") as a:
+        result = a.mesh("up", "--id", "b", "--bind", a.tcp)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert result.stderr.startswith(f"mesh: cannot bind {a.tcp}: Address already in use")
+        assert [path.name for path in (a.state / "nodes").iterdir()] == ["a.json"]
+
+
+@pytest.mark.whole
+def test_without_a_name_a_second_node_takes_the_next_one() -> None:
+    with state_directory() as state:
+        environ = environment(state)
+        options = ["--json", "--cluster", f"test-{state.name}"]
+        processes = []
+        names = []
+        for _ in range(2):
+            process = subprocess.Popen(
+                [sys.executable, "-m", "mesh", "up", *options],
+                env=environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            )  # fmt: skip
+            processes.append(process)
+            assert process.stdout is not None
+            names.append(json.loads(process.stdout.readline())["name"])
+        for process in processes:
+            process.terminate()
+            process.communicate()
+    assert names[1] == f"{names[0]}-2"
+
+
+@pytest.mark.whole
+def test_down_returns_when_the_node_is_gone() -> None:
+    with running("a") as a:
+        result = a.mesh("down")
+        assert (result.returncode, result.stdout, result.stderr) == (0, "", "node 'a' is down\n")
+        assert a.wait() == 0
+        a.start()
+        assert a.it["boot"] == 2
+
+
+@pytest.mark.whole
+def test_down_without_a_node_says_so() -> None:
+    with state_directory() as state:
+        result = run_mesh("down", environ=environment(state))
+        assert result.returncode == 2
+        assert "no node runs here" in result.stderr
+
+
+@pytest.mark.whole
+def test_an_idle_node_is_small() -> None:
+    with running("a") as a, running("b", beside=a) as b:
+        until(lambda: len(json.loads(b.mesh("ls", "--url", "b", "--json").stdout)["nodes"]) == 2)
+        status = Path(f"/proc/{a.pid}/status").read_text()
+        resident = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS"))
+        assert resident < 45 * 1024

@@ -65,15 +65,32 @@ def test_the_good_one_is_good() -> None:
         ("flags", -1), ("flags", None), ("low", 0), ("low", 11), ("low", "1"), ("sender", b"/node"),
         ("sender", 1), ("sent", -1), ("sent", 2**63), ("expires", -1), ("expires", 1.5), ("route", None),
         ("route", [["a", 0]]), ("route", [["a", 0, 7, 8]]), ("route", [[1, 0, 7]]),
-        ("route", [["a", "0", 7]]), ("route", [["a", 0, -7]]), ("route", "a07"), ("numbers", []),
+        ("route", [["a", "0", 7]]), ("route", [["a", 0, -7]]), ("route", "a07"),
+        ("route", [["a", 0, 7]] * 65), ("numbers", []),
         ("numbers", [10, 11, 20]), ("numbers", [10, 11, 19, 20]), ("numbers", [11, 10, 19, 20]),
         ("numbers", [10, 11, 11, 11]), ("numbers", [20, 20, 10, 11]), ("numbers", [9, 10, 20, 20]),
         ("numbers", [10, 11, 21, 21]), ("numbers", [10.0, 12.0]), ("numbers", [10, 12, 12, 11]),
+        ("numbers", [10, 12, 14, 13]),
         ("numbers", [10, 10] * 501), ("numbers", [0, 2]), ("numbers", {"a": 1}),
     ],
 )  # fmt: skip
 def test_a_broken_law_is_malformed(field: str, bad: object) -> None:
     assert refusal(header(**{field: bad})) == "MALFORMED"
+
+
+def test_without_an_index_column_there_is_one_key_and_not_none() -> None:
+    alone = {"index": b"", "numbers": [], "last": 12}
+    assert decode(header(keys=["a"], **alone), BODY).count == 3
+    assert refusal(header(keys=[], **alone)) == refusal(header(keys=["a", "b"], **alone)) == "MALFORMED"
+
+
+@pytest.mark.parametrize(("count", "fits"), [(0, False), (1, True), (500, True), (501, False)])
+def test_an_envelope_holds_1_to_500_messages(count: int, fits: bool) -> None:
+    frame = header(count=count, last=9 + count, keys=["a"], index=b"", numbers=[], sizes=1, props=0)
+    if fits:
+        assert decode(frame, bytes(count)).count == count
+    else:
+        assert refusal(frame, bytes(count)) == "MALFORMED"
 
 
 @pytest.mark.parametrize("short", range(7))

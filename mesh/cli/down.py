@@ -1,0 +1,44 @@
+"""`mesh down`: stop a node, and wait until it is gone."""
+
+import os
+import time
+from pathlib import Path
+
+import click
+
+from mesh import sync
+from mesh.cli import options
+from mesh.cli.options import say
+from mesh.errors import MeshTimeout
+from mesh.local.datadir import try_lock
+
+PATIENCE, PAUSE = 10.0, 0.05  # s
+
+
+@click.command("down")
+@options.url
+def command(url: str | None) -> None:
+    """Stop a node: it answers what is under way, says goodbye and ends. Its data stays."""
+    with sync.connect(url) as m:
+        it = m.call("info")
+        m.call("down")
+    limit = time.monotonic() + PATIENCE
+    while not _is_free(Path(it["data"])):
+        if time.monotonic() > limit:
+            raise MeshTimeout(
+                f"node '{it['name']}' (process {it['pid']}) still stops after {PATIENCE:g} s.",
+                hint="It may be waiting for a slow disk; see its log.",
+            )
+        time.sleep(PAUSE)
+    say(f"node '{it['name']}' is down")
+
+
+def _is_free(data: Path) -> bool:
+    """Has the node let go of its data directory, the last thing that it does?"""
+    try:
+        lock = try_lock(data, shared=True)
+    except FileNotFoundError:  # removed meanwhile
+        return True
+    if lock is not None:
+        os.close(lock)
+    return lock is not None

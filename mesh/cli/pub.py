@@ -1,0 +1,119 @@
+"""`mesh pub`: publish one message, or each line of a file."""
+
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+import click
+
+from mesh import sync
+from mesh.cli import options
+from mesh.cli.options import count, plainly, say
+from mesh.errors import LocalError, WouldBlock
+from mesh.values import Headers
+from mesh.wire.limits import MAX_CONTENT_EVER
+
+SLOW, STEP = 2.0, 5.0  # s after which a person is told how it goes, and until the next time
+
+
+@click.command("pub")
+@click.argument("key")
+@click.argument("content", required=False)
+@click.option(
+    "--file", type=click.File("rb"), metavar="FILE", help="Publish its lines. Default: those of stdin."
+)
+@click.option("--persistent", is_flag=True, help="Answered only when it is on disk.")
+@options.domain
+@click.option("--header", "headers", multiple=True, metavar="NAME=VALUE", help="Can be repeated.")
+@click.option(
+    "--expiry", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Void after so long."
+)
+@options.url
+def command(
+    key: str, content: str | None, file: BinaryIO | None, persistent: bool, domain: str | None,
+    headers: tuple[str, ...], expiry: float | None, url: str | None,
+) -> None:  # fmt: skip
+    """Publish CONTENT under KEY, or each line of a file or of stdin, in order.
+
+    A line is any bytes, without its newline; an empty one is an empty message. It waits until all are
+    answered, and goes on by itself when its node was restarted.
+    """
+    if content is not None and file is not None:
+        raise click.UsageError("Give either CONTENT or --file, not both.")
+    given = {"persistent": persistent, "domain": domain, "headers": _headers(headers), "expiry": expiry}
+    with sync.connect(url) as m:
+        options.tell_of_connection(m)
+        publishing = Publishing(m, key, given)
+        if content is not None:
+            publishing.post(content.encode(errors="surrogateescape"))
+        else:
+            publishing.post_lines(file or sys.stdin.buffer)
+        m.flush()
+        publishing.report("line" if content is None else "message")
+
+
+def _headers(given: tuple[str, ...]) -> Headers | None:
+    pairs = []
+    for text in given:
+        name, assigned, value = text.partition("=")
+        if not name or not assigned:
+            raise click.UsageError(f"--header {text!r} is not NAME=VALUE.")
+        pairs.append((name, value))
+    return Headers(pairs) if pairs else None
+
+
+class Publishing:
+    """Posts in order, counts, and says how it goes."""
+
+    def __init__(self, m: sync.Client, key: str, given: dict[str, Any]) -> None:
+        self._m, self._key, self._given = m, key, given
+        self._count = 0
+        self._receipt: sync.Receipt | None = None  # of the last message
+        self._start = time.monotonic()
+        self._look = self._start + SLOW if sys.stderr.isatty() else float("inf")
+
+    def post(self, content: bytes) -> None:
+        """As soon as there is room."""
+        while True:
+            try:
+                self._receipt = self._m.post(self._key, content, **self._given)
+                break
+            except WouldBlock:
+                self._m.room()
+        self._count += 1
+        if self._count % 256 == 0 and time.monotonic() > self._look:
+            self._progress()
+
+    def post_lines(self, source: BinaryIO) -> None:
+        """Each line. One that is refused here (too long, say) ends it; those before it are published."""
+        if source.isatty():
+            say("each line you type is a message; Ctrl-D ends")
+        try:
+            for line in _lines(source):
+                self.post(line)
+        except LocalError as error:
+            self._m.flush()
+            error.what = f"line {self._count + 1}: {error.what}"
+            raise
+
+    def report(self, noun: str) -> None:
+        """What came of it, once all is answered."""
+        took = time.monotonic() - self._start
+        receivers = self._receipt.result().matched if self._receipt else 0
+        what, whom = count(self._count, noun), count(receivers, "receiver")
+        say(f"published {what} to {self._key}, {whom}, {plainly(took)}")
+        if self._count and not receivers:
+            say(f"nobody has subscribed to it.  To see the next:  mesh sub {self._key}")
+
+    def _progress(self) -> None:
+        now = time.monotonic()
+        self._look = now + STEP
+        rate = self._count / (now - self._start)
+        say(f"{self._count:,} lines so far, {rate:,.0f}/s")
+
+
+def _lines(source: BinaryIO) -> Iterator[bytes]:
+    """Without their newlines. An endless one is cut where it is too large for a message."""
+    while line := source.readline(MAX_CONTENT_EVER + 1):
+        yield line.removesuffix(b"\n")

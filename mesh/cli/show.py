@@ -1,0 +1,46 @@
+"""How is a message shown, so that no content can harm a terminal or a script?"""
+
+import base64
+import json
+from typing import Any
+
+from mesh.client.message import Message
+
+
+def line(message: Message) -> bytes:
+    """Key and content as one line of text; what cannot be printed is escaped."""
+    return f"{message.key}  {printable(message.content)}\n".encode()
+
+
+def printable(content: bytes) -> str:
+    """As text, with `\\n`, `\\x1b` and the like in place of what would not stay within its line."""
+    text = content.decode("utf-8", "backslashreplace")
+    if text.isprintable():
+        return text
+    return "".join(ch if ch.isprintable() or ch == "\t" else _escaped(ch) for ch in text)
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode()
+
+
+def json_line(message: Message) -> bytes:
+    return json.dumps(described(message)).encode() + b"\n"
+
+
+def described(message: Message) -> dict[str, Any]:
+    """All that is known of it. Times in ns since 1970; content as base64 where it is not text."""
+    content, is_text = _as_text(message.content)
+    return {
+        "key": message.key, "domain": message.domain, "content": content, "base64": not is_text,
+        "headers": [list(pair) for pair in message.headers.items()], "id": message.id, "state": message.state,
+        "sender": message.sender, "route": [hop.node for hop in message.route], "sent": message.sent,
+        "persistent": message.persistent, "priority": message.priority, "expires": message.expires,
+    }  # fmt: skip
+
+
+def _as_text(content: bytes) -> tuple[str, bool]:
+    try:
+        return content.decode(), True
+    except UnicodeDecodeError:
+        return base64.b64encode(content).decode(), False

@@ -1,0 +1,73 @@
+"""`mesh sub`: print messages as they come."""
+
+import sys
+import time
+from collections.abc import Callable
+
+import click
+
+from mesh import sync
+from mesh.cli import options, show
+from mesh.cli.options import count, say
+from mesh.client.message import Batch, Message
+from mesh.errors import MeshTimeout
+
+
+@click.command("sub")
+@click.argument("key", metavar="KEY|PATTERN")
+@options.domain
+@click.option("--count", "most", type=click.IntRange(min=1), metavar="N", help="End after so many messages.")
+@click.option(
+    "--wait", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
+    help="End after so long, with exit code 124.",
+)  # fmt: skip
+@click.option("--no-initial", is_flag=True, help="Without the last values that are there already.")
+@click.option("--raw", is_flag=True, help="Only the content, byte for byte, and a newline.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@options.url
+def command(
+    key: str, domain: str | None, most: int | None, wait: float | None, no_initial: bool, raw: bool,
+    as_json: bool, url: str | None,
+) -> None:  # fmt: skip
+    """Print messages as they come, until Ctrl-C.
+
+    A whole level + stands for any one level, # at the end for all that follow: 'sensors/+/temp',
+    'sensors/#'. On stderr it says "subscribed" when every node knows of it.
+    """
+    end = None if wait is None else time.monotonic() + wait
+    lines = raw_lines if raw else lines_of(show.json_line if as_json else show.line)
+    with sync.connect(url) as m:
+        options.tell_of_connection(m)
+        with m.subscribe(**options.query(key), domain=domain, initial=not no_initial) as subscription:
+            say(f"subscribed to {key}")
+            try:
+                _print(subscription, lines, most, end)
+            except MeshTimeout:
+                raise MeshTimeout(f"{wait:g} s are over.") from None
+
+
+def raw_lines(batch: Batch, most: int) -> bytes:
+    contents = batch.contents()[:most]
+    return b"\n".join(contents) + b"\n" if contents else b""
+
+
+def lines_of(line: Callable[[Message], bytes]) -> Callable[[Batch, int], bytes]:
+    return lambda batch, most: b"".join(line(message) for message, _ in zip(batch, range(most), strict=False))
+
+
+def _print(
+    subscription: sync.Subscription, lines: Callable[[Batch, int], bytes], most: int | None, end: float | None
+) -> None:
+    dropped = printed = 0
+    while most is None or printed < most:
+        timeout = None if end is None else max(0.0, end - time.monotonic())
+        batch = subscription.next_batch(timeout)
+        if batch is None:
+            return
+        wanted = len(batch) if most is None else min(len(batch), most - printed)
+        sys.stdout.buffer.write(lines(batch, wanted))
+        sys.stdout.buffer.flush()
+        printed += wanted
+        if subscription.dropped > dropped:
+            new, dropped = subscription.dropped - dropped, subscription.dropped
+            say(f"dropped {count(new, 'message')} ({dropped:,} in all): this reader is too slow")

@@ -1,0 +1,85 @@
+"""How do messages get from the user's threads to the client's? In order, bounded, without a wait for each."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol, TypeVar
+
+from mesh.client import publisher
+from mesh.client.content import Prepared
+from mesh.errors import Closed, WouldBlock
+from mesh.values import Published
+
+HANDED_COUNT = 8192  # messages that may be on their way to the client's thread
+HANDED_BYTES = 4 << 20  # bytes of their content, likewise
+
+
+T = TypeVar("T")
+
+
+class Run(Protocol):
+    """Has something done in the client's thread, after what was posted before, and waits for it."""
+
+    def __call__(self, function: Callable[[], Coroutine[Any, Any, T]], /) -> T: ...
+
+
+class Receipt:
+    """A message on its way: `result()` waits for its `Published`, or raises the error that refused it."""
+
+    __slots__ = ("_run", "posted")
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self.posted: publisher.Receipt | None = None
+
+    @property
+    def id(self) -> str:
+        """Names the message for ever. Waits until the window has room for it."""
+        return self._run(self._posted).id
+
+    def result(self) -> Published:
+        """What became of it; raises as `publish` does."""
+        return self._run(self._result)
+
+    async def _posted(self) -> publisher.Receipt:
+        if self.posted is None:
+            raise Closed("the client was closed before this message could leave.")
+        return self.posted
+
+    async def _result(self) -> Published:
+        return await (await self._posted())
+
+
+class Posts:
+    """Messages on their way to the client's thread: in order, and bounded."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[tuple[Receipt, Prepared]] = deque()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, receipt: Receipt, message: Prepared) -> bool:
+        """Hand it over; True if none was waiting. WouldBlock when too many are."""
+        with self._lock:
+            if len(self._waiting) >= HANDED_COUNT or self._bytes >= HANDED_BYTES:
+                raise WouldBlock(
+                    f"{len(self._waiting)} messages wait: the window of unanswered ones is full.",
+                    hint="Call flush(), or use publish() or publish_many(), which wait by themselves.",
+                )
+            self._waiting.append((receipt, message))
+            self._bytes += len(message[1])
+            return len(self._waiting) == 1
+
+    def first(self) -> tuple[Receipt, Prepared]:
+        return self._waiting[0]
+
+    def drop_first(self) -> None:
+        """It has been posted."""
+        with self._lock:
+            _, message = self._waiting.popleft()
+            self._bytes -= len(message[1])

@@ -1,0 +1,87 @@
+"""How does blocking code use an event loop? One that runs in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import CancelledError, Future
+from typing import Any, ParamSpec, TypeVar
+
+from mesh.errors import Closed
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Work = Coroutine[Any, Any, T]
+
+
+class LoopThread:
+    """An event loop and its thread, between `start` and `close`, in the process that made it."""
+
+    def __init__(self) -> None:
+        self._process = os.getpid()
+        self._lock = threading.Lock()  # nothing may be begun after the end
+        self._is_open = False
+        self._ready = threading.Event()
+        # A daemon, or at exit the interpreter would wait for it before anybody could close it.
+        self._thread = threading.Thread(target=self._run, name="mesh-client", daemon=True)
+
+    def start(self) -> None:
+        """Once only, else Closed."""
+        if self._thread.ident is not None:
+            raise Closed("this client was opened before.", hint="Make another with `mesh.sync.connect()`.")
+        self._thread.start()
+        self._ready.wait()
+        self._is_open = True
+
+    def _run(self) -> None:
+        asyncio.run(self._live())
+
+    async def _live(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._stopped = asyncio.Event()
+        self._ready.set()
+        await self._stopped.wait()
+
+    @property
+    def is_ours(self) -> bool:
+        """False in a process that was forked off: no thread runs there, and the sockets are not its own."""
+        return os.getpid() == self._process
+
+    @property
+    def is_open(self) -> bool:
+        return self._is_open
+
+    def check(self) -> None:
+        """Raise Closed before the start, after the end, and in a forked process."""
+        if not self.is_ours:
+            hint = "Connect again after the fork."
+            raise Closed("this client belongs to the process that forked this one.", hint=hint)
+        if not self._is_open:
+            hint = "Use it inside `with mesh.sync.connect() as m:`."
+            raise Closed("this client is not open.", hint=hint)
+
+    def begin(self, function: Callable[P, Work[T]], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Have it done there; Closed as by `check`."""
+        with self._lock:
+            self.check()
+            return asyncio.run_coroutine_threadsafe(function(*args, **kwargs), self._loop)
+
+    def run(self, function: Callable[P, Work[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Have it done there, and wait for it; what interrupts the waiting (Ctrl-C) cancels it."""
+        future = self.begin(function, *args, **kwargs)
+        try:
+            return future.result()
+        except CancelledError:
+            raise Closed("this client was closed meanwhile.") from None
+        except BaseException:
+            future.cancel()
+            raise
+
+    def close(self) -> None:
+        """Cancel what still runs, and end the thread."""
+        with self._lock:
+            self._is_open = False
+        self._loop.call_soon_threadsafe(self._stopped.set)
+        self._thread.join()

@@ -1,0 +1,152 @@
+"""Is the command line light, and does it say what went wrong so that a person can go on?"""
+
+import os
+import signal
+import subprocess
+import sys
+from importlib import import_module
+from typing import NoReturn
+
+import click
+import pytest
+
+from mesh.cli import main as cli
+from mesh.cli.main import VERBS, main
+from mesh.errors import BadKey, MeshTimeout
+from tests.mesh.running import LIMIT
+
+
+def python(text: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=LIMIT)
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> list[BaseException]:
+    """`mesh ls` raises what is put in here."""
+    errors: list[BaseException] = []
+
+    @click.command("ls")
+    def command() -> NoReturn:
+        raise errors[0]
+
+    monkeypatch.setattr(import_module("mesh.cli.ls"), "command", command)
+    return errors
+
+
+def test_help_needs_neither_zmq_nor_rich_nor_asyncio() -> None:
+    result = python(
+        "import sys; from mesh.cli.main import main; main(['--help'])\n"
+        "heavy = {'zmq', 'rich', 'asyncio', 'msgspec', 'msgpack', 'sqlite3', 'psutil'}\n"
+        "sys.exit(str(heavy & set(sys.modules)) if heavy & set(sys.modules) else 0)"
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    assert all(verb in result.stdout for verb in VERBS)
+
+
+def test_a_node_does_not_need_rich() -> None:
+    result = python("import sys, mesh.cli.up; sys.exit('rich' in sys.modules)")
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_helps(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([verb, "--help"]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith(f"Usage: mesh {verb}")
+    assert said.err == ""
+
+
+@pytest.mark.parametrize("verb", ["ls", "info", "get", "sub", "bench"])
+def test_every_verb_that_reads_has_json(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([verb, "--help"]) == 0
+    assert "--json" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("verb", sorted(VERBS.keys() - {"up", "config"}))
+def test_every_verb_that_asks_a_node_has_url(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([verb, "--help"]) == 0
+    assert "MESH_URL" in capsys.readouterr().out
+
+
+def test_a_misspelt_verb_is_an_error_of_usage_with_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dwon"]) == 2
+    said = capsys.readouterr()
+    assert (said.out, "Did you mean 'down'?" in said.err) == ("", True)
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == "mesh 0.1.0\n"
+
+
+def test_an_error_says_what_and_its_code_and_then_what_to_type(
+    failing: list[BaseException], capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing.append(BadKey("this is wrong.", hint="Type that."))
+    assert main(["ls"]) == 2
+    assert capsys.readouterr() == ("", "mesh: this is wrong. [BAD_KEY]\n      Type that.\n")
+
+
+def test_a_timeout_has_its_own_exit_code(
+    failing: list[BaseException], capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing.append(MeshTimeout("too late."))
+    assert main(["ls"]) == 124
+    assert capsys.readouterr().err == "mesh: too late. [TIMEOUT]\n"
+
+
+def test_ctrl_c_is_quiet(failing: list[BaseException], capsys: pytest.CaptureFixture[str]) -> None:
+    failing.append(KeyboardInterrupt())
+    assert main(["ls"]) == 130
+    assert capsys.readouterr() == ("", "\n")
+
+
+def test_what_nobody_foresaw_is_one_line_and_how_to_see_more(
+    failing: list[BaseException], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MESH_DEBUG", raising=False)
+    failing.append(ZeroDivisionError("division by zero"))
+    assert main(["ls"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("mesh: ZeroDivisionError: division by zero [BUG]\n")
+    assert "MESH_DEBUG=1" in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("x"), BadKey("x")])
+def test_with_mesh_debug_the_traceback_is_shown(
+    error: Exception,
+    failing: list[BaseException],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("MESH_DEBUG", "1")
+    failing.append(error)
+    assert main(["ls"]) == 2
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_sigterm_ends_what_waits_by_way_of_its_contexts() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", "import click, signal, sys; from mesh.cli import ls, main\n"
+         "@click.command('ls')\n"
+         "def command():\n"
+         "    try:\n"
+         "        print('ready', flush=True); signal.pause()\n"
+         "    finally:\n"
+         "        print('closed')\n"
+         "ls.command = command; sys.argv[1:] = ['ls']; sys.exit(main.main())"],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGTERM)
+    out, _ = process.communicate(timeout=LIMIT)
+    assert (process.returncode, out) == (128 + signal.SIGTERM, "closed\n")
+
+
+def test_the_list_of_verbs_and_their_modules_agree() -> None:
+    folder = os.listdir(os.path.dirname(cli.__file__))
+    for verb in VERBS:
+        assert f"{verb}.py" in folder
+        assert import_module(f"mesh.cli.{verb}").command.name == verb

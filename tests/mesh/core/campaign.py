@@ -1,0 +1,152 @@
+"""A random story of a mesh under load, and the promises it must have kept when all is healed."""
+
+from __future__ import annotations
+
+from mesh.patterns import matches
+from tests.simulated_client import SimClient, Subscription, client_of
+from tests.simulation import SimNetwork, SimNode
+
+TOPICS = ("a", "b", "a/x", "a/y", "c/d/e")
+PATTERNS = ("#", "a/#", "+", "a/+")
+WINDOWS: list[dict[str, int]] = [{}, {"window_bytes": 900, "window_count": 6, "link_messages": 3}]
+HEALED = 200.0  # s until everything must be told after the last fault
+
+
+class Campaign:
+    """Nodes with a publisher and subscribers each; a seed decides what befalls them."""
+
+    def __init__(self, seed: int, nodes: int = 3, subscribers: int = 3) -> None:
+        self.net = SimNetwork(seed)
+        self.rng = self.net.rng
+        self.net.disk = self.rng.choice([(0.001, 0.01), (0.05, 0.3)])
+        self.nodes = self.net.mesh(*"abcdefgh"[:nodes], **self.rng.choice(WINDOWS))
+        self.publishers = [client_of(node, f"pub-{node.name}") for node in self.nodes]
+        self.subscribers: list[tuple[SimClient, Subscription]] = []
+        for n in range(subscribers):
+            client = client_of(self.nodes[n % nodes], f"sub-{n}")
+            self.subscribers.append((client, self._subscribe(client)))
+        self.late: list[tuple[SimClient, Subscription]] = []
+        self.faults: list[str] = []
+        self.published = 0
+
+    def _subscribe(self, client: SimClient) -> Subscription:
+        rate = self.rng.choice([None, None, 200.0])
+        if self.rng.random() < 0.3:
+            return client.subscribed(self.rng.choice(TOPICS), rate=rate)
+        return client.subscribed(pattern=self.rng.choice(PATTERNS), rate=rate)
+
+    def run(self, seconds: float, faults: float = 1.0) -> None:
+        """Publish all the time; `faults` a second on average."""
+        end = self.net.now + seconds
+        for publisher in self.publishers:
+            self._publish(publisher, end)
+        while self.net.now < end:
+            self.net.run(self.rng.expovariate(faults))
+            self._befall()
+            if self.rng.random() < 0.3:
+                self._join_late(self.rng.choice(self.nodes))
+        self.heal()
+
+    def _publish(self, publisher: SimClient, end: float) -> None:
+        keys = " ".join(self.rng.choice(TOPICS) for _ in range(self.rng.choice([1, 1, 1, 3, 10])))
+        contents = [b"%d" % self.rng.randrange(10**9) for _ in keys.split()]
+        publisher.publish(keys, *contents, persistent=self.rng.random() < 0.6)
+        self.published += len(contents)
+        if self.net.now < end:
+            self.net.after(self.rng.expovariate(20.0), lambda: self._publish(publisher, end))
+
+    def _join_late(self, node: SimNode) -> None:
+        client = SimClient(self.net, node.ipc, f"late-{len(self.late)}")
+        pattern, rate = self.rng.choice(PATTERNS), self.rng.choice([None, 100.0])
+        self.late.append((client, client.subscribe(pattern=pattern, rate=rate)))
+
+    def _befall(self) -> None:
+        what = self.rng.choice([self.kill, self.kill, self.break_link, self.cut, self.break_client, self.bounce])
+        what(self.rng.choice(self.nodes), self.rng.choice(self.nodes))
+
+    def kill(self, node: SimNode, _: SimNode) -> None:
+        if node.is_up:
+            self.faults.append(f"{self.net.now:.3f} kill {node.name}")
+            node.kill()
+            self.net.after(self.rng.choice([0.01, 0.2, 2.0, 14.0]), lambda: self.revive(node))
+
+    def bounce(self, node: SimNode, _: SimNode) -> None:
+        """A clean stop and start."""
+        if node.is_up:
+            self.faults.append(f"{self.net.now:.3f} bounce {node.name}")
+            node.close()
+            self.net.after(self.rng.choice([0.01, 0.5, 3.0]), lambda: self.revive(node))
+
+    def revive(self, node: SimNode) -> None:
+        if not node.is_up:
+            self.faults.append(f"{self.net.now:.3f} start {node.name}")
+            node.start()
+
+    def break_link(self, one: SimNode, other: SimNode) -> None:
+        self.faults.append(f"{self.net.now:.3f} break {one.name} {other.name}")
+        self.net.break_all(one.name, other.name)
+
+    def break_client(self, _: SimNode, __: SimNode) -> None:
+        client = self.rng.choice([*self.publishers, *(client for client, _ in self.subscribers)])
+        self.faults.append(f"{self.net.now:.3f} break {client.name}")
+        self.net.break_all(client.name)
+
+    def cut(self, one: SimNode, other: SimNode) -> None:
+        if one is not other:
+            self.faults.append(f"{self.net.now:.3f} cut {one.name} {other.name}")
+            self.net.cut(one.name, other.name)
+            self.net.after(self.rng.choice([0.05, 1.0, 8.0, 14.0]), self.net.heal)
+
+    # --- afterwards -----------------------------------------------------------------------------------
+
+    def heal(self) -> None:
+        self.faults.append(f"{self.net.now:.3f} heal")
+        self.net.heal()
+        for node in self.nodes:
+            self.revive(node)
+        self.net.until(lambda: all(len(node.alive) == len(self.nodes) - 1 for node in self.nodes), HEALED)
+        for publisher in self.publishers:
+            self.net.until(lambda p=publisher: not p.outbox.unanswered and not p._wanting, HEALED)  # type: ignore[misc]
+        end = self.net.now + HEALED
+        while self.missing() and self.net.now < end:
+            self.net.run(1.0)
+        self.net.run(5.0)
+
+    def missing(self) -> list[str]:
+        """Persistent messages that were answered OK, and that a subscription has not got."""
+        result = []
+        for publisher in self.publishers:
+            owed = [
+                (domain, number, key)
+                for (domain, number), (key, _, is_persistent) in publisher.sent.items()
+                if is_persistent and publisher.state(number, domain) == "OK"
+            ]
+            for client, s in self.subscribers:
+                got = {message.id for message in s.got}
+                for domain, number, key in owed:
+                    if matches(s.query.text, key) and (publisher.stream, domain, number) not in got:
+                        result.append(f"{client.name} lacks {publisher.name} {number} {key}")
+        return result
+
+    def check(self) -> None:
+        """What must be true of every story."""
+        assert not self.missing()
+        senders = {p.stream: p for p in self.publishers}
+        for client, s in (*self.subscribers, *self.late):
+            last: dict[tuple[bytes, str], int] = {}
+            for message in s.got:
+                stream, domain, number = message.id
+                key, content, _ = senders[stream].sent[domain, number]
+                assert (message.key, message.content) == (key, content)
+                assert matches(s.query.text, key)
+                # The last value of one topic may come behind a newer message of another.
+                before = max(last.get((stream, key), 0), 0 if message.is_initial else last.get((stream, ""), 0))
+                assert number > before, f"{client.name} got {senders[stream].name} {number} after {before}"
+                last[stream, key] = number
+                if not message.is_initial:
+                    last[stream, ""] = number
+        for node in self.nodes:
+            assert (node.name, node.metric("stored_envelopes")) == (node.name, 0)
+            assert (node.name, node.metric("pending")) == (node.name, 0)
+            assert (node.name, node.metric("malformed")) == (node.name, 0), node.notes
+            assert (node.name, len(node.disk.store.load().envelopes)) == (node.name, 0)

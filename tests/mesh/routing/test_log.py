@@ -1,0 +1,143 @@
+"""What does a master take, what of it is stored with it, and what may wait?"""
+
+from mesh.routing.feed import Credit, Feed
+from mesh.routing.log import Accepted, Lane, Log, Targets, position_key
+from mesh.store.base import Append, Delete, Drop, Op, Put
+from mesh.store.memory import MemoryStore
+from mesh.wire.commands import Query
+from mesh.wire.envelope import Envelope, decode
+from tests.mesh.envelopes import STREAM, envelope
+
+ME = b"m" * 16
+FEED = Feed(b"f", Credit(1, 1, 1), lambda f, p: None, lambda p: None)
+
+
+def take(log: Log, e: Envelope, targets: Targets, now: float = 0.0) -> tuple[Lane, Accepted, list[Op]]:
+    lane = log.lane(e.stream, e.domain, now)
+    lane.origin.accept(e.first, e.last, e.low)
+    accepted, ops = log.accept(lane, e, targets, ME)
+    return lane, accepted, ops
+
+
+def kinds(ops: list[Op]) -> list[str]:
+    return [op.table if isinstance(op, Put | Delete) else type(op).__name__ for op in ops]
+
+
+def test_a_transient_envelope_needs_no_store() -> None:
+    lane, accepted, ops = take(Log(1000), envelope("a b"), [(FEED, None)])
+    assert (ops, accepted.stored, list(lane.waiting)) == ([], True, [])
+    assert (accepted.answer.first, accepted.answer.last, accepted.answer.matched) == (1, 2, 1)
+
+
+def test_a_persistent_one_is_stored_together_with_what_tells_its_repeats() -> None:
+    log = Log(1000)
+    lane, accepted, ops = take(log, envelope("a b", persistent=True), [(FEED, None)])
+    assert kinds(ops) == ["Append", "stream", "retained", "retained"]
+    assert (accepted.stored, accepted.parcel.position, accepted.parcel.owed, log.live) == (False, 1, 1, 1)
+    assert list(lane.waiting) == [accepted]
+    append = ops[0]
+    assert isinstance(append, Append)
+    assert decode(append.header, append.body) == accepted.parcel.envelope
+
+
+def test_what_nobody_wants_needs_no_place_in_the_log_but_its_number_and_value_are_kept() -> None:
+    log = Log(1000)
+    _, accepted, ops = take(log, envelope("a", persistent=True), [])
+    assert (kinds(ops), accepted.parcel.position, log.live) == (["stream", "retained"], 0, 0)
+
+
+def test_a_transient_envelope_waits_behind_a_persistent_one_of_its_stream() -> None:
+    log = Log(1000)
+    lane, first, _ = take(log, envelope("a", persistent=True), [])
+    _, second, ops = take(log, envelope("a", first=2), [])
+    assert (list(lane.waiting), second.stored, ops) == ([first, second], True, [])
+    other, _, _ = take(log, envelope("a", domain="sport"), [])
+    assert not other.waiting, "another domain is another stream"
+
+
+def test_positions_count_up_without_a_hole() -> None:
+    log = Log(1000)
+    taken = [take(log, envelope("a", first=n, persistent=True), [(FEED, None)])[1] for n in (1, 2, 3)]
+    assert [accepted.parcel.position for accepted in taken] == [1, 2, 3]
+
+
+def test_what_could_not_be_stored_is_as_if_it_had_never_come() -> None:
+    log = Log(1000)
+    lane, accepted, _ = take(log, envelope("a b", persistent=True), [(FEED, None)])
+    log.withdraw(lane, accepted)
+    assert log.live == 0
+    assert lane.origin.accept(1, 2, 1) == [(1, 2)]
+
+
+def test_after_a_failed_commit_the_store_is_told_the_numbers_without_it() -> None:
+    # A later envelope of the stream may have been stored with numbers that count the failed one in.
+    log = Log(1000)
+    lane, failed, _ = take(log, envelope("a", persistent=True), [(FEED, None)])
+    _, _, ops = take(log, envelope("a", first=2, persistent=True), [(FEED, None)])
+    log.withdraw(lane, failed)
+    rows = {op.key: op for op in [*ops, *log.take_later()] if isinstance(op, Put) and op.table == "stream"}
+    assert rows[STREAM].value == lane.origin.pack()
+
+
+def test_side_changes_ride_with_the_next_commit_and_a_newer_one_replaces_an_older() -> None:
+    log = Log(1000)
+    log.later("position", b"f", position_key(FEED, 1))
+    log.later("position", b"f", position_key(FEED, 2))
+    _, accepted, _ = take(log, envelope("a", persistent=True), [(FEED, None)])
+    log.released(accepted.parcel)
+    assert log.take_later() == [Put("position", b"f", (2).to_bytes(8)), Drop((1,))]
+    assert log.take_later() == []
+
+
+def test_a_change_that_was_not_written_is_tried_again_unless_there_is_a_newer_one() -> None:
+    log = Log(1000)
+    log.later("feed", b"f", Put("feed", b"f", b"old"))
+    log.later("feed", b"g", Put("feed", b"g", b"old"))
+    _, accepted, _ = take(log, envelope("a", persistent=True), [(FEED, None)])
+    log.released(accepted.parcel)
+    failed = log.take_later()
+    log.later("feed", b"g", Delete("feed", b"g"))
+    log.not_written(failed)
+    assert log.has_later
+    assert log.take_later() == [Delete("feed", b"g"), Put("feed", b"f", b"old"), Drop((1,))]
+    assert not log.has_later
+
+
+def test_evicted_values_leave_the_store_too() -> None:
+    log = Log(450)
+    for n, key in enumerate("ab"):
+        _, accepted, _ = take(log, envelope(key, first=n + 1, sent=n), [])
+        log.remember(accepted.values)
+    assert log.take_later() == [Delete("retained", b"\0a")]
+
+
+def test_a_closed_stream_is_forgotten_in_all_its_domains_but_not_while_something_waits_for_the_disk() -> None:
+    log = Log(1000)
+    take(log, envelope("a"), [])
+    take(log, envelope("a", domain="sport"), [])
+    take(log, envelope("a", domain="news", persistent=True), [])
+    assert sorted(log.forget_stream(STREAM)) == [STREAM, STREAM + b"sport"]
+
+
+def test_a_stream_whose_publisher_vanished_is_forgotten_after_a_while() -> None:
+    log = Log(1000)
+    take(log, envelope("a"), [], now=1.0)
+    take(log, envelope("a", domain="sport"), [], now=5.0)
+    log.forget_idle(2.0)
+    assert log.take_later() == [Delete("stream", STREAM)]
+    assert log.lane(STREAM, "", 6.0).origin.accept(1, 1, 1) == [(1, 1)]
+    assert log.lane(STREAM, "sport", 6.0).origin.accept(1, 1, 1) == []
+
+
+def test_after_a_restart_it_knows_what_was_stored() -> None:
+    log, store = Log(10_000), MemoryStore()
+    for n in (1, 2):
+        _, _, ops = take(log, envelope("a", [b"x"], first=n, persistent=True, sent=n), [(FEED, None)])
+        store.commit(ops)
+    image = store.load()
+    again = Log(10_000)
+    again.restore(image.tables["stream"], image.tables["retained"].values(), image.next_position, 0.0)
+    assert again.next_position == 3
+    assert again.lane(STREAM, "", 0.0).origin.accept(1, 3, 1) == [(3, 3)]
+    assert [last.number for last in again.retained.find(Query("exact", "a"), 0)] == [2]
+    assert again.newest == 2

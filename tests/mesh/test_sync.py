@@ -1,0 +1,329 @@
+"""Does blocking code get what asyncio code gets, in any thread, at Ctrl-C, after a fork and at exit?"""
+
+import asyncio
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import mesh
+import mesh.sync
+from mesh.client.client import Client
+from mesh.client.message import Message
+from mesh.errors import (
+    BadKey,
+    Closed,
+    MeshTimeout,
+    MessageTooLarge,
+    NodeNotFound,
+    NotAvailable,
+    WouldBlock,
+)
+from tests.mesh.running import LIMIT, RunningNode, environment, running, state_directory, until
+
+
+@pytest.fixture(scope="module")
+def node() -> Iterator[RunningNode]:
+    with running("a") as node:
+        yield node
+
+
+@pytest.fixture
+def m(node: RunningNode) -> Iterator[mesh.sync.Client]:
+    with mesh.sync.connect(environ=node.environ) as m:
+        yield m
+
+
+def script(node: RunningNode, text: str) -> "subprocess.Popen[str]":
+    """A program that may use this node."""
+    return subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", "import mesh.sync\n" + text], env=node.environ,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def output(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
+    out, err = process.communicate(timeout=LIMIT)
+    return process.returncode, out, err
+
+
+def names(client: object) -> set[str]:
+    return {name for name in dir(client) if not name.startswith("_")}
+
+
+def test_it_has_every_name_of_the_async_client() -> None:
+    for_threads = {"check", "post_prepared"}
+    assert names(Client) - for_threads <= names(mesh.sync.Client)
+
+
+def test_what_is_not_in_this_release_says_so_at_once() -> None:
+    m = mesh.sync.connect()
+    calls: list[Callable[[], object]] = [
+        lambda: m.erase("k"), lambda: m.send("/node/a/client/joe", b""), m.inbox, lambda: m.serve("x"),
+        lambda: m.request("x", b""), lambda: m.gather("x", b""), lambda: m.queue("q"), m.transaction,
+        lambda: m.map("m"), lambda: m.counter("c"), lambda: m.lock("l"), lambda: m.subscribe(xpath="//a"),
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(NotAvailable):
+            call()
+
+
+def test_a_client_that_is_not_open_says_how_to_open_it() -> None:
+    m = mesh.sync.connect()
+    calls: list[Callable[[], object]] = [
+        lambda: m.publish("k", ""), lambda: m.post("k", ""), m.flush, m.ping, lambda: m.name,
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(Closed, match=r"with mesh\.sync\.connect"):
+            call()
+
+
+def test_without_a_node_it_says_so_and_leaves_no_thread() -> None:
+    before = threading.active_count()
+    with (
+        state_directory() as state,
+        pytest.raises(NodeNotFound, match="mesh up"),
+        mesh.sync.connect(environ=environment(state)),
+    ):
+        pass
+    assert threading.active_count() == before
+
+
+@pytest.mark.whole
+def test_a_published_message_arrives_and_can_be_got(m: mesh.sync.Client) -> None:
+    with m.subscribe("greeting") as subscription:
+        published = m.publish("greeting", "hello", headers={"Language": "en"}, persistent=True)
+        message = next(subscription)
+        assert (published.ok, published.matched, published.id) == (True, 1, message.id)
+        assert (message.content, message.headers["language"]) == (b"hello", "en")
+        assert [found.content for found in m.get("greeting")] == [b"hello"]
+    assert m.ping() > 0
+    assert m.call("info")["name"] == "a"
+    assert m.name.startswith("/node/a/client/")
+
+
+@pytest.mark.whole
+def test_results_equal_those_of_the_async_client(node: RunningNode, m: mesh.sync.Client) -> None:
+    async def story() -> list[object]:
+        async with mesh.connect(environ=node.environ) as other:
+            return [await other.get("same"), (await other.publish("same", "1")).state, await other.call("ls")]
+
+    m.publish("same", "0")
+    found, state, listed = m.get("same"), m.publish("same", "1").state, m.call("ls")
+    m.publish("same", "0")
+    others = asyncio.run(story())
+    assert [type(found), state, listed] == [type(others[0]), *others[1:]]
+    assert isinstance(found[0], Message)
+
+
+@pytest.mark.whole
+def test_posts_publishes_and_many_keep_the_order_in_which_they_were_called(m: mesh.sync.Client) -> None:
+    with m.subscribe(pattern="order/#") as subscription:
+        expected = []
+        for number in range(0, 2000, 4):
+            m.post(f"order/{number % 7}", str(number))
+            m.post(f"order/{number % 3}", str(number + 1))
+            if number % 100 == 0:
+                m.publish("order/x", str(number + 2))
+            else:
+                m.publish_oneway("order/x", str(number + 2))
+            assert m.publish_many("order/y", [str(number + 3)]) == 1
+            expected += [str(number + i).encode() for i in range(4)]
+        assert [next(subscription).content for _ in expected] == expected
+
+
+@pytest.mark.whole
+def test_many_messages_arrive_once_and_in_order_in_batches(m: mesh.sync.Client) -> None:
+    contents = [str(number).encode() for number in range(50_000)]
+    with m.subscribe("many") as subscription:
+        publishing = threading.Thread(target=m.publish_many, args=("many", contents))
+        publishing.start()
+        got: list[bytes] = []
+        for batch in subscription.batches():
+            got += batch.contents()
+            if len(got) >= len(contents):
+                break
+        publishing.join()
+    assert got == contents
+    assert subscription.dropped == 0
+
+
+@pytest.mark.whole
+def test_a_receipt_tells_the_id_and_the_result(m: mesh.sync.Client) -> None:
+    receipts = [m.post("receipts", str(number)) for number in range(3)]
+    assert [receipt.result().id for receipt in receipts] == [receipt.id for receipt in receipts]
+    assert len({receipt.id for receipt in receipts}) == 3
+
+
+@pytest.mark.whole
+def test_what_cannot_be_published_is_refused_where_it_is_posted(m: mesh.sync.Client) -> None:
+    refused: list[tuple[Callable[[], object], type[Exception]]] = [
+        (lambda: m.post("a/#", ""), BadKey),
+        (lambda: m.post("a", "", domain="\n"), BadKey),
+        (lambda: m.post("a", bytes((1 << 20) + 1)), MessageTooLarge),
+        (lambda: m.post("a", 5), TypeError),  # type: ignore[arg-type]
+        (lambda: m.post("a", "", priority=11), ValueError),
+        (lambda: m.post("a", "", xml="<a/>"), NotAvailable),
+    ]
+    for call, error in refused:
+        with pytest.raises(error):
+            call()
+
+
+@pytest.mark.whole
+def test_a_posted_buffer_may_be_changed_at_once(m: mesh.sync.Client) -> None:
+    buffer = bytearray(b"before")
+    receipt = m.post("buffer", buffer)
+    buffer[:] = b"after!"
+    receipt.result()
+    assert m.get("buffer")[0].content == b"before"
+
+
+@pytest.mark.whole
+def test_a_batch_can_be_waited_for_in_vain_without_losing_the_next(m: mesh.sync.Client) -> None:
+    with m.subscribe("patience") as subscription:
+        with pytest.raises(MeshTimeout):
+            subscription.next_batch(timeout=0.01)
+        m.publish("patience", "at last")
+        batch = subscription.next_batch(timeout=LIMIT)
+        assert batch is not None
+        assert batch.contents() == [b"at last"]
+
+
+@pytest.mark.whole
+def test_an_iteration_ends_when_another_thread_unsubscribes_or_closes(node: RunningNode) -> None:
+    for end in ("unsubscribe", "close"):
+        m = mesh.sync.connect(environ=node.environ)
+        with m:
+            subscription = m.subscribe("quiet")
+            subscription.__enter__()
+            got: list[list[Message]] = []
+            reading = threading.Thread(target=lambda s=subscription, got=got: got.append(list(s)))
+            reading.start()
+            if end == "unsubscribe":
+                m.unsubscribe(subscription)
+            else:
+                m.close()
+            reading.join(LIMIT)
+            assert (got, list(subscription)) == ([[]], [])
+
+
+@pytest.mark.whole
+def test_a_closed_client_says_so_and_cannot_be_opened_again(node: RunningNode) -> None:
+    with mesh.sync.connect(environ=node.environ) as m:
+        m.post("k", "")
+    m.close()
+    with pytest.raises(Closed):
+        m.publish("k", "")
+    with pytest.raises(Closed, match="opened before"):
+        m.__enter__()
+
+
+@pytest.mark.whole
+def test_leaving_publishes_what_was_posted(node: RunningNode) -> None:
+    with mesh.sync.connect(environ=node.environ) as m:
+        for number in range(3000):
+            m.post("leaving", str(number))
+    with mesh.sync.connect(environ=node.environ) as m:
+        assert m.get("leaving")[0].content == b"2999"
+
+
+@pytest.mark.whole
+def test_no_thread_is_left(node: RunningNode) -> None:
+    before = threading.active_count()
+    with mesh.sync.connect(environ=node.environ) as m, m.subscribe("k"):
+        assert threading.active_count() == before + 1
+    assert threading.active_count() == before
+
+
+@pytest.mark.whole
+def test_it_goes_on_over_a_restart_of_its_node_and_events_tell_of_it() -> None:
+    with running("a") as a, mesh.sync.connect(environ=a.environ) as m, m.subscribe("k") as subscription:
+        kinds: list[str] = []
+        telling = threading.Thread(target=lambda: kinds.extend(event.kind for event in m.events()))
+        telling.start()
+        m.publish("k", "before")
+        a.kill()
+        m.post("k", "meanwhile")
+        a.start()
+        m.flush()
+        assert [next(subscription).content for _ in range(2)] == [b"before", b"meanwhile"]
+        m.close()
+        telling.join(LIMIT)
+        assert kinds == ["disconnected", "connected"]
+
+
+@pytest.mark.whole
+def test_while_the_node_is_away_posts_end_in_would_block_and_closing_in_a_timeout() -> None:
+    with running("a") as a:
+        m = mesh.sync.connect(environ=a.environ, timeout=0.5)
+        with pytest.raises(MeshTimeout, match="the node is away"), m:
+            a.kill()
+            with pytest.raises(WouldBlock, match="flush"):
+                while True:
+                    m.post("k", bytes(1 << 16))
+
+
+@pytest.mark.whole
+def test_ctrl_c_interrupts_an_iteration_and_loses_nothing(node: RunningNode, m: mesh.sync.Client) -> None:
+    process = script(node, """
+with mesh.sync.connect() as m, m.subscribe("interrupt") as subscription:
+    try:
+        print("ready", flush=True)
+        next(subscription)
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+    print(next(subscription).content.decode(), flush=True)
+""")  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGINT)
+    assert process.stdout.readline() == "interrupted\n"
+    m.publish("interrupt", "still here")
+    assert output(process) == (0, "still here\n", "")
+
+
+@pytest.mark.whole
+def test_a_forked_process_is_told_to_connect_by_itself_and_does_no_harm(node: RunningNode) -> None:
+    code, out, err = output(script(node, """
+import os, sys, warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12: of forks beside threads
+with mesh.sync.connect() as m, m.subscribe("fork") as subscription:
+    child = os.fork()
+    if child == 0:
+        for call in (lambda: m.publish("fork", ""), lambda: m.post("fork", ""), lambda: next(subscription)):
+            try:
+                call()
+            except mesh.errors.Closed as error:
+                print(error.hint, flush=True)
+    else:
+        assert os.waitpid(child, 0)[1] == 0
+        m.publish("fork", "parent")
+        print(next(subscription).content.decode())
+if child == 0:
+    with mesh.sync.connect() as m:
+        m.publish("fork2", "child")
+"""))  # fmt: skip
+    assert (code, err) == (0, "")
+    assert out == "Connect again after the fork.\n" * 3 + "parent\n"
+
+
+@pytest.mark.whole
+def test_a_program_may_end_without_closing_and_what_it_posted_is_published(
+    node: RunningNode, m: mesh.sync.Client
+) -> None:
+    start = time.monotonic()
+    process = script(node, """
+m = mesh.sync.connect().__enter__()
+subscription = m.subscribe("exit").__enter__()
+for number in range(1000):
+    m.post("exit", str(number))
+""")  # fmt: skip
+    assert output(process) == (0, "", "")
+    assert time.monotonic() - start < LIMIT / 2
+    assert m.get("exit")[0].content == b"999"
+    until(lambda: m.call("info")["metrics"]["sessions"] == 1)

@@ -1,0 +1,125 @@
+"""Messages whose bytes stand in docs/wire.md, and how they are written there."""
+
+import json
+import textwrap
+from dataclasses import replace
+
+import msgpack
+
+from mesh.core.proof import prove
+from mesh.values import Headers, Hop
+from mesh.wire import commands as c
+from mesh.wire.envelope import INITIAL, PERSISTENT, Envelope
+from mesh.wire.frames import write
+from mesh.wire.properties import Properties, encode_properties
+from tests.mesh.wire.examples import Sent, gathered
+
+COOKIE = bytes(range(32))
+ENDPOINT = "tcp://127.0.0.1:7710"
+DIALLER, LISTENER = bytes([0xD0]) * 16, bytes([0xE0]) * 16  # nonces
+STREAM = bytes(range(0xA0, 0xB0))
+HERON = c.Introduction(bytes(range(0xB0, 0xC0)), "heron", 3, ENDPOINT)
+SWIFT = c.Introduction(bytes(range(0xC0, 0xD0)), "swift", 8, "")
+JOE = "/node/heron/client/joe/session/1"
+TOKEN = bytes([0xF0]) * 32
+NOON = 1_767_268_800_000_000_000  # 2026-01-01, 12:00 UTC, in ns since 1970
+SOON = NOON + 60_000_000_000
+TEMPERATURE = c.Query("pattern", "+/temp", "WEATHER")
+
+ONE = Envelope(STREAM, "", 1, 1, ("greeting",), 1, 2, b"hi")
+PROPS = encode_properties(Properties(Headers([("unit", "°C")]), expires=SOON))
+READINGS = [
+    Sent(5, "kitchen/temp", b"", b"21.5"),
+    Sent(6, "cellar/temp", PROPS, b"9"),
+    Sent(7, "kitchen/temp", b"", b"21.75"),
+]
+THREE = replace(
+    gathered(READINGS, stamped=False), stream=STREAM, domain="WEATHER", flags=PERSISTENT, low=3, expires=SOON
+)
+STAMPED = THREE.stamped(JOE, NOON, Hop("heron", 0, NOON))
+PIECE = STAMPED.cut([0, 2])
+LAST = replace(ONE.stamped(JOE, NOON, Hop("heron", 0, NOON)), flags=INITIAL)
+
+
+def hello(proof: bytes = b"") -> c.Hello:
+    return c.Hello((1, 1), c.CLIENT, "", DIALLER, proof, client="joe", session=1, stream=STREAM)
+
+
+def welcome(proof: bytes = b"") -> c.Welcome:
+    return c.Welcome(1, HERON, "default", proof, session=JOE, token=TOKEN, max_content=1 << 20,
+                     window=(4 << 20, 1024))  # fmt: skip
+
+
+GOLDENS: dict[str, list[bytes]] = {
+    "hello-client": write(hello()),
+    "welcome-client": write(welcome()),
+    "challenge": write(c.Challenge(LISTENER, ENDPOINT)),
+    "hello-proof": write(hello(prove(COOKIE, "dialler", DIALLER, LISTENER, ENDPOINT))),
+    "welcome-proof": write(welcome(prove(COOKIE, "listener", DIALLER, LISTENER, ENDPOINT))),
+    "refuse": write(
+        c.Refuse("CLUSTER", "'joe' belongs to cluster 'x', this node to 'default'", "Say \"\" for any.", True)
+    ),
+    "who": write(c.Who()),
+    "ping": write(c.Ping(1_234_567)),
+    "pong": write(c.Pong(1_234_567)),
+    "bye-client": write(c.Bye("done")),
+    "bye-node": write(c.Bye("stopping", ("tcp://127.0.0.1:7711",))),
+    "publish-one": write(c.Publish((1,)), [ONE]),
+    "publish-three": write(c.Publish((1,)), [THREE]),
+    "answers": write(
+        c.Answers((c.Answer("", 1, 500, "OK", 2), c.Answer("WEATHER", 5, 7, "STORE_FULL", text="No room.")))
+    ),
+    "subscribe": write(c.Subscribe(1, 7, TEMPERATURE)),
+    "reply-subscribe": write(c.Reply(1, {"subscription": 7})),
+    "unsubscribe": write(c.Unsubscribe(2, 7)),
+    "items-whole": write(c.Items(1, (c.ItemHead(1, 42, HERON.uuid, ((7, b""),)),)), [STAMPED]),
+    "items-piece": write(
+        c.Items(2, (c.ItemHead(1, 42, HERON.uuid, ((7, b""), (8, b"\1\0")), ((8, 3),)),)), [PIECE]
+    ),
+    "ack-client": write(c.Ack(2, ((7, 2), (8, 1)))),
+    "call-get": write(c.Call(3, "get", {"kind": "exact", "text": "greeting", "domain": ""})),
+    "reply-get": write(c.Reply(3, {"more": False, "missing": ["swift"]}, frames=(1,)), [LAST]),
+    "reply-error": write(c.Reply(4, code="UNKNOWN_VERB", text="no verb 'fly' [UNKNOWN_VERB]")),
+    "hello-node": write(
+        c.Hello((1, 1), c.NODE_DATA, "default", DIALLER, node=SWIFT, boot_seen=3, have=17, next=5,
+                software="heronry 0.1.0")
+    ),
+    "peers": write(c.Peers((SWIFT,))),
+    "login": write(c.Login()),
+    "items-node": write(c.Items(18, (c.ItemHead(1, 42, HERON.uuid),)), [STAMPED]),
+    "ack-node": write(c.Ack(18, ((0, 20),), 41)),
+    "interest": write(c.Interest(3, True, (TEMPERATURE, c.Query("exact", "greeting")), position=42)),
+    "interested": write(c.Interested(3)),
+}  # fmt: skip
+
+
+def notation(value: object) -> str:
+    """A msgpack value as the page writes it: JSON, with bytes in angle brackets."""
+    match value:
+        case bytes():
+            return f"<{value.hex()}>"
+        case list():
+            return f"[{', '.join(map(notation, value))}]"
+        case dict():
+            return f"{{{', '.join(f'{notation(k)}: {notation(v)}' for k, v in value.items())}}}"
+        case None:
+            return "nil"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def told(frame: bytes, is_body: bool) -> str:
+    """What the page says of a frame before its bytes."""
+    return f"body <{frame.hex()}>" if is_body else notation(msgpack.unpackb(frame))
+
+
+def block(name: str) -> str:
+    """The message as the page must show it: for each frame what it says, then its bytes."""
+    lines = [f"```golden {name}"]
+    for place, frame in enumerate(GOLDENS[name]):
+        text = told(frame, is_body=place > 0 and place % 2 == 0)
+        lines += textwrap.wrap(
+            text, 100, initial_indent="# ", subsequent_indent="#   ", break_long_words=False,
+            break_on_hyphens=False,
+        )  # fmt: skip
+        lines += [frame[at : at + 16].hex(" ") for at in range(0, len(frame), 16)]
+    return "\n".join([*lines, "```"])

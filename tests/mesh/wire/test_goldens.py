@@ -1,0 +1,189 @@
+"""Does docs/wire.md tell the truth? Its boxes, tables, limits and codes against the code."""
+
+import re
+from pathlib import Path
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import msgpack
+import msgspec
+import pytest
+
+from mesh.core.proof import prove
+from mesh.wire import commands as c
+from mesh.wire import limits
+from mesh.wire.codec import Number
+from mesh.wire.envelope import INITIAL, LOCAL_ONLY, PERSISTENT
+from mesh.wire.frames import read, write
+from mesh.wire.header import Header
+from mesh.wire.properties import Record, decode_properties
+from tests.mesh.wire.goldens import (
+    COOKIE,
+    DIALLER,
+    ENDPOINT,
+    GOLDENS,
+    LISTENER,
+    PROPS,
+    READINGS,
+    block,
+    notation,
+)
+
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs" / "wire.md").read_text(encoding="utf-8")
+BOXES = dict(re.findall(r"^```golden (\S+)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE))
+KINDS: dict[int, type[c.Command]] = {kind.__struct_config__.tag: kind for kind in get_args(c.AnyCommand)}
+PARTS = (c.Introduction, c.Answer, c.Query, c.ItemHead)
+SHAPES: dict[str, type[msgspec.Struct]] = {
+    **{f"{shape.__name__.upper()} ({kind})": shape for kind, shape in KINDS.items()},
+    **{shape.__name__: shape for shape in PARTS},
+    "Header": Header,
+    "Properties": Record,
+}
+
+
+def section(title: str) -> str:
+    """What stands under a heading, up to the next one."""
+    found = re.search(rf"^#+ {re.escape(title)}\n(.*?)(?=^#|\Z)", PAGE, re.DOTALL | re.MULTILINE)
+    assert found, f"no heading {title!r}"
+    return found[1]
+
+
+def rows(text: str) -> list[list[str]]:
+    """The cells of the first table, without its head."""
+    found = re.search(r"(?:^\|.*\n)+", text, re.MULTILINE)
+    lines = found[0].splitlines() if found else []
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+def frames_of(box: str) -> list[tuple[str, bytes]]:
+    """(what is said of it, its bytes) of each frame."""
+    frames: list[tuple[str, bytes]] = []
+    for line in box.splitlines():
+        if line.startswith("# ") and not line.startswith("#   "):
+            frames.append((line[2:], b""))
+        elif line.startswith("#   "):
+            frames[-1] = (f"{frames[-1][0]} {line[4:]}", frames[-1][1])
+        else:
+            frames[-1] = (frames[-1][0], frames[-1][1] + bytes.fromhex(line))
+    return frames
+
+
+def test_every_box_is_known_and_every_golden_message_stands_in_the_page() -> None:
+    assert BOXES.keys() == GOLDENS.keys()
+
+
+@pytest.mark.parametrize("name", GOLDENS)
+def test_a_box_shows_what_the_code_sends(name: str) -> None:
+    shown = f"```golden {name}\n{BOXES[name]}```"
+    assert shown == block(name), f"docs/wire.md should say:\n{block(name)}"
+
+
+@pytest.mark.parametrize("name", BOXES)
+def test_a_box_decodes_and_encodes_to_the_same_bytes(name: str) -> None:
+    frames = [frame for _, frame in frames_of(BOXES[name])]
+    assert write(*read(frames)) == frames
+
+
+@pytest.mark.parametrize("name", BOXES)
+def test_a_box_says_of_its_bytes_what_another_reader_finds_in_them(name: str) -> None:
+    for said, frame in frames_of(BOXES[name]):
+        assert said == f"body <{frame.hex()}>" or said == notation(msgpack.unpackb(frame))
+
+
+def test_the_box_of_three_messages_holds_them() -> None:
+    (envelope,) = read([frame for _, frame in frames_of(BOXES["publish-three"])])[1]
+    assert envelope.contents() == [b"21.5", b"9", b"21.75"] == [sent.content for sent in READINGS]
+    properties = decode_properties(envelope.message(1)[0])
+    assert list(properties.headers.items()) == [("unit", "°C")] and properties.expires == envelope.expires
+    assert f"`{PROPS.hex(' ')}`" in section("Properties")
+
+
+def test_the_proofs_are_those_of_the_example() -> None:
+    found = re.search(r"^```proof\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+    assert found
+    said = dict(line.split() for line in found[1].splitlines())
+    assert said == {
+        "cookie": COOKIE.hex(), "HELLO": DIALLER.hex(), "CHALLENGE": LISTENER.hex(), "endpoint": ENDPOINT,
+        "dialler": prove(COOKIE, "dialler", DIALLER, LISTENER, ENDPOINT).hex(),
+        "listener": prove(COOKIE, "listener", DIALLER, LISTENER, ENDPOINT).hex(),
+    }  # fmt: skip
+    assert said["dialler"] in BOXES["hello-proof"].replace(" ", "")
+    assert said["listener"] in BOXES["welcome-proof"].replace(" ", "")
+
+
+def type_in_words(hint: Any) -> str:
+    """A type as the page writes it."""
+    plain = {bytes: "bin", str: "text", bool: "bool", int: "int", type(None): "nil", Any: "any"}
+    if hint == c.U32:
+        return "u32"
+    if hasattr(hint, "__metadata__"):
+        base = get_args(hint)[0]
+        is_number = base is int and any(getattr(meta, "ge", None) is not None for meta in hint.__metadata__)
+        return "uint" if is_number else type_in_words(base)
+    if get_origin(hint) is tuple:
+        first, *more = get_args(hint)
+        if more == [...]:
+            return f"[{type_in_words(first)} …]"
+        return f"[{', '.join(map(type_in_words, get_args(hint)))}]"
+    if get_origin(hint) is dict:
+        return "map"
+    if get_origin(hint) is Union or type(hint).__name__ == "UnionType":
+        return " or ".join(map(type_in_words, get_args(hint)))
+    return plain.get(hint) or str(hint.__name__)
+
+
+def default_in_words(field: msgspec.structs.FieldInfo) -> str:
+    if field.required:
+        return ""
+    default = {} if field.default is msgspec.NODEFAULT else field.default
+    return f"`{notation(list(default) if isinstance(default, tuple) else default)}`"
+
+
+@pytest.mark.parametrize("title", SHAPES)
+def test_a_table_names_every_field_with_its_place_type_and_default(title: str) -> None:
+    shape = SHAPES[title]
+    hints = get_type_hints(shape, include_extras=True)
+    start = 1 if issubclass(shape, c.Command) else 0
+    wanted = [
+        [str(place), field.name, type_in_words(hints[field.name]), default_in_words(field)]
+        for place, field in enumerate(msgspec.structs.fields(shape), start)
+    ]
+    assert [row[:4] for row in rows(section(title))] == wanted
+
+
+def test_the_table_of_commands_names_them_all() -> None:
+    assert [row[:2] for row in rows(section("Messages"))] == [
+        [str(kind), shape.__name__.upper()] for kind, shape in KINDS.items()
+    ]
+
+
+def test_envelopes_follow_the_commands_that_the_table_says() -> None:
+    carriers = {row[1] for row in rows(section("Messages")) if row[3] == "yes"}
+    assert carriers == {"PUBLISH", "ITEMS", "REPLY"}
+
+
+def test_the_limits_are_those_of_the_code() -> None:
+    said = {name: int(value) for name, value, _ in rows(section("Limits"))}
+    assert said == {name: getattr(limits, name) for name in said}
+    assert len(said) == 10
+    assert f"{limits.FRAME:,}" in section("Finding a node, and dialling it")
+
+
+def test_the_flags_are_those_of_the_code() -> None:
+    flags = next(row[4] for row in rows(section("Header")) if row[1] == "flags")
+    assert tuple(map(int, re.findall(r"\d", flags))) == (PERSISTENT, LOCAL_ONLY, INITIAL)
+
+
+def test_numbers_end_where_the_page_says() -> None:
+    assert get_args(Number)[1].le == limits.LARGEST_NUMBER == 2**63 - 1
+    assert "2⁶³" in section("Notation")
+
+
+def test_every_code_that_a_peer_can_hear_is_in_the_page_and_no_other() -> None:
+    said = set(re.findall(r"`([A-Z_]{3,})`", section("Codes")))
+    sources = [file.read_text() for folder in ("core", "wire", "routing", "streams") for file in
+               (ROOT / "mesh" / folder).rglob("*.py")]  # fmt: skip
+    refused = {code for text in sources for code in re.findall(r"(?:Refuse\(\s*|code=)\"([A-Z_]+)\"", text)}
+    raised = set(re.findall(r'code = "([A-Z_]+)"', (ROOT / "mesh" / "errors.py").read_text()))
+    assert refused - {"ENDPOINT"} <= said  # said to oneself only
+    assert said <= refused | raised

@@ -1,0 +1,103 @@
+"""Whatever arrives, is it either a message or a RemoteError, and nothing worse?"""
+
+import random
+import tracemalloc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mesh.errors import RemoteError
+from mesh.wire import commands as c
+from mesh.wire.frames import read, write
+from mesh.wire.limits import FRAME
+from tests.mesh.wire.examples import COMMANDS, ITEM, Sent, gathered, messages_of
+
+WHOLE = gathered([Sent(i, "ab"[i % 2], b"p" * (i % 3), b"x" * i) for i in range(1, 9)])
+PIECE = WHOLE.cut([0, 2, 3, 7])
+GOOD = {
+    **{type(k).__name__: write(k) for k in COMMANDS if not isinstance(k, c.Publish | c.Items | c.Reply)},
+    "Publish": write(c.Publish((1, 1)), [WHOLE, PIECE]),
+    "Items": write(c.Items(7, (ITEM, c.ItemHead(1))), [WHOLE, PIECE]),
+    "Reply": write(c.Reply(3, {"more": False, "missing": ["swift"]}, frames=(1,)), [PIECE]),
+}
+every = pytest.mark.parametrize("name", GOOD)
+
+
+def try_to_read(frames: list[bytes]) -> bool:
+    """Is it a message? Then all that the node does with one can be done. Else RemoteError."""
+    try:
+        command, envelopes = read(frames)
+    except RemoteError as error:
+        assert error.code in ("MALFORMED", "FRAME_TOO_LARGE", "TOO_LARGE")
+        return False
+    again = write(command, envelopes)
+    assert write(*read(again)) == again  # not the values: what is not a number equals nothing
+    for envelope in envelopes:
+        assert [m.content for m in messages_of(envelope)] == envelope.contents()
+        piece = envelope.cut(range(0, envelope.count, 2))
+        assert messages_of(piece) == messages_of(envelope)[::2]
+        assert len(piece.header()) <= FRAME
+    return True
+
+
+@every
+def test_the_good_ones_are_good(name: str) -> None:
+    assert try_to_read(GOOD[name])
+
+
+@every
+def test_a_frame_cut_short_anywhere_is_refused(name: str) -> None:
+    good = GOOD[name]
+    for place, frame in enumerate(good):
+        for end in range(len(frame)):
+            assert not try_to_read([*good[:place], frame[:end], *good[place + 1 :]])
+
+
+@every
+def test_a_byte_too_many_anywhere_is_refused(name: str) -> None:
+    good = GOOD[name]
+    for place, frame in enumerate(good):
+        assert not try_to_read([*good[:place], frame + b"\x00", *good[place + 1 :]])
+
+
+@every
+def test_any_flipped_bit_is_refused_or_means_something_else(name: str) -> None:
+    good = GOOD[name]
+    for place, frame in enumerate(good):
+        for bit in range(8 * len(frame)):
+            flipped = bytearray(frame)
+            flipped[bit // 8] ^= 1 << bit % 8
+            try_to_read([*good[:place], bytes(flipped), *good[place + 1 :]])
+
+
+@every
+def test_lost_doubled_and_swapped_frames_are_refused_or_mean_the_same(name: str) -> None:
+    good = GOOD[name]
+    for place, frame in enumerate(good):
+        assert not try_to_read([*good[:place], *good[place + 1 :]])
+        assert not try_to_read([*good[:place], frame, *good[place:]])
+        for other in range(place):
+            swapped = list(good)
+            swapped[place], swapped[other] = good[other], good[place]
+            try_to_read(swapped)
+
+
+@given(st.lists(st.binary(max_size=60), max_size=6))
+def test_random_frames_are_refused_or_mean_something(frames: list[bytes]) -> None:
+    try_to_read(frames)
+
+
+@given(st.sampled_from(sorted(GOOD)), st.randoms(use_true_random=False))
+def test_a_good_message_with_wild_bytes_takes_no_wild_memory(name: str, chance: random.Random) -> None:
+    frames = [bytearray(frame) for frame in GOOD[name]]
+    for _ in range(chance.randint(1, 4)):
+        frame = chance.choice(frames)
+        at = chance.randrange(len(frame) + 1)
+        frame[at : at + chance.randint(0, 4)] = chance.randbytes(chance.randint(0, 6))
+    tracemalloc.start()
+    try:
+        try_to_read(list(map(bytes, frames)))
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()

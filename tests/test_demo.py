@@ -1,0 +1,174 @@
+"""Does the demo tell the truth, and clean up after itself?"""
+
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.mesh.running import until
+from tools.demo_parts.compare import difference
+from tools.demo_parts.rounds import lose_a_line
+from tools.demo_parts.text import MOST_LINES, UnfitText, default_text, lines_of
+
+DEMO = Path(__file__).parents[1] / "tools" / "demo"
+LIMIT = 120.0  # s; a busy machine is slow, not wrong
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """Where the demo puts what is temporary: short enough for sockets, and empty in the end."""
+    path = Path(tempfile.mkdtemp(prefix="demo-", dir="/tmp"))
+    yield path
+    path.rmdir()
+
+
+class Demo:
+    """A demo that runs, in a session of its own as at a terminal: Ctrl-C goes to all of that group."""
+
+    def __init__(self, place: Path, output: Path, *arguments: str) -> None:
+        self._out, self._err = output / "out", output / "err"
+        with self._out.open("wb") as out, self._err.open("wb") as err:
+            self.process = subprocess.Popen(
+                [DEMO, *arguments], stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                env={**os.environ, "TMPDIR": str(place)}, start_new_session=True,
+            )  # fmt: skip
+
+    @property
+    def out(self) -> str:
+        return self._out.read_text()
+
+    @property
+    def err(self) -> str:
+        return self._err.read_text()
+
+    def ctrl_c(self) -> None:
+        os.killpg(self.process.pid, signal.SIGINT)
+
+    def wait(self) -> int:
+        return self.process.wait(LIMIT)
+
+    def __enter__(self) -> "Demo":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.process.poll() is None:  # the test failed
+            self.ctrl_c()
+            self.wait()
+
+
+def processes_of(place: Path) -> list[psutil.Process]:
+    """Everything that the demo started knows its directory."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if any(value.startswith(str(place)) for value in process.environ().values()):
+                found.append(process)
+        except psutil.Error:
+            pass  # ended meanwhile, or somebody else's
+    return found
+
+
+@pytest.mark.whole
+def test_every_line_arrives_though_nodes_are_killed(place: Path, tmp_path: Path) -> None:
+    with Demo(place, tmp_path, "--seconds", "6") as demo:
+        assert (demo.wait(), demo.err) == (0, ""), demo.out
+        assert "kill -9 heron, the publisher's node: lines flow again" in demo.out
+        assert "Everything that was published arrived" in demo.out
+        assert processes_of(place) == []
+
+
+@pytest.mark.whole
+def test_one_lost_line_is_noticed_and_named(place: Path, tmp_path: Path) -> None:
+    text = tmp_path / "text"
+    text.write_bytes(b"one\ntwo\nthree\nfour\nfive")
+    with Demo(place, tmp_path, "--seconds", "6", "--lose", "1", "--file", str(text)) as demo:
+        assert demo.wait() == 1
+        assert "egret: line 3 differs: published 'three'" in demo.err
+        assert "Everything" not in demo.out
+        assert processes_of(place) == []
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("moment", ["heron  tcp://", "kill -9"])
+def test_ctrl_c_leaves_no_process_and_no_file(place: Path, tmp_path: Path, moment: str) -> None:
+    with Demo(place, tmp_path) as demo:
+        until(lambda: moment in demo.out or demo.process.poll() is not None, LIMIT)
+        demo.ctrl_c()
+        assert (demo.wait(), demo.err) == (130, "")
+        assert "Ended early" in demo.out
+        assert processes_of(place) == []
+        # That no file lies there either, the fixture finds out.
+
+
+def test_a_text_that_is_not_there_is_an_error_of_one_line(place: Path, tmp_path: Path) -> None:
+    with Demo(place, tmp_path, "--file", "no-such-file") as demo:
+        assert demo.wait() == 2
+        assert demo.err.count("\n") == 1 and "No such file" in demo.err
+
+
+@pytest.mark.parametrize(
+    ("arrived", "what"),
+    [
+        (b"one\n\ntwo\n", ""),
+        (b"one\ntwo\n", "line 2 differs: published '' (SHA-256 e3b0c44298fc), arrived 'two'"),
+        (b"one\n\n", "line 3 never arrived: 'two'"),
+        (b"one\n\ntwo\ntwo\n", "line 4 was never published: 'two'"),
+        (b"one\n\ntwO\n", "line 3 differs: published 'two'"),
+        (b"", "line 1 never arrived: 'one'"),
+    ],
+)
+def test_the_first_line_that_differs_is_named(tmp_path: Path, arrived: bytes, what: str) -> None:
+    (tmp_path / "published").write_bytes(b"one\n\ntwo\nof no interest\n")
+    (tmp_path / "arrived").write_bytes(arrived)
+    said = difference(tmp_path / "published", 3, tmp_path / "arrived")
+    assert said.startswith(what) and bool(said) == bool(what)
+
+
+def test_what_was_not_published_is_not_taken_for_equal(tmp_path: Path) -> None:
+    for name in ("published", "arrived"):
+        (tmp_path / name).write_bytes(b"one\n")
+    assert "only 1 of 2" in difference(tmp_path / "published", 2, tmp_path / "arrived")
+
+
+def test_losing_takes_exactly_one_line_away(tmp_path: Path) -> None:
+    path = tmp_path / "arrived"
+    path.write_bytes(b"one\ntwo\r2\nthree\n")
+    lose_a_line(path)
+    assert path.read_bytes() == b"one\nthree\n"
+
+
+def test_a_text_lies_on_every_machine() -> None:
+    assert len(lines_of(default_text())) > 100
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        (b"a\nb\n", [b"a", b"b"]),
+        (b"a\n\nb", [b"a", b"", b"b"]),
+        (b"\n", [b""]),
+        (b"a\r\nb\x0cc\n", [b"a\r", b"b\x0cc"]),
+    ],
+)
+def test_lines_end_where_a_newline_stands_and_nowhere_else(
+    tmp_path: Path, content: bytes, lines: list[bytes]
+) -> None:
+    (tmp_path / "text").write_bytes(content)
+    assert lines_of(tmp_path / "text") == lines
+
+
+def test_of_a_long_text_the_beginning_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "text").write_bytes(b"%d\n" % 7 * (MOST_LINES + 5))
+    assert len(lines_of(tmp_path / "text")) == MOST_LINES
+
+
+@pytest.mark.parametrize("content", [b"", b"x" * (1 << 20) + b"x"])
+def test_a_text_without_fit_lines_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "text").write_bytes(content)
+    with pytest.raises(UnfitText, match="--file"):
+        lines_of(tmp_path / "text")

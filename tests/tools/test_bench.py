@@ -1,0 +1,230 @@
+"""Does the benchmark count right, judge right, and leave nothing behind? How fast it all is, no test asks."""
+
+import json
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tools.benchmarks import plan
+from tools.benchmarks.durable import raw_fsyncs
+from tools.benchmarks.figures import Count, counted, median, percentile
+from tools.benchmarks.goals import GOALS
+from tools.benchmarks.history import (
+    Answer,
+    Arrival,
+    Killed,
+    Publisher,
+    Subscriber,
+    read_answers,
+    read_arrivals,
+)
+from tools.benchmarks.load import Load
+from tools.benchmarks.report import Report, Row, number, shown, write
+from tools.benchmarks.verdict import judged, kind, nearest, recovery
+
+ROOT = Path(__file__).resolve().parents[2]
+P1, P2 = Publisher("p1", "heron"), Publisher("p2", "egret")
+S1 = Subscriber("s1", "stork", (P1, P2))
+
+
+def test_the_median_is_the_middle_one_or_the_mean_of_the_two_in_the_middle() -> None:
+    assert median([9, 1, 3]) == 3
+    assert median([1, 2, 4, 100]) == 3
+    with pytest.raises(ValueError, match="no values"):
+        median([])
+
+
+def test_a_percentile_is_one_of_the_values() -> None:
+    values = list(range(100, 0, -1))
+    assert (percentile(values, 0.5), percentile(values, 0.99), percentile([7.0], 0.99)) == (51, 100, 7.0)
+    with pytest.raises(ValueError, match="no values"):
+        percentile([], 0.5)
+
+
+@pytest.mark.parametrize(
+    ("arrived", "count"),
+    [
+        ([[0, 1, 2, 3]], Count()),
+        ([[0, 2], [1, 3]], Count()),
+        ([[0, 1, 3]], Count(lost=1)),
+        ([[0, 1, 1, 2, 3]], Count(doubled=1)),
+        ([[0, 1, 2, 3], [3]], Count(doubled=1)),
+        ([[0, 2, 1, 3]], Count(disordered=1)),
+        ([], Count(lost=4)),
+    ],
+)
+def test_every_message_is_counted_once_and_in_order(arrived: list[list[int]], count: Count) -> None:
+    assert counted(4, arrived) == count
+    assert count.is_clean == (count == Count())
+
+
+def test_a_load_reaches_the_other_program_as_it_was_given() -> None:
+    load = Load("one topic", "bench/0", 10, topics=2, persistent=True)
+    assert Load.unpacked(load.packed()) == load
+    assert load.keys == ["bench/0/0", "bench/0/1"]
+
+
+def test_the_same_seed_draws_the_same_kills() -> None:
+    nodes = ("a", "b", "c")
+    drawn = plan.draw(50, 7, nodes)
+    assert drawn == plan.draw(50, 7, nodes) != plan.draw(50, 8, nodes)
+    assert {kill.node for kill in drawn} == set(nodes)
+    assert all(0 <= kill.down <= plan.LONGEST_DOWN for kill in drawn)
+
+
+def arrivals(*numbers: int, publisher: str = "p1") -> list[Arrival]:
+    return [Arrival(publisher, n, float(n), n + 0.5) for n in numbers]
+
+
+def answers(*numbers: int, state: str = "OK") -> dict[int, Answer]:
+    return {n: Answer(n, float(n), state) for n in numbers}
+
+
+@pytest.mark.parametrize(
+    ("answered", "arrived", "wrong"),
+    [
+        (answers(1, 2, 3), arrivals(1, 2, 3), []),
+        (answers(1, 2, 3), arrivals(1, 3), [("lost", 2)]),
+        (answers(1, 2), arrivals(1, 2, 1), [("doubled", 1)]),
+        (answers(1, 2, 3), arrivals(1, 3, 2), [("disordered", 2)]),
+        (answers(1, 2, 3), [], [("lost", 1), ("lost", 2), ("lost", 3)]),
+        # What was not answered, or refused, may come or not, but never twice.
+        (answers(1), arrivals(1, 2), []),
+        (answers(1), arrivals(1, 2, 2), [("doubled", 2)]),
+        (answers(1, 2, state="STORE_FULL"), [], []),
+        # Another publisher's numbers are its own.
+        (answers(1), arrivals(1) + arrivals(1, publisher="p2"), []),
+    ],
+)
+def test_what_was_answered_must_come_once_and_in_order(
+    answered: dict[int, Answer], arrived: list[Arrival], wrong: list[tuple[str, int]]
+) -> None:
+    assert [(a.what, a.number) for a in judged(P1, S1, answered, arrived)] == wrong
+
+
+def test_an_anomaly_is_put_down_to_the_kill_nearest_to_it() -> None:
+    early, late = Killed("heron", 10.0, 11.0), Killed("stork", 20.0, 22.0)
+    assert nearest(12.0, [early, late]) is early
+    assert nearest(19.0, [early, late]) is late
+    assert nearest(21.0, [early, late]) is late
+    assert nearest(1.0, []) is None
+
+
+def test_whose_node_was_killed_depends_on_who_asks() -> None:
+    kills = [kind(Killed(node, 0.0, 0.0), P1, S1) for node in ("heron", "stork", "egret")]
+    assert kills == ["publisher's", "subscriber's", "third"]
+    assert kind(Killed("egret", 0.0, 0.0), P2, S1) == "publisher's"
+
+
+def test_recovery_ends_with_the_first_message_that_was_posted_after_the_restart() -> None:
+    kill = Killed("heron", 2.0, 3.0)
+    came = [Arrival("p1", 1, 2.5, 4.0), Arrival("p1", 2, 3.5, 4.5)]
+    assert recovery(kill, [kill], P1, S1, came) == 1.5
+    assert recovery(kill, [kill], P1, S1, came[:1]) is None
+    again = Killed("stork", 3.2, 4.0)
+    assert recovery(kill, [kill, again], P1, S1, came) is None
+
+
+def test_a_third_nodes_death_counts_from_the_moment_it_died() -> None:
+    kill = Killed("egret", 2.0, 3.0)
+    assert recovery(kill, [kill], P1, S1, [Arrival("p1", 1, 2.5, 2.75)]) == 0.75
+
+
+def test_what_the_programs_write_down_is_read_back() -> None:
+    assert read_answers(["1 2.5 OK\n", "2 2.5 STORE_FULL\n"]) == {
+        1: Answer(1, 2.5, "OK"),
+        2: Answer(2, 2.5, "STORE_FULL"),
+    }
+    assert read_arrivals(["p1 3 2.5 4.25\n"]) == [Arrival("p1", 3, 2.5, 4.25)]
+
+
+def test_a_ratio_of_one_or_more_is_good_whichever_way_the_goal_points() -> None:
+    more, less, none = GOALS["one topic"], GOALS["p50"], GOALS["1 KiB"]
+    assert (more.ratio(400_000), less.ratio(0.5), none.ratio(7)) == (2.0, 2.0, None)
+    assert not more.is_reached(100_000)
+    assert not less.is_reached(2.0)
+    assert none.is_reached(1.0)
+    assert GOALS["lost"].is_reached(0)
+    assert not GOALS["lost"].is_reached(1)
+
+
+def test_a_run_that_lost_a_message_is_no_result(tmp_path: Path) -> None:
+    report = Report("throughput", [Row("one topic", 1e9), Row("p50", 0.1, flaw="lost 1")])
+    assert not report.is_clean
+    assert list(shown(report).columns[2].cells) == ["[green]1,000,000,000 msg/s[/]", "[bold red]no result[/]"]
+    written = json.loads(write(report, tmp_path).read_text())
+    assert [row["good"] for row in written["rows"]] == [True, False]
+
+
+def test_numbers_are_shown_with_the_digits_that_mean_something() -> None:
+    assert [number(n) for n in (200_000, 1.0, 0.12345, 12.345)] == ["200,000", "1", "0.123", "12.3"]
+
+
+def test_raw_fsyncs_leave_no_file(tmp_path: Path) -> None:
+    assert raw_fsyncs(tmp_path, seconds=0.01) > 0
+    assert list(tmp_path.iterdir()) == []
+
+
+TINY = (
+    "--rounds",
+    "1",
+    "--messages",
+    "1000",
+    "--seconds",
+    "0.2",
+    "--times",
+    "1",
+    "--count",
+    "2",
+    "--seed",
+    "7",
+)
+
+
+def bench(part: str, folder: Path, *options: str) -> tuple[int, str, dict[str, Any]]:
+    """Exit code, output, and what it wrote, of a run whose temporary files all lie in `folder`."""
+    environ = {**os.environ, "TMPDIR": str(folder), "COLUMNS": "200"}
+    command = [str(ROOT / "tools" / "bench"), part, *TINY, "--json", str(folder / "found"), *options]
+    result = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=150)
+    path = folder / "found" / f"{part}.json"
+    found = json.loads(path.read_text()) if path.exists() else {}
+    return result.returncode, result.stdout + result.stderr, found
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Its path is short, because the paths of sockets must be."""
+    with tempfile.TemporaryDirectory(prefix="b-", dir="/tmp") as name:
+        yield Path(name)
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("part", ["throughput", "latency", "footprint", "durable", "kills"])
+def test_a_tiny_run_of_each_part_loses_nothing_and_leaves_nothing(part: str, folder: Path) -> None:
+    code, output, found = bench(part, folder)
+    assert code == 0, output
+    assert found["part"] == part
+    assert [row["flaw"] for row in found["rows"]] == [""] * len(found["rows"])
+    assert all(GOALS[row["name"]].what in output for row in found["rows"])
+    assert [path.name for path in folder.iterdir()] == ["found"]
+
+
+@pytest.mark.whole
+def test_kills_say_from_which_seed_they_were_drawn(folder: Path) -> None:
+    code, output, found = bench("kills", folder, "--count", "1")
+    assert (code, found["details"]["seed"]) == (0, 7), output
+    assert re.search(r"1 kills?, seed 7", output)
+    drawn = plan.draw(1, 7, ("heron", "stork", "egret"))
+    assert [kill["node"] for kill in found["details"]["kills"]] == [kill.node for kill in drawn]
+
+
+def test_a_wrong_argument_is_refused(folder: Path) -> None:
+    code, output, _ = bench("throughput", folder, "--rounds", "0")
+    assert code == 2
+    assert "above 0" in output

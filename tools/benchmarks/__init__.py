@@ -1,0 +1,1 @@
+"""What does `tools/bench` measure, and with which programs?"""

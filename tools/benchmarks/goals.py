@@ -1,0 +1,49 @@
+"""What is to be reached? One row a figure, on a machine of two cores."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """`limit` in `unit`; None where no figure is promised, only reported. `more`: more is better."""
+
+    what: str
+    unit: str
+    limit: float | None = None
+    more: bool = False
+
+    def ratio(self, measured: float) -> float | None:
+        """How well it is reached: 1 or above is good."""
+        if self.limit is None or not measured:
+            return None
+        return measured / self.limit if self.more else self.limit / measured
+
+    def is_reached(self, measured: float) -> bool:
+        ratio = self.ratio(measured)
+        return ratio is None or ratio >= 1.0
+
+
+GOALS = {
+    "one topic": Goal("post, one topic, 100 B", "msg/s", 200_000, more=True),
+    "100 topics, pattern": Goal("post, 100 topics, 100 B, one pattern", "msg/s", 40_000, more=True),
+    "100 topics, exact": Goal("post, 100 topics, 100 B, each subscribed", "msg/s", 40_000, more=True),
+    "1 KiB": Goal("post, one topic, 1 KiB", "msg/s"),
+    "publish_many": Goal("publish_many, one topic, 100 B", "msg/s"),
+    "p50": Goal("a lone message at 500/s, median", "ms", 1.0),
+    "p99": Goal("a lone message at 500/s, 99 of 100", "ms"),
+    "max": Goal("a lone message at 500/s, worst", "ms"),
+    "late": Goal("the sender itself was late, median", "ms"),
+    "resident": Goal("idle node with two peers, resident", "MB", 45.0),
+    "cpu": Goal("idle node with two peers, of a core", "%", 1.0),
+    "help": Goal("mesh --help", "ms", 200.0),
+    "ready": Goal("mesh up, until it is ready", "s", 1.0),
+    "durable": Goal("persistent, window-limited, 100 B, acked", "msg/s"),
+    "durable, alone": Goal("persistent, one at a time, 100 B, acked", "msg/s"),
+    "fsyncs": Goal("raw fsync of 4 KiB, beside it", "1/s"),
+    "durable by fsync": Goal("one at a time, of raw fsyncs", "of 1"),
+    "lost": Goal("lost of what was answered", "messages", 0.0),
+    "doubled": Goal("doubled", "messages", 0.0),
+    "disordered": Goal("out of their publisher's order", "messages", 0.0),
+    "answered": Goal("answered with OK", "messages"),
+    "recovery": Goal("worst recovery after a kill", "s"),
+}

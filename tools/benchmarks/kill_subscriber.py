@@ -1,0 +1,47 @@
+"""What did a subscriber get while nodes died? Every message, written down as it came, until SIGTERM.
+
+python -m tools.benchmarks.kill_subscriber NODE QUERY ARRIVALS
+
+A QUERY with `+` or `#` is a pattern.
+"""
+
+import asyncio
+import signal
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import mesh
+from tools.benchmarks.told import tell, tell_events
+
+
+def subscribe(m: mesh.Client, query: str) -> mesh.Subscription:
+    return m.subscribe(pattern=query) if "+" in query or "#" in query else m.subscribe(query)
+
+
+async def write_down(subscription: mesh.Subscription, path: Path) -> None:
+    """PUBLISHER NUMBER POSTED AT, a line a message."""
+    with path.open("x") as file:  # that it is there says: from now on nothing is missed
+        async for batch in subscription.batches():
+            now = time.monotonic()
+            for content in batch.contents():
+                name, number, posted, _ = content.decode().split(" ", 3)
+                file.write(f"{name} {number} {posted} {now:.6f}\n")
+            file.flush()
+            if batch.gap:
+                tell(f"{batch.gap} messages dropped")
+
+
+async def main(node: str, query: str, arrivals: str) -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    async with mesh.connect(node) as m, subscribe(m, query) as subscription, asyncio.TaskGroup() as tasks:
+        tasks.create_task(tell_events(m))
+        tasks.create_task(write_down(subscription, Path(arrivals)))
+
+
+if __name__ == "__main__":
+    with suppress(asyncio.CancelledError):
+        asyncio.run(main(*sys.argv[1:]))

@@ -1,0 +1,44 @@
+"""What is sent in one run, and how is it told to the two programs that measure it?"""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """`topics` are used in rotation; `persistent` and `alone` (each awaits its answer) as they say."""
+
+    name: str
+    root: str  # of the topics: no two runs share one
+    messages: int
+    size: int = 100  # bytes of each
+    topics: int = 1
+    exact: bool = True  # one subscription a topic, else one pattern
+    many: bool = False  # by publish_many
+    persistent: bool = False
+    alone: bool = False
+
+    @property
+    def keys(self) -> list[str]:
+        return [f"{self.root}/{n}" for n in range(self.topics)]
+
+    @property
+    def ready(self) -> Path:
+        """This file says that the subscriber is: from now on nothing is missed."""
+        return Path(f"{self.root.replace('/', '-')}.ready")
+
+    def packed(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def unpacked(cls, text: str) -> "Load":
+        return cls(**json.loads(text))
+
+
+NUMBER = 8  # bytes at the beginning of each message: which one it is
+
+
+def content(number: int, padding: bytes) -> bytes:
+    """A message that says which one it is."""
+    return number.to_bytes(NUMBER, "little") + padding

@@ -1,0 +1,60 @@
+"""How fast does one client publish? Sends a load, waits for the answers, and prints the times as JSON.
+
+python -m tools.benchmarks.publisher NODE LOAD
+"""
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Iterator
+
+import psutil
+
+import mesh
+from mesh.errors import WouldBlock
+from tools.benchmarks.load import NUMBER, Load, content
+
+
+def contents(load: Load) -> Iterator[bytes]:
+    padding = b"." * (load.size - NUMBER)
+    return (content(number, padding) for number in range(load.messages))
+
+
+async def post_all(m: mesh.Client, load: Load) -> None:
+    """As fast as the window of unanswered messages allows."""
+    keys, persistent = load.keys, load.persistent
+    for number, message in enumerate(contents(load)):
+        key = keys[number % len(keys)]
+        try:
+            m.post(key, message, persistent=persistent)
+        except WouldBlock:
+            await m.publish_oneway(key, message, persistent=persistent)
+
+
+async def one_by_one(m: mesh.Client, load: Load) -> None:
+    """Each waits for the answer to the one before."""
+    for message in contents(load):
+        await m.publish(load.keys[0], message, persistent=load.persistent)
+
+
+async def main(node: str, packed: str) -> dict[str, float]:
+    """When it began and when all was answered (monotonic s), and what it cost this process (s)."""
+    load = Load.unpacked(packed)
+    process = psutil.Process()
+    async with mesh.connect(node, timeout=60.0) as m:
+        used, began = process.cpu_times(), time.monotonic()
+        if load.many:
+            await m.publish_many(load.keys[0], contents(load), persistent=load.persistent)
+        elif load.alone:
+            await one_by_one(m, load)
+        else:
+            await post_all(m, load)
+        await m.flush()
+        answered, now_used = time.monotonic(), process.cpu_times()
+    cpu = now_used.user + now_used.system - used.user - used.system
+    return {"began": began, "answered": answered, "cpu": cpu}
+
+
+if __name__ == "__main__":
+    print(json.dumps(asyncio.run(main(*sys.argv[1:]))))

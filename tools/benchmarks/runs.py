@@ -1,0 +1,72 @@
+"""How is one run measured? Two clients in processes of their own, at two nodes, and what each has to say."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import psutil
+
+from tools.benchmarks.figures import Count
+from tools.benchmarks.load import Load
+from tools.benchmarks.nodes import Node
+from tools.demo_parts.processes import Failed, Processes, Program
+
+LIMIT = 180.0  # s that a run may take
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One load, sent once. Times in s; `cpu` by process."""
+
+    load: Load
+    count: Count
+    to_last: float  # from the first post to the last arrival
+    to_answered: float  # from the first post to the last answer
+    cpu: dict[str, float]
+
+    @property
+    def rate(self) -> float:
+        """Messages a second that arrived."""
+        return self.load.messages / self.to_last
+
+    @property
+    def acked_rate(self) -> float:
+        """Messages a second that were answered."""
+        return self.load.messages / self.to_answered
+
+
+def run(processes: Processes, at: Node, to: Node, load: Load) -> Run:
+    """Publish the load at one node, subscribed to at the other. Failed when a program fails."""
+    nodes = {node.name: psutil.Process(node.program.pid) for node in (at, to)}
+    subscriber = processes.start("subscriber", "tools.benchmarks.subscriber", to.name, load.packed())
+    ready = processes.place / load.ready
+    processes.until(lambda: ready.exists() or subscriber.ended(), LIMIT, "the subscriber did not get ready")
+    before = {name: _used(process) for name, process in nodes.items()}
+    publisher = processes.start("publisher", "tools.benchmarks.publisher", at.name, load.packed())
+    programs = [publisher, subscriber]
+    processes.until(
+        lambda: all(p.ended() for p in programs) or any(p.code for p in programs), LIMIT, "no end"
+    )
+    cpu = {name: _used(process) - before[name] for name, process in nodes.items()}
+    sent, came = said(publisher), said(subscriber)
+    cpu |= {"publisher": sent["cpu"], "subscriber": came["cpu"]}
+    count = Count(came["lost"], came["doubled"], came["disordered"])
+    return Run(load, count, came["last"] - sent["began"], sent["answered"] - sent["began"], cpu)
+
+
+def wait_for(processes: Processes, *programs: Program) -> None:
+    """Until all have ended, or one of them badly."""
+    ended = lambda: all(p.ended() for p in programs) or any(p.code for p in programs)  # noqa: E731
+    processes.until(ended, LIMIT, f"{programs[0].name} did not end")
+
+
+def said(program: Program) -> Any:
+    """What it printed. Failed when it ended badly."""
+    if program.code:
+        raise Failed(f"{program.name}: {program.words()}")
+    return json.loads(program.out.read_text())
+
+
+def _used(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)

@@ -1,0 +1,73 @@
+"""Was every promise kept? Every message that was answered came once, in its publisher's order."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tools.benchmarks.history import Answer, Arrival, Killed, Publisher, Subscriber
+
+KINDS = ("publisher's", "subscriber's", "third")
+
+
+@dataclass(frozen=True, slots=True)
+class Anomaly:
+    """One message that came to a subscriber as it must not. `what`: lost, doubled or disordered."""
+
+    what: str
+    publisher: Publisher
+    subscriber: Subscriber
+    number: int
+    at: float
+
+
+def judged(
+    publisher: Publisher, subscriber: Subscriber, answers: Mapping[int, Answer], arrivals: Sequence[Arrival]
+) -> Iterator[Anomaly]:
+    """All that is wrong between two of them; what was never answered with OK may be missing."""
+    seen: set[int] = set()
+    highest = 0
+    for arrival in arrivals:
+        if arrival.publisher != publisher.name:
+            continue
+        if arrival.number in seen:
+            yield Anomaly("doubled", publisher, subscriber, arrival.number, arrival.at)
+        elif arrival.number < highest:
+            yield Anomaly("disordered", publisher, subscriber, arrival.number, arrival.at)
+        seen.add(arrival.number)
+        highest = max(highest, arrival.number)
+    for number, answer in answers.items():
+        if answer.state == "OK" and number not in seen:
+            yield Anomaly("lost", publisher, subscriber, number, answer.posted)
+
+
+def nearest(at: float, kills: Sequence[Killed]) -> Killed | None:
+    """The kill that an anomaly at this time is most likely due to."""
+    return min(kills, key=lambda kill: max(kill.at - at, at - kill.started, 0.0), default=None)
+
+
+def kind(kill: Killed, publisher: Publisher, subscriber: Subscriber) -> str:
+    """Whose node was it, seen from these two?"""
+    if kill.node == publisher.node:
+        return "publisher's"
+    return "subscriber's" if kill.node == subscriber.node else "third"
+
+
+def recovery(
+    kill: Killed,
+    kills: Sequence[Killed],
+    publisher: Publisher,
+    subscriber: Subscriber,
+    came: Sequence[Arrival],
+) -> float | None:
+    """Seconds from the new start of the node until a message that was posted after it has arrived.
+
+    For a third node: from its death. None when another kill came in between, or nothing was posted.
+    """
+    start = kill.at if kind(kill, publisher, subscriber) == "third" else kill.started
+    first = next((a for a in came if a.publisher == publisher.name and a.posted >= start), None)
+    if first is None:
+        return None
+    for other in kills:
+        concerned = other.node in (publisher.node, subscriber.node)
+        if other is not kill and concerned and other.at < first.at and other.started > start - 1.0:
+            return None
+    return first.at - start

@@ -1,0 +1,153 @@
+"""Does a mesh run here? Shows it, and says at the end whether every line arrived.
+
+Exit code: 0 all that was published arrived, once and in order; 1 it did not; 2 a wrong argument;
+130 ended by Ctrl-C.
+"""
+
+import argparse
+import time
+from collections.abc import Iterator
+from itertools import cycle
+from pathlib import Path
+
+from tools.demo_parts.figures import Outcome
+from tools.demo_parts.nodes import READY, Node, all_alive, three_nodes
+from tools.demo_parts.processes import Failed, Interrupted, Processes
+from tools.demo_parts.rounds import RATE, Round
+from tools.demo_parts.screen import Screen
+from tools.demo_parts.text import UnfitText, default_text, lines_of
+
+ROUND = 15.0  # s of a round with kills, at most; then all is compared
+SHORTEST = 3.0  # s of such a round, at least
+ENDING = 1.5  # s that a round needs at its end
+REST = 0.4  # s that a killed node stays dead
+BETWEEN = 1.0  # s between two kills
+
+
+class Demo:
+    """All that is shown, from the first node to the last comparison."""
+
+    def __init__(self, processes: Processes, screen: Screen, text: Path, count: int, lose: int) -> None:
+        self._processes, self._screen = processes, screen
+        self._text, self._count, self._lose = text, count, lose
+        self._began = time.monotonic()
+        self.outcomes: list[Outcome] = []
+        self.nodes: list[Node] = []
+
+    def run(self, seconds: float | None) -> None:
+        """For so many seconds, or for ever. Failed when anything is lost, doubled or out of order."""
+        self._start()
+        self._once()
+        victims = cycle(self.nodes)
+        while not self.outcomes[1:] or seconds is None or self._left(seconds) > SHORTEST + ENDING:
+            left = ROUND if seconds is None else self._left(seconds) - ENDING
+            self._with_kills(victims, min(ROUND, max(SHORTEST, left)))
+
+    def _left(self, seconds: float) -> float:
+        return self._began + seconds - time.monotonic()
+
+    def _start(self) -> None:
+        self._screen.heading("Three nodes, each a process of its own, on this machine only")
+        self.nodes = three_nodes(self._processes)
+        for node in self.nodes:
+            self._screen.say(f"{node.name}  {node.tcp}  pid {node.pid}")
+        self._processes.until(
+            lambda: all_alive(self._processes, self.nodes), READY, "the nodes did not find each other"
+        )
+        self._screen.heading("$ mesh ls --url heron")
+        self._screen.say(self._processes.run("ls", "mesh", "ls", "--url", "heron").out.read_text())
+
+    def _once(self) -> None:
+        self._screen.heading("A text: published at heron, subscribed at stork and at egret")
+        self._screen.say(f"{self._text}, {self._count:,} lines, a persistent message each")
+        first = Round(self._processes, self._screen, self.nodes, "text", self._text, self._count)
+        with self._screen.live():
+            first.begin()
+            outcome = first.finish(self._lose)
+        self._judge(outcome)
+
+    def _with_kills(self, victims: Iterator[Node], seconds: float) -> None:
+        number = len(self.outcomes)
+        self._screen.heading(f"{RATE:,} lines a second, while nodes are killed with -9 (round {number})")
+        end = time.monotonic() + seconds
+        going = Round(
+            self._processes, self._screen, self.nodes, f"kills-{number}", self._text, self._count, RATE
+        )
+        with self._screen.live():
+            going.begin()
+            going.flow(BETWEEN)
+            while True:
+                node = next(victims)
+                gap = going.kill_and_restart(node, REST)
+                role = "the publisher's" if node is self.nodes[0] else "a subscriber's"
+                self._screen.say(
+                    f"{time.monotonic() - self._began:5.1f} s  "
+                    f"kill -9 {node.name}, {role} node: lines flow again after {gap:.1f} s"
+                )
+                if time.monotonic() + BETWEEN + gap > end:
+                    break
+                going.flow(BETWEEN)
+            outcome = going.finish()
+        self._judge(outcome)
+
+    def _judge(self, outcome: Outcome) -> None:
+        self.outcomes.append(outcome)
+        said = "\n".join(outcome.said)
+        if not outcome.is_equal:
+            raise Failed(f"what arrived is not what was published, in the round {outcome.name}:\n{said}")
+        self._screen.say(said, style="green")
+
+    def summarize(self) -> None:
+        """A table of all rounds, or of the last ones."""
+        if self.outcomes:
+            self._screen.heading("Summary")
+            self._screen.summary([node.name for node in self.nodes[1:]], self.outcomes[-20:])
+
+
+def positive(text: str) -> float:
+    """A number of seconds; ValueError for what is none."""
+    seconds = float(text)
+    if not 0 < seconds < 1e6:
+        raise ValueError(text)
+    return seconds
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="tools/demo",
+        description="Three nodes, real traffic, nodes killed with -9, and every line compared.",
+    )
+    parser.add_argument(
+        "--seconds", type=positive, metavar="N", help="end by itself; without it: Ctrl-C ends it"
+    )
+    parser.add_argument("--file", type=Path, metavar="FILE", help="whose lines are sent (default: a licence)")
+    parser.add_argument("--lose", type=int, default=0, help=argparse.SUPPRESS)  # so many lines, to be noticed
+    return parser.parse_args()
+
+
+def main() -> int:
+    options = arguments()
+    screen = Screen()
+    text = (options.file or default_text()).resolve()
+    try:
+        count = len(lines_of(text))
+    except UnfitText as error:
+        screen.fail(f"tools/demo: {error}")
+        return 2
+    with Processes() as processes:
+        demo = Demo(processes, screen, text, count, options.lose)
+        try:
+            demo.run(options.seconds)
+        except Interrupted:
+            demo.summarize()
+            screen.say("Ended early, and the last round not compared. Nothing stays behind.")
+            return 130
+        except Failed as error:
+            demo.summarize()
+            screen.fail(f"tools/demo: {error}")
+            for node in demo.nodes:
+                screen.fail(f"{node.name} said: {node.words() or 'nothing'}")
+            return 1
+        demo.summarize()
+    screen.say("Everything that was published arrived: every line, once and in order.", style="bold green")
+    return 0
