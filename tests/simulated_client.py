@@ -343,7 +343,11 @@ class SimClient:
 
     def _arrived(self, s: Subscription, master: bytes, e: Envelope, indices: list[int], gap: int) -> None:
         s.dropped += gap
-        fresh = s.seen.fresh(master, (e.stream, e.domain), e.first, e.last)
+        stream = (e.stream, e.domain)
+        if s.is_confirmed and e.flags & INITIAL and e.first <= s.seen.high(master, stream):
+            fresh = []
+        else:
+            fresh = s.seen.fresh(master, stream, e.first, e.last)
         new = [i for i in indices if any(a <= e.number(i) <= b for a, b in fresh)]
         s.items.append([_got(e, i, gap if i == new[0] else 0) for i in new])
         if s.rate is None:

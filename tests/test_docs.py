@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -145,3 +146,12 @@ def test_what_runs_elsewhere_stands_on_a_page_and_can_be_run() -> None:
     written = {command for page in PAGES for command in commands(page)}
     assert written >= ELSEWHERE.keys()
     assert all(os.access(ROOT / command.split()[0], os.X_OK) for command in ELSEWHERE)
+
+
+def test_every_room_of_the_house_stands_in_the_drawing_of_its_floors() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    [floors] = [contract["layers"] for contract in contracts if contract["id"] == "floors"]
+    rooms = {room for floor in floors for room in re.findall(r"\w+", floor)} - {"__main__"}
+    [drawing] = re.findall(r"```mermaid\nflowchart(.*?)```", (ROOT / "docs" / "design.md").read_text(), re.S)
+    drawn = {word for bold in re.findall(r"<b>(.*?)</b>", drawing) for word in bold.split(", ")}
+    assert drawn == rooms | {"discovery"}

@@ -11,7 +11,7 @@ from mesh.client.message import Batch, Message
 from mesh.errors import Closed, MeshError
 from mesh.streams.seen import Seen
 from mesh.wire.commands import Query
-from mesh.wire.envelope import Envelope
+from mesh.wire.envelope import INITIAL, Envelope
 
 
 class Subscription:
@@ -111,6 +111,12 @@ class Subscription:
         """An item from the node."""
         self.dropped += gap
         stream = (envelope.stream, envelope.domain)
+        is_late = envelope.first <= self._seen.high(master, stream)
+        if self.confirmed and is_late and envelope.flags & INITIAL:
+            # A node that was restarted gives last values again: this one is not the last to us.
+            self._items.append(None)
+            self._arrived.set()
+            return
         fresh = self._seen.fresh(master, stream, envelope.first, envelope.last)
         if fresh != [(envelope.first, envelope.last)]:
             indices = _new_ones(envelope, indices, fresh)

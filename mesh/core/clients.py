@@ -46,7 +46,9 @@ class Clients:
         self._interests = interests
         self._questions = questions
         self._generated = 0
-        self.released: Callable[[Parcel], None] = lambda parcel: None  # set by the node
+        # Set by the node: whom to tell of a parcel that nobody needs, and how far we have other logs.
+        self.released: Callable[[Parcel], None] = lambda parcel: None
+        self.received: Callable[[], dict[bytes, int]] = dict
 
     def of(self, conn: Conn) -> Session | None:
         """Whose connection it is, if it is a client's and still in use."""
@@ -229,10 +231,9 @@ class Clients:
                 f"{session.name} has {most} subscriptions.", hint="Use patterns.", code="TOO_MANY"
             )
         feed = self._make_feed(session, number)
+        feed.floors = {master: position for master, position in self.received().items() if position}
         self._add_query(feed, query, self._router.log.next_position)
-        self._router.log.later(
-            "feed", feed.key, Put("feed", feed.key, write_record(session.text, feed.queries))
-        )
+        self._router.log.later("feed", feed.key, Put("feed", feed.key, write_record(session.text, feed)))
         return feed
 
     def _make_feed(self, session: Session, number: int) -> Feed:
@@ -272,14 +273,15 @@ class Clients:
     def restore(self, feeds: dict[bytes, bytes], positions: dict[bytes, bytes]) -> None:
         """From the store, at start: sessions that may come back, with their subscriptions."""
         for key, record in feeds.items():
-            text, queries = read_record(record)
+            known = read_record(record)
             stream = key[1:17]
-            session = self.sessions.get(stream) or self._new(SessionName.parse(text), stream)
+            session = self.sessions.get(stream) or self._new(SessionName.parse(known.owner), stream)
             session.has_spoken = True
             session.gone_since = self._desk.now
             feed = self._make_feed(session, int.from_bytes(key[-4:]))
             feed.position = int.from_bytes(positions.get(key, b""))
-            for query, since in queries.items():
+            known.put_into(feed)
+            for query, since in known.queries:
                 self._add_query(feed, query, since)
 
     def _generate(self) -> int:

@@ -9,7 +9,7 @@ from mesh.core.conn import Conn
 from mesh.core.desk import Desk
 from mesh.core.peer import Peer
 from mesh.core.questions import Questions
-from mesh.core.records import write_record
+from mesh.core.records import Record, write_record
 from mesh.core.router import Router
 from mesh.errors import RemoteError
 from mesh.routing.interest import Interests
@@ -154,7 +154,7 @@ class DataLinks:
                 feed.queries[query] = self._router.log.next_position
                 self._router.peers.add(feed, query)
         if remove or add:
-            record = write_record(peer.node.name, feed.queries)
+            record = write_record(peer.node.name, feed)
             self._router.log.later("feed", feed.key, Put("feed", feed.key, record))
         if command.full:
             feed.skip(command.position)
@@ -175,10 +175,10 @@ class DataLinks:
         for table in ("feed", "position"):
             self._router.log.later(table, peer.feed.key, Delete(table, peer.feed.key))
 
-    def restore(self, peer: Peer, queries: dict[Query, int], position: bytes) -> None:
+    def restore(self, peer: Peer, record: Record, position: bytes) -> None:
         """From the store, at start: what it wanted, and how far it was."""
-        for query, since in queries.items():
-            peer.feed.queries[query] = since
+        record.put_into(peer.feed)
+        for query in peer.feed.queries:
             self._router.peers.add(peer.feed, query)
         peer.feed.position = int.from_bytes(position)
         peer.feed.gone_since = self._desk.now

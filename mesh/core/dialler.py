@@ -13,6 +13,7 @@ from mesh.links.backoff import delay
 from mesh.links.table import Action
 from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Bye, Login, Ping, Pong
 
+PATIENT = 4  # dials of a seed before that is worth a word
 REPLACED = "replaced"  # a goodbye of one connection only
 
 
@@ -134,6 +135,10 @@ class Dialler:
         for address, (due, attempt) in self._seeds.items():
             if address not in known and address not in self._seed_conns and now >= due:
                 self._seeds[address] = (now + self._wait(attempt + 1), attempt + 1)
+                if attempt == PATIENT:
+                    self._desk.note(
+                        "warning", f"{address} does not answer; is a node running there? Trying on."
+                    )
                 self._seed_conns[address] = self._dial(address, NODE_CONTROL, b"", seed=address)
 
     def seed_answered(self, conn: Conn) -> None:

@@ -81,6 +81,8 @@ class Neighbours:
         """Our own HELLO was welcomed; None when this connection is not needed after all."""
         self._dialler.seed_answered(conn)
         dialled = self.of(conn)
+        if conn.seed:
+            self._happened(self._sighted(node, "seed"))
         if self._hear(node) is not None:
             self._dialler.ended(conn, dialled)
             self._desk.hang_up(conn)
@@ -148,9 +150,10 @@ class Neighbours:
             if len(n.uuid) != 16:
                 raise RemoteError("an introduction without a uuid of 16 bytes")
             if n.uuid != self._desk.me.uuid and n.address:
-                self._happened(
-                    self.membership.sight(n.uuid, n.name, n.boot, n.address, "hello", self._desk.now)
-                )
+                self._happened(self._sighted(n, "hello"))
+
+    def _sighted(self, n: Introduction, via: str) -> list[Event]:
+        return self.membership.sight(n.uuid, n.name, n.boot, n.address, via, self._desk.now)
 
     def goodbye(self, conn: Conn, peer: Peer, command: Bye) -> None:
         """The node goes, or only one of its connections."""

@@ -77,6 +77,7 @@ class NodeCore:
         """Each part knows what it needs from another as a function, never the other itself."""
         n, links = self.neighbours, self.links
         self.clients.released = self._released
+        self.clients.received = lambda: {u: p.upstream.received for u, p in n.peers.items()}
         self.questions.peers = n.alive
         self.questions.ask = self._ask
         self.questions.told = self._tell
@@ -105,10 +106,10 @@ class NodeCore:
         self.clients.restore({k: v for k, v in feeds.items() if k[:1] == b"c"}, positions)
         for key, record in feeds.items():
             if key[:1] == b"n":
-                name, queries = read_record(record)
-                peer = self._make_peer(c.Introduction(key[1:], name, 0, ""))
+                known = read_record(record)
+                peer = self._make_peer(c.Introduction(key[1:], known.owner, 0, ""))
                 self.neighbours.peers[key[1:]] = peer
-                self.links.restore(peer, queries, positions.get(key, b""))
+                self.links.restore(peer, known, positions.get(key, b""))
         self.router.restore((p, decode(header, body)) for p, header, body in image.envelopes)
         self.tick(now, wall)
 

@@ -1,17 +1,29 @@
 """What is stored of a feed, so that after a restart its subscriber is still owed what it was owed."""
 
-from collections.abc import Mapping
+import msgspec
 
-from mesh.wire.codec import pack, unpack
+from mesh.routing.feed import Feed
+from mesh.wire.codec import pack, reader
 from mesh.wire.commands import Query
 
-
-def write_record(owner: str, queries: Mapping[Query, int]) -> bytes:
-    """Owner (a session, or the name of a node) and its queries with the position they count from."""
-    return pack([owner, [[q.kind, q.text, q.domain, since] for q, since in queries.items()]])
+LARGEST = 64 * 1024 * 1024  # bytes of a peer's record, which lists all that its clients want
 
 
-def read_record(record: bytes) -> tuple[str, dict[Query, int]]:
-    """(owner, its queries and since when)."""
-    owner, queries = unpack(record)
-    return owner, {Query(kind, text, domain): since for kind, text, domain, since in queries}
+class Record(msgspec.Struct, frozen=True, array_like=True):
+    """`owner` is a session, or the name of a node; (query, since) and (master, floor) as in the feed."""
+
+    owner: str
+    queries: tuple[tuple[Query, int], ...]
+    floors: tuple[tuple[bytes, int], ...] = ()
+
+    def put_into(self, feed: Feed) -> None:
+        feed.queries.update(self.queries)
+        feed.floors.update(self.floors)
+
+
+read_record = reader(Record, LARGEST)
+
+
+def write_record(owner: str, feed: Feed) -> bytes:
+    queries = [[[q.kind, q.text, q.domain], since] for q, since in feed.queries.items()]
+    return pack([owner, queries, list(feed.floors.items())])

@@ -119,6 +119,8 @@ class Router:
         """Hand what a master sent to this node's own subscribers; `done` when the peer may go on."""
         targets = list(self.clients.plan(parcel.envelope))
         if parcel.position:
+            # What a master sends again after our restart is old news to a subscription that came later.
+            targets = [(f, i) for f, i in targets if f.floors.get(parcel.master, 0) < parcel.position]
             parcel.owed = len(targets)
         self._desk.count("relayed", parcel.envelope.count)
         self._offer(parcel, targets, source, done)

@@ -58,6 +58,9 @@ class Feed:
     ) -> None:
         self.key = key  # name of its record in the store
         self.queries: dict[Query, int] = {}  # query -> log position from which it counts
+        self.floors: dict[
+            bytes, int
+        ] = {}  # another master -> position of its log from before the first query
         self.position = 0  # highest position of our log that is settled here
         self.connected = False
         self.gone_since = 0.0

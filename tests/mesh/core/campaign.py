@@ -61,7 +61,9 @@ class Campaign:
         self.late.append((client, client.subscribe(pattern=pattern, rate=rate)))
 
     def _befall(self) -> None:
-        what = self.rng.choice([self.kill, self.kill, self.break_link, self.cut, self.break_client, self.bounce])
+        what = self.rng.choice(
+            [self.kill, self.kill, self.break_link, self.cut, self.break_client, self.bounce]
+        )
         what(self.rng.choice(self.nodes), self.rng.choice(self.nodes))
 
     def kill(self, node: SimNode, _: SimNode) -> None:
@@ -140,7 +142,9 @@ class Campaign:
                 assert (message.key, message.content) == (key, content)
                 assert matches(s.query.text, key)
                 # The last value of one topic may come behind a newer message of another.
-                before = max(last.get((stream, key), 0), 0 if message.is_initial else last.get((stream, ""), 0))
+                before = max(
+                    last.get((stream, key), 0), 0 if message.is_initial else last.get((stream, ""), 0)
+                )
                 assert number > before, f"{client.name} got {senders[stream].name} {number} after {before}"
                 last[stream, key] = number
                 if not message.is_initial:
