@@ -83,6 +83,7 @@ class Dialler:
         """A connection to or from a node is gone, or was refused for now."""
         if conn.seed:
             self._seed_conns.pop(conn.seed, None)
+            self._desk.wake(self._seeds.get(conn.seed, (self._desk.now, 0))[0])
         if peer is None or conn not in (peer.conns[conn.role], peer.dials[conn.role]):
             return
         for table in (peer.conns, peer.dials):

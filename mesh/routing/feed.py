@@ -60,7 +60,7 @@ class Feed:
         self.queries: dict[Query, int] = {}  # query -> log position from which it counts
         self.floors: dict[
             bytes, int
-        ] = {}  # another master -> position of its log from before the first query
+        ] = {}  # another master -> where its log was at first
         self.position = 0  # highest position of our log that is settled here
         self.connected = False
         self.gone_since = 0.0
