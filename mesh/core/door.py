@@ -79,7 +79,9 @@ class Door:
         """We are in, if the other side is who it should be."""
         secret = self._desk.settings.secret
         mine, theirs = conn.nonce[:NONCE], conn.nonce[NONCE:]
-        if theirs and not same(w.proof, prove(secret, "listener", mine, theirs, conn.endpoint)):
+        # Also where it asked for no proof of ours: whoever listens there must know the cookie.
+        proof = prove(secret, "listener", mine, theirs, conn.endpoint)
+        if not conn.trusted and not same(w.proof, proof):
             self.turn_away(
                 conn, Refuse("BAD_COOKIE", f"{conn.endpoint} does not know this user's cookie", final=True)
             )

@@ -58,9 +58,7 @@ class Feed:
     ) -> None:
         self.key = key  # name of its record in the store
         self.queries: dict[Query, int] = {}  # query -> log position from which it counts
-        self.floors: dict[
-            bytes, int
-        ] = {}  # another master -> where its log was at first
+        self.floors: dict[bytes, int] = {}  # another master -> where its log was at first
         self.position = 0  # highest position of our log that is settled here
         self.connected = False
         self.gone_since = 0.0

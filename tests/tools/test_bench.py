@@ -177,7 +177,7 @@ TINY = (
     "--messages",
     "1000",
     "--seconds",
-    "0.2",
+    "1",
     "--times",
     "1",
     "--count",
@@ -227,4 +227,4 @@ def test_kills_say_from_which_seed_they_were_drawn(folder: Path) -> None:
 def test_a_wrong_argument_is_refused(folder: Path) -> None:
     code, output, _ = bench("throughput", folder, "--rounds", "0")
     assert code == 2
-    assert "above 0" in output
+    assert "'0' is not a whole number from 1 on" in output

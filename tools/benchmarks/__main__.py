@@ -1,7 +1,7 @@
 """How fast is Heronry here, and does it keep its promises while nodes die?
 
-Exit code: 0 measured; 1 something was lost, doubled or out of order; 2 it could not be measured, or a wrong
-argument; 130 ended by Ctrl-C. A missed goal is shown, and changes no exit code: machines differ.
+Exit code: 0 measured; 1 something was lost, doubled or out of order, or a program failed; 2 a wrong argument;
+130 ended by Ctrl-C. A missed goal is shown, and changes no exit code: machines differ.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from tools.benchmarks.report import Report, tell
 from tools.demo_parts.processes import ROOT, Failed, Interrupted
 
 FOUND = ROOT / ".venv" / "bench"
-FAILED, CANNOT, INTERRUPTED = 1, 2, 130
+FAILED, INTERRUPTED = 1, 130
 Advance = Callable[[], None]
 Options = argparse.Namespace
 
@@ -53,39 +53,33 @@ PARTS: dict[str, tuple[Callable[[Options, Advance], Report], Callable[[Options],
 }
 
 
+def at_least(least: int) -> Callable[[str], int]:
+    """A number on the command line that must not be less."""
+
+    def checked(text: str) -> int:
+        if not text.isdecimal() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} on")
+        return int(text)
+
+    return checked
+
+
 def arguments() -> Options:
     parser = argparse.ArgumentParser(prog="tools/bench", description="How fast is Heronry on this machine?")
     parser.add_argument("part", choices=[*PARTS, "all"])
-    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="of each load; medians are shown")
-    parser.add_argument("--messages", type=int, default=200_000, metavar="N", help="of 100 B in a run")
-    parser.add_argument("--seconds", type=float, default=5.0, metavar="S", help="of a latency round")
-    parser.add_argument("--times", type=int, default=7, metavar="N", help="that something is started")
-    parser.add_argument("--count", type=int, default=50, metavar="N", help="of kills")
-    parser.add_argument("--seed", type=int, metavar="S", help="of the kills; any one if not given")
-    parser.add_argument(
-        "--rate", type=int, default=500, metavar="N", help="messages a second, each publisher"
+    numbers = (
+        ("--rounds", 5, 1, "rounds of each load; medians are shown"),
+        ("--messages", 200_000, 100, "messages of 100 B in a run"),
+        ("--seconds", 5, 1, "seconds of a latency round"),
+        ("--times", 7, 1, "times that something is started"),
+        ("--count", 50, 1, "kills"),
+        ("--rate", 500, 1, "messages a second of each publisher, while nodes are killed"),
     )
-    parser.add_argument(
-        "--json",
-        type=Path,
-        default=ROOT / ".venv" / "bench",
-        metavar="DIR",
-        help="where PART.json is written",
-    )
-    options = parser.parse_args()
-    if (
-        min(
-            options.rounds,
-            options.messages // 100,
-            options.seconds,
-            options.times,
-            options.count,
-            options.rate,
-        )
-        <= 0
-    ):
-        parser.error("every number must be above 0, and --messages at least 100")
-    return options
+    for name, default, least, help in numbers:
+        parser.add_argument(name, type=at_least(least), default=default, metavar="N", help=help)
+    parser.add_argument("--seed", type=at_least(0), metavar="N", help="of the kills; any one if not given")
+    parser.add_argument("--json", type=Path, default=FOUND, metavar="DIR", help="where PART.json is written")
+    return parser.parse_args()
 
 
 def measured(part: str, options: Options) -> Report:
@@ -110,7 +104,7 @@ def main() -> int:
             is_clean &= report.is_clean
     except Failed as error:
         print(f"tools/bench: {error}", file=sys.stderr)
-        return CANNOT
+        return FAILED
     except Interrupted:
         return INTERRUPTED
     return 0 if is_clean else FAILED

@@ -12,9 +12,9 @@ RATE = 500  # messages a second
 TOPIC = "latency"
 
 
-def measured(rounds: int, seconds: float, advance: Callable[[], None]) -> Report:
+def measured(rounds: int, seconds: int, advance: Callable[[], None]) -> Report:
     """So many rounds of so many seconds."""
-    wanted = max(1, int(RATE * seconds))
+    wanted = RATE * seconds
     taken: list[list[float]] = []
     late: list[float] = []
     with Processes() as processes:

@@ -11,7 +11,6 @@ from rich.table import Table
 
 from tools.benchmarks.goals import GOALS, Goal
 
-
 WIDE = 160  # columns, where nobody looks at a window
 
 

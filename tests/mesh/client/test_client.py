@@ -71,7 +71,11 @@ def test_a_node_that_joins_later_is_subscribed_at_too() -> None:
             from mesh.shell.node import Node
 
             a = m.nodes["a"]
-            given = {"node.id": "b", "node.peers": a.described()["tcp"], "node.cluster": a.core.info()["cluster"]}
+            given = {
+                "node.id": "b",
+                "node.peers": a.described()["tcp"],
+                "node.cluster": a.core.info()["cluster"],
+            }
             b = Node(load(None, {}, given), m.environ)
             await b.start()
             try:

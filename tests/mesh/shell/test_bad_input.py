@@ -152,13 +152,53 @@ def test_a_client_of_another_user_is_told_why() -> None:
     asyncio.run(story())
 
 
+def test_a_listener_that_does_not_know_the_cookie_gets_nothing() -> None:
+    async def welcome_anybody(router: zmq.Socket[bytes]) -> None:
+        while True:
+            while not router.poll(0):
+                await asyncio.sleep(0.005)
+            routing_id, *frames = router.recv_multipart()
+            heard.append(read(frames)[0])
+            node = c.Introduction(b"u" * 16, "fake", 1, "")
+            router.send_multipart([routing_id, c.encode(c.Welcome(1, node, "x", session="/node/f/client/c"))])
+
+    async def story() -> None:
+        context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        router = context.socket(zmq.ROUTER)
+        router.setsockopt(zmq.LINGER, 0)
+        port = router.bind_to_random_port("tcp://127.0.0.1")
+        fake = asyncio.create_task(welcome_anybody(router))
+        address = f"tcp://127.0.0.1:{port}"
+        try:
+            with state_directory() as state, pytest.raises(Refused) as refused:
+                async with mesh.connect(address, environ=environment(state)):
+                    pass
+            assert refused.value.code == "BAD_COOKIE"
+            async with mesh_of("a", settings={"node.peers": [address]}) as m:
+                await eventually(lambda: any(isinstance(said, c.Hello) and said.node for said in heard))
+                core = m.nodes["a"].core
+                await eventually(
+                    lambda: not any(conn.seed and not conn.closed for conn in core._conns.values())
+                )
+                assert len(core.neighbours.membership.all()) == 1
+        finally:
+            fake.cancel()
+            router.close()
+            context.term()
+
+    heard: list[c.AnyCommand] = []
+    asyncio.run(story())
+
+
 def test_nobody_publishes_in_the_name_of_another() -> None:
     async def story(m: Mesh, stranger: Stranger) -> None:
         from mesh.wire.envelope import Envelope
 
         stranger.socket.send(c.encode(HELLO))
         assert isinstance(await stranger.hears(), c.Welcome)
-        forged = Envelope(stream=b"o" * 16, domain="", first=1, last=1, keys=("k",), count=1, sizes=1, body=b"x")
+        forged = Envelope(
+            stream=b"o" * 16, domain="", first=1, last=1, keys=("k",), count=1, sizes=1, body=b"x"
+        )
         stranger.socket.send_multipart([c.encode(c.Publish((1,))), forged.header(), forged.body])
         answer = await stranger.hears()
         assert isinstance(answer, c.Refuse) and answer.code == "FORGED_SENDER"
@@ -174,7 +214,14 @@ def test_oversized_content_from_a_foreign_client_is_refused_by_name() -> None:
         stranger.socket.send(c.encode(HELLO))
         assert isinstance(await stranger.hears(), c.Welcome)
         big = Envelope(
-            stream=STREAM, domain="", first=1, last=1, keys=("k",), count=1, sizes=3 << 20, body=bytes(3 << 20)
+            stream=STREAM,
+            domain="",
+            first=1,
+            last=1,
+            keys=("k",),
+            count=1,
+            sizes=3 << 20,
+            body=bytes(3 << 20),
         )
         halves = [big.body[at : at + (1 << 20)] for at in range(0, 3 << 20, 1 << 20)]
         stranger.socket.send_multipart([c.encode(c.Publish((3,))), big.header(), *halves])
@@ -206,12 +253,17 @@ async def started(environ: dict[str, str], **given: object) -> None:
 
 @pytest.mark.parametrize("address", ["tcp://0.0.0.0:0", "tcp://192.0.2.1:7710", "tcp://[::]:0", "tcp://*:0"])
 def test_a_bind_that_others_could_reach_is_refused_with_what_to_do(address: str) -> None:
-    with state_directory() as state, pytest.raises(BindRefused, match=r"no keys.*tcp://127\.0\.0\.1:0") as error:
+    with (
+        state_directory() as state,
+        pytest.raises(BindRefused, match=r"no keys.*tcp://127\.0\.0\.1:0") as error,
+    ):
         asyncio.run(started(environment(state), node__bind=[address]))
     assert error.value.code == "BIND_WITHOUT_KEYS"
 
 
-@pytest.mark.parametrize("address", ["nonsense", "tcp://127.0.0.1", "tcp://127.0.0.1:99999", "udp://1.2.3.4:5"])
+@pytest.mark.parametrize(
+    "address", ["nonsense", "tcp://127.0.0.1", "tcp://127.0.0.1:99999", "udp://1.2.3.4:5"]
+)
 def test_what_is_no_address_is_refused(address: str) -> None:
     with state_directory() as state, pytest.raises(BindRefused):
         asyncio.run(started(environment(state), node__bind=[address]))

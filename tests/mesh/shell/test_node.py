@@ -15,8 +15,10 @@ def test_an_idle_mesh_sleeps() -> None:
     async def story() -> None:
         async with mesh_of("a", "b", "c") as m:
             # Linked, introduced and settled: what is due next is a ping, not something at once, for ever.
-            for node in m.nodes.values():
-                await eventually(lambda node=node: node.core.alarm - time.monotonic() > 0.5)
+            def all_sleep() -> bool:
+                return all(node.core.alarm - time.monotonic() > 0.5 for node in m.nodes.values())
+
+            await eventually(all_sleep)
 
     asyncio.run(story())
 
