@@ -127,15 +127,19 @@ class Sockets:
 
     def send(self, key: Key, frames: list[bytes]) -> None:
         """Put a message on a connection. One that cannot take it is gone: it will resume on a new one."""
+        if isinstance(key, tuple):
+            number, routing_id = key
+            socket = self._routers[number][0]
+            self._send(socket, key, [routing_id, *frames])
+            self._look_again(socket, lambda: self._router_readable(number))
+        elif key in self._dialled:
+            socket = self._dialled[key][0]
+            self._send(socket, key, frames)
+            self._look_again(socket, lambda: self._dealer_readable(key))
+
+    def _send(self, socket: zmq.Socket[bytes], key: Key, frames: list[bytes]) -> None:
         try:
-            if isinstance(key, tuple):
-                socket = self._routers[key[0]][0]
-                send_frames(socket, [key[1], *frames])
-                self._look_again(socket, lambda: self._router_readable(key[0]))
-            elif key in self._dialled:
-                socket = self._dialled[key][0]
-                send_frames(socket, frames)
-                self._look_again(socket, lambda: self._dealer_readable(key))
+            send_frames(socket, frames)
         except zmq.ZMQError:
             self._lose(key)
 
@@ -150,7 +154,8 @@ class Sockets:
             socket, monitor = self._dialled.pop(key)
             self._loop.remove_reader(descriptor(socket))
             self._loop.remove_reader(descriptor(monitor))
-            monitor.close()  # first, or closing the socket hangs
+            socket.disable_monitor()  # first: an event for a closed monitor stops ZeroMQ's thread for ever
+            monitor.close()
             socket.close(linger=LINGER)
 
     def close(self) -> None:

@@ -28,6 +28,7 @@ class Dialler:
         self._dialled = 0
         self._seeds = dict.fromkeys(desk.settings.seeds, (0.0, 0))  # address -> when next, attempt
         self._seed_conns: dict[str, Conn] = {}
+        self.unheard = set(self._seeds)  # seeds from which no answer has come yet
         self._known: set[str] = set()  # addresses at which a peer lives
 
     # --- one peer -------------------------------------------------------------------------------------
@@ -133,6 +134,7 @@ class Dialler:
     def seeds(self, known: set[str]) -> None:
         """Dial the addresses we were given, as long as nobody known lives there."""
         now, self._known = self._desk.now, known
+        self.unheard -= known
         for address, (due, attempt) in self._seeds.items():
             if address not in known and address not in self._seed_conns and now >= due:
                 self._seeds[address] = (now + self._wait(attempt + 1), attempt + 1)
@@ -143,12 +145,14 @@ class Dialler:
                 self._seed_conns[address] = self._dial(address, NODE_CONTROL, b"", seed=address)
 
     def seed_answered(self, conn: Conn) -> None:
+        self.unheard.discard(conn.seed)
         self._seed_conns.pop(conn.seed, None)
         if conn.seed in self._seeds:
             self._seeds[conn.seed] = (0.0, 0)
 
     def seed_refused(self, conn: Conn, is_us: bool) -> None:
         """Nobody to talk to lives there: ask rarely, or never if it is this very node."""
+        self.unheard.discard(conn.seed)
         if is_us:
             self._seeds.pop(conn.seed, None)
         elif conn.seed in self._seeds:

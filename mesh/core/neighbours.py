@@ -28,6 +28,7 @@ from mesh.links.table import State
 from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Bye, Hello, Introduction, Peers, Refuse
 
 HEAD_START = 0.3  # s that the lower uuid has to dial first, so that both seldom dial at once
+FIRST_VIEW = 1.0  # s after its start that a node waits for those it was told of
 YOUNG = 30.0  # s: a node this young gives way when its name is taken
 
 
@@ -222,6 +223,13 @@ class Neighbours:
     def start(self) -> None:
         self._born = self._desk.now
 
+    def settled(self) -> bool:
+        """Has everybody we were told of answered, or have we waited long enough for a first view?"""
+        if self._desk.now - self._born >= FIRST_VIEW:
+            return True
+        hearsay = any(member.state is Presence.SEEN for member in self.membership.all())
+        return not self._dialler.unheard and not hearsay
+
     def tick(self) -> None:
         """Dial, ping and give up what is due."""
         now, dialler = self._desk.now, self._dialler
@@ -251,5 +259,7 @@ class Neighbours:
             link = peer.link.deadline()
             if link is not None:
                 times.append(link)
+        if not self.settled():
+            times.append(self._born + FIRST_VIEW)
         silence = self.membership.deadline()
         return min(times if silence is None else (*times, silence))

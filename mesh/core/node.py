@@ -81,9 +81,10 @@ class NodeCore:
         self.questions.peers = n.alive
         self.questions.ask = self._ask
         self.questions.told = self._tell
+        self.questions.settled = n.settled
         self._dialler.logged_out = links.logout
         n.needs_login = links.needs_login
-        n.joined = n.review_login
+        n.joined = self._joined
         n.lost = self._lost
         links.sessions_gap = self._gap
 
@@ -255,6 +256,10 @@ class NodeCore:
         self.links.broadcast(list(self.neighbours.peers.values()), interest)
         for peer in self.neighbours.alive():
             self.neighbours.review_login(peer)
+
+    def _joined(self, peer: Peer) -> None:
+        self.neighbours.review_login(peer)
+        self.questions.review()
 
     def _lost(self, peer: Peer) -> None:
         peer.reads.clear()

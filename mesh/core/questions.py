@@ -54,19 +54,31 @@ class Questions:
         self._interests = interests
         self._confirmations: list[Confirmation] = []
         self._gatherings: dict[int, Gathering] = {}
+        self._early: list[Callable[[], None]] = []  # asked before we know whom to ask
         self._request = 0
         # Set by the node, which joins this with the peers.
         self.peers: Callable[[], list[Peer]] = list
         self.ask: Callable[[Peer, Call], None] = lambda peer, call: None
         self.told: Callable[[Interest], None] = lambda interest: None
+        self.settled: Callable[[], bool] = lambda: True
 
     def tell(self, interest: Interest | None) -> None:
         """Our interest has changed."""
         if interest is not None:
             self.told(interest)
 
+    def _when_settled(self, work: Callable[[], None]) -> None:
+        """A node that has just started must not take its peers for absent, only because they answer yet."""
+        if self.settled():
+            work()
+        else:
+            self._early.append(work)
+
     def confirm(self, then: Callable[[], None]) -> None:
         """Call `then` when every node that can be reached knows our present interest."""
+        self._when_settled(lambda: self._confirm(then))
+
+    def _confirm(self, then: Callable[[], None]) -> None:
         version = self._interests.version
         need = {peer.node.uuid for peer in self.peers() if peer.confirmed < version}
         self._confirmations.append(Confirmation(version, need, self._desk.now + CONFIRM, then))
@@ -85,6 +97,9 @@ class Questions:
 
         `after`: they come after all messages of the same node that are on their way here by now.
         """
+        self._when_settled(lambda: self._gather(query, then, after))
+
+    def _gather(self, query: Query, then: Found, after: bool) -> None:
         self._request += 1
         peers = self.peers()
         gathering = Gathering(query, {p.node.uuid for p in peers}, self._desk.now + CONFIRM, then)
@@ -120,6 +135,10 @@ class Questions:
     def review(self) -> None:
         """Finish what has all it needs, or has waited long enough."""
         now = self._desk.now
+        if self._early and self.settled():
+            early, self._early = self._early, []
+            for work in early:
+                work()
         done = [c for c in self._confirmations if not c.need or now >= c.deadline]
         self._confirmations = [c for c in self._confirmations if c not in done]
         for confirmation in done:

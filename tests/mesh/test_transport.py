@@ -1,7 +1,10 @@
 """Do connections tell when they end, and give all that came before?"""
 
 import asyncio
+import os
 import socket
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -56,3 +59,43 @@ def test_the_last_words_are_heard_before_the_end(tmp_path: Path) -> None:
         dialler.sockets.close()
 
     asyncio.run(story())
+
+
+def test_hanging_up_on_peers_that_just_go_stops_nobody() -> None:
+    # In a process of its own: ZeroMQ's thread, once it waits for ever, could not be ended here.
+    command = [sys.executable, "-c", "from tests.mesh.test_transport import many_ends; many_ends()"]
+    ended = subprocess.run(command, cwd=Path(__file__).parents[2], timeout=60, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+
+
+def many_ends() -> None:
+    """Exits with 1 if frames do not travel any more after connections ended at both ends at once."""
+
+    async def story() -> None:
+        listener, dialler = End(), End()
+        address = listener.sockets.bind("tcp://127.0.0.1:0", trusted=False)
+        for number in range(100):
+            await visit(dialler, range(5 * number, 5 * number + 5))
+        dialler.sockets.dial("last", address)
+        dialler.sockets.send("last", [b"hello"])
+        await eventually(lambda: listener.received)
+        dialler.sockets.close()
+        listener.sockets.close()
+
+    try:
+        asyncio.run(story())
+    except TimeoutError:
+        os._exit(1)
+
+
+async def visit(dialler: End, keys: range) -> None:
+    """Connections to an end that goes while they are hung up."""
+    host = End()
+    address = host.sockets.bind("tcp://127.0.0.1:0", trusted=False)
+    for key in keys:
+        dialler.sockets.dial(key, address)
+        dialler.sockets.send(key, [b"hello"])
+    await eventually(lambda: len(host.received) == len(keys))
+    for key in keys:
+        dialler.sockets.hang_up(key)
+    host.sockets.close()

@@ -38,6 +38,38 @@ def test_a_node_that_takes_any_port_takes_the_same_one_next_time() -> None:
         assert (first[1], second[1]) == (1, 2)
 
 
+def test_what_is_asked_right_after_the_start_waits_for_those_it_was_told_of() -> None:
+    async def story() -> None:
+        async with mesh_of("a", "b") as m, m.connect("a") as ma:
+            await ma.publish("k", b"v")
+            a = m.nodes["a"]
+            given = {
+                "node.id": "c",
+                "node.peers": a.described()["tcp"],
+                "node.cluster": a.core.info()["cluster"],
+            }
+            c = Node(load(None, {}, given), m.environ)
+            await c.start()
+            try:
+                async with m.connect("c") as mc, mc.subscribe("k") as sub:
+                    assert m.metric("a", "upstream_queries") == m.metric("b", "upstream_queries") == 1
+                    assert [x.content for x in await take(sub, 1)] == [b"v"]
+            finally:
+                await c.close()
+
+    asyncio.run(story())
+
+
+def test_a_node_whose_seed_is_away_waits_for_it_only_for_a_moment() -> None:
+    async def story() -> None:
+        async with mesh_of("a", settings={"node.peers": ["tcp://127.0.0.1:1"]}) as m, m.connect("a") as ma:
+            async with ma.subscribe("k") as sub:
+                await ma.publish("k", b"v")
+                assert [x.content for x in await take(sub, 1)] == [b"v"]
+
+    asyncio.run(story())
+
+
 def test_logins_are_lazy() -> None:
     async def story() -> None:
         names = ("a", "b", "c", "d", "e")
