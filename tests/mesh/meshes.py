@@ -1,9 +1,9 @@
 """A mesh of real nodes within the test's own loop: real sockets and files, no processes."""
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
 import asyncio
 import secrets
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import mesh

@@ -57,7 +57,8 @@ def shown(report: Report) -> Table:
         goal = row.goal
         bound = "" if goal.limit is None else f"{'≥' if goal.more else '≤'} {number(goal.limit)}"
         ratio = goal.ratio(row.measured)
-        measured = "no result" if row.flaw else f"{number(row.measured)} {goal.unit}"
+        is_none = row.flaw and goal.limit != 0.0  # a count of what went wrong is a result, and a bad one
+        measured = "no result" if is_none else f"{number(row.measured)} {goal.unit}"
         style = "" if goal.limit is None and not row.flaw else "green" if row.is_good else "bold red"
         table.add_row(
             goal.what, bound, f"[{style}]{measured}[/]" if style else measured,
