@@ -197,7 +197,8 @@ class Sockets:
 
     def _monitor_readable(self, key: Key) -> None:
         if key in self._dialled and drain(self._dialled[key][1]):
-            self._dealer_readable(key)  # its last words first
+            while key in self._dialled and readable(self._dialled[key][0]):
+                self._dealer_readable(key)  # its last words first
             self._lose(key)
 
     def _look_again(self, socket: zmq.Socket[bytes], look: Callable[[], None]) -> None:
