@@ -266,6 +266,9 @@ class SimClient:
         self.is_up, self._attempt = True, 0
         self.outbox.window = w.window
         for s in self.subscriptions.values():
+            if is_new and not s.is_confirmed:
+                s.items.clear()
+                s.seen = Seen()
             if is_new:
                 s.used = -len(s.items)
             if s.is_confirmed:
@@ -318,7 +321,10 @@ class SimClient:
             call.reply = reply
             del self.calls[reply.request]
             if isinstance(call.command, c.Subscribe) and not reply.code:
-                self.subscriptions[call.command.subscription].is_confirmed = True
+                s = self.subscriptions[call.command.subscription]
+                s.is_confirmed = True
+                while s.rate is None and s.items:
+                    self._use(s)
 
     def _items(self, command: c.Items, envelopes: list[Envelope]) -> None:
         self._plan_ack()
@@ -350,7 +356,7 @@ class SimClient:
             fresh = s.seen.fresh(master, stream, e.first, e.last)
         new = [i for i in indices if any(a <= e.number(i) <= b for a, b in fresh)]
         s.items.append([_got(e, i, gap if i == new[0] else 0) for i in new])
-        if s.rate is None:
+        if s.rate is None and s.is_confirmed:
             self._use(s)
 
     def _use(self, s: Subscription) -> None:
@@ -359,7 +365,7 @@ class SimClient:
         self._plan_ack()
 
     def _use_some(self, s: Subscription, rate: float) -> None:
-        if s.items:
+        if s.items and s.is_confirmed:
             self._use(s)
         if not self.is_closed:
             self.net.after(1 / rate, lambda: self._use_some(s, rate))

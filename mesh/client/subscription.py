@@ -126,6 +126,10 @@ class Subscription:
 
     def restarted(self) -> None:
         """The node counts its items anew: so do we, and what still lies here was the old one's."""
+        if not self.confirmed:
+            # It may be made again later than it was: what came before it holds is none of ours.
+            self._items.clear()
+            self._seen = Seen()
         self.used = -len(self._items) - (self._batch is not None)
 
     def end(self, error: MeshError) -> None:

@@ -73,7 +73,7 @@ class DataLinks:
 
     def needs_login(self, peer: Peer) -> bool:
         """Lazily: because our clients want something, because we ask something, or because we owe."""
-        return bool(self._interests) or bool(peer.reads) or peer.feed.pending > 0
+        return bool(self._interests) or bool(peer.reads) or peer.feed.is_owed
 
     # --- items ----------------------------------------------------------------------------------------
 

@@ -97,11 +97,14 @@ class Dialler:
             self._retry_control(peer)
 
     def ping(self, peer: Peer) -> None:
-        if peer.control is not None:
-            peer.pinged = self._desk.now
-            self._desk.send(peer.control, Ping(int(self._desk.now * 1e6)))
+        """A sign of life; and a connection of which only the other end knows that it is over shows it now."""
+        peer.pinged = self._desk.now
+        self._desk.send(peer.control, Ping(int(self._desk.now * 1e6)))
+        self._desk.send(peer.data, Ping(0))
 
     def pong(self, peer: Peer, p: Pong) -> None:
+        if not p.stamp:
+            return  # it may have waited behind messages
         peer.rtt = max(0.0, self._desk.now - p.stamp / 1e6)
 
     # --- dialling ---------------------------------------------------------------------------------------

@@ -193,6 +193,11 @@ class Feed:
         return self._sent + len(self._backlog)
 
     @property
+    def is_owed(self) -> bool:
+        """Is anything under way, waiting or unsettled?"""
+        return bool(self._flight or self._backlog or self._unsettled)
+
+    @property
     def pending(self) -> int:
         """Messages under way or waiting."""
         return sum(p.messages for p in self._flight) + sum(p.messages for p in self._backlog)

@@ -110,9 +110,16 @@ class Campaign:
         for publisher in self.publishers:
             self.net.until(lambda p=publisher: not p.outbox.unanswered and not p._wanting, HEALED)  # type: ignore[misc]
         end = self.net.now + HEALED
-        while self.missing() and self.net.now < end:
+        while (self.missing() or not self.is_quiet) and self.net.now < end:
             self.net.run(1.0)
-        self.net.run(5.0)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Has everybody all that was owed, and has every store forgotten it?"""
+        return not any(
+            node.metric("pending") or node.metric("stored_envelopes") or node.disk.store.load().envelopes
+            for node in self.nodes
+        )
 
     def missing(self) -> list[str]:
         """Persistent messages that were answered OK, and that a subscription has not got."""

@@ -1,0 +1,187 @@
+"""What is promised to publishers and subscribers: the whole core, simulated network, disk and crashes."""
+
+import pytest
+
+from mesh.wire.envelope import LOCAL_ONLY
+from tests.mesh.core.campaign import Campaign
+from tests.simulated_client import client_of
+from tests.simulation import SimNetwork
+
+
+def numbers(first: int, last: int) -> list[bytes]:
+    return [b"%d" % n for n in range(first, last)]
+
+
+def test_exact_and_pattern_subscriptions_reach_every_node() -> None:
+    net = SimNetwork()
+    a, b, c = net.mesh("a", "b", "c")
+    exact = client_of(b).connected().subscribed("x/1")
+    pattern = client_of(c).connected().subscribed(pattern="x/+")
+    publisher = client_of(a).connected()
+    publisher.publish("x/1 x/2 y x/1", b"1", b"2", b"3", b"4")
+    publisher.settled()
+    net.until(lambda: len(exact.got) == 2 and len(pattern.got) == 3)
+    assert exact.contents == [b"1", b"4"] and pattern.contents == [b"1", b"2", b"4"]
+    assert pattern.got[0].route == ("a", "c") and pattern.got[0].sender == publisher.session_name
+
+
+def test_a_late_joiner_gets_the_last_value_and_what_follows() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    publisher = client_of(a).connected()
+    for content in numbers(0, 5):
+        publisher.publish("k", content)
+    publisher.settled()
+    late = client_of(b).connected().subscribed("k")
+    publisher.publish("k", b"5")
+    net.until(lambda: len(late.got) == 2)
+    assert late.contents == [b"4", b"5"]
+    assert [message.is_initial for message in late.got] == [True, False]
+
+
+def test_a_node_that_joins_later_is_asked_too() -> None:
+    net = SimNetwork()
+    a = net.node("a")
+    subscription = client_of(a).connected().subscribed(pattern="#")
+    b = net.node("b", "a")
+    net.until(lambda: b.metric("upstream_queries") == 1)
+    client_of(b).connected().publish("k", b"v")
+    net.until(lambda: subscription.contents == [b"v"])
+
+
+def test_one_upstream_query_for_all_who_want_the_same() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    one, two = client_of(b, "one").connected(), client_of(b, "two").connected()
+    first, second = one.subscribed("k"), two.subscribed("k")
+    assert a.metric("upstream_queries") == 1
+    one.unsubscribe(first)
+    net.run(1)
+    assert a.metric("upstream_queries") == 1
+    client_of(a).connected().publish("k", b"v")
+    net.until(lambda: second.contents == [b"v"])
+    two.unsubscribe(second)
+    net.until(lambda: a.metric("upstream_queries") == 0)
+    assert first.contents == []
+
+
+def test_get_finds_the_newest_of_all_nodes() -> None:
+    net = SimNetwork()
+    a, b, c = net.mesh("a", "b", "c")
+    for node, content in ((a, b"old"), (b, b"newer"), (a, b"newest")):
+        client_of(node).connected().publish("k", content)
+        net.run(0.5)
+    assert [message.content for message in client_of(c).connected().get("k")] == [b"newest"]
+    assert client_of(c, "other").connected().get(pattern="no/#") == []
+
+
+def test_local_only_messages_stay_at_their_node() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    here, there = client_of(a).connected().subscribed("k"), client_of(b).connected().subscribed("k")
+    publisher = client_of(a, "p").connected()
+    publisher.publish("k", b"local", flags=LOCAL_ONLY)
+    publisher.publish("k", b"all")
+    net.until(lambda: here.contents == [b"local", b"all"] and there.contents == [b"all"])
+
+
+def test_a_broken_connection_loses_and_doubles_nothing() -> None:
+    net = SimNetwork(3)
+    a, b = net.mesh("a", "b")
+    subscription = client_of(b, "sub").connected().subscribed("k")
+    publisher = client_of(a, "pub").connected()
+    for n in range(200):
+        publisher.publish("k", b"%d" % n)
+        if n % 20 == 7:
+            net.run(0.02)
+            net.break_all("a", "b")
+            net.break_all(publisher.name)
+    publisher.settled()
+    net.until(lambda: len(subscription.got) == 200)
+    net.run(5)
+    assert subscription.contents == numbers(0, 200)
+
+
+@pytest.mark.parametrize("victims", ["a", "b", "ab"])
+@pytest.mark.parametrize("seed", range(5))
+def test_what_was_answered_survives_kill_9(victims: str, seed: int) -> None:
+    net = SimNetwork(seed)
+    nodes = dict(zip("abc", net.mesh("a", "b", "c"), strict=True))
+    subscription = client_of(nodes["b"], "sub").connected().subscribed("k")
+    publisher = client_of(nodes["a"], "pub").connected()
+    for round_ in range(4):
+        for n in range(25):
+            publisher.publish("k", b"%d" % (25 * round_ + n), persistent=True)
+            net.run(0.005)
+        for name in victims:
+            nodes[name].kill()
+        net.run(net.rng.random())
+        for name in victims:
+            nodes[name].start()
+    publisher.settled()
+    net.until(lambda: len(subscription.got) >= 100)
+    net.run(15)
+    assert subscription.contents == numbers(0, 100)
+    assert {publisher.state(n) for n in range(1, 101)} == {"OK"}
+    assert nodes["a"].metric("stored_envelopes") == 0
+
+
+def test_a_full_disk_refuses_by_name_and_goes_on() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    subscription = client_of(b).connected().subscribed("k")
+    publisher = client_of(a).connected()
+    a.disk.is_full = True
+    publisher.publish("k", b"no", persistent=True)
+    publisher.settled()
+    a.disk.is_full = False
+    publisher.publish("k", b"yes", persistent=True)
+    publisher.settled()
+    net.until(lambda: len(subscription.got) == 1)
+    net.run(2)
+    assert (publisher.state(1), publisher.state(2)) == ("STORE_FULL", "OK")
+    assert subscription.contents == [b"yes"]
+
+
+def test_a_slow_subscriber_paces_its_publisher_and_a_stopped_one_does_not() -> None:
+    net = SimNetwork()
+    settings = {"window_bytes": 2000, "window_count": 4, "backlog_bytes": 20_000}
+    a, b = net.mesh("a", "b", **settings)
+    slow = client_of(b, "slow").connected().subscribed("k", rate=20.0)
+    publisher = client_of(a).connected()
+    for content in numbers(0, 60):
+        publisher.publish("k", content)
+    publisher.settled()
+    net.until(lambda: len(slow.got) == 60)
+    assert slow.contents == numbers(0, 60) and slow.dropped == 0
+
+    stopped = client_of(b, "stopped").connected().subscribed("s", rate=0)
+    for content in numbers(0, 600):
+        publisher.publish("s", content)
+    began = net.now
+    publisher.settled()
+    assert net.now - began < 30
+    assert len(stopped.got) < 600
+    assert a.metric("dropped") + b.metric("dropped") > 0
+
+
+def test_a_vanished_client_is_waited_for_and_then_given_up() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b", linger=20.0)
+    client = client_of(b).connected()
+    client.subscribed("k")
+    publisher = client_of(a).connected()
+    client.die()
+    publisher.publish("k", b"v", persistent=True)
+    publisher.settled()
+    net.run(5)
+    assert a.metric("stored_envelopes") == 1
+    net.run(40)
+    assert a.metric("stored_envelopes") == 0 and b.metric("subscriptions") == 0
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_random_story_keeps_every_promise(seed: int) -> None:
+    story = Campaign(seed)
+    story.run(6.0)
+    story.check()
