@@ -6,7 +6,6 @@ import asyncio
 import getpass
 import os
 import secrets
-import struct
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
@@ -16,13 +15,13 @@ from typing import Any
 from mesh.client.calls import Calls
 from mesh.client.content import Content, Prepared, prepared
 from mesh.client.find import find_node
-from mesh.client.later import Later, not_yet
+from mesh.client.later import Later
 from mesh.client.message import Batch, Message
 from mesh.client.publisher import Publisher, Receipt
 from mesh.client.session import Session
 from mesh.client.subscription import Subscription
+from mesh.client.subscriptions import Subscriptions, query
 from mesh.errors import (
-    BadQuery,
     Closed,
     MeshError,
     MeshTimeout,
@@ -30,7 +29,6 @@ from mesh.errors import (
     WouldBlock,
 )
 from mesh.local.private import cookie, state_dir
-from mesh.routing.subscriptions import check_query
 from mesh.values import Headers, Published, check_domain
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
@@ -63,10 +61,8 @@ class Client(Later):
         self._stream = secrets.token_bytes(16)
         self._session: Session | None = None
         self._publisher = Publisher(self._stream, self._send_envelope, self._look)
-        self._subscriptions: dict[int, Subscription] = {}
         self._calls = Calls(self._send, 2 * timeout)
-        self._number = 0
-        self._ack_planned = False
+        self._subscriptions = Subscriptions(self._calls, self._open)
         self._events: list[asyncio.Queue[Event | None]] = []
         self._closed = False
 
@@ -107,15 +103,14 @@ class Client(Later):
 
     def _close(self) -> None:
         assert self._session is not None
+        self._subscriptions.send_ack()
         self._closed = True
         gone = Closed("this client is closed.")
         self._publisher.fail(gone)
-        for subscription in self._subscriptions.values():
-            subscription.end(gone)
+        self._subscriptions.end(gone)
         self._calls.close(gone)
         for queue in self._events:
             queue.put_nowait(None)
-        self._send_ack()
         self._session.close()
 
     @property
@@ -239,31 +234,11 @@ class Client(Later):
         Use it with `async with`; inside, every node that can be reached knows of it. `initial`: begin with
         the last value of each topic. Raises BadKey, BadQuery.
         """
-        query = _query(key, pattern, xpath, domain)
-        self._number += 1
-        return Subscription(self._number, query, initial, self._enter, self._leave, self._plan_ack)
+        return self._subscriptions.make(query(key, pattern, xpath, domain), initial)
 
     async def unsubscribe(self, subscription: Subscription) -> None:
         """As leaving its context does."""
         await subscription.unsubscribe()
-
-    async def _enter(self, s: Subscription) -> None:
-        self._open()
-        self._subscriptions[s.number] = s
-        try:
-            await self._calls.ask(lambda request: c.Subscribe(request, s.number, s.query, s.initial))
-        except BaseException:
-            del self._subscriptions[s.number]
-            raise
-        s.confirmed = True
-
-    async def _leave(self, s: Subscription) -> None:
-        if self._subscriptions.pop(s.number, None) is not None and not self._closed:
-            s.end(Closed("unsubscribed."))
-            ask = self._calls.ask if self._open().is_up else self._calls.tell
-            waiting = ask(lambda request: c.Unsubscribe(request, s.number))
-            if waiting is not None:
-                await waiting
 
     async def get(
         self, key: str | None = None, *, xpath: str | None = None, domain: str | None = None,
@@ -273,7 +248,7 @@ class Client(Later):
 
         While every node is master of its own topics, nothing is cached: `fresh` changes nothing.
         """
-        q = _query(key, pattern, xpath, domain)
+        q = query(key, pattern, xpath, domain)
         arguments = {"kind": q.kind, "text": q.text, "domain": q.domain}
         _, envelopes = await self._calls.ask(lambda request: c.Call(request, "get", arguments))
         return [message for envelope in envelopes for message in Batch(envelope)]
@@ -319,23 +294,16 @@ class Client(Later):
         self._home = welcome.node.name
         self._publisher.max_content = welcome.max_content
         self._publisher.outbox.window = welcome.window
-        for s in self._subscriptions.values():
-            if is_new:
-                s.restarted()
-            if s.confirmed:
-                # A new process may have lost what was under way: then the last values are worth
-                # having again (those that we know are dropped here).
-                session.send(c.Subscribe(0, s.number, s.query, s.initial, resumed=not is_new))
+        self._subscriptions.again(is_new)
         self._calls.again()
         for envelope in self._publisher.outbox.resend():
             session.publish(envelope)
-        self._plan_ack()  # the last one may be lost, and the node wait for it
         self._tell("connected", session.name)
 
     def _received(self, command: c.AnyCommand, envelopes: list[Envelope]) -> None:
         match command:
             case c.Items():
-                self._items(command, envelopes)
+                self._subscriptions.items(command, envelopes)
             case c.Answers():
                 for answer in command.answers:
                     self._publisher.answered(answer)
@@ -345,29 +313,6 @@ class Client(Later):
                 pass
             case _:
                 raise RemoteError(f"a node sent {type(command).__name__} to a client")
-
-    def _items(self, command: c.Items, envelopes: list[Envelope]) -> None:
-        self._plan_ack()
-        if not self._open().inlet.accept(command.seq):
-            return
-        for head, envelope in zip(command.heads, envelopes, strict=True):
-            gaps = dict(head.gaps)
-            for number, column in head.targets:
-                subscription = self._subscriptions.get(number)
-                if subscription is not None:
-                    indices = struct.unpack(f"<{len(column) // 2}H", column) if column else None
-                    subscription.arrived(head.master, envelope, indices, gaps.get(number, 0))
-
-    def _plan_ack(self) -> None:
-        if not self._ack_planned and self._session is not None:
-            self._ack_planned = True
-            self._session.loop.call_soon(self._send_ack)
-
-    def _send_ack(self) -> None:
-        self._ack_planned = False
-        if self._session is not None and self._session.is_up:
-            taken = tuple((s.number, s.used) for s in self._subscriptions.values() if s.used > 0)
-            self._session.send(c.Ack(self._session.inlet.have, taken))
 
     def _tell(self, kind: str, text: str) -> None:
         for queue in self._events:
@@ -397,18 +342,6 @@ def _default_name() -> str:
     except (KeyError, OSError):
         user = "client"
     return "".join(ch if ch.isalnum() or ch in "_.-" else "-" for ch in user)[:64]
-
-
-def _query(key: str | None, pattern: str | None, xpath: str | None, domain: str | None) -> c.Query:
-    if xpath is not None:
-        not_yet("xpath=", "it comes with keys that have an XML body")
-    if key is not None and pattern is not None:
-        raise BadQuery("both a key and a pattern were given.", hint="Use one of them.")
-    if key is None and pattern is None and domain is None:
-        raise BadQuery("nothing to ask for.", hint="Give a key, pattern= or domain=.")
-    if key is not None:
-        return check_query(c.Query("exact", key, domain or ""))
-    return check_query(c.Query("pattern", pattern or "#", domain or ""))
 
 
 __all__ = ["Client", "Event", "MeshError", "connect"]

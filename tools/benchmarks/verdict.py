@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from tools.benchmarks.history import Answer, Arrival, Killed, Publisher, Subscriber
 
 KINDS = ("publisher's", "subscriber's", "third")
+RECOVERING = 3.0  # s after a restart in which a stall is not the doing of a third node
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +63,14 @@ def recovery(
 
     For a third node: from its death. None when another kill came in between, or nothing was posted.
     """
-    start = kill.at if kind(kill, publisher, subscriber) == "third" else kill.started
+    is_third = kind(kill, publisher, subscriber) == "third"
+    start = kill.at if is_third else kill.started
     first = next((a for a in came if a.publisher == publisher.name and a.posted >= start), None)
     if first is None:
         return None
+    since = start - (RECOVERING if is_third else 0.0)
     for other in kills:
         concerned = other.node in (publisher.node, subscriber.node)
-        if other is not kill and concerned and other.at < first.at and other.started > start - 1.0:
+        if other is not kill and concerned and other.at < first.at and other.started > since:
             return None
     return first.at - start

@@ -1,0 +1,110 @@
+"""All subscriptions of a client: what is asked for, what arrives, and what was used up."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+
+from mesh.client.calls import Calls
+from mesh.client.later import not_yet
+from mesh.client.session import Session
+from mesh.client.subscription import Subscription
+from mesh.errors import BadQuery, Closed
+from mesh.routing.subscriptions import check_query
+from mesh.wire import commands as c
+from mesh.wire.envelope import Envelope
+
+
+class Subscriptions:
+    """By number. `session` gives the open session, and raises Closed when there is none."""
+
+    def __init__(self, calls: Calls, session: Callable[[], Session]) -> None:
+        self._calls = calls
+        self._session = session
+        self._all: dict[int, Subscription] = {}
+        self._number = 0
+        self._ack_planned = False
+
+    def make(self, query: c.Query, initial: bool) -> Subscription:
+        """One that is not asked for yet: entering it does that."""
+        self._number += 1
+        return Subscription(self._number, query, initial, self._enter, self._leave, self.plan_ack)
+
+    async def _enter(self, s: Subscription) -> None:
+        self._session()
+        self._all[s.number] = s
+        try:
+            await self._calls.ask(lambda request: c.Subscribe(request, s.number, s.query, s.initial))
+        except BaseException:
+            del self._all[s.number]
+            raise
+        s.confirmed = True
+
+    async def _leave(self, s: Subscription) -> None:
+        if self._all.pop(s.number, None) is None:
+            return
+        s.end(Closed("unsubscribed."))
+        if self._session().is_up:
+            await self._calls.ask(lambda request: c.Unsubscribe(request, s.number))
+        else:
+            self._calls.tell(lambda request: c.Unsubscribe(request, s.number))
+
+    def again(self, is_new: bool) -> None:
+        """Connected again, perhaps to a new process: make them anew."""
+        for s in self._all.values():
+            if is_new:
+                s.restarted()
+            if s.confirmed:
+                # A new process may have lost what was under way: then the last values are worth
+                # having again (those that we know are dropped here).
+                self._session().send(c.Subscribe(0, s.number, s.query, s.initial, resumed=not is_new))
+        self.plan_ack()  # the last one may be lost, and the node wait for it
+
+    def items(self, command: c.Items, envelopes: list[Envelope]) -> None:
+        """Messages for some of them."""
+        self.plan_ack()
+        if not self._session().inlet.accept(command.seq):
+            return
+        for head, envelope in zip(command.heads, envelopes, strict=True):
+            gaps = dict(head.gaps)
+            for number, column in head.targets:
+                subscription = self._all.get(number)
+                if subscription is not None:
+                    indices = struct.unpack(f"<{len(column) // 2}H", column) if column else None
+                    subscription.arrived(head.master, envelope, indices, gaps.get(number, 0))
+
+    def plan_ack(self) -> None:
+        """Acknowledge soon, once for all that this turn of the loop brings."""
+        if not self._ack_planned:
+            self._ack_planned = True
+            self._session().loop.call_soon(self.send_ack)
+
+    def send_ack(self) -> None:
+        """What has arrived, and how much of it was used up."""
+        self._ack_planned = False
+        try:
+            session = self._session()
+        except Closed:
+            return  # since it was planned
+        taken = tuple((s.number, s.used) for s in self._all.values() if s.used > 0)
+        session.send(c.Ack(session.inlet.have, taken))
+
+    def end(self, error: Closed) -> None:
+        """The client is closed: what has arrived can still be taken."""
+        for subscription in self._all.values():
+            subscription.end(error)
+        self._all.clear()
+        self._ack_planned = True  # there is nobody to tell any more
+
+
+def query(key: str | None, pattern: str | None, xpath: str | None, domain: str | None) -> c.Query:
+    """What `subscribe` and `get` ask for; BadKey or BadQuery when it makes no sense."""
+    if xpath is not None:
+        not_yet("xpath=", "it comes with keys that have an XML body")
+    if key is not None and pattern is not None:
+        raise BadQuery("both a key and a pattern were given.", hint="Use one of them.")
+    if key is None and pattern is None and domain is None:
+        raise BadQuery("nothing to ask for.", hint="Give a key, pattern= or domain=.")
+    if key is not None:
+        return check_query(c.Query("exact", key, domain or ""))
+    return check_query(c.Query("pattern", pattern or "#", domain or ""))
