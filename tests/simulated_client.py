@@ -350,7 +350,8 @@ class SimClient:
     def _arrived(self, s: Subscription, master: bytes, e: Envelope, indices: list[int], gap: int) -> None:
         s.dropped += gap
         stream = (e.stream, e.domain)
-        if s.is_confirmed and e.flags & INITIAL and e.first <= s.seen.high(master, stream):
+        is_void_when_late = s.is_confirmed if e.flags & INITIAL else not e.persistent
+        if is_void_when_late and e.first <= s.seen.high(master, stream):
             fresh = []
         else:
             fresh = s.seen.fresh(master, stream, e.first, e.last)

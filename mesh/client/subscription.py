@@ -111,9 +111,7 @@ class Subscription:
         """An item from the node."""
         self.dropped += gap
         stream = (envelope.stream, envelope.domain)
-        is_late = envelope.first <= self._seen.high(master, stream)
-        if self.confirmed and is_late and envelope.flags & INITIAL:
-            # A node that was restarted gives last values again: this one is not the last to us.
+        if envelope.first <= self._seen.high(master, stream) and self._is_void_when_late(envelope):
             self._items.append(None)
             self._arrived.set()
             return
@@ -123,6 +121,16 @@ class Subscription:
         wanted = indices is None or bool(indices)
         self._items.append(Batch(envelope, indices, gap) if wanted else None)
         self._arrived.set()
+
+    def _is_void_when_late(self, envelope: Envelope) -> bool:
+        """Its master has given us newer ones already: it was restarted, and what it lost comes again.
+
+        A persistent message is news all the same. A transient one was dropped before; a last value is
+        the last no more, except to a new subscription, which gets those of many topics in any order.
+        """
+        if envelope.flags & INITIAL:
+            return self.confirmed
+        return not envelope.persistent
 
     def restarted(self) -> None:
         """The node counts its items anew: so do we, and what still lies here was the old one's."""
