@@ -14,6 +14,9 @@ from mesh.routing.subscriptions import check_query
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 
+ACK_AFTER = 0.002  # s: at once would only keep the nodes from the next message
+ACK_AT = 16  # … but at once when so many messages of the link are unacknowledged
+
 
 class Subscriptions:
     """By number. `session` gives the open session, and raises Closed when there is none."""
@@ -24,6 +27,7 @@ class Subscriptions:
         self._all: dict[int, Subscription] = {}
         self._number = 0
         self._ack_planned = False
+        self._acked = 0  # messages of the link
 
     def make(self, query: c.Query, initial: bool) -> Subscription:
         """One that is not asked for yet: entering it does that."""
@@ -37,6 +41,7 @@ class Subscriptions:
             await self._calls.ask(lambda request: c.Subscribe(request, s.number, s.query, s.initial))
         except BaseException:
             del self._all[s.number]
+            self._calls.tell(lambda request: c.Unsubscribe(request, s.number))  # the node may have it
             raise
         s.confirmed = True
 
@@ -51,6 +56,7 @@ class Subscriptions:
 
     def again(self, is_new: bool) -> None:
         """Connected again, perhaps to a new process: make them anew."""
+        self._acked = 0
         for s in self._all.values():
             if is_new:
                 s.restarted()
@@ -63,7 +69,8 @@ class Subscriptions:
     def items(self, command: c.Items, envelopes: list[Envelope]) -> None:
         """Messages for some of them."""
         self.plan_ack()
-        if not self._session().inlet.accept(command.seq):
+        inlet = self._session().inlet
+        if not inlet.accept(command.seq):
             return
         for head, envelope in zip(command.heads, envelopes, strict=True):
             gaps = dict(head.gaps)
@@ -72,12 +79,14 @@ class Subscriptions:
                 if subscription is not None:
                     indices = struct.unpack(f"<{len(column) // 2}H", column) if column else None
                     subscription.arrived(head.master, envelope, indices, gaps.get(number, 0))
+        if inlet.have - self._acked >= ACK_AT:
+            self.send_ack()
 
     def plan_ack(self) -> None:
-        """Acknowledge soon, once for all that this turn of the loop brings."""
+        """Acknowledge soon, once for all that comes and is used up until then."""
         if not self._ack_planned:
             self._ack_planned = True
-            self._session().loop.call_soon(self.send_ack)
+            self._session().loop.call_later(ACK_AFTER, self.send_ack)
 
     def send_ack(self) -> None:
         """What has arrived, and how much of it was used up."""
@@ -86,6 +95,7 @@ class Subscriptions:
             session = self._session()
         except Closed:
             return  # since it was planned
+        self._acked = session.inlet.have
         taken = tuple((s.number, s.used) for s in self._all.values() if s.used > 0)
         session.send(c.Ack(session.inlet.have, taken))
 

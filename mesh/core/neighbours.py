@@ -135,10 +135,16 @@ class Neighbours:
 
     def _name_in_use(self, clash: NameClash) -> Refuse:
         holder, name = clash.holder, clash.newcomer.name
-        is_me = holder.uuid == self._desk.me.uuid
-        answers = is_me or self._desk.now - holder.heard <= 2 * self._desk.settings.ping
+        answers = holder.uuid == self._desk.me.uuid or self._answers(self.peers[holder.uuid], holder.heard)
         text = f"the name {name!r} belongs to a live node at {holder.address or 'an unknown address'}"
         return Refuse("NAME_IN_USE", text, "Start one of them with another --id.", final=answers)
+
+    def _answers(self, holder: Peer, heard: float) -> bool:
+        """Has it been heard since somebody first asked for its name? It may be dead already, unnoticed."""
+        if self._desk.now - holder.probed > self._desk.settings.silence:
+            holder.probed = self._desk.now
+            self._dialler.ping(holder)
+        return heard > holder.probed
 
     def heard(self, peer: Peer) -> None:
         """Anything from it is a sign of life."""

@@ -34,6 +34,7 @@ class Peer:
         self.alive = False
         self.rtt = 0.0  # s, of the last ping
         self.pinged = 0.0
+        self.probed = float("-inf")  # when somebody asked for its name
         self.confirmed = -1  # version of our interest that it has
         self.reads: dict[int, Call] = {}  # questions it has not answered
         self.held_replies: deque[tuple[int, int, list[Envelope]]] = deque()  # after which item, to what
