@@ -50,6 +50,7 @@ class Subscription:
     initial: bool
     rate: float | None
     is_confirmed: bool = False
+    was_restarted: bool = False
     used: int = 0
     got: list[Got] = field(default_factory=list)
     dropped: int = 0
@@ -131,6 +132,14 @@ class SimClient:
         s = self.subscribe(key, pattern, **options)
         self.net.until(lambda: s.is_confirmed)
         return s
+
+    def use(self, s: Subscription, rate: float | None = None) -> None:
+        """From now on it uses up so many items a second."""
+        s.rate = rate
+        if rate:
+            self._use_some(s, rate)
+        while rate is None and s.items:
+            self._use(s)
 
     def unsubscribe(self, s: Subscription) -> None:
         self.subscriptions.pop(s.number)
@@ -270,6 +279,7 @@ class SimClient:
                 s.items.clear()
                 s.seen = Seen()
             if is_new:
+                s.was_restarted = s.is_confirmed
                 s.used = -len(s.items)
             if s.is_confirmed:
                 self.say(c.Subscribe(0, s.number, s.query, s.initial, resumed=not is_new))
@@ -350,7 +360,7 @@ class SimClient:
     def _arrived(self, s: Subscription, master: bytes, e: Envelope, indices: list[int], gap: int) -> None:
         s.dropped += gap
         stream = (e.stream, e.domain)
-        is_void_when_late = s.is_confirmed if e.flags & INITIAL else not e.persistent
+        is_void_when_late = s.was_restarted if e.flags & INITIAL else not e.persistent
         if is_void_when_late and e.first <= s.seen.high(master, stream):
             fresh = []
         else:

@@ -38,6 +38,7 @@ class Subscription:
         self.dropped = 0  # messages that this subscriber was too slow for
         self._enter, self._leave, self._tell_used = enter, leave, used
         self._seen = Seen()
+        self._was_restarted = False
         self._items: deque[Batch | None] = deque()  # None: an item of repeats, which only counts
         self._batch: Iterator[Message] | None = None
         self._arrived: asyncio.Event = asyncio.Event()
@@ -129,7 +130,7 @@ class Subscription:
         the last no more, except to a new subscription, which gets those of many topics in any order.
         """
         if envelope.flags & INITIAL:
-            return self.confirmed
+            return self._was_restarted
         return not envelope.persistent
 
     def restarted(self) -> None:
@@ -138,6 +139,7 @@ class Subscription:
             # It may be made again later than it was: what came before it holds is none of ours.
             self._items.clear()
             self._seen = Seen()
+        self._was_restarted = self.confirmed
         self.used = -len(self._items) - (self._batch is not None)
 
     def end(self, error: MeshError) -> None:

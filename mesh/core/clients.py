@@ -31,7 +31,7 @@ from mesh.wire.commands import (
     Unsubscribe,
     Welcome,
 )
-from mesh.wire.envelope import Envelope
+from mesh.wire.envelope import INITIAL, Envelope
 from mesh.wire.limits import VERSION_MAX
 
 
@@ -159,7 +159,8 @@ class Clients:
     def publish(self, session: Session, envelopes: list[Envelope]) -> None:
         """Envelopes of its own streams, and of nobody else's."""
         for envelope in envelopes:
-            if envelope.stream != session.stream or envelope.numbers or envelope.sender or envelope.route:
+            e = envelope
+            if e.stream != session.stream or e.numbers or e.sender or e.route or e.flags & INITIAL:
                 raise RemoteError(f"{session.name} publishes in the name of another", code="FORGED_SENDER")
             self._router.publish(session.stream, session.text, envelope, lambda a: self._answer(session, a))
 
@@ -219,6 +220,7 @@ class Clients:
 
         def deliver(values: list[Value], missing: list[str]) -> None:
             self._router.initial(feed, values)
+            session.outlet.flush(self._desk.raw)
             reply()
 
         self._router.joining(feed)

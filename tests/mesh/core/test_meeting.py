@@ -105,6 +105,21 @@ def test_the_name_of_a_dead_node_is_free() -> None:
     assert heir.stop is None
 
 
+def test_the_name_of_a_node_that_was_just_killed_is_waited_for() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    net.run(3)
+    b.kill()
+    net.run(1)
+    heir = net.node("b", "a")
+    net.until(lambda: heir.alive == {"a"})
+    assert net.now > 10 and heir.stop is None
+    b.start()
+    net.until(lambda: b.stop is not None)
+    assert b.stop is not None and b.stop.code == "NAME_IN_USE"
+    assert a.alive == {"b"} and heir.is_up
+
+
 def test_a_copied_identity_is_refused() -> None:
     net = SimNetwork()
     a = net.node("a")

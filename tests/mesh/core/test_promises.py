@@ -180,8 +180,17 @@ def test_a_vanished_client_is_waited_for_and_then_given_up() -> None:
     assert a.metric("stored_envelopes") == 0 and b.metric("subscriptions") == 0
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(15))
 def test_a_random_story_keeps_every_promise(seed: int) -> None:
-    story = Campaign(seed)
-    story.run(6.0)
+    story = Campaign(seed, nodes=2 + seed % 3, subscribers=2 + seed % 4)
+    story.run(8.0, faults=2.0)
     story.check()
+
+
+def test_the_same_seed_tells_the_same_story() -> None:
+    stories = [Campaign(3), Campaign(3)]
+    for story in stories:
+        story.run(3.0, faults=3.0)
+    one, two = [[s.got for _, s in story.subscribers] for story in stories]
+    assert one == two
+    assert stories[0].faults == stories[1].faults

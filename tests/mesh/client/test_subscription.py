@@ -1,0 +1,86 @@
+"""What is news to a subscription, what is a repeat, and what comes too late to be either?"""
+
+from mesh.client.subscription import Subscription
+from mesh.wire.commands import Query
+from mesh.wire.envelope import INITIAL
+from tests.mesh.envelopes import envelope
+
+MASTER = b"m" * 16
+
+
+async def nothing(s: Subscription) -> None:
+    """Neither entering nor leaving matters here."""
+
+
+def subscription(confirmed: bool = True) -> Subscription:
+    s = Subscription(1, Query("pattern", "#"), True, nothing, nothing, lambda: None)
+    s.confirmed = confirmed
+    return s
+
+
+def arrive(s: Subscription, *numbers: int, persistent: bool = False, flags: int = 0) -> list[int]:
+    """The numbers of those that the user will get, each of which arrived as an item of its own."""
+    given = []
+    for n in numbers:
+        s.arrived(MASTER, envelope(first=n, persistent=persistent, flags=flags), None, 0)
+        batch = s._items[-1]
+        given += [n] if batch is not None else []
+    return given
+
+
+def test_what_it_had_is_not_given_again() -> None:
+    s = subscription()
+    assert arrive(s, 1, 2, 2, 1, 3) == [1, 2, 3]
+    assert arrive(s, 3, 4, persistent=True) == [4]
+
+
+def test_of_an_envelope_that_is_partly_known_only_the_rest_is_given() -> None:
+    s = subscription()
+    arrive(s, 2, persistent=True)
+    s.arrived(MASTER, envelope("a b c", persistent=True), None, 0)
+    batch = s._items[-1]
+    assert batch is not None
+    assert [message.key for message in batch] == ["a", "c"]
+
+
+def test_a_persistent_message_is_news_however_late_it_comes() -> None:
+    s = subscription()
+    assert arrive(s, 5, persistent=True) == [5]
+    assert arrive(s, 3, 4, 5, persistent=True) == [3, 4]
+
+
+def test_a_transient_message_behind_newer_ones_was_lost_before_and_stays_lost() -> None:
+    s = subscription()
+    assert arrive(s, 5) == [5]
+    assert arrive(s, 3, 4, 6) == [6]
+
+
+def test_the_last_values_of_many_topics_are_given_in_any_order() -> None:
+    s = subscription(confirmed=False)
+    assert arrive(s, 7) == [7]
+    assert arrive(s, 2, 5, 7, flags=INITIAL) == [2, 5]
+
+
+def test_last_values_of_a_restarted_node_that_are_older_than_what_came_are_not_given() -> None:
+    s = subscription()
+    arrive(s, 7)
+    s.restarted()
+    assert arrive(s, 5, 7, 8, flags=INITIAL) == [8]
+
+
+def test_what_came_before_it_was_confirmed_is_void_when_it_is_made_anew() -> None:
+    s = subscription(confirmed=False)
+    arrive(s, 7, persistent=True)
+    s.restarted()
+    assert (len(s._items), s.used) == (0, 0)
+    assert arrive(s, 5, 6, 7, persistent=True) == [5, 6, 7]
+
+
+def test_items_that_lie_here_when_the_node_counts_anew_are_not_counted_to_it() -> None:
+    s = subscription()
+    arrive(s, 1, 2)
+    s.restarted()
+    assert s.used == -2
+    for _ in range(3):
+        s.count()
+    assert s.used == 1

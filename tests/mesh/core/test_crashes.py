@@ -1,0 +1,224 @@
+"""What is owed over crashes and lost connections, at the very moments that matter."""
+
+from mesh.core.conn import Conn
+from tests.simulated_client import client_of
+from tests.simulation import Pipe, SimNetwork, SimNode
+
+TINY = {"window_bytes": 100_000, "window_count": 4}
+
+
+def link(one: SimNode, other: SimNode, role: str) -> Conn:
+    """The connection of one kind, as the first of them sees it."""
+    conn = one.core.neighbours.peers[other.uuid].conns[role]
+    assert conn is not None
+    return conn
+
+
+def pipe_of(net: SimNetwork, one: SimNode, other: SimNode, role: str) -> Pipe:
+    dialler, listener = (one, other) if link(one, other, role).dialled else (other, one)
+    key = link(listener, dialler, role).key
+    (pipe,) = [pipe for pipe in net.pipes if pipe.is_open and key in pipe.keys]
+    return pipe
+
+
+def open_links(one: SimNode, other: SimNode) -> list[Conn]:
+    return [conn for conn in one.core.neighbours.peers[other.uuid].conns.values() if conn is not None]
+
+
+def test_a_subscription_is_confirmed_only_when_the_master_will_not_forget_it() -> None:
+    net = SimNetwork()
+    net.disk = (0.3, 0.3)
+    a, b = net.mesh("a", "b")
+    subscription = client_of(b).subscribed("k")
+    net.cut("a", "b")
+    a.restart()
+    publisher = client_of(a, "pub")
+    publisher.publish("k", b"owed", persistent=True)
+    publisher.settled()
+    net.heal()
+    net.until(lambda: subscription.contents == [b"owed"])
+
+
+def test_a_subscription_is_confirmed_only_when_its_own_node_will_not_forget_it() -> None:
+    net = SimNetwork()
+    net.disk = (0.3, 0.3)
+    a, b = net.mesh("a", "b")
+    subscription = client_of(b).subscribed("k")
+    net.cut("b", next(p.ends[0].name for p in net.pipes if p.ends[0].name.startswith("client")))
+    b.kill()
+    publisher = client_of(a, "pub")
+    publisher.publish("k", b"owed", persistent=True)
+    publisher.settled()
+    b.start()
+    net.run(20)
+    assert (subscription.got, a.metric("stored_envelopes")) == ([], 1), "it waits for its client"
+    net.heal()
+    net.until(lambda: subscription.contents == [b"owed"])
+
+
+def test_a_persistent_message_is_not_answered_before_it_is_on_the_disk() -> None:
+    net = SimNetwork()
+    net.disk = (0.3, 0.3)
+    a, _ = net.mesh("a", "b")
+    publisher = client_of(a, "pub")
+    publisher.publish("k", b"1", persistent=True)
+    net.run(0.2)
+    assert publisher.state(1) == ""
+    net.run(0.2)
+    assert publisher.state(1) == "OK"
+
+
+def test_what_a_peer_had_from_an_earlier_boot_comes_again_when_the_peer_goes_down_too() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    subscription = client_of(b, "sub").subscribed("k", rate=0)
+    publisher = client_of(a, "pub")
+    for n in range(3):
+        publisher.publish("k", b"%d" % n, persistent=True)
+    publisher.settled()
+    net.run(2)
+    a.restart()
+    net.run(20)
+    assert a.metric("stored_envelopes") == 3, "its client has used up none"
+    subscription.items.clear()  # as if they had not reached the client
+    subscription.seen = type(subscription.seen)()
+    b.restart()
+    net.run(20)
+    assert [message.content for item in subscription.items for message in item] == [b"0", b"1", b"2"]
+
+
+def test_what_a_peer_still_has_is_not_sent_again_after_a_restart_of_its_master() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    subscriber = client_of(b, "sub")
+    subscription = subscriber.subscribed("k", rate=0)
+    publisher = client_of(a, "pub")
+    for n in range(3):
+        publisher.publish("k", b"%d" % n, persistent=True)
+    publisher.settled()
+    net.run(2)
+    a.restart()
+    net.run(20)
+    assert (a.metric("stored_envelopes"), b.metric("repeated")) == (3, 0)
+    subscriber.use(subscription)
+    net.until(lambda: a.metric("stored_envelopes") == 0)
+    assert subscription.contents == [b"0", b"1", b"2"]
+
+
+def test_lost_acknowledgements_do_not_stop_a_link_for_ever() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b", **TINY)
+    subscription = client_of(b, "sub").subscribed("k")
+    publisher = client_of(a, "pub")
+    for n in range(4):
+        publisher.publish("k", b"%d" % n)
+    net.until(lambda: b.metric("relayed") == 4)
+    net.cut("a", "b")  # before the acknowledgement arrives
+    net.run(0.1)
+    net.break_all("a", "b")
+    net.heal()
+    for n in range(4, 8):
+        publisher.publish("k", b"%d" % n)
+    net.until(lambda: len(subscription.got) == 8)
+
+
+def test_lost_acknowledgements_do_not_stop_a_client_for_ever() -> None:
+    net = SimNetwork()
+    a = net.node("a", **TINY)
+    client = client_of(a, "sub")
+    subscription = client.subscribed("k")
+    publisher = client_of(a, "pub")
+    for n in range(4):
+        publisher.publish("k", b"%d" % n)
+    net.until(lambda: len(subscription.got) == 4)
+    net.cut("a", client.name)
+    net.run(0.1)
+    net.break_all(client.name)
+    net.heal()
+    for n in range(4, 8):
+        publisher.publish("k", b"%d" % n)
+    net.until(lambda: len(subscription.got) == 8)
+
+
+def test_a_login_of_which_only_one_side_knows_that_it_ended_is_found_out() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    client_of(b).subscribed("anything")
+    net.cut("a", "b")
+    net.run(12.0)
+    net.heal()
+    net.until(lambda: len(open_links(a, b)) == len(open_links(b, a)) == 2)
+    assert link(a, b, "control").dialled and link(b, a, "data").dialled
+    subscription = client_of(a, "sub").subscribed("k")
+    pipe_of(net, a, b, "data").lose()
+    net.run(0.01)
+    assert len(open_links(a, b)) == 2, "a has not noticed"
+    # b cannot dial a: it asks a over the control connection to dial, and a thinks that all is well.
+    publisher = client_of(b, "pub")
+    publisher.publish("k", b"1", persistent=True)
+    publisher.publish("k", b"2")
+    net.until(lambda: subscription.contents == [b"1", b"2"], limit=15.0)
+
+
+def test_after_a_crash_of_everybody_all_that_was_answered_arrives() -> None:
+    net = SimNetwork(7)
+    a, b, c = net.mesh("a", "b", "c")
+    subscriptions = [client_of(node, "sub").subscribed("k", rate=50.0) for node in (a, b, c)]
+    publisher = client_of(a, "pub")
+    for n in range(100):
+        publisher.publish("k", b"%d" % n, persistent=True)
+    net.run(0.1)
+    for node in (a, b, c):
+        node.kill()
+    net.run(1)
+    for node in (c, b, a):
+        node.start()
+    publisher.settled()
+    net.until(lambda: all(len(s.got) == 100 for s in subscriptions))
+    assert all(s.contents == [b"%d" % n for n in range(100)] for s in subscriptions)
+
+
+def test_a_refused_message_can_be_published_again_by_nobody_but_is_not_taken_for_known() -> None:
+    net = SimNetwork()
+    a = net.node("a")
+    client = client_of(a, "pub")
+    subscription = client_of(a, "sub").subscribed("k")
+    a.disk.is_full = True
+    client.publish("k", b"lost answer", persistent=True)
+    net.until(lambda: a.metric("refused") == 1)
+    net.break_all(client.name)  # it does not hear of the refusal, and asks again
+    a.disk.is_full = False
+    client.settled()
+    assert client.state(1) == "OK"
+    net.until(lambda: subscription.contents == [b"lost answer"])
+
+
+def test_subscriptions_made_while_the_disk_is_full_are_written_when_there_is_room() -> None:
+    net = SimNetwork()
+    a = net.node("a")
+    a.disk.is_full = True
+    client = client_of(a, "sub")
+    subscription = client.subscribed("k")
+    publisher = client_of(a, "pub")
+    publisher.publish("k", b"refused", persistent=True)
+    publisher.settled()
+    a.disk.is_full = False
+    net.run(5)
+    a.restart()
+    publisher.publish("k", b"taken", persistent=True)
+    net.until(lambda: subscription.contents == [b"taken"])
+
+
+def test_what_waits_for_one_stopped_subscriber_does_not_fill_the_memory_of_its_master() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b", window_bytes=2000, window_count=8, backlog_bytes=5000)
+    stopped = client_of(b, "stopped").subscribed("k", rate=0)
+    quick = client_of(b, "quick").subscribed("k")
+    publisher = client_of(a, "pub")
+    for n in range(500):
+        publisher.publish("k", b"%d" % n, persistent=True)
+    publisher.settled()
+    net.until(lambda: len(quick.got) == 500)
+    net.run(3)
+    assert a.metric("stored_envelopes") < 100
+    assert stopped.got == []
