@@ -138,12 +138,11 @@ def main() -> int:
         demo = Demo(processes, screen, text, count, options.lose)
         try:
             demo.run(options.seconds)
-        except Interrupted:
+        except (Interrupted, Failed) as error:
             demo.summarize()
-            screen.say("Ended early, and the last round not compared. Nothing stays behind.")
-            return 130
-        except Failed as error:
-            demo.summarize()
+            if processes.interrupted:  # then what failed was only interrupted, too
+                screen.say("Ended early, and the last round not compared. Nothing stays behind.")
+                return 130
             screen.fail(f"tools/demo: {error}")
             for node in demo.nodes:
                 screen.fail(f"{node.name} said: {node.words() or 'nothing'}")
