@@ -18,7 +18,7 @@ from mesh.core.effects import Commit, Dial, Effect, HangUp, Note, Send, Stop
 from mesh.core.node import NodeCore
 from mesh.core.settings import Settings
 from mesh.errors import StoreFull
-from mesh.store.base import Append, Drop, Op
+from mesh.store.base import Append, Drop, Op, Put
 from mesh.store.memory import MemoryStore
 from mesh.wire.commands import Introduction
 from mesh.wire.frames import read
@@ -382,7 +382,7 @@ class SimNode:
         outcome: list[tuple[Commit, StoreFull | None]] = []
         for job in jobs:
             appends = [op.position for op in job.ops if isinstance(op, Append)]
-            if self.disk.is_full and appends:
+            if self.disk.is_full and any(isinstance(op, Append | Put) for op in job.ops):
                 self._given_up += appends
                 outcome.append((job, StoreFull("no room")))
                 continue

@@ -77,6 +77,9 @@ class Router:
     def publish(self, source: bytes, sender: str, envelope: Envelope, answered: Answered) -> None:
         """Take an envelope as its master, answer it and deliver it: at once, or when it is stored."""
         lane = self.log.lane(envelope.stream, envelope.domain, self._desk.now)
+        if (envelope.first, envelope.last) in lane.refused:
+            answered(lane.refused[envelope.first, envelope.last])
+            return
         try:
             self._check(envelope)
             fresh = lane.origin.accept(envelope.first, envelope.last, envelope.low)
@@ -108,9 +111,9 @@ class Router:
         if error is None:
             accepted.when_first = lambda: self._deliver(accepted, source, answered)
         else:
-            self.log.withdraw(lane, accepted)
-            self._desk.count("refused", accepted.parcel.envelope.count)
             refusal = _refusal(accepted.parcel.envelope, error)
+            self.log.withdraw(lane, accepted, refusal)
+            self._desk.count("refused", accepted.parcel.envelope.count)
             accepted.when_first = lambda: answered(refusal)
         while lane.waiting and lane.waiting[0].stored:
             lane.waiting.popleft().when_first()

@@ -35,6 +35,7 @@ class Lane:
 
     origin: OriginStream = field(default_factory=OriginStream)
     waiting: deque[Accepted] = field(default_factory=deque)
+    refused: dict[tuple[int, int], Answer] = field(default_factory=dict)  # for want of room, by numbers
     used: float = 0.0  # when its publisher last sent something
 
 
@@ -103,9 +104,12 @@ class Log:
             for evicted in self.retained.put(value):
                 self.later("retained", evicted.store_key, Delete("retained", evicted.store_key))
 
-    def withdraw(self, lane: Lane, accepted: Accepted) -> None:
-        """It could not be stored: nobody gets it, and its numbers are open again."""
-        lane.origin.withdraw(accepted.answer.first, accepted.answer.last)
+    def withdraw(self, lane: Lane, accepted: Accepted, refusal: Answer) -> None:
+        """It could not be stored: nobody gets it, not even when it comes again, behind what followed it."""
+        lane.origin.withdraw(refusal.first, refusal.last)
+        for numbers in [n for n in lane.refused if n[1] < lane.origin.low]:
+            del lane.refused[numbers]  # the publisher knows
+        lane.refused[refusal.first, refusal.last] = refusal
         # Envelopes of the stream that came after it may be stored, with its numbers among theirs.
         key = stream_key(accepted.parcel.envelope)
         self.later("stream", key, Put("stream", key, lane.origin.pack()))

@@ -61,10 +61,17 @@ class Campaign:
         self.late.append((client, client.subscribe(pattern=pattern, rate=rate)))
 
     def _befall(self) -> None:
-        what = self.rng.choice(
-            [self.kill, self.kill, self.break_link, self.cut, self.break_client, self.bounce]
-        )
+        faults = [self.kill, self.break_link, self.cut, self.break_client, self.bounce, self.fill_disk]
+        what = self.rng.choice([self.kill, *faults])
         what(self.rng.choice(self.nodes), self.rng.choice(self.nodes))
+
+    def fill_disk(self, node: SimNode, _: SimNode) -> None:
+        self.faults.append(f"{self.net.now:.3f} fill {node.name}")
+        node.disk.is_full = True
+        self.net.after(self.rng.choice([0.05, 1.0]), lambda: self.empty_disk(node))
+
+    def empty_disk(self, node: SimNode) -> None:
+        node.disk.is_full = False
 
     def kill(self, node: SimNode, _: SimNode) -> None:
         if node.is_up:
@@ -105,6 +112,7 @@ class Campaign:
         self.faults.append(f"{self.net.now:.3f} heal")
         self.net.heal()
         for node in self.nodes:
+            self.empty_disk(node)
             self.revive(node)
         self.net.until(lambda: all(len(node.alive) == len(self.nodes) - 1 for node in self.nodes), HEALED)
         for publisher in self.publishers:
@@ -147,6 +155,7 @@ class Campaign:
                 stream, domain, number = message.id
                 key, content, _ = senders[stream].sent[domain, number]
                 assert (message.key, message.content) == (key, content)
+                assert senders[stream].state(number, domain) == "OK", "it was refused"
                 assert matches(s.query.text, key)
                 # The last value of one topic may come behind a newer message of another.
                 before = max(

@@ -1,10 +1,12 @@
 """What does a master take, what of it is stored with it, and what may wait?"""
 
+from msgspec.structs import replace
+
 from mesh.routing.feed import Credit, Feed
 from mesh.routing.log import Accepted, Lane, Log, Targets, position_key
 from mesh.store.base import Append, Delete, Drop, Op, Put
 from mesh.store.memory import MemoryStore
-from mesh.wire.commands import Query
+from mesh.wire.commands import Answer, Query
 from mesh.wire.envelope import Envelope, decode
 from tests.mesh.envelopes import STREAM, envelope
 
@@ -17,6 +19,10 @@ def take(log: Log, e: Envelope, targets: Targets, now: float = 0.0) -> tuple[Lan
     lane.origin.accept(e.first, e.last, e.low)
     accepted, ops = log.accept(lane, e, targets, ME)
     return lane, accepted, ops
+
+
+def refusal(accepted: Accepted) -> Answer:
+    return replace(accepted.answer, state="STORE_FULL")
 
 
 def kinds(ops: list[Op]) -> list[str]:
@@ -64,9 +70,19 @@ def test_positions_count_up_without_a_hole() -> None:
 def test_what_could_not_be_stored_is_as_if_it_had_never_come() -> None:
     log = Log(1000)
     lane, accepted, _ = take(log, envelope("a b", persistent=True), [(FEED, None)])
-    log.withdraw(lane, accepted)
+    log.withdraw(lane, accepted, refusal(accepted))
     assert log.live == 0
     assert lane.origin.accept(1, 2, 1) == [(1, 2)]
+
+
+def test_refusals_are_remembered_until_the_publisher_knows() -> None:
+    log = Log(1000)
+    lane, first, _ = take(log, envelope("a", persistent=True), [])
+    log.withdraw(lane, first, refusal(first))
+    assert set(lane.refused) == {(1, 1)}
+    _, second, _ = take(log, envelope("a", first=2, low=2, persistent=True), [])
+    log.withdraw(lane, second, refusal(second))
+    assert set(lane.refused) == {(2, 2)}
 
 
 def test_after_a_failed_commit_the_store_is_told_the_numbers_without_it() -> None:
@@ -74,7 +90,7 @@ def test_after_a_failed_commit_the_store_is_told_the_numbers_without_it() -> Non
     log = Log(1000)
     lane, failed, _ = take(log, envelope("a", persistent=True), [(FEED, None)])
     _, _, ops = take(log, envelope("a", first=2, persistent=True), [(FEED, None)])
-    log.withdraw(lane, failed)
+    log.withdraw(lane, failed, refusal(failed))
     rows = {op.key: op for op in [*ops, *log.take_later()] if isinstance(op, Put) and op.table == "stream"}
     assert rows[STREAM].value == lane.origin.pack()
 
