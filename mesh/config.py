@@ -5,10 +5,7 @@ command line. Each value is checked with its origin at hand, so that an error ca
 """
 
 import difflib
-import re
-import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,13 +13,16 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import FieldInfo
 
+from mesh.config_nodes import NodeRecord, node_settings
+from mesh.config_source import File, Setting, fitted, read_file
 from mesh.errors import BadConfig, BadName
+from mesh.mapping.rules import Rule
 from mesh.names import node_name
 
 MIB = 1024 * 1024
-LARGEST_FILE = MIB
+DAY = 86_400.0  # seconds
 
-Seconds = Annotated[float, Meta(gt=0, le=86_400)]
+Seconds = Annotated[float, Meta(gt=0, le=DAY)]
 Bytes = Annotated[int, Meta(ge=1, le=1024 * 1024 * MIB)]
 
 
@@ -45,6 +45,9 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     backlog_bytes: Bytes = 64 * MIB  # bytes that wait at this node for one subscriber
     linger: Seconds = 60.0  # seconds that a vanished client's subscriptions are kept
     topics_bytes: Bytes = 64 * MIB  # bytes of retained values, all topics together
+    tailback_bytes: Bytes = 64 * MIB  # bytes that wait at this node for masters that are away
+    tailback_count: Annotated[int, Meta(ge=1, le=100_000_000)] = 100_000  # likewise, in messages
+    tailback_ttl: Annotated[float, Meta(gt=0, le=30 * DAY)] = DAY  # seconds until what waits is a dead letter
 
 
 class Timing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -54,30 +57,25 @@ class Timing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     silence: Seconds = 10.0  # seconds unheard until a peer counts as dead; three pings or more
     backoff_min: Seconds = 0.1  # seconds before the first redial
     backoff_max: Seconds = 30.0  # seconds between redials at most
+    forward_patience: Seconds = 1.0  # seconds without the master's answer until a publisher is warned
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All settings of one node."""
 
-    default_scope: Literal["mesh"] = "mesh"  # where messages without a domain live: on every node
+    default_scope: Literal["mesh", "local"] = "mesh"  # where messages without a domain live
+    links: Literal["any", "configured"] = "any"  # which nodes it links: every one it hears of, or `nodes`
     node: NodeSettings = msgspec.field(default_factory=NodeSettings)
     limits: Limits = msgspec.field(default_factory=Limits)
     timing: Timing = msgspec.field(default_factory=Timing)
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One value and where it was set: "default", "mesh.toml:7", "environment MESH_…", "command line"."""
-
-    name: str
-    value: Any
-    origin: str
+    nodes: tuple[NodeRecord, ...] = ()  # the sections [nodes.NAME] and their rules
 
 
 SECTIONS: dict[str, type[msgspec.Struct]] = {"node": NodeSettings, "limits": Limits, "timing": Timing}
+TOP_LEVEL = ("default_scope", "links")
 NAMES = {"node.id", "node.cluster"}  # these keep the grammar of names
 FIELDS: dict[str, FieldInfo] = {
-    "default_scope": msgspec.structs.fields(Config)[0],
+    **{field.name: field for field in msgspec.structs.fields(Config) if field.name in TOP_LEVEL},
     **{
         f"{section}.{field.name}": field
         for section, struct in SECTIONS.items()
@@ -93,36 +91,51 @@ def load(path: Path | None, environ: Mapping[str, str], overrides: Mapping[str, 
     Raises BadConfig, which names the place, the key and what would be right.
     """
     tree: dict[str, Any] = {}
-    for setting in settings(path, environ, overrides).values():
-        section, _, key = setting.name.rpartition(".")
-        (tree.setdefault(section, {}) if section else tree)[key] = setting.value
-    return msgspec.convert(tree, Config)
+    nodes = []
+    for setting in settings(path, environ, overrides):
+        if isinstance(setting.value, NodeRecord):
+            nodes.append(setting.value)
+        elif setting.name in FIELDS:
+            section, _, key = setting.name.rpartition(".")
+            (tree.setdefault(section, {}) if section else tree)[key] = setting.value
+    return msgspec.structs.replace(msgspec.convert(tree, Config), nodes=tuple(nodes))
+
+
+def rules(config: Config) -> tuple[Rule, ...]:
+    """The rules of all nodes: node by node, each node's in the order of the file."""
+    return tuple(rule for node in config.nodes for rule in node.masters)
+
+
+def addresses(config: Config, me: str) -> tuple[str, ...]:
+    """Where the nodes of the file are, as it is written there, but for the node `me`."""
+    return tuple(node.address for node in config.nodes if node.address is not None and node.name != me)
 
 
 def settings(
     path: Path | None, environ: Mapping[str, str], overrides: Mapping[str, object]
-) -> dict[str, Setting]:
-    """Every setting by its dotted name, with its value and origin; arguments and errors as for `load`."""
+) -> tuple[Setting, ...]:
+    """Every setting with its value and origin; arguments and errors as for `load`.
+
+    First those of FIELDS, then `nodes.NAME` (a NodeRecord) for each node of the file, and behind each
+    node its rules, `nodes.NAME.master` (a Rule).
+    """
     found = {name: Setting(name, field.default, "default") for name, field in FIELDS.items()}
+    nodes: tuple[Setting, ...] = ()
     if path is not None:
-        found.update((setting.name, setting) for setting in _from_file(path))
+        file = read_file(path)
+        found.update((setting.name, setting) for setting in _from_file(file))
+        nodes = node_settings(file)
     found.update((setting.name, setting) for setting in _from_environment(environ))
     found.update((setting.name, setting) for setting in _from_overrides(overrides))
     _check_order(found["timing.ping"], found["timing.silence"])
     _check_order(found["timing.backoff_min"], found["timing.backoff_max"])
-    return found
+    _check_links(found["links"], nodes)
+    return (*found.values(), *nodes)
 
 
-def _from_file(path: Path) -> Iterator[Setting]:
-    text = _read(path)
-    try:
-        table = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # a plain ValueError: an integer of 5,000 digits
-        raise BadConfig(f"{path}: this is not TOML: {error}.") from error
-    for name, value in _flat(table):
-        line = _line(text, name)
-        origin = f"{path}:{line}" if line else str(path)
-        yield _checked(name, value, origin)
+def _from_file(file: File) -> Iterator[Setting]:
+    for keys, value in _flat(file.table):
+        yield _checked(".".join(keys), value, file.origin(*keys))
 
 
 def _from_environment(environ: Mapping[str, str]) -> Iterator[Setting]:
@@ -141,90 +154,44 @@ def _from_overrides(overrides: Mapping[str, object]) -> Iterator[Setting]:
             yield _checked(name, value, "command line")
 
 
-def _read(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST_FILE + 1)
-    except FileNotFoundError:
-        hint = "Check its name, or leave it out: every setting has a default."
-        raise BadConfig(f"{path}: there is no such file.", hint=hint) from None
-    except IsADirectoryError:
-        raise BadConfig(f"{path}: this is a directory.", hint=f"Try {path / 'mesh.toml'}.") from None
-    except OSError as error:
-        raise BadConfig(f"{path}: cannot be read: {error.strerror}.") from error
-    if len(content) > LARGEST_FILE:
-        raise BadConfig(f"{path}: larger than 1 MiB, hence hardly a configuration.", hint="Check its name.")
-    try:
-        return content.decode().removeprefix("\ufeff")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise BadConfig(f"{path}:{line}: this is not UTF-8.", hint="Save the file as UTF-8.") from error
-
-
-def _flat(table: dict[str, Any]) -> Iterator[tuple[str, object]]:
+def _flat(table: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], object]]:
     for key, value in table.items():
         if key in SECTIONS and isinstance(value, dict):
-            yield from ((f"{key}.{inner}", inner_value) for inner, inner_value in value.items())
-        else:
-            yield key, value
-
-
-def _line(text: str, name: str) -> int | None:
-    """The line that sets `name`, or opens the section of that name."""
-    # tomllib keeps no places. This reads lines, so a multi-line string that looks like a key may mislead it.
-    section = ""
-    for number, line in enumerate(text.split("\n"), start=1):
-        if header := re.match(r"\s*\[{1,2}([^\[\]]*)\]", line):
-            section = _bare(header[1]) + "."
-            if section.startswith(f"{name}."):
-                return number
-        key, assigned, _ = line.partition("=")
-        if assigned and f"{name}.".startswith(f"{section}{_bare(key)}."):
-            return number
-    return None
-
-
-def _bare(key: str) -> str:
-    return re.sub(r"[\s\"']", "", key)
+            yield from (((key, inner), inner_value) for inner, inner_value in value.items())
+        elif key != "nodes":
+            yield (key,), value
 
 
 def _checked(name: str, value: object, origin: str, strict: bool = True) -> Setting:
     if name in SECTIONS:
         hint = f"Write [{name}], and its keys in the lines below."
         raise BadConfig(f"{origin}: '{name}' is a section and holds no value itself.", hint=hint)
+    if name.partition(".")[0] == "nodes":  # capitals would take a name's spelling, commas a list of rules
+        hint = "Write [nodes.NAME] and [[nodes.NAME.master]] into a mesh.toml."
+        raise BadConfig(f"{origin}: other nodes and their rules are set in a file only.", hint=hint)
     if name not in FIELDS:
         raise _unknown(name, "section" if isinstance(value, dict) else "key", origin)
-    if name == "default_scope" and value == "local":
-        hint = 'Leave it out, or write default_scope = "mesh".'
-        raise BadConfig(f'{origin}: default_scope = "local" is not available yet.', hint=hint)
     field = FIELDS[name]
+    hint = "Leave it out for the default" + (f", {field.default!r}." if field.default else ".")
+    converted = fitted(value, field.type, name, origin, hint, strict)
     try:
-        converted = msgspec.convert(value, field.type, strict=strict)
         if name in NAMES and converted is not None:
             node_name(converted)
-    except msgspec.ValidationError as error:
-        hint = "Leave it out for the default" + (f", {field.default!r}." if field.default else ".")
-        raise BadConfig(f"{origin}: {name} = {_shown(value)} does not fit: {error}.", hint=hint) from error
     except BadName as error:
         raise BadConfig(f"{origin}: {name}: {error.what}", hint=error.hint) from error
     return Setting(name, converted, origin)
 
 
-def _shown(value: object) -> str:
-    try:
-        return f"{value!r:.80}"
-    except ValueError:  # Python refuses to spell out an integer of thousands of hexadecimal digits
-        return "a huge number"
-
-
 def _unknown(name: str, kind: str, origin: str) -> BadConfig:
     section, _, key = name.rpartition(".")
-    known = {name.rpartition(".")[2]: name for name in (*FIELDS, *SECTIONS)}
+    known = {name.rpartition(".")[2]: name for name in (*FIELDS, *SECTIONS, "nodes")}
     if near := difflib.get_close_matches(key, known, n=1):
         meant = known[near[0]]
         if origin.startswith("environment MESH_"):
             meant = "MESH_" + meant.upper().replace(".", "__")
         hint = f"Did you mean '{meant.removeprefix(f'{section}.')}'?"
+    elif section == "node" and kind == "section":
+        hint = f"The section of another node is [nodes.{key}]."
     elif section in SECTIONS:
         hint = f"Known there: {', '.join(SECTIONS[section].__struct_fields__)}."
     else:
@@ -238,4 +205,12 @@ def _check_order(shorter: Setting, longer: Setting) -> None:
         raise BadConfig(
             f"{longer.name} = {longer.value} ({longer.origin}) must be longer than "
             f"{shorter.name} = {shorter.value} ({shorter.origin})."
+        )
+
+
+def _check_links(links: Setting, nodes: tuple[Setting, ...]) -> None:
+    if links.value == "configured" and not nodes:
+        raise BadConfig(
+            f'{links.origin}: links = "configured", but no node is configured: it would link nobody.',
+            hint='Write a section [nodes.NAME] for each node to link, or links = "any".',
         )

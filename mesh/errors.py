@@ -4,7 +4,8 @@ MeshError
  ├─ LocalError          you asked for something that the mesh does not allow, or not now
  │   ├─ BadName, BadKey, BadQuery, BadConfig, MessageTooLarge, NotAvailable, WouldBlock, Closed
  │   ├─ NodeNotFound, NodeInUse, BindRefused, DataDirRefused
- │   └─ PublishRefused, StaleSequence
+ │   ├─ PublishRefused, StaleSequence
+ │   └─ CircularLoop, UnknownNode, NotConnected, MasterAway, TailBackFull, Expired
  ├─ RemoteError         a peer broke the protocol: drop the link, not the program
  │   └─ Refused         a peer said no, with a reason
  ├─ MeshTimeout         nobody answered in time (also a TimeoutError)
@@ -122,6 +123,42 @@ class StaleSequence(PublishRefused):
     """A resend older than what its master remembers: it cannot tell whether it has it."""
 
     code = "STALE_SEQUENCE"
+
+
+class CircularLoop(PublishRefused):
+    """The rules send a message back to a node where it has been; the text prints the path."""
+
+    code = "CIRCULAR_LOOP"
+
+
+class UnknownNode(PublishRefused):
+    """No node of that name can be reached, and nobody asked to wait for it."""
+
+    code = "UNKNOWN_NODE"
+
+
+class NotConnected(PublishRefused):
+    """The session, or every session of the client, is away, and nobody asked to wait for it."""
+
+    code = "NOT_CONNECTED"
+
+
+class MasterAway(PublishRefused):
+    """The master of a topic cannot be reached now, so nobody can say what it holds."""
+
+    code = "MASTER_AWAY"
+
+
+class TailBackFull(PublishRefused):
+    """So much waits for a master that is away that no more is taken."""
+
+    code = "TAILBACK_FULL"
+
+
+class Expired(PublishRefused):
+    """The message waited too long: its expiry, or the bound of the queue, has passed."""
+
+    code = "EXPIRED"
 
 
 class RemoteError(MeshError):

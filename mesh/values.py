@@ -107,12 +107,14 @@ class Published:
     """The answer to a publish.
 
     OK: the master has it. FORWARD_WARNING: it was accepted, and waits here for its master.
-    `matched` counts the subscriptions that the master found for it.
+    `matched` counts the subscriptions that the master found for it. `note` says in words what it
+    waits for.
     """
 
     state: Literal["OK", "FORWARD_WARNING"]
     id: str
     matched: int
+    note: str = ""
 
     @property
     def ok(self) -> bool:

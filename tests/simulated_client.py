@@ -6,6 +6,7 @@ no sockets in it and no waiting.
 
 from __future__ import annotations
 
+import dataclasses
 from collections import deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from mesh.streams.link import LinkReceiver
 from mesh.streams.outbox import Outbox
 from mesh.streams.seen import Seen
 from mesh.wire import commands as c
-from mesh.wire.envelope import INITIAL, Envelope
+from mesh.wire.envelope import ERASED, FORCE_QUEUING, INITIAL, Envelope
 from mesh.wire.frames import body_frames, read, write
 from tests.mesh.envelopes import envelope
 from tests.simulation import SECRET, Pipe, SimNetwork, SimNode
@@ -39,6 +40,8 @@ class Got:
     is_persistent: bool
     is_initial: bool
     gap: int  # messages that were dropped just before
+    is_erased: bool = False
+    strata: tuple[int, ...] = ()
 
 
 @dataclass(eq=False)
@@ -86,7 +89,9 @@ class SimClient:
         self.calls: dict[int, Call] = {}
         self.outbox = Outbox(4 << 20, 1024)
         self.sent: dict[tuple[str, int], tuple[str, bytes, bool]] = {}
-        self.answers: dict[tuple[str, int], c.Answer] = {}
+        self.answers: dict[tuple[str, int], c.Answer] = {}  # the last word so far
+        self.sources: Any = []  # of the last get; its code if it failed
+        self.warned: set[tuple[str, int]] = set()  # what had another word before
         self._wanting: deque[Envelope] = deque()  # no room in the window yet
         self._hello = (name, session)
         self._secret = secret
@@ -108,6 +113,29 @@ class SimClient:
         e = envelope(keys, slices, persistent=persistent, domain=domain, stream=self.stream, flags=flags)
         self._wanting.append(e)
         self._publish_wanted()
+
+    def send(
+        self, to: str, content: bytes, *, force: bool = False, persistent: bool = False, domain: str = ""
+    ) -> None:
+        """To one client or session."""
+        flags = FORCE_QUEUING if force else 0
+        e = envelope("ptp", [content], persistent=persistent, domain=domain, stream=self.stream, flags=flags)
+        self._wanting.append(dataclasses.replace(e, to=to, keys=("",)))
+        self._publish_wanted()
+
+    def inbox(self) -> Subscription:
+        """What is sent to this session."""
+        s = self.subscriptions[0] = Subscription(0, c.Query("inbox", ""), False, None)
+        self.ask(lambda request: c.Subscribe(request, 0, s.query, s.initial))
+        self.net.until(lambda: s.is_confirmed)
+        return s
+
+    def erase(self, key: str, domain: str = "") -> Any:
+        """The keys that were there, or the code of the refusal."""
+        call = self.ask(lambda request: c.Call(request, "erase", {"key": key, "domain": domain}))
+        self.net.until(lambda: call.reply)
+        assert call.reply is not None
+        return call.reply.code or call.reply.value["erased"]
 
     def subscribe(
         self,
@@ -145,15 +173,17 @@ class SimClient:
         self.subscriptions.pop(s.number)
         self.ask(lambda request: c.Unsubscribe(request, s.number))
 
-    def get(self, key: str = "", pattern: str = "", domain: str = "") -> list[Got]:
-        """The values that are found."""
+    def get(self, key: str = "", pattern: str = "", domain: str = "", fresh: bool = False) -> list[Got]:
+        """The values that are found; their sources are in `sources`."""
         arguments = {"kind": "exact" if key else "pattern", "text": key or pattern, "domain": domain}
-        call = self.ask(lambda request: c.Call(request, "get", arguments))
+        call = self.ask(lambda request: c.Call(request, "get", {**arguments, "fresh": fresh}))
         self.net.until(lambda: call.reply)
+        assert call.reply is not None
+        self.sources = call.reply.value["sources"] if not call.reply.code else call.reply.code
         return [_got(e, i, 0) for e in call.found for i in range(e.count)]
 
-    def call(self, verb: str) -> Any:
-        call = self.ask(lambda request: c.Call(request, verb))
+    def call(self, verb: str, **arguments: Any) -> Any:
+        call = self.ask(lambda request: c.Call(request, verb, arguments))
         self.net.until(lambda: call.reply)
         assert call.reply is not None
         return call.reply.value
@@ -316,10 +346,14 @@ class SimClient:
             self.say(c.Publish((body_frames(e),)), e)
 
     def _answered(self, answer: c.Answer) -> None:
-        fresh = self.outbox.answered(answer.domain, answer.first, answer.last, final=True)
+        is_final = answer.state != "FORWARD_WARNING"
+        fresh = self.outbox.answered(answer.domain, answer.first, answer.last, final=is_final)
         for first, last in fresh:
             for number in range(first, last + 1):
-                assert (answer.domain, number) not in self.answers, "answered twice"
+                known = self.answers.get((answer.domain, number))
+                assert known is None or known.state == "FORWARD_WARNING", "answered twice"
+                if known is not None:
+                    self.warned.add((answer.domain, number))
                 self.answers[answer.domain, number] = answer
 
     def _replied(self, reply: c.Reply, envelopes: list[Envelope]) -> None:
@@ -354,13 +388,13 @@ class SimClient:
         if head.position:
             for i in indices:
                 place = (head.master, head.position)
-                known = self.net.places.setdefault((e.stream, e.domain, e.number(i)), place)
+                known = self.net.places.setdefault((e.stream, e.domain, e.number(i), e.to), place)
                 assert known == place, f"message {e.number(i)} was taken twice: at {known} and {place}"
 
     def _arrived(self, s: Subscription, master: bytes, e: Envelope, indices: list[int], gap: int) -> None:
         s.dropped += gap
         stream = (e.stream, e.domain)
-        is_void_when_late = s.was_restarted if e.flags & INITIAL else not e.persistent
+        is_void_when_late = s.was_restarted if e.flags & INITIAL else not (e.persistent or e.flags & ERASED)
         if is_void_when_late and e.first <= s.seen.high(master, stream):
             fresh = []
         else:
@@ -396,6 +430,7 @@ def _got(e: Envelope, i: int, gap: int) -> Got:
     return Got(
         (e.stream, e.domain, e.number(i)), e.keys[e.row(i)], e.message(i)[1], e.sender,
         tuple(hop.node for hop in e.route), e.persistent, bool(e.flags & INITIAL), gap,
+        bool(e.flags & ERASED), tuple(hop.stratum for hop in e.route),
     )  # fmt: skip
 
 

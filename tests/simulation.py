@@ -103,7 +103,7 @@ class SimNetwork:
         self.pipes: list[Pipe] = []
         self.cuts: set[frozenset[str]] = set()
         self.disk = DISK
-        self.places: dict[tuple[bytes, str, int], tuple[bytes, int]] = {}  # message -> master, position
+        self.places: dict[tuple[bytes, str, int, str], tuple[bytes, int]] = {}  # message -> its place
         self.seen: list[tuple[str, str, str]] = []  # (from, to, command), when `is_watched`
         self.is_watched = False
         self._events: list[tuple[float, int, Callable[[], None]]] = []

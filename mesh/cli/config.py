@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+from dataclasses import asdict
 from typing import Any
 
 import click
@@ -9,7 +11,10 @@ import click
 from mesh.cli.files import config_file
 from mesh.cli.options import count, say, tell_json
 from mesh.cli.table import tell_table
-from mesh.config import Setting, settings
+from mesh.config import settings
+from mesh.config_nodes import NodeRecord
+from mesh.config_source import Setting
+from mesh.mapping.rules import Rule
 
 
 @click.group("config")
@@ -21,22 +26,64 @@ def command() -> None:
 @click.argument("file", required=False)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout, with the defaults too.")
 def check(file: str | None, as_json: bool) -> None:
-    """Is FILE right, and what does it set? Prints each value that is set, and where.
+    """Is FILE right, and what does it set? Prints each value and each rule that is set, and where.
 
     Without FILE: ./mesh.toml, else mesh/mesh.toml in $XDG_CONFIG_HOME, as for `mesh up`. What the
     environment sets (MESH_NODE__ID and the like) is there too.
     """
     path = config_file(file)
-    found = list(settings(path, os.environ, {}).values())
+    found = settings(path, os.environ, {})
     if as_json:
         tell_json({"file": path and str(path), "settings": [_described(setting) for setting in found]})
         return
     changed = [setting for setting in found if setting.origin != "default"]
     if changed:
-        rows = [(setting.name, json.dumps(setting.value), setting.origin) for setting in changed]
+        rows = [(setting.name, _shown(setting.value), setting.origin) for setting in changed]
         tell_table(("SETTING", "VALUE", "SET BY"), rows)
-    say(f"{path or 'no file'}: right; {count(len(changed), 'value')} set, all else by default")
+    say(f"{path or 'no file'}: right; {_counted(changed)} set, all else by default")
+
+
+def _counted(changed: list[Setting]) -> str:
+    nodes = sum(isinstance(setting.value, NodeRecord) for setting in changed)
+    rules = sum(isinstance(setting.value, Rule) for setting in changed)
+    values = count(len(changed) - nodes - rules, "value")
+    return f"{values}, {count(nodes, 'node')} and {count(rules, 'rule')}" if nodes else values
 
 
 def _described(setting: Setting) -> dict[str, Any]:
-    return {"name": setting.name, "value": setting.value, "origin": setting.origin}
+    value = setting.value
+    if isinstance(value, NodeRecord):
+        value = {"address": value.address}
+    elif isinstance(value, Rule):
+        value = {key: part for key, part in asdict(value).items() if key != "node"}
+    return {"name": setting.name, "value": value, "origin": setting.origin}
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, NodeRecord):
+        return f"address {value.address}" if value.address else "no address"
+    if isinstance(value, Rule):
+        return " · ".join(_clauses(value))
+    return json.dumps(value)
+
+
+def _clauses(rule: Rule) -> list[str]:
+    """A rule in words; what the two `accept_` settings say only where it is not the default."""
+    clauses = [
+        f"{what} {', '.join(map(_quoted, texts))}"
+        for what, texts in (("domains", rule.domains), ("keys", rule.keys))
+        if texts
+    ]
+    clauses.append(f"stratum {rule.stratum}")
+    if rule.refid:
+        clauses.append(f"refid {rule.refid}")
+    if not rule.accept_default:
+        clauses.append("accept_default false")
+    if rule.accept_other_default:
+        clauses.append("accept_other_default true")
+    return clauses
+
+
+def _quoted(text: str) -> str:
+    """As it is, unless it is empty or could be taken for two."""
+    return text if re.fullmatch(r"[^\s,\"]+", text) else json.dumps(text, ensure_ascii=False)

@@ -19,22 +19,22 @@ from mesh.wire.limits import VERSION_MAX, VERSION_MIN
 class Admission:
     """The two ends of each handshake, after the door has found that the other may come in."""
 
-    def __init__(self, desk: Desk, clients: Clients, links: DataLinks) -> None:
+    def __init__(self, desk: Desk) -> None:
         self.door = Door(desk, self._greet, self._admit, self._entered, self._rejected)
         self.neighbours: Neighbours  # set by the node: they knock at this door
         self.dialler: Dialler
+        self.clients: Clients
+        self.links: DataLinks
         self._desk = desk
-        self._clients = clients
-        self._links = links
 
     def hello(self, conn: Conn, command: Hello) -> None:
         """Somebody dialled us; once it is in, what it is owed may follow."""
         self.door.hello(conn, command)
         if not conn.is_open:
             return
-        session, peer = self._clients.of(conn), self.neighbours.of(conn)
+        session, peer = self.clients.of(conn), self.neighbours.of(conn)
         if session is not None:
-            self._clients.welcomed(session, command.have if command.boot_seen == self._desk.me.boot else 0)
+            self.clients.welcomed(session, command.have if command.boot_seen == self._desk.me.boot else 0)
         elif peer is not None and conn.role == NODE_DATA:
             self._logged_in(peer, conn)
 
@@ -43,22 +43,22 @@ class Admission:
         peer = self.neighbours.of(conn)
         state: dict[str, Any] = {}
         if peer is not None and conn.role == NODE_DATA:
-            state.update(self._links.greeting(peer))
+            state.update(self.links.greeting(peer))
         versions = (VERSION_MIN, VERSION_MAX)
         cluster = self._desk.settings.cluster
         return Hello(versions, conn.role, cluster, conn.nonce, node=self._desk.me, software=SOFTWARE, **state)
 
     def _admit(self, conn: Conn, h: Hello) -> Welcome | Refuse:
         if h.role == CLIENT:
-            session = self._clients.admit(conn, h)
-            return session if isinstance(session, Refuse) else self._clients.welcome(session)
+            session = self.clients.admit(conn, h)
+            return session if isinstance(session, Refuse) else self.clients.welcome(session)
         peer = self.neighbours.admit(conn, h)
         if isinstance(peer, Refuse):
             return peer
         state: dict[str, Any] = {"nodes": self.neighbours.others(peer.node.uuid)}
         if h.role == NODE_DATA:
-            conn.resume = self._links.meet(peer, h)
-            state.update(self._links.greeting(peer))
+            conn.resume = self.links.meet(peer, h)
+            state.update(self.links.greeting(peer))
         return Welcome(VERSION_MAX, self._desk.me, self._desk.settings.cluster, **state)
 
     def _entered(self, conn: Conn, w: Welcome) -> None:
@@ -67,12 +67,12 @@ class Admission:
             return
         self.neighbours.introduced(w.nodes)
         if conn.role == NODE_DATA:
-            conn.resume = self._links.meet(peer, w)
+            conn.resume = self.links.meet(peer, w)
             self._logged_in(peer, conn)
 
     def _logged_in(self, peer: Peer, conn: Conn) -> None:
         self.dialler.apply(peer, peer.link.hello(self._desk.now))
-        self._links.login(peer, conn, conn.resume)
+        self.links.login(peer, conn, conn.resume)
 
     def _rejected(self, conn: Conn, r: Refuse) -> None:
         self.neighbours.rejected(conn, r)

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from mesh.core.conn import Conn
+from mesh.core.demand import Demand
 from mesh.core.desk import Desk
+from mesh.core.forwarder import Forwarder
+from mesh.core.inboxes import INBOX, Inboxes
+from mesh.core.lookup import Found, Lookup
 from mesh.core.outlet import Outlet
 from mesh.core.proof import same, token
-from mesh.core.questions import Questions, Value
+from mesh.core.questions import Questions
 from mesh.core.records import read_record, write_record
 from mesh.core.router import Router
 from mesh.core.session import Session, feed_key, merged, subscription_of
-from mesh.errors import LocalError, MeshError, RemoteError
+from mesh.errors import BadQuery, LocalError, RemoteError
 from mesh.names import SessionName, node_name
 from mesh.routing.feed import Credit, Feed
-from mesh.routing.interest import Interests
 from mesh.routing.log import position_key
 from mesh.routing.parcel import Parcel
 from mesh.routing.subscriptions import check_query
 from mesh.store.base import Delete, Put
 from mesh.wire.commands import (
     Ack,
+    Answer,
     Answers,
     Hello,
     Query,
@@ -31,20 +36,26 @@ from mesh.wire.commands import (
     Unsubscribe,
     Welcome,
 )
-from mesh.wire.envelope import INITIAL, Envelope
+from mesh.wire.envelope import FORCE_QUEUING, LOCAL_ONLY, PERSISTENT, Envelope
 from mesh.wire.limits import VERSION_MAX
 
 
 class Clients:
     """Sessions by stream id, and by name."""
 
-    def __init__(self, desk: Desk, router: Router, interests: Interests, questions: Questions) -> None:
+    def __init__(
+        self, desk: Desk, router: Router, demand: Demand, questions: Questions, lookup: Lookup,
+        forwarder: Forwarder, inboxes: Inboxes,
+    ) -> None:  # fmt: skip
         self.sessions: dict[bytes, Session] = {}
         self._names: dict[str, Session] = {}
         self._desk = desk
         self._router = router
-        self._interests = interests
+        self._demand = demand
         self._questions = questions
+        self._lookup = lookup
+        self._forwarder = forwarder
+        self._inboxes = inboxes
         self._generated = 0
         # Set by the node: whom to tell of a parcel that nobody needs, and how far we have other logs.
         self.released: Callable[[Parcel], None] = lambda parcel: None
@@ -54,6 +65,14 @@ class Clients:
         """Whose connection it is, if it is a client's and still in use."""
         session = self.sessions.get(conn.owner)
         return session if session is not None and session.conn is conn else None
+
+    def open_of(self, name: SessionName) -> list[Session]:
+        """The session of that name, or all of that client, if they are connected."""
+        if name.session is not None:
+            session = self._names.get(str(name))
+            return [session] if session is not None and session.conn is not None else []
+        ours = [s for s in self._names.values() if s.name.client == name.client and s.conn is not None]
+        return sorted(ours, key=lambda s: s.text)
 
     # --- coming and going ---------------------------------------------------------------------------
 
@@ -158,15 +177,18 @@ class Clients:
 
     def publish(self, session: Session, envelopes: list[Envelope]) -> None:
         """Envelopes of its own streams, and of nobody else's."""
-        for envelope in envelopes:
-            e = envelope
-            if e.stream != session.stream or e.numbers or e.sender or e.route or e.flags & INITIAL:
+        for e in envelopes:
+            is_own = e.stream == session.stream and not (e.numbers or e.sender or e.route or e.sent)
+            if not is_own or e.flags & ~(PERSISTENT | LOCAL_ONLY | FORCE_QUEUING):
                 raise RemoteError(f"{session.name} publishes in the name of another", code="FORGED_SENDER")
-            self._router.publish(session.stream, session.text, envelope, lambda a: self._answer(session, a))
+            self._forwarder.publish(replace(e, sender=session.text))
 
-    def _answer(self, session: Session, answer: object) -> None:
-        session.answers.append(answer)  # type: ignore[arg-type]
-        self._desk.answering[session] = None
+    def answer(self, stream: bytes, answer: Answer) -> None:
+        """What became of something that a client has published."""
+        session = self.sessions.get(stream)
+        if session is not None:
+            session.answers.append(answer)
+            self._desk.answering[session] = None
 
     def flush(self) -> None:
         """Send the answers that have gathered."""
@@ -188,6 +210,9 @@ class Clients:
                     self._router.log.later("position", feed.key, position_key(feed, feed.position))
 
     def subscribe(self, session: Session, command: Subscribe) -> None:
+        if command.subscription == INBOX or command.query.kind == "inbox":
+            self._open_inbox(session, command)
+            return
         query = check_query(command.query)
         feed = session.feeds.get(command.subscription)
         if feed is None:
@@ -198,13 +223,20 @@ class Clients:
         wanted = command.initial and not command.resumed
         conn = session.conn
 
-        def committed(error: MeshError | None) -> None:
-            # With a full disk it is made all the same, and written when there is room again.
+        def known() -> None:
             self._questions.confirm(
-                lambda: self._subscribed(session, feed, query, conn, command.request, wanted)
+                self._demand.unconfirmed(),
+                lambda: self._subscribed(session, feed, query, conn, command.request, wanted),
             )
 
-        self._router.commit((), committed)
+        # With a full disk it is made all the same, and written when there is room again.
+        self._router.commit((), lambda error: self._questions.when_settled(known))
+
+    def _open_inbox(self, session: Session, command: Subscribe) -> None:
+        if command.subscription != INBOX or command.query.kind != "inbox":
+            raise BadQuery("subscription 0 is the inbox, and no other is.", hint="See docs/wire.md.")
+        self._inboxes.opened(session)
+        self._desk.send(session.conn, Reply(command.request, {"subscription": INBOX}))
 
     def _subscribed(
         self, session: Session, feed: Feed, query: Query, conn: Conn | None, request: int, initial: bool
@@ -218,13 +250,13 @@ class Clients:
             reply()
             return
 
-        def deliver(values: list[Value], missing: list[str]) -> None:
-            self._router.initial(feed, values)
+        def deliver(found: Found) -> None:
+            self._router.initial(feed, [(value.master, value.envelope) for value in found.values])
             session.outlet.flush(self._desk.raw)
             reply()
 
         self._router.joining(feed)
-        self._questions.gather(query, deliver, after=True)
+        self._lookup.get(query, deliver, after=True)
 
     def _new_feed(self, session: Session, number: int, query: Query) -> Feed:
         most = self._desk.settings.max_subscriptions
@@ -253,7 +285,7 @@ class Clients:
     def _add_query(self, feed: Feed, query: Query, since: int) -> None:
         feed.queries[query] = since
         self._router.clients.add(feed, query)
-        self._questions.tell(self._interests.add(query))
+        self._demand.want(query)
 
     def unsubscribe(self, session: Session, command: Unsubscribe) -> None:
         known = command.subscription in session.feeds
@@ -262,10 +294,13 @@ class Clients:
         self._desk.send(session.conn, Reply(command.request, {"known": known}))
 
     def _drop_feed(self, session: Session, number: int) -> None:
+        if number == INBOX:
+            self._inboxes.closed(session)
+            return
         feed = session.feeds.pop(number)
         for query in feed.queries:
             self._router.clients.discard(feed, query)
-            self._questions.tell(self._interests.discard(query))
+            self._demand.unwant(query)
         self._desk.count("delivered", feed.delivered)
         self._desk.count("dropped", feed.dropped + feed.pending)
         feed.close()

@@ -6,34 +6,38 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from mesh.core.conn import Conn
+from mesh.core.demand import Demand
 from mesh.core.desk import Desk
+from mesh.core.forwarder import HOPS, Forwarder
 from mesh.core.peer import Peer
 from mesh.core.questions import Questions
 from mesh.core.records import Record, write_record
 from mesh.core.router import Router
 from mesh.errors import RemoteError
-from mesh.routing.interest import Interests
 from mesh.routing.log import position_key
 from mesh.routing.parcel import Parcel
 from mesh.routing.subscriptions import check_query
+from mesh.routing.upstream import Upstream
 from mesh.store.base import Delete, Put
-from mesh.wire.commands import Ack, Call, Hello, Interest, Interested, Items, Query, Reply, Welcome
-from mesh.wire.envelope import LOCAL_ONLY, Envelope
-from mesh.wire.frames import body_frames
-from mesh.wire.limits import ENVELOPES_A_MESSAGE
-
-HOPS = 16
+from mesh.wire.commands import Ack, Call, Hello, Interest, Interested, Items, Query, Welcome
+from mesh.wire.envelope import Envelope
 
 
 class DataLinks:
     """One direction of it is a numbered stream of items per pair of boots; the rest can be said again."""
 
-    def __init__(self, desk: Desk, router: Router, interests: Interests, questions: Questions) -> None:
+    def __init__(
+        self, desk: Desk, router: Router, demand: Demand, questions: Questions, forwarder: Forwarder
+    ) -> None:
         self._desk = desk
         self._router = router
-        self._interests = interests
+        self._demand = demand
         self._questions = questions
-        self.sessions_gap: Callable[[int], None] = lambda messages: None  # set by the node
+        self._forwarder = forwarder
+        # Set by the node.
+        self.sessions_gap: Callable[[int], None] = lambda messages: None
+        self.received: Callable[[], dict[bytes, int]] = dict
+        self.is_usable: Callable[[Peer], bool] = lambda peer: True
 
     # --- logging in ---------------------------------------------------------------------------------
 
@@ -60,20 +64,26 @@ class DataLinks:
         peer.outlet.attach(conn, have, self._desk.raw)
         self._desk.outlets[peer.outlet] = None
         peer.confirmed = -1
-        self._desk.send(conn, self._interests.full(peer.upstream.received))
+        self._desk.send(conn, self._demand.full(peer))
         for call in peer.reads.values():
             self._desk.send(conn, call)
         self._desk.acking[peer] = None  # the last acknowledgements may be lost with the last connection
+        self._router.cache.clear()  # a newer value may have passed us by
+        self._forwarder.linked(peer)
 
     def logout(self, peer: Peer) -> None:
         peer.outlet.detach()
         peer.held_replies.clear()  # it asks again
+        peer.held_versions.clear()
+        peer.lost_at = self._desk.now
         if peer.feed.connected:
             peer.feed.leave(self._desk.now)
+        self._forwarder.unlinked(peer)
 
     def needs_login(self, peer: Peer) -> bool:
-        """Lazily: because our clients want something, because we ask something, or because we owe."""
-        return bool(self._interests) or bool(peer.reads) or peer.feed.is_owed
+        """Lazily: because something is wanted from it, asked, owed to it, or waits for it."""
+        is_needed = self._demand.needs(peer) or peer.reads or peer.feed.is_owed
+        return self.is_usable(peer) and (bool(is_needed) or self._forwarder.needs_login(peer))
 
     # --- items ----------------------------------------------------------------------------------------
 
@@ -82,29 +92,32 @@ class DataLinks:
             self._desk.acking[peer] = None  # a repeat: the other missed our ack
             return
         for head, envelope in zip(command.heads, envelopes, strict=True):
-            if head.position and head.master != peer.node.uuid:
+            if head.position and head.master != peer.node.uuid and not self._demand.has_ways:
                 raise RemoteError(
                     f"{peer.node.name} sends from a log that is not its own", code="FORGED_MASTER"
                 )
             if head.gaps:
                 self.sessions_gap(sum(n for _, n in head.gaps))
-            self._receive(peer, head.position, envelope)
+                self._router.cache.clear()
+            self._receive(peer, head.master or peer.node.uuid, head.position, envelope)
         peer.taken += len(envelopes)
         state = (command.seq, peer.taken)
         # Cumulative, and in the order of arrival: held back while a live subscriber here is behind.
         self._router.pacing.hold(peer.node.uuid, (), lambda: self._may_ack(peer, state))
 
-    def _receive(self, peer: Peer, position: int, envelope: Envelope) -> None:
+    def _receive(self, peer: Peer, master: bytes, position: int, envelope: Envelope) -> None:
         if len(envelope.route) >= HOPS:
             self._desk.count("too_many_hops")
             return
         self._desk.heard_stamp(envelope.sent)
-        arrived = replace(envelope, route=(*envelope.route, self._desk.hop(1)))
-        parcel = Parcel(arrived, position, peer.node.uuid)
-        if position and not peer.upstream.receive(parcel):
+        far = envelope.route[-1].stratum + 1 if envelope.route else 1
+        arrived = replace(envelope, route=(*envelope.route, self._desk.hop(far)))
+        parcel = Parcel(arrived, position, master, source=peer.node.uuid)
+        if position and not peer.upstreams.setdefault(master, Upstream()).receive(parcel):
             self._desk.count("repeated", envelope.count)
+            self._desk.acking[peer] = None
             return
-        self._router.relay(parcel, peer.node.uuid, lambda: None)
+        self._router.relay(parcel)
         if position and not parcel.owed:
             self.released(peer, parcel)
 
@@ -115,7 +128,7 @@ class DataLinks:
 
     def released(self, peer: Peer, parcel: Parcel) -> None:
         """Nobody here needs a parcel of that master any more."""
-        if peer.upstream.release(parcel):
+        if peer.upstreams[parcel.master].release(parcel):
             self._desk.acking[peer] = None
 
     def flush(self) -> None:
@@ -124,43 +137,76 @@ class DataLinks:
             del self._desk.replying[peer]
         for peer in self._desk.acking:
             have, taken = peer.ackable
-            self._desk.send(peer.data, Ack(have, ((0, taken),), peer.upstream.settled))
+            settled = tuple((master, u.settled) for master, u in peer.upstreams.items())
+            self._desk.send(peer.data, Ack(have, ((0, taken),), settled))
         self._desk.acking.clear()
 
     def ack(self, peer: Peer, command: Ack) -> None:
         peer.outlet.acked(command.have)
         for _, total in command.taken:
             peer.feed.taken(total, self._desk.now)
-        if peer.feed.settled(command.settled):
-            key = peer.feed.key
-            self._router.log.later("position", key, position_key(peer.feed, peer.feed.position))
+        for master, position in command.settled:
+            if peer.feed.settled(master, position):
+                key = peer.feed.key
+                self._router.log.later("position", key, position_key(peer.feed, peer.feed.position))
         self._desk.outlets[peer.outlet] = None
 
     # --- interest ---------------------------------------------------------------------------------------
 
-    def broadcast(self, peers: list[Peer], interest: Interest) -> None:
-        for peer in peers:
-            self._desk.send(peer.data, interest)
-
     def interest(self, peer: Peer, command: Interest) -> None:
-        """What a peer's clients want from us."""
+        """What a peer wants from us, for its clients or for those to whom it is the way."""
         feed, add = peer.feed, [check_query(q) for q in command.add]
         remove = [q for q in feed.queries if q not in add] if command.full else list(command.remove)
         for query in remove:
-            if feed.queries.pop(query, None) is not None:
-                self._router.peers.discard(feed, query)
+            if query in feed.queries:
+                self._drop(peer, query)
         for query in add:
             if query not in feed.queries:
                 feed.queries[query] = self._router.log.next_position
-                self._router.peers.add(feed, query)
+                feed.since[query] = {m: position for m, position in self.received().items() if position}
+                self._add(peer, query)
         if remove or add:
             record = write_record(peer.node.name, feed)
             self._router.log.later("feed", feed.key, Put("feed", feed.key, record))
-        if command.full:
-            feed.skip(command.position)
+        for master, position in command.positions:
+            feed.skip(master, position)
         feed.connect(self._desk.now)
-        # Only what is on disk is known for sure: a crash must not make us forget whom we owe.
-        self._router.commit((), lambda error: self._desk.send(peer.data, Interested(command.version)))
+        self._confirm(peer, command.version, add)
+
+    def _confirm(self, peer: Peer, version: int, added: list[Query]) -> None:
+        """Say that we have it, when it is on disk (a crash must not make us forget whom we owe), and when
+        those whom we have to ask for it know it as well."""
+        done = [False]
+        peer.held_versions.append((version, done))
+
+        def known() -> None:
+            done[0] = True
+            while peer.held_versions and peer.held_versions[0][1][0]:
+                self._desk.send(peer.data, Interested(peer.held_versions.popleft()[0]))
+
+        def stored() -> None:
+            uuid = peer.node.uuid
+            targets = {target for q in added for target in self._demand.targets(q, {uuid})}
+            need = self._demand.unconfirmed(targets) if targets else {}
+            self._questions.confirm(need, known)
+
+        self._router.commit((), lambda error: stored())
+
+    def _add(self, peer: Peer, query: Query) -> None:
+        self._router.peers.add(peer.feed, query)
+        if self._demand.is_relayed(query):
+            self._router.relays.add(peer.feed, query)
+            self._demand.want(query, by=peer.node.uuid)
+            peer.relayed.add(query)
+
+    def _drop(self, peer: Peer, query: Query) -> None:
+        del peer.feed.queries[query]
+        peer.feed.since.pop(query, None)
+        self._router.peers.discard(peer.feed, query)
+        if query in peer.relayed:
+            peer.relayed.discard(query)
+            self._router.relays.discard(peer.feed, query)
+            self._demand.unwant(query, by=peer.node.uuid)
 
     def interested(self, peer: Peer, command: Interested) -> None:
         peer.confirmed = max(peer.confirmed, command.version)
@@ -168,9 +214,8 @@ class DataLinks:
 
     def forget(self, peer: Peer) -> None:
         """It has been away for too long: what it is owed is given up."""
-        for query in peer.feed.queries:
-            self._router.peers.discard(peer.feed, query)
-        peer.feed.queries.clear()
+        for query in list(peer.feed.queries):
+            self._drop(peer, query)
         peer.feed.clear()
         for table in ("feed", "position"):
             self._router.log.later(table, peer.feed.key, Delete(table, peer.feed.key))
@@ -179,7 +224,7 @@ class DataLinks:
         """From the store, at start: what it wanted, and how far it was."""
         record.put_into(peer.feed)
         for query in peer.feed.queries:
-            self._router.peers.add(peer.feed, query)
+            self._add(peer, query)
         peer.feed.position = int.from_bytes(position)
         peer.feed.gone_since = self._desk.now
 
@@ -189,52 +234,14 @@ class DataLinks:
         peer.reads[call.request] = call
         self._desk.send(peer.data, call)
 
-    def asked(self, peer: Peer, call: Call) -> None:
-        """A peer's get: the values this node is master of."""
-        if call.verb != "get":
-            self._desk.send(
-                peer.data, Reply(call.request, code="UNKNOWN_VERB", text=f"no verb {call.verb[:40]!r}")
-            )
-            return
-        a = call.arguments
-        query = check_query(Query(str(a.get("kind")), str(a.get("text")), str(a.get("domain", ""))))
-        values = self._router.log.retained.find(query, self._desk.wall)
-        found = [last.as_envelope() for last in values if not last.envelope.flags & LOCAL_ONLY]
-        if a.get("after"):
-            peer.held_replies.append((peer.feed.line, call.request, found))
-            self._desk.replying[peer] = None
-        else:
-            self.reply(peer.data, call.request, found, [])
+    def reply_after(self, peer: Peer, send: Callable[[], None]) -> None:
+        """Send it after the items that wait for the peer by now: values must not overtake older messages."""
+        peer.held_replies.append((peer.feed.line, send))
+        self._desk.replying[peer] = None
 
     def _reply_held(self, peer: Peer) -> bool:
-        """Values must not overtake older messages that wait here for the peer. Are all replies out?"""
+        """Are all replies out?"""
         held = peer.held_replies
         while held and held[0][0] <= peer.outlet.departed:
-            _, request, found = held.popleft()
-            self.reply(peer.data, request, found, [])
+            held.popleft()[1]()
         return not held
-
-    def reply(self, conn: Conn | None, request: int, found: list[Envelope], missing: list[str]) -> None:
-        """All values, in as many messages as they need."""
-        while True:
-            part, found = _part(found)
-            value = {"more": bool(found), "missing": missing}
-            self._desk.send(conn, Reply(request, value, frames=tuple(map(body_frames, part))), part)
-            if not found:
-                return
-
-    def answered(self, peer: Peer, reply: Reply, envelopes: list[Envelope]) -> None:
-        more = bool(isinstance(reply.value, dict) and reply.value.get("more"))
-        if not more:
-            peer.reads.pop(reply.request, None)
-        self._questions.answered(peer, reply.request, envelopes, more)
-
-
-def _part(envelopes: list[Envelope]) -> tuple[list[Envelope], list[Envelope]]:
-    """As many as fit into one message, and the rest."""
-    frames = 0
-    for n, envelope in enumerate(envelopes):
-        frames += 1 + body_frames(envelope)
-        if n and (n >= ENVELOPES_A_MESSAGE or frames > 2 * ENVELOPES_A_MESSAGE):
-            return envelopes[:n], envelopes[n:]
-    return envelopes, []

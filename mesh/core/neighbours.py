@@ -45,6 +45,7 @@ class Neighbours:
         self._dialler = dialler
         self._made = made
         self._born = 0.0
+        self._names: dict[str, Peer] = {}  # forgotten whenever something happens
         # Set by the node, which joins this with the data links.
         self.joined: Callable[[Peer], None] = lambda peer: None
         self.lost: Callable[[Peer], None] = lambda peer: None
@@ -57,6 +58,13 @@ class Neighbours:
     def alive(self) -> list[Peer]:
         """Peers that can be asked something: alive, and not shut out by either side."""
         return [p for p in self.peers.values() if p.alive and p.link.state is not State.NOT_ALLOWED]
+
+    def named(self, name: str) -> Peer | None:
+        """The peer of that name; where several had it, the one that is alive."""
+        if not self._names:
+            ordered = sorted(self.peers.values(), key=lambda p: (p.alive, p.node.boot))
+            self._names = {peer.node.name: peer for peer in ordered}
+        return self._names.get(name)
 
     # --- handshakes -------------------------------------------------------------------------------------
 
@@ -188,7 +196,9 @@ class Neighbours:
                 peer.next_control = self._desk.now + wait
                 self._desk.wake(peer.next_control)
             peer.node = node
+            self._names = {}
             self._react(peer, event)
+            self._names = {}
 
     def _react(self, peer: Peer, event: Event) -> None:
         now, dialler = self._desk.now, self._dialler

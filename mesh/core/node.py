@@ -7,6 +7,7 @@ The shell calls `receive`, `stored`, `disconnected` and `tick`, and after each c
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from mesh.core import status
@@ -14,32 +15,42 @@ from mesh.core.admission import Admission
 from mesh.core.clients import Clients
 from mesh.core.conn import Conn
 from mesh.core.datalink import DataLinks
+from mesh.core.demand import Demand
 from mesh.core.desk import Desk
 from mesh.core.dialler import Dialler
 from mesh.core.door import SOFTWARE
 from mesh.core.effects import ConnKey, Effect
+from mesh.core.erasing import Erasing
+from mesh.core.forwarder import Forwarder
+from mesh.core.inboxes import Inboxes
+from mesh.core.lookup import Lookup
 from mesh.core.neighbours import Neighbours
+from mesh.core.nodes import Nodes
 from mesh.core.outlet import Outlet
 from mesh.core.peer import Peer, peer_key
 from mesh.core.questions import Questions
 from mesh.core.reception import Reception
 from mesh.core.records import read_record
 from mesh.core.router import Router
+from mesh.core.routes import Routes
 from mesh.core.settings import Settings
+from mesh.core.verbs import Verbs
+from mesh.core.whereabouts import Whereabouts
 from mesh.errors import LocalError, MeshError, RemoteError
 from mesh.links.backoff import Timing
 from mesh.links.link import Link
+from mesh.mapping.mapping import Mapping
 from mesh.routing.feed import Credit, Feed
-from mesh.routing.interest import Interests
 from mesh.routing.log import Log
 from mesh.routing.parcel import Parcel
 from mesh.store.base import Image
 from mesh.wire import commands as c
-from mesh.wire.envelope import decode
+from mesh.wire.envelope import TAILED, decode
 from mesh.wire.frames import read
 
 HOLD_CHECK = 0.05  # s between looks at what is held back
 STREAM_KEPT = 24 * 3600.0  # s that a vanished publisher's stream is remembered
+ALARM = 3600.0  # s: nothing sleeps longer
 LAZY_COMMIT = 1.0  # s that changes which nobody waits for may stay in memory
 
 
@@ -48,26 +59,30 @@ class NodeCore:
 
     def __init__(self, settings: Settings, ids: Callable[[int], bytes], jitter: Callable[[], float]) -> None:
         desk = self.desk = Desk(settings, ids, jitter)
-        self.interests = Interests()
-        self.router = Router(desk, Log(settings.topics_bytes))
-        self.questions = Questions(desk, self.router.log, self.interests)
-        self.clients = Clients(desk, self.router, self.interests, self.questions)
-        self.links = DataLinks(desk, self.router, self.interests, self.questions)
-        admission = Admission(desk, self.clients, self.links)
+        admission = Admission(desk)
         self._dialler = admission.dialler = Dialler(desk, admission.door.knock)
-        self.neighbours = Neighbours(desk, self._dialler, self._make_peer)
-        admission.neighbours = self.neighbours
-        self._reception = Reception(
-            desk,
-            admission,
-            self.clients,
-            self.neighbours,
-            self._dialler,
-            self.links,
-            self.questions,
-            self._ended,
-            self.info,
+        n = self.neighbours = admission.neighbours = Neighbours(desk, self._dialler, self._make_peer)
+        self.nodes = Nodes(desk, n)
+        self.mapping = Mapping(settings.me.name, settings.rules, settings.scope)
+        self.router = Router(desk, Log(settings.topics_bytes))
+        self.questions = Questions(desk)
+        self.demand = Demand(desk, self.mapping, self.nodes)
+        self.forwarder = Forwarder(desk, self.router, self.mapping, self.nodes)
+        self.inboxes = Inboxes(desk, self.router)
+        lookup = Lookup(desk, self.router, self.demand, self.questions, self.nodes)
+        erasing = Erasing(desk, self.router, self.demand, self.questions, self.nodes)
+        self.clients = admission.clients = Clients(
+            desk, self.router, self.demand, self.questions, lookup, self.forwarder, self.inboxes
         )
+        self.links = admission.links = DataLinks(
+            desk, self.router, self.demand, self.questions, self.forwarder
+        )
+        routes = Routes(desk, self.mapping, self.nodes, self.questions)
+        verbs = Verbs(desk, lookup, erasing, routes, self.nodes, self.links, self.forwarder, n, self.info)
+        self._reception = Reception(
+            desk, admission, self.clients, n, self._dialler, self.links, self.questions, self.forwarder,
+            verbs, self._ended,
+        )  # fmt: skip
         self._conns = self._dialler.conns
         self._committed = 0.0
         self._shell_status: Callable[[], dict[str, Any]] = dict
@@ -75,17 +90,25 @@ class NodeCore:
 
     def _join_parts(self) -> None:
         """Each part knows what it needs from another as a function, never the other itself."""
-        n, links = self.neighbours, self.links
+        n, links, forwarder = self.neighbours, self.links, self.forwarder
+        self.nodes.whereabouts = Whereabouts(self.desk, self.questions, self.nodes, forwarder.review)
+        self.router.addressed = self.inboxes.addressed
+        self.router.inbox = self.inboxes.feed
+        self.router.keeps_cache = not self.mapping.is_plain
+        self.inboxes.open_of = self.clients.open_of
+        self.inboxes.bury = forwarder.tailback.dead.bury
         self.clients.released = self._released
-        self.clients.received = lambda: {u: p.upstream.received for u, p in n.peers.items()}
-        self.questions.peers = n.alive
+        self.clients.received = links.received = self._received
         self.questions.ask = self._ask
-        self.questions.told = self._tell
-        self.questions.settled = n.settled
+        self.questions.settled = forwarder.settled = n.settled
+        self.demand.peer = forwarder.peer = n.peers.get
+        self.demand.login = forwarder.login = n.review_login
+        forwarder.to_client = self.clients.answer
         self._dialler.logged_out = links.logout
         n.needs_login = links.needs_login
         n.joined = self._joined
         n.lost = self._lost
+        links.is_usable = self.nodes.is_usable
         links.sessions_gap = self._gap
 
     # --- what the shell calls -----------------------------------------------------------------------
@@ -105,13 +128,20 @@ class NodeCore:
         )
         self.desk.stamped(self.router.log.newest)
         self.clients.restore({k: v for k, v in feeds.items() if k[:1] == b"c"}, positions)
+        self.inboxes.restore(positions)
         for key, record in feeds.items():
             if key[:1] == b"n":
                 known = read_record(record)
                 peer = self._make_peer(c.Introduction(key[1:], known.owner, 0, ""))
                 self.neighbours.peers[key[1:]] = peer
                 self.links.restore(peer, known, positions.get(key, b""))
-        self.router.restore((p, decode(header, body)) for p, header, body in image.envelopes)
+        for position, header, body in image.envelopes:
+            envelope = decode(header, body)
+            if envelope.flags & TAILED:
+                self.router.log.live += 1
+                self.forwarder.restore(position, replace(envelope, flags=envelope.flags & ~TAILED))
+            else:
+                self.router.restore(position, envelope)
         self.tick(now, wall)
 
     def accept(self, key: ConnKey, endpoint: str, trusted: bool) -> None:
@@ -149,6 +179,7 @@ class NodeCore:
     def tick(self, now: float, wall: int) -> None:
         """Time has passed."""
         self._at(now, wall)
+        self.desk.alarm = now + ALARM
         silence = self.desk.settings.silence
         for conn in [x for x in self._conns.values() if x.role == c.CLIENT and now - x.heard > silence]:
             self.desk.hang_up(conn)
@@ -156,6 +187,8 @@ class NodeCore:
         self.neighbours.tick()
         self.clients.tick()
         self.questions.review()
+        self.demand.tick()
+        self.forwarder.tick()
         for peer in self.neighbours.peers.values():
             away = not peer.feed.connected and now - peer.feed.gone_since > self.desk.settings.peer_linger
             if peer.feed.queries and away:
@@ -165,8 +198,9 @@ class NodeCore:
         if now - self._committed >= LAZY_COMMIT:
             self._committed = now
             self.router.log.forget_idle(now - STREAM_KEPT)
+            self.inboxes.tick()
             self.router.commit_later()
-        self.desk.alarm = self.neighbours.deadline()
+        self.desk.wake(self.neighbours.deadline())
         self.desk.wake(self.questions.deadline())
 
     @property
@@ -184,6 +218,7 @@ class NodeCore:
         while desk.outlets:
             outlet, _ = desk.outlets.popitem()
             outlet.flush(desk.raw)
+        self.forwarder.flush()
         self.clients.flush()
         self.links.flush()
         effects, desk.effects = desk.effects, []
@@ -203,9 +238,11 @@ class NodeCore:
         me = self.desk.me
         return {
             "name": me.name, "uuid": me.uuid.hex(), "boot": me.boot, "address": me.address,
-            "cluster": self.desk.settings.cluster, "software": SOFTWARE, "scope": "mesh",
+            "cluster": self.desk.settings.cluster, "software": SOFTWARE, "scope": self.desk.settings.scope,
             **self._shell_status(),
-            "metrics": status.metrics(self.desk, self.neighbours, self.clients, self.router),
+            "metrics": status.metrics(
+                self.desk, self.neighbours, self.clients, self.router, self.forwarder, self.inboxes
+            ),
         }  # fmt: skip
 
     # --- joints -----------------------------------------------------------------------------------------
@@ -239,6 +276,7 @@ class NodeCore:
 
         credit = Credit(s.window_bytes, s.window_count, s.backlog_bytes)
         feed = Feed(peer_key(node.uuid), credit, send, self._released, peer=True)
+        feed.owner = node.name
         link = Link(node.uuid, desk.now, desk.jitter, Timing(low=s.backoff_min, high=s.backoff_max))
         return Peer(node, link, outlet, feed)
 
@@ -246,24 +284,36 @@ class NodeCore:
         if parcel.own:
             self.router.log.released(parcel)
         else:
-            self.links.released(self.neighbours.peers[parcel.master], parcel)
+            self.links.released(self.neighbours.peers[parcel.source], parcel)
 
     def _ask(self, peer: Peer, call: c.Call) -> None:
-        self.links.ask(peer, call)
+        peer.reads[call.request] = call
+        self.desk.send(peer.data, call)
         self.neighbours.review_login(peer)
 
-    def _tell(self, interest: c.Interest) -> None:
-        self.links.broadcast(list(self.neighbours.peers.values()), interest)
-        for peer in self.neighbours.alive():
-            self.neighbours.review_login(peer)
+    def _received(self) -> dict[bytes, int]:
+        """How far we have each master's log."""
+        found: dict[bytes, int] = {}
+        for peer in self.neighbours.peers.values():
+            for master, upstream in peer.upstreams.items():
+                found[master] = max(upstream.received, found.get(master, 0))
+        return found
 
     def _joined(self, peer: Peer) -> None:
+        self._changed()
         self.neighbours.review_login(peer)
         self.questions.review()
+
+    def _changed(self) -> None:
+        """Nodes have come or gone."""
+        self.nodes.whereabouts.forget()
+        self.demand.refresh()
+        self.forwarder.review()
 
     def _lost(self, peer: Peer) -> None:
         peer.reads.clear()
         self.questions.lost(peer)
+        self._changed()
 
     def _gap(self, messages: int) -> None:
         for session in self.clients.sessions.values():

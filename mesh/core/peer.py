@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 
 from mesh.core.conn import Conn
 from mesh.core.outlet import Outlet
@@ -10,8 +11,7 @@ from mesh.links.link import Link
 from mesh.routing.feed import Feed
 from mesh.routing.upstream import Upstream
 from mesh.streams.link import LinkReceiver
-from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Call, Introduction
-from mesh.wire.envelope import Envelope
+from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Call, Introduction, Query
 
 
 def peer_key(uuid: bytes) -> bytes:
@@ -26,18 +26,23 @@ class Peer:
         self.link = link
         self.outlet = outlet
         self.feed = feed
-        self.upstream = Upstream()
+        self.upstreams: dict[bytes, Upstream] = {}  # how far we are with each log that it sends from
         self.conns: dict[str, Conn | None] = {NODE_CONTROL: None, NODE_DATA: None}
         self.dials: dict[str, Conn | None] = {NODE_CONTROL: None, NODE_DATA: None}
         self.next_control = 0.0  # when to dial control again
         self.control_attempt = 0
         self.alive = False
+        self.lost_at = 0.0  # when its data connection ended
         self.rtt = 0.0  # s, of the last ping
         self.pinged = 0.0
         self.probed = float("-inf")  # when somebody asked for its name
         self.confirmed = -1  # version of our interest that it has
+        self.relayed: set[Query] = set()  # what it wants that we get for it from others
         self.reads: dict[int, Call] = {}  # questions it has not answered
-        self.held_replies: deque[tuple[int, int, list[Envelope]]] = deque()  # after which item, to what
+        self.held_replies: deque[tuple[int, Callable[[], None]]] = deque()  # (after which item, what to send)
+        self.held_versions: deque[tuple[int, list[bool]]] = (
+            deque()
+        )  # of its interest: (version, [confirmed?])
         self.inlet = LinkReceiver()
         self.inlet_boot = 0
         self.taken = 0  # items received on this link stream

@@ -1,135 +1,125 @@
-"""What must be asked of the other nodes before a client gets its answer?"""
+"""What must be asked of other nodes before somebody gets an answer, and who still has to reply?"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from mesh.core.desk import Desk
 from mesh.core.peer import Peer
 from mesh.core.settings import CONFIRM
-from mesh.routing.interest import Interests
-from mesh.routing.log import Log
-from mesh.wire.commands import Call, Interest, Query
+from mesh.wire.commands import Call, Reply
 from mesh.wire.envelope import Envelope
 
-Value = tuple[bytes, Envelope]  # master, its value
-Found = Callable[[list[Value], list[str]], None]  # (values, names of nodes that did not answer)
+
+@dataclass(slots=True)
+class Told:
+    """What one node replied: a value, (envelope, what is said of it) for each of them, or an error."""
+
+    value: dict[str, Any] = field(default_factory=dict)
+    found: list[tuple[Envelope, Any]] = field(default_factory=list)
+    code: str = ""
+    text: str = ""
+
+
+Replies = dict[bytes, Told]  # by the uuid of who replied
+Then = Callable[[Replies, list[str]], None]  # (replies, names of nodes that did not reply)
 
 
 @dataclass(slots=True, eq=False)
 class Confirmation:
-    """A subscription waits until each of these nodes has this version of our interest."""
+    """Somebody waits until each of these nodes has at least that version of what we asked it for."""
 
-    version: int
-    need: set[bytes]
+    need: dict[bytes, int]
     deadline: float
     then: Callable[[], None]
 
 
 @dataclass(slots=True, eq=False)
-class Gathering:
-    """A get waits for the values of each of these nodes."""
+class Question:
+    """One question to several nodes."""
 
-    query: Query
-    need: set[bytes]
+    need: dict[bytes, str]  # uuid -> name of those that have yet to reply
     deadline: float
-    then: Found
-    best: dict[tuple[str, str], Value] = field(default_factory=dict)
-
-    def add(self, master: bytes, envelope: Envelope) -> None:
-        """The newest per key: by hybrid clock, then id."""
-        topic = (envelope.keys[0], envelope.domain)
-        known = self.best.get(topic)
-        if known is None or _stamp(envelope) > _stamp(known[1]):
-            self.best[topic] = (master, envelope)
+    then: Then
+    replies: Replies = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
 
 
 class Questions:
-    """`peers` are those that can be asked; `ask` and `told` reach them."""
+    """`ask` puts a call on the way to a peer."""
 
-    def __init__(self, desk: Desk, log: Log, interests: Interests) -> None:
+    def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._log = log
-        self._interests = interests
         self._confirmations: list[Confirmation] = []
-        self._gatherings: dict[int, Gathering] = {}
+        self._questions: dict[int, Question] = {}
         self._early: list[Callable[[], None]] = []  # asked before we know whom to ask
         self._request = 0
         # Set by the node, which joins this with the peers.
-        self.peers: Callable[[], list[Peer]] = list
         self.ask: Callable[[Peer, Call], None] = lambda peer, call: None
-        self.told: Callable[[Interest], None] = lambda interest: None
         self.settled: Callable[[], bool] = lambda: True
 
-    def tell(self, interest: Interest | None) -> None:
-        """Our interest has changed."""
-        if interest is not None:
-            self.told(interest)
-
-    def _when_settled(self, work: Callable[[], None]) -> None:
+    def when_settled(self, work: Callable[[], None]) -> None:
         """A node that has just started must not take its peers for absent, only because they answer yet."""
         if self.settled():
             work()
         else:
             self._early.append(work)
 
-    def confirm(self, then: Callable[[], None]) -> None:
-        """Call `then` when every node that can be reached knows our present interest."""
-        self._when_settled(lambda: self._confirm(then))
-
-    def _confirm(self, then: Callable[[], None]) -> None:
-        version = self._interests.version
-        need = {peer.node.uuid for peer in self.peers() if peer.confirmed < version}
-        self._confirmations.append(Confirmation(version, need, self._desk.now + CONFIRM, then))
+    def confirm(self, need: dict[bytes, int], then: Callable[[], None]) -> None:
+        """Call `then` when each of these peers has that version of what it is asked for."""
+        self._confirmations.append(Confirmation(dict(need), self._desk.now + CONFIRM, then))
         self._desk.wake(self._desk.now + CONFIRM)
         self.review()
 
     def confirmed(self, peer: Peer) -> None:
         """A peer has said which version it knows."""
+        uuid = peer.node.uuid
         for waiting in self._confirmations:
-            if peer.confirmed >= waiting.version:
-                waiting.need.discard(peer.node.uuid)
+            if uuid in waiting.need and peer.confirmed >= waiting.need[uuid]:
+                del waiting.need[uuid]
         self.review()
 
-    def gather(self, query: Query, then: Found, after: bool = False) -> None:
-        """Call `then` with the values of this node and of all that can be reached.
-
-        `after`: they come after all messages of the same node that are on their way here by now.
-        """
-        self._when_settled(lambda: self._gather(query, then, after))
-
-    def _gather(self, query: Query, then: Found, after: bool) -> None:
+    def ask_all(
+        self, peers: Iterable[Peer], verb: str, arguments: dict[str, Any], then: Then, within: float = CONFIRM
+    ) -> None:
+        """Ask each of them; `then` has what came within so many seconds."""
         self._request += 1
-        peers = self.peers()
-        gathering = Gathering(query, {p.node.uuid for p in peers}, self._desk.now + CONFIRM, then)
-        for last in self._log.retained.find(query, self._desk.wall):
-            gathering.add(self._desk.me.uuid, last.as_envelope())
-        self._gatherings[self._request] = gathering
-        self._desk.wake(gathering.deadline)
-        arguments = {"kind": query.kind, "text": query.text, "domain": query.domain, "after": after}
-        call = Call(self._request, "get", arguments)
+        peers = list(peers)
+        need = {peer.node.uuid: peer.node.name for peer in peers}
+        question = Question(need, self._desk.now + within, then)
+        self._questions[self._request] = question
+        self._desk.wake(question.deadline)
+        # Whoever is asked may have to ask others, and must not take longer than we wait.
+        call = Call(self._request, verb, {**arguments, "within": within * 3 / 4})
         for peer in peers:
             self.ask(peer, call)
         self.review()
 
-    def answered(self, peer: Peer, request: int, envelopes: list[Envelope], more: bool) -> None:
-        """A peer's values; `more` of them follow."""
-        gathering = self._gatherings.get(request)
-        if gathering is None:
+    def answered(self, peer: Peer, reply: Reply, envelopes: list[Envelope]) -> None:
+        """A peer's reply, or a part of one."""
+        question = self._questions.get(reply.request)
+        if question is None or peer.node.uuid not in question.need:
             return
-        for envelope in envelopes:
-            gathering.add(peer.node.uuid, envelope)
-        if not more:
-            gathering.need.discard(peer.node.uuid)
+        told = question.replies.setdefault(peer.node.uuid, Told())
+        value = reply.value if isinstance(reply.value, dict) else {}
+        said = value.pop("sources", None)
+        sources = said if isinstance(said, list) and len(said) == len(envelopes) else [None] * len(envelopes)
+        told.found += zip(envelopes, sources, strict=True)
+        told.value.update(value)
+        told.code, told.text = reply.code, reply.text
+        if not value.get("more"):
+            del question.need[peer.node.uuid]
             self.review()
 
     def lost(self, peer: Peer) -> None:
         """A peer is dead: nobody waits for it."""
         for confirmation in self._confirmations:
-            confirmation.need.discard(peer.node.uuid)
-        for gathering in self._gatherings.values():
-            gathering.need.discard(peer.node.uuid)
+            confirmation.need.pop(peer.node.uuid, None)
+        for question in self._questions.values():
+            if peer.node.uuid in question.need:
+                question.missing.append(question.need.pop(peer.node.uuid))
         self.review()
 
     def review(self) -> None:
@@ -143,19 +133,13 @@ class Questions:
         self._confirmations = [c for c in self._confirmations if c not in done]
         for confirmation in done:
             confirmation.then()
-        ready = [r for r, g in self._gatherings.items() if not g.need or now >= g.deadline]
+        ready = [r for r, q in self._questions.items() if not q.need or now >= q.deadline]
         for request in ready:
-            gathering = self._gatherings.pop(request)
-            names = [p.node.name for p in self.peers() if p.node.uuid in gathering.need]
-            gathering.then(list(gathering.best.values()), names)
+            question = self._questions.pop(request, None)
+            if question is not None:
+                question.then(question.replies, [*question.missing, *question.need.values()])
 
     def deadline(self) -> float | None:
         """When review() is next worth calling."""
-        deadlines = [c.deadline for c in self._confirmations] + [
-            g.deadline for g in self._gatherings.values()
-        ]
+        deadlines = [c.deadline for c in self._confirmations] + [q.deadline for q in self._questions.values()]
         return min(deadlines, default=None)
-
-
-def _stamp(envelope: Envelope) -> tuple[int, bytes, int]:
-    return envelope.sent, envelope.stream, envelope.first

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from mesh.core import status
 from mesh.core.admission import Admission
 from mesh.core.clients import Clients
 from mesh.core.conn import Conn
 from mesh.core.datalink import DataLinks
 from mesh.core.desk import Desk
 from mesh.core.dialler import Dialler
-from mesh.core.effects import Stop
+from mesh.core.forwarder import Forwarder
 from mesh.core.neighbours import Neighbours
 from mesh.core.peer import Peer
 from mesh.core.questions import Questions
 from mesh.core.session import Session
+from mesh.core.verbs import Verbs
 from mesh.errors import LocalError, RemoteError
-from mesh.routing.subscriptions import check_query
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 
 
 class Reception:
-    """`ended` is told of a connection that is over, `info` describes this node."""
+    """`ended` is told of a connection that is over."""
 
     def __init__(
         self,
@@ -35,8 +33,9 @@ class Reception:
         dialler: Dialler,
         links: DataLinks,
         questions: Questions,
+        forwarder: Forwarder,
+        verbs: Verbs,
         ended: Callable[[Conn], None],
-        info: Callable[[], dict[str, Any]],
     ) -> None:
         self._desk = desk
         self._admission = admission
@@ -45,8 +44,9 @@ class Reception:
         self._dialler = dialler
         self._links = links
         self._questions = questions
+        self._forwarder = forwarder
+        self._verbs = verbs
         self._ended = ended
-        self._info = info
 
     def take(self, conn: Conn, command: c.AnyCommand, envelopes: list[Envelope]) -> None:
         """Hand a command to whom it concerns. RemoteError when its sender may not say that."""
@@ -96,7 +96,9 @@ class Reception:
             case c.Unsubscribe():
                 self._clients.unsubscribe(session, command)
             case c.Call():
-                self._answer_errors(conn, command.request, lambda: self._called(conn, command))
+                self._answer_errors(
+                    conn, command.request, lambda: self._verbs.from_client(conn, session, command)
+                )
             case c.Bye():
                 self._desk.hang_up(conn)
                 self._clients.bye(session)
@@ -118,9 +120,13 @@ class Reception:
             case c.Interested():
                 self._links.interested(peer, command)
             case c.Call():
-                self._links.asked(peer, command)
+                self._verbs.from_peer(peer, command)
             case c.Reply():
-                self._links.answered(peer, command, envelopes)
+                self._answered(peer, command, envelopes)
+            case c.Forward():
+                self._forwarder.forwarded(peer, envelopes)
+            case c.Outcomes():
+                self._forwarder.outcomes(peer, command)
             case c.Peers():
                 self._neighbours.introduced(command.nodes)
             case c.Login():
@@ -139,25 +145,7 @@ class Reception:
         except LocalError as error:
             self._desk.send(conn, c.Reply(request, code=error.code, text=str(error)))
 
-    def _called(self, conn: Conn, call: c.Call) -> None:
-        """A client's question."""
-        match call.verb:
-            case "get":
-                a = call.arguments
-                query = check_query(c.Query(str(a.get("kind")), str(a.get("text")), str(a.get("domain", ""))))
-                self._questions.gather(
-                    query,
-                    lambda found, missing: self._links.reply(
-                        conn, call.request, [envelope for _, envelope in found], missing
-                    ),
-                )
-            case "ls":
-                rows = status.nodes(self._desk, self._neighbours)
-                self._desk.send(conn, c.Reply(call.request, {"nodes": rows, "scope": "mesh"}))
-            case "info":
-                self._desk.send(conn, c.Reply(call.request, self._info()))
-            case "down":
-                self._desk.send(conn, c.Reply(call.request, {}))
-                self._desk.emit(Stop())
-            case verb:
-                raise LocalError(f"this node knows no verb {verb[:40]!r}.", code="UNKNOWN_VERB")
+    def _answered(self, peer: Peer, reply: c.Reply, envelopes: list[Envelope]) -> None:
+        if not (isinstance(reply.value, dict) and reply.value.get("more")):
+            peer.reads.pop(reply.request, None)
+        self._questions.answered(peer, reply, envelopes)

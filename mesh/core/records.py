@@ -10,15 +10,17 @@ LARGEST = 64 * 1024 * 1024  # bytes of a peer's record, which lists all that its
 
 
 class Record(msgspec.Struct, frozen=True, array_like=True):
-    """`owner` is a session, or the name of a node; (query, since) and (master, floor) as in the feed."""
+    """`owner` is a session, or the name of a node; the rest is what the feed calls so."""
 
     owner: str
     queries: tuple[tuple[Query, int], ...]
     floors: tuple[tuple[bytes, int], ...] = ()
+    since: tuple[tuple[Query, tuple[tuple[bytes, int], ...]], ...] = ()
 
     def put_into(self, feed: Feed) -> None:
         feed.queries.update(self.queries)
         feed.floors.update(self.floors)
+        feed.since.update((query, dict(floors)) for query, floors in self.since)
 
 
 read_record = reader(Record, LARGEST)
@@ -26,4 +28,5 @@ read_record = reader(Record, LARGEST)
 
 def write_record(owner: str, feed: Feed) -> bytes:
     queries = [[[q.kind, q.text, q.domain], since] for q, since in feed.queries.items()]
-    return pack([owner, queries, list(feed.floors.items())])
+    since = [[[q.kind, q.text, q.domain], list(floors.items())] for q, floors in feed.since.items()]
+    return pack([owner, queries, list(feed.floors.items()), since])

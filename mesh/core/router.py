@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from mesh.core.desk import Desk
@@ -13,12 +13,13 @@ from mesh.routing.feed import Feed, Portion
 from mesh.routing.log import Accepted, Lane, Log, Targets
 from mesh.routing.pacing import Pacing
 from mesh.routing.parcel import Parcel
+from mesh.routing.retained import Retained
 from mesh.routing.subscriptions import Subscriptions
 from mesh.store.base import Op
 from mesh.streams.ranges import Ranges
 from mesh.values import check_domain, check_key
 from mesh.wire.commands import Answer, Query
-from mesh.wire.envelope import LOCAL_ONLY, Envelope
+from mesh.wire.envelope import ERASED, LOCAL_ONLY, Envelope
 
 Answered = Callable[[Answer], None]
 Committed = Callable[[MeshError | None], None]
@@ -41,8 +42,14 @@ class Router:
 
     def __init__(self, desk: Desk, log: Log) -> None:
         self.clients = Subscriptions()
-        self.peers = Subscriptions()
+        self.peers = Subscriptions()  # what peers want of this node's own log,
+        self.relays = Subscriptions()  # and what this node gets for them from others
         self.log = log
+        self.cache = Retained(desk.settings.topics_bytes)  # last values of other masters' topics
+        self.keeps_cache = False
+        # Set by the node: to whom is a message that is addressed to somebody?
+        self.addressed: Callable[[Envelope], tuple[list[tuple[Envelope, Targets]], int]]
+        self.inbox: Callable[[str], Feed]
         self.pacing = Pacing()
         self._desk = desk
         self._token = 0
@@ -74,8 +81,11 @@ class Router:
             self.log.not_written(later)
         then(error)
 
-    def publish(self, source: bytes, sender: str, envelope: Envelope, answered: Answered) -> None:
-        """Take an envelope as its master, answer it and deliver it: at once, or when it is stored."""
+    def publish(self, source: Hashable, envelope: Envelope, answered: Answered) -> None:
+        """Take an envelope as its master, answer it and deliver it: at once, or when it is stored.
+
+        `answered` may be called several times, for parts of it.
+        """
         lane = self.log.lane(envelope.stream, envelope.domain, self._desk.now)
         if (envelope.first, envelope.last) in lane.refused:
             answered(lane.refused[envelope.first, envelope.last])
@@ -85,17 +95,24 @@ class Router:
             fresh = lane.origin.accept(envelope.first, envelope.last, envelope.low)
         except LocalError as error:
             self._desk.count("refused", envelope.count)
-            answered(_refusal(envelope, error))
+            answered(refusal(envelope, error))
             return
         if fresh != [(envelope.first, envelope.last)]:
             self._repeated(lane, envelope, fresh, answered)
         for first, last in fresh:
-            self._accept(lane, _piece(envelope, first, last), source, sender, answered)
+            self._accept(lane, piece(envelope, first, last), source, answered)
 
-    def _accept(self, lane: Lane, envelope: Envelope, source: bytes, sender: str, answered: Answered) -> None:
+    def _accept(self, lane: Lane, envelope: Envelope, source: Hashable, answered: Answered) -> None:
+        stamped = envelope.mastered(self._desk.stamp(), self._desk.hop(0))
+        try:
+            pieces, matched = self._pieces(stamped)
+        except LocalError as error:
+            lane.origin.withdraw(envelope.first, envelope.last)
+            self._desk.count("refused", envelope.count)
+            answered(refusal(envelope, error))
+            return
         self._desk.count("published", envelope.count)
-        stamped = envelope.stamped(sender, self._desk.stamp(), self._desk.hop(0))
-        accepted, ops = self.log.accept(lane, stamped, self._targets(stamped), self._desk.me.uuid)
+        accepted, ops = self.log.accept(lane, pieces, matched, self._desk.me.uuid)
         if ops:
             self.commit(ops, lambda error: self._landed(lane, accepted, source, answered, error))
         if not lane.waiting:
@@ -103,30 +120,53 @@ class Router:
         elif accepted.stored:
             accepted.when_first = lambda: self._deliver(accepted, source, answered)
 
+    def _pieces(self, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
+        if envelope.to:
+            return self.addressed(envelope)
+        targets = self._targets(envelope)
+        return [(envelope, targets)], len(targets)
+
     def _landed(
-        self, lane: Lane, accepted: Accepted, source: bytes, answered: Answered, error: MeshError | None
+        self, lane: Lane, accepted: Accepted, source: Hashable, answered: Answered, error: MeshError | None
     ) -> None:
         """A commit has ended; what waited for it, and behind it, goes on in the publisher's order."""
         accepted.stored = True
         if error is None:
             accepted.when_first = lambda: self._deliver(accepted, source, answered)
         else:
-            refusal = _refusal(accepted.parcel.envelope, error)
-            self.log.withdraw(lane, accepted, refusal)
-            self._desk.count("refused", accepted.parcel.envelope.count)
-            accepted.when_first = lambda: answered(refusal)
+            answer = refusal(accepted.envelope, error)
+            self.log.withdraw(lane, accepted, answer)
+            self._desk.count("refused", accepted.envelope.count)
+            accepted.when_first = lambda: answered(answer)
         while lane.waiting and lane.waiting[0].stored:
             lane.waiting.popleft().when_first()
 
-    def relay(self, parcel: Parcel, source: bytes, done: Callable[[], None]) -> None:
-        """Hand what a master sent to this node's own subscribers; `done` when the peer may go on."""
-        targets = list(self.clients.plan(parcel.envelope))
+    def relay(self, parcel: Parcel) -> None:
+        """Hand what a peer brought to this node's own subscribers, and to peers for whom it is on the way."""
+        envelope = parcel.envelope
+        targets = list(self.clients.plan(envelope))
         if parcel.position:
             # What a master sends again after our restart is old news to a subscription that came later.
             targets = [(f, i) for f, i in targets if f.floors.get(parcel.master, 0) < parcel.position]
-            parcel.owed = len(targets)
-        self._desk.count("relayed", parcel.envelope.count)
-        self._offer(parcel, targets, source, done)
+        if self.keeps_cache:
+            self.remember_relayed(envelope)
+        visited = {hop.node for hop in envelope.route}
+        targets += [
+            (feed, indices)
+            for feed, indices in self.relays.plan(envelope)
+            if feed.owner not in visited and _is_due(feed, parcel)
+        ]
+        parcel.owed = len(targets) if parcel.position else 0
+        self._desk.count("relayed", envelope.count)
+        self._offer([(parcel, targets)], parcel.source, lambda: None)
+
+    def remember_relayed(self, envelope: Envelope) -> None:
+        """A value of another master's topic, or the end of the topic."""
+        if envelope.flags & ERASED:
+            self.cache.remove(envelope.keys[0], envelope.domain)
+        else:
+            for value in Retained.cut(envelope):
+                self.cache.put(value)
 
     def joining(self, feed: Feed) -> None:
         """A subscription asks for the values that are there already; meanwhile messages may come."""
@@ -143,24 +183,29 @@ class Router:
             if newest is None or newest < _stamp(envelope):
                 feed.offer(Portion(Parcel(envelope, master=master)), self._desk.now)
 
-    def restore(self, envelopes: Iterable[tuple[int, Envelope]]) -> None:
-        """From the store, at start: who is still owed what."""
-        for position, envelope in envelopes:
-            parcel = Parcel(envelope, position, self._desk.me.uuid, own=True)
-            owing = [
-                (feed, indices)
-                for feed, _ in self._targets(envelope)
-                if (indices := _owed(feed, position, envelope)) != ()
-            ]
-            parcel.owed = len(owing)
-            self.log.live += 1
-            if not owing:
-                self.log.released(parcel)
-            for feed, indices in owing:
-                feed.offer(Portion(parcel, indices), self._desk.now)
+    def restore(self, position: int, envelope: Envelope) -> None:
+        """From the store, at start: who is still owed it."""
+        parcel = Parcel(envelope, position, self._desk.me.uuid, own=True)
+        owing = self._owing(parcel)
+        parcel.owed = len(owing)
+        self.log.live += 1
+        if not owing:
+            self.log.released(parcel)
+        for feed, indices in owing:
+            feed.offer(Portion(parcel, indices), self._desk.now)
+
+    def _owing(self, parcel: Parcel) -> Targets:
+        envelope, position = parcel.envelope, parcel.position
+        if envelope.to:
+            feed = self.inbox(envelope.to)
+            return [(feed, None)] if feed.position < position else []
+        owed = ((feed, _owed(feed, position, envelope)) for feed, _ in self._targets(envelope))
+        return [(feed, indices) for feed, indices in owed if indices != ()]
 
     def _check(self, envelope: Envelope) -> None:
         check_domain(envelope.domain)
+        if envelope.to:
+            return
         for key in envelope.keys:
             if key not in self._checked:
                 check_key(key)
@@ -185,21 +230,24 @@ class Router:
             targets += self.peers.plan(envelope)
         return targets
 
-    def _deliver(self, accepted: Accepted, source: bytes, answered: Answered) -> None:
-        self.log.remember(accepted.values)
-        if not accepted.targets:
-            self._desk.count("unrouted", accepted.parcel.envelope.count)
-        self._offer(accepted.parcel, accepted.targets, source, lambda: answered(accepted.answer))
+    def _deliver(self, accepted: Accepted, source: Hashable, answered: Answered) -> None:
+        self.log.remember(accepted)
+        if not any(targets for _, targets in accepted.deliveries):
+            self._desk.count("unrouted", accepted.envelope.count)
+        self._offer(accepted.deliveries, source, lambda: answered(accepted.answer))
 
-    def _offer(self, parcel: Parcel, targets: Targets, source: bytes, done: Callable[[], None]) -> None:
-        if self._joining:
-            self._note_joining(parcel.envelope, targets)
+    def _offer(
+        self, deliveries: list[tuple[Parcel, Targets]], source: Hashable, done: Callable[[], None]
+    ) -> None:
         waiting: list[tuple[Feed, Portion]] = []
-        for feed, indices in targets:
-            portion = Portion(parcel, indices)
-            feed.offer(portion, self._desk.now)
-            if portion.waiting:
-                waiting.append((feed, portion))
+        for parcel, targets in deliveries:
+            if self._joining:
+                self._note_joining(parcel.envelope, targets)
+            for feed, indices in targets:
+                portion = Portion(parcel, indices)
+                feed.offer(portion, self._desk.now)
+                if portion.waiting and not parcel.envelope.to:
+                    waiting.append((feed, portion))
         self.pacing.hold(source, waiting, done)
 
     def _note_joining(self, envelope: Envelope, targets: Targets) -> None:
@@ -225,17 +273,29 @@ def _owed(feed: Feed, position: int, envelope: Envelope) -> tuple[int, ...] | No
     return tuple([i for i, row in enumerate(envelope.rows()) if rows[row]])
 
 
+def _is_due(feed: Feed, parcel: Parcel) -> bool:
+    """Did the peer ask before this place in its master's log? (What comes again may be older.)"""
+    if not parcel.position:
+        return True
+    envelope = parcel.envelope
+    return any(
+        feed.since.get(query, {}).get(parcel.master, 0) < parcel.position
+        for query in feed.queries
+        if any(_is_wanted([query], key, envelope.domain) for key in envelope.keys)
+    )
+
+
 def _is_wanted(queries: list[Query], key: str, domain: str) -> bool:
     return any(query.domain in ("", domain) and matches(query.text, key) for query in queries)
 
 
-def _piece(envelope: Envelope, first: int, last: int) -> Envelope:
+def piece(envelope: Envelope, first: int, last: int) -> Envelope:
     """Numbers first..last of an uncut envelope, as an envelope of its own."""
     if (first, last) == (envelope.first, envelope.last):
         return envelope
-    piece = envelope.cut(range(first - envelope.first, last - envelope.first + 1))
-    return replace(piece, first=first, last=last, numbers=())
+    cut = envelope.cut(range(first - envelope.first, last - envelope.first + 1))
+    return replace(cut, first=first, last=last, numbers=())
 
 
-def _refusal(envelope: Envelope, error: MeshError) -> Answer:
+def refusal(envelope: Envelope, error: MeshError) -> Answer:
     return Answer(envelope.domain, envelope.first, envelope.last, state=error.code, text=str(error))

@@ -10,8 +10,12 @@ from mesh.wire.commands import Answer
 
 
 def subscription_of(feed: Feed) -> int:
-    """The client's own number of a subscription stands at the end of its feed's key."""
-    return int.from_bytes(feed.key[-4:])
+    """The client's own number of a subscription stands at the end of its feed's key; an inbox is 0."""
+    return int.from_bytes(feed.key[-4:]) if feed.key[:1] == b"c" else 0
+
+
+def inbox_key(name: str) -> bytes:
+    return b"i" + name.encode()
 
 
 def feed_key(stream: bytes, subscription: int) -> bytes:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from mesh.mapping.rules import Rule
 from mesh.wire.commands import Introduction
 from mesh.wire.limits import MAX_CONTENT, MIB
 
@@ -28,6 +29,14 @@ class Settings:
     max_sessions: int = 16_384
     max_subscriptions: int = 1_000  # of one session
     link_messages: int = 64  # item messages under way on one link
+    scope: str = "mesh"  # where messages without a domain live: "mesh" or "local"
+    links: str = "any"  # which nodes may be linked: "any" that is seen, or the "configured" ones
+    known: tuple[str, ...] = ()  # names of the configured ones
+    rules: tuple[Rule, ...] = ()
+    patience: float = 1.0  # s without an answer after which a publisher is told that its message waits
+    tailback_bytes: int = 64 * MIB  # waiting here for masters,
+    tailback_count: int = 100_000  # in messages,
+    tailback_ttl: float = 86_400.0  # and for how long
 
 
 CONFIRM = 2.0  # s: a subscription, or a get, waits this long for peers that are alive but do not answer

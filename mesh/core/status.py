@@ -6,6 +6,8 @@ from typing import Any
 
 from mesh.core.clients import Clients
 from mesh.core.desk import Desk
+from mesh.core.forwarder import Forwarder
+from mesh.core.inboxes import Inboxes
 from mesh.core.neighbours import Neighbours
 from mesh.core.router import Router
 
@@ -29,7 +31,14 @@ def nodes(desk: Desk, neighbours: Neighbours) -> list[dict[str, Any]]:
     return rows
 
 
-def metrics(desk: Desk, neighbours: Neighbours, clients: Clients, router: Router) -> dict[str, int | float]:
+def metrics(
+    desk: Desk,
+    neighbours: Neighbours,
+    clients: Clients,
+    router: Router,
+    forwarder: Forwarder,
+    inboxes: Inboxes,
+) -> dict[str, int | float]:
     """Counters since the start, and sizes now."""
     feeds = [f for s in clients.sessions.values() for f in s.feeds.values()]
     feeds_of_peers = [p.feed for p in neighbours.peers.values()]
@@ -49,11 +58,15 @@ def metrics(desk: Desk, neighbours: Neighbours, clients: Clients, router: Router
         "topics_evicted": router.log.retained.evicted,
         "stored_envelopes": router.log.live,
         "commits_under_way": router.storing,
+        "tailed_back": forwarder.onward.messages,
+        "inboxes_owed": len(inboxes),
+        "cached_topics": len(router.cache),
         "old_news": neighbours.membership.old_news,
     }
 
 
 COUNTERS = (
     "published", "refused", "repeated", "unrouted", "relayed", "malformed", "not_open", "hello_refused",
-    "wrong_cookie", "too_many_hops", "connections",
+    "wrong_cookie", "too_many_hops", "connections", "forwarded", "forward_warnings", "expired", "dead",
+    "forged",
 )  # fmt: skip

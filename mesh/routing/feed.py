@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from mesh.errors import RemoteError
 from mesh.routing.parcel import Parcel
 from mesh.wire.commands import Query
+from mesh.wire.envelope import Envelope
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +56,12 @@ class Feed:
         send: Callable[["Feed", Portion], None],
         released: Callable[[Parcel], None],
         peer: bool = False,
+        keeps: bool = False,
     ) -> None:
         self.key = key  # name of its record in the store
+        self.owner = ""  # of a peer: its name
         self.queries: dict[Query, int] = {}  # query -> log position from which it counts
+        self.since: dict[Query, dict[bytes, int]] = {}  # of a peer: likewise in the logs of other masters
         self.floors: dict[bytes, int] = {}  # another master -> where its log was at first
         self.position = 0  # highest position of our log that is settled here
         self.connected = False
@@ -68,13 +72,16 @@ class Feed:
         self._send = send
         self._released = released
         self._peer = peer  # a peer passes on: taking an item does not settle it
+        self._keeps = keeps  # an inbox drops nothing: whoever fills it asks for room first
         self._backlog: deque[Portion] = deque()
         self._backlog_bytes = 0
         self._flight: deque[Portion] = deque()
         self._flight_bytes = 0
-        self._unsettled: deque[Portion] = deque()
+        self._unsettled: dict[bytes, deque[Portion]] = {}  # by master
         self._unsettled_bytes = 0
-        self._trusted = self._trusted_to = 0  # messages given up to a peer unsettled, up to this position
+        self._trusted: dict[
+            bytes, tuple[int, int]
+        ] = {}  # master -> (messages given up unsettled, up to here)
         self._sent = self._used = 0
         self._progress = 0.0
 
@@ -86,7 +93,7 @@ class Feed:
             if not self._flight:
                 self._progress = now  # it had nothing to take until now
             self._depart(portion)
-        elif self._backlog_bytes >= self._room(portion, now):
+        elif not self._keeps and self._backlog_bytes >= self._room(portion, now):
             self._drop(portion)
         else:
             portion.waiting = True
@@ -122,41 +129,64 @@ class Feed:
             self._backlog_bytes -= portion.size
             self._depart(portion)
 
-    def settled(self, position: int) -> bool:
-        """A peer is done with everything up to `position` of our log. Did that change anything?"""
+    def settled(self, master: bytes, position: int) -> bool:
+        """A peer is done with everything up to `position` of a master's log. Did our own position change?"""
         before = self.position
-        while self._unsettled and self._unsettled[0].parcel.position <= position:
-            self._settle(self._next_unsettled().parcel)
-        if position >= self._trusted_to:
-            self._trusted = 0
+        unsettled = self._unsettled.get(master)
+        while unsettled and unsettled[0].parcel.position <= position:
+            self._settle(self._next_unsettled(master).parcel)
+        if position >= self._trusted.get(master, (0, 0))[1]:
+            self._trusted.pop(master, None)
         return self.position != before
 
     def restart(self) -> None:
         """The other end forgot what was under way: persistent items go out again, the others are lost."""
-        again = list(self._unsettled)
-        self.delivered -= sum(portion.messages for portion in again) + self._trusted
-        self._miss(self._trusted)
+        again = [portion for unsettled in self._unsettled.values() for portion in unsettled]
+        trusted = sum(messages for messages, _ in self._trusted.values())
+        self.delivered -= sum(portion.messages for portion in again) + trusted
+        self._miss(trusted)
         for portion in self._flight:
-            if portion.parcel.position:
+            if portion.parcel.position or self._keeps:
                 again.append(portion)
             else:
                 self._drop(portion)
         self._flight.clear()
         self._unsettled.clear()
-        self._flight_bytes = self._unsettled_bytes = self._trusted = self._sent = self._used = 0
+        self._trusted.clear()
+        self._flight_bytes = self._unsettled_bytes = self._sent = self._used = 0
         self._backlog.extendleft(reversed(again))
         self._backlog_bytes += sum(portion.size for portion in again)
         for portion in again:
             portion.waiting = True
 
-    def skip(self, position: int) -> None:
-        """The subscriber says that it has our log up to here already (it settles it later)."""
-        while self._backlog and 0 < self._backlog[0].parcel.position <= position:
-            portion = self._backlog.popleft()
+    def skip(self, master: bytes, position: int) -> None:
+        """The subscriber says that it has that log up to here already (it settles it later)."""
+        kept: deque[Portion] = deque()
+        for portion in self._backlog:
+            if portion.parcel.master == master and 0 < portion.parcel.position <= position:
+                self._backlog_bytes -= portion.size
+                portion.waiting = False
+                self.delivered += portion.messages
+                self._keep(portion)
+            else:
+                kept.append(portion)
+        self._backlog = kept
+
+    def take_all(self) -> list[Portion]:
+        """What waits, which is somebody else's from now on."""
+        portions, self._backlog = list(self._backlog), deque()
+        self._backlog_bytes = 0
+        return portions
+
+    def take_void(self, is_void: Callable[[Envelope], bool]) -> list[Portion]:
+        """Give up what waits and is void; returns it."""
+        void = [portion for portion in self._backlog if is_void(portion.parcel.envelope)]
+        for portion in void:
+            self._backlog.remove(portion)
             self._backlog_bytes -= portion.size
             portion.waiting = False
-            self.delivered += portion.messages
-            self._keep(portion)
+            self._settle(portion.parcel)
+        return void
 
     def alive(self, now: float) -> bool:
         """Does it make progress? Then publishers do well to wait for it a little."""
@@ -174,7 +204,8 @@ class Feed:
 
     def clear(self) -> None:
         """Give up all it was owed."""
-        for portion in (*self._flight, *self._backlog, *self._unsettled):
+        unsettled = [portion for portions in self._unsettled.values() for portion in portions]
+        for portion in (*self._flight, *self._backlog, *unsettled):
             portion.waiting = False
             self._release(portion.parcel)
         self._flight.clear()
@@ -195,7 +226,12 @@ class Feed:
     @property
     def is_owed(self) -> bool:
         """Is anything under way, waiting or unsettled?"""
-        return bool(self._flight or self._backlog or self._unsettled)
+        return bool(self._flight or self._backlog or any(self._unsettled.values()))
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Bytes under way or waiting."""
+        return self._flight_bytes + self._backlog_bytes
 
     @property
     def pending(self) -> int:
@@ -224,16 +260,19 @@ class Feed:
         One stopped subscriber there must not fill the memory here. Beyond the bound the peer is trusted:
         what it then loses by going down is a gap.
         """
-        self._unsettled.append(portion)
+        master = portion.parcel.master
+        self._unsettled.setdefault(master, deque()).append(portion)
         self._unsettled_bytes += portion.size
         while self._unsettled_bytes > self._credit.backlog:
-            oldest = self._next_unsettled()
-            self._trusted += oldest.messages
-            self._trusted_to = oldest.parcel.position
+            oldest = self._next_unsettled(next(iter(self._unsettled)))
+            messages, _ = self._trusted.get(oldest.parcel.master, (0, 0))
+            self._trusted[oldest.parcel.master] = (messages + oldest.messages, oldest.parcel.position)
             self._settle(oldest.parcel)
 
-    def _next_unsettled(self) -> Portion:
-        portion = self._unsettled.popleft()
+    def _next_unsettled(self, master: bytes) -> Portion:
+        portion = self._unsettled[master].popleft()
+        if not self._unsettled[master]:
+            del self._unsettled[master]
         self._unsettled_bytes -= portion.size
         return portion
 

@@ -1,40 +1,107 @@
-"""What do this node's clients want from everybody else? One upstream query, however many clients."""
+"""What does this node want from each other node? One upstream query, however many ask for it here."""
+
+from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from mesh.wire.commands import Interest, Query
 
+CLIENTS = b""  # who wants it: clients of this node; else the uuid of a peer for which this node is on the way
+LINGER = (
+    10.0  # s that a node is still asked after another took its place: what it was sent for us may be late
+)
+
+
+@dataclass(slots=True)
+class Asked:
+    """What one peer was asked for. Each change has a version, so that it can confirm it."""
+
+    version: int = 0
+    queries: dict[Query, None] = field(default_factory=dict)
+    leaving: dict[Query, float] = field(default_factory=dict)  # asked no more from then on
+
+    def change(self, add: tuple[Query, ...] = (), remove: tuple[Query, ...] = ()) -> Interest:
+        """Take it up; returns what the peer must be told."""
+        self.version += 1
+        for query in add:
+            self.queries[query] = None
+        for query in remove:
+            self.queries.pop(query, None)
+            self.leaving.pop(query, None)
+        return Interest(self.version, False, add, remove)
+
 
 class Interests:
-    """Reference counts of queries. Each change has a version, so that peers can confirm it."""
+    """Who wants what here, and which peers were asked for it."""
 
     def __init__(self) -> None:
-        self.version = 0
-        self._counts: Counter[Query] = Counter()
-
-    def __bool__(self) -> bool:
-        return bool(self._counts)
+        self._wants: dict[Query, Counter[bytes]] = {}
+        self._asked: dict[bytes, Asked] = {}
 
     def __len__(self) -> int:
-        return len(self._counts)
+        return len(self._wants)
 
-    def add(self, query: Query) -> Interest | None:
-        """What peers must be told; None when they know."""
-        self._counts[query] += 1
-        return self._change(add=(query,)) if self._counts[query] == 1 else None
+    def asked(self, peer: bytes) -> Asked:
+        """What that peer was asked for."""
+        return self._asked.setdefault(peer, Asked())
 
-    def discard(self, query: Query) -> Interest | None:
-        """Likewise when one client needs it no more."""
-        self._counts[query] -= 1
-        if self._counts[query] > 0:
-            return None
-        del self._counts[query]
-        return self._change(remove=(query,))
+    def queries(self) -> list[Query]:
+        return list(self._wants)
 
-    def full(self, position: int) -> Interest:
+    def wanted_by(self, query: Query) -> set[bytes]:
+        """CLIENTS, and uuids of peers."""
+        return set(self._wants.get(query, ()))
+
+    def add(self, query: Query, by: bytes) -> bool:
+        """One more wants it. Is that news?"""
+        wants = self._wants.setdefault(query, Counter())
+        wants[by] += 1
+        return wants[by] == 1
+
+    def discard(self, query: Query, by: bytes) -> bool:
+        """One fewer. Is that news?"""
+        wants = self._wants[query]
+        wants[by] -= 1
+        if wants[by] > 0:
+            return False
+        del wants[by]
+        if not wants:
+            del self._wants[query]
+        return True
+
+    def aim(self, query: Query, targets: set[bytes], now: float) -> list[tuple[bytes, Interest]]:
+        """Ask these peers for it and no others; returns (peer, what it must be told)."""
+        told: list[tuple[bytes, Interest]] = []
+        for uuid, asked in self._asked.items():
+            if uuid in targets:
+                asked.leaving.pop(query, None)
+            elif query in asked.queries:
+                if targets and query in self._wants:
+                    asked.leaving.setdefault(query, now + LINGER)
+                else:
+                    told.append((uuid, asked.change(remove=(query,))))
+        for uuid in sorted(targets):
+            if query not in self.asked(uuid).queries:
+                told.append((uuid, self.asked(uuid).change(add=(query,))))
+        return told
+
+    def sweep(self, now: float, is_here: Callable[[bytes], bool]) -> list[tuple[bytes, Interest]]:
+        """Ask no more those whose time is over; one that is away may still hold something for us."""
+        told: list[tuple[bytes, Interest]] = []
+        for uuid, asked in self._asked.items():
+            if not asked.leaving:
+                continue
+            if not is_here(uuid):
+                asked.leaving = dict.fromkeys(asked.leaving, now + LINGER)
+                continue
+            over = tuple(query for query, until in asked.leaving.items() if until <= now)
+            if over:
+                told.append((uuid, asked.change(remove=over)))
+        return told
+
+    def full(self, peer: bytes, positions: tuple[tuple[bytes, int], ...]) -> Interest:
         """Everything, for a peer that has just logged in."""
-        return Interest(self.version, True, add=tuple(self._counts), position=position)
-
-    def _change(self, add: tuple[Query, ...] = (), remove: tuple[Query, ...] = ()) -> Interest:
-        self.version += 1
-        return Interest(self.version, False, add=add, remove=remove)
+        asked = self.asked(peer)
+        return Interest(asked.version, True, tuple(asked.queries), positions=positions)

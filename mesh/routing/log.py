@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 from mesh.routing.feed import Feed
 from mesh.routing.parcel import Parcel
-from mesh.routing.retained import Last, Retained
+from mesh.routing.retained import Last, Retained, store_key
 from mesh.store.base import Append, Delete, Drop, Op, Put
 from mesh.streams.origin import OriginStream
 from mesh.wire.commands import Answer
-from mesh.wire.envelope import Envelope
+from mesh.wire.envelope import ERASED, Envelope
 
 Targets = list[tuple[Feed, tuple[int, ...] | None]]
 
@@ -21,12 +21,16 @@ Targets = list[tuple[Feed, tuple[int, ...] | None]]
 class Accepted:
     """An envelope that was taken, to be delivered once it is stored and everything before it is, too."""
 
-    parcel: Parcel
-    targets: Targets
+    deliveries: list[tuple[Parcel, Targets]]
     answer: Answer
     values: list[Last]
+    erased: str = ""  # the key of a topic that is no more
     stored: bool = True
     when_first: Callable[[], None] = lambda: None  # what to do when everything before it is done
+
+    @property
+    def envelope(self) -> Envelope:
+        return self.deliveries[0][0].envelope
 
 
 @dataclass(slots=True)
@@ -75,34 +79,49 @@ class Log:
         return [key[0] + key[1].encode() for key in void]
 
     def accept(
-        self, lane: Lane, envelope: Envelope, targets: Targets, master: bytes
+        self, lane: Lane, pieces: list[tuple[Envelope, Targets]], matched: int, master: bytes
     ) -> tuple[Accepted, list[Op]]:
-        """Take a fresh envelope; returns it with what must be stored before it is answered."""
-        parcel = Parcel(envelope, master=master, own=True)
-        answer = Answer(envelope.domain, envelope.first, envelope.last, matched=len(targets))
-        accepted = Accepted(parcel, targets, answer, self.retained.cut(envelope))
+        """Take a fresh envelope; returns it with what must be stored before it is answered.
+
+        `pieces` is the envelope with its targets; for several sessions, one copy addressed to each.
+        """
+        envelope = pieces[0][0]
+        deliveries = [(Parcel(piece, master=master, own=True), targets) for piece, targets in pieces]
+        answer = Answer(envelope.domain, envelope.first, envelope.last, matched=matched)
+        is_event = bool(envelope.flags & ERASED)
+        values = [] if envelope.to or is_event else self.retained.cut(envelope)
+        accepted = Accepted(deliveries, answer, values, envelope.keys[0] if is_event else "")
         ops: list[Op] = []
         if envelope.persistent:
-            accepted.stored = False
-            if targets:
-                parcel.position = self.next_position
-                parcel.owed = len(targets)
-                self.next_position += 1
-                self.live += 1
-                ops.append(Append(parcel.position, envelope.header(), envelope.body))
+            for parcel, targets in deliveries:
+                if targets:
+                    ops.append(self.append(parcel))
+                    parcel.owed = len(targets)
             # The dedup state goes into the same transaction as the message: one without the other
             # would double or lose it after a crash.
             ops.append(Put("stream", stream_key(envelope), lane.origin.pack()))
             ops += [Put("retained", value.store_key, value.pack()) for value in accepted.values]
+        if is_event:
+            ops.append(Delete("retained", store_key(envelope.domain, accepted.erased)))
+        accepted.stored = not ops
         if not accepted.stored or lane.waiting:
             lane.waiting.append(accepted)
         return accepted, ops
 
-    def remember(self, values: Iterable[Last]) -> None:
-        """These are the last values of their topics now."""
-        for value in values:
+    def append(self, parcel: Parcel) -> Append:
+        """Give it the next position."""
+        parcel.position = self.next_position
+        self.next_position += 1
+        self.live += 1
+        return Append(parcel.position, parcel.envelope.header(), parcel.envelope.body)
+
+    def remember(self, accepted: Accepted) -> None:
+        """Its messages are the last values of their topics now."""
+        for value in accepted.values:
             for evicted in self.retained.put(value):
                 self.later("retained", evicted.store_key, Delete("retained", evicted.store_key))
+        if accepted.erased:
+            self.retained.remove(accepted.erased, accepted.envelope.domain)
 
     def withdraw(self, lane: Lane, accepted: Accepted, refusal: Answer) -> None:
         """It could not be stored: nobody gets it, not even when it comes again, behind what followed it."""
@@ -111,11 +130,11 @@ class Log:
             del lane.refused[numbers]  # the publisher knows
         lane.refused[refusal.first, refusal.last] = refusal
         # Envelopes of the stream that came after it may be stored, with its numbers among theirs.
-        key = stream_key(accepted.parcel.envelope)
+        key = stream_key(accepted.envelope)
         self.later("stream", key, Put("stream", key, lane.origin.pack()))
-        if accepted.parcel.position:
-            self.live -= 1
-            self._drops.append(accepted.parcel.position)
+        for parcel, _ in accepted.deliveries:
+            if parcel.position:
+                self.released(parcel)
 
     def released(self, parcel: Parcel) -> None:
         """Nobody is owed it any more."""

@@ -13,6 +13,7 @@ class Parcel:
     position: int = 0
     master: bytes = b""
     own: bool = False  # this node is that master
+    source: bytes = b""  # uuid of the peer that brought it
     owed: int = 0
     frames: list[bytes] = field(default_factory=list)  # encoded once, sent to many
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from mesh.patterns import matches
 from mesh.wire.commands import Query
-from mesh.wire.envelope import INITIAL, Envelope, decode
+from mesh.wire.envelope import INITIAL, LOCAL_ONLY, Envelope, decode
 
 OVERHEAD = 400  # bytes a topic costs beside its content
 
@@ -34,8 +34,17 @@ class Last:
         return self.envelope.sent, self.envelope.stream, self.number
 
     @property
+    def is_local(self) -> bool:
+        """Is it for clients of this node only?"""
+        return bool(self.envelope.flags & LOCAL_ONLY)
+
+    def is_void(self, wall: int) -> bool:
+        """Has it expired at `wall` (ns since 1970)?"""
+        return 0 < self.envelope.expires <= wall
+
+    @property
     def store_key(self) -> bytes:
-        return self.envelope.domain.encode() + b"\0" + self.key.encode()
+        return store_key(self.envelope.domain, self.key)
 
     def as_envelope(self) -> Envelope:
         e = self.envelope
@@ -56,6 +65,11 @@ class Last:
         end = 4 + int.from_bytes(record[:4])
         e = decode(record[4:end], record[end:])
         return cls(_bare(e), e.first, e.keys[0], record[end:], e.props_size(0))
+
+
+def store_key(domain: str, key: str) -> bytes:
+    """The row of a topic's last value."""
+    return domain.encode() + b"\0" + key.encode()
 
 
 def _bare(e: Envelope) -> Envelope:
@@ -112,6 +126,25 @@ class Retained:
         self.evicted += len(evicted)
         return evicted
 
+    def get(self, key: str, domain: str) -> Last | None:
+        """The last value of one topic."""
+        return self._topics.get((key, domain))
+
+    def domains(self, key: str) -> list[str]:
+        """In which domains has this key a value?"""
+        return list(self._domains.get(key, ()))
+
+    def remove(self, key: str, domain: str) -> None:
+        """The topic is no more; one that is not there does no harm."""
+        if (key, domain) in self._topics:
+            self._forget((key, domain))
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._topics.clear()
+        self._domains.clear()
+        self._bytes = 0
+
     def _forget(self, topic: tuple[str, str]) -> Last:
         last = self._topics.pop(topic)
         self._bytes -= last.size
@@ -124,7 +157,7 @@ class Retained:
     def find(self, query: Query, wall: int) -> Iterator[Last]:
         """Values that a query asks for and that have not expired at `wall` (ns since 1970)."""
         for last in self._candidates(query):
-            if not last.envelope.expires or last.envelope.expires > wall:
+            if not last.is_void(wall):
                 yield last
 
     def _candidates(self, query: Query) -> list[Last]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
 from typing import Any
 
-from mesh.config import Config
+from mesh.config import Config, addresses, rules
 from mesh.core.effects import Commit, Dial, Effect, HangUp, Note, Send, Stop
 from mesh.core.node import NodeCore
 from mesh.core.settings import Settings
@@ -61,7 +61,6 @@ class Node:
         node = self._config.node
         data = Path(node.data).expanduser() if node.data else None
         wanted = [check_loopback(normal(address)) for address in node.bind or (DEFAULT_BIND,)]
-        seeds = tuple(normal(address) for address in node.peers)
         self.name, self._data = pick_name(self._state, node.id, socket.gethostname(), data)
         self._open.append(self._data.close)
         store = SQLiteStore(self._data.store_path)
@@ -75,6 +74,8 @@ class Node:
         self._ipc = self._sockets.bind(f"ipc://{socket_path(self._data.path, self._data.uuid)}", trusted=True)
         self._tcp = [self._bind(address, self._data) for address in wanted]
         self._data.port = int(self._tcp[0].rpartition(":")[2])
+        named = addresses(self._config, self.name)
+        seeds = tuple(dict.fromkeys(normal(address) for address in (*node.peers, *named)))
         self.core = NodeCore(self._settings(seeds), os.urandom, random.random)
         self.core.start(image, *self._clock(), self._shell_status)
         file = self._file()
@@ -101,6 +102,9 @@ class Node:
             topics_bytes=c.limits.topics_bytes, linger=c.limits.linger, peer_linger=60 * c.limits.linger,
             ping=c.timing.ping, silence=c.timing.silence,
             backoff_min=c.timing.backoff_min, backoff_max=c.timing.backoff_max,
+            scope=c.default_scope, links=c.links, known=tuple(node.name for node in c.nodes), rules=rules(c),
+            patience=c.timing.forward_patience, tailback_bytes=c.limits.tailback_bytes,
+            tailback_count=c.limits.tailback_count, tailback_ttl=c.limits.tailback_ttl,
         )  # fmt: skip
 
     def _file(self) -> NodeFile:

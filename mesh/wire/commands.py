@@ -141,6 +141,23 @@ class Answers(Command, frozen=True, tag=21):
     answers: tuple[Answer, ...]
 
 
+class Forward(Command, frozen=True, tag=24):
+    """Node to node: envelopes for their master, or for the next node on the way; `frames` as in Publish."""
+
+    frames: tuple[Number, ...]
+
+
+class Outcome(msgspec.Struct, frozen=True, array_like=True):
+    """An answer on its way back: to what one stream published."""
+
+    stream: bytes
+    answer: Answer
+
+
+class Outcomes(Command, frozen=True, tag=25):
+    outcomes: tuple[Outcome, ...]
+
+
 # --- delivering --------------------------------------------------------------------------------------
 
 
@@ -166,14 +183,14 @@ class Ack(Command, frozen=True, tag=23):
 
     have: Number  # item messages received
     taken: tuple[tuple[U32, Number], ...] = ()  # client: (subscription, items used up since it was made)
-    settled: Number = 0  # node: highest position of which nothing below is unsettled
+    settled: tuple[tuple[bytes, Number], ...] = ()  # node: (master, position up to which all is done)
 
 
 # --- interest and queries ----------------------------------------------------------------------------
 
 
 class Query(msgspec.Struct, frozen=True, array_like=True):
-    """What somebody wants: `kind` is "exact" or "pattern"."""
+    """What somebody wants: `kind` is "exact", "pattern" or "inbox" (what is sent to me; no text)."""
 
     kind: str
     text: str
@@ -187,7 +204,7 @@ class Interest(Command, frozen=True, tag=30):
     full: bool
     add: tuple[Query, ...] = ()
     remove: tuple[Query, ...] = ()
-    position: Number = 0  # with full: how far I have your log
+    positions: tuple[tuple[bytes, Number], ...] = ()  # with full: (master, how far I have its log from you)
 
 
 class Interested(Command, frozen=True, tag=31):
@@ -227,11 +244,11 @@ class Reply(Command, frozen=True, tag=35):
 
 AnyCommand = (
     Hello | Challenge | Welcome | Refuse | Who | Ping | Pong | Bye | Peers | Login | Publish | Answers
-    | Items | Ack | Interest | Interested | Subscribe | Unsubscribe | Call | Reply
+    | Items | Ack | Forward | Outcomes | Interest | Interested | Subscribe | Unsubscribe | Call | Reply
 )  # fmt: skip
 
 # What only nodes say may fill a frame: it lists as much as there is. The rest is short, or refused unread.
-_LONG = bytes((3, 9, 21, 22, 30))  # the kinds of Welcome, Peers, Answers, Items, Interest
+_LONG = bytes((3, 9, 21, 22, 25, 30))  # the kinds of Welcome, Peers, Answers, Items, Outcomes, Interest
 _read: Callable[[bytes], AnyCommand] = reader(AnyCommand, CONTROL_FRAME)  # type: ignore[arg-type]
 _read_long: Callable[[bytes], AnyCommand] = reader(AnyCommand, FRAME)  # type: ignore[arg-type]
 

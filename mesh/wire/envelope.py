@@ -21,6 +21,9 @@ from mesh.wire.limits import MAX_CONTENT_EVER
 PERSISTENT = 1  # flag bits
 LOCAL_ONLY = 2
 INITIAL = 4  # a retained value given to a new subscriber, not a fresh publish
+FORCE_QUEUING = 8  # to one session: wait for it, if it is not there
+ERASED = 16  # the topic was taken away
+TAILED = 32  # in a node's store only: it waits there for its master
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +48,11 @@ class Envelope:
     flags: int = 0
     low: int = 1  # everything below is settled: the publisher will never resend it
     sender: str = ""  # absolute session name, written by the ingress node
-    sent: int = 0  # hybrid clock of the ingress, ns since 1970
+    sent: int = 0  # hybrid clock of the master, ns since 1970
     expires: int = 0  # earliest expiry of a message in it, ns since 1970; 0 = never
     route: Route = ()
     numbers: tuple[int, ...] = ()  # of a cut piece: first, last, first, last, …
+    to: str = ""  # name of the client or session it is for; "" = for whoever subscribes
     _offsets: list[array[int]] = field(default_factory=list, compare=False, repr=False)
 
     @property
@@ -113,17 +117,25 @@ class Envelope:
 
     def header(self) -> bytes:
         """The header frame: the fields of `header.Header`."""
-        return pack(
-            (
-                self.stream, self.domain, self.first, self.last, self.keys, self.count, self.sizes,
-                self.index, self.props, self.flags, self.low, self.sender, self.sent, self.expires,
-                [(hop.node, hop.stratum, hop.at) for hop in self.route], self.numbers,
-            )
-        )  # fmt: skip
+        fields: list[object] = [
+            self.stream, self.domain, self.first, self.last, self.keys, self.count, self.sizes,
+            self.index, self.props, self.flags, self.low, self.sender, self.sent, self.expires,
+            [(hop.node, hop.stratum, hop.at) for hop in self.route], self.numbers,
+        ]  # fmt: skip
+        if self.to:
+            fields.append(self.to)
+        return pack(fields)
 
-    def stamped(self, sender: str, sent: int, hop: Hop) -> Envelope:
-        """As it leaves its ingress node."""
-        return replace(self, sender=sender, sent=sent, route=(hop,))
+    def passed(self, hop: Hop) -> Envelope:
+        """As one more node takes it."""
+        return replace(self, route=(*self.route, hop))
+
+    def mastered(self, sent: int, hop: Hop) -> Envelope:
+        """As its master takes it: strata count down to 0 here, and the master's clock gives the order."""
+        way = self.route[:-1] if self.route and self.route[-1].node == hop.node else self.route
+        far = len(way)
+        route = (*(replace(h, stratum=far - i) for i, h in enumerate(way)), hop)
+        return replace(self, sent=sent, route=route)
 
     def cut(self, indices: Sequence[int]) -> Envelope:
         """The piece that holds only these messages (growing indices)."""
@@ -172,5 +184,5 @@ def decode(header: bytes, body: bytes, max_content: int = MAX_CONTENT_EVER) -> E
     route = tuple([Hop(node, stratum, at) for node, stratum, at in h.route])
     return Envelope(
         h.stream, h.domain, h.first, h.last, h.keys, h.count, h.sizes, body, h.index, h.props, h.flags,
-        h.low, h.sender, h.sent, h.expires, route, h.numbers,
+        h.low, h.sender, h.sent, h.expires, route, h.numbers, h.to,
     )  # fmt: skip

@@ -3,7 +3,17 @@
 from collections.abc import Iterable, Sequence
 
 from mesh.errors import RemoteError
-from mesh.wire.commands import AnyCommand, Command, ItemHead, Items, Publish, Reply, decode, encode
+from mesh.wire.commands import (
+    AnyCommand,
+    Command,
+    Forward,
+    ItemHead,
+    Items,
+    Publish,
+    Reply,
+    decode,
+    encode,
+)
 from mesh.wire.envelope import Envelope
 from mesh.wire.envelope import decode as decode_envelope
 from mesh.wire.header import u16
@@ -59,7 +69,7 @@ def read(frames: Sequence[bytes], max_content: int = MAX_CONTENT_EVER) -> tuple[
 
 
 def _counts(command: AnyCommand) -> Sequence[int]:
-    if isinstance(command, Publish | Reply):
+    if isinstance(command, Publish | Reply | Forward):
         return command.frames
     if isinstance(command, Items):
         return [head.frames for head in command.heads]

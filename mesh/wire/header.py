@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from mesh.errors import RemoteError
+from mesh.values import LONGEST_KEY
 from mesh.wire.codec import Number, malformed, reader
 from mesh.wire.limits import (
     CONTROL_FRAME,
@@ -43,6 +44,7 @@ class Header(msgspec.Struct, frozen=True, array_like=True):
     expires: Number = 0
     route: Annotated[tuple[tuple[str, Number, Number], ...], Meta(max_length=ROUTE)] = ()
     numbers: Annotated[tuple[FromOne, ...], Meta(max_length=2 * ENVELOPE_MESSAGES)] = ()
+    to: Annotated[str, Meta(max_length=LONGEST_KEY)] = ""
 
 
 _read = reader(Header, FRAME)
@@ -90,6 +92,9 @@ def _held(h: Header) -> int:
 
 
 def _check_keys(h: Header) -> None:
+    # The keys of what is sent to one session are checked nowhere else.
+    if h.to and max(map(len, h.keys)) > LONGEST_KEY:
+        raise ValueError(f"a key of more than {LONGEST_KEY} characters")
     if not h.index:
         if len(h.keys) > 1:
             raise ValueError(f"{len(h.keys)} keys but no index column")

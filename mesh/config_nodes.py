@@ -1,0 +1,199 @@
+"""Which nodes does a file name, and what are they masters of?"""
+
+import difflib
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from mesh.config_source import File, Setting, fitted
+from mesh.errors import BadConfig, BadKey, BadName
+from mesh.mapping.rules import ANY_DOMAIN, Rule
+from mesh.names import node_name
+from mesh.values import check_domain, check_key
+
+# What may stand in [nodes.NAME] and in [[nodes.NAME.master]]: the type, and what to write instead of
+# something else. A rule's defaults are those of `Rule`.
+NODE_KEYS: dict[str, tuple[Any, str]] = {
+    "address": (Annotated[str, Meta(min_length=1)], 'Such as address = "tcp://10.0.0.5:7710".'),
+    "master": (list[dict[str, Any]], "Write [[nodes.NAME.master]], in double brackets, for each rule."),
+}
+RULE_KEYS: dict[str, tuple[Any, str]] = {
+    "domains": (tuple[str, ...], 'A list, such as domains = ["NEWS", "SPORTS"].'),
+    "keys": (tuple[str, ...], 'A list, such as keys = ["radar/status"].'),
+    "stratum": (Annotated[int, Meta(ge=0, le=15)], "0 is the master, 1 to 15 are ways towards it."),
+    "refid": (str, 'The name of a node, such as refid = "heron".'),
+    "accept_default": (bool, "Write true or false."),
+    "accept_other_default": (bool, "Write true or false."),
+}
+MATTERS = ("domains", "keys", "accept_default", "accept_other_default")  # a rule sets one at least
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRecord:
+    """What the file says of one node: its name, where it is if that is known, its rules."""
+
+    name: str
+    address: str | None = None
+    masters: tuple[Rule, ...] = ()
+
+
+def node_settings(file: File) -> tuple[Setting, ...]:
+    """`nodes.NAME`, a NodeRecord, for each node of the file, and after it `nodes.NAME.master`, its Rules.
+
+    Raises BadConfig, which names the place, the key and what would be right.
+    """
+    table = file.table.get("nodes", {})
+    if not isinstance(table, dict):
+        hint = "Write [nodes.NAME] for each node, and its keys in the lines below."
+        raise BadConfig(f"{file.origin('nodes')}: 'nodes' is a section and holds no value itself.", hint=hint)
+    found = [setting for name in table for setting in _of_node(file, name, table)]
+    _check_circles(found)
+    return tuple(found)
+
+
+def _of_node(file: File, name: str, nodes: Mapping[str, Any]) -> Iterator[Setting]:
+    section, origin = nodes[name], file.origin("nodes", name)
+    if not isinstance(section, dict):
+        hint = "Write [nodes.NAME] for each node, and its keys in the lines below."
+        raise BadConfig(f"{origin}: {name[:80]!r} in [nodes] is not the section of a node.", hint=hint)
+    try:
+        title = f"nodes.{_spelt(node_name(name))}"
+    except BadName as error:
+        raise BadConfig(f"{origin}: nodes: {error.what}", hint=error.hint) from error
+    values = _values(file, ("nodes", name), f"[{title}]", section, NODE_KEYS)
+    rules = [
+        Setting(
+            f"{title}.master",
+            _rule(file, name, number, table, nodes),
+            file.origin("nodes", name, "master", str(number)),
+        )
+        for number, table in enumerate(values.get("master", ()))
+    ]
+    _check_strata(rules)
+    yield Setting(title, NodeRecord(name, values.get("address"), tuple(rule.value for rule in rules)), origin)
+    yield from rules
+
+
+def _rule(file: File, name: str, number: int, table: dict[str, Any], nodes: Collection[str]) -> Rule:
+    at = ("nodes", name, "master", str(number))
+    title = f"[[nodes.{_spelt(name)}.master]]"
+    rule = Rule(name, **_values(file, at, title, table, RULE_KEYS))
+    if all(table.get(key) in (None, []) for key in MATTERS):
+        hint = f"Give it one of {', '.join(MATTERS)}."
+        raise BadConfig(f"{file.origin(*at)}: {title} is empty: it says nothing of any message.", hint=hint)
+    for domain in rule.domains:
+        _check_domain(domain, title, file.origin(*at, "domains"))
+    for key in rule.keys:
+        _check_key(key, title, file.origin(*at, "keys"))
+    if rule.refid:
+        _check_refid(rule, title, file.origin(*at, "refid"), nodes)
+    return rule
+
+
+def _values(
+    file: File, at: tuple[str, ...], title: str, table: dict[str, Any], known: Mapping[str, tuple[Any, str]]
+) -> dict[str, Any]:
+    """The table's values, each of its type."""
+    found = {}
+    for key, value in table.items():
+        origin = file.origin(*at, key)
+        if key not in known:
+            kind = "section" if isinstance(value, dict) else "key"
+            near = _near(key.lower(), known)  # old files say refId and acceptDefault
+            if not near and kind == "section":
+                near = 'A name with a dot in it is quoted, such as [nodes."heron.example"].'
+            hint = near or f"Known there: {', '.join(known)}."
+            raise BadConfig(f"{origin}: unknown {kind} {key[:80]!r} in section {title}.", hint=hint)
+        type_, hint = known[key]
+        found[key] = fitted(value, type_, f"{title} {key}", origin, hint)
+    return found
+
+
+def _check_domain(domain: str, title: str, origin: str) -> None:
+    if domain == ANY_DOMAIN:
+        return
+    if ANY_DOMAIN in domain:
+        what = f'{origin}: domain {domain[:80]!r} in {title}: only a whole "*" is a wildcard.'
+        raise BadConfig(what, hint='Name each domain, or write "*" for any.')
+    try:
+        check_domain(domain)
+    except BadKey as error:
+        raise BadConfig(f"{origin}: domains in {title}: {error.what}", hint=error.hint) from error
+
+
+def _check_key(key: str, title: str, origin: str) -> None:
+    try:
+        check_key(key)
+    except BadKey as error:
+        hint = "A rule's keys are those of single topics; give many of them a domain, and name that."
+        raise BadConfig(f"{origin}: keys in {title}: {error.what}", hint=hint) from error
+
+
+def _check_refid(rule: Rule, title: str, origin: str, nodes: Collection[str]) -> None:
+    what = f"{origin}: refid = {rule.refid[:80]!r} in {title}"
+    if rule.refid == rule.node:
+        hint = "A refid names the node one stratum closer to the master; the master has none."
+        raise BadConfig(f"{what} is this node itself.", hint=hint)
+    if rule.refid not in nodes:
+        hint = _near(rule.refid, nodes) or "Give it a section [nodes.NAME], or leave the refid out."
+        raise BadConfig(f"{what} names a node without a section.", hint=hint)
+    if rule.stratum == 0:
+        hint = "Write stratum = 1 if this node is a way to that one, else leave the refid out."
+        raise BadConfig(f"{what}: a node at stratum 0 is the master, and needs no way to it.", hint=hint)
+
+
+def _check_strata(rules: Iterable[Setting]) -> None:
+    """A node cannot be both the master and a way to it."""
+    first: dict[str, Setting] = {}
+    for setting in rules:
+        rule: Rule = setting.value
+        for topic in _named(rule):
+            before = first.setdefault(topic, setting)
+            if before.value.stratum != rule.stratum:
+                raise BadConfig(
+                    f"{setting.origin}: {topic} is at stratum {rule.stratum} in [[{setting.name}]], but at "
+                    f"stratum {before.value.stratum} in {before.origin}.",
+                    hint="A node is the master or a way to it, not both: take it out of one of the two.",
+                )
+
+
+def _check_circles(settings: Iterable[Setting]) -> None:
+    """No way to a master may lead back. Ways of different domains are different ways."""
+    ways: dict[str, dict[str, dict[str, str]]] = {}  # topic, node, refid: where that is said
+    for setting in settings:
+        rule = setting.value
+        if isinstance(rule, Rule) and rule.refid:
+            for topic in (*_named(rule), *([_domain("")] if rule.accept_other_default else [])):
+                ways.setdefault(topic, {}).setdefault(rule.node, {}).setdefault(rule.refid, setting.origin)
+    for topic, steps in ways.items():
+        try:
+            TopologicalSorter(steps).prepare()
+        except CycleError as error:
+            circle = error.args[1][::-1]
+            origin = steps[circle[0]][circle[1]]
+            raise BadConfig(
+                f"{origin}: for {topic} the refids run in a circle: {' -> '.join(circle)}.",
+                hint="A refid names the node one stratum closer to the master; the master has none.",
+            ) from None
+
+
+def _named(rule: Rule) -> Iterator[str]:
+    yield from map(_domain, rule.domains)
+    yield from (f"key {key!r}" for key in rule.keys)
+
+
+def _domain(domain: str) -> str:
+    return f"domain {domain!r}"
+
+
+def _near(word: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(word[:80], known, n=1)
+    return f"Did you mean '{near[0]}'?" if near else ""
+
+
+def _spelt(name: str) -> str:
+    """The name as TOML wants it within [ ]."""
+    return f'"{name}"' if "." in name or ":" in name else name

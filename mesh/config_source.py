@@ -1,0 +1,116 @@
+"""What does a mesh.toml hold, on which line, and does a value fit?"""
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mesh.errors import BadConfig
+
+LARGEST_FILE = 1024 * 1024  # bytes
+DEEPEST = 5  # nodes, its name, master, which of them, the rule's key
+
+_WORD = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')"""
+_PATH = rf"\s*{_WORD}(?:\s*\.\s*{_WORD})*\s*"
+_HEADER = re.compile(rf"\s*(\[\[?)({_PATH})\]\]?\s*(?:#.*)?$")
+_ASSIGNMENT = re.compile(rf"({_PATH})=")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One value and where it was set: "default", "mesh.toml:7", "environment MESH_…", "command line"."""
+
+    name: str
+    value: Any
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """What stands in a file, as TOML understands it, and the line of each key and section."""
+
+    path: Path
+    table: Mapping[str, Any]
+    lines: Mapping[tuple[str, ...], int]
+
+    def origin(self, *keys: str) -> str:
+        """`mesh.toml:7`: the line that sets this key, else the nearest thing around it."""
+        around = (self.lines.get(keys[:length]) for length in range(len(keys), 0, -1))
+        line = next(filter(None, around), None)
+        return f"{self.path}:{line}" if line else str(self.path)
+
+
+def read_file(path: Path) -> File:
+    """The file; BadConfig when it is not there, too large, or neither UTF-8 nor TOML."""
+    text = _read(path)
+    try:
+        return File(path, tomllib.loads(text), _lines(text))
+    except (ValueError, RecursionError) as error:  # a plain ValueError: an integer of 5,000 digits
+        raise BadConfig(f"{path}: this is not TOML: {error}.") from error
+
+
+def fitted(value: object, type_: Any, name: str, origin: str, hint: str, strict: bool = True) -> Any:
+    """The value as that type; else BadConfig. Not strict: "5" is a number too."""
+    try:
+        return msgspec.convert(value, type_, strict=strict)
+    except msgspec.ValidationError as error:
+        raise BadConfig(f"{origin}: {name} = {_shown(value)} does not fit: {error}.", hint=hint) from error
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+    except FileNotFoundError:
+        hint = "Check its name, or leave it out: every setting has a default."
+        raise BadConfig(f"{path}: there is no such file.", hint=hint) from None
+    except IsADirectoryError:
+        raise BadConfig(f"{path}: this is a directory.", hint=f"Try {path / 'mesh.toml'}.") from None
+    except OSError as error:
+        raise BadConfig(f"{path}: cannot be read: {error.strerror}.") from error
+    if len(content) > LARGEST_FILE:
+        raise BadConfig(f"{path}: larger than 1 MiB, hence hardly a configuration.", hint="Check its name.")
+    try:
+        return content.decode().removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise BadConfig(f"{path}:{line}: this is not UTF-8.", hint="Save the file as UTF-8.") from error
+
+
+def _lines(text: str) -> dict[tuple[str, ...], int]:
+    """The line where each key and section is first set; [[a.b]] makes ("a", "b", "0") and so on."""
+    # tomllib keeps no places. This reads lines, so a multi-line string that looks like a key may mislead it.
+    found: dict[tuple[str, ...], int] = {}
+    section: tuple[str, ...] = ()
+    elements: Counter[tuple[str, ...]] = Counter()
+    for number, line in enumerate(text.split("\n"), start=1):
+        if header := _HEADER.match(line):
+            section = _words(header[2])
+            if header[1] == "[[":
+                elements[section] += 1
+                section = (*section, str(elements[section] - 1))
+            path = section
+        elif assignment := _ASSIGNMENT.match(line):
+            path = (*section, *_words(assignment[1]))
+        else:
+            continue
+        for length in range(1, min(len(path), DEEPEST) + 1):
+            found.setdefault(path[:length], number)
+    return found
+
+
+def _words(path: str) -> tuple[str, ...]:
+    return tuple(word[0].strip("\"'") for word in islice(re.finditer(_WORD, path), DEEPEST))
+
+
+def _shown(value: object) -> str:
+    try:
+        return f"{value!r:.80}"
+    except ValueError:  # Python refuses to spell out an integer of thousands of hexadecimal digits
+        return "a huge number"

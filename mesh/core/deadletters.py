@@ -1,0 +1,57 @@
+"""What becomes of a message that was taken to wait, and that its master never takes?"""
+
+from __future__ import annotations
+
+from array import array
+
+from mesh.core.desk import Desk
+from mesh.core.router import Router
+from mesh.errors import MessageTooLarge, RemoteError
+from mesh.values import Headers, message_id
+from mesh.wire.commands import Answer
+from mesh.wire.envelope import PERSISTENT, Envelope
+from mesh.wire.properties import Properties, decode_properties, encode_properties
+
+KEY = "__sys__deadMessage"
+
+
+class DeadLetters:
+    """Each is published here, under a key of its own: to be read, subscribed to, and erased as any topic."""
+
+    def __init__(self, desk: Desk, router: Router) -> None:
+        self._desk = desk
+        self._router = router
+        self._stream = desk.ids(16)
+        self._number = 0
+
+    def bury(self, envelope: Envelope, answer: Answer) -> None:
+        """Messages `answer.first` to `answer.last` of an envelope."""
+        for i in range(envelope.count):
+            if answer.first <= envelope.number(i) <= answer.last:
+                self._desk.count("dead")
+                self._publish(envelope, i, answer)
+
+    def _publish(self, e: Envelope, i: int, answer: Answer) -> None:
+        properties, content = e.message(i)
+        try:
+            own = decode_properties(properties).headers
+        except RemoteError:  # it was never read before
+            own = Headers()
+        name = message_id(e.stream, e.domain, e.number(i))
+        headers = [
+            ("dead-code", answer.state), ("dead-reason", answer.text), ("dead-id", name),
+            ("dead-key", e.keys[e.row(i)]), ("dead-domain", e.domain),
+            ("dead-sender", e.sender), ("dead-to", e.to),
+        ]  # fmt: skip
+        try:
+            props = encode_properties(Properties(Headers([*headers, *own.items()])))
+        except MessageTooLarge:
+            props = encode_properties(Properties(Headers(headers)))
+        self._number += 1
+        letter = Envelope(
+            stream=self._stream, domain="", first=self._number, last=self._number,
+            keys=(f"{KEY}/{name.replace('+', '_').replace('#', '_')}",), count=1,
+            sizes=len(props) + len(content), body=props + content, props=array("I", [len(props)]).tobytes(),
+            flags=e.flags & PERSISTENT, low=self._number, sender=f"/node/{self._desk.me.name}/client/__sys__",
+        )  # fmt: skip
+        self._router.publish(self._stream, letter, lambda answer: None)

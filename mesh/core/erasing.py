@@ -1,0 +1,159 @@
+"""What happens when a topic is taken away? Its master forgets it, and each subscriber hears of it once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from mesh.core.demand import Demand
+from mesh.core.desk import Desk
+from mesh.core.nodes import Nodes
+from mesh.core.peer import Peer
+from mesh.core.questions import Questions, Replies
+from mesh.core.router import Router
+from mesh.core.settings import CONFIRM
+from mesh.errors import MasterAway
+from mesh.routing.interest import CLIENTS
+from mesh.values import Hop, check_domain, check_key
+from mesh.wire.commands import Query
+from mesh.wire.envelope import ERASED, PERSISTENT, Envelope
+
+REMEMBERED = 4096  # erasures whose outcome is known when they are asked for again
+Erased = Callable[[bool, list[str]], None]  # (was there such a topic?, masters that cannot be reached)
+
+
+@dataclass(frozen=True, slots=True)
+class Erasure:
+    """One erase, however many nodes carry it out: its stream and number name the event everywhere."""
+
+    stream: bytes
+    number: int
+    key: str
+    domain: str
+    sender: str
+    route: tuple[str, ...] = ()
+
+
+def erasure(stream: bytes, request: int, key: str, domain: str, sender: str) -> Erasure:
+    """A client's erase: the same request of the same client is the same erasure."""
+    own = hashlib.sha256(b"erase" + stream).digest()[:16]
+    return Erasure(own, max(1, request), check_key(key), check_domain(domain), sender)
+
+
+class Erasing:
+    """Erasures of clients, and those that come from other nodes."""
+
+    def __init__(
+        self, desk: Desk, router: Router, demand: Demand, questions: Questions, nodes: Nodes
+    ) -> None:
+        self._desk = desk
+        self._router = router
+        self._demand = demand
+        self._questions = questions
+        self._nodes = nodes
+        self._done: OrderedDict[tuple[bytes, int, str], bool] = OrderedDict()
+
+    def erase(
+        self, erasure: Erasure, then: Callable[[bool], None], failed: Callable[[MasterAway], None]
+    ) -> None:
+        """For a client. A topic that this node has published or cached is known with its domain."""
+
+        def came(was_there: bool, away: list[str]) -> None:
+            if away and not was_there:
+                text = f"{erasure.key} was not erased: {', '.join(away)} cannot be reached."
+                failed(MasterAway(text, hint="See `mesh ls`, and erase it again later."))
+            else:
+                then(was_there)
+
+        self._questions.when_settled(lambda: self._everywhere(erasure, CLIENTS, CONFIRM, came))
+
+    def erase_for(self, peer: Peer, said: dict[str, Any], then: Erased) -> None:
+        """For a peer."""
+        route = said.get("route")
+        within = said.get("within")
+        erasure = Erasure(
+            bytes(said.get("stream") or b"")[:16].ljust(16, b"\0"), int(said.get("number") or 1),
+            check_key(str(said.get("key"))), check_domain(str(said.get("domain", ""))),
+            str(said.get("sender", "")), tuple(map(str, route)) if isinstance(route, list) else (),
+        )  # fmt: skip
+        seconds = float(within) if isinstance(within, int | float) else CONFIRM
+        self._everywhere(erasure, peer.node.uuid, min(seconds, CONFIRM), then)
+
+    def _everywhere(self, erasure: Erasure, by: bytes, within: float, then: Erased) -> None:
+        domains = [erasure.domain] if erasure.domain else ["", *self._router.cache.domains(erasure.key)]
+        queries = [Query("exact", erasure.key, domain) for domain in domains]
+        away = [h for q in queries for h in self._demand.sources(q).hops if not self._nodes.is_alive(h)]
+        targets = {uuid: q.domain for q in queries for uuid in self._demand.targets(q, {by})}
+        if by != CLIENTS and not any(self._demand.is_relayed(q) for q in queries):
+            targets = {}
+        asked = [
+            (peer, targets[peer.node.uuid])
+            for peer in self._nodes.usable()
+            if peer.node.uuid in targets
+            and self._nodes.is_alive(peer.node.name)
+            and peer.node.name not in erasure.route
+        ]
+        waits = 1 + len(asked)
+        was_there, gone = False, list(away)
+
+        def one(erased: bool, missing: list[str]) -> None:
+            nonlocal waits, was_there
+            waits -= 1
+            was_there = was_there or erased
+            gone.extend(missing)
+            if not waits:
+                then(was_there, gone)
+
+        self._here(erasure, lambda erased: one(erased, []))
+        for peer, domain in asked:
+            self._ask(peer, erasure, domain, within, one)
+
+    def _ask(self, peer: Peer, erasure: Erasure, domain: str, within: float, then: Erased) -> None:
+        def came(replies: Replies, missing: list[str]) -> None:
+            values = [told.value for told in replies.values()]
+            away = [str(n) for v in values for n in v.get("away", []) if isinstance(v.get("away"), list)]
+            then(any(value.get("erased") for value in values), [*missing, *away])
+
+        arguments = {
+            "key": erasure.key, "domain": domain, "stream": erasure.stream, "number": erasure.number,
+            "sender": erasure.sender, "route": [*erasure.route, self._desk.me.name],
+        }  # fmt: skip
+        self._questions.ask_all([peer], "erase", arguments, came, within)
+
+    def _here(self, erasure: Erasure, then: Callable[[bool], None]) -> None:
+        """Of the topics that this node is master of."""
+        retained = self._router.log.retained
+        domains = [d for d in retained.domains(erasure.key) if erasure.domain in ("", d)]
+        known = self._done.get((erasure.stream, erasure.number, erasure.key), False)
+        if not domains:
+            then(known)
+            return
+        waits = len(domains)
+
+        def gone() -> None:
+            nonlocal waits
+            waits -= 1
+            if not waits:
+                self._remember(erasure)
+                then(True)
+
+        for domain in domains:
+            event = self._event(erasure, domain)
+            self._router.publish(event.stream, event, lambda answer: gone())
+
+    def _event(self, erasure: Erasure, domain: str) -> Envelope:
+        last = self._router.log.retained.get(erasure.key, domain)
+        flags = ERASED | (last.envelope.flags & PERSISTENT if last is not None else 0)
+        route = tuple(Hop(node, 0, self._desk.wall) for node in erasure.route)
+        return Envelope(
+            stream=erasure.stream, domain=domain, first=erasure.number, last=erasure.number, low=1,
+            keys=(erasure.key,), count=1, sizes=0, body=b"", flags=flags, sender=erasure.sender, route=route,
+        )  # fmt: skip
+
+    def _remember(self, erasure: Erasure) -> None:
+        self._done[erasure.stream, erasure.number, erasure.key] = True
+        while len(self._done) > REMEMBERED:
+            self._done.popitem(last=False)

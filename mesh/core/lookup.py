@@ -1,0 +1,168 @@
+"""What is the last value of a topic? From this node's own log, its cache, or the nodes that rules name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+from mesh.core.demand import Demand
+from mesh.core.desk import Desk
+from mesh.core.nodes import Nodes
+from mesh.core.peer import Peer
+from mesh.core.questions import Questions, Replies
+from mesh.core.router import Router
+from mesh.core.settings import CONFIRM
+from mesh.patterns import matches
+from mesh.routing.interest import CLIENTS
+from mesh.wire.commands import Query
+from mesh.wire.envelope import Envelope
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """The last value of a topic: its master, where it was found, and how old that may be (None = current)."""
+
+    master: bytes
+    envelope: Envelope
+    source: str
+    age: float | None = None
+
+
+@dataclass(slots=True)
+class Found:
+    """The newest value of each topic; which nodes did not answer, and which masters cannot be reached."""
+
+    best: dict[tuple[str, str], Value] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+    away: list[str] = field(default_factory=list)
+
+    @property
+    def values(self) -> list[Value]:
+        return list(self.best.values())
+
+    def add(self, value: Value) -> None:
+        """The newest per topic: by hybrid clock, then id."""
+        e = value.envelope
+        topic = (e.keys[0], e.domain)
+        known = self.best.get(topic)
+        if known is None or _stamp(e) > _stamp(known.envelope):
+            self.best[topic] = value
+
+
+class Lookup:
+    """`get` for clients, and for peers that are on this way to a master."""
+
+    def __init__(
+        self, desk: Desk, router: Router, demand: Demand, questions: Questions, nodes: Nodes
+    ) -> None:
+        self._desk = desk
+        self._router = router
+        self._demand = demand
+        self._questions = questions
+        self._nodes = nodes
+
+    def get(
+        self, query: Query, then: Callable[[Found], None], *, fresh: bool = True, after: bool = False
+    ) -> None:
+        """The values of this node and of all that must be asked. `fresh`: not from the cache.
+
+        `after`: they come after all messages of the same node that are on their way here by now.
+        """
+
+        def settled() -> None:
+            cached = None if fresh else self._cached(query)
+            if cached is not None:
+                found = self.own(query)
+                found.add(cached)
+                then(found)
+            else:
+                self._gather(query, then, CLIENTS, (), CONFIRM, after)
+
+        self._questions.when_settled(settled)
+
+    def get_for(
+        self, peer: Peer, query: Query, then: Callable[[Found], None], visited: Collection[str],
+        within: float, after: bool,
+    ) -> None:  # fmt: skip
+        """What a peer asks for: own values, and those of the nodes to which this one is the way."""
+        if self._demand.is_relayed(query):
+            self._gather(query, then, peer.node.uuid, visited, within, after)
+        else:
+            then(self.own(query, is_local=False))
+
+    def own(self, query: Query, is_local: bool = True) -> Found:
+        """Values of which this node is master."""
+        found = Found()
+        me = self._desk.me
+        for last in self._router.log.retained.find(query, self._desk.wall):
+            if is_local or not last.is_local:
+                found.add(Value(me.uuid, last.as_envelope(), me.name))
+        return found
+
+    def _gather(
+        self, query: Query, then: Callable[[Found], None], by: bytes, visited: Collection[str],
+        within: float, after: bool,
+    ) -> None:  # fmt: skip
+        me = self._desk.me.name
+        found = self.own(query, is_local=by == CLIENTS)
+        found.away = [hop for hop in self._demand.sources(query).hops if not self._nodes.is_alive(hop)]
+        targets = self._demand.targets(query, {by})
+        peers = [p for p in self._nodes.usable() if p.node.uuid in targets]
+        peers = [p for p in peers if self._nodes.is_alive(p.node.name) and p.node.name not in visited]
+        arguments: dict[str, Any] = {
+            "kind": query.kind, "text": query.text, "domain": query.domain, "after": after,
+            "visited": [*visited, me],
+        }  # fmt: skip
+
+        def came(replies: Replies, missing: list[str]) -> None:
+            for uuid, told in replies.items():
+                for envelope, said in told.found:
+                    found.add(_told_value(uuid, envelope, said))
+                found.away += told.value.get("away", []) if isinstance(told.value.get("away"), list) else []
+            found.missing = missing
+            self._remember(found)
+            then(found)
+
+        self._questions.ask_all(peers, "get", arguments, came, within)
+
+    # --- the cache of what clients here have subscribed to ----------------------------------------------
+
+    def _cached(self, query: Query) -> Value | None:
+        if query.kind != "exact":
+            return None
+        for domain in [query.domain] if query.domain else self._router.cache.domains(query.text):
+            last = self._router.cache.get(query.text, domain)
+            hop = self._covered_by(query.text, domain) if last is not None else None
+            if last is None or hop is None or last.is_void(self._desk.wall):
+                continue
+            age = None if hop.data is not None else self._desk.now - hop.lost_at
+            return Value(b"", last.as_envelope(), self._desk.me.name, age)
+        return None
+
+    def _remember(self, found: Found) -> None:
+        for value in found.values:
+            key, domain = value.envelope.keys[0], value.envelope.domain
+            if value.source != self._desk.me.name and self._covered_by(key, domain) is not None:
+                self._router.remember_relayed(value.envelope)
+
+    def _covered_by(self, key: str, domain: str) -> Peer | None:
+        """The peer that sends every new value of that topic, because clients here have subscribed to it."""
+        for query in self._demand.interests.queries():
+            if query.domain in ("", domain) and matches(query.text, key):
+                for hop in self._demand.sources(query).hops:
+                    peer = self._nodes.named(hop)
+                    if peer is not None and query in self._demand.interests.asked(peer.node.uuid).queries:
+                        return peer
+        return None
+
+
+def _told_value(uuid: bytes, envelope: Envelope, said: Any) -> Value:
+    match said:
+        case [str(source), (int() | float() | None) as age, bytes(master)]:
+            return Value(master, envelope, source, age)
+    return Value(uuid, envelope, "")
+
+
+def _stamp(envelope: Envelope) -> tuple[int, bytes, int]:
+    return envelope.sent, envelope.stream, envelope.first

@@ -1,0 +1,54 @@
+"""The other nodes by name: who may be linked, who can be asked, and who is the way to whom?"""
+
+from __future__ import annotations
+
+from mesh.core.desk import Desk
+from mesh.core.neighbours import Neighbours
+from mesh.core.peer import Peer
+from mesh.core.whereabouts import Whereabouts
+from mesh.links.table import State
+
+
+class Nodes:
+    """What the mapping sees. Seen is not known: with links="configured" only named nodes are known,
+    and those that have linked themselves to this one."""
+
+    def __init__(self, desk: Desk, neighbours: Neighbours) -> None:
+        self._neighbours = neighbours
+        self._named = frozenset(desk.settings.known)
+        self._is_open = desk.settings.links == "any"
+        self.whereabouts: Whereabouts  # set by the node: it asks these nodes
+
+    def named(self, node: str) -> Peer | None:
+        """The peer of that name, if there is one."""
+        return self._neighbours.named(node)
+
+    def is_known(self, node: str) -> bool:
+        """May it be linked, or is it linked now?"""
+        peer = self.named(node)
+        return node in self._named or (peer is not None and self.is_usable(peer))
+
+    def is_alive(self, node: str) -> bool:
+        """Can it be asked something now?"""
+        peer = self.named(node)
+        return peer is not None and self.is_usable(peer) and _answers(peer)
+
+    def is_usable(self, peer: Peer) -> bool:
+        """May this peer be linked, or is it linked now?"""
+        return self._is_open or peer.node.name in self._named or peer.data is not None
+
+    def usable(self) -> list[Peer]:
+        """All that may be linked, alive or not."""
+        return [peer for peer in self._neighbours.peers.values() if self.is_usable(peer)]
+
+    def way_to(self, node: str) -> str | None:
+        """The neighbour through which a node can be reached, as far as that was asked."""
+        return self.whereabouts.way_to(node)
+
+    def ask_way(self, node: str) -> bool:
+        """Ask around for the way to a node; False when the answer is known already."""
+        return self.whereabouts.ask(node)
+
+
+def _answers(peer: Peer) -> bool:
+    return peer.alive and peer.link.state is not State.NOT_ALLOWED

@@ -1,0 +1,201 @@
+"""What waits here for a master that is away: who is told, for how long, and what becomes of it?"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from msgspec.structs import replace as changed
+
+from mesh.core.deadletters import DeadLetters
+from mesh.core.desk import Desk
+from mesh.core.router import Router
+from mesh.errors import Expired, MeshError, TailBackFull
+from mesh.routing.onward import Entry, Onward
+from mesh.routing.parcel import Parcel
+from mesh.wire.commands import Answer
+from mesh.wire.envelope import TAILED, Envelope
+from mesh.wire.properties import decode_properties
+
+RETRY = 1.0  # s after which something that could not be done now is tried again
+
+
+class TailBack:
+    """Entries of `onward` whose publisher is told to wait. `answer(source, stream, answer)` tells it."""
+
+    def __init__(
+        self, desk: Desk, router: Router, onward: Onward, answer: Callable[[bytes, bytes, Answer], None]
+    ) -> None:
+        self.dead = DeadLetters(desk, router)
+        self._desk = desk
+        self._router = router
+        self._onward = onward
+        self._answer = answer
+        self._young: deque[Entry] = deque()  # not answered yet, in the order of arrival
+        self._due: list[tuple[int, int, Entry]] = []  # (when it is void, serial, entry)
+
+    # --- waiting ----------------------------------------------------------------------------------------
+
+    def watch(self, entry: Entry) -> None:
+        """A new entry: it may need a word soon, and it may become void."""
+        if not entry.warned:
+            self._young.append(entry)
+            self._desk.wake(self._desk.now + self._desk.settings.patience)
+        heapq.heappush(self._due, (self._void_at(entry.envelope), entry.serial, entry))
+        self._wake_for_due()
+
+    def warn(self, entry: Entry, why: str = "") -> None:
+        """Tell its publisher that it waits; if it is persistent, when it is on disk."""
+        if entry.warned or entry.is_done:
+            return
+        if entry.source:  # on its way only: the node where it was published keeps it
+            entry.warned = True
+            self._say(entry, why)
+        elif self._is_full(entry):
+            if not entry.was_sent:  # else its master may have it: then nobody may call it refused
+                self.refuse(
+                    entry, TailBackFull(self._full_text(), hint="Publish more slowly, or see `mesh ls`.")
+                )
+        elif entry.envelope.persistent:
+            entry.warned = True
+            self._store(entry, why)
+        else:
+            entry.warned = True
+            self._say(entry, why)
+
+    def repeat(self, entry: Entry) -> None:
+        """Its publisher asks again."""
+        if entry.warned and (entry.position or not entry.envelope.persistent or entry.source):
+            self._say(entry, "")
+
+    def _store(self, entry: Entry, why: str) -> None:
+        e = entry.envelope
+        parcel = Parcel(_tailed(e), own=True)
+        op = self._router.log.append(parcel)
+
+        def stored(error: MeshError | None) -> None:
+            if entry.is_done or error is not None:
+                self._router.log.released(parcel)
+            if entry.is_done:
+                return
+            if error is None:
+                entry.position = parcel.position
+                self._say(entry, why)
+                return
+            entry.warned = False
+            if entry.was_sent:
+                self._young.append(entry)  # its master may answer yet
+            else:
+                self.refuse(entry, error)
+
+        self._router.commit((op,), stored)
+
+    def _say(self, entry: Entry, why: str) -> None:
+        e, me = entry.envelope, self._desk.me.name
+        text = why or f"waits at {me} for {entry.hop or 'a master'} ({entry.why})"
+        self._desk.count("forward_warnings", entry.messages)
+        for first, last in entry.open:
+            self._answer(entry.source, e.stream, Answer(e.domain, first, last, "FORWARD_WARNING", 0, text))
+
+    def _is_full(self, entry: Entry) -> bool:
+        s = self._desk.settings
+        return self._onward.messages > s.tailback_count or self._onward.bytes > s.tailback_bytes
+
+    def _full_text(self) -> str:
+        return (
+            f"{self._onward.messages} messages wait at {self._desk.me.name}, and there is no room for more."
+        )
+
+    # --- the last word ----------------------------------------------------------------------------------
+
+    def finish(self, entry: Entry, answer: Answer) -> None:
+        """The last word on some of its messages, which its publisher hears."""
+        for first, last in self._onward.settle(entry, answer.first, answer.last):
+            part = changed(answer, first=first, last=last)
+            self._answer(entry.source, entry.envelope.stream, part)
+            if answer.state != "OK":
+                self._desk.count("refused", last - first + 1)
+                if entry.warned and not entry.source:
+                    self.dead.bury(entry.envelope, part)
+        if not entry.open and entry.position:
+            self._router.log.released(Parcel(entry.envelope, entry.position))
+            entry.position = 0
+
+    def refuse(self, entry: Entry, error: MeshError) -> None:
+        """All of it is given up."""
+        e = entry.envelope
+        self.finish(entry, Answer(e.domain, e.first, e.last, error.code, 0, str(error)))
+
+    # --- time -------------------------------------------------------------------------------------------
+
+    def tick(self) -> None:
+        """Warn whoever has waited long enough without a word, and give up what is void."""
+        now, patience = self._desk.now, self._desk.settings.patience
+        young, self._young = self._young, deque()
+        for entry in young:
+            line = self._onward.line(entry.hop)
+            quiet = max(entry.arrived, line.progress if line else 0.0)
+            if now - quiet >= patience:
+                self.warn(entry)
+                quiet = now - patience + RETRY
+            if not entry.is_done and not entry.warned:
+                self._young.append(entry)
+                self._desk.wake(quiet + patience)
+        while self._due and self._due[0][0] <= self._desk.wall:
+            _, _, entry = heapq.heappop(self._due)
+            if not entry.is_done:
+                self._expire(entry)
+        self._wake_for_due()
+
+    def _wake_for_due(self) -> None:
+        if self._due:
+            self._desk.wake(self._desk.now + max(0, self._due[0][0] - self._desk.wall) / 1e9)
+
+    def _void_at(self, envelope: Envelope) -> int:
+        return min(self._end(envelope), envelope.expires or self._end(envelope))
+
+    def _end(self, envelope: Envelope) -> int:
+        """When it has waited long enough, whatever it says itself."""
+        return envelope.route[-1].at + int(self._desk.settings.tailback_ttl * 1e9)
+
+    def _expire(self, entry: Entry) -> None:
+        """Give up those of its messages that are void by now."""
+        line, e = self._onward.line(entry.hop), entry.envelope
+        again = self._desk.wall + int(RETRY * 1e9)
+        if line is None or entry not in line.flight:  # else its master may have taken it in time
+            end = self._end(e)
+            void_at = {e.number(i): min(_expiry(e, i) or end, end) for i in range(e.count)}
+            for number, at in void_at.items():
+                if at <= self._desk.wall and number in entry.open:
+                    self._give_up(entry, number)
+            again = min((at for number, at in void_at.items() if number in entry.open), default=0)
+        if not entry.is_done:
+            heapq.heappush(self._due, (again, entry.serial, entry))
+
+    def _give_up(self, entry: Entry, number: int) -> None:
+        error = Expired(f"it waited at {self._desk.me.name} for {entry.hop or 'a master'} too long.")
+        self._desk.count("expired")
+        self.finish(entry, Answer(entry.envelope.domain, number, number, error.code, 0, str(error)))
+
+    def depth(self, hop: str) -> dict[str, Any]:
+        """What waits for a node (for "" nobody knows whom): messages, bytes, age of the oldest in s."""
+        line = self._onward.line(hop)
+        waiting = [entry for entry in line.entries() if entry.warned] if line is not None else []
+        age = max((self._desk.wall - entry.envelope.route[-1].at for entry in waiting), default=0) / 1e9
+        return {
+            "messages": sum(e.messages for e in waiting),
+            "bytes": sum(e.size for e in waiting),
+            "age": age,
+        }
+
+
+def _tailed(envelope: Envelope) -> Envelope:
+    return replace(envelope, flags=envelope.flags | TAILED)
+
+
+def _expiry(envelope: Envelope, i: int) -> int:
+    properties, _ = envelope.message(i)
+    return decode_properties(properties).expires

@@ -1,0 +1,87 @@
+"""Through which neighbour can a node be reached that is not known here? Asked only when it is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, Protocol
+
+from mesh.core.desk import Desk
+from mesh.core.peer import Peer
+from mesh.core.questions import Questions, Replies
+from mesh.core.settings import CONFIRM
+
+NOBODY = 2.0  # s that "nobody knows it" is believed
+FOUND = 30.0  # s that a way is believed
+FAR = 16
+
+
+class Nodes(Protocol):
+    """The other nodes."""
+
+    def is_alive(self, node: str) -> bool:
+        """Can it be asked something now?"""
+
+    def usable(self) -> list[Peer]:
+        """All that may be linked, alive or not."""
+
+
+class Whereabouts:
+    """`changed` is called when an answer has come."""
+
+    def __init__(self, desk: Desk, questions: Questions, nodes: Nodes, changed: Callable[[], None]) -> None:
+        self._desk = desk
+        self._questions = questions
+        self._nodes = nodes
+        self._changed = changed
+        self._known: dict[str, tuple[str, float]] = {}  # node -> (neighbour or "", until when)
+        self._asking: set[str] = set()
+
+    def way_to(self, node: str) -> str | None:
+        """A live neighbour that can reach it, if one has said so."""
+        way, until = self._known.get(node, ("", 0.0))
+        return way if way and until > self._desk.now and self._nodes.is_alive(way) else None
+
+    def ask(self, node: str) -> bool:
+        """Ask around, unless the answer is known; True while it is not."""
+        if node in self._asking:
+            return True
+        way, until = self._known.get(node, ("", 0.0))
+        if until > self._desk.now and (not way or self._nodes.is_alive(way)):
+            return False
+        self._asking.add(node)
+        self.find(node, (), CONFIRM, lambda way, _: self._found(node, way))
+        return True
+
+    def forget(self) -> None:
+        """Nodes have come or gone."""
+        self._known.clear()
+
+    def find(
+        self, node: str, visited: Collection[str], within: float, then: Callable[[str, int], None]
+    ) -> None:
+        """`then(neighbour, hops)`: the nearest way; ("", -1) without any."""
+        if self._nodes.is_alive(node):
+            then(node, 1)
+            return
+        peers = [p for p in self._nodes.usable() if p.node.name not in visited]
+        peers = [p for p in peers if self._nodes.is_alive(p.node.name)]
+        if not peers or len(visited) > FAR:
+            then("", -1)
+            return
+        ring = [*visited, self._desk.me.name, *(p.node.name for p in peers)]
+
+        def came(replies: Replies, missing: list[str]) -> None:
+            names = {p.node.uuid: p.node.name for p in peers}
+            then(*_nearest((names[uuid], told.value.get("hops")) for uuid, told in replies.items()))
+
+        self._questions.ask_all(peers, "where", {"node": node, "visited": ring}, came, within)
+
+    def _found(self, node: str, way: str) -> None:
+        self._asking.discard(node)
+        self._known[node] = (way, self._desk.now + (FOUND if way else NOBODY))
+        self._changed()
+
+
+def _nearest(answers: Iterable[tuple[str, Any]]) -> tuple[str, int]:
+    ways = [(hops + 1, name) for name, hops in answers if isinstance(hops, int) and hops >= 0]
+    return (min(ways)[1], min(ways)[0]) if ways else ("", -1)
