@@ -183,7 +183,7 @@ def _checked(name: str, value: object, origin: str, strict: bool = True) -> Sett
 
 
 def _unknown(name: str, kind: str, origin: str) -> BadConfig:
-    section, _, key = name.rpartition(".")
+    section, key = name.split(".", 1) if "." in name else ("", name)
     known = {name.rpartition(".")[2]: name for name in (*FIELDS, *SECTIONS, "nodes")}
     if near := difflib.get_close_matches(key, known, n=1):
         meant = known[near[0]]

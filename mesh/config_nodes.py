@@ -18,6 +18,7 @@ from mesh.values import check_domain, check_key
 # something else. A rule's defaults are those of `Rule`.
 NODE_KEYS: dict[str, tuple[Any, str]] = {
     "address": (Annotated[str, Meta(min_length=1)], 'Such as address = "tcp://10.0.0.5:7710".'),
+    "ping": (Annotated[float, Meta(gt=0, le=86_400)], "Seconds, such as ping = 0.5."),
     "master": (list[dict[str, Any]], "Write [[nodes.NAME.master]], in double brackets, for each rule."),
 }
 RULE_KEYS: dict[str, tuple[Any, str]] = {
@@ -33,11 +34,13 @@ MATTERS = ("domains", "keys", "accept_default", "accept_other_default")  # a rul
 
 @dataclass(frozen=True, slots=True)
 class NodeRecord:
-    """What the file says of one node: its name, where it is if that is known, its rules."""
+    """What the file says of one node: its name, where it is if that is known, its rules, and how often
+    it is asked for a sign of life (in seconds; None = as all)."""
 
     name: str
     address: str | None = None
     masters: tuple[Rule, ...] = ()
+    ping: float | None = None
 
 
 def node_settings(file: File) -> tuple[Setting, ...]:
@@ -73,7 +76,8 @@ def _of_node(file: File, name: str, nodes: Mapping[str, Any]) -> Iterator[Settin
         for number, table in enumerate(values.get("master", ()))
     ]
     _check_strata(rules)
-    yield Setting(title, NodeRecord(name, values.get("address"), tuple(rule.value for rule in rules)), origin)
+    masters = tuple(rule.value for rule in rules)
+    yield Setting(title, NodeRecord(name, values.get("address"), masters, values.get("ping")), origin)
     yield from rules
 
 

@@ -89,6 +89,7 @@ class SimClient:
         self.calls: dict[int, Call] = {}
         self.outbox = Outbox(4 << 20, 1024)
         self.sent: dict[tuple[str, int], tuple[str, bytes, bool]] = {}
+        self.letters: dict[tuple[str, int], str] = {}  # of what it sent, to whom
         self.answers: dict[tuple[str, int], c.Answer] = {}  # the last word so far
         self.sources: Any = []  # of the last get; its code if it failed
         self.warned: set[tuple[str, int]] = set()  # what had another word before
@@ -198,6 +199,12 @@ class SimClient:
         """Wait until everything it published is answered."""
         self.net.until(lambda: not self._wanting and not self.outbox.unanswered)
         return self
+
+    @property
+    def is_through(self) -> bool:
+        """Has everything that it published its last word?"""
+        waiting = any(stream.waiting for stream in self.outbox._streams.values())
+        return not self._wanting and not waiting
 
     def connected(self) -> SimClient:
         self.net.until(lambda: self.is_up)
@@ -343,6 +350,8 @@ class SimClient:
             e = self.outbox.add(self._wanting.popleft())
             for i, content in enumerate(e.contents()):
                 self.sent[e.domain, e.number(i)] = (e.keys[e.row(i)], content, e.persistent)
+                if e.to:
+                    self.letters[e.domain, e.number(i)] = e.to
             self.say(c.Publish((body_frames(e),)), e)
 
     def _answered(self, answer: c.Answer) -> None:

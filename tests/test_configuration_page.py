@@ -1,21 +1,135 @@
-"""Does docs/configuration.md tell of every setting, and of none that is not there?"""
+"""Does docs/configuration.md tell of every setting, of none that is not there, and what rules really do?"""
 
 import re
+from itertools import product
 from pathlib import Path
 
-from mesh.config import FIELDS, load
+import pytest
 
-PAGE = Path(__file__).parents[1] / "docs" / "configuration.md"
+from mesh.config import FIELDS, Config, load, rules
+from mesh.config_nodes import NODE_KEYS, RULE_KEYS
+from mesh.mapping.mapping import Decision, Kind, Mapping
+from mesh.mapping.rules import Rule
+
+PAGE = (Path(__file__).parents[1] / "docs" / "configuration.md").read_text()
+EXAMPLES = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
 
 
-def test_the_page_names_every_setting_and_no_other() -> None:
-    named = re.findall(r"^\| `([a-z_.]+)` \|", PAGE.read_text(), re.MULTILINE)
-    assert sorted(named) == sorted(FIELDS)
+def table(head: str) -> list[list[str]]:
+    """The cells of the rows below the row that begins with `head`."""
+    [rows] = re.findall(rf"^\| {re.escape(head)} \|.*\n\|[- |]+\|\n((?:\|.*\n)+)", PAGE, re.MULTILINE)
+    return [[cell.strip() for cell in row.strip("| ").split(" | ")] for row in rows.splitlines()]
 
 
-def test_the_example_of_the_page_is_right(tmp_path: Path) -> None:
-    [example] = re.findall(r"```toml\n(.*?)```", PAGE.read_text(), re.DOTALL)
+@pytest.mark.parametrize(
+    ("head", "known"),
+    [("setting", FIELDS), ("in `[nodes.NAME]`", NODE_KEYS), ("in `[[nodes.NAME.master]]`", RULE_KEYS)],
+)
+def test_the_page_names_every_setting_and_no_other(head: str, known: dict[str, object]) -> None:
+    assert [row[0] for row in table(head)] == [f"`{name}`" for name in known]
+
+
+def test_the_defaults_of_a_rule_are_those_of_the_page() -> None:
+    rule = Rule("heron")
+    told = {row[0].strip("`"): row[1].strip("`") for row in table("in `[[nodes.NAME.master]]`")}
+    words = {"()": "none", "''": "none", "True": "true", "False": "false"}
+    found = {key: repr(getattr(rule, key)) for key in RULE_KEYS}
+    assert {key: words.get(value, value) for key, value in found.items()} == told
+
+
+@pytest.fixture
+def examples(tmp_path: Path) -> list[Config]:
     file = tmp_path / "mesh.toml"
-    file.write_text(example)
-    config = load(file, {}, {})
-    assert config.node.id == "heron" and config.limits.max_content == 4 << 20
+    found = []
+    for text in EXAMPLES:
+        file.write_text(text)
+        found.append(load(file, {}, {}))
+    return found
+
+
+def test_the_examples_of_the_page_are_right(examples: list[Config]) -> None:
+    settings, nodes, *row = examples
+    assert settings.node.id == "heron" and settings.limits.max_content == 4 << 20
+    assert [record.name for record in nodes.nodes] == ["heron", "avalon"]
+    assert [(rule.stratum, rule.refid) for rule in rules(nodes)] == [(0, ""), (1, "avalon")]
+    assert [config.node.id for config in row] == ["bilbo", "frodo", "heron"]
+
+
+class View:
+    """All nodes are known; one is perhaps away."""
+
+    def __init__(self, away: str = "") -> None:
+        self.away = away
+
+    def is_known(self, node: str) -> bool:
+        return True
+
+    def is_alive(self, node: str) -> bool:
+        return node != self.away
+
+    def way_to(self, node: str) -> str | None:
+        return None
+
+
+def test_a_message_takes_the_way_of_the_three_nodes_in_a_row(examples: list[Config]) -> None:
+    ends = [(Kind.FORWARD, "frodo"), (Kind.FORWARD, "heron"), (Kind.HERE, "")]
+    for config, (kind, node) in zip(examples[2:], ends, strict=True):
+        mapping = Mapping(config.node.id or "", rules(config), config.default_scope)
+        decision = mapping.decide("some/key", "RUGBY_NEWS", View())
+        assert (decision.kind, decision.node) == (kind, node)
+
+
+DOMAINS = {
+    "none (only keys)": (),
+    "a name": ("NEWS",),
+    '`""`': ("",),
+    '`"*"`': ("*",),
+}
+OTHER = Rule("other", domains=("ELSE",), accept_default=False)  # sends on what its clients publish
+RIVAL = Rule("rival", domains=("MORE",), accept_other_default=True)  # takes what others send on
+
+
+def at(me: str, *given: Rule, away: str = "") -> Decision:
+    return Mapping(me, given, "local").decide("some/key", "", View(away))
+
+
+def of_its_own(rule: Rule) -> str:
+    """The table's word for what becomes of a message without domain at heron, whose only rule this is."""
+    if at("heron", rule, RIVAL).kind is Kind.HERE:
+        return "here"
+    assert at("heron", rule, RIVAL).node == "rival"
+    alone = at("heron", rule, OTHER).kind
+    return {Kind.HERE: "if nobody else", Kind.WAIT: "sent on"}[alone]
+
+
+def of_others(rule: Rule) -> str:
+    """Likewise at another node."""
+    alone = at("other", rule, OTHER)
+    if alone.kind is Kind.WAIT:
+        return "not taken"
+    assert alone.node == "heron"
+    return "taken" if at("other", rule, OTHER, RIVAL, away="rival").node == "heron" else "if nobody else"
+
+
+def cells() -> list[tuple[str, bool, bool, str, str]]:
+    """The page's table; a row that stands for several cells is taken apart."""
+    found = []
+    for domains, default, other_default, own, others in table("`domains`"):
+        for kind, accept, accept_other in product(
+            domains.split(", or "), default.split(" or "), other_default.split(" or ")
+        ):
+            found.append((kind, accept == "true", accept_other == "true", own, others))
+    return found
+
+
+def test_the_table_of_messages_without_domain_has_each_cell_once() -> None:
+    found = [cell[:3] for cell in cells()]
+    assert sorted(found) == sorted(product(DOMAINS, (True, False), (True, False)))
+
+
+@pytest.mark.parametrize(("kind", "accept", "accept_other", "own", "others"), cells())
+def test_each_cell_of_messages_without_domain_says_what_happens(
+    kind: str, accept: bool, accept_other: bool, own: str, others: str
+) -> None:
+    rule = Rule("heron", 0, DOMAINS[kind], ("one/key",), "", accept, accept_other)
+    assert (of_its_own(rule), of_others(rule)) == (own, others)

@@ -1,6 +1,7 @@
 """Does the demo tell the truth, and clean up after itself?"""
 
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -12,7 +13,7 @@ import pytest
 
 from tests.mesh.running import until
 from tools.demo_parts.compare import difference
-from tools.demo_parts.rounds import lose_a_line
+from tools.demo_parts.growing import Lines, lose_a_line
 from tools.demo_parts.text import MOST_LINES, UnfitText, default_text, lines_of
 
 DEMO = Path(__file__).parents[1] / "tools" / "demo"
@@ -74,10 +75,18 @@ def processes_of(place: Path) -> list[psutil.Process]:
 
 
 @pytest.mark.whole
-def test_every_line_arrives_though_nodes_are_killed(place: Path, tmp_path: Path) -> None:
+def test_every_line_and_letter_arrives_though_the_way_is_killed(place: Path, tmp_path: Path) -> None:
     with Demo(place, tmp_path, "--seconds", "6") as demo:
         assert (demo.wait(), demo.err) == (0, ""), demo.out
-        assert "kill -9 heron, the publisher's node: lines flow again" in demo.out
+        assert re.search(r"kill -9 frodo.*FORWARD_WARNING:\n +waits at bilbo for frodo", demo.out), demo.out
+        numbers = re.search(
+            r"(\S+) lines to three subscribers, (\S+) letters to one reader, frodo killed (\d+) times"
+            r".*?(\S+) messages were answered FORWARD_WARNING",
+            demo.out, re.DOTALL,
+        )  # fmt: skip
+        assert numbers is not None, demo.out
+        lines, letters, kills, warnings = (int(number.replace(",", "")) for number in numbers.groups())
+        assert lines > letters > lines // 60 and kills > 0 and warnings >= kills
         assert "Everything that was published arrived" in demo.out
         assert processes_of(place) == []
 
@@ -88,13 +97,13 @@ def test_one_lost_line_is_noticed_and_named(place: Path, tmp_path: Path) -> None
     text.write_bytes(b"one\ntwo\nthree\nfour\nfive")
     with Demo(place, tmp_path, "--seconds", "6", "--lose", "1", "--file", str(text)) as demo:
         assert demo.wait() == 1
-        assert "egret: line 3 differs: published 'three'" in demo.err
+        assert "bilbo: line 3 differs: published 'three'" in demo.err
         assert "Everything" not in demo.out
         assert processes_of(place) == []
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize("moment", ["heron  tcp://", "kill -9"])
+@pytest.mark.parametrize("moment", ["heron   tcp://", "kill -9 frodo"])
 def test_ctrl_c_leaves_no_process_and_no_file(place: Path, tmp_path: Path, moment: str) -> None:
     with Demo(place, tmp_path) as demo:
         until(lambda: moment in demo.out or demo.process.poll() is not None, LIMIT)
@@ -133,6 +142,32 @@ def test_what_was_not_published_is_not_taken_for_equal(tmp_path: Path) -> None:
     for name in ("published", "arrived"):
         (tmp_path / name).write_bytes(b"one\n")
     assert "only 1 of 2" in difference(tmp_path / "published", 2, tmp_path / "arrived")
+
+
+@pytest.mark.parametrize(
+    ("arrived", "what"),
+    [
+        (b"1\n3\n5\n", ""),
+        (b"1\n3\n", "letter 3 never arrived: '5'"),
+        (b"1\n2\n5\n", "letter 2 differs: published '3'"),
+        (b"1\n3\n5\n5\n", "letter 4 was never published: '5'"),
+    ],
+)
+def test_of_what_travels_as_a_letter_each_is_compared(tmp_path: Path, arrived: bytes, what: str) -> None:
+    (tmp_path / "published").write_bytes(b"1\n2\n3\n4\n5\n6\n7\n")
+    (tmp_path / "arrived").write_bytes(arrived)
+    said = difference(tmp_path / "published", 6, tmp_path / "arrived", every=2)
+    assert said.startswith(what) and bool(said) == bool(what)
+
+
+def test_a_growing_file_is_counted_by_its_whole_lines(tmp_path: Path) -> None:
+    lines = Lines(tmp_path / "growing")
+    assert lines.look() == 0
+    lines.path.write_bytes(b"one\ntwo\nthr")
+    assert (lines.look(), lines.last()) == (2, "two")
+    with lines.path.open("ab") as file:
+        file.write(b"ee\n")
+    assert (lines.look(), lines.last()) == (3, "three")
 
 
 def test_losing_takes_exactly_one_line_away(tmp_path: Path) -> None:

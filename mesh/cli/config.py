@@ -53,7 +53,7 @@ def _counted(changed: list[Setting]) -> str:
 def _described(setting: Setting) -> dict[str, Any]:
     value = setting.value
     if isinstance(value, NodeRecord):
-        value = {"address": value.address}
+        value = {"address": value.address, "ping": value.ping}
     elif isinstance(value, Rule):
         value = {key: part for key, part in asdict(value).items() if key != "node"}
     return {"name": setting.name, "value": value, "origin": setting.origin}
@@ -61,7 +61,8 @@ def _described(setting: Setting) -> dict[str, Any]:
 
 def _shown(value: Any) -> str:
     if isinstance(value, NodeRecord):
-        return f"address {value.address}" if value.address else "no address"
+        address = f"address {value.address}" if value.address else "no address"
+        return address + (f" · ping {value.ping:g} s" if value.ping is not None else "")
     if isinstance(value, Rule):
         return " · ".join(_clauses(value))
     return json.dumps(value)

@@ -6,28 +6,39 @@ import click
 
 from mesh import sync
 from mesh.cli import options, show
-from mesh.cli.options import say, tell_json
+from mesh.cli.options import count, plainly, say, tell_json
+from mesh.client.message import Message
 
 
 @click.command("get")
 @click.argument("key", metavar="KEY|PATTERN")
 @options.domain
-@click.option("--raw", is_flag=True, help="Only the content, byte for byte, and a newline.")
+@options.raw
+@click.option("--fresh", is_flag=True, help="Ask the master, though a nearer node may have the value.")
 @options.as_json
 @options.url
-def command(key: str, domain: str | None, raw: bool, as_json: bool, url: str | None) -> int:
+def command(key: str, domain: str | None, raw: bool, fresh: bool, as_json: bool, url: str | None) -> int:
     """Print the last value of a topic, or of all that match a pattern such as 'sensors/#'.
 
-    Exit code 1 when there is none.
+    Exit code 1 when there is none. With --json it says which node each value comes from, and how stale
+    it may be.
     """
     with sync.connect(url) as m:
-        found = m.get(**options.query(key), domain=domain)
+        found = m.get(**options.query(key), domain=domain, fresh=fresh)
     if as_json:
-        tell_json([show.described(message) for message in found])
+        tell_json([show.described_found(message) for message in found])
     else:
-        lines = (message.content + b"\n" if raw else show.line(message) for message in found)
-        sys.stdout.buffer.write(b"".join(lines))
+        line = show.raw_line if raw else show.line
+        sys.stdout.buffer.write(b"".join(map(line, found)))
         sys.stdout.buffer.flush()
+        _tell_stale(found)
     if not found:
         say(f"mesh: nobody has published {key!r}, or its nodes cannot be reached (see `mesh ls`).")
     return 0 if found else 1
+
+
+def _tell_stale(found: list[Message]) -> None:
+    ages = [message.stale for message in found if message.stale is not None]
+    if ages:
+        what = count(len(ages), "value")
+        say(f"{what} may be stale: the master has been out of reach for up to {plainly(max(ages))}")

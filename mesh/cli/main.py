@@ -23,6 +23,10 @@ VERBS = {
     "pub": "Publish one message, or one a line.",
     "sub": "Print messages as they come.",
     "get": "Print the last value of a topic.",
+    "erase": "Take a topic away.",
+    "send": "Send to one named session.",
+    "inbox": "Print what is sent to a session.",
+    "route": "Where would a message go?",
     "bench": "How fast is it here?",
     "config": "Check a configuration file.",
 }

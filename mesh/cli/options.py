@@ -9,9 +9,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mesh.errors import Closed
+from mesh.values import Headers
 
 if TYPE_CHECKING:
     from mesh.sync import Client
+
+EVENTS = {
+    "disconnected": "the node is away ({}); waiting for it",
+    "connected": "the node is back",
+    "refused": "the node refuses: {}",
+    "refused-later": "refused, after it waited: {}",
+}
 
 url = click.option(
     "--url", metavar="ADDRESS", envvar="MESH_URL", show_envvar=True,
@@ -19,6 +27,39 @@ url = click.option(
 )  # fmt: skip
 as_json = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 domain = click.option("--domain", metavar="NAME", help="The topic domain. Default: none.")
+file = click.option(
+    "--file", type=click.File("rb"), metavar="FILE", help="A message for each of its lines. Default: stdin."
+)
+persistent = click.option("--persistent", is_flag=True, help="Answered only when it is on disk.")
+header = click.option("--header", "given", multiple=True, metavar="NAME=VALUE", help="Can be repeated.")
+expiry = click.option(
+    "--expiry", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Void after so long."
+)
+client = click.option("--client", metavar="NAME", help="Who I am. Default: the user's name.")
+session = click.option(
+    "--session", type=click.IntRange(min=1), metavar="N",
+    help="Which of its sessions I am. Default: a new one, with a number below 0.",
+)  # fmt: skip
+most = click.option(
+    "--count", "most", type=click.IntRange(min=1), metavar="N", help="End after so many messages."
+)
+wait = click.option(
+    "--wait", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
+    help="End after so long, with exit code 124.",
+)  # fmt: skip
+raw = click.option("--raw", is_flag=True, help="Only the content, byte for byte, and a newline.")
+json_lines = click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+
+
+def headers(given: tuple[str, ...]) -> Headers | None:
+    """Those of --header, as it was given."""
+    pairs = []
+    for text in given:
+        name, assigned, value = text.partition("=")
+        if not name or not assigned:
+            raise click.UsageError(f"--header {text!r} is not NAME=VALUE.")
+        pairs.append((name, value))
+    return Headers(pairs) if pairs else None
 
 
 def query(text: str) -> dict[str, Any]:
@@ -52,15 +93,21 @@ def plainly(seconds: float) -> str:
     return f"{seconds * 1000:.1f} ms" if seconds < 0.01 else f"{seconds * 1000:.0f} ms"
 
 
+def size(number: int) -> str:
+    """Bytes as people read them: "12 B", "1.2 KB", "34 MB", in thousands."""
+    for scale, unit in ((10**9, "GB"), (10**6, "MB"), (10**3, "KB")):
+        if number >= scale:
+            return re.sub(r"\.0$", "", f"{number / scale:.1f}") + f" {unit}"
+    return f"{number} B"
+
+
 def tell_of_connection(m: "Client") -> None:
-    """Say when the node goes away, and when it is back."""
+    """Say when the node goes away and when it is back, and what was refused after all."""
 
     def follow() -> None:
-        words = {"disconnected": "the node is away ({}); waiting for it", "connected": "the node is back",
-                 "refused": "the node refuses: {}"}  # fmt: skip
         try:
             for event in m.events():
-                say(words[event.kind].format(event.text))
+                say(EVENTS[event.kind].format(event.text))
         except Closed:
             pass
 

@@ -11,7 +11,6 @@ from mesh import sync
 from mesh.cli import options
 from mesh.cli.options import count, plainly, say
 from mesh.errors import LocalError, WouldBlock
-from mesh.values import Headers
 from mesh.wire.limits import MAX_CONTENT_EVER
 
 SLOW, STEP = 2.0, 5.0  # s after which a person is told how it goes, and until the next time
@@ -20,31 +19,30 @@ SLOW, STEP = 2.0, 5.0  # s after which a person is told how it goes, and until t
 @click.command("pub")
 @click.argument("key")
 @click.argument("content", required=False)
-@click.option(
-    "--file", type=click.File("rb"), metavar="FILE", help="Publish its lines. Default: those of stdin."
-)
-@click.option("--persistent", is_flag=True, help="Answered only when it is on disk.")
+@options.file
+@options.persistent
 @options.domain
-@click.option("--header", "headers", multiple=True, metavar="NAME=VALUE", help="Can be repeated.")
-@click.option(
-    "--expiry", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Void after so long."
-)
+@options.header
+@options.expiry
 @options.url
 def command(
     key: str, content: str | None, file: BinaryIO | None, persistent: bool, domain: str | None,
-    headers: tuple[str, ...], expiry: float | None, url: str | None,
+    given: tuple[str, ...], expiry: float | None, url: str | None,
 ) -> None:  # fmt: skip
     """Publish CONTENT under KEY, or each line of a file or of stdin, in order.
 
     A line is any bytes, without its newline; an empty one is an empty message. It waits until all are
-    answered, and goes on by itself when its node was restarted.
+    answered, and goes on by itself when its node was restarted. What has to wait for its master is
+    answered too: the node keeps it.
     """
     if content is not None and file is not None:
         raise click.UsageError("Give either CONTENT or --file, not both.")
-    given = {"persistent": persistent, "domain": domain, "headers": _headers(headers), "expiry": expiry}
+    qos = {
+        "persistent": persistent, "domain": domain, "headers": options.headers(given), "expiry": expiry
+    }  # fmt: skip
     with sync.connect(url) as m:
         options.tell_of_connection(m)
-        publishing = Publishing(m, key, given)
+        publishing = Publishing(m, key, qos)
         if content is not None:
             publishing.post(content.encode(errors="surrogateescape"))
         else:
@@ -53,21 +51,11 @@ def command(
         publishing.report("line" if content is None else "message")
 
 
-def _headers(given: tuple[str, ...]) -> Headers | None:
-    pairs = []
-    for text in given:
-        name, assigned, value = text.partition("=")
-        if not name or not assigned:
-            raise click.UsageError(f"--header {text!r} is not NAME=VALUE.")
-        pairs.append((name, value))
-    return Headers(pairs) if pairs else None
-
-
 class Publishing:
     """Posts in order, counts, and says how it goes."""
 
-    def __init__(self, m: sync.Client, key: str, given: dict[str, Any]) -> None:
-        self._m, self._key, self._given = m, key, given
+    def __init__(self, m: sync.Client, key: str, qos: dict[str, Any]) -> None:
+        self._m, self._key, self._qos = m, key, qos
         self._count = 0
         self._receipt: sync.Receipt | None = None  # of the last message
         self._start = time.monotonic()
@@ -77,7 +65,7 @@ class Publishing:
         """As soon as there is room."""
         while True:
             try:
-                self._receipt = self._m.post(self._key, content, **self._given)
+                self._receipt = self._m.post(self._key, content, **self._qos)
                 break
             except WouldBlock:
                 self._m.room()
@@ -90,7 +78,7 @@ class Publishing:
         if source.isatty():
             say("each line you type is a message; Ctrl-D ends")
         try:
-            for line in _lines(source):
+            for line in lines_of(source):
                 self.post(line)
         except LocalError as error:
             self._m.flush()
@@ -100,6 +88,11 @@ class Publishing:
     def report(self, noun: str) -> None:
         """What came of it, once all is answered."""
         took = time.monotonic() - self._start
+        waiting, note = self._m.waiting()
+        if waiting:
+            said = f"{waiting:,} of them wait: {note}"
+            say(f"published {count(self._count, noun)} to {self._key}, {said}")
+            return
         receivers = self._receipt.result().matched if self._receipt else 0
         what, whom = count(self._count, noun), count(receivers, "receiver")
         say(f"published {what} to {self._key}, {whom}, {plainly(took)}")
@@ -113,7 +106,7 @@ class Publishing:
         say(f"{self._count:,} lines so far, {rate:,.0f}/s")
 
 
-def _lines(source: BinaryIO) -> Iterator[bytes]:
+def lines_of(source: BinaryIO) -> Iterator[bytes]:
     """Without their newlines. An endless one is cut where it is too large for a message."""
     while line := source.readline(MAX_CONTENT_EVER + 1):
         yield line.removesuffix(b"\n")

@@ -9,7 +9,19 @@ from mesh.client.message import Message
 
 def line(message: Message) -> bytes:
     """Key and content as one line of text; what cannot be printed is escaped."""
-    return f"{message.key}  {printable(message.content)}\n".encode()
+    said = "(erased)" if message.state == "ERASED" else printable(message.content)
+    return f"{message.key}  {said}\n".encode()
+
+
+def letter(message: Message) -> bytes:
+    """What was sent to a session: sender, key if there is one, content."""
+    key = f"{message.key}  " if message.key else ""
+    return f"{message.sender}  {key}{printable(message.content)}\n".encode()
+
+
+def raw_line(message: Message) -> bytes:
+    """The content as it is."""
+    return message.content + b"\n"
 
 
 def printable(content: bytes) -> str:
@@ -34,9 +46,15 @@ def described(message: Message) -> dict[str, Any]:
     return {
         "key": message.key, "domain": message.domain, "content": content, "base64": not is_text,
         "headers": [list(pair) for pair in message.headers.items()], "id": message.id, "state": message.state,
-        "sender": message.sender, "route": [hop.node for hop in message.route], "sent": message.sent,
-        "persistent": message.persistent, "priority": message.priority, "expires": message.expires,
+        "sender": message.sender, "to": message.to, "route": [hop.node for hop in message.route],
+        "sent": message.sent, "persistent": message.persistent, "priority": message.priority,
+        "expires": message.expires,
     }  # fmt: skip
+
+
+def described_found(message: Message) -> dict[str, Any]:
+    """As `described`, and where it was found: the node, and the seconds for which that lacks its master."""
+    return {**described(message), "source": message.source, "stale": message.stale}
 
 
 def _as_text(content: bytes) -> tuple[str, bool]:

@@ -16,14 +16,11 @@ from mesh.errors import MeshTimeout
 @click.command("sub")
 @click.argument("key", metavar="KEY|PATTERN")
 @options.domain
-@click.option("--count", "most", type=click.IntRange(min=1), metavar="N", help="End after so many messages.")
-@click.option(
-    "--wait", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
-    help="End after so long, with exit code 124.",
-)  # fmt: skip
+@options.most
+@options.wait
 @click.option("--no-initial", is_flag=True, help="Without the last values that are there already.")
-@click.option("--raw", is_flag=True, help="Only the content, byte for byte, and a newline.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@options.raw
+@options.json_lines
 @options.url
 def command(
     key: str, domain: str | None, most: int | None, wait: float | None, no_initial: bool, raw: bool,
@@ -47,7 +44,7 @@ def command(
 
 
 def raw_lines(batch: Batch, most: int) -> bytes:
-    contents = batch.contents()[:most]
+    contents = batch.contents()[:most] if batch.state != "ERASED" else ()  # there is none
     return b"\n".join(contents) + b"\n" if contents else b""
 
 
@@ -65,9 +62,11 @@ def _print(
         if batch is None:
             return
         wanted = len(batch) if most is None else min(len(batch), most - printed)
-        sys.stdout.buffer.write(lines(batch, wanted))
-        sys.stdout.buffer.flush()
-        printed += wanted
+        printable = lines(batch, wanted)
+        if printable:
+            sys.stdout.buffer.write(printable)
+            sys.stdout.buffer.flush()
+            printed += wanted
         if subscription.dropped > dropped:
             new, dropped = subscription.dropped - dropped, subscription.dropped
             say(f"dropped {count(new, 'message')} ({dropped:,} in all): this reader is too slow")

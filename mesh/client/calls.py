@@ -7,18 +7,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from mesh.errors import Closed, LocalError, MeshTimeout, Refused
+from mesh.client.refusals import of_reply
+from mesh.errors import Closed, MeshTimeout
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
+
+Part = tuple[Any, list[Envelope]]  # of a reply: its value, and the envelopes that came with it
 
 
 @dataclass(slots=True, eq=False)
 class Pending:
-    """One question; `found` gathers the envelopes of all parts of its reply."""
+    """One question, and what has come of its reply."""
 
     command: c.Command
-    reply: asyncio.Future[Any]
-    found: list[Envelope] = field(default_factory=list)
+    reply: asyncio.Future[list[Part]]
+    parts: list[Part] = field(default_factory=list)
 
 
 class Calls:
@@ -30,8 +33,13 @@ class Calls:
         self._pending: dict[int, Pending] = {}
         self._request = 0
 
-    async def ask(self, make: Callable[[int], c.Command]) -> tuple[Any, list[Envelope]]:
-        """(value, envelopes) of the reply. Raises what the node answers, MeshTimeout, Closed."""
+    async def ask(self, make: Callable[[int], c.Command]) -> Any:
+        """The value of the reply. Raises what the node answers, MeshTimeout, Closed."""
+        parts = await self.ask_for_parts(make)
+        return parts[-1][0]
+
+    async def ask_for_parts(self, make: Callable[[int], c.Command]) -> list[Part]:
+        """The parts of a reply that brings envelopes; else as `ask`."""
         self._request += 1
         request = self._request
         pending = Pending(make(request), asyncio.get_running_loop().create_future())
@@ -39,7 +47,7 @@ class Calls:
         self._send(pending.command)
         try:
             async with asyncio.timeout(self._timeout):
-                return await pending.reply, pending.found
+                return await pending.reply
         except TimeoutError:
             raise MeshTimeout(
                 f"the node did not answer within {self._timeout:g} s.", hint="Is it running? See `mesh ls`."
@@ -61,17 +69,16 @@ class Calls:
         pending = self._pending.get(reply.request)
         if pending is None or pending.reply.done():
             return
-        pending.found += envelopes
+        pending.parts.append((reply.value, envelopes))
         if reply.code:
-            kind = Refused if reply.code == "PROTOCOL" else LocalError
-            pending.reply.set_exception(kind(reply.text.removesuffix(f" [{reply.code}]"), code=reply.code))
+            pending.reply.set_exception(of_reply(reply))
         elif not (isinstance(reply.value, dict) and reply.value.get("more")):
-            pending.reply.set_result(reply.value)
+            pending.reply.set_result(pending.parts)
 
     def again(self) -> None:
         """After a reconnect: ask everything again."""
         for pending in self._pending.values():
-            pending.found.clear()
+            pending.parts.clear()
             self._send(pending.command)
 
     def close(self, error: Closed) -> None:

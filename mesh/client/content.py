@@ -4,6 +4,7 @@ import time
 from collections.abc import Mapping
 
 from mesh.client.later import not_yet
+from mesh.names import SessionName
 from mesh.values import Headers
 from mesh.wire.envelope import LOCAL_ONLY, PERSISTENT
 from mesh.wire.properties import Properties, encode_properties
@@ -40,6 +41,13 @@ def as_bytes(content: Content) -> bytes:
     if isinstance(content, bytes | bytearray | memoryview):
         return bytes(content)
     raise TypeError(f"content is bytes or str, not {type(content).__name__}")
+
+
+def check_destination(text: str) -> str:
+    """The name itself, if a message can be sent to it; BadName or NotAvailable else."""
+    if SessionName.parse(text).site is not None:
+        not_yet(f"{text}: sending to another site", "sites come with relays")
+    return text
 
 
 def own_properties(

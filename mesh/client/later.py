@@ -4,7 +4,6 @@ from typing import Any, NoReturn
 
 from mesh.errors import NotAvailable
 
-PTP = "it comes with point-to-point messages"
 REGISTRATIONS = "it comes with registrations"
 QUEUES = "it comes with distributed queues"
 
@@ -16,22 +15,6 @@ def not_yet(what: str, reason: str) -> NoReturn:
 
 class Later:
     """Each of these raises NotAvailable."""
-
-    def erase(
-        self, key: str | None = None, *, xpath: str | None = None, domain: str | None = None
-    ) -> NoReturn:
-        """Take topics away, with their last values."""
-        not_yet("erase()", "it comes with masters and slaves")
-
-    def send(
-        self, destination: str, content: object, *, force_queuing: bool = False, domain: str | None = None
-    ) -> NoReturn:
-        """Send to one named session."""
-        not_yet("send()", PTP)
-
-    def inbox(self) -> NoReturn:
-        """What was sent to this session."""
-        not_yet("inbox()", PTP)
 
     def serve(self, address: str, **options: Any) -> NoReturn:
         """Answer requests."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mesh.values import Headers, Route, message_id
-from mesh.wire.envelope import INITIAL, Envelope
+from mesh.wire.envelope import ERASED, INITIAL, Envelope
 from mesh.wire.properties import Properties, decode_properties
 
 
@@ -29,6 +29,11 @@ class Message:
     @property
     def domain(self) -> str:
         return self._envelope.domain
+
+    @property
+    def to(self) -> str:
+        """The session or client that it was sent to; "" for what was published."""
+        return self._envelope.to
 
     @property
     def headers(self) -> Headers:
@@ -58,7 +63,9 @@ class Message:
     @property
     def sent(self) -> int:
         """When its first node took it, ns since 1970."""
-        return self._envelope.sent
+        # The header's own stamp is the master's, who may have taken it much later.
+        route = self._envelope.route
+        return route[0].at if route else self._envelope.sent
 
     @property
     def persistent(self) -> bool:
@@ -66,19 +73,49 @@ class Message:
 
     @property
     def state(self) -> str:
-        """ "OK", or "INITIAL" for a value that was there before the subscription."""
-        return "INITIAL" if self._envelope.flags & INITIAL else "OK"
+        """ "OK", "INITIAL": it was there before the subscription, or "ERASED": the topic was taken away."""
+        return _state(self._envelope)
 
     @property
     def provisional(self) -> bool:
         """Whether its master has yet to confirm it (never, while every node is master of its own)."""
         return False
 
+    @property
+    def source(self) -> str:
+        """Of what `get` found, the node where it was; else ""."""
+        return ""
+
+    @property
+    def stale(self) -> float | None:
+        """Of what `get` found, how many seconds its master has been out of reach; None: it is current."""
+        return None
+
     def _properties(self) -> Properties:
         return decode_properties(self._envelope.message(self._index)[0])
 
     def __repr__(self) -> str:
         return f"Message({self.key!r}, {self.content[:40]!r}, id={self.id!r})"
+
+
+class FoundMessage(Message):
+    """One that `get` found, and where."""
+
+    # Here only: what a subscription brings is made by the hundred thousand, and knows neither.
+    __slots__ = ("_source", "_stale")
+
+    def __init__(self, message: Message, source: str, stale: float | None) -> None:
+        super().__init__(message._envelope, message._index, message.key, message.content)
+        self._source = source
+        self._stale = stale
+
+    @property
+    def source(self) -> str:
+        return self._source
+
+    @property
+    def stale(self) -> float | None:
+        return self._stale
 
 
 class Batch(Sequence[Message]):
@@ -91,6 +128,15 @@ class Batch(Sequence[Message]):
 
     def __len__(self) -> int:
         return self._envelope.count if self._indices is None else len(self._indices)
+
+    @property
+    def state(self) -> str:
+        """That of each message in it."""
+        return _state(self._envelope)
+
+    def of(self, messages: Sequence[Message]) -> Batch:
+        """These of its messages."""
+        return Batch(self._envelope, [message._index for message in messages])
 
     def __getitem__(self, i: int) -> Message:  # type: ignore[override]
         index = range(self._envelope.count)[i] if self._indices is None else self._indices[i]
@@ -113,3 +159,9 @@ class Batch(Sequence[Message]):
         if self._indices is None:
             return self._envelope.contents()
         return [self._envelope.message(i)[1] for i in self._indices]
+
+
+def _state(envelope: Envelope) -> str:
+    if envelope.flags & ERASED:
+        return "ERASED"
+    return "INITIAL" if envelope.flags & INITIAL else "OK"

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from array import array
-from collections import deque
 from collections.abc import Callable, Generator
-from typing import Any
 
-from mesh.errors import MeshError, MessageTooLarge, PublishRefused, StaleSequence, WouldBlock
+from mesh.client.builder import Builder
+from mesh.client.verdicts import Verdicts
+from mesh.errors import BadName, BadQuery, MeshError, MessageTooLarge, PublishRefused, WouldBlock
 from mesh.streams.outbox import Outbox
-from mesh.values import Published, check_domain, check_key, message_id
+from mesh.values import Published, check_domain, check_key, message_id, parse_message_id
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPE_MESSAGES, MAX_CONTENT
 
 EAGER = 4  # envelopes under way up to which a message leaves at once; above, it waits for company
-REMEMBERED = 1024  # answers kept for receipts that are asked late
-
-REFUSALS: dict[str, type[PublishRefused]] = {"STALE_SEQUENCE": StaleSequence}
 
 
 class Receipt:
@@ -39,54 +35,19 @@ class Receipt:
         return self._publisher.result(self).__await__()
 
 
-class Builder:
-    """An envelope that is still open."""
-
-    def __init__(self, domain: str, flags: int, first: int) -> None:
-        self.domain, self.flags, self.first = domain, flags, first
-        self.slices: list[bytes] = []
-        self.rows: dict[str, int] = {}
-        self.index: list[int] = []
-        self.props: list[int] = []
-        self.bytes = 0
-        self.expires = 0
-
-    def add(self, key: str, content: bytes, props: bytes, expires: int) -> int:
-        """Returns the number of the message."""
-        rows = self.rows
-        row = rows.get(key)
-        if row is None:
-            row = rows[key] = len(rows)
-        self.index.append(row)
-        if props or self.props:
-            self.props += [0] * (len(self.slices) - len(self.props)) + [len(props)]
-            content = props + content
-        self.slices.append(content)
-        self.bytes += len(content)
-        if expires:
-            self.expires = min(expires, self.expires or expires)
-        return self.first + len(self.slices) - 1
-
-    @property
-    def full(self) -> bool:
-        return len(self.slices) >= ENVELOPE_MESSAGES or self.bytes >= ENVELOPE_BYTES
-
-    def seal(self, stream: bytes) -> Envelope:
-        sizes = array("I", map(len, self.slices))
-        alike = sizes.count(sizes[0]) == len(sizes)
-        return Envelope(
-            stream=stream, domain=self.domain, first=self.first, last=self.first + len(sizes) - 1,
-            keys=tuple(self.rows), count=len(sizes), sizes=sizes[0] if alike else sizes.tobytes(),
-            body=b"".join(self.slices), flags=self.flags, expires=self.expires,
-            index=array("H", self.index).tobytes() if len(self.rows) > 1 else b"",
-            props=array("I", self.props).tobytes() if self.props else 0,
-        )  # fmt: skip
-
-
 class Publisher:
-    """`send` puts an envelope on the wire; False while there is none, then it is sent after the reconnect."""
+    """`send` puts an envelope on the wire; False while there is none, then it is sent after the reconnect.
 
-    def __init__(self, stream: bytes, send: Callable[[Envelope], bool], look: Callable[[], None]) -> None:
+    `refused_later(id, why)` hears what a master refused that had to wait, when nobody awaits its last word.
+    """
+
+    def __init__(
+        self,
+        stream: bytes,
+        send: Callable[[Envelope], bool],
+        look: Callable[[], None],
+        refused_later: Callable[[str, PublishRefused], None],
+    ) -> None:
         self.stream = stream
         self.max_content = MAX_CONTENT
         self.outbox = Outbox(4 << 20, 1024)
@@ -95,17 +56,17 @@ class Publisher:
         self._builder: Builder | None = None
         self._checked: set[str] = set()
         self._planned = False
-        self._waiters: dict[tuple[str, int], asyncio.Future[Published]] = {}
-        self._answers: deque[Answer] = deque(maxlen=REMEMBERED)
-        self._errors: dict[tuple[str, int], MeshError] = {}  # refusals that nobody has asked for yet
+        self._verdicts = Verdicts(stream, self.outbox, refused_later)
         self._quiet: list[asyncio.Future[None]] = []  # wait until all is answered, or there is room
 
-    def post(self, key: str, content: bytes, domain: str, flags: int, props: bytes, expires: int) -> int:
+    def post(
+        self, key: str, content: bytes, domain: str, flags: int, props: bytes, expires: int, to: str = ""
+    ) -> int:
         """Append a message; returns its number. WouldBlock while the window is full."""
-        self.check(key, content)
+        self.check(key, content, to)
         builder = self._builder
-        if builder is None or builder.domain != domain or builder.flags != flags:
-            builder = self._open(domain, flags)
+        if builder is None or builder.domain != domain or builder.flags != flags or builder.to != to:
+            builder = self._open(domain, flags, to)
         number = builder.add(key, content, props, expires)
         if len(builder.slices) >= ENVELOPE_MESSAGES or builder.bytes >= ENVELOPE_BYTES:
             self._seal()
@@ -114,7 +75,7 @@ class Publisher:
             asyncio.get_running_loop().call_soon(self._flush_soon)
         return number
 
-    def _open(self, domain: str, flags: int) -> Builder:
+    def _open(self, domain: str, flags: int, to: str) -> Builder:
         self._seal()
         check_domain(domain)
         if not self.outbox.open:
@@ -124,12 +85,12 @@ class Publisher:
                     f"{self.outbox.flight} envelopes are unanswered: the window is full.",
                     hint="Await flush(), or use publish() or publish_many(), which wait by themselves.",
                 )
-        self._builder = Builder(domain, flags, self.outbox.next_number(domain))
+        self._builder = Builder(domain, flags, to, self.outbox.next_number(domain))
         return self._builder
 
-    def check(self, key: str, content: bytes) -> None:
-        """BadKey or MessageTooLarge; in any thread."""
-        if key not in self._checked:
+    def check(self, key: str, content: bytes, to: str = "") -> None:
+        """BadKey or MessageTooLarge; in any thread. What is sent to somebody needs no key."""
+        if key not in self._checked and (key or not to):
             check_key(key)
             if len(self._checked) > 100_000:
                 self._checked.clear()
@@ -137,7 +98,8 @@ class Publisher:
         if len(content) > self.max_content:
             hint = "Send it in parts, or raise limits.max_content on every node (up to 64 MiB)."
             raise MessageTooLarge(
-                f"{key}: content of {len(content)} bytes, at most {self.max_content} allowed.", hint=hint
+                f"{to or key}: content of {len(content)} bytes, at most {self.max_content} allowed.",
+                hint=hint,
             )
 
     def _flush_soon(self) -> None:
@@ -152,59 +114,44 @@ class Publisher:
             self._send(envelope)
 
     def answered(self, answer: Answer) -> None:
-        """What a master said of some numbers."""
-        final = answer.state != "FORWARD_WARNING"
-        fresh = self.outbox.answered(answer.domain, answer.first, answer.last, final)
-        if fresh:
-            self._answers.append(answer)
-        if answer.state not in ("OK", "FORWARD_WARNING"):
-            self._refused(answer, fresh)
-        elif self._waiters:
-            for first, last in fresh:
-                self._settle(answer, first, last)
+        """What a master, or a node where it waits, said of some numbers."""
+        self._verdicts.heard(answer)
         if self._builder is not None and self.outbox.flight < EAGER:
             self._seal()
         self._wake()
 
-    def _settle(self, answer: Answer, first: int, last: int) -> None:
-        for number in range(first, last + 1):
-            future = self._waiters.pop((answer.domain, number), None)
-            if future is not None and not future.done():
-                future.set_result(self._published(answer, number))
-
-    def _refused(self, answer: Answer, fresh: list[tuple[int, int]]) -> None:
-        for first, last in fresh:
-            for number in range(first, last + 1):
-                error = _refusal(answer)
-                future = self._waiters.pop((answer.domain, number), None)
-                if future is None:
-                    self._errors[answer.domain, number] = error
-                elif not future.done():
-                    future.set_exception(error)
-
-    def _published(self, answer: Answer, number: int) -> Published:
-        state = "OK" if answer.state == "OK" else "FORWARD_WARNING"
-        return Published(state, message_id(self.stream, answer.domain, number), answer.matched)  # type: ignore[arg-type]
-
     async def result(self, receipt: Receipt) -> Published:
         """The answer to one message, when it comes."""
-        key = (receipt.domain, receipt.number)
-        if key in self._errors:
-            raise self._errors.pop(key)
-        if self.outbox.is_answered(*key):
-            return self._known(receipt)
-        future = self._waiters.get(key)
-        if future is None:
-            future = self._waiters[key] = asyncio.get_running_loop().create_future()
-        return await asyncio.shield(future)
+        return await self._verdicts.first(receipt.domain, receipt.number)
 
-    def _known(self, receipt: Receipt) -> Published:
-        for answer in reversed(self._answers):
-            if answer.domain == receipt.domain and answer.first <= receipt.number <= answer.last:
-                if answer.state not in ("OK", "FORWARD_WARNING"):
-                    raise _refusal(answer)  # asked a second time
-                return self._published(answer, receipt.number)
-        return Published("OK", receipt.id, -1)  # so long ago that only the fact is known
+    async def final(self, message: Published | Receipt) -> Published:
+        """The last answer to one message, when it comes. BadQuery for one that is not of this session."""
+        if isinstance(message, Receipt):
+            is_own, domain, number = message._publisher is self, message.domain, message.number
+        else:
+            is_own, domain, number = self._find(message.id)
+        if not is_own:
+            raise BadQuery(
+                f"{message.id} was not published by this session.",
+                hint="Only the session that published a message hears what becomes of it.",
+            )
+        if isinstance(message, Published) and message.ok:
+            return message
+        return await self._verdicts.last(domain, number)
+
+    def _find(self, text: str) -> tuple[bool, str, int]:
+        """(is it ours?, domain, number) of a message id."""
+        try:
+            stream, domain, number = parse_message_id(text)
+        except BadName:
+            return False, "", 0
+        return stream == self.stream and number < self.outbox.marks().get(domain, 0), domain, number
+
+    def waiting(self) -> tuple[int, str]:
+        """(messages that wait for their master, what the last of them waits for)."""
+        return self.outbox.warned, self._verdicts.note
+
+    # --- waiting ----------------------------------------------------------------------------------------
 
     async def flush(self) -> None:
         """Until every message has an answer. Raises the first refusal that no receipt was asked for."""
@@ -212,11 +159,14 @@ class Publisher:
         while self.outbox.unanswered or self._builder is not None:
             await self._change()
             self._seal()
-        if self._errors:
-            key = next(iter(self._errors))
-            error = self._errors.pop(key)
-            self._errors.clear()
-            raise error
+        self._verdicts.raise_first()
+
+    async def answered_so_far(self) -> None:
+        """Until what was posted by now has an answer, whatever it is."""
+        self._seal()
+        marks = self.outbox.marks()
+        while not self.outbox.is_answered_below(marks):
+            await self._change()
 
     async def room(self) -> None:
         """Until a message may be posted."""
@@ -236,15 +186,9 @@ class Publisher:
 
     def fail(self, error: MeshError) -> None:
         """The client is closed for good: whoever waits learns it."""
-        waiting: list[asyncio.Future[Any]] = [*self._waiters.values(), *self._quiet]
-        for future in waiting:
+        self._verdicts.fail(error)
+        for future in self._quiet:
             if not future.done():
                 future.set_exception(error)
                 future.exception()  # not everybody who waits looks at it
-        self._waiters.clear()
         self._quiet.clear()
-
-
-def _refusal(answer: Answer) -> PublishRefused:
-    kind = REFUSALS.get(answer.state, PublishRefused)
-    return kind(answer.text.removesuffix(f" [{answer.state}]"), code=answer.state)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from types import TracebackType
 
 from mesh.client.message import Batch, Message
 from mesh.errors import Closed, MeshError
 from mesh.streams.seen import Seen
 from mesh.wire.commands import Query
-from mesh.wire.envelope import INITIAL, Envelope
+from mesh.wire.envelope import ERASED, INITIAL, Envelope
+
+INBOX = 0  # the number of what was sent to the session itself
 
 
 class Subscription:
@@ -40,7 +42,9 @@ class Subscription:
         self._seen = Seen()
         self._was_restarted = False
         self._items: deque[Batch | None] = deque()  # None: an item of repeats, which only counts
-        self._batch: Iterator[Message] | None = None
+        self._given: Batch | None = None  # the last one, until it is used up
+        self._batch: Iterator[Message] | None = None  # what is left of it, when its messages are taken singly
+        self.is_left = False  # an inbox that nobody reads at the moment
         self._arrived: asyncio.Event = asyncio.Event()
         self._error: MeshError | None = None
 
@@ -49,6 +53,11 @@ class Subscription:
         """Names it within its session; never changes."""
         return str(self.number)
 
+    @property
+    def is_in_use(self) -> bool:
+        """Was a batch given that is not counted yet?"""
+        return self._given is not None
+
     async def __aenter__(self) -> Subscription:
         await self._enter(self)
         return self
@@ -56,12 +65,36 @@ class Subscription:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.unsubscribe()
+        rest = list(self._batch or ())
+        await self.leave(rest, failed=kind is not None)
 
     async def unsubscribe(self) -> None:
         """Want no more of it."""
-        if self._error is None:
-            await self._leave(self)
+        await self.leave(list(self._batch or ()))
+
+    async def leave(self, rest: Sequence[Message], failed: bool = False) -> None:
+        """As `unsubscribe`. `rest`: messages of the last batch that nobody took.
+
+        They are the first to be given again by an inbox; if its user `failed`, that whole batch is.
+        """
+        if self._error is not None:
+            return
+        given, self._batch = self._given, None
+        if given is not None and (rest or failed):
+            self._given = None
+            self._items.appendleft(given if failed else given.of(rest))
+        elif given is not None:
+            self.count()
+        await self._leave(self)
+
+    def pause(self) -> None:
+        """An inbox is left: whoever waits for it has its end, and what comes lies here."""
+        self.is_left = True
+        self._arrived.set()
+
+    def resume(self) -> None:
+        """It is opened again."""
+        self.is_left = False
 
     def __aiter__(self) -> Subscription:
         return self
@@ -90,10 +123,11 @@ class Subscription:
 
     async def next_batch(self) -> Batch | None:
         """The next one, to be counted when it is used up; None when the subscription was ended on purpose."""
-        while True:
+        while not self.is_left:
             while self._items:
                 batch = self._items.popleft()
                 if batch is not None:
+                    self._given = batch
                     return batch
                 self.count()
             if self._error is not None:
@@ -102,9 +136,11 @@ class Subscription:
                 raise self._error
             self._arrived.clear()
             await self._arrived.wait()
+        return None
 
     def count(self) -> None:
         """A batch is used up: the node may send another."""
+        self._given = None
         self.used += 1
         self._tell_used()
 
@@ -128,7 +164,10 @@ class Subscription:
 
         A persistent message is news all the same. A transient one was dropped before; a last value is
         the last no more, except to a new subscription, which gets those of many topics in any order.
+        That a topic is gone is news too, and so is what was sent to us and nobody else.
         """
+        if envelope.flags & ERASED or self.number == INBOX:
+            return False
         if envelope.flags & INITIAL:
             return self._was_restarted
         return not envelope.persistent
@@ -140,7 +179,7 @@ class Subscription:
             self._items.clear()
             self._seen = Seen()
         self._was_restarted = self.confirmed
-        self.used = -len(self._items) - (self._batch is not None)
+        self.used = -len(self._items) - (self._given is not None)
 
     def end(self, error: MeshError) -> None:
         """Closed, or failed: what arrived can still be taken."""

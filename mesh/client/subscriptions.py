@@ -8,7 +8,7 @@ from collections.abc import Callable
 from mesh.client.calls import Calls
 from mesh.client.later import not_yet
 from mesh.client.session import Session
-from mesh.client.subscription import Subscription
+from mesh.client.subscription import INBOX, Subscription
 from mesh.errors import BadQuery, Closed
 from mesh.routing.subscriptions import check_query
 from mesh.wire import commands as c
@@ -16,6 +16,8 @@ from mesh.wire.envelope import Envelope
 
 ACK_AFTER = 0.002  # s: at once would only keep the nodes from the next message
 ACK_AT = 16  # … but at once when so many messages of the link are unacknowledged
+
+XPATH = "it comes with keys that have an XML body"
 
 
 class Subscriptions:
@@ -25,7 +27,10 @@ class Subscriptions:
         self._calls = calls
         self._session = session
         self._all: dict[int, Subscription] = {}
-        self._number = 0
+        self._inbox = Subscription(
+            INBOX, c.Query("inbox", "", ""), False, self._enter, self._leave, self.plan_ack
+        )
+        self._number = INBOX
         self._ack_planned = False
         self._acked = 0  # messages of the link
 
@@ -34,8 +39,24 @@ class Subscriptions:
         self._number += 1
         return Subscription(self._number, query, initial, self._enter, self._leave, self.plan_ack)
 
+    def inbox(self) -> Subscription:
+        """What is sent to this session; BadQuery while somebody reads it already."""
+        self._check_unread(self._inbox)
+        return self._inbox
+
+    def _check_unread(self, s: Subscription) -> None:
+        if s.number in self._all and not s.is_left:
+            raise BadQuery(
+                "it is open already, and a session has one inbox.",
+                hint="Leave it first, or read it in one place and hand the messages on.",
+            )
+
     async def _enter(self, s: Subscription) -> None:
         self._session()
+        self._check_unread(s)
+        if s.number in self._all:
+            s.resume()
+            return
         self._all[s.number] = s
         try:
             await self._calls.ask(lambda request: c.Subscribe(request, s.number, s.query, s.initial))
@@ -46,8 +67,14 @@ class Subscriptions:
         s.confirmed = True
 
     async def _leave(self, s: Subscription) -> None:
-        if self._all.pop(s.number, None) is None:
+        if s.number not in self._all:
             return
+        self.send_ack()  # what was taken out of an inbox must not wait there again
+        if s is self._inbox:
+            # It goes on coming, as far as its credit goes. The node keeps what nobody takes here.
+            s.pause()
+            return
+        del self._all[s.number]
         s.end(Closed("unsubscribed."))
         if self._session().is_up:
             await self._calls.ask(lambda request: c.Unsubscribe(request, s.number))
@@ -110,7 +137,7 @@ class Subscriptions:
 def query(key: str | None, pattern: str | None, xpath: str | None, domain: str | None) -> c.Query:
     """What `subscribe` and `get` ask for; BadKey or BadQuery when it makes no sense."""
     if xpath is not None:
-        not_yet("xpath=", "it comes with keys that have an XML body")
+        not_yet("xpath=", XPATH)
     if key is not None and pattern is not None:
         raise BadQuery("both a key and a pattern were given.", hint="Use one of them.")
     if key is None and pattern is None and domain is None:

@@ -68,6 +68,7 @@ class DataLinks:
         for call in peer.reads.values():
             self._desk.send(conn, call)
         self._desk.acking[peer] = None  # the last acknowledgements may be lost with the last connection
+        peer.lost_at = None
         self._router.cache.clear()  # a newer value may have passed us by
         self._forwarder.linked(peer)
 
@@ -75,7 +76,7 @@ class DataLinks:
         peer.outlet.detach()
         peer.held_replies.clear()  # it asks again
         peer.held_versions.clear()
-        peer.lost_at = self._desk.now
+        peer.lost_at = self._desk.now if peer.lost_at is None else peer.lost_at
         if peer.feed.connected:
             peer.feed.leave(self._desk.now)
         self._forwarder.unlinked(peer)

@@ -83,7 +83,7 @@ class Erasing:
         self._everywhere(erasure, peer.node.uuid, min(seconds, CONFIRM), then)
 
     def _everywhere(self, erasure: Erasure, by: bytes, within: float, then: Erased) -> None:
-        domains = [erasure.domain] if erasure.domain else ["", *self._router.cache.domains(erasure.key)]
+        domains = [erasure.domain] if erasure.domain else ["", *self._router.domains_of(erasure.key)]
         queries = [Query("exact", erasure.key, domain) for domain in domains]
         away = [h for q in queries for h in self._demand.sources(q).hops if not self._nodes.is_alive(h)]
         targets = {uuid: q.domain for q in queries for uuid in self._demand.targets(q, {by})}

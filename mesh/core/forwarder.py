@@ -45,12 +45,13 @@ class Forwarder:
 
     # --- taking -----------------------------------------------------------------------------------------
 
-    def publish(self, envelope: Envelope) -> None:
-        """From a client of this node, which stands in it as the sender."""
+    def publish(self, envelope: Envelope, was_sent: bool = False) -> None:
+        """From a client of this node, which stands in it as the sender. `was_sent`: perhaps it went on
+        before, so that it may be with its master, answered or not."""
         if self.mapping.is_plain and not envelope.to:
             self._here(envelope, b"")
         else:
-            self._take(envelope, b"")
+            self._take(envelope, b"", was_sent)
 
     def forwarded(self, peer: Peer, envelopes: list[Envelope]) -> None:
         """From another node, on its way to the master."""
@@ -81,7 +82,7 @@ class Forwarder:
             return PublishRefused(f"more than {HOPS} hops: {path}", code="TOO_MANY_HOPS")
         return None
 
-    def _take(self, envelope: Envelope, source: bytes) -> None:
+    def _take(self, envelope: Envelope, source: bytes, was_sent: bool = False) -> None:
         known, missing = self.onward.covering(envelope)
         for entry in known:
             entry.source = source  # whoever asks last is answered
@@ -90,7 +91,7 @@ class Forwarder:
             check_domain(envelope.domain)
             for first, last in missing:
                 for part, decision in self._runs(piece(envelope, first, last)):
-                    self._act(part, source, decision)
+                    self._act(part, source, decision, was_sent)
         except LocalError as error:  # a name or domain that cannot be
             self._desk.count("refused", envelope.count)
             self._answer(source, envelope.stream, refusal(envelope, error))
@@ -120,7 +121,7 @@ class Forwarder:
             return Decision(Kind.WAIT, f"asking for the way to {to.node}", to.node)
         return decision
 
-    def _act(self, envelope: Envelope, source: bytes, decision: Decision) -> None:
+    def _act(self, envelope: Envelope, source: bytes, decision: Decision, was_sent: bool) -> None:
         if decision.kind is Kind.HERE:
             self._here(envelope, source)
             return
@@ -131,9 +132,11 @@ class Forwarder:
             return
         envelope = envelope.passed(self._desk.hop(0))  # its master counts the strata
         entry = self.onward.add(envelope, source, self._desk.now)
-        self._desk.note(
-            "debug", f"{envelope.keys[0]} {envelope.domain}: {decision.kind.value}: {decision.why}"
-        )
+        entry.was_sent = was_sent
+        if not source and not envelope.to:
+            self._router.remember_domain(envelope)
+        what = " ".join(filter(None, (envelope.keys[0], envelope.domain, envelope.to)))
+        self._desk.note("debug", f"{what}: {decision.kind.value} {decision.node}: {decision.why}")
         self._go(entry, decision)
         self.tailback.watch(entry)
 
@@ -149,7 +152,9 @@ class Forwarder:
         if decision.kind is Kind.FORWARD and peer is not None:
             if peer.data is None:
                 self.login(peer)
-        elif self.settled() and not decision.why.startswith("asking"):
+                if peer.lost_at is not None and peer.link.attempt > 1:
+                    self.tailback.warn(entry)  # it was tried in vain since the connection broke
+        elif self._settled and not decision.why.startswith("asking"):
             self.tailback.warn(entry)
 
     # --- answers ----------------------------------------------------------------------------------------
@@ -184,12 +189,19 @@ class Forwarder:
     def linked(self, peer: Peer) -> None:
         """Its data connection stands."""
         self.onward.broken(peer.node.name)  # whatever an earlier connection carried may be lost
+        self._review_if_met(peer)
         self._dirty[peer.node.name] = None
 
     def unlinked(self, peer: Peer) -> None:
         """Its data connection is gone: what it has not answered waits again."""
         for entry in self.onward.broken(peer.node.name):
             self.tailback.warn(entry)
+        self._review_if_met(peer)
+
+    def _review_if_met(self, peer: Peer) -> None:
+        """A node that is not named here is known only as long as it has linked itself."""
+        if not self._nodes.is_named(peer.node.name):
+            self.review()
 
     def needs_login(self, peer: Peer) -> bool:
         """Does anything wait for it?"""
@@ -204,7 +216,7 @@ class Forwarder:
             elif decision.kind is Kind.REFUSE:
                 error = PublishRefused(decision.why + ".", hint="See `mesh route`.", code=decision.code)
                 self.tailback.refuse(entry, error)
-            elif decision.node != entry.hop or not entry.was_sent:
+            elif decision.node != entry.hop or not self.onward.is_under_way(entry):
                 self._go(entry, decision)
 
     def _take_over(self, entry: Entry) -> None:
@@ -220,6 +232,8 @@ class Forwarder:
         """From the store, at start: it waited here."""
         entry = self.onward.add(envelope, b"", self._desk.now)
         entry.position, entry.warned = position, True
+        decision = self._decide(envelope, envelope.keys[0])
+        self.onward.assign(entry, decision.node, decision.why)
         self.tailback.watch(entry)
 
     def tick(self) -> None:
@@ -227,6 +241,8 @@ class Forwarder:
         if self.settled() and not self._settled:
             self._settled = True
             self.review()
+        for node in [name for name in self.onward.lines() if name and not self._nodes.is_known(name)]:
+            self._nodes.ask_way(node)  # nobody tells us when it comes into reach
         self.tailback.tick()
 
     def flush(self) -> None:

@@ -21,6 +21,7 @@ from mesh.store.base import Delete, Op
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import FORCE_QUEUING, Envelope
 
+IDLE = 60.0  # s: an inbox without anything is kept so long, for what may be on its way to it over the disk
 INBOX = 0  # the number that every session's inbox has among its subscriptions
 
 
@@ -31,6 +32,8 @@ class Inboxes:
         self._desk = desk
         self._router = router
         self._feeds: dict[str, Feed] = {}
+        self._asked: dict[str, float] = {}  # when each was last asked for
+        self._opened: set[str] = set()  # names of sessions that asked for theirs, connected or not
         self._positions: dict[bytes, bytes] = {}  # from the store, until the inbox is needed
         # Set by the node.
         self.open_of: Callable[[SessionName], list[Session]] = lambda name: []
@@ -55,10 +58,15 @@ class Inboxes:
 
     def feed(self, name: str) -> Feed:
         """The inbox of that name, made when it is first needed."""
+        self._asked[name] = self._desk.now
         feed = self._feeds.get(name)
         if feed is None:
             feed = self._feeds[name] = self._make(name)
         return feed
+
+    def _forget(self, name: str, feed: Feed) -> None:
+        del self._feeds[name], self._asked[name]
+        self._router.log.later("position", feed.key, Delete("position", feed.key))
 
     def _make(self, name: str) -> Feed:
         s = self._desk.settings
@@ -76,43 +84,48 @@ class Inboxes:
     def opened(self, session: Session) -> None:
         """A session asks for its inbox: what waits comes, also what waits for its client as a whole."""
         feed = session.feeds[INBOX] = self.feed(session.text)
+        self._opened.add(session.text)
         feed.connect(self._desk.now)
         client = str(replace(session.name, session=None))
         if client in self._feeds:
-            self._move(client, self._feeds.pop(client), feed)
+            self._move(client, self._feeds[client], feed)
 
     def closed(self, session: Session) -> None:
         """The session gives it up, or goes: what it has not taken waits on."""
         feed = session.feeds.pop(INBOX, None)
         if feed is None:
             return
+        self._opened.discard(session.text)
         feed.leave(self._desk.now)
+        session.outlet.withdraw(feed)
         feed.restart()
-        if not feed.is_owed:
-            del self._feeds[session.text]
-            self._router.log.later("position", feed.key, Delete("position", feed.key))
 
     def _move(self, client: str, source: Feed, target: Feed) -> None:
-        """All that waits for a client goes to one of its sessions, in order.
-
-        It is sent at once, and stays on disk under the old name until it is there under the new one: a
-        crash in between may repeat it, but not lose it.
-        """
-        name, ops, old = target.key[1:].decode(), list[Op](), list[Parcel]()
-        for portion in source.take_all():
+        """All that waits for a client goes to one of its sessions, on disk first, so that none overtakes
+        what is on its way to the disk for the same session."""
+        portions = source.take_all()
+        name, ops, parcels = target.key[1:].decode(), list[Op](), list[Parcel]()
+        for portion in portions:
             parcel = Parcel(replace(portion.parcel.envelope, to=name), master=self._desk.me.uuid, own=True)
+            parcels.append(parcel)
             if portion.parcel.position:
-                old.append(portion.parcel)
                 ops.append(self._router.log.append(parcel))
                 parcel.owed = 1
-            target.offer(Portion(parcel), self._desk.now)
 
         def stored(error: MeshError | None) -> None:
-            for parcel in old if error is None else ():
-                self._router.log.released(parcel)
+            for portion, parcel in zip(portions, parcels, strict=True):
+                if error is None:
+                    self.feed(name).offer(Portion(parcel), self._desk.now)
+                else:  # no room: it waits on, for whoever comes next
+                    self.feed(client).offer(portion, self._desk.now)
+                void = portion.parcel if error is None else parcel
+                if void.position:
+                    self._router.log.released(void)
 
         if ops:
             self._router.commit(ops, stored)
+        else:
+            stored(None)
 
     def restore(self, positions: dict[bytes, bytes]) -> None:
         """From the store, at start: how far each inbox was settled."""
@@ -122,8 +135,9 @@ class Inboxes:
         """What has waited too long for its session is a dead letter."""
         oldest = self._desk.wall - int(self._desk.settings.tailback_ttl * 1e9)
         for name, feed in list(self._feeds.items()):
-            if not feed.is_owed and not feed.connected:
-                del self._feeds[name]
+            is_idle = self._desk.now - self._asked[name] > IDLE
+            if is_idle and not feed.is_owed and name not in self._opened:
+                self._forget(name, feed)
             for portion in feed.take_void(lambda e: _is_void(e, oldest, self._desk.wall)):
                 e = portion.parcel.envelope
                 text = f"it waited for {name} too long."

@@ -136,7 +136,7 @@ class Lookup:
             hop = self._covered_by(query.text, domain) if last is not None else None
             if last is None or hop is None or last.is_void(self._desk.wall):
                 continue
-            age = None if hop.data is not None else self._desk.now - hop.lost_at
+            age = None if hop.lost_at is None else self._desk.now - hop.lost_at
             return Value(b"", last.as_envelope(), self._desk.me.name, age)
         return None
 

@@ -255,7 +255,7 @@ class Neighbours:
         self._happened(self.membership.tick(now))
         dialler.seeds({p.node.address for p in self.peers.values() if p.alive})
         for peer in self.peers.values():
-            if now - peer.pinged >= self._desk.settings.ping:
+            if now >= peer.pinged + self._interval(peer):
                 dialler.ping(peer)
             dialler.sight(peer)
             dialler.apply(peer, peer.link.tick(now))
@@ -266,9 +266,14 @@ class Neighbours:
         if peer.alive and not peer.link.is_wanted and self.needs_login(peer):
             self._dialler.apply(peer, peer.link.wanted(self._desk.now))
 
+    def _interval(self, peer: Peer) -> float:
+        s = self._desk.settings
+        return s.pings.get(peer.node.name, s.ping)
+
     def deadline(self) -> float:
         """When tick() is next worth calling."""
         times = [self._desk.now + self._desk.settings.ping, *self._dialler.deadlines()]
+        times += [p.pinged + self._interval(p) for p in self.peers.values() if p.control is not None]
         for peer in self.peers.values():
             if peer.node.address and peer.control is None and peer.dials[NODE_CONTROL] is None:
                 times.append(peer.next_control)

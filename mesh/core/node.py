@@ -135,13 +135,17 @@ class NodeCore:
                 peer = self._make_peer(c.Introduction(key[1:], known.owner, 0, ""))
                 self.neighbours.peers[key[1:]] = peer
                 self.links.restore(peer, known, positions.get(key, b""))
+        tailed = []
         for position, header, body in image.envelopes:
             envelope = decode(header, body)
             if envelope.flags & TAILED:
-                self.router.log.live += 1
-                self.forwarder.restore(position, replace(envelope, flags=envelope.flags & ~TAILED))
+                tailed.append((position, replace(envelope, flags=envelope.flags & ~TAILED)))
             else:
                 self.router.restore(position, envelope)
+        # In each publisher's order, whatever the order in which they had to be stored.
+        for position, envelope in sorted(tailed, key=lambda t: (t[1].stream, t[1].domain, t[1].first)):
+            self.router.log.live += 1
+            self.forwarder.restore(position, envelope)
         self.tick(now, wall)
 
     def accept(self, key: ConnKey, endpoint: str, trusted: bool) -> None:

@@ -23,6 +23,10 @@ class Nodes:
         """The peer of that name, if there is one."""
         return self._neighbours.named(node)
 
+    def is_named(self, node: str) -> bool:
+        """May it be linked whoever begins?"""
+        return self._is_open or node in self._named
+
     def is_known(self, node: str) -> bool:
         """May it be linked, or is it linked now?"""
         peer = self.named(node)
@@ -35,7 +39,7 @@ class Nodes:
 
     def is_usable(self, peer: Peer) -> bool:
         """May this peer be linked, or is it linked now?"""
-        return self._is_open or peer.node.name in self._named or peer.data is not None
+        return self.is_named(peer.node.name) or peer.data is not None
 
     def usable(self) -> list[Peer]:
         """All that may be linked, alive or not."""

@@ -40,6 +40,10 @@ class Outlet:
     def push(self, feed: Feed, portion: Portion) -> None:
         self._queue.append((feed, portion))
 
+    def withdraw(self, feed: Feed) -> None:
+        """What has not left yet for this feed shall not leave."""
+        self._queue = deque(pair for pair in self._queue if pair[0] is not feed)
+
     def restart(self) -> None:
         """The other end is a new process: numbers begin again (the feeds know what must come again)."""
         self._sender = LinkSender(*self._window)

@@ -32,7 +32,7 @@ class Peer:
         self.next_control = 0.0  # when to dial control again
         self.control_attempt = 0
         self.alive = False
-        self.lost_at = 0.0  # when its data connection ended
+        self.lost_at: float | None = None  # when its data connection ended; None while it stands
         self.rtt = 0.0  # s, of the last ping
         self.pinged = 0.0
         self.probed = float("-inf")  # when somebody asked for its name

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import dropwhile
 
 from mesh.core.desk import Desk
 from mesh.core.effects import Commit
@@ -47,6 +49,7 @@ class Router:
         self.log = log
         self.cache = Retained(desk.settings.topics_bytes)  # last values of other masters' topics
         self.keeps_cache = False
+        self._domains: OrderedDict[str, str] = OrderedDict()  # key -> domain, of what went elsewhere
         # Set by the node: to whom is a message that is addressed to somebody?
         self.addressed: Callable[[Envelope], tuple[list[tuple[Envelope, Targets]], int]]
         self.inbox: Callable[[str], Feed]
@@ -136,6 +139,7 @@ class Router:
         else:
             answer = refusal(accepted.envelope, error)
             self.log.withdraw(lane, accepted, answer)
+            self.commit_later()  # soon: what was stored behind it counts its numbers in
             self._desk.count("refused", accepted.envelope.count)
             accepted.when_first = lambda: answered(answer)
         while lane.waiting and lane.waiting[0].stored:
@@ -150,7 +154,8 @@ class Router:
             targets = [(f, i) for f, i in targets if f.floors.get(parcel.master, 0) < parcel.position]
         if self.keeps_cache:
             self.remember_relayed(envelope)
-        visited = {hop.node for hop in envelope.route}
+        # Since its master, at stratum 0: a node where it was before may have subscribers too.
+        visited = {hop.node for hop in dropwhile(lambda hop: hop.stratum > 0, envelope.route)}
         targets += [
             (feed, indices)
             for feed, indices in self.relays.plan(envelope)
@@ -159,6 +164,19 @@ class Router:
         parcel.owed = len(targets) if parcel.position else 0
         self._desk.count("relayed", envelope.count)
         self._offer([(parcel, targets)], parcel.source, lambda: None)
+
+    def remember_domain(self, envelope: Envelope) -> None:
+        """A client of this node has published it for a master elsewhere."""
+        for key in envelope.keys:
+            self._domains[key] = envelope.domain
+            self._domains.move_to_end(key)
+        while len(self._domains) > CHECKED:
+            self._domains.popitem(last=False)
+
+    def domains_of(self, key: str) -> list[str]:
+        """In which domains of other masters has this node seen the topic?"""
+        published = [self._domains[key]] if key in self._domains else []
+        return list(dict.fromkeys([*self.cache.domains(key), *published]))
 
     def remember_relayed(self, envelope: Envelope) -> None:
         """A value of another master's topic, or the end of the topic."""

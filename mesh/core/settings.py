@@ -1,6 +1,7 @@
 """What a core must be told at its start: who it is and how much is allowed."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from mesh.mapping.rules import Rule
 from mesh.wire.commands import Introduction
@@ -23,6 +24,7 @@ class Settings:
     linger: float = 60.0  # a vanished client's subscriptions are kept this long
     peer_linger: float = 3600.0  # likewise of a node that is down
     ping: float = 2.0
+    pings: Mapping[str, float] = field(default_factory=dict)  # by name of the node, where it differs
     silence: float = 10.0
     backoff_min: float = 0.1
     backoff_max: float = 30.0

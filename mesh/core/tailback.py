@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -34,7 +33,8 @@ class TailBack:
         self._router = router
         self._onward = onward
         self._answer = answer
-        self._young: deque[Entry] = deque()  # not answered yet, in the order of arrival
+        self._young: dict[Entry, None] = {}  # not answered yet
+        self._stuck: dict[tuple[bytes, str], Entry] = {}  # by stream: what should be stored, and could not
         self._due: list[tuple[int, int, Entry]] = []  # (when it is void, serial, entry)
 
     # --- waiting ----------------------------------------------------------------------------------------
@@ -42,7 +42,7 @@ class TailBack:
     def watch(self, entry: Entry) -> None:
         """A new entry: it may need a word soon, and it may become void."""
         if not entry.warned:
-            self._young.append(entry)
+            self._stay_young(entry)
             self._desk.wake(self._desk.now + self._desk.settings.patience)
         heapq.heappush(self._due, (self._void_at(entry.envelope), entry.serial, entry))
         self._wake_for_due()
@@ -54,11 +54,14 @@ class TailBack:
         if entry.source:  # on its way only: the node where it was published keeps it
             entry.warned = True
             self._say(entry, why)
+        elif self._is_behind(entry):
+            self._stay_young(entry)
         elif self._is_full(entry):
-            if not entry.was_sent:  # else its master may have it: then nobody may call it refused
-                self.refuse(
-                    entry, TailBackFull(self._full_text(), hint="Publish more slowly, or see `mesh ls`.")
-                )
+            if entry.was_sent:  # its master may have it, so nobody may call it refused
+                self._stick(entry)
+            else:
+                error = TailBackFull(self._full_text(entry), hint="Publish more slowly, or see `mesh ls`.")
+                self.refuse(entry, error)
         elif entry.envelope.persistent:
             entry.warned = True
             self._store(entry, why)
@@ -81,17 +84,38 @@ class TailBack:
                 self._router.log.released(parcel)
             if entry.is_done:
                 return
-            if error is None:
+            if error is None and not self._is_behind(entry):
                 entry.position = parcel.position
                 self._say(entry, why)
                 return
             entry.warned = False
-            if entry.was_sent:
-                self._young.append(entry)  # its master may answer yet
+            if error is None:
+                self._router.log.released(parcel)
+                self._stay_young(entry)
+            elif entry.was_sent:  # its master may answer yet
+                self._stick(entry)
             else:
                 self.refuse(entry, error)
 
         self._router.commit((op,), stored)
+
+    def _stick(self, entry: Entry) -> None:
+        """It cannot be stored now. What its publisher sent after it must not be stored before it: after a
+        crash that would reach the master first."""
+        self._stuck[entry.key] = entry
+        self._stay_young(entry)
+
+    def _is_behind(self, entry: Entry) -> bool:
+        stuck = self._stuck.get(entry.key)
+        if stuck is None or stuck.serial >= entry.serial:
+            return False
+        if stuck.is_done or stuck.position or (stuck.warned and not stuck.envelope.persistent):
+            del self._stuck[entry.key]
+            return False
+        return True
+
+    def _stay_young(self, entry: Entry) -> None:
+        self._young[entry] = None
 
     def _say(self, entry: Entry, why: str) -> None:
         e, me = entry.envelope, self._desk.me.name
@@ -104,10 +128,9 @@ class TailBack:
         s = self._desk.settings
         return self._onward.messages > s.tailback_count or self._onward.bytes > s.tailback_bytes
 
-    def _full_text(self) -> str:
-        return (
-            f"{self._onward.messages} messages wait at {self._desk.me.name}, and there is no room for more."
-        )
+    def _full_text(self, entry: Entry) -> str:
+        waiting, me = self._onward.messages - entry.messages, self._desk.me.name
+        return f"{waiting} messages wait at {me}, and there is no room for {entry.messages} more."
 
     # --- the last word ----------------------------------------------------------------------------------
 
@@ -134,15 +157,15 @@ class TailBack:
     def tick(self) -> None:
         """Warn whoever has waited long enough without a word, and give up what is void."""
         now, patience = self._desk.now, self._desk.settings.patience
-        young, self._young = self._young, deque()
-        for entry in young:
+        young, self._young = self._young, {}
+        for entry in sorted(young, key=lambda entry: entry.serial):
             line = self._onward.line(entry.hop)
             quiet = max(entry.arrived, line.progress if line else 0.0)
             if now - quiet >= patience:
                 self.warn(entry)
                 quiet = now - patience + RETRY
             if not entry.is_done and not entry.warned:
-                self._young.append(entry)
+                self._stay_young(entry)
                 self._desk.wake(quiet + patience)
         while self._due and self._due[0][0] <= self._desk.wall:
             _, _, entry = heapq.heappop(self._due)

@@ -50,7 +50,7 @@ class Whereabouts:
             return False
         self._asking.add(node)
         self.find(node, (), CONFIRM, lambda way, _: self._found(node, way))
-        return True
+        return node in self._asking  # with nobody to ask, the answer is there already
 
     def forget(self) -> None:
         """Nodes have come or gone."""

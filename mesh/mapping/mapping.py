@@ -80,11 +80,11 @@ class Mapping:
         mine = [rule for rule in rules if rule.node == me and rule.stratum == 0]
         self._takes_default = not mine or any(r.accept_default or "" in r.domains for r in mine)
         self._exact = {key for rule in rules for key in rule.keys}
-        self._claims: dict[tuple[str, str], tuple[Claim, ...]] = {}
+        self._claims: dict[tuple[str, str, bool], tuple[Claim, ...]] = {}
 
     def decide(self, key: str, domain: str, view: View, visited: Collection[str] = ()) -> Decision:
         """What becomes of a message with this key and domain that has been at `visited`?"""
-        claims = self._claims_on(key, domain)
+        claims = self._claims_on(key, domain, is_own=not visited)
         if claims:
             return self._choose(claims, view, visited)
         if self.scope == "mesh":
@@ -131,17 +131,17 @@ class Mapping:
 
     # --- claims -----------------------------------------------------------------------------------------
 
-    def _claims_on(self, key: str, domain: str) -> tuple[Claim, ...]:
+    def _claims_on(self, key: str, domain: str, is_own: bool = True) -> tuple[Claim, ...]:
         if not self.rules:
             return ()
-        found = self._claims.get((key, domain))
+        found = self._claims.get((key, domain, is_own))
         if found is None:
             found = self._exact_claims(key) or (
-                self._domain_claims(domain) if domain else self._domainless_claims()
+                self._domain_claims(domain) if domain else self._domainless_claims(is_own)
             )
             if len(self._claims) >= CACHE:
                 self._claims.clear()
-            self._claims[key, domain] = found
+            self._claims[key, domain, is_own] = found
         return found
 
     def _exact_claims(self, key: str) -> tuple[Claim, ...]:
@@ -153,13 +153,16 @@ class Mapping:
         by_name = self._of(lambda rule: domain in rule.domains, f"DOMAIN {domain}")
         return by_name or self._of(lambda rule: ANY_DOMAIN in rule.domains, "DOMAIN *")
 
-    def _domainless_claims(self) -> tuple[Claim, ...]:
-        if self.scope == "mesh" or self._takes_default:
+    def _domainless_claims(self, is_own: bool) -> tuple[Claim, ...]:
+        """`is_own`: of a client of this node; this node may take those of others and not its own."""
+        if self.scope == "mesh" or (is_own and self._takes_default):
             return ()
-        named = self._of(
-            lambda rule: rule.node != self.me and ("" in rule.domains or rule.accept_other_default),
-            "accepts messages without a domain",
-        )
+
+        def takes(rule: Rule) -> bool:
+            is_for_others = is_own and rule.node == self.me and rule.stratum == 0
+            return not is_for_others and ("" in rule.domains or rule.accept_other_default)
+
+        named = self._of(takes, "accepts messages without a domain")
         return named or self._of(lambda rule: ANY_DOMAIN in rule.domains, "DOMAIN *")
 
     def _of(self, fits: Callable[[Rule], bool], by: str) -> tuple[Claim, ...]:

@@ -185,7 +185,7 @@ class Feed:
             self._backlog.remove(portion)
             self._backlog_bytes -= portion.size
             portion.waiting = False
-            self._settle(portion.parcel)
+            self._release(portion.parcel)  # not settled: what waits before it is still to come
         return void
 
     def alive(self, now: float) -> bool:

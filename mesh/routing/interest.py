@@ -73,12 +73,14 @@ class Interests:
 
     def aim(self, query: Query, targets: set[bytes], now: float) -> list[tuple[bytes, Interest]]:
         """Ask these peers for it and no others; returns (peer, what it must be told)."""
+        if query not in self._wants:
+            targets = set()  # rules name a way to it all the same
         told: list[tuple[bytes, Interest]] = []
         for uuid, asked in self._asked.items():
             if uuid in targets:
                 asked.leaving.pop(query, None)
             elif query in asked.queries:
-                if targets and query in self._wants:
+                if targets:
                     asked.leaving.setdefault(query, now + LINGER)
                 else:
                     told.append((uuid, asked.change(remove=(query,))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -48,10 +49,12 @@ class Entry:
 class Line:
     """What goes to one node."""
 
-    waiting: dict[Entry, None] = field(default_factory=dict)
+    # Taken from the front, which a dict would look for ever longer.
+    waiting: OrderedDict[Entry, None] = field(default_factory=OrderedDict)
     flight: dict[Entry, None] = field(default_factory=dict)
     flight_bytes: int = 0
     progress: float = 0.0  # when it last answered something
+    is_mixed: bool = False  # `waiting` has an older one behind a newer one
 
     def entries(self) -> list[Entry]:
         """All of them, in the order of their arrival."""
@@ -63,7 +66,7 @@ class Onward:
 
     def __init__(self, window_bytes: int, window_count: int) -> None:
         self._window = (window_bytes, window_count)
-        self._lanes: dict[tuple[bytes, str], dict[int, Entry]] = {}
+        self._lanes: dict[tuple[bytes, str], OrderedDict[int, Entry]] = {}
         self._lines: dict[str, Line] = {}
         self._serial = 0
         self.bytes = 0
@@ -97,11 +100,11 @@ class Onward:
         self._serial += 1
         entry = Entry(envelope, source, now, self._serial)
         entry.open.add(envelope.first, envelope.last)
-        lane = self._lanes.setdefault(entry.key, {})
+        lane = self._lanes.setdefault(entry.key, OrderedDict())
         is_late = bool(lane) and next(reversed(lane)) > envelope.first
         lane[envelope.first] = entry
         if is_late:  # sent again, in front of what came before
-            self._lanes[entry.key] = dict(sorted(lane.items()))
+            self._lanes[entry.key] = OrderedDict(sorted(lane.items()))
         self.bytes += entry.size
         self.messages += envelope.count
         self._line("").waiting[entry] = None
@@ -115,17 +118,17 @@ class Onward:
         self._take_out(entry)
         entry.hop = hop
         line = self._line(hop)
-        is_late = bool(line.waiting) and next(reversed(line.waiting)).serial > entry.serial
-        line.waiting[entry] = None
-        if is_late:
-            line.waiting = dict.fromkeys(sorted(line.waiting, key=lambda e: e.serial))
+        line.is_mixed |= bool(line.waiting) and next(reversed(line.waiting)).serial > entry.serial
+        line.waiting[entry] = None  # put in order when something leaves: often many are moved at once
 
     def depart(self, hop: str) -> Iterator[Entry]:
         """What may leave for that node now, in order; each counts as under way."""
         line = self._lines.get(hop)
         while line and line.waiting and self._is_open(line):
-            entry = next(iter(line.waiting))
-            del line.waiting[entry]
+            if line.is_mixed:
+                line.waiting = OrderedDict.fromkeys(sorted(line.waiting, key=lambda e: e.serial))
+                line.is_mixed = False
+            entry, _ = line.waiting.popitem(last=False)
             line.flight[entry] = None
             line.flight_bytes += entry.size
             entry.was_sent = True
@@ -137,14 +140,14 @@ class Onward:
         if line is None:
             return []
         again = list(line.flight)
-        line.waiting = dict.fromkeys(line.entries())
+        line.waiting, line.is_mixed = OrderedDict.fromkeys(line.entries()), False
         line.flight, line.flight_bytes = {}, 0
         return again
 
     def answered(self, stream: bytes, domain: str, first: int, last: int) -> list[tuple[Entry, int, int]]:
         """Which entries is an answer about, and which part of each (with what was answered before)?"""
-        lane = self._lanes.get((stream, domain), {})
-        before = takewhile(lambda e: e.envelope.first <= last, lane.values())
+        lane = self._lanes.get((stream, domain))
+        before = takewhile(lambda e: e.envelope.first <= last, lane.values() if lane else ())
         return [
             (e, max(first, e.envelope.first), min(last, e.envelope.last))
             for e in before
@@ -180,6 +183,11 @@ class Onward:
         self._take_out(entry)
         self.bytes -= entry.size
         self.messages -= entry.messages
+
+    def is_under_way(self, entry: Entry) -> bool:
+        """Was it sent, on a connection that stands?"""
+        line = self._lines.get(entry.hop)
+        return line is not None and entry in line.flight
 
     def line(self, hop: str) -> Line | None:
         """What goes to that node."""

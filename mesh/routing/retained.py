@@ -33,6 +33,12 @@ class Last:
         """Newest wins: hybrid clock, then id."""
         return self.envelope.sent, self.envelope.stream, self.number
 
+    def is_newer_than(self, other: Last) -> bool:
+        """By what its publisher said last; between two publishers by what the master took last."""
+        if self.envelope.stream == other.envelope.stream:
+            return self.number > other.number
+        return self.stamp > other.stamp
+
     @property
     def is_local(self) -> bool:
         """Is it for clients of this node only?"""
@@ -112,8 +118,8 @@ class Retained:
         """Remember it, unless a newer one is there; returns what had to be forgotten for it."""
         topic = (last.key, last.envelope.domain)
         old = self._topics.get(topic)
-        if old is not None and old.stamp > last.stamp:
-            return []  # it waited for the disk while a transient one went past it
+        if old is not None and old.is_newer_than(last):
+            return []  # it waited for the disk, or for its master, while another went past it
         if old is not None:
             del self._topics[topic]
             self._bytes -= old.size

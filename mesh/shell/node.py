@@ -102,6 +102,7 @@ class Node:
             topics_bytes=c.limits.topics_bytes, linger=c.limits.linger, peer_linger=60 * c.limits.linger,
             ping=c.timing.ping, silence=c.timing.silence,
             backoff_min=c.timing.backoff_min, backoff_max=c.timing.backoff_max,
+            pings={node.name: node.ping for node in c.nodes if node.ping is not None},
             scope=c.default_scope, links=c.links, known=tuple(node.name for node in c.nodes), rules=rules(c),
             patience=c.timing.forward_patience, tailback_bytes=c.limits.tailback_bytes,
             tailback_count=c.limits.tailback_count, tailback_ttl=c.limits.tailback_ttl,

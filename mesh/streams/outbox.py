@@ -4,10 +4,10 @@ An envelope stays here until the answer of its master, whoever carried it. Numbe
 never changed, so sending again, by the same way or another, can not double anything.
 """
 
+from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import takewhile
 
 from mesh.streams.ranges import Ranges
 from mesh.wire.envelope import Envelope
@@ -36,6 +36,13 @@ class Stream:
         """Everything below is settled: answered for good, or given up by the publisher."""
         return self.waiting[0].envelope.first if self.waiting else self.next
 
+    def between(self, first: int, last: int) -> Iterator[Waiting]:
+        """Those that hold any of the numbers first..last; found at once, however many others wait."""
+        place = bisect_left(self.waiting, first, key=lambda waiting: waiting.envelope.last)
+        while place < len(self.waiting) and self.waiting[place].envelope.first <= last:
+            yield self.waiting[place]
+            place += 1
+
     def trim(self) -> None:
         """Forget what is settled."""
         while self.waiting and not self.waiting[0].open:
@@ -53,6 +60,7 @@ class Outbox:
         self._bytes = 0
         self._count = 0
         self.unanswered = 0  # messages without any answer
+        self.warned = 0  # messages that were answered, but not for good
 
     @property
     def open(self) -> bool:
@@ -91,11 +99,14 @@ class Outbox:
         """
         stream = self._stream(domain)
         fresh: list[tuple[int, int]] = []
-        for waiting in takewhile(lambda w: w.envelope.first <= last, stream.waiting):
+        for waiting in stream.between(first, last):
             a, b = max(first, waiting.envelope.first), min(last, waiting.envelope.last)
-            if a <= b:
-                heard = self._hear(stream, waiting, a, b)
-                fresh += self._close(stream, waiting, a, b) if final else heard
+            heard = self._hear(stream, waiting, a, b)
+            self.warned += _count(heard)
+            if final:
+                closed = self._close(stream, waiting, a, b)
+                self.warned -= _count(closed)
+            fresh += closed if final else heard
         stream.trim()
         return fresh
 
@@ -103,6 +114,20 @@ class Outbox:
         """Has this number any answer, the last one or not?"""
         stream = self._stream(domain)
         return number < stream.low or number in stream.heard
+
+    def is_final(self, domain: str, number: int) -> bool:
+        """Has this number its final answer?"""
+        stream = self._stream(domain)
+        return number < stream.low or number in stream.final
+
+    def marks(self) -> dict[str, int]:
+        """The next number of each domain: what lies below was sent by now."""
+        return {domain: stream.next for domain, stream in self._streams.items()}
+
+    def is_answered_below(self, marks: Mapping[str, int]) -> bool:
+        """Has everything below these marks any answer?"""
+        streams = ((self._stream(domain), mark) for domain, mark in marks.items())
+        return all(mark <= s.low or s.heard.covers(s.low, mark - 1) for s, mark in streams)
 
     def _hear(self, stream: Stream, waiting: Waiting, a: int, b: int) -> list[tuple[int, int]]:
         fresh = stream.heard.missing(a, b)

@@ -8,16 +8,17 @@ import functools
 import os
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
 from mesh.client import client as aio
 from mesh.client.client import Event
 from mesh.client.content import Content, prepared
 from mesh.client.later import Later
-from mesh.errors import MeshTimeout, WouldBlock
+from mesh.errors import MeshTimeout, PublishRefused, WouldBlock
 from mesh.sync.posts import Posts, Receipt
 from mesh.sync.subscription import Subscription
 from mesh.sync.thread import LoopThread
+from mesh.values import Headers, Published
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -160,6 +161,38 @@ class Client(Later):
         """Until every message has its answer; raises the first refusal whose receipt nobody awaited."""
         self.run(self.aio.flush)
 
+    def final(self, message: Published | Receipt) -> Published:
+        """The last word on a message: after FORWARD_WARNING, what its master says of it, when it does.
+
+        Raises PublishRefused when it was refused or expired meanwhile, BadQuery for a message that this
+        session did not publish.
+        """
+        return self.run(self._final, message)
+
+    async def _final(self, message: Published | Receipt) -> Published:
+        return await self.aio.final(await message.handed() if isinstance(message, Receipt) else message)
+
+    def waiting(self) -> tuple[int, str]:
+        """(messages of this session that wait for their master, what the last of them waits for)."""
+        return self.aio.waiting()
+
+    @overload
+    def send(
+        self, destination: str, content: Content, *, force_queuing: bool = False, domain: str | None = None,
+        key: str = "", headers: Headers | Mapping[str, str] | None = None, persistent: bool = False,
+        expiry: float | None = None, priority: int = 5,
+    ) -> Published: ...  # fmt: skip
+    @overload
+    def send(
+        self, destination: list[str] | tuple[str, ...], content: Content, *, force_queuing: bool = False,
+        domain: str | None = None, key: str = "", headers: Headers | Mapping[str, str] | None = None,
+        persistent: bool = False, expiry: float | None = None, priority: int = 5,
+    ) -> list[Published | PublishRefused]: ...  # fmt: skip
+    def send(self, destination: Any, content: Content, **options: Any) -> Any:
+        """Send to one session or client, and wait for the answer; to several: one result each, in order."""
+        send: Any = self.aio.send  # its two forms are those above
+        return self.run(send, destination, content, **options)
+
     # --- subscribing and asking ---------------------------------------------------------------------------
 
     def subscribe(
@@ -183,7 +216,17 @@ class Client(Later):
         """As leaving its context does."""
         subscription.unsubscribe()
 
+    def inbox(self) -> Subscription:
+        """What is sent to this session, in the order in which it came.
+
+        Use it with `with`. What nobody has taken when it is left, or came after, waits at the node. A
+        session has one: BadQuery while it is open already.
+        """
+        return Subscription(self.thread, self.aio.inbox())
+
     get = _waited(aio.Client.get)
+    erase = _waited(aio.Client.erase)
+    route = _waited(aio.Client.route)
 
     def call(self, verb: str, **arguments: Any) -> Any:
         """Ask the node: "ls", "info" or "down"."""

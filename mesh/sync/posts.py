@@ -37,19 +37,20 @@ class Receipt:
     @property
     def id(self) -> str:
         """Names the message for ever. Waits until the window has room for it."""
-        return self._run(self._posted).id
+        return self._run(self.handed).id
 
     def result(self) -> Published:
         """What became of it; raises as `publish` does."""
         return self._run(self._result)
 
-    async def _posted(self) -> publisher.Receipt:
+    async def handed(self) -> publisher.Receipt:
+        """The receipt in the client's thread, for which its number is known."""
         if self.posted is None:
             raise Closed("the client was closed before this message could leave.")
         return self.posted
 
     async def _result(self) -> Published:
-        return await (await self._posted())
+        return await (await self.handed())
 
 
 class Posts:

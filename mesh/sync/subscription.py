@@ -22,7 +22,6 @@ class Subscription:
         self._thread, self._made = thread, made
         self._messages: Iterator[Message] = iter(())
         self._asked: Future[Batch | None] | None = None
-        self._in_use = False  # a batch that is not counted yet
 
     @property
     def id(self) -> str:
@@ -41,23 +40,36 @@ class Subscription:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.unsubscribe()
+        self._leave(failed=kind is not None)
 
     def unsubscribe(self) -> None:
         """Want no more of it."""
+        self._leave(failed=False)
+
+    def _leave(self, failed: bool) -> None:
+        rest, self._messages = list(self._messages), iter(())
+        # A batch that has been asked for may come, or have come, without anybody to take it.
+        asked, self._asked = self._asked, None
         if self._thread.is_ours and self._thread.is_open:
-            self._thread.run(self._made.unsubscribe)
+            self._thread.run(self._made.leave, rest, failed or asked is not None)
 
     def __iter__(self) -> Iterator[Message]:
         return self
 
     def __next__(self) -> Message:
+        message = self.next_message()
+        if message is None:
+            raise StopIteration
+        return message
+
+    def next_message(self, timeout: float | None = None) -> Message | None:
+        """The next one; None after the end. MeshTimeout when none comes within so many seconds."""
         while True:
             for message in self._messages:
                 return message
-            batch = self.next_batch()
+            batch = self.next_batch(timeout)
             if batch is None:
-                raise StopIteration
+                return None
             self._messages = iter(batch)
 
     def batches(self) -> Iterator[Batch]:
@@ -87,9 +99,6 @@ class Subscription:
         return batch
 
     async def _following(self) -> Batch | None:
-        if self._in_use:
+        if self._made.is_in_use:
             self._made.count()
-        self._in_use = False
-        batch = await self._made.next_batch()
-        self._in_use = batch is not None
-        return batch
+        return await self._made.next_batch()

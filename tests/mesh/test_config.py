@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from mesh import config
 from mesh.config import Config, load, settings
+from mesh.config_source import Setting
 from mesh.errors import BadConfig
 
 
@@ -52,10 +53,13 @@ def test_later_sources_win(tmp_path: Path) -> None:
 def test_each_value_knows_where_it_was_set(tmp_path: Path) -> None:
     path = written(tmp_path, '# who\n[node]\nid = "heron"\n\n[limits]\nlinger = 5\n')
     found = settings(path, {"MESH_NODE__PEERS": "a:1, b:2"}, {"limits.linger": 7.0, "node.data": None})
-    assert found["node.id"] == config.Setting("node.id", "heron", f"{path}:3")
-    assert found["node.peers"] == config.Setting("node.peers", ("a:1", "b:2"), "environment MESH_NODE__PEERS")
-    assert found["limits.linger"] == config.Setting("limits.linger", 7.0, "command line")
-    assert found["node.data"] == config.Setting("node.data", None, "default")
+    assert [setting.name for setting in found] == list(config.FIELDS)
+    assert {
+        Setting("node.id", "heron", f"{path}:3"),
+        Setting("node.peers", ("a:1", "b:2"), "environment MESH_NODE__PEERS"),
+        Setting("limits.linger", 7.0, "command line"),
+        Setting("node.data", None, "default"),
+    } <= set(found)
 
 
 @pytest.mark.parametrize(
@@ -82,6 +86,8 @@ def test_every_spelling_of_toml_means_the_same(tmp_path: Path, text: str) -> Non
         ("# first\nmax_content = 5\n", 2, "unknown key 'max_content'", "'limits.max_content'"),
         ("default_scop = 'mesh'\n", 1, "unknown key 'default_scop'", "'default_scope'"),
         ("[node]\n[limits]\nlinger = 5\n'lingr' = 5\n", 4, "unknown key 'lingr' in section", "'linger'"),
+        ("link = 'any'\n", 1, "unknown key 'link'", "'links'"),
+        ("[limits]\n'max.content' = 1", 2, "unknown key 'max.content' in section [limits]", "'max_content'"),
         ("\nnode = { bnd = [] }\n", 2, "unknown key 'bnd' in section [node]", "'bind'"),
         ("\r\n\r\n[timing]\r\npng = 1\r\n", 4, "unknown key 'png' in section [timing]", "'ping'"),
     ],
@@ -97,7 +103,9 @@ def test_an_unknown_key_is_named_with_its_line_and_the_likely_word(
 
 def test_an_unknown_key_like_no_other_is_answered_with_the_known_ones(tmp_path: Path) -> None:
     assert "Known there: id, bind, peers, data, cluster." in refusal(written(tmp_path, "[node]\nzzz = 1"))
-    assert "Known: default_scope, node, limits, timing." in refusal(written(tmp_path, "zzz = 1"))
+    assert "Known: default_scope, links, node, limits, timing, nodes." in refusal(
+        written(tmp_path, "zzz = 1")
+    )
 
 
 @pytest.mark.parametrize(
@@ -116,7 +124,9 @@ def test_an_unknown_key_like_no_other_is_answered_with_the_known_ones(tmp_path: 
         ("[node]\nid = 'a heron'", 2, "node.id: 'a heron' is not a name. A name is 1 to 64"),
         ("[node]\ncluster = ''", 2, "node.cluster: '' is not a name"),
         ("default_scope = 'global'", 1, "default_scope = 'global' does not fit"),
-        ("\ndefault_scope = 'local'", 2, 'default_scope = "local" is not available yet'),
+        ("\nlinks = 'some'", 2, "links = 'some' does not fit"),
+        ("[limits]\ntailback_ttl = 2_592_001", 2, "Expected `float` <= 2592000.0"),
+        ("[limits]\nlinger = 86_401", 2, "Expected `float` <= 86400.0"),
         ("limits = 5", 1, "'limits' is a section and holds no value itself. Write [limits]"),
         ("[[node]]\nid = 'a'", 1, "'node' is a section"),
     ],
@@ -173,9 +183,12 @@ def test_the_environment_is_read_by_the_type_of_the_setting() -> None:
         "MESH_NODE__BIND": "tcp://127.0.0.1:1,tcp://127.0.0.1:2",
         "MESH_NODE__PEERS": "",
         "MESH_LIMITS__MAX_CONTENT": "1000",
-        "MESH_DEFAULT_SCOPE": "mesh",
+        "MESH_LIMITS__TAILBACK_TTL": "2592000",
+        "MESH_DEFAULT_SCOPE": "local",
+        "MESH_LINKS": "any",
     }
     found = load(None, environ, {})
+    assert (found.default_scope, found.links, found.limits.tailback_ttl) == ("local", "any", 30 * 86_400)
     assert found.node == config.NodeSettings(id="5", bind=("tcp://127.0.0.1:1", "tcp://127.0.0.1:2"))
     assert found.limits.max_content == 1000
 
@@ -191,7 +204,9 @@ def test_variables_that_are_not_settings_are_left_alone() -> None:
         ("MESH_LIMITS__MAX_CONTNT", "5", "Did you mean 'MESH_LIMITS__MAX_CONTENT'?"),
         ("MESH_LIMITS__MAX_CONTENT", "many", "limits.max_content = 'many' does not fit"),
         ("MESH_TIMING__PING", "-1", "timing.ping = '-1' does not fit: Expected `float` > 0"),
-        ("MESH_DEFAULT_SCOPE", "local", "not available yet"),
+        ("MESH_DEFAULT_SCOPE", "everywhere", "default_scope = 'everywhere' does not fit"),
+        ("MESH_LINKS", "configured", "it would link nobody"),
+        ("MESH_NODES__HERON__ADDRESS", "127.0.0.1:7710", "set in a file only. Write [nodes.NAME]"),
     ],
 )
 def test_a_wrong_variable_is_named(variable: str, text: str, why: str) -> None:
@@ -206,6 +221,7 @@ def test_a_wrong_variable_is_named(variable: str, text: str, why: str) -> None:
         ({"node.idd": "heron"}, "unknown key 'idd' in section [node]. Did you mean 'id'?"),
         ({"limits.max_content": "5"}, "Expected `int`, got `str`"),
         ({"node": {}}, "'node' is a section"),
+        ({"nodes.heron.address": "127.0.0.1:7710"}, "set in a file only"),
     ],
 )
 def test_a_wrong_word_on_the_command_line_is_named(overrides: dict[str, object], why: str) -> None:
@@ -246,9 +262,23 @@ def test_any_bytes_are_a_configuration_or_refused_by_name(scratch: Path, content
     loads_or_is_refused(scratch, content)
 
 
-KEYS = st.sampled_from([*config.FIELDS, *config.SECTIONS, "nod.id", "x", '"a=b#c"', '""'])
+KEYS = st.sampled_from(
+    [*config.FIELDS, *config.SECTIONS, "nodes", "nodes.a", "nodes.a.master", "nod.id", "x", '"a=b#c"', '""']
+)
 VALUES = st.sampled_from(
-    ["1", "-0.5", "'x'", "[]", "[['a']]", "{}", "{ id = 1 }", "07:32:00", '"""\n[node]\n"""']
+    [
+        "1",
+        "-0.5",
+        "'x'",
+        "[]",
+        "[['a']]",
+        "{}",
+        "{ id = 1 }",
+        "[{}]",
+        "[{ domains = ['x'] }]",
+        "07:32:00",
+        '"""\n[node]\n"""',
+    ]
 )
 
 

@@ -16,13 +16,16 @@ from mesh.client.client import Client
 from mesh.client.message import Message
 from mesh.errors import (
     BadKey,
+    BadQuery,
     Closed,
     MeshTimeout,
     MessageTooLarge,
     NodeNotFound,
     NotAvailable,
+    NotConnected,
     WouldBlock,
 )
+from mesh.values import Published
 from tests.mesh.running import LIMIT, RunningNode, environment, running, state_directory, until
 
 
@@ -63,9 +66,9 @@ def test_it_has_every_name_of_the_async_client() -> None:
 def test_what_is_not_in_this_release_says_so_at_once() -> None:
     m = mesh.sync.connect()
     calls: list[Callable[[], object]] = [
-        lambda: m.erase("k"), lambda: m.send("/node/a/client/joe", b""), m.inbox, lambda: m.serve("x"),
-        lambda: m.request("x", b""), lambda: m.gather("x", b""), lambda: m.queue("q"), m.transaction,
-        lambda: m.map("m"), lambda: m.counter("c"), lambda: m.lock("l"), lambda: m.subscribe(xpath="//a"),
+        lambda: m.serve("x"), lambda: m.request("x", b""), lambda: m.gather("x", b""),
+        lambda: m.queue("q"), m.transaction, lambda: m.map("m"), lambda: m.counter("c"),
+        lambda: m.lock("l"), lambda: m.subscribe(xpath="//a"),
     ]  # fmt: skip
     for call in calls:
         with pytest.raises(NotAvailable):
@@ -76,6 +79,8 @@ def test_a_client_that_is_not_open_says_how_to_open_it() -> None:
     m = mesh.sync.connect()
     calls: list[Callable[[], object]] = [
         lambda: m.publish("k", ""), lambda: m.post("k", ""), m.flush, m.ping, lambda: m.name,
+        lambda: m.send("client/joe", ""), lambda: m.erase("k"), m.inbox().__enter__,
+        lambda: m.final(Published("OK", "", 0)), lambda: m.route("k"),
     ]  # fmt: skip
     for call in calls:
         with pytest.raises(Closed, match=r"with mesh\.sync\.connect"):
@@ -181,6 +186,63 @@ def test_a_posted_buffer_may_be_changed_at_once(m: mesh.sync.Client) -> None:
     buffer[:] = b"after!"
     receipt.result()
     assert m.get("buffer")[0].content == b"before"
+
+
+@pytest.mark.whole
+def test_what_is_sent_waits_and_is_taken_once(node: RunningNode, m: mesh.sync.Client) -> None:
+    with pytest.raises(NotConnected):
+        m.send("client/eve", "hello")
+    assert m.send("/node/a/client/joe/session/5", "0", force_queuing=True).matched == 0
+    with mesh.sync.connect(environ=node.environ, client="joe", session=5) as joe:
+        results = m.send([joe.name, "client/eve"], "1")
+        assert [type(result) for result in results] == [Published, NotConnected]
+        assert m.send(joe.name, "2").matched == 1
+        for expected in (b"0", b"1"):
+            with joe.inbox() as inbox:
+                message = next(inbox)
+                assert (message.content, message.sender, message.to) == (expected, m.name, joe.name)
+        with joe.inbox() as inbox:
+            with pytest.raises(BadQuery, match="one inbox"):
+                joe.inbox()
+            assert [message.content for message in inbox.batches().__next__()] == [b"2"]
+    with mesh.sync.connect(environ=node.environ, client="joe", session=5) as joe, joe.inbox() as inbox:
+        with pytest.raises(MeshTimeout):
+            inbox.next_message(timeout=0.3)
+
+
+@pytest.mark.whole
+def test_what_nobody_took_before_its_time_was_over_is_given_again(m: mesh.sync.Client) -> None:
+    with m.inbox() as inbox, pytest.raises(MeshTimeout):
+        inbox.next_message(timeout=0.01)
+    with m.inbox() as inbox:
+        with pytest.raises(MeshTimeout):
+            inbox.next_message(timeout=0.01)
+        m.send(m.name, "late")  # it comes to the one that was waiting, who takes it not
+    with m.inbox() as inbox:
+        message = inbox.next_message(timeout=LIMIT)
+        assert message is not None and message.content == b"late"
+
+
+@pytest.mark.whole
+def test_a_topic_is_erased_after_what_was_posted(m: mesh.sync.Client) -> None:
+    with m.subscribe(pattern="erased/#") as subscription:
+        for number in range(3000):
+            m.post("erased/k", str(number))
+        assert m.erase("erased/k") == ["erased/k"]
+        assert m.get("erased/k") == []
+        states = [next(subscription).state for _ in range(3001)]
+    assert states == ["OK"] * 3000 + ["ERASED"]
+
+
+@pytest.mark.whole
+def test_last_words_routes_and_sources_are_told(m: mesh.sync.Client) -> None:
+    receipt = m.post("told", "x")
+    assert m.final(receipt).ok and m.final(receipt.result()).ok
+    assert m.waiting() == (0, "")
+    with pytest.raises(BadQuery):
+        m.final(Published("OK", "nobody's", 0))
+    assert [step["decision"] for step in m.route("told")] == ["here"]
+    assert [(found.source, found.stale) for found in m.get("told", fresh=True)] == [("a", None)]
 
 
 @pytest.mark.whole

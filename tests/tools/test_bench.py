@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from tools.benchmarks import plan
+from mesh.config import load as load_config
+from tools.benchmarks import plan, throughput
 from tools.benchmarks.durable import raw_fsyncs
 from tools.benchmarks.figures import Count, counted, median, percentile
 from tools.benchmarks.goals import GOALS
@@ -24,12 +25,17 @@ from tools.benchmarks.history import (
     read_answers,
     read_arrivals,
 )
+from tools.benchmarks.line import KNOWN, PORTS, configuration, free_ports
 from tools.benchmarks.load import Load
+from tools.benchmarks.outcome import Outcome, told
 from tools.benchmarks.report import Report, Row, number, shown, write
-from tools.benchmarks.verdict import judged, kind, nearest, recovery
+from tools.benchmarks.runs import Run
+from tools.benchmarks.stories import MASTERS, STORIES, Story
+from tools.benchmarks.verdict import WRONG, judged, nearest, recovery, seen_from
 
 ROOT = Path(__file__).resolve().parents[2]
 P1, P2 = Publisher("p1", "heron"), Publisher("p2", "egret")
+CLEAN = Count()
 S1 = Subscriber("s1", "stork", (P1, P2))
 
 
@@ -75,7 +81,7 @@ def test_the_same_seed_draws_the_same_kills() -> None:
     drawn = plan.draw(50, 7, nodes)
     assert drawn == plan.draw(50, 7, nodes) != plan.draw(50, 8, nodes)
     assert {kill.node for kill in drawn} == set(nodes)
-    assert all(0 <= kill.down <= plan.LONGEST_DOWN for kill in drawn)
+    assert all(plan.DOWN[0] <= kill.down <= plan.DOWN[1] for kill in drawn)
 
 
 def arrivals(*numbers: int, publisher: str = "p1") -> list[Arrival]:
@@ -83,7 +89,7 @@ def arrivals(*numbers: int, publisher: str = "p1") -> list[Arrival]:
 
 
 def answers(*numbers: int, state: str = "OK") -> dict[int, Answer]:
-    return {n: Answer(n, float(n), state) for n in numbers}
+    return {n: Answer(n, float(n), state, state) for n in numbers}
 
 
 @pytest.mark.parametrize(
@@ -94,10 +100,13 @@ def answers(*numbers: int, state: str = "OK") -> dict[int, Answer]:
         (answers(1, 2), arrivals(1, 2, 1), [("doubled", 1)]),
         (answers(1, 2, 3), arrivals(1, 3, 2), [("disordered", 2)]),
         (answers(1, 2, 3), [], [("lost", 1), ("lost", 2), ("lost", 3)]),
-        # What was not answered, or refused, may come or not, but never twice.
+        # A warning is a promise, too.
+        (answers(1, 2, state="FORWARD_WARNING"), arrivals(2), [("lost", 1)]),
+        # What was not answered may come or not, but never twice; what was refused must not come.
         (answers(1), arrivals(1, 2), []),
         (answers(1), arrivals(1, 2, 2), [("doubled", 2)]),
         (answers(1, 2, state="STORE_FULL"), [], []),
+        (answers(1) | answers(2, state="TAILBACK_FULL"), arrivals(1, 2), [("unwanted", 2)]),
         # Another publisher's numbers are its own.
         (answers(1), arrivals(1) + arrivals(1, publisher="p2"), []),
     ],
@@ -117,30 +126,80 @@ def test_an_anomaly_is_put_down_to_the_kill_nearest_to_it() -> None:
 
 
 def test_whose_node_was_killed_depends_on_who_asks() -> None:
-    kills = [kind(Killed(node, 0.0, 0.0), P1, S1) for node in ("heron", "stork", "egret")]
+    kills = [seen_from(Killed(node, 0.0, 0.0), P1, S1) for node in ("heron", "stork", "egret")]
     assert kills == ["publisher's", "subscriber's", "third"]
-    assert kind(Killed("egret", 0.0, 0.0), P2, S1) == "publisher's"
+    assert seen_from(Killed("egret", 0.0, 0.0), P2, S1) == "publisher's"
+
+
+PATH = ("heron", "stork")
 
 
 def test_recovery_ends_with_the_first_message_that_was_posted_after_the_restart() -> None:
     kill = Killed("heron", 2.0, 3.0)
     came = [Arrival("p1", 1, 2.5, 4.0), Arrival("p1", 2, 3.5, 4.5)]
-    assert recovery(kill, [kill], P1, S1, came) == 1.5
-    assert recovery(kill, [kill], P1, S1, came[:1]) is None
+    assert recovery(kill, [kill], P1, came, PATH) == 1.5
+    assert recovery(kill, [kill], P1, came[:1], PATH) is None
     again = Killed("stork", 3.2, 4.0)
-    assert recovery(kill, [kill, again], P1, S1, came) is None
+    assert recovery(kill, [kill, again], P1, came, PATH) is None
+    assert recovery(kill, [kill, again], P1, came, ("heron",)) == 1.5
 
 
 def test_a_third_nodes_death_counts_from_the_moment_it_died() -> None:
     kill = Killed("egret", 2.0, 3.0)
-    assert recovery(kill, [kill], P1, S1, [Arrival("p1", 1, 2.5, 2.75)]) == 0.75
+    assert recovery(kill, [kill], P1, [Arrival("p1", 1, 2.5, 2.75)], PATH) == 0.75
+
+
+@pytest.mark.parametrize("story", STORIES.values(), ids=STORIES)
+def test_a_story_kills_every_node_it_means_to_and_can_say_what_it_was(story: Story) -> None:
+    drawn = story.plan(50, 7)
+    assert {kill.node for kill in drawn} == set(story.mortal)
+    assert all(story.down[0] <= kill.down <= story.down[1] for kill in drawn)
+    for subscriber in story.subscribers:
+        for publisher in subscriber.publishers:
+            kinds = {story.kind(Killed(n, 0.0, 0.0), publisher, subscriber) for n in story.mortal}
+            assert kinds == set(story.kinds)
+
+
+def test_an_outcome_tells_apart_what_was_answered_warned_and_refused() -> None:
+    given = answers(1) | answers(2, 3, state="FORWARD_WARNING") | answers(4, state="TAILBACK_FULL")
+    came = {subscriber.name: arrivals(1, 2, 3) for subscriber in MASTERS.subscribers}
+    outcome = Outcome(MASTERS, 7, [Killed("frodo", 1.5, 2.5)], {"p1": given}, came)
+    outcome.judge()
+    found = {row.name: row.measured for row in told(outcome).rows}
+    assert told(outcome).is_clean
+    assert (found["answered"], found["warned"], found["refused"]) == (1, 2, 1)
+    assert found["recovery"] == 1.0
+    assert found["while killed"] == 3 / 2.5
+
+
+def test_an_outcome_puts_each_anomaly_down_to_a_kind_of_kill() -> None:
+    came = {"s1": arrivals(1, 2), "s2": arrivals(1, 2), "s3": arrivals(2)}
+    kills = [Killed("bilbo", 0.9, 1.1), Killed("heron", 50.0, 51.0)]
+    outcome = Outcome(MASTERS, 7, kills, {"p1": answers(1, 2)}, came)
+    outcome.judge()
+    assert [outcome.counts("slave", what) for what in WRONG] == [1, 0, 0, 0]
+    report = told(outcome)
+    assert not report.is_clean
+    assert report.rows[0].flaw.startswith("1: master 0, way 0, slave 1. Logs: ")
+
+
+def test_each_node_of_the_line_has_a_file_that_its_node_understands(tmp_path: Path) -> None:
+    ports = dict(zip(KNOWN, free_ports(len(KNOWN)), strict=True))
+    assert set(ports.values()) <= set(PORTS)
+    for name in KNOWN:
+        path = tmp_path / f"{name}.toml"
+        path.write_text(configuration(name, ports))
+        config = load_config(path, {}, {})
+        assert (config.links, config.default_scope, config.node.id) == ("configured", "local", name)
 
 
 def test_what_the_programs_write_down_is_read_back() -> None:
-    assert read_answers(["1 2.5 OK\n", "2 2.5 STORE_FULL\n"]) == {
-        1: Answer(1, 2.5, "OK"),
-        2: Answer(2, 2.5, "STORE_FULL"),
-    }
+    lines = ["1 2.5 OK\n", "2 2.5 FORWARD_WARNING\n", "3 2.5 STORE_FULL\n", "2 2.5 EXPIRED\n"]
+    assert list(read_answers(lines).values()) == [
+        Answer(1, 2.5, "OK", "OK"),
+        Answer(2, 2.5, "FORWARD_WARNING", "EXPIRED"),
+        Answer(3, 2.5, "STORE_FULL", "STORE_FULL"),
+    ]
     assert read_arrivals(["p1 3 2.5 4.25\n"]) == [Arrival("p1", 3, 2.5, 4.25)]
 
 
@@ -164,6 +223,23 @@ def test_a_run_that_lost_a_message_is_no_result(tmp_path: Path) -> None:
 
 def test_numbers_are_shown_with_the_digits_that_mean_something() -> None:
     assert [number(n) for n in (200_000, 1.0, 0.12345, 12.345)] == ["200,000", "1", "0.123", "12.3"]
+
+
+def runs(name: str, *seconds: float, count: Count = CLEAN) -> list[Run]:
+    return [Run(Load(name, "bench/0", 100), count, s, s, {}) for s in seconds]
+
+
+def test_a_ratio_is_the_median_of_the_rounds_own() -> None:
+    # The second round met a slow minute, which says nothing of the two.
+    row = throughput.ratio(
+        "two hops by one", runs("two hops", 2.0, 20.0, 1.5), runs("one hop", 1.0, 10.0, 1.0)
+    )
+    assert (row.measured, row.note, row.is_good) == (0.5, "0.50 to 0.67", False)
+    lost = runs("one hop", 1.0, count=Count(lost=1))
+    assert (
+        throughput.ratio("two hops by one", runs("two hops", 1.0), lost).flaw
+        == "lost 1, doubled 0, disordered 0"
+    )
 
 
 def test_raw_fsyncs_leave_no_file(tmp_path: Path) -> None:
@@ -192,7 +268,8 @@ def bench(part: str, folder: Path, *options: str) -> tuple[int, str, dict[str, A
     environ = {**os.environ, "TMPDIR": str(folder), "COLUMNS": "200"}
     command = [str(ROOT / "tools" / "bench"), part, *TINY, "--json", str(folder / "found"), *options]
     result = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=150)
-    path = folder / "found" / f"{part}.json"
+    name = "kills-masters" if "masters" in options else part
+    path = folder / "found" / f"{name}.json"
     found = json.loads(path.read_text()) if path.exists() else {}
     return result.returncode, result.stdout + result.stderr, found
 
@@ -212,6 +289,17 @@ def test_a_tiny_run_of_each_part_loses_nothing_and_leaves_nothing(part: str, fol
     assert found["part"] == part
     assert [row["flaw"] for row in found["rows"]] == [""] * len(found["rows"])
     assert all(GOALS[row["name"]].what in output for row in found["rows"])
+    assert [path.name for path in folder.iterdir()] == ["found"]
+
+
+@pytest.mark.whole
+def test_a_tiny_run_of_the_masters_story_loses_nothing_and_leaves_nothing(folder: Path) -> None:
+    code, output, found = bench("kills", folder, "--story", "masters")
+    assert code == 0, output
+    assert found["part"] == "kills-masters"
+    assert [row["flaw"] for row in found["rows"]] == [""] * len(found["rows"])
+    killed = [kill["node"] for kill in found["details"]["kills"]]  # in the order in which they came back
+    assert sorted(killed) == sorted(kill.node for kill in MASTERS.plan(2, 7))
     assert [path.name for path in folder.iterdir()] == ["found"]
 
 

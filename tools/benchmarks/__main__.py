@@ -15,10 +15,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from tools.benchmarks import durable, footprint, kills, latency, throughput
 from tools.benchmarks.report import Report, tell
+from tools.benchmarks.stories import STORIES
 from tools.demo_parts.processes import ROOT, Failed, Interrupted
 
 FOUND = ROOT / ".venv" / "bench"
 FAILED, INTERRUPTED = 1, 130
+MASTERS_RATE = 4  # one publisher does there what three do otherwise, and more
 Advance = Callable[[], None]
 Options = argparse.Namespace
 
@@ -40,17 +42,29 @@ def measure_durable(o: Options, advance: Advance) -> Report:
 
 
 def measure_kills(o: Options, advance: Advance) -> Report:
-    return kills.measured(o.count, o.seed, o.rate, advance)
+    return kills.measured(STORIES["nodes"], o.count, o.seed, o.rate, advance)
+
+
+def measure_masters(o: Options, advance: Advance) -> Report:
+    return kills.measured(STORIES["masters"], o.count, o.seed, MASTERS_RATE * o.rate, advance)
 
 
 # part: (what measures it, how many steps that takes)
 PARTS: dict[str, tuple[Callable[[Options, Advance], Report], Callable[[Options], int]]] = {
-    "throughput": (measure_throughput, lambda o: 5 * o.rounds),
-    "latency": (measure_latency, lambda o: o.rounds),
+    "throughput": (measure_throughput, lambda o: throughput.STEPS * o.rounds),
+    "latency": (measure_latency, lambda o: latency.STEPS * o.rounds),
     "footprint": (measure_footprint, lambda o: 3),
     "durable": (measure_durable, lambda o: 2 * o.rounds),
     "kills": (measure_kills, lambda o: o.count),
+    "kills-masters": (measure_masters, lambda o: o.count),
 }
+
+
+def chosen(o: Options) -> list[str]:
+    """The parts that were asked for; of the kills, the stories that were."""
+    others = [part for part in PARTS if not part.startswith("kills")]
+    stories = [story.part for name, story in STORIES.items() if o.story in (name, "all")]
+    return {"all": [*others, *stories], "kills": stories}.get(o.part, [o.part])
 
 
 def at_least(least: int) -> Callable[[str], int]:
@@ -66,7 +80,7 @@ def at_least(least: int) -> Callable[[str], int]:
 
 def arguments() -> Options:
     parser = argparse.ArgumentParser(prog="tools/bench", description="How fast is Heronry on this machine?")
-    parser.add_argument("part", choices=[*PARTS, "all"])
+    parser.add_argument("part", choices=["throughput", "latency", "footprint", "durable", "kills", "all"])
     numbers = (
         ("--rounds", 5, 1, "rounds of each load; medians are shown"),
         ("--messages", 200_000, 100, "messages of 100 B in a run"),
@@ -77,6 +91,10 @@ def arguments() -> Options:
     )
     for name, default, least, help in numbers:
         parser.add_argument(name, type=at_least(least), default=default, metavar="N", help=help)
+    parser.add_argument(
+        "--story", choices=[*STORIES, "all"], default="nodes",
+        help="who is killed: masters of their own (nodes), or a master and the way to it (masters)",
+    )  # fmt: skip
     parser.add_argument("--seed", type=at_least(0), metavar="N", help="of the kills; any one if not given")
     parser.add_argument("--json", type=Path, default=FOUND, metavar="DIR", help="where PART.json is written")
     return parser.parse_args()
@@ -85,7 +103,7 @@ def arguments() -> Options:
 def measured(part: str, options: Options) -> Report:
     """One part, with a bar that shows how far it is."""
     measure, steps = PARTS[part]
-    text = f"kills, seed {options.seed}" if part == "kills" else part
+    text = f"{part}, seed {options.seed}" if part.startswith("kills") else part
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(text, total=steps(options))
@@ -98,7 +116,7 @@ def main() -> int:
         options.seed = secrets.randbelow(1_000_000)
     is_clean = True
     try:
-        for part in PARTS if options.part == "all" else [options.part]:
+        for part in chosen(options):
             report = measured(part, options)
             tell(report, options.json)
             is_clean &= report.is_clean

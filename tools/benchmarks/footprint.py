@@ -8,7 +8,7 @@ from collections.abc import Callable
 import psutil
 
 from tools.benchmarks.figures import median
-from tools.benchmarks.nodes import READY, Node, start_nodes
+from tools.benchmarks.nodes import ANYWHERE, READY, Node, start_nodes
 from tools.benchmarks.report import Report, Row
 from tools.demo_parts.processes import Failed, Processes
 
@@ -42,7 +42,7 @@ def time_help() -> float:
 
 def time_ready(processes: Processes, name: str) -> float:
     """Seconds until a new node has said that it is ready."""
-    node = Node(processes, name)
+    node = Node(processes, name, *ANYWHERE)
     start = time.perf_counter()
     node.launch()
     limit = start + READY

@@ -1,9 +1,11 @@
 """What happened while nodes were killed? As the programs wrote it down, and as it is judged."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 # All times are seconds of the one monotonic clock that all processes of a machine share.
+
+PROMISED = ("OK", "FORWARD_WARNING")  # answers after which a message must arrive
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,6 +14,7 @@ class Publisher:
 
     name: str
     node: str
+    domain: str = ""
 
     @property
     def topic(self) -> str:
@@ -38,11 +41,16 @@ class Killed:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a publisher was told of a message: "OK", or why not."""
+    """What a publisher was told of a message: "OK", "FORWARD_WARNING", or why not; and the last word."""
 
     number: int
     posted: float
     state: str
+    final: str
+
+    @property
+    def is_promised(self) -> bool:
+        return self.state in PROMISED
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +64,14 @@ class Arrival:
 
 
 def read_answers(lines: Iterable[str]) -> dict[int, Answer]:
-    """As a publisher wrote them: NUMBER POSTED STATE."""
-    found = {}
+    """As a publisher wrote them: NUMBER POSTED STATE. A second line for a number is its last word."""
+    found: dict[int, Answer] = {}
     for line in lines:
         number, posted, state = line.split()
-        found[int(number)] = Answer(int(number), float(posted), state)
+        first = found.get(int(number))
+        found[int(number)] = (
+            replace(first, final=state) if first else Answer(int(number), float(posted), state, state)
+        )
     return found
 
 

@@ -2,10 +2,11 @@
 
 python -m tools.benchmarks.kill_subscriber NODE QUERY ARRIVALS
 
-A QUERY with `+` or `#` is a pattern.
+QUERY: what `subscribe` takes, as JSON, such as {"pattern": "kills/#", "domain": "NEWS"}.
 """
 
 import asyncio
+import json
 import signal
 import sys
 import time
@@ -14,10 +15,6 @@ from pathlib import Path
 
 import mesh
 from tools.benchmarks.told import tell, tell_events
-
-
-def subscribe(m: mesh.Client, query: str) -> mesh.Subscription:
-    return m.subscribe(pattern=query) if "+" in query or "#" in query else m.subscribe(query)
 
 
 async def write_down(subscription: mesh.Subscription, path: Path) -> None:
@@ -37,7 +34,11 @@ async def main(node: str, query: str, arrivals: str) -> None:
     task = asyncio.current_task()
     assert task is not None
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    async with mesh.connect(node) as m, subscribe(m, query) as subscription, asyncio.TaskGroup() as tasks:
+    async with (
+        mesh.connect(node) as m,
+        m.subscribe(**json.loads(query)) as subscription,
+        asyncio.TaskGroup() as tasks,
+    ):
         tasks.create_task(tell_events(m))
         tasks.create_task(write_down(subscription, Path(arrivals)))
 

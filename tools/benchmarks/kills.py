@@ -1,5 +1,6 @@
 """Does a mesh keep its promises while its nodes die? Publishers, subscribers, kill -9, and a verdict."""
 
+import json
 import shutil
 import tempfile
 import time
@@ -7,15 +8,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from signal import SIGTERM
 
-from tools.benchmarks.history import Killed, read_answers, read_arrivals
-from tools.benchmarks.nodes import READY, Node, start_nodes
-from tools.benchmarks.outcome import PUBLISHERS, SUBSCRIBERS, Outcome, told
-from tools.benchmarks.plan import Kill, draw
+from tools.benchmarks.history import Answer, Killed, read_answers, read_arrivals
+from tools.benchmarks.nodes import READY, Node
+from tools.benchmarks.outcome import Outcome, told
+from tools.benchmarks.plan import Kill
 from tools.benchmarks.report import Report
+from tools.benchmarks.stories import Story
 from tools.benchmarks.verdict import Anomaly
 from tools.demo_parts.processes import Failed, Processes, Program
 
-NODES = ("heron", "stork", "egret")
 SETTLING = 2.0  # s of traffic before the first kill, and after the last node is back
 LAST_ANSWERS = 90.0  # s
 STALL = 10.0  # s without an arrival, after which the rest counts as lost
@@ -25,7 +26,8 @@ QUIET = 0.5  # s in which whatever would come twice shows itself
 class Campaign:
     """One mesh, its clients, and what befalls it."""
 
-    def __init__(self, processes: Processes, rate: int, advance: Callable[[], None]) -> None:
+    def __init__(self, story: Story, processes: Processes, rate: int, advance: Callable[[], None]) -> None:
+        self._story = story
         self._processes = processes
         self._rate = rate
         self._advance = advance
@@ -38,7 +40,7 @@ class Campaign:
 
     def run(self, plan: list[Kill]) -> None:
         """Everything, until the last message has come."""
-        self._nodes = {node.name: node for node in start_nodes(self._processes, *NODES, log_level="debug")}
+        self._nodes = {node.name: node for node in self._story.start(self._processes)}
         self._start_clients()
         self._pause(SETTLING)
         for kill in plan:
@@ -58,23 +60,24 @@ class Campaign:
         self._processes.end(self._subscribers)
 
     def _start_clients(self) -> None:
-        for subscriber, query in SUBSCRIBERS.items():
+        for subscriber, query in self._story.subscribers.items():
             program = self._processes.start(
                 subscriber.name,
                 "tools.benchmarks.kill_subscriber",
                 subscriber.node,
-                query,
+                json.dumps(query),
                 f"{subscriber.name}.txt",
             )
             self._subscribers.append(program)
-        paths = [self._processes.place / f"{s.name}.txt" for s in SUBSCRIBERS]
+        paths = [self._processes.place / f"{s.name}.txt" for s in self._story.subscribers]
         self._wait(lambda: all(path.exists() for path in paths), READY, "not every subscriber got ready")
-        for p in PUBLISHERS:
+        for p in self._story.publishers:
             program = self._processes.start(
                 p.name,
                 "tools.benchmarks.kill_publisher",
                 p.node,
                 p.topic,
+                p.domain,
                 p.name,
                 str(self._rate),
                 f"{p.name}.txt",
@@ -114,8 +117,11 @@ class Campaign:
                 raise Failed(f"{program.name} ended by itself: {program.words()}")
 
     def _arrive(self) -> None:
-        """Until every subscriber has as many as were answered, or nothing more comes."""
-        wanted = {s.name: sum(len(self._lines(p.name)) for p in s.publishers) for s in SUBSCRIBERS}
+        """Until every subscriber has as many as it was promised, or nothing more comes."""
+        promised = {
+            name: sum(a.is_promised for a in answers.values()) for name, answers in self._answers().items()
+        }
+        wanted = {s.name: sum(promised[p.name] for p in s.publishers) for s in self._story.subscribers}
         last: dict[str, int] = {}
         since = time.monotonic()
         while time.monotonic() - since < STALL:
@@ -127,29 +133,31 @@ class Campaign:
             self._processes.pause(QUIET)
         self._processes.pause(QUIET)
 
+    def _answers(self) -> dict[str, dict[int, Answer]]:
+        return {p.name: read_answers(self._lines(p.name)) for p in self._story.publishers}
+
     def _lines(self, name: str) -> list[str]:
         return (self._processes.place / f"{name}.txt").read_text().splitlines()
 
     def outcome(self, seed: int) -> Outcome:
         """Read what was written down, and judge it."""
-        answers = {p.name: read_answers(self._lines(p.name)) for p in PUBLISHERS}
-        arrivals = {s.name: read_arrivals(self._lines(s.name)) for s in SUBSCRIBERS}
-        outcome = Outcome(seed, self.killed, answers, arrivals)
+        arrivals = {s.name: read_arrivals(self._lines(s.name)) for s in self._story.subscribers}
+        outcome = Outcome(self._story, seed, self.killed, self._answers(), arrivals)
         outcome.judge()
         return outcome
 
 
-def measured(count: int, seed: int, rate: int, advance: Callable[[], None]) -> Report:
+def measured(story: Story, count: int, seed: int, rate: int, advance: Callable[[], None]) -> Report:
     """A campaign of so many kills, at `rate` messages a second from each publisher."""
-    return told(killed_and_judged(count, seed, rate, advance))
+    return told(killed_and_judged(story, count, seed, rate, advance))
 
 
-def killed_and_judged(count: int, seed: int, rate: int, advance: Callable[[], None]) -> Outcome:
+def killed_and_judged(story: Story, count: int, seed: int, rate: int, advance: Callable[[], None]) -> Outcome:
     """So many kills, drawn from this seed."""
     with Processes() as processes:
-        campaign = Campaign(processes, rate, advance)
+        campaign = Campaign(story, processes, rate, advance)
         try:
-            campaign.run(draw(count, seed, NODES))
+            campaign.run(story.plan(count, seed))
             outcome = campaign.outcome(seed)
         except Failed as error:
             raise Failed(
@@ -164,7 +172,7 @@ def _keep(place: Path, seed: int, kills: list[Killed], anomalies: list[Anomaly])
     """Copy logs and records to where they outlive this, with the exact events."""
     kept = Path(tempfile.mkdtemp(prefix=f"mesh-kills-{seed}-"))
     for path in place.iterdir():
-        if path.suffix in (".txt", ".err"):
+        if path.suffix in (".txt", ".err", ".toml"):
             shutil.copy(path, kept)
     (kept / "events").write_text("".join(f"{line}\n" for line in _events(kills, anomalies)))
     return kept

@@ -1,58 +1,81 @@
 """How long is a lone message under way, from a client of one node to a client of another?"""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from tools.benchmarks.figures import Count, percentile
-from tools.benchmarks.nodes import READY, Node, start_nodes
+from tools.benchmarks.line import DOMAIN
+from tools.benchmarks.nodes import READY, Node
 from tools.benchmarks.report import Report, Row
 from tools.benchmarks.runs import said, wait_for
+from tools.benchmarks.throughput import started
 from tools.demo_parts.processes import Processes
 
 RATE = 500  # messages a second
 TOPIC = "latency"
+STEPS = 3  # ways of a round
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """From a client of one node to one of the other; what came of it, all rounds (s)."""
+
+    name: str
+    at: Node
+    to: Node
+    domain: str = ""
+    taken: list[float] = field(default_factory=list)
+    late: list[float] = field(default_factory=list)  # how late each was sent
 
 
 def measured(rounds: int, seconds: int, advance: Callable[[], None]) -> Report:
     """So many rounds of so many seconds."""
-    wanted = RATE * seconds
-    taken: list[list[float]] = []
-    late: list[float] = []
     with Processes() as processes:
-        at, to = start_nodes(processes, "heron", "stork")
+        n = started(processes)
+        ways = [
+            Way("", n.at, n.to),
+            Way(", one hop", n.frodo, n.heron, DOMAIN),
+            Way(", two hops", n.bilbo, n.heron, DOMAIN),
+        ]
         for turn in range(rounds):
-            times, lateness = _run(processes, at, to, f"{TOPIC}/{turn}", wanted)
-            taken.append(times)
-            late += lateness
-            advance()
-    return Report("latency", _rows(taken, late, wanted), {"seconds": taken, "late": late})
+            for way in ways:
+                _run(processes, way, f"{TOPIC}/{turn}", RATE * seconds)
+                advance()
+    wanted = RATE * seconds * rounds
+    rows = [*_rows(ways[0], wanted), *(_median(way, wanted) for way in ways[1:])]
+    return Report(
+        "latency", rows, {way.name or "plain": {"taken": way.taken, "late": way.late} for way in ways}
+    )
 
 
-def _run(
-    processes: Processes, at: Node, to: Node, topic: str, wanted: int
-) -> tuple[list[float], list[float]]:
-    """How long each was under way, and how late each was sent (s)."""
-    ready = f"{topic.replace('/', '-')}.ready"
+def _run(processes: Processes, way: Way, topic: str, wanted: int) -> None:
+    ready = f"{way.at.name}-{topic.replace('/', '-')}.ready"
     found = processes.place / ready
     receiver = processes.start(
-        "receiver", "tools.benchmarks.latency_receiver", to.name, topic, str(wanted), ready
+        "receiver", "tools.benchmarks.latency_receiver", way.to.name, topic, way.domain, str(wanted), ready
     )
     processes.until(lambda: found.exists() or receiver.ended(), READY, "the receiver did not get ready")
     sender = processes.start(
-        "sender", "tools.benchmarks.latency_sender", at.name, topic, str(RATE), str(wanted)
+        "sender", "tools.benchmarks.latency_sender", way.at.name, topic, way.domain, str(RATE), str(wanted)
     )
     wait_for(processes, sender, receiver)
-    return said(receiver), said(sender)
+    way.taken.extend(said(receiver))
+    way.late.extend(said(sender))
 
 
-def _rows(taken: list[list[float]], late: list[float], wanted: int) -> list[Row]:
-    every = [1000 * t for times in taken for t in times]
-    lost = sum(wanted - len(times) for times in taken)
-    flaw = str(Count(lost)) if lost else ""
-    if not every:
-        return [Row("p50", 0.0, flaw=flaw)]
+def _median(way: Way, wanted: int) -> Row:
+    lost = wanted - len(way.taken)
+    taken = 1000 * percentile(way.taken, 0.5) if way.taken else 0.0
+    return Row(f"p50{way.name}", taken, f"{len(way.taken):,} messages", str(Count(lost)) if lost else "")
+
+
+def _rows(way: Way, wanted: int) -> list[Row]:
+    half = _median(way, wanted)
+    if not way.taken:
+        return [half]
     return [
-        Row("p50", percentile(every, 0.5), f"{len(every):,} messages", flaw),
-        Row("p99", percentile(every, 0.99), "", flaw),
-        Row("max", max(every), "", flaw),
-        Row("late", 1000 * percentile(late, 0.5), "part of the figures above"),
+        half,
+        Row("p99", 1000 * percentile(way.taken, 0.99), "", half.flaw),
+        Row("max", 1000 * max(way.taken), "", half.flaw),
+        Row("late", 1000 * percentile(way.late, 0.5), "part of the figures above"),
     ]

@@ -1,8 +1,9 @@
 """How long was each message under way? From the moment at which it was due to that at which it is here.
 
-python -m tools.benchmarks.latency_receiver NODE TOPIC COUNT READY
+python -m tools.benchmarks.latency_receiver NODE TOPIC DOMAIN COUNT READY
 
-Prints the times (s) in the order of arrival, as JSON. A message that never comes is missing there.
+Prints the times (s) in the order of arrival, as JSON. A message that never comes is missing
+there. DOMAIN may be "".
 """
 
 import asyncio
@@ -18,9 +19,12 @@ DUE, SIZE = "<d", 100  # when a message was due (monotonic s), and how long it i
 STALL = 10.0  # s
 
 
-async def main(node: str, topic: str, count: str, ready: str) -> list[float]:
+async def main(node: str, topic: str, domain: str, count: str, ready: str) -> list[float]:
     taken: list[float] = []
-    async with mesh.connect(node) as m, m.subscribe(topic, initial=False) as subscription:
+    async with (
+        mesh.connect(node) as m,
+        m.subscribe(topic, domain=domain or None, initial=False) as subscription,
+    ):
         Path(ready).touch()  # noqa: ASYNC240  nothing else is waiting yet
         while len(taken) < int(count):
             try:

@@ -1,6 +1,6 @@
 """When should a message leave? At its time on a fixed schedule, however long the one before took.
 
-python -m tools.benchmarks.latency_sender NODE TOPIC RATE COUNT
+python -m tools.benchmarks.latency_sender NODE TOPIC DOMAIN RATE COUNT
 
 Prints how late each was posted (s), as JSON.
 """
@@ -15,10 +15,10 @@ import mesh
 from tools.benchmarks.latency_receiver import DUE, SIZE
 
 
-async def main(node: str, topic: str, rate: str, count: str) -> list[float]:
+async def main(node: str, topic: str, domain: str, rate: str, count: str) -> list[float]:
     late = []
     async with mesh.connect(node) as m:
-        await m.publish(topic, b"")  # so that whatever happens only once has happened
+        await m.publish(topic, b"", domain=domain or None)  # so that whatever happens only once has happened
         start = time.monotonic() + 0.1
         for number in range(int(count)):
             due = start + number / float(rate)
@@ -26,7 +26,7 @@ async def main(node: str, topic: str, rate: str, count: str) -> list[float]:
             if wait > 0:
                 time.sleep(wait)  # noqa: ASYNC251  the loop's own clock is too coarse: 1 ms
             late.append(time.monotonic() - due)
-            m.post(topic, struct.pack(DUE, due).ljust(SIZE, b"."))
+            m.post(topic, struct.pack(DUE, due).ljust(SIZE, b"."), domain=domain or None)
             await asyncio.sleep(0)
         await m.flush()
     return late

@@ -18,6 +18,7 @@ class Load:
     many: bool = False  # by publish_many
     persistent: bool = False
     alone: bool = False
+    domain: str = ""
 
     @property
     def keys(self) -> list[str]:

@@ -9,17 +9,18 @@ import mesh
 from tools.demo_parts.processes import Failed, Processes, Program
 
 READY = 30.0  # s; a busy machine is slow, not wrong
+ANYWHERE = ("--bind", "tcp://127.0.0.1:0")
 
 
 class Node:
-    """One node. `peer` is an address that it is told of."""
+    """One node. `options` of `mesh up` say where it listens, and whom it knows."""
 
-    def __init__(self, processes: Processes, name: str, peer: str = "", log_level: str = "warning") -> None:
+    def __init__(self, processes: Processes, name: str, *options: str, log_level: str = "warning") -> None:
         self.name = name
         self.tcp = ""
         self.is_up = False
         self._processes = processes
-        self._options = ("--log-level", log_level, *(("--peer", peer) if peer else ()))
+        self._options = (*options, "--log-level", log_level)
         self._program: Program | None = None
 
     @property
@@ -30,8 +31,8 @@ class Node:
     def launch(self) -> None:
         """Start it, with the data it had; `is_ready` says when it is there."""
         self._program = self._processes.start(
-            self.name, "mesh", "up", "--json", "--id", self.name, "--bind", "tcp://127.0.0.1:0",
-            "--cluster", self._processes.cluster, *self._options,
+            self.name, "mesh", "up", "--json", "--id", self.name, "--cluster", self._processes.cluster,
+            *self._options,
         )  # fmt: skip
 
     def is_ready(self) -> bool:
@@ -57,13 +58,21 @@ class Node:
 
 def start_nodes(processes: Processes, *names: str, log_level: str = "warning") -> list[Node]:
     """The first stands alone, the others are told of it; returns when all see each other."""
-    first = Node(processes, names[0], log_level=log_level)
+    first = Node(processes, names[0], *ANYWHERE, log_level=log_level)
     first.start()
-    nodes = [first, *(Node(processes, name, first.tcp, log_level) for name in names[1:])]
-    for node in nodes[1:]:
+    others = [
+        Node(processes, name, *ANYWHERE, "--peer", first.tcp, log_level=log_level) for name in names[1:]
+    ]
+    for node in others:
         node.start()
-    processes.until(lambda: all(_sees(processes, node, len(nodes)) for node in nodes), READY, "no mesh")
+    nodes = [first, *others]
+    processes.until(lambda: all_see(processes, nodes), READY, "no mesh")
     return nodes
+
+
+def all_see(processes: Processes, nodes: list[Node]) -> bool:
+    """Is each of them alive in the eyes of all?"""
+    return all(_sees(processes, node, len(nodes)) for node in nodes)
 
 
 def _sees(processes: Processes, node: Node, count: int) -> bool:

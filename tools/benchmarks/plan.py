@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 BETWEEN = (0.2, 2.5)  # s from one kill to the next: some nodes die while others are dead, or just back
-LONGEST_DOWN = 2.0  # s
+DOWN = (0.0, 2.0)  # s
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,10 +17,13 @@ class Kill:
     down: float
 
 
-def draw(count: int, seed: int, nodes: Sequence[str]) -> list[Kill]:
-    """So many kills. The same seed gives the same ones."""
+def draw(
+    count: int,
+    seed: int,
+    nodes: Sequence[str],
+    between: tuple[float, float] = BETWEEN,
+    down: tuple[float, float] = DOWN,
+) -> list[Kill]:
+    """So many kills, the same for the same seed; who stands among `nodes` twice dies twice as often."""
     chance = random.Random(seed)
-    return [
-        Kill(chance.uniform(*BETWEEN), chance.choice(nodes), chance.uniform(0.0, LONGEST_DOWN))
-        for _ in range(count)
-    ]
+    return [Kill(chance.uniform(*between), chance.choice(nodes), chance.uniform(*down)) for _ in range(count)]

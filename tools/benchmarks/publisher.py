@@ -8,6 +8,7 @@ import json
 import sys
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import psutil
 
@@ -21,21 +22,25 @@ def contents(load: Load) -> Iterator[bytes]:
     return (content(number, padding) for number in range(load.messages))
 
 
+def options_of(load: Load) -> dict[str, Any]:
+    return {"persistent": load.persistent, "domain": load.domain or None}
+
+
 async def post_all(m: mesh.Client, load: Load) -> None:
     """As fast as the window of unanswered messages allows."""
-    keys, persistent = load.keys, load.persistent
+    keys, options = load.keys, options_of(load)
     for number, message in enumerate(contents(load)):
         key = keys[number % len(keys)]
         try:
-            m.post(key, message, persistent=persistent)
+            m.post(key, message, **options)
         except WouldBlock:
-            await m.publish_oneway(key, message, persistent=persistent)
+            await m.publish_oneway(key, message, **options)
 
 
 async def one_by_one(m: mesh.Client, load: Load) -> None:
     """Each waits for the answer to the one before."""
     for message in contents(load):
-        await m.publish(load.keys[0], message, persistent=load.persistent)
+        await m.publish(load.keys[0], message, **options_of(load))
 
 
 async def main(node: str, packed: str) -> dict[str, float]:
@@ -45,7 +50,7 @@ async def main(node: str, packed: str) -> dict[str, float]:
     async with mesh.connect(node, timeout=60.0) as m:
         used, began = process.cpu_times(), time.monotonic()
         if load.many:
-            await m.publish_many(load.keys[0], contents(load), persistent=load.persistent)
+            await m.publish_many(load.keys[0], contents(load), **options_of(load))
         elif load.alone:
             await one_by_one(m, load)
         else:

@@ -1,6 +1,7 @@
 """How is one run measured? Two clients in processes of their own, at two nodes, and what each has to say."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,9 +36,12 @@ class Run:
         return self.load.messages / self.to_answered
 
 
-def run(processes: Processes, at: Node, to: Node, load: Load) -> Run:
-    """Publish the load at one node, subscribed to at the other. Failed when a program fails."""
-    nodes = {node.name: psutil.Process(node.program.pid) for node in (at, to)}
+def run(processes: Processes, at: Node, to: Node, load: Load, way: Sequence[Node] = ()) -> Run:
+    """Publish the load at one node, subscribed to at the other. Failed when a program fails.
+
+    `way`: nodes between them, whose CPU counts, too.
+    """
+    nodes = {node.name: psutil.Process(node.program.pid) for node in (at, *way, to)}
     subscriber = processes.start("subscriber", "tools.benchmarks.subscriber", to.name, load.packed())
     ready = processes.place / load.ready
     processes.until(lambda: ready.exists() or subscriber.ended(), LIMIT, "the subscriber did not get ready")

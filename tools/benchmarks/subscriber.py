@@ -47,7 +47,7 @@ async def main(node: str, packed: str) -> dict[str, object]:
     process = psutil.Process()
     queries = [{"key": key} for key in load.keys] if load.exact else [{"pattern": f"{load.root}/#"}]
     async with mesh.connect(node) as m, AsyncExitStack() as stack, asyncio.TaskGroup() as tasks:
-        subscriptions = [m.subscribe(**query, initial=False) for query in queries]
+        subscriptions = [m.subscribe(**query, domain=load.domain or None, initial=False) for query in queries]
         for subscription in subscriptions:
             await stack.enter_async_context(subscription)
         taking = [tasks.create_task(tally.take(s)) for s in subscriptions]

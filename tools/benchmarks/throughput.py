@@ -1,25 +1,51 @@
 """How many messages a second go from a client of one node to a client of another?"""
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 from tools.benchmarks.figures import median
+from tools.benchmarks.line import DOMAIN, start_line
 from tools.benchmarks.load import Load
-from tools.benchmarks.nodes import start_nodes
+from tools.benchmarks.nodes import Node, start_nodes
 from tools.benchmarks.report import Report, Row
 from tools.benchmarks.runs import Run, run
 from tools.demo_parts.processes import Processes
 
+STEPS = 8  # loads of a round
+# Ratio: (of which figure, to which). Each round gives one, so that a slow minute meets both.
+RATIOS = {"rules by none": ("rules, here", "one topic"), "two hops by one": ("two hops", "one hop")}
 
-def loads(turn: int, messages: int) -> list[Load]:
-    """One of each kind; they take turns, so that a slow minute of the machine meets all of them."""
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """Two without rules, and three in a line of rules; all at the same time, so that loads can take turns."""
+
+    at: Node
+    to: Node
+    bilbo: Node
+    frodo: Node
+    heron: Node
+
+
+def started(processes: Processes) -> Nodes:
+    at, to = start_nodes(processes, "stork", "egret")
+    heron, frodo, bilbo = start_line(processes, "heron", "frodo", "bilbo")
+    return Nodes(at, to, bilbo, frodo, heron)
+
+
+def loads(turn: int, messages: int, nodes: Nodes) -> list[tuple[Load, tuple[Node, ...]]]:
+    """One of each kind, and the nodes it passes; what is compared stands side by side."""
     root = f"bench/{turn}"
+    plain, n = (nodes.at, nodes.to), nodes
     return [
-        Load("one topic", f"{root}/one", messages),
-        Load("100 topics, pattern", f"{root}/pattern", messages // 4, topics=100, exact=False),
-        Load("100 topics, exact", f"{root}/exact", messages // 4, topics=100),
-        Load("1 KiB", f"{root}/large", messages // 4, size=1024),
-        Load("publish_many", f"{root}/many", messages, many=True),
+        (Load("one topic", f"{root}/one", messages), plain),
+        (Load("rules, here", f"{root}/here", messages, domain=DOMAIN), (n.heron, n.frodo)),
+        (Load("one hop", f"{root}/hop", messages, domain=DOMAIN), (n.frodo, n.heron)),
+        (Load("two hops", f"{root}/hops", messages, domain=DOMAIN), (n.bilbo, n.frodo, n.heron)),
+        (Load("100 topics, pattern", f"{root}/pattern", messages // 4, topics=100, exact=False), plain),
+        (Load("100 topics, exact", f"{root}/exact", messages // 4, topics=100), plain),
+        (Load("1 KiB", f"{root}/large", messages // 4, size=1024), plain),
+        (Load("publish_many", f"{root}/many", messages, many=True), plain),
     ]
 
 
@@ -27,21 +53,32 @@ def measured(rounds: int, messages: int, advance: Callable[[], None]) -> Report:
     """So many rounds of every load, `messages` of 100 B on one topic."""
     runs: list[Run] = []
     with Processes() as processes:
-        at, to = start_nodes(processes, "heron", "stork")
+        nodes = started(processes)
         for turn in range(rounds):
-            for load in loads(turn, messages):
-                runs.append(run(processes, at, to, load))
+            for load, (at, *way, to) in loads(turn, messages, nodes):
+                runs.append(run(processes, at, to, load, way))
                 advance()
     names = list(dict.fromkeys(r.load.name for r in runs))
-    rows = [_row(name, [r for r in runs if r.load.name == name]) for name in names]
+    by_name = {name: [r for r in runs if r.load.name == name] for name in names}
+    rows = [_row(name, found) for name, found in by_name.items()]
+    rows += [ratio(name, by_name[of], by_name[base]) for name, (of, base) in RATIOS.items()]
     return Report("throughput", rows, {"runs": [{**asdict(r), "rate": r.rate} for r in runs]})
 
 
 def _row(name: str, runs: list[Run]) -> Row:
-    flaws = [str(r.count) for r in runs if not r.count.is_clean]
     cost = [
         f"{process} {median(1e6 * r.cpu[process] / r.load.messages for r in runs):.2f}"
         for process in runs[0].cpu
     ]
     spread = f"{min(r.rate for r in runs):,.0f} to {max(r.rate for r in runs):,.0f}; µs CPU a message: "
-    return Row(name, median(r.rate for r in runs), spread + ", ".join(cost), "; ".join(flaws))
+    return Row(name, median(r.rate for r in runs), spread + ", ".join(cost), _flaws(runs))
+
+
+def ratio(name: str, of: list[Run], base: list[Run]) -> Row:
+    """The median of what each round gives; a flaw of either is one of the ratio."""
+    ratios = [a.rate / b.rate for a, b in zip(of, base, strict=True)]
+    return Row(name, median(ratios), f"{min(ratios):.2f} to {max(ratios):.2f}", _flaws([*of, *base]))
+
+
+def _flaws(runs: list[Run]) -> str:
+    return "; ".join(str(r.count) for r in runs if not r.count.is_clean)

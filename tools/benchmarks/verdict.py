@@ -1,17 +1,17 @@
-"""Was every promise kept? Every message that was answered came once, in its publisher's order."""
+"""Was every promise kept? Every message that was promised came once, in its publisher's order."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tools.benchmarks.history import Answer, Arrival, Killed, Publisher, Subscriber
 
-KINDS = ("publisher's", "subscriber's", "third")
+WRONG = ("lost", "doubled", "disordered", "unwanted")
 RECOVERING = 3.0  # s after a restart in which a stall is not the doing of a third node
 
 
 @dataclass(frozen=True, slots=True)
 class Anomaly:
-    """One message that came to a subscriber as it must not. `what`: lost, doubled or disordered."""
+    """One message that came to a subscriber as it must not. `what`: one of WRONG."""
 
     what: str
     publisher: Publisher
@@ -23,20 +23,23 @@ class Anomaly:
 def judged(
     publisher: Publisher, subscriber: Subscriber, answers: Mapping[int, Answer], arrivals: Sequence[Arrival]
 ) -> Iterator[Anomaly]:
-    """All that is wrong between two of them; what was never answered with OK may be missing."""
+    """All that is wrong between two of them; what was never answered may come, or be missing."""
     seen: set[int] = set()
     highest = 0
     for arrival in arrivals:
         if arrival.publisher != publisher.name:
             continue
+        answer = answers.get(arrival.number)
         if arrival.number in seen:
             yield Anomaly("doubled", publisher, subscriber, arrival.number, arrival.at)
+        elif answer and not answer.is_promised:
+            yield Anomaly("unwanted", publisher, subscriber, arrival.number, arrival.at)
         elif arrival.number < highest:
             yield Anomaly("disordered", publisher, subscriber, arrival.number, arrival.at)
         seen.add(arrival.number)
         highest = max(highest, arrival.number)
     for number, answer in answers.items():
-        if answer.state == "OK" and number not in seen:
+        if answer.is_promised and number not in seen:
             yield Anomaly("lost", publisher, subscriber, number, answer.posted)
 
 
@@ -45,7 +48,7 @@ def nearest(at: float, kills: Sequence[Killed]) -> Killed | None:
     return min(kills, key=lambda kill: max(kill.at - at, at - kill.started, 0.0), default=None)
 
 
-def kind(kill: Killed, publisher: Publisher, subscriber: Subscriber) -> str:
+def seen_from(kill: Killed, publisher: Publisher, subscriber: Subscriber) -> str:
     """Whose node was it, seen from these two?"""
     if kill.node == publisher.node:
         return "publisher's"
@@ -53,24 +56,20 @@ def kind(kill: Killed, publisher: Publisher, subscriber: Subscriber) -> str:
 
 
 def recovery(
-    kill: Killed,
-    kills: Sequence[Killed],
-    publisher: Publisher,
-    subscriber: Subscriber,
-    came: Sequence[Arrival],
+    kill: Killed, kills: Sequence[Killed], publisher: Publisher, came: Sequence[Arrival], path: Sequence[str]
 ) -> float | None:
     """Seconds from the new start of the node until a message that was posted after it has arrived.
 
-    For a third node: from its death. None when another kill came in between, or nothing was posted.
+    `path`: the nodes that messages pass. For one that is not among them: from its death. None when another
+    one of them died in between, or nothing was posted.
     """
-    is_third = kind(kill, publisher, subscriber) == "third"
+    is_third = kill.node not in path
     start = kill.at if is_third else kill.started
     first = next((a for a in came if a.publisher == publisher.name and a.posted >= start), None)
     if first is None:
         return None
     since = start - (RECOVERING if is_third else 0.0)
     for other in kills:
-        concerned = other.node in (publisher.node, subscriber.node)
-        if other is not kill and concerned and other.at < first.at and other.started > since:
+        if other is not kill and other.node in path and other.at < first.at and other.started > since:
             return None
     return first.at - start

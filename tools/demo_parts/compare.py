@@ -1,8 +1,9 @@
 """Is what arrived what was published? Compared line by line, by SHA-256; exit code 1 if it is not.
 
-python -m tools.demo_parts.compare PUBLISHED LINES ARRIVED...
+python -m tools.demo_parts.compare PUBLISHED LINES EVERY ARRIVED...
 
-PUBLISHED counts up to its line number LINES, each ARRIVED file as a whole.
+PUBLISHED counts up to its line number LINES: of those the first, and then each EVERYth; each ARRIVED file as
+a whole.
 """
 
 import sys
@@ -14,23 +15,35 @@ from pathlib import Path
 SHOWN = 50  # bytes of a line that a message quotes
 
 
-def lines(path: Path, most: int | None = None) -> Iterator[bytes]:
+def lines(path: Path, most: int | None = None, every: int = 1) -> Iterator[bytes]:
     with path.open("rb") as file:
-        for line in islice(file, most):
+        for line in islice(file, 0, most, every):
             yield line.removesuffix(b"\n")
 
 
-def difference(published: Path, count: int, arrived: Path) -> str:
+def expected(count: int, every: int) -> int:
+    """How many of `count` lines shall arrive."""
+    return -(-count // every)
+
+
+def difference(published: Path, count: int, arrived: Path, every: int = 1) -> str:
     """The first line that differs, in words; empty when none does."""
     number = 0
-    for number, (sent, got) in enumerate(zip_longest(lines(published, count), lines(arrived)), start=1):
+    pairs = zip_longest(lines(published, count, every), lines(arrived))
+    for number, (sent, got) in enumerate(pairs, start=1):
         if got is None:
-            return f"line {number} never arrived: {_shown(sent)}"
+            return f"{word(every)} {number} never arrived: {_shown(sent)}"
         if sent is None:
-            return f"line {number} was never published: {_shown(got)}"
+            return f"{word(every)} {number} was never published: {_shown(got)}"
         if sha256(sent).digest() != sha256(got).digest():
-            return f"line {number} differs: published {_shown(sent)}, arrived {_shown(got)}"
-    return "" if number == count else f"only {number} of {count} lines were published"
+            return f"{word(every)} {number} differs: published {_shown(sent)}, arrived {_shown(got)}"
+    most = expected(count, every)
+    return "" if number == most else f"only {number} of {most} {word(every)}s were published"
+
+
+def word(every: int) -> str:
+    """What is sent where every line is, and where only some are."""
+    return "line" if every == 1 else "letter"
 
 
 def _shown(line: bytes) -> str:
@@ -38,10 +51,11 @@ def _shown(line: bytes) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    published, count = Path(arguments[0]), int(arguments[1])
-    found = {path: difference(published, count, path) for path in map(Path, arguments[2:])}
+    published, count, every = Path(arguments[0]), int(arguments[1]), int(arguments[2])
+    found = {path: difference(published, count, path, every) for path in map(Path, arguments[3:])}
+    good = f"{expected(count, every):,} {word(every)}s, every one as it was published"
     for path, what in found.items():
-        print(f"{path.name}: {what or f'{count:,} lines, every one as it was published'}")
+        print(f"{path.name}: {what or good}")
     return 1 if any(found.values()) else 0
 
 

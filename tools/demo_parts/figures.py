@@ -5,14 +5,23 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One node, and the lines that it has seen in this round."""
+    """A node, and how many messages did something there in this round."""
 
     node: str
-    what: str  # is done there: "published" or "arrived"
-    lines: int
-    kills: int
+    count: int | None  # None: nobody counts there
+    what: str  # was done to them
     is_up: bool
-    state: str  # in words
+    state: str  # of the node, or of these messages, in words
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """What was seen of one."""
+
+    warning: float  # s until the first FORWARD_WARNING
+    note: str  # that came with it
+    warnings: int
+    gap: float  # s until what was published meanwhile, and more, had arrived everywhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +31,9 @@ class Outcome:
     name: str
     published: int
     arrived: tuple[int, ...]  # at each subscriber
+    letters: int
+    warnings: int  # messages that were answered FORWARD_WARNING first
     kills: int
     seconds: float
     is_equal: bool
-    said: tuple[str, ...]  # by the comparison, a line for each subscriber
+    said: tuple[str, ...]  # by the comparison, a line for each who receives

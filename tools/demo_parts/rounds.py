@@ -1,38 +1,37 @@
-"""One round: a topic, a publisher at one node, a subscriber at each of the others, and a comparison."""
+"""One round: a topic, a writer at the slave, those who receive, and a comparison."""
 
 import signal
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
-from tools.demo_parts.figures import Outcome, Row
+from tools.demo_parts.compare import expected
+from tools.demo_parts.figures import Kill, Outcome, Row
+from tools.demo_parts.growing import Lines, lose_a_line
+from tools.demo_parts.journey import EVERY, READER
 from tools.demo_parts.nodes import READY, Node
 from tools.demo_parts.processes import Failed, Processes, Program
 from tools.demo_parts.screen import Screen
 
-RATE = 3000  # lines a second while nodes are killed: much for a person to read, little for a mesh
+RATE = 3000  # lines a second while a node is killed: much for a person to read, little for a mesh
 ANSWERS = 20.0  # s for the last answers
 ARRIVAL = 10.0  # s without anything new, after which the rest counts as lost
 QUIET = 0.3  # s in which whatever would come twice shows itself
 PARTS = "tools.demo_parts"
 
 
-class Lines:
-    """How many lines a growing file has."""
+@dataclass(frozen=True, slots=True)
+class Receiver:
+    """Somebody who writes down what arrives at a node."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.count = 0
-        self._read = 0
+    node: str
+    lines: Lines
+    every: int  # of how many lines one is for them
+    options: tuple[str, ...] = ()
 
-    def look(self) -> int:
-        if self.path.exists():
-            with self.path.open("rb") as file:
-                file.seek(self._read)
-                while block := file.read(1 << 20):
-                    self._read += len(block)
-                    self.count += block.count(b"\n")
-        return self.count
+    def lacks(self, published: int) -> bool:
+        return self.lines.look() < expected(published, self.every)
 
 
 class Round:
@@ -42,7 +41,7 @@ class Round:
         self,
         processes: Processes,
         screen: Screen,
-        nodes: list[Node],
+        nodes: dict[str, Node],
         name: str,
         text: Path,
         count: int,
@@ -53,87 +52,115 @@ class Round:
         self._text, self._count = text, count
         self._rate = (str(rate),) if rate else ()
         self._key = f"demo/{name}"
-        self._answered = Lines(processes.place / f"{name}-answered")
-        self._arrived = [Lines(processes.place / f"{name}-at-{node.name}") for node in nodes[1:]]
-        self._subscribers: list[Program] = []
+        self._base = processes.place / name
+        self._answered, self._warned, self._final = map(self._lines, ("answered", "warned", "final"))
+        self._subscribed = [
+            Receiver(node, self._lines(f"at-{node}"), 1, (self._key,))
+            for node in ("heron", "avalon", "bilbo")
+        ]
+        self._reader = Receiver("heron", self._lines(f"at-{READER}"), EVERY)
+        self._receivers = [*self._subscribed, self._reader]
+        self._programs: list[Program] = []
         self._publisher: Program | None = None
         self._began = 0.0
-        self._kills_before = sum(node.kills for node in nodes)
+        self._kills_before = sum(node.kills for node in nodes.values())
+
+    def _lines(self, what: str) -> Lines:
+        return Lines(Path(f"{self._base}-{what}"))
 
     def begin(self) -> None:
         """Subscribe, and when everybody has, publish."""
-        for node, lines in zip(self._nodes[1:], self._arrived, strict=True):
-            arguments = (f"{PARTS}.subscriber", node.name, self._key, str(lines.path))
-            self._subscribers.append(self._processes.start(lines.path.name, *arguments))
-        self._wait(lambda: all(lines.path.exists() for lines in self._arrived), READY, "nobody subscribed")
+        for to in self._receivers:
+            path = to.lines.path
+            arguments = (f"{PARTS}.subscriber", to.node, str(path), *to.options)
+            self._programs.append(self._processes.start(path.name, *arguments))
+        self._wait(lambda: all(to.lines.path.exists() for to in self._receivers), READY, "nobody subscribed")
         self._began = time.monotonic()
         self._publisher = self._processes.start(
-            f"{self.name}-publisher", f"{PARTS}.publisher", self._nodes[0].name, self._key, str(self._text),
-            str(self._count), str(self._answered.path), *self._rate,
+            f"{self.name}-publisher", f"{PARTS}.publisher", "bilbo", self._key, str(self._text),
+            str(self._count), str(self._base), *self._rate,
         )  # fmt: skip
 
-    def kill_and_restart(self, node: Node, rest: float) -> float:
-        """kill -9 a node while publishing goes on, leave it dead for `rest` seconds, and start it again.
+    def kill_and_restart(self, node: Node, rest: float) -> Kill:
+        """kill -9 the way to the master while publishing goes on, and start it again.
 
-        Returns the seconds until what was published after the kill arrives everywhere.
+        It stays dead until its death was noticed, and `rest` seconds more.
         """
+        warnings = self._warned.look()
         node.kill()
         killed = time.monotonic()
+        self._wait(
+            lambda: self._warned.count > warnings, READY, f"{node.name} is dead, and no FORWARD_WARNING"
+        )
+        warning, note = time.monotonic() - killed, self._warned.last()
         self._watch(rest)
         node.launch()
         self._wait(node.is_ready, READY, f"{node.name} was not ready again")
         before = self._answered.count
         self._wait(
-            lambda: self._answered.count > before and min(lines.count for lines in self._arrived) > before,
+            lambda: self._answered.count > before and not self._lack(before + 1),
             READY, f"after the restart of {node.name} nothing arrived",
         )  # fmt: skip
-        return time.monotonic() - killed
+        return Kill(warning, note, self._warned.count - warnings, time.monotonic() - killed)
 
     def flow(self, seconds: float) -> None:
         """Let it flow for a while; at least until the first line is everywhere."""
         self._watch(seconds)
-        self._wait(lambda: all(lines.count for lines in self._arrived), READY, "nothing arrived")
+        self._wait(lambda: not self._lack(1), READY, "nothing arrived")
 
     def finish(self, lose: int = 0) -> Outcome:
         """Stop publishing, wait for all, and compare. `lose` drops lines, to see that it is noticed."""
         assert self._publisher is not None
         if self._rate:
             self._publisher.signal(signal.SIGTERM)
-        self._wait(self._publisher.ended, ANSWERS, "the last publishes were not answered")
+        self._wait(self._publisher.ended, ANSWERS, "the last word on each message was not heard")
         total = self._answered.look()
         self._await_arrival(total)
         seconds = time.monotonic() - self._began
         self._watch(QUIET)
-        self._processes.end(self._subscribers)
+        self._processes.end(self._programs)
         for _ in range(lose):
-            lose_a_line(self._arrived[-1].path)
-        outcome = self._compare(total, seconds)
-        for lines in (self._answered, *self._arrived):
-            lines.path.unlink()
+            lose_a_line(self._subscribed[-1].lines.path)
+        outcome = self._outcome(total, seconds)
+        for path in (self._answered.path, *(to.lines.path for to in self._receivers)):
+            path.unlink()
         return outcome
+
+    def _lack(self, published: int) -> bool:
+        return any(to.lacks(published) for to in self._receivers)
 
     def _await_arrival(self, total: int) -> None:
         """Until all is there, or nothing more comes: then the comparison says what is missing."""
         last, since = -1, time.monotonic()
-        while min(lines.count for lines in self._arrived) < total and time.monotonic() - since < ARRIVAL:
+        while self._lack(total) and time.monotonic() - since < ARRIVAL:
             self._watch(0.05)
-            now = sum(lines.count for lines in self._arrived)
+            now = sum(to.lines.count for to in self._receivers)
             if now != last:
                 last, since = now, time.monotonic()
 
-    def _compare(self, total: int, seconds: float) -> Outcome:
+    def _outcome(self, total: int, seconds: float) -> Outcome:
         # The text itself where it is published once, so that nobody's copy is trusted.
         published, count = (self._answered.path, total) if self._rate else (self._text, self._count)
-        paths = [str(lines.path) for lines in self._arrived]
+        lines_equal, lines_said = self._compare(published, count, self._subscribed)
+        letters_equal, letters_said = self._compare(published, count, [self._reader])
+        arrived = tuple(Lines(to.lines.path).look() for to in self._subscribed)
+        kills = sum(node.kills for node in self._nodes.values()) - self._kills_before
+        return Outcome(
+            self.name, count, arrived, self._reader.lines.count, self._warned.look(), kills, seconds,
+            lines_equal and letters_equal, (*lines_said, *letters_said),
+        )  # fmt: skip
+
+    def _compare(self, published: Path, count: int, receivers: list[Receiver]) -> tuple[bool, list[str]]:
+        """(is all equal?, what is said of each)"""
+        paths = [str(to.lines.path) for to in receivers]
         program = self._processes.run(
-            f"{self.name}-compare", f"{PARTS}.compare", str(published), str(count), *paths
-        )
+            f"{self.name}-compare", f"{PARTS}.compare", str(published), str(count), str(receivers[0].every),
+            *paths,
+        )  # fmt: skip
         said = [line.removeprefix(f"{self.name}-at-") for line in program.out.read_text().splitlines()]
         if program.code not in (0, 1) or len(said) != len(paths):
             raise Failed(f"the comparison broke down: {program.words()}")
-        arrived = tuple(Lines(lines.path).look() for lines in self._arrived)
-        kills = sum(node.kills for node in self._nodes) - self._kills_before
-        return Outcome(self.name, count, arrived, kills, seconds, program.code == 0, tuple(said))
+        return program.code == 0, said
 
     # --- waiting, with an eye on everything -----------------------------------------------------------
 
@@ -146,18 +173,30 @@ class Round:
 
     def _show(self) -> None:
         """Look at the files and programs, and show how things stand."""
-        for program in (self._publisher, *self._subscribers):
+        for program in (self._publisher, *self._programs):
             if program is not None and program.code:
                 raise Failed(program.words() or f"{program.name} ended with exit code {program.code}")
-        rows = []
-        for node, lines in zip(self._nodes, (self._answered, *self._arrived), strict=True):
-            what = "published" if lines is self._answered else "arrived"
-            rows.append(Row(node.name, what, lines.look(), node.kills, node.is_up, node.state))
-        self._screen.rows(rows)
+        self._screen.rows(self._rows())
 
+    def _rows(self) -> list[Row]:
+        """In the order in which a line travels."""
+        final = self._final.look()  # before the warnings: never more of them than warnings
+        warned = self._warned.look()
+        first = [
+            self._row("bilbo", self._answered.look(), "lines answered"),
+            self._row(
+                "bilbo", warned, "FORWARD_WARNING", f"{warned - final:,} wait" if warned > final else ""
+            ),
+            self._row("frodo", None, "passes them on"),
+        ]
+        heron, avalon, back = (
+            self._row(to.node, to.lines.look(), "lines arrived", "" if to.node == "bilbo" else None)
+            for to in self._subscribed
+        )
+        letters = self._row("heron", self._reader.lines.look(), f"letters to {READER}", "")
+        return [*first, heron, letters, avalon, back]
 
-def lose_a_line(path: Path) -> None:
-    """Take the middle line out of a file."""
-    lines = path.read_bytes().split(b"\n")
-    del lines[(len(lines) - 1) // 2]  # the last one is what stands behind the last line end: nothing
-    path.write_bytes(b"\n".join(lines))
+    def _row(self, name: str, count: int | None, what: str, state: str | None = None) -> Row:
+        """A state of its own is given for what has one, or for the second row of a node."""
+        node = self._nodes[name]
+        return Row(name, count, what, node.is_up, node.state if state is None else state)

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import groupby
 
 from rich import box
 from rich.console import Console, RenderableType
@@ -61,38 +62,47 @@ class Screen:
         if self._live is not None:
             self._live.update(self._picture(rows), refresh=True)
         else:
-            self.say("lines: " + "; ".join(f"{row.node} {row.lines:,}, {row.state}" for row in rows))
+            groups = groupby(rows, key=lambda row: row.node)
+            self.say("; ".join(f"{node} {', '.join(map(_in_words, group))}" for node, group in groups))
 
     def _picture(self, rows: Sequence[Row]) -> RenderableType:
         then, old = self._past[0]
         seconds = max(self._past[-1][0] - then, FRAME)
         table = _table("dim")
         table.add_column("node", min_width=8)
-        table.add_column("lines", justify="right", min_width=10)
-        table.add_column("", min_width=9)
+        table.add_column("messages", justify="right", min_width=10)
+        table.add_column("", min_width=17)
         table.add_column("a second", justify="right", min_width=8)
-        table.add_column("kills", justify="right")
         table.add_column("state", min_width=16)
         for row, before in zip(rows, old, strict=True):
-            rate = f"{(row.lines - before.lines) / seconds:,.0f}"
+            count, rate = "", ""
+            if row.count is not None:
+                count, rate = f"{row.count:,}", f"{(row.count - (before.count or 0)) / seconds:,.0f}"
             style = "green" if row.is_up else "red"
-            table.add_row(row.node, f"{row.lines:,}", row.what, rate, str(row.kills), row.state, style=style)
+            table.add_row(row.node, count, row.what, rate, row.state, style=style)
         return Padding(table, (1, 2))
 
-    def summary(self, subscribers: Sequence[str], outcomes: Sequence[Outcome]) -> None:
+    def summary(self, outcomes: Sequence[Outcome]) -> None:
         """A row for each round."""
         table = _table("bold")
-        table.add_column("round", min_width=12)
-        table.add_column("published", justify="right")
-        for heading in (*(f"at {name}" for name in subscribers), "kills", "seconds"):
-            table.add_column(heading, justify="right")
-        table.add_column("SHA-256")
+        table.add_column("round", no_wrap=True)
+        for heading in ("published", "arrived", "letters", "kills", "waited", "s"):
+            table.add_column(heading, justify="right", no_wrap=True)
+        table.add_column("SHA-256", no_wrap=True)
         for o in outcomes:
-            arrived = [f"{count:,}" for count in o.arrived]
-            word = "[green]all equal[/]" if o.is_equal else "[red]different[/]"
-            table.add_row(o.name, f"{o.published:,}", *arrived, str(o.kills), f"{o.seconds:.1f}", word)
+            arrived = f"{len(o.arrived)} x {min(o.arrived):,}"
+            counts = (f"{count:,}" for count in (o.letters, o.kills, o.warnings))
+            word = "[green]equal[/]" if o.is_equal else "[red]different[/]"
+            table.add_row(o.name, f"{o.published:,}", arrived, *counts, f"{o.seconds:.1f}", word)
         self._console.print(Padding(table, (0, 2, 1, 2)))
 
 
+def _in_words(row: Row) -> str:
+    words = row.what if row.count is None else f"{row.count:,} {row.what}"
+    return f"{words} ({row.state})" if row.state not in ("", "up") else words
+
+
 def _table(header: str) -> Table:
-    return Table(box=box.SIMPLE_HEAD, header_style=header, show_edge=False, pad_edge=False)
+    return Table(
+        box=box.SIMPLE_HEAD, header_style=header, show_edge=False, pad_edge=False, collapse_padding=True
+    )

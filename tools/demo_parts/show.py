@@ -6,12 +6,11 @@ Exit code: 0 all that was published arrived, once and in order; 1 it did not; 2 
 
 import argparse
 import time
-from collections.abc import Iterator
-from itertools import cycle
 from pathlib import Path
 
 from tools.demo_parts.figures import Outcome
-from tools.demo_parts.nodes import READY, Node, all_alive, three_nodes
+from tools.demo_parts.journey import DOMAIN, IN_WORDS, WAY
+from tools.demo_parts.nodes import READY, Node, all_nodes, sees_all
 from tools.demo_parts.processes import Failed, Interrupted, Processes
 from tools.demo_parts.rounds import RATE, Round
 from tools.demo_parts.screen import Screen
@@ -20,7 +19,7 @@ from tools.demo_parts.text import UnfitText, default_text, lines_of
 ROUND = 15.0  # s of a round with kills, at most; then all is compared
 SHORTEST = 3.0  # s of such a round, at least
 ENDING = 1.5  # s that a round needs at its end
-REST = 0.4  # s that a killed node stays dead
+REST = 1.2  # s that a killed node stays dead after its death was noticed
 BETWEEN = 1.0  # s between two kills
 
 
@@ -32,59 +31,69 @@ class Demo:
         self._text, self._count, self._lose = text, count, lose
         self._began = time.monotonic()
         self.outcomes: list[Outcome] = []
-        self.nodes: list[Node] = []
+        self.nodes: dict[str, Node] = {}
 
     def run(self, seconds: float | None) -> None:
         """For so many seconds, or for ever. Failed when anything is lost, doubled or out of order."""
         self._start()
         self._once()
-        victims = cycle(self.nodes)
         while not self.outcomes[1:] or seconds is None or self._left(seconds) > SHORTEST + ENDING:
             left = ROUND if seconds is None else self._left(seconds) - ENDING
-            self._with_kills(victims, min(ROUND, max(SHORTEST, left)))
+            self._with_kills(min(ROUND, max(SHORTEST, left)))
 
     def _left(self, seconds: float) -> float:
         return self._began + seconds - time.monotonic()
 
     def _start(self) -> None:
-        self._screen.heading("Three nodes, each a process of its own, on this machine only")
-        self.nodes = three_nodes(self._processes)
-        for node in self.nodes:
-            self._screen.say(f"{node.name}  {node.tcp}  pid {node.pid}")
+        self._screen.heading("Four nodes, each a process of its own, on this machine only")
+        self._screen.say(WAY, style="bold")
+        self._screen.say(IN_WORDS)
+        self.nodes = {node.name: node for node in all_nodes(self._processes)}
+        for node in self.nodes.values():
+            self._screen.say(f"{node.name:8}{node.tcp}  pid {node.pid}")
+        ends = ("bilbo", "avalon")
         self._processes.until(
-            lambda: all_alive(self._processes, self.nodes), READY, "the nodes did not find each other"
-        )
-        self._screen.heading("$ mesh ls --url heron")
-        self._screen.say(self._processes.run("ls", "mesh", "ls", "--url", "heron").out.read_text())
+            lambda: all(sees_all(self._processes, end, len(self.nodes)) for end in ends),
+            READY, "the nodes did not find each other",
+        )  # fmt: skip
+        self._tell("ls", "--url", "heron")
+        self._tell("route", "demo/text", "--domain", DOMAIN, "--url", "bilbo")
+
+    def _tell(self, *arguments: str) -> None:
+        """A command as one would type it, and what it says."""
+        self._screen.heading(f"$ mesh {' '.join(arguments)}")
+        self._screen.say(self._processes.run(arguments[0], "mesh", *arguments).out.read_text())
+
+    def _round(self, name: str, rate: int = 0) -> Round:
+        return Round(self._processes, self._screen, self.nodes, name, self._text, self._count, rate)
 
     def _once(self) -> None:
-        self._screen.heading("A text: published at heron, subscribed at stork and at egret")
+        self._screen.heading("A text, from bilbo by frodo to heron, and from there to all")
         self._screen.say(f"{self._text}, {self._count:,} lines, a persistent message each")
-        first = Round(self._processes, self._screen, self.nodes, "text", self._text, self._count)
+        first = self._round("text")
         with self._screen.live():
             first.begin()
             outcome = first.finish(self._lose)
         self._judge(outcome)
 
-    def _with_kills(self, victims: Iterator[Node], seconds: float) -> None:
+    def _with_kills(self, seconds: float) -> None:
         number = len(self.outcomes)
-        self._screen.heading(f"{RATE:,} lines a second, while nodes are killed with -9 (round {number})")
+        self._screen.heading(f"{RATE:,} lines a second, while frodo is killed with -9 (round {number})")
         end = time.monotonic() + seconds
-        going = Round(
-            self._processes, self._screen, self.nodes, f"kills-{number}", self._text, self._count, RATE
-        )
+        going = self._round(f"kills-{number}", RATE)
         with self._screen.live():
             going.begin()
             going.flow(BETWEEN)
             while True:
-                node = next(victims)
-                gap = going.kill_and_restart(node, REST)
-                role = "the publisher's" if node is self.nodes[0] else "a subscriber's"
+                at = time.monotonic() - self._began
+                kill = going.kill_and_restart(self.nodes["frodo"], REST)
                 self._screen.say(
-                    f"{time.monotonic() - self._began:5.1f} s  "
-                    f"kill -9 {node.name}, {role} node: lines flow again after {gap:.1f} s"
+                    f"{at:5.1f} s  kill -9 frodo. After {kill.warning:.2f} s bilbo answers FORWARD_WARNING:\n"
+                    f"         {kill.note}\n"
+                    f"         {kill.warnings:,} messages waited. After {kill.gap:.1f} s frodo is back, "
+                    "they have arrived, and lines flow again"
                 )
-                if time.monotonic() + BETWEEN + gap > end:
+                if time.monotonic() + BETWEEN + kill.gap > end:
                     break
                 going.flow(BETWEEN)
             outcome = going.finish()
@@ -101,7 +110,21 @@ class Demo:
         """A table of all rounds, or of the last ones."""
         if self.outcomes:
             self._screen.heading("Summary")
-            self._screen.summary([node.name for node in self.nodes[1:]], self.outcomes[-20:])
+            self._screen.summary(self.outcomes[-20:])
+
+    def sum(self) -> str:
+        """Of all rounds, in words."""
+        lines, letters, warnings, kills = (
+            sum(counts)
+            for counts in zip(
+                *((o.published, o.letters, o.warnings, o.kills) for o in self.outcomes), strict=True
+            )
+        )
+        return (
+            f"{lines:,} lines to three subscribers, {letters:,} letters to one reader, "
+            f"frodo killed {kills} times.\n{warnings:,} messages were answered FORWARD_WARNING, and each "
+            "of them OK when frodo was back."
+        )
 
 
 def positive(text: str) -> float:
@@ -115,7 +138,7 @@ def positive(text: str) -> float:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="tools/demo",
-        description="Three nodes, real traffic, nodes killed with -9, and every line compared.",
+        description="Four nodes, real traffic, one of them killed with -9, and every line compared.",
     )
     parser.add_argument(
         "--seconds", type=positive, metavar="N", help="end by itself; without it: Ctrl-C ends it"
@@ -144,9 +167,10 @@ def main() -> int:
                 screen.say("Ended early, and the last round not compared. Nothing stays behind.")
                 return 130
             screen.fail(f"tools/demo: {error}")
-            for node in demo.nodes:
+            for node in demo.nodes.values():
                 screen.fail(f"{node.name} said: {node.words() or 'nothing'}")
             return 1
         demo.summarize()
+    screen.say(demo.sum())
     screen.say("Everything that was published arrived: every line, once and in order.", style="bold green")
     return 0

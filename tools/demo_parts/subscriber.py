@@ -1,6 +1,8 @@
-"""What does one node deliver of a topic? Written to a file, a line a message, until SIGTERM.
+"""What does one node deliver? Written to a file, a line a message, until SIGTERM.
 
-python -m tools.demo_parts.subscriber NODE KEY FILE
+python -m tools.demo_parts.subscriber NODE FILE [KEY]
+
+The lines that are published under KEY; without it the letters to the session of the reader.
 """
 
 import asyncio
@@ -9,22 +11,31 @@ import sys
 from pathlib import Path
 
 import mesh
+from tools.demo_parts.journey import DOMAIN, READER, READERS_SESSION
 
 
-async def write_down(node: str, key: str, path: Path) -> None:
-    """Subscribe, make the file, and fill it."""
+async def main(node: str, path: str, key: str = "") -> None:
     task = asyncio.current_task()
     assert task is not None
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    async with mesh.connect(node) as m, m.subscribe(key) as messages:
-        with path.open("xb", buffering=0) as file:  # that it is there says: from now on nothing is missed
-            async for batch in messages.batches():
-                file.write(b"".join(content + b"\n" for content in batch.contents()))
+    if key:
+        async with mesh.connect(node) as m, m.subscribe(key, domain=DOMAIN) as messages:
+            await write_down(messages, Path(path))
+    else:
+        async with mesh.connect(node, client=READER, session=READERS_SESSION) as m, m.inbox() as messages:
+            await write_down(messages, Path(path))
+
+
+async def write_down(messages: mesh.Subscription, path: Path) -> None:
+    """Make the file, and fill it."""
+    with path.open("xb", buffering=0) as file:  # that it is there says: from now on nothing is missed
+        async for batch in messages.batches():
+            file.write(b"".join(content + b"\n" for content in batch.contents()))
 
 
 if __name__ == "__main__":
     try:
-        asyncio.run(write_down(sys.argv[1], sys.argv[2], Path(sys.argv[3])))
+        asyncio.run(main(*sys.argv[1:]))
     except asyncio.CancelledError:
         pass
     except mesh.MeshError as error:

@@ -1,6 +1,7 @@
 """Does `mesh config check` say what is set, where, and what is wrong?"""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,67 @@ def test_as_json_it_tells_everything_in_one_document(alone: Path, capsys: pytest
     assert told["file"] == "x.toml"
     assert {"name": "node.id", "value": "heron", "origin": "x.toml:2"} in told["settings"]
     assert {"name": "node.cluster", "value": "default", "origin": "default"} in told["settings"]
+
+
+RULES = """\
+[nodes.bilbo]
+[nodes.frodo]
+address = "tcp://10.0.0.5:7710"
+[[nodes.frodo.master]]
+domains = ["RUGBY_NEWS", "SOCCER_NEWS"]
+[[nodes.frodo.master]]
+domains = ["*", "", "of a b"]
+keys = ["radar/status"]
+stratum = 2
+refid = "bilbo"
+accept_default = false
+accept_other_default = true
+"""
+
+
+def test_it_prints_each_node_and_each_rule_in_words(alone: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (alone / "mesh.toml").write_text(RULES)
+    assert main(["config", "check"]) == 0
+    said = capsys.readouterr()
+    assert [re.split("  +", line.strip()) for line in said.out.splitlines()] == [
+        ["SETTING", "VALUE", "SET BY"],
+        ["nodes.bilbo", "no address", "mesh.toml:1"],
+        ["nodes.frodo", "address tcp://10.0.0.5:7710", "mesh.toml:2"],
+        ["nodes.frodo.master", "domains RUGBY_NEWS, SOCCER_NEWS · stratum 0", "mesh.toml:4"],
+        [
+            "nodes.frodo.master",
+            'domains *, "", "of a b" · keys radar/status · stratum 2 · refid bilbo · accept_default false · '
+            "accept_other_default true",
+            "mesh.toml:6",
+        ],
+    ]
+    assert said.err == "mesh.toml: right; 0 values, 2 nodes and 2 rules set, all else by default\n"
+
+
+def test_as_json_it_tells_nodes_and_rules_too(alone: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (alone / "mesh.toml").write_text(RULES)
+    assert main(["config", "check", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["settings"]
+    rule = {
+        "domains": ["RUGBY_NEWS", "SOCCER_NEWS"], "keys": [], "stratum": 0, "refid": "",
+        "accept_default": True, "accept_other_default": False,
+    }  # fmt: skip
+    assert told[-4:-1] == [
+        {"name": "nodes.bilbo", "value": {"address": None}, "origin": "mesh.toml:1"},
+        {"name": "nodes.frodo", "value": {"address": "tcp://10.0.0.5:7710"}, "origin": "mesh.toml:2"},
+        {"name": "nodes.frodo.master", "value": rule, "origin": "mesh.toml:4"},
+    ]
+    assert told[-1]["value"]["refid"] == "bilbo"
+
+
+def test_a_wrong_rule_is_refused_with_its_place(alone: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (alone / "bad.toml").write_text('[[nodes.frodo.master]]\ndomains = ["RUGBY*"]\n')
+    assert main(["config", "check", "bad.toml"]) == 2
+    assert capsys.readouterr() == (
+        "",
+        "mesh: bad.toml:2: domain 'RUGBY*' in [[nodes.frodo.master]]: only a whole \"*\" is a wildcard. "
+        '[BAD_CONFIG]\n      Name each domain, or write "*" for any.\n',
+    )
 
 
 def test_without_a_file_all_is_default(capsys: pytest.CaptureFixture[str]) -> None:

@@ -56,7 +56,7 @@ def test_every_verb_helps(verb: str, capsys: pytest.CaptureFixture[str]) -> None
     assert said.err == ""
 
 
-@pytest.mark.parametrize("verb", ["ls", "info", "get", "sub", "bench"])
+@pytest.mark.parametrize("verb", ["ls", "info", "get", "sub", "inbox", "route", "bench"])
 def test_every_verb_that_reads_has_json(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([verb, "--help"]) == 0
     assert "--json" in capsys.readouterr().out

@@ -190,6 +190,85 @@ def test_several_nodes_are_named_and_one_is_asked_for(a: RunningNode, b: Running
     assert json.loads(chosen.stdout)["nodes"][0]["name"] == "b"
 
 
+def test_what_is_sent_reaches_an_inbox_that_is_open_and_one_that_opens_later(
+    a: RunningNode, b: RunningNode
+) -> None:
+    joe = "/node/b/client/joe/session/1"
+    result = a.mesh("send", joe, "now", "--url", "a")
+    assert (result.returncode, "[NOT_CONNECTED]" in result.stderr) == (2, True)
+    assert "--force-queuing" in result.stderr and "force_queuing" not in result.stderr
+    result = a.mesh("send", joe, "one", "--force-queuing", "--client", "ann", "--session", "7", "--url", "a")
+    assert (result.returncode, result.stderr) == (0, f"sent to {joe}: queued for it\n")
+    options = ("--client", "joe", "--session", "1", "--url", "b")
+    told = b.mesh("inbox", "--count", "1", *options)
+    assert (told.returncode, told.stdout) == (0, "/node/a/client/ann/session/7  one\n")
+    assert told.stderr == f"listening for {joe}\n"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mesh", "inbox", "--raw", "--count", "3", *options], env=b.environ,
+        cwd=b.state, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stderr is not None and process.stderr.readline().startswith(b"listening for ")
+    result = a.mesh("send", joe, "--url", "a", content=b"1\n\xff\n3\n")
+    assert result.stderr == f"sent 3 lines to {joe}: taken by 1 session\n"
+    assert ended(process)[:2] == (0, b"1\n\xff\n3\n")
+    result = b.mesh("inbox", "--wait", "0.3", *options)
+    assert (result.returncode, result.stdout) == (124, "")
+
+
+def test_an_unknown_destination_is_an_error_and_what_waits_for_it_is_listed(
+    a: RunningNode, b: RunningNode
+) -> None:
+    result = a.mesh("send", "/node/nowhere/client/joe", "x", "--url", "a")
+    assert (result.returncode, "[UNKNOWN_NODE]" in result.stderr) == (2, True)
+    result = a.mesh("send", "/node/nowhere/client/joe", "x", "--force-queuing", "--url", "a")
+    assert result.returncode == 0
+    assert result.stderr.startswith("sent to /node/nowhere/client/joe: FORWARD_WARNING: waits at a for ")
+    assert "nobody knows: 1 message (" in a.mesh("ls", "--url", "a").stdout
+    result = a.mesh("route", "--to", "/node/nowhere/client/joe", "--url", "a")
+    assert (result.returncode, "nowhere" in result.stdout) == (1, True)
+
+
+def test_a_topic_is_erased_and_a_subscriber_is_told(a: RunningNode, b: RunningNode) -> None:
+    a.mesh("pub", "gone/x", "1", "--url", "a")
+    with subscriber(b, "gone/#", "--count", "2", "--url", "b") as process:
+        result = a.mesh("erase", "gone/x", "--url", "a")
+        assert ended(process)[:2] == (0, b"gone/x  1\ngone/x  (erased)\n")
+    assert (result.returncode, result.stdout) == (0, "gone/x\n")
+    assert a.mesh("get", "gone/x", "--url", "a").returncode == 1
+    result = a.mesh("erase", "gone/x", "--url", "a")
+    assert (result.returncode, result.stdout) == (1, "")
+
+
+def test_what_is_published_while_the_master_is_away_waits_and_every_verb_says_so() -> None:
+    rules = '[[nodes.frodo.master]]\ndomains = ["NEWS"]\n[nodes.bilbo]\n'
+    with state_directory() as folder:
+        (folder / "mesh.toml").write_text(rules)
+        options = ("--config", str(folder / "mesh.toml"))
+        with running("frodo", options=options) as frodo:
+            with running("bilbo", beside=frodo, options=options) as bilbo:
+                route = ("route", "k", "--domain", "NEWS", "--url", "bilbo")
+                until(lambda: bilbo.mesh(*route).returncode == 0)
+                first, last = bilbo.mesh(*route).stdout.splitlines()
+                assert first.split()[:4] == ["bilbo", "forward", "to", "frodo"]
+                assert last.split()[:2] == ["frodo", "here"]
+                frodo.stop()
+                until(lambda: bilbo.mesh(*route).returncode == 1)
+                assert "wait for frodo" in bilbo.mesh(*route).stdout
+                result = bilbo.mesh("pub", "k", "--domain", "NEWS", "--url", "bilbo", content=b"1\n2\n3\n")
+                assert (result.returncode, result.stdout) == (0, "")
+                assert result.stderr.startswith("published 3 lines to k, 3 of them wait: waits at bilbo for ")
+                header, *rows = bilbo.mesh("ls", "--url", "bilbo").stdout.splitlines()
+                assert header.split()[-1] == "TAIL-BACK"
+                assert next(row for row in rows if row.startswith("frodo")).split()[-3] == "3,"
+                frodo.start()
+                until(
+                    lambda: (
+                        frodo.mesh("get", "k", "--domain", "NEWS", "--url", "frodo", "--raw").stdout == "3\n"
+                    )
+                )
+                until(lambda: "TAIL-BACK" not in bilbo.mesh("ls", "--url", "bilbo").stdout)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -266,7 +345,10 @@ def test_a_client_without_an_address_waits_for_its_node_and_strays_to_no_other()
 
 def test_without_a_node_every_verb_says_what_to_type() -> None:
     with state_directory() as state:
-        for arguments in (["ls"], ["info"], ["pub", "k", "x"], ["sub", "k"], ["get", "k"], ["bench"]):
+        for arguments in (
+            ["ls"], ["info"], ["pub", "k", "x"], ["sub", "k"], ["get", "k"], ["bench"], ["erase", "k"],
+            ["send", "client/joe", "x"], ["inbox"], ["route", "k"],
+        ):  # fmt: skip
             result = run_mesh(*arguments, environ=environment(state))
             assert (result.returncode, result.stdout) == (2, "")
             assert result.stderr == (

@@ -1,8 +1,11 @@
 """What is news to a subscription, what is a repeat, and what comes too late to be either?"""
 
-from mesh.client.subscription import Subscription
+import asyncio
+import contextlib
+
+from mesh.client.subscription import INBOX, Subscription
 from mesh.wire.commands import Query
-from mesh.wire.envelope import INITIAL
+from mesh.wire.envelope import ERASED, INITIAL
 from tests.mesh.envelopes import envelope
 
 MASTER = b"m" * 16
@@ -12,8 +15,8 @@ async def nothing(s: Subscription) -> None:
     """Neither entering nor leaving matters here."""
 
 
-def subscription(confirmed: bool = True) -> Subscription:
-    s = Subscription(1, Query("pattern", "#"), True, nothing, nothing, lambda: None)
+def subscription(confirmed: bool = True, number: int = 1) -> Subscription:
+    s = Subscription(number, Query("pattern", "#"), True, nothing, nothing, lambda: None)
     s.confirmed = confirmed
     return s
 
@@ -84,3 +87,90 @@ def test_items_that_lie_here_when_the_node_counts_anew_are_not_counted_to_it() -
     for _ in range(3):
         s.count()
     assert s.used == 1
+
+
+def test_that_a_topic_was_erased_is_news_however_late_it_comes_but_once_only() -> None:
+    s = subscription()
+    arrive(s, 7)
+    assert arrive(s, 5, 5, flags=ERASED) == [5]
+    s.restarted()
+    assert arrive(s, 3, 5, flags=ERASED | INITIAL) == [3]
+
+
+def test_what_was_sent_to_us_is_news_however_late_it_comes_but_once_only() -> None:
+    s = subscription(number=INBOX)
+    assert arrive(s, 7, 3, 7, 3, 5) == [7, 3, 5]
+
+
+def test_what_was_taken_singly_counts_when_it_is_left() -> None:
+    async def story() -> None:
+        s = subscription()
+        s.arrived(MASTER, envelope("a b"), None, 0)
+        async with s:
+            for _ in range(2):
+                await anext(s)
+        assert s.used == 1
+
+    asyncio.run(story())
+
+
+def test_what_is_left_of_a_batch_does_not_count_and_can_still_be_read() -> None:
+    async def story() -> None:
+        s = subscription()
+        s.arrived(MASTER, envelope("a b c"), None, 0)
+        async with s:
+            await anext(s)
+        assert s.used == 0
+        assert [(await anext(s)).key for _ in range(2)] == ["b", "c"]
+        await s.unsubscribe()
+        assert s.used == 1
+
+    asyncio.run(story())
+
+
+def test_a_batch_whose_use_failed_does_not_count_and_is_given_again_whole() -> None:
+    async def story() -> None:
+        s = subscription()
+        s.arrived(MASTER, envelope("a b"), None, 0)
+        for _ in range(2):
+            with contextlib.suppress(ValueError):
+                async with s:
+                    assert (await anext(s)).key == "a"
+                    raise ValueError
+        assert s.used == 0
+
+    asyncio.run(story())
+
+
+def test_an_inbox_that_is_left_ends_and_goes_on_when_it_is_opened_again() -> None:
+    async def story() -> None:
+        s = subscription(number=INBOX)
+        arrive(s, 1, 2)
+        async with s:
+            await anext(s)
+        s.pause()
+        arrive(s, 3)
+        assert [message async for message in s] == []
+        s.resume()
+        assert [message.id[-1] for message in [await anext(s), await anext(s)]] == ["2", "3"]
+        waiting = asyncio.ensure_future(anext(s, None))
+        await asyncio.sleep(0)
+        s.pause()
+        assert (await waiting, s.used) == (None, 3)
+
+    asyncio.run(story())
+
+
+def test_a_batch_in_use_when_the_node_counts_anew_is_not_counted_to_it() -> None:
+    async def story() -> None:
+        s = subscription()
+        arrive(s, 1, 2)
+        await s.next_batch()
+        s.restarted()
+        assert s.used == -2
+        s.count()
+        await s.next_batch()
+        s.count()
+        assert s.used == 0
+
+    asyncio.run(story())

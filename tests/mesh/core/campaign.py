@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mesh.patterns import matches
+from tests.mesh.core.masters import RUGBY, STOCK, cluster
 from tests.simulated_client import SimClient, Subscription, client_of
 from tests.simulation import SimNetwork, SimNode
 
@@ -15,11 +18,14 @@ HEALED = 200.0  # s until everything must be told after the last fault
 class Campaign:
     """Nodes with a publisher and subscribers each; a seed decides what befalls them."""
 
+    domains: tuple[str, ...] = ("",)
+
     def __init__(self, seed: int, nodes: int = 3, subscribers: int = 3) -> None:
         self.net = SimNetwork(seed)
         self.rng = self.net.rng
         self.net.disk = self.rng.choice([(0.001, 0.01), (0.05, 0.3)])
-        self.nodes = self.net.mesh(*"abcdefgh"[:nodes], **self.rng.choice(WINDOWS))
+        self.nodes = self._start(nodes, self.rng.choice(WINDOWS))
+        nodes = len(self.nodes)
         self.publishers = [client_of(node, f"pub-{node.name}") for node in self.nodes]
         self.subscribers: list[tuple[SimClient, Subscription]] = []
         for n in range(subscribers):
@@ -29,11 +35,17 @@ class Campaign:
         self.faults: list[str] = []
         self.published = 0
 
+    def _start(self, nodes: int, settings: dict[str, Any]) -> list[SimNode]:
+        return self.net.mesh(*"abcdefgh"[:nodes], **settings)
+
     def _subscribe(self, client: SimClient) -> Subscription:
         rate = self.rng.choice([None, None, 200.0])
         if self.rng.random() < 0.3:
-            return client.subscribed(self.rng.choice(TOPICS), rate=rate)
-        return client.subscribed(pattern=self.rng.choice(PATTERNS), rate=rate)
+            return client.subscribed(self.rng.choice(TOPICS), domain=self._domain(), rate=rate)
+        return client.subscribed(pattern=self.rng.choice(PATTERNS), domain=self._domain(), rate=rate)
+
+    def _domain(self) -> str:
+        return self.rng.choice(self.domains) if len(self.domains) > 1 else self.domains[0]
 
     def run(self, seconds: float, faults: float = 1.0) -> None:
         """Publish all the time; `faults` a second on average."""
@@ -50,7 +62,7 @@ class Campaign:
     def _publish(self, publisher: SimClient, end: float) -> None:
         keys = " ".join(self.rng.choice(TOPICS) for _ in range(self.rng.choice([1, 1, 1, 3, 10])))
         contents = [b"%d" % self.rng.randrange(10**9) for _ in keys.split()]
-        publisher.publish(keys, *contents, persistent=self.rng.random() < 0.6)
+        publisher.publish(keys, *contents, persistent=self.rng.random() < 0.6, domain=self._domain())
         self.published += len(contents)
         if self.net.now < end:
             self.net.after(self.rng.expovariate(20.0), lambda: self._publish(publisher, end))
@@ -58,7 +70,7 @@ class Campaign:
     def _join_late(self, node: SimNode) -> None:
         client = SimClient(self.net, node.ipc, f"late-{len(self.late)}")
         pattern, rate = self.rng.choice(PATTERNS), self.rng.choice([None, 100.0])
-        self.late.append((client, client.subscribe(pattern=pattern, rate=rate)))
+        self.late.append((client, client.subscribe(pattern=pattern, rate=rate, domain=self._domain())))
 
     def _befall(self) -> None:
         faults = [self.kill, self.break_link, self.cut, self.break_client, self.bounce, self.fill_disk]
@@ -116,7 +128,7 @@ class Campaign:
             self.revive(node)
         self.net.until(lambda: all(len(node.alive) == len(self.nodes) - 1 for node in self.nodes), HEALED)
         for publisher in self.publishers:
-            self.net.until(lambda p=publisher: not p.outbox.unanswered and not p._wanting, HEALED)  # type: ignore[misc]
+            self.net.until(lambda p=publisher: p.is_through, HEALED)  # type: ignore[misc]
         end = self.net.now + HEALED
         while (self.missing() or not self.is_quiet) and self.net.now < end:
             self.net.run(1.0)
@@ -137,11 +149,13 @@ class Campaign:
                 (domain, number, key)
                 for (domain, number), (key, _, is_persistent) in publisher.sent.items()
                 if is_persistent and publisher.state(number, domain) == "OK"
+                if (domain, number) not in publisher.letters
             ]
             for client, s in self.subscribers:
                 got = {message.id for message in s.got}
                 for domain, number, key in owed:
-                    if matches(s.query.text, key) and (publisher.stream, domain, number) not in got:
+                    is_wanted = s.query.domain in ("", domain) and matches(s.query.text, key)
+                    if is_wanted and (publisher.stream, domain, number) not in got:
                         result.append(f"{client.name} lacks {publisher.name} {number} {key}")
         return result
 
@@ -150,23 +164,64 @@ class Campaign:
         assert not self.missing()
         senders = {p.stream: p for p in self.publishers}
         for client, s in (*self.subscribers, *self.late):
-            last: dict[tuple[bytes, str], int] = {}
+            last: dict[tuple[bytes, str, str], int] = {}
             for message in s.got:
                 stream, domain, number = message.id
                 key, content, _ = senders[stream].sent[domain, number]
                 assert (message.key, message.content) == (key, content)
                 assert senders[stream].state(number, domain) == "OK", "it was refused"
-                assert matches(s.query.text, key)
+                assert matches(s.query.text, key) and s.query.domain in ("", domain)
                 # The last value of one topic may come behind a newer message of another.
-                before = max(
-                    last.get((stream, key), 0), 0 if message.is_initial else last.get((stream, ""), 0)
-                )
+                of_all = 0 if message.is_initial else last.get((stream, domain, ""), 0)
+                before = max(last.get((stream, domain, key), 0), of_all)
                 assert number > before, f"{client.name} got {senders[stream].name} {number} after {before}"
-                last[stream, key] = number
+                last[stream, domain, key] = number
                 if not message.is_initial:
-                    last[stream, ""] = number
+                    last[stream, domain, ""] = number
         for node in self.nodes:
+            assert (node.name, node.metric("tailed_back")) == (node.name, 0)
             assert (node.name, node.metric("stored_envelopes")) == (node.name, 0)
             assert (node.name, node.metric("pending")) == (node.name, 0)
             assert (node.name, node.metric("malformed")) == (node.name, 0), node.notes
             assert (node.name, len(node.disk.store.load().envelopes)) == (node.name, 0)
+
+
+class Masters(Campaign):
+    """The same, where each message has a master up to three hops away."""
+
+    domains = (RUGBY, STOCK)
+
+    def _start(self, nodes: int, settings: dict[str, Any]) -> list[SimNode]:
+        started = cluster("heron", "avalon", "frodo", "bilbo", net=self.net, **settings).nodes.values()
+        readers = [client_of(node, "reader", session=1) for node in started]
+        self.inboxes = {reader.session_name: reader.inbox() for reader in readers}
+        return list(started)
+
+    def _publish(self, publisher: SimClient, end: float) -> None:
+        if self.rng.random() < 0.15:
+            to, content = self.rng.choice(list(self.inboxes)), b"%d" % self.rng.randrange(10**9)
+            publisher.send(to, content, force=True, persistent=self.rng.random() < 0.6, domain=RUGBY)
+        super()._publish(publisher, end)
+
+    def missing(self) -> list[str]:
+        result = super().missing()
+        for publisher in self.publishers:
+            for (domain, number), to in publisher.letters.items():
+                is_owed = publisher.sent[domain, number][2] and publisher.state(number, domain) == "OK"
+                got = {message.id for message in self.inboxes[to].got}
+                if is_owed and (publisher.stream, domain, number) not in got:
+                    result.append(f"{to} lacks {publisher.name} {number}")
+        return result
+
+    def check(self) -> None:
+        super().check()
+        senders = {p.stream: p for p in self.publishers}
+        for name, inbox in self.inboxes.items():
+            last: dict[bytes, int] = {}
+            for message in inbox.got:
+                stream, domain, number = message.id
+                sender = senders[stream]
+                assert (sender.letters[domain, number], message.sender) == (name, sender.session_name)
+                assert message.content == sender.sent[domain, number][1]
+                assert number > last.get(stream, 0), f"{name} got {number} after {last[stream]}"
+                last[stream] = number

@@ -1,4 +1,4 @@
-"""The five nodes of the old cluster's own tests, simulated: bilbo -> frodo -> heron <-> avalon, golan -> heron."""
+"""The five nodes of the old cluster's own tests: bilbo -> frodo -> heron <-> avalon, golan -> heron."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -41,9 +41,11 @@ class Cluster:
         return self
 
 
-def cluster(*names: str, seed: int = 1, rules: dict[str, Any] | None = None, **settings: Any) -> Cluster:
+def cluster(
+    *names: str, net: SimNetwork | None = None, rules: dict[str, Any] | None = None, **settings: Any
+) -> Cluster:
     """These nodes of the old cluster; all see each other, and link only whom they are told to."""
-    net = SimNetwork(seed)
+    net = net or SimNetwork(1)
     nodes: dict[str, SimNode] = {}
     for name in names:
         given = {

@@ -1,7 +1,11 @@
 """How nodes meet, part and stay apart: the whole core, simulated network, no real time."""
 
+from collections.abc import Hashable
+
 import pytest
 
+from mesh.wire.commands import Ping
+from mesh.wire.frames import read
 from tests.simulated_client import SimClient, client_of
 from tests.simulation import SimNetwork, SimNode
 
@@ -162,3 +166,27 @@ def test_a_well_known_session_has_one_holder() -> None:
     assert not second.is_up and {r.code for r in second.refusals} == {"SESSION_IN_USE"}
     first.close()
     net.until(lambda: second.is_up)
+
+
+def test_A37_a_setting_for_one_node_wins_over_the_setting_for_all() -> None:
+    net = SimNetwork()
+    a = net.node("a", ping=2.0, pings={"b": 0.5})
+    for name in ("b", "c"):
+        net.node(name, "a", ping=100.0)
+    net.until(lambda: a.alive == {"b", "c"})
+    net.run(1)
+    pings = {"b": 0, "c": 0}
+    hear = SimNode.hear
+
+    def counted(self: SimNode, key: Hashable, frames: list[bytes]) -> None:
+        if isinstance(read(frames)[0], Ping) and self.name in pings:
+            pings[self.name] += 1
+        hear(self, key, frames)
+
+    SimNode.hear = counted  # type: ignore[method-assign]
+    try:
+        net.run(20)
+    finally:
+        SimNode.hear = hear  # type: ignore[method-assign]
+    assert pings["b"] == pytest.approx(40, abs=2)
+    assert pings["c"] == pytest.approx(10, abs=2)

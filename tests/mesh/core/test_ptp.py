@@ -9,6 +9,9 @@ RULES = {
 }  # fmt: skip
 
 
+NO_RULES: dict[str, tuple[Rule, ...]] = dict.fromkeys(("heron", "avalon", "frodo"), ())
+
+
 def test_A19_two_hops_with_the_help_of_the_domain() -> None:
     c = cluster("heron", "frodo", "bilbo")
     h, b = c.client("heron", "h", session=1), c.client("bilbo", "b", session=1)

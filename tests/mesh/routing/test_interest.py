@@ -1,54 +1,205 @@
-"""Do peers learn of each change of what this node's clients want, and of nothing else?"""
+"""Is each peer asked for just what is wanted, for whom, and told of each change once?"""
 
-from hypothesis import given
+from hypothesis import settings
 from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from mesh.routing.interest import Interests
+from mesh.routing.interest import CLIENTS, LINGER, Interests
 from mesh.wire.commands import Interest, Query
 
-A, B = Query("exact", "a"), Query("pattern", "b/#")
+A, B, C = Query("exact", "a"), Query("pattern", "b/#"), Query("exact", "a", "sport")
+X, Y, Z = b"x" * 16, b"y" * 16, b"z" * 16
 
 
-def test_only_the_first_and_the_last_client_change_anything() -> None:
+def aimed(query: Query = A, *peers: bytes) -> Interests:
+    """Clients want it, and these peers were asked for it."""
     interests = Interests()
-    assert interests.add(A) == Interest(1, False, add=(A,))
-    assert interests.add(A) is None
-    assert interests.discard(A) is None
-    assert interests.discard(A) == Interest(2, False, remove=(A,))
+    interests.add(query, CLIENTS)
+    interests.aim(query, set(peers), 0.0)
+    return interests
+
+
+# --- who wants it -------------------------------------------------------------------------------------
+
+
+def test_only_the_first_and_the_last_of_each_who_wants_it_are_news() -> None:
+    interests = Interests()
+    assert interests.add(A, CLIENTS)
+    assert not interests.add(A, CLIENTS)
+    assert interests.add(A, X)
+    assert interests.wanted_by(A) == {CLIENTS, X}
+    assert not interests.discard(A, CLIENTS)
+    assert interests.discard(A, CLIENTS)
+    assert (interests.wanted_by(A), len(interests)) == ({X}, 1)
+    assert interests.discard(A, X)
+    assert (interests.wanted_by(A), interests.queries()) == (set(), [])
     assert not interests
-
-
-def test_a_peer_that_logs_in_hears_everything_at_once() -> None:
-    interests = Interests()
-    interests.add(A)
-    interests.add(B)
-    interests.add(B)
-    full = interests.full(position=7)
-    assert (full.version, full.full, full.position) == (2, True, 7)
-    assert set(full.add) == {A, B}
 
 
 def test_the_same_text_in_another_domain_or_of_another_kind_is_another_query() -> None:
     interests = Interests()
-    for query in (Query("exact", "a"), Query("pattern", "a"), Query("exact", "a", "sport")):
-        assert interests.add(query) is not None
+    for query in (A, C, Query("pattern", "a")):
+        assert interests.add(query, CLIENTS)
     assert len(interests) == 3
 
 
-@given(st.lists(st.sampled_from([A, B, Query("exact", "c")]), max_size=30))
-def test_a_peer_that_hears_each_change_knows_the_same_as_one_that_hears_everything(
-    wanted: list[Query],
-) -> None:
-    interests, known, clients = Interests(), set[Query](), list[Query]()
-    for query in wanted:
-        if query in clients and len(clients) % 2:
-            clients.remove(query)
-            change = interests.discard(query)
-        else:
-            clients.append(query)
-            change = interests.add(query)
-        if change is not None:
-            assert change.version == interests.version
-            known = (known | set(change.add)) - set(change.remove)
-        assert known == set(clients) == set(interests.full(0).add)
-        assert len(interests) == len(known)
+# --- who is asked ---------------------------------------------------------------------------------------
+
+
+def test_a_peer_is_told_once_what_is_wanted_of_it() -> None:
+    interests = Interests()
+    interests.add(A, CLIENTS)
+    assert interests.aim(A, {X}, 0.0) == [(X, Interest(1, False, add=(A,)))]
+    assert interests.aim(A, {X}, 1.0) == []
+    assert interests.aim(A, {X, Y}, 2.0) == [(Y, Interest(1, False, add=(A,)))]
+
+
+def test_several_are_told_in_an_order_that_is_always_the_same() -> None:
+    interests = Interests()
+    interests.add(A, CLIENTS)
+    assert [peer for peer, _ in interests.aim(A, {Z, X, Y}, 0.0)] == [X, Y, Z]
+
+
+def test_each_peer_counts_its_own_versions() -> None:
+    interests = aimed(A, X)
+    interests.add(B, CLIENTS)
+    told = interests.aim(B, {X, Y}, 0.0)
+    assert told == [(X, Interest(2, False, add=(B,))), (Y, Interest(1, False, add=(B,)))]
+
+
+def test_what_nobody_wants_any_more_is_asked_of_nobody_though_rules_name_a_way() -> None:
+    interests = aimed(A, X)
+    interests.discard(A, CLIENTS)
+    assert interests.aim(A, {X}, 1.0) == [(X, Interest(2, False, remove=(A,)))]
+    assert not interests.asked(X).queries
+    assert interests.aim(A, {X, Y}, 2.0) == []
+
+
+def test_a_peer_that_logs_in_hears_everything_that_it_was_asked_for_and_how_far_we_are() -> None:
+    interests = aimed(A, X)
+    interests.add(B, Y)
+    interests.aim(B, {X, Z}, 0.0)
+    full = interests.full(X, ((X, 7), (Z, 3)))
+    assert full == Interest(2, True, (A, B), positions=((X, 7), (Z, 3)))
+    assert interests.full(Z, ()).add == (B,)
+    assert interests.full(b"new" * 4, ()) == Interest(0, True)
+
+
+# --- and no more ----------------------------------------------------------------------------------------
+
+
+def test_one_whose_place_another_took_is_asked_a_while_longer() -> None:
+    interests = aimed(A, X)
+    assert [peer for peer, _ in interests.aim(A, {Y}, 1.0)] == [Y]
+    assert interests.sweep(1.0 + LINGER / 2, lambda peer: True) == []
+    assert A in interests.asked(X).queries
+    assert interests.sweep(1.0 + LINGER, lambda peer: True) == [(X, Interest(2, False, remove=(A,)))]
+    assert interests.sweep(99.0, lambda peer: True) == []
+
+
+def test_its_time_runs_from_the_moment_when_the_other_took_its_place() -> None:
+    interests = aimed(A, X)
+    interests.aim(A, {Y}, 0.0)
+    interests.aim(A, {Y, Z}, LINGER - 1)
+    assert [peer for peer, _ in interests.sweep(LINGER, lambda peer: True)] == [X]
+
+
+def test_one_that_is_needed_again_in_time_never_hears_of_it() -> None:
+    interests = aimed(A, X)
+    interests.aim(A, {Y}, 0.0)
+    assert interests.aim(A, {X}, 1.0) == []
+    assert [peer for peer, _ in interests.sweep(LINGER + 1, lambda peer: True)] == [Y]
+
+
+def test_one_that_is_away_is_waited_for() -> None:
+    interests = aimed(A, X)
+    interests.aim(A, {Y}, 0.0)
+    assert interests.sweep(LINGER + 1, lambda peer: False) == []
+    assert interests.sweep(LINGER + 2, lambda peer: True) == [], "it has just come back"
+    assert [peer for peer, _ in interests.sweep(2 * LINGER + 1, lambda peer: True)] == [X]
+
+
+def test_while_nobody_can_be_asked_the_one_before_is_told_at_once() -> None:
+    interests = aimed(A, X)
+    assert interests.aim(A, set(), 0.0) == [(X, Interest(2, False, remove=(A,)))]
+
+
+def test_who_leaves_with_several_queries_hears_of_them_together() -> None:
+    interests = aimed(A, X)
+    interests.add(B, CLIENTS)
+    interests.aim(B, {X}, 0.0)
+    for query in (A, B):
+        interests.aim(query, {Y}, 1.0)
+    ((_, told),) = interests.sweep(1.0 + LINGER, lambda peer: True)
+    assert (told.version, set(told.remove)) == (3, {A, B})
+
+
+class InterestMachine(RuleBasedStateMachine):
+    """Peers that hear each change know at any time what they are asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.interests = Interests()
+        self.wants: dict[Query, list[bytes]] = {}
+        self.targets: dict[Query, set[bytes]] = {A: {X}, B: {X}, C: {X}}
+        self.known: dict[bytes, set[Query]] = {X: set(), Y: set(), Z: set()}
+        self.versions = dict.fromkeys(self.known, 0)
+        self.now = 0.0
+
+    def hear(self, told: list[tuple[bytes, Interest]]) -> None:
+        for peer, interest in told:
+            assert interest.version == self.versions[peer] + 1
+            self.versions[peer] += 1
+            assert not set(interest.add) & self.known[peer]
+            assert set(interest.remove) <= self.known[peer]
+            self.known[peer] = (self.known[peer] | set(interest.add)) - set(interest.remove)
+
+    @rule(query=st.sampled_from([A, B, C]), by=st.sampled_from([CLIENTS, X]))
+    def want(self, query: Query, by: bytes) -> None:
+        assert self.interests.add(query, by) == (by not in self.wants.get(query, ()))
+        self.wants.setdefault(query, []).append(by)
+        self.aim(query, self.targets[query])
+
+    @rule(query=st.sampled_from([A, B, C]), by=st.sampled_from([CLIENTS, X]))
+    def unwant(self, query: Query, by: bytes) -> None:
+        if by in self.wants.get(query, ()):
+            self.wants[query].remove(by)
+            assert self.interests.discard(query, by) == (by not in self.wants[query])
+            self.aim(query, self.targets[query])
+
+    @rule(query=st.sampled_from([A, B, C]), peers=st.sets(st.sampled_from([X, Y, Z])))
+    def aim(self, query: Query, peers: set[bytes]) -> None:
+        self.targets[query] = peers
+        self.hear(self.interests.aim(query, peers, self.now))
+
+    @rule(seconds=st.sampled_from([1.0, LINGER]), here=st.sets(st.sampled_from([X, Y, Z])))
+    def sweep(self, seconds: float, here: set[bytes]) -> None:
+        self.now += seconds
+        self.hear(self.interests.sweep(self.now, here.__contains__))
+
+    @invariant()
+    def each_target_knows_what_is_wanted_of_it_and_nobody_what_is_not(self) -> None:
+        for query, targets in self.targets.items():
+            knowing = {peer for peer in self.known if query in self.known[peer]}
+            if not self.wants.get(query):
+                assert not knowing
+            else:
+                assert targets <= knowing
+                assert targets or not knowing
+        for peer, known in self.known.items():
+            assert set(self.interests.full(peer, ()).add) == known
+
+    def teardown(self) -> None:
+        for seconds in (0.0, LINGER):  # all are here for long enough
+            self.now += seconds
+            self.hear(self.interests.sweep(self.now, lambda peer: True))
+        self.now += LINGER
+        self.hear(self.interests.sweep(self.now, lambda peer: True))
+        for query, targets in self.targets.items():
+            assert {p for p in self.known if query in self.known[p]} == (
+                targets if self.wants.get(query) else set()
+            )
+
+
+TestInterests = InterestMachine.TestCase
+TestInterests.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)

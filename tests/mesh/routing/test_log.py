@@ -4,6 +4,7 @@ from msgspec.structs import replace
 
 from mesh.routing.feed import Credit, Feed
 from mesh.routing.log import Accepted, Lane, Log, Targets, position_key
+from mesh.routing.parcel import Parcel
 from mesh.store.base import Append, Delete, Drop, Op, Put
 from mesh.store.memory import MemoryStore
 from mesh.wire.commands import Answer, Query
@@ -17,8 +18,13 @@ FEED = Feed(b"f", Credit(1, 1, 1), lambda f, p: None, lambda p: None)
 def take(log: Log, e: Envelope, targets: Targets, now: float = 0.0) -> tuple[Lane, Accepted, list[Op]]:
     lane = log.lane(e.stream, e.domain, now)
     lane.origin.accept(e.first, e.last, e.low)
-    accepted, ops = log.accept(lane, e, targets, ME)
+    accepted, ops = log.accept(lane, [(e, targets)], len(targets), ME)
     return lane, accepted, ops
+
+
+def parcel_of(accepted: Accepted) -> Parcel:
+    ((parcel, _),) = accepted.deliveries
+    return parcel
 
 
 def refusal(accepted: Accepted) -> Answer:
@@ -39,17 +45,18 @@ def test_a_persistent_one_is_stored_together_with_what_tells_its_repeats() -> No
     log = Log(1000)
     lane, accepted, ops = take(log, envelope("a b", persistent=True), [(FEED, None)])
     assert kinds(ops) == ["Append", "stream", "retained", "retained"]
-    assert (accepted.stored, accepted.parcel.position, accepted.parcel.owed, log.live) == (False, 1, 1, 1)
+    assert (accepted.stored, log.live) == (False, 1)
+    assert (parcel_of(accepted).position, parcel_of(accepted).owed) == (1, 1)
     assert list(lane.waiting) == [accepted]
     append = ops[0]
     assert isinstance(append, Append)
-    assert decode(append.header, append.body) == accepted.parcel.envelope
+    assert decode(append.header, append.body) == accepted.envelope
 
 
 def test_what_nobody_wants_needs_no_place_in_the_log_but_its_number_and_value_are_kept() -> None:
     log = Log(1000)
     _, accepted, ops = take(log, envelope("a", persistent=True), [])
-    assert (kinds(ops), accepted.parcel.position, log.live) == (["stream", "retained"], 0, 0)
+    assert (kinds(ops), parcel_of(accepted).position, log.live) == (["stream", "retained"], 0, 0)
 
 
 def test_a_transient_envelope_waits_behind_a_persistent_one_of_its_stream() -> None:
@@ -64,7 +71,7 @@ def test_a_transient_envelope_waits_behind_a_persistent_one_of_its_stream() -> N
 def test_positions_count_up_without_a_hole() -> None:
     log = Log(1000)
     taken = [take(log, envelope("a", first=n, persistent=True), [(FEED, None)])[1] for n in (1, 2, 3)]
-    assert [accepted.parcel.position for accepted in taken] == [1, 2, 3]
+    assert [parcel_of(accepted).position for accepted in taken] == [1, 2, 3]
 
 
 def test_what_could_not_be_stored_is_as_if_it_had_never_come() -> None:
@@ -100,7 +107,7 @@ def test_side_changes_ride_with_the_next_commit_and_a_newer_one_replaces_an_olde
     log.later("position", b"f", position_key(FEED, 1))
     log.later("position", b"f", position_key(FEED, 2))
     _, accepted, _ = take(log, envelope("a", persistent=True), [(FEED, None)])
-    log.released(accepted.parcel)
+    log.released(parcel_of(accepted))
     assert log.take_later() == [Put("position", b"f", (2).to_bytes(8)), Drop((1,))]
     assert log.take_later() == []
 
@@ -110,7 +117,7 @@ def test_a_change_that_was_not_written_is_tried_again_unless_there_is_a_newer_on
     log.later("feed", b"f", Put("feed", b"f", b"old"))
     log.later("feed", b"g", Put("feed", b"g", b"old"))
     _, accepted, _ = take(log, envelope("a", persistent=True), [(FEED, None)])
-    log.released(accepted.parcel)
+    log.released(parcel_of(accepted))
     failed = log.take_later()
     log.later("feed", b"g", Delete("feed", b"g"))
     log.not_written(failed)
@@ -123,7 +130,7 @@ def test_evicted_values_leave_the_store_too() -> None:
     log = Log(450)
     for n, key in enumerate("ab"):
         _, accepted, _ = take(log, envelope(key, first=n + 1, sent=n), [])
-        log.remember(accepted.values)
+        log.remember(accepted)
     assert log.take_later() == [Delete("retained", b"\0a")]
 
 

@@ -85,6 +85,58 @@ def test_a_single_value_larger_than_the_bound_is_kept() -> None:
     assert values(retained) == {("a", ""): b"large"}
 
 
+def test_one_topic_is_found_by_its_key_and_domain() -> None:
+    retained = Retained(10**6)
+    publish(retained, envelope("a b", [b"1", b"2"], domain="sport"))
+    last = retained.get("a", "sport")
+    assert last is not None
+    assert (last.key, last.data, last.envelope.domain) == ("a", b"1", "sport")
+    assert retained.get("a", "") is None
+    assert retained.get("c", "sport") is None
+
+
+def test_it_knows_in_which_domains_a_key_has_a_value() -> None:
+    retained = Retained(10**6)
+    publish(retained, envelope("a", [b"1"], domain="sport"))
+    publish(retained, envelope("a", [b"2"]))
+    assert sorted(retained.domains("a")) == ["", "sport"]
+    assert retained.domains("b") == []
+
+
+def test_a_topic_that_is_removed_is_gone_and_its_room_is_free() -> None:
+    retained = Retained(2 * (OVERHEAD + 2))
+    publish(retained, envelope("a b", [b"1", b"2"]))
+    retained.remove("a", "")
+    assert values(retained) == {("b", ""): b"2"}
+    assert (retained.get("a", ""), retained.domains("a"), len(retained)) == (None, [], 1)
+    assert publish(retained, envelope("c", [b"3"], first=3)) == []
+    assert retained.evicted == 0, "what is taken away is not evicted"
+
+
+def test_to_remove_what_is_not_there_does_no_harm() -> None:
+    retained = Retained(10**6)
+    publish(retained, envelope("a", [b"1"]))
+    retained.remove("a", "sport")
+    retained.remove("b", "")
+    assert values(retained) == {("a", ""): b"1"}
+
+
+def test_when_all_is_forgotten_all_room_is_free() -> None:
+    retained = Retained(2 * (OVERHEAD + 2))
+    publish(retained, envelope("a b", [b"1", b"2"]))
+    retained.clear()
+    assert (values(retained), len(retained), retained.domains("a")) == ({}, 0, [])
+    assert publish(retained, envelope("c d", [b"3", b"4"], first=3)) == []
+
+
+def test_after_a_topic_was_removed_an_older_value_may_stand_there_again() -> None:
+    retained = Retained(10**6)
+    publish(retained, envelope("a", [b"new"], sent=2))
+    retained.remove("a", "")
+    publish(retained, envelope("a", [b"old"], stream=b"o" * 16, sent=1))
+    assert values(retained) == {("a", ""): b"old"}
+
+
 @given(st.binary(max_size=20), st.integers(0, 5), st.booleans(), st.sampled_from(["", "sport"]))
 def test_a_value_is_the_same_after_it_was_stored(
     data: bytes, props: int, is_persistent: bool, domain: str
@@ -97,13 +149,27 @@ def test_a_value_is_the_same_after_it_was_stored(
         assert again.as_envelope().flags & ~INITIAL == e.flags
 
 
-@given(st.lists(st.tuples(st.sampled_from("abcdef"), st.binary(max_size=40)), max_size=40))
-def test_it_never_holds_more_than_its_bound(story: list[tuple[str, bytes]]) -> None:
+@given(st.lists(st.tuples(st.sampled_from("abcdef"), st.none() | st.binary(max_size=40)), max_size=40))
+def test_it_never_holds_more_than_its_bound(story: list[tuple[str, bytes | None]]) -> None:
+    """None takes the topic away."""
     retained = Retained(4 * OVERHEAD)
     model: dict[str, bytes] = {}
     for n, (key, data) in enumerate(story):
-        for gone in publish(retained, envelope(key, [data], first=n + 1, sent=n)):
-            del model[gone]
-        model[key] = data
+        model.pop(key, None)
+        if data is None:
+            retained.remove(key, "")
+        else:
+            for gone in publish(retained, envelope(key, [data], first=n + 1, sent=n)):
+                del model[gone]
+            model[key] = data
         assert {k: v for (k, _), v in values(retained).items()} == model
         assert sum(OVERHEAD + len(k) + len(v) for k, v in model.items()) <= 4 * OVERHEAD or len(model) == 1
+
+
+def test_of_one_publisher_its_own_order_counts_of_two_the_masters() -> None:
+    retained = Retained(10**6)
+    publish(retained, envelope("a", [b"new"], first=5, low=5, sent=1))
+    publish(retained, envelope("a", [b"old, sent again late"], first=3, sent=2))
+    assert values(retained) == {("a", ""): b"new"}
+    publish(retained, envelope("a", [b"another's"], stream=b"o" * 16, sent=3))
+    assert values(retained) == {("a", ""): b"another's"}

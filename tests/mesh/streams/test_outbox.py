@@ -274,3 +274,51 @@ def test_a_master_that_has_forgotten_too_much_says_so_and_the_publisher_goes_on(
     assert outbox.low("") == 3
     after = outbox.add(envelope(1))
     assert [master.origin.accept(after.first, after.last, after.low)] == [[(5001, 5001)]]
+
+
+def test_what_has_only_a_warning_is_counted_until_its_last_word() -> None:
+    outbox = Outbox(1000, 10)
+    outbox.add(envelope(4))
+    warn(outbox, 1, 3)
+    assert (outbox.warned, outbox.unanswered) == (3, 1)
+    warn(outbox, 2, 4)
+    final(outbox, 2, 2)
+    assert (outbox.warned, outbox.unanswered) == (3, 0)
+    final(outbox, 1, 4)
+    final(outbox, 1, 4)
+    assert outbox.warned == 0
+
+
+def test_it_knows_which_numbers_have_their_last_word() -> None:
+    outbox = Outbox(1000, 10)
+    outbox.add(envelope(3))
+    warn(outbox, 1, 2)
+    final(outbox, 2, 2)
+    assert [outbox.is_final("", n) for n in (1, 2, 3)] == [False, True, False]
+    final(outbox, 1, 1)
+    assert [outbox.is_final("", n) for n in (1, 2, 3)] == [True, True, False]
+
+
+def test_it_can_be_asked_whether_all_up_to_a_moment_is_answered() -> None:
+    outbox = Outbox(1000, 10)
+    outbox.add(envelope(2))
+    outbox.add(envelope(1, domain="sport"))
+    marks = outbox.marks()
+    outbox.add(envelope(1))
+    assert not outbox.is_answered_below(marks)
+    warn(outbox, 2, 2)
+    final(outbox, 1, 1, "sport")
+    assert not outbox.is_answered_below(marks)
+    warn(outbox, 1, 1)
+    assert outbox.is_answered_below(marks)
+    assert not outbox.is_answered_below(outbox.marks())
+
+
+def test_an_answer_is_found_among_many_that_wait() -> None:
+    outbox = Outbox(1 << 30, 1 << 20)
+    for _ in range(500):
+        outbox.add(envelope(3))
+    warn(outbox, 1, 1500)
+    assert final(outbox, 743, 749) == [(743, 744), (745, 747), (748, 749)]
+    assert final(outbox, 1500, 1600) == [(1500, 1500)]
+    assert [e.first for e in outbox.resend()].count(745) == 0

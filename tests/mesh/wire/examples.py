@@ -2,7 +2,7 @@
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
 
@@ -13,6 +13,7 @@ from mesh.wire.envelope import Envelope
 STREAM = bytes(range(16))
 UUID = bytes(range(16, 32))
 HERON = c.Introduction(UUID, "heron", 3, "tcp://127.0.0.1:7710")
+HERE = Hop("heron", 0, 10**18)
 QUERY = c.Query("pattern", "sensors/+/temp", "WEATHER")
 ITEM = c.ItemHead(1, 77, UUID, ((1, b""), (2, b"\x00\x00\x02\x00")), ((2, 5),))
 
@@ -37,8 +38,12 @@ COMMANDS: tuple[c.AnyCommand, ...] = (
     c.Publish((1, 2)),
     c.Answers((c.Answer("WEATHER", 1, 500, "FORWARD_WARNING", 3, "no master"), c.Answer("", 501, 501))),
     c.Items(7, (ITEM, c.ItemHead(2))),
-    c.Ack(12, ((1, 300), (2, 40)), 99),
-    c.Interest(4, True, (QUERY,), (QUERY, QUERY), 88),
+    c.Ack(12, ((1, 300), (2, 40)), ((UUID, 99), (STREAM, 1))),
+    c.Forward((2, 1)),
+    c.Outcomes(
+        (c.Outcome(STREAM, c.Answer("WEATHER", 1, 500, "OK", 3, "so")), c.Outcome(UUID, c.Answer("", 7, 7)))
+    ),
+    c.Interest(4, True, (QUERY,), (QUERY, c.Query("inbox", "")), ((UUID, 88),)),
     c.Interested(4),
     c.Subscribe(1, 2, QUERY, False, True),
     c.Unsubscribe(2, 2),
@@ -71,7 +76,7 @@ def gathered(messages: Sequence[Sent], stamped: bool = True) -> Envelope:
         props=props.tobytes() if any(props) else 0, low=1,
     )  # fmt: skip
     return (
-        envelope.stamped("/node/heron/client/joe/session/1", 10**18, Hop("heron", 0, 10**18))
+        replace(envelope, sender="/node/heron/client/joe/session/1").mastered(10**18, HERE)
         if stamped
         else envelope
     )

@@ -1,5 +1,6 @@
 """Messages whose bytes stand in docs/wire.md, and how they are written there."""
 
+import hashlib
 import json
 import textwrap
 from dataclasses import replace
@@ -9,7 +10,7 @@ import msgpack
 from mesh.core.proof import prove
 from mesh.values import Headers, Hop
 from mesh.wire import commands as c
-from mesh.wire.envelope import INITIAL, PERSISTENT, Envelope
+from mesh.wire.envelope import ERASED, FORCE_QUEUING, INITIAL, PERSISTENT, Envelope
 from mesh.wire.frames import write
 from mesh.wire.properties import Properties, encode_properties
 from tests.mesh.wire.examples import Sent, gathered
@@ -36,9 +37,20 @@ READINGS = [
 THREE = replace(
     gathered(READINGS, stamped=False), stream=STREAM, domain="WEATHER", flags=PERSISTENT, low=3, expires=SOON
 )
-STAMPED = THREE.stamped(JOE, NOON, Hop("heron", 0, NOON))
+HERE = Hop("heron", 0, NOON)
+FORWARDED = replace(THREE, sender=JOE).passed(HERE)
+STAMPED = FORWARDED.mastered(NOON, HERE)
 PIECE = STAMPED.cut([0, 2])
-LAST = replace(ONE.stamped(JOE, NOON, Hop("heron", 0, NOON)), flags=INITIAL)
+LAST = replace(ONE, sender=JOE, flags=INITIAL).mastered(NOON, HERE)
+LETTER = Envelope(
+    STREAM, "", 2, 2, ("",), 1, 7, b"see you", flags=FORCE_QUEUING, low=2, to="client/ann/session/1"
+)
+LETTER_SENT = replace(LETTER, sender=JOE, to="/node/heron/client/ann/session/1").mastered(NOON, HERE)
+WAITS = "waits at heron for swift (DOMAIN WEATHER, stratum 0)"
+ERASURE = hashlib.sha256(b"erase" + STREAM).digest()[:16]
+GONE = Envelope(
+    ERASURE, "", 6, 6, ("greeting",), 1, 0, b"", flags=ERASED, sender=JOE, route=(HERE,)
+).mastered(NOON, HERE)
 
 
 def hello(proof: bytes = b"") -> c.Hello:
@@ -69,6 +81,10 @@ GOLDENS: dict[str, list[bytes]] = {
     "answers": write(
         c.Answers((c.Answer("", 1, 500, "OK", 2), c.Answer("WEATHER", 5, 7, "STORE_FULL", text="No room.")))
     ),
+    "answers-waiting": write(
+        c.Answers((c.Answer("WEATHER", 5, 7, "FORWARD_WARNING", text=WAITS),))
+    ),
+    "answers-later": write(c.Answers((c.Answer("WEATHER", 5, 7, "OK", 3),))),
     "subscribe": write(c.Subscribe(1, 7, TEMPERATURE)),
     "reply-subscribe": write(c.Reply(1, {"subscription": 7})),
     "unsubscribe": write(c.Unsubscribe(2, 7)),
@@ -76,9 +92,27 @@ GOLDENS: dict[str, list[bytes]] = {
     "items-piece": write(
         c.Items(2, (c.ItemHead(1, 42, HERON.uuid, ((7, b""), (8, b"\1\0")), ((8, 3),)),)), [PIECE]
     ),
+    "items-erased": write(c.Items(3, (c.ItemHead(1, 0, HERON.uuid, ((7, b""),)),)), [GONE]),
+    "publish-to": write(c.Publish((1,)), [LETTER]),
+    "subscribe-inbox": write(c.Subscribe(5, 0, c.Query("inbox", ""), False)),
+    "items-inbox": write(c.Items(4, (c.ItemHead(1, master=HERON.uuid, targets=((0, b""),)),)), [LETTER_SENT]),
     "ack-client": write(c.Ack(2, ((7, 2), (8, 1)))),
-    "call-get": write(c.Call(3, "get", {"kind": "exact", "text": "greeting", "domain": ""})),
-    "reply-get": write(c.Reply(3, {"more": False, "missing": ["swift"]}, frames=(1,)), [LAST]),
+    "call-get": write(c.Call(3, "get", {"kind": "exact", "text": "greeting", "domain": "", "fresh": False})),
+    "reply-get": write(
+        c.Reply(
+            3, {"more": False, "missing": ["swift"], "sources": [["heron", None]], "away": []}, frames=(1,)
+        ),
+        [LAST],
+    ),
+    "call-erase": write(c.Call(6, "erase", {"key": "greeting", "domain": ""})),
+    "reply-erase": write(c.Reply(6, {"erased": ["greeting"]})),
+    "call-route": write(
+        c.Call(7, "route", {"key": "kitchen/temp", "domain": "WEATHER", "to": "", "from": ""})
+    ),
+    "reply-route": write(c.Reply(7, {"steps": [
+        {"node": "heron", "decision": "forward", "next": "swift", "why": "DOMAIN WEATHER, stratum 0"},
+        {"node": "swift", "decision": "here", "next": "", "why": "DOMAIN WEATHER, stratum 0: master"},
+    ]})),
     "reply-error": write(c.Reply(4, code="UNKNOWN_VERB", text="no verb 'fly' [UNKNOWN_VERB]")),
     "hello-node": write(
         c.Hello((1, 1), c.NODE_DATA, "default", DIALLER, node=SWIFT, boot_seen=3, have=17, next=5,
@@ -86,9 +120,13 @@ GOLDENS: dict[str, list[bytes]] = {
     ),
     "peers": write(c.Peers((SWIFT,))),
     "login": write(c.Login()),
+    "forward": write(c.Forward((1,)), [FORWARDED]),
+    "outcomes": write(c.Outcomes((c.Outcome(STREAM, c.Answer("WEATHER", 5, 7, "OK", 3)),))),
     "items-node": write(c.Items(18, (c.ItemHead(1, 42, HERON.uuid),)), [STAMPED]),
-    "ack-node": write(c.Ack(18, ((0, 20),), 41)),
-    "interest": write(c.Interest(3, True, (TEMPERATURE, c.Query("exact", "greeting")), position=42)),
+    "ack-node": write(c.Ack(18, ((0, 20),), ((HERON.uuid, 41),))),
+    "interest": write(
+        c.Interest(3, True, (TEMPERATURE, c.Query("exact", "greeting")), positions=((HERON.uuid, 42),))
+    ),
     "interested": write(c.Interested(3)),
 }  # fmt: skip
 

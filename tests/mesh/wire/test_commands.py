@@ -83,7 +83,8 @@ def test_a_field_of_another_type_is_malformed(command: c.AnyCommand) -> None:
     "value",
     [
         [], [None], [0], [99, 1], [-1], ["Ping", 1], [6.0, 1], [True], [[6, 1]], {"kind": 6, "stamp": 1},
-        6, None, b"\x92\x06\x01", [23, -1], [23, 2**63], [22, 1, [[-1]]],
+        6, None, b"\x92\x06\x01", [23, -1], [23, 2**63], [23, 1, [], 5], [23, 1, [], [[b"", -1]]], [24, [-1]],
+        [25, [[b"", ["", 0, -1]]]], [25, [["", ["", 1, 1]]]], [30, 1, True, [], [], 42], [22, 1, [[-1]]],
         [22, 1, [[1, 0, b"", [[2**32, b""]]]]], [22, 1, [[1, 0, b"", [], [[1, 2**32]]]]],
         [32, 1, -1, ["exact", "a"]], [32, 1, 2**32, ["exact", "a"]], [1, [1], "client", "", b""],
         [1, [1, 1, 1], "client", "", b""], [34, 1, "get", {1: 2}], [34, 1, "get", {b"kind": 2}],
@@ -133,6 +134,9 @@ def test_only_what_nodes_list_may_be_longer_than_64_kib() -> None:
     many = c.Peers((HERON,) * 2000)
     assert CONTROL_FRAME < len(c.encode(many)) < FRAME
     assert c.decode(c.encode(many)) == many
+    long = c.Outcomes((c.Outcome(bytes(16), c.Answer("", 1, 1, "EXPIRED", 0, "t" * 40)),) * 1000)
+    assert CONTROL_FRAME < len(c.encode(long)) < FRAME
+    assert c.decode(c.encode(long)) == long
     for command, code in (
         (c.Refuse("X", "y" * CONTROL_FRAME), "FRAME_TOO_LARGE"),
         (c.Call(1, "get", {"text": "y" * CONTROL_FRAME}), "FRAME_TOO_LARGE"),

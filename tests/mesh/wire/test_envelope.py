@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesh.values import Hop
-from mesh.wire.envelope import INITIAL, LOCAL_ONLY, PERSISTENT, Envelope, decode
+from mesh.wire.envelope import ERASED, FORCE_QUEUING, INITIAL, LOCAL_ONLY, PERSISTENT, Envelope, decode
 from tests.mesh.wire.examples import Sent, gathered, message_rows, messages_of
 
 THREE = [Sent(5, "a", b"", b"x"), Sent(6, "b", b"pp", b"yy"), Sent(7, "a", b"", b"")]
@@ -102,15 +102,19 @@ def test_flags_say_what_they_say() -> None:
     envelope = gathered(THREE)
     assert not envelope.persistent
     assert replace(envelope, flags=PERSISTENT | LOCAL_ONLY | INITIAL).persistent
+    assert not replace(envelope, flags=LOCAL_ONLY | INITIAL | FORCE_QUEUING | ERASED).persistent
 
 
-def test_leaving_its_ingress_it_gets_sender_time_and_first_hop() -> None:
-    envelope = gathered(THREE, stamped=False).stamped("/node/a/client/b/session/1", 7, Hop("a", 0, 8))
-    assert (envelope.sender, envelope.sent, envelope.route) == (
-        "/node/a/client/b/session/1",
-        7,
-        (Hop("a", 0, 8),),
-    )
+def test_each_node_on_the_way_adds_itself_and_the_master_counts_the_strata_down_to_itself() -> None:
+    sent = gathered(THREE, stamped=False)
+    arrived = sent.passed(Hop("a", 0, 5)).passed(Hop("b", 0, 6)).mastered(7, Hop("c", 0, 8))
+    assert arrived.route == (Hop("a", 2, 5), Hop("b", 1, 6), Hop("c", 0, 8))
+    assert (sent.sent, arrived.sent) == (0, 7)
+
+
+def test_a_master_that_stands_in_the_route_already_stands_in_it_once() -> None:
+    kept = gathered(THREE, stamped=False).passed(Hop("a", 0, 5))
+    assert kept.mastered(7, Hop("a", 0, 9)).route == (Hop("a", 0, 9),)
 
 
 def test_two_envelopes_are_equal_though_one_has_been_looked_into() -> None:
@@ -126,5 +130,14 @@ def test_a_header_of_an_older_release_is_filled_with_defaults() -> None:
 
 def test_a_field_of_a_later_release_is_passed_over() -> None:
     envelope = gathered(THREE)
-    longer = msgpack.packb([*msgpack.unpackb(envelope.header()), "later", {"and": "later"}])
-    assert decode(longer, envelope.body) == envelope
+    to_joe = replace(envelope, to="client/joe")
+    longer = msgpack.packb([*msgpack.unpackb(to_joe.header()), "later", {"and": "later"}])
+    assert decode(longer, envelope.body) == to_joe
+
+
+def test_whom_it_is_for_survives_the_way_and_takes_no_byte_when_it_is_for_all() -> None:
+    envelope = gathered(THREE)
+    to_joe = replace(envelope, to="client/joe")
+    assert decode(to_joe.header(), to_joe.body).to == "client/joe" == to_joe.cut([1]).to
+    assert decode(envelope.header(), envelope.body).to == ""
+    assert len(msgpack.unpackb(envelope.header())) + 1 == len(msgpack.unpackb(to_joe.header()))

@@ -67,7 +67,7 @@ def test_frames_that_a_command_does_not_announce_are_malformed(command: c.AnyCom
 @pytest.mark.parametrize("counts", [(), (0,), (2,), (1, 1), (0, 1), (2, 0), (2**63 - 1,), (-1, 3)])
 def test_a_count_that_does_not_fit_the_frames_is_malformed(counts: tuple[int, ...]) -> None:
     frames = write(c.Publish(()), [SMALL])
-    for first in ([20, counts], [22, 1, [[n] for n in counts]], [35, 1, None, "", "", counts]):
+    for first in ([20, counts], [24, counts], [22, 1, [[n] for n in counts]], [35, 1, None, "", "", counts]):
         assert refusal([msgpack.packb(first), *frames[1:]]) == "MALFORMED"
 
 
@@ -91,6 +91,7 @@ def test_what_another_node_has_taken_passes_though_it_is_larger_than_this_one_ta
     large = sized(MIB + 1)
     assert read(write(c.Items(1, (c.ItemHead(2),)), [large]), MIB)[1] == [large]
     assert read(write(c.Reply(1, frames=(2,)), [large]), MIB)[1] == [large]
+    assert read(write(c.Forward((2,)), [large]), MIB)[1] == [large]
 
 
 @pytest.mark.parametrize("column", [b"\x00", b"\x03\x00", b"\x00\x00\x02\x00\xff\xff", b"\x00\x00\x00"])

@@ -12,7 +12,7 @@ from mesh.core.proof import prove
 from mesh.wire import commands as c
 from mesh.wire import limits
 from mesh.wire.codec import Number
-from mesh.wire.envelope import INITIAL, LOCAL_ONLY, PERSISTENT
+from mesh.wire.envelope import ERASED, FORCE_QUEUING, INITIAL, LOCAL_ONLY, PERSISTENT
 from mesh.wire.frames import read, write
 from mesh.wire.header import Header
 from mesh.wire.properties import Record, decode_properties
@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "wire.md").read_text(encoding="utf-8")
 BOXES = dict(re.findall(r"^```golden (\S+)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE))
 KINDS: dict[int, type[c.Command]] = {kind.__struct_config__.tag: kind for kind in get_args(c.AnyCommand)}
-PARTS = (c.Introduction, c.Answer, c.Query, c.ItemHead)
+PARTS = (c.Introduction, c.Answer, c.Outcome, c.Query, c.ItemHead)
 SHAPES: dict[str, type[msgspec.Struct]] = {
     **{f"{shape.__name__.upper()} ({kind})": shape for kind, shape in KINDS.items()},
     **{shape.__name__: shape for shape in PARTS},
@@ -159,7 +159,7 @@ def test_the_table_of_commands_names_them_all() -> None:
 
 def test_envelopes_follow_the_commands_that_the_table_says() -> None:
     carriers = {row[1] for row in rows(section("Messages")) if row[3] == "yes"}
-    assert carriers == {"PUBLISH", "ITEMS", "REPLY"}
+    assert carriers == {"PUBLISH", "FORWARD", "ITEMS", "REPLY"}
 
 
 def test_the_limits_are_those_of_the_code() -> None:
@@ -171,7 +171,9 @@ def test_the_limits_are_those_of_the_code() -> None:
 
 def test_the_flags_are_those_of_the_code() -> None:
     flags = next(row[4] for row in rows(section("Header")) if row[1] == "flags")
-    assert tuple(map(int, re.findall(r"\d", flags))) == (PERSISTENT, LOCAL_ONLY, INITIAL)
+    assert tuple(map(int, re.findall(r"\d+", flags))) == (
+        PERSISTENT, LOCAL_ONLY, INITIAL, FORCE_QUEUING, ERASED,
+    )  # fmt: skip
 
 
 def test_numbers_end_where_the_page_says() -> None:
@@ -181,7 +183,7 @@ def test_numbers_end_where_the_page_says() -> None:
 
 def test_every_code_that_a_peer_can_hear_is_in_the_page_and_no_other() -> None:
     said = set(re.findall(r"`([A-Z_]{3,})`", section("Codes")))
-    sources = [file.read_text() for folder in ("core", "wire", "routing", "streams") for file in
+    sources = [file.read_text() for folder in ("core", "mapping", "wire", "routing", "streams") for file in
                (ROOT / "mesh" / folder).rglob("*.py")]  # fmt: skip
     refused = {code for text in sources for code in re.findall(r"(?:Refuse\(\s*|code=)\"([A-Z_]+)\"", text)}
     raised = set(re.findall(r'code = "([A-Z_]+)"', (ROOT / "mesh" / "errors.py").read_text()))

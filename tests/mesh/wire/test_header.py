@@ -27,7 +27,7 @@ GOOD: dict[str, Any] = {
     "stream": bytes(16), "domain": "D", "first": 10, "last": 20, "keys": ["a", "b"], "count": 3,
     "sizes": u32(2, 3, 4), "index": u16(0, 1, 0), "props": u32(0, 0, 1), "flags": 1, "low": 10,
     "sender": "/node/a/client/b/session/1", "sent": 5, "expires": 6, "route": [["a", 0, 7]],
-    "numbers": [10, 11, 20, 20],
+    "numbers": [10, 11, 20, 20], "to": "/node/b/client/d/session/-2",
 }  # fmt: skip
 BODY = b"aabbbPccc"
 
@@ -71,7 +71,8 @@ def test_the_good_one_is_good() -> None:
         ("numbers", [10, 11, 11, 11]), ("numbers", [20, 20, 10, 11]), ("numbers", [9, 10, 20, 20]),
         ("numbers", [10, 11, 21, 21]), ("numbers", [10.0, 12.0]), ("numbers", [10, 12, 12, 11]),
         ("numbers", [10, 12, 14, 13]),
-        ("numbers", [10, 10] * 501), ("numbers", [0, 2]), ("numbers", {"a": 1}),
+        ("numbers", [10, 10] * 501), ("numbers", [0, 2]), ("numbers", {"a": 1}), ("to", None),
+        ("to", b"client/d"), ("to", 1), ("to", "t" * 513), ("keys", ["a", "k" * 513]),
     ],
 )  # fmt: skip
 def test_a_broken_law_is_malformed(field: str, bad: object) -> None:
@@ -162,12 +163,17 @@ def test_the_header_of_the_largest_envelope_fits_into_a_frame_however_it_is_cut(
             sizes=u32(*[2] * count),
             props=u32(*[1] * count), first=top - 2 * count + 1, last=top, low=1, sent=top, expires=top,
             flags=top, sender="s" * 400, route=[["n" * 64, 1, top]] * 16,
-            numbers=[n for i in range(count) for n in [top - 2 * count + 2 * i + 1] * 2],
+            to="t" * 512, numbers=[n for i in range(count) for n in [top - 2 * count + 2 * i + 1] * 2],
         ),
         bytes(2 * count),
     )  # fmt: skip
     assert len(envelope.header()) < FRAME
     assert len(envelope.cut(range(0, count, 2)).header()) < FRAME
+
+
+def test_a_long_key_without_a_destination_is_left_to_those_who_answer_it() -> None:
+    assert decode(header(to="", keys=["a", "k" * 513]), BODY).keys[1] == "k" * 513
+    assert decode(header(keys=["", "k" * 512]), BODY).keys[0] == ""
 
 
 def test_a_header_above_a_frame_is_refused_unread() -> None:

@@ -2,6 +2,7 @@
 
 import random
 import tracemalloc
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -15,9 +16,12 @@ from tests.mesh.wire.examples import COMMANDS, ITEM, Sent, gathered, messages_of
 
 WHOLE = gathered([Sent(i, "ab"[i % 2], b"p" * (i % 3), b"x" * i) for i in range(1, 9)])
 PIECE = WHOLE.cut([0, 2, 3, 7])
+TO_JOE = replace(gathered([Sent(1, "", b"", b"x")]), to="client/joe")
+CARRIERS = c.Publish | c.Forward | c.Items | c.Reply
 GOOD = {
-    **{type(k).__name__: write(k) for k in COMMANDS if not isinstance(k, c.Publish | c.Items | c.Reply)},
+    **{type(k).__name__: write(k) for k in COMMANDS if not isinstance(k, CARRIERS)},
     "Publish": write(c.Publish((1, 1)), [WHOLE, PIECE]),
+    "Forward": write(c.Forward((1, 1)), [TO_JOE, PIECE]),
     "Items": write(c.Items(7, (ITEM, c.ItemHead(1))), [WHOLE, PIECE]),
     "Reply": write(c.Reply(3, {"more": False, "missing": ["swift"]}, frames=(1,)), [PIECE]),
 }

@@ -1,0 +1,106 @@
+// The client on a command line.
+import { createInterface } from 'node:readline';
+import { parseArgs } from 'node:util';
+import { connect } from './heronry.js';
+
+const USAGE = `node demo.js COMMAND [OPTION…]
+
+  publish KEY [TEXT]          without TEXT each line of stdin is a message
+  subscribe KEY_OR_PATTERN    --count N: end after so many
+  get KEY_OR_PATTERN          --fresh: ask the master, not the cache of this node
+  send DESTINATION TEXT       --force-queuing: wait for a session that is away
+  inbox                       --count N
+  erase KEY
+
+  for publish and send        --header NAME=VALUE (more than once), --persistent
+  for all                     --domain D, --node NAME_OR_ADDRESS, --name NAME, --session N`;
+
+const OPTIONS = {
+  name: { type: 'string', default: 'nodejs' },
+  session: { type: 'string', default: '0' },
+  node: { type: 'string', default: '' },
+  domain: { type: 'string', default: '' },
+  count: { type: 'string', default: 'Infinity' },
+  header: { type: 'string', multiple: true, default: [] },
+  persistent: { type: 'boolean', default: false },
+  fresh: { type: 'boolean', default: false },
+  'force-queuing': { type: 'boolean', default: false },
+};
+
+const COMMANDS = {
+  async publish(mesh, options, key, text) {
+    const lines = text === undefined ? createInterface({ input: process.stdin }) : [text];
+    const answers = [];
+    for await (const line of lines) answers.push(told(mesh.publish(key, line, options)));
+    await Promise.all(answers);
+  },
+
+  async subscribe(mesh, { count, ...options }, keyOrPattern) {
+    await show(await mesh.subscribe(keyOrPattern, options), count, `subscribed to ${keyOrPattern}`);
+  },
+
+  async get(mesh, options, keyOrPattern) {
+    const { messages, missing } = await mesh.get(keyOrPattern, options);
+    messages.forEach(print);
+    if (missing.length) console.error(`no answer from ${missing.join(', ')}`);
+  },
+
+  async send(mesh, options, destination, text) {
+    await told(mesh.send(destination, text, options));
+  },
+
+  async inbox(mesh, { count }) {
+    await show(await mesh.inbox(), count, `inbox of ${mesh.name}`);
+  },
+
+  async erase(mesh, options, key) {
+    console.log((await mesh.erase(key, options)).join('\n') || 'nothing there');
+  },
+};
+
+/** The answer of a publish, and the last word if it has to wait. */
+async function told(published) {
+  const { state, note, id, final } = await published;
+  if (state === 'OK') return;
+  console.error(`${id} ${state}: ${note}`);
+  console.error(`${id} ${(await final).state}`);
+}
+
+async function show(messages, count, ready) {
+  console.error(ready);
+  let shown = 0;
+  for await (const message of messages) {
+    print(message);
+    if (++shown >= count) break;
+  }
+}
+
+function print({ key, text, state, headers, sender }) {
+  const more = headers.map(([name, value]) => `  ${name}=${value}`).join('');
+  const from = key || sender;
+  console.log(`${from}  ${state === 'ERASED' ? '(erased)' : text}${more}`);
+}
+
+async function main() {
+  const { values, positionals: [command, ...words] } = parseArgs({ options: OPTIONS, allowPositionals: true });
+  if (!Object.hasOwn(COMMANDS, command ?? '')) throw new Error(USAGE);
+  const mesh = await connect({ name: values.name, session: Number(values.session), node: values.node });
+  mesh.on('disconnected', (reason) => console.error(`disconnected: ${reason}`));
+  mesh.on('connected', () => console.error('connected again'));
+  const options = {
+    ...values,
+    count: Number(values.count),
+    headers: values.header.map((header) => header.split(/=(.*)/s, 2)),
+    forceQueuing: values['force-queuing'],
+  };
+  try {
+    await COMMANDS[command](mesh, options, ...words);
+  } finally {
+    await mesh.close();
+  }
+}
+
+main().catch((error) => {
+  console.error(error.message);
+  process.exitCode = 1;
+});

@@ -1,0 +1,282 @@
+// A client of a Heronry mesh. See README.md.
+import { randomBytes } from 'node:crypto';
+import { EventEmitter } from 'node:events';
+import { cookie, findNode } from './nodes.js';
+import { Publisher } from './publisher.js';
+import { MeshError, Session } from './session.js';
+import { Subscription } from './subscription.js';
+import * as wire from './wire.js';
+
+export { MeshError };
+
+const ACK_AFTER = 2; // ms: once for all that comes and is used up until then
+const LONGEST_KEY = 512; // characters, of a destination too
+const LARGEST_PROPERTIES = 65_536; // bytes
+
+/**
+ * A client that is connected. It stays so: when its node is restarted, it takes its session up again.
+ * `name` is its name, `session` a number from 1 up that comes back, or 0 for a new one each time, and
+ * `node` the name or address of a node: by default MESH_URL, or the only node that runs here.
+ * Rejects when none has answered after `patience` ms.
+ */
+export async function connect(options = {}) {
+  const { name = 'nodejs', session = 0, node = '', patience = 5000, environ = process.env } = options;
+  const client = new Client(name, session, node, environ);
+  await client.open(patience);
+  return client;
+}
+
+/** Emits `connected` (with true when the node has begun anew) and `disconnected` (with the reason). */
+export class Client extends EventEmitter {
+  #session;
+  #publisher;
+  #subscriptions = new Map(); // by number
+  #calls = new Map(); // by request: what has no REPLY yet
+  #numbers = 0; // of subscriptions; 0 is the inbox
+  #requests = 0;
+  #ackTimer = null;
+  #opening = null;
+  #error = null; // why it is over
+
+  constructor(client, number, node, environ) {
+    super();
+    this.#session = new Session({
+      client,
+      number,
+      stream: randomBytes(16),
+      findAddress: () => findNode(node || this.#session.node, environ),
+      readCookie: () => cookie(environ),
+      owner: {
+        welcomed: (anew) => this.#welcomed(anew),
+        heard: (command, envelopes) => this.#heard(command, envelopes),
+        lost: (reason, wasUp) => this.#lost(reason, wasUp),
+        failed: (error) => this.#end(error),
+      },
+    });
+    this.#publisher = new Publisher(this.#session);
+  }
+
+  /** The session's name, which others can send to. */
+  get name() {
+    return this.#session.name;
+  }
+
+  /** Until the node says WELCOME; rejects after `patience` ms with the last reason why it did not. */
+  async open(patience) {
+    await this.#session.findAddress(); // who has no node shall learn it at once
+    const opening = (this.#opening = { reason: '' });
+    const timer = setTimeout(() => this.#end(new MeshError('NO_NODE', opening.reason || 'no answer')), patience);
+    const welcome = new Promise((resolve, reject) => Object.assign(opening, { resolve, reject }));
+    this.#session.dial();
+    try {
+      await welcome;
+    } finally {
+      clearTimeout(timer);
+      this.#opening = null;
+    }
+  }
+
+  // --- publishing --------------------------------------------------------------------------------
+
+  /**
+   * Resolves with the first answer: {state, id, matched, note, final}. With the state OK the master of
+   * the domain has it. With FORWARD_WARNING it waits for its master; `note` says so in words, and `final`
+   * is a promise of the last word. Rejects with a MeshError whose `code` says why it was refused.
+   * `headers` is an object or a list of pairs, `expiry` is in seconds.
+   */
+  publish(key, content, { domain = '', persistent = false, ...own } = {}) {
+    return this.#publish(key, content, domain, persistent ? wire.PERSISTENT : 0, '', own);
+  }
+
+  /** To one session or client, such as client/joe or /node/heron/client/joe/session/1, and to nobody else. */
+  send(destination, content, { key = '', domain = '', persistent = false, forceQueuing = false, ...own } = {}) {
+    const flags = (persistent ? wire.PERSISTENT : 0) + (forceQueuing ? wire.FORCE_QUEUING : 0);
+    return this.#publish(key, content, domain, flags, destination, own);
+  }
+
+  /** Takes a topic and its last value away; resolves with the keys that were there. */
+  async erase(key, { domain = '' } = {}) {
+    await this.#publisher.flush(); // what was published before shall go too
+    const { value } = await this.#call('erase', { key, domain });
+    return value.erased;
+  }
+
+  async #publish(key, content, domain, flags, to, { headers = [], expiry = 0, priority = 5 }) {
+    if (this.#error) throw this.#error;
+    const pairs = Array.isArray(headers) ? headers : Object.entries(headers);
+    const expires = expiry ? new Date(Date.now() + 1000 * expiry) : null;
+    const message = {
+      key,
+      content: Buffer.from(content),
+      properties: wire.packProperties(pairs, expires, priority),
+      expires,
+    };
+    const most = this.#session.maxContent;
+    check([...key].length <= LONGEST_KEY, 'BAD_KEY', `a key of more than ${LONGEST_KEY} characters`);
+    check([...to].length <= LONGEST_KEY, 'BAD_NAME', `a destination of more than ${LONGEST_KEY} characters`);
+    check(message.content.length <= most, 'TOO_LARGE', `a content of more than ${most} bytes`);
+    check(message.properties.length <= LARGEST_PROPERTIES, 'TOO_LARGE', 'headers of more than 64 KiB');
+    return this.#publisher.publish(message, domain, flags, to);
+  }
+
+  // --- subscribing -------------------------------------------------------------------------------
+
+  /** A key, or a pattern when a level of it is + or #. `initial`: begin with the last value of each topic. */
+  subscribe(keyOrPattern, { domain = '', initial = true } = {}) {
+    return this.#subscribe(new Subscription(++this.#numbers, query(keyOrPattern, domain), initial, this.#keeper));
+  }
+
+  /** What is sent to this session: a subscription too, one at a time. */
+  async inbox() {
+    check(!this.#subscriptions.has(0), 'BAD_QUERY', 'the inbox is open already');
+    return this.#subscribe(new Subscription(0, ['inbox', '', ''], false, this.#keeper));
+  }
+
+  /** The last value of each topic that matches: {messages, missing}, where `missing` names nodes that
+   *  did not answer. A message tells its `source`, and in `stale` the seconds since that lost its master. */
+  async get(keyOrPattern, { domain = '', fresh = false } = {}) {
+    const [kind, text] = query(keyOrPattern, domain);
+    const { value, messages } = await this.#call('get', { kind, text, domain, fresh });
+    return { messages, missing: value.missing };
+  }
+
+  async #subscribe(subscription) {
+    const { number, query, initial } = subscription;
+    this.#subscriptions.set(number, subscription);
+    try {
+      await this.#ask((request) => [wire.SUBSCRIBE, request, number, query, initial, false]);
+    } catch (error) {
+      this.#subscriptions.delete(number);
+      throw error;
+    }
+    subscription.isReady = true;
+    return subscription;
+  }
+
+  #keeper = {
+    acknowledge: () => this.#acknowledge(),
+    unsubscribe: async (subscription) => {
+      this.#subscriptions.delete(subscription.number);
+      subscription.end();
+      await this.#ask((request) => [wire.UNSUBSCRIBE, request, subscription.number]);
+    },
+  };
+
+  #acknowledge() {
+    this.#ackTimer ??= setTimeout(() => this.#sayAck(), ACK_AFTER);
+  }
+
+  #sayAck() {
+    clearTimeout(this.#ackTimer);
+    this.#ackTimer = null;
+    const taken = [...this.#subscriptions.values()].filter((s) => s.taken).map((s) => [s.number, s.taken]);
+    this.#session.send([wire.ACK, this.#session.have, taken]);
+  }
+
+  // --- questions ---------------------------------------------------------------------------------
+
+  #call(verb, args) {
+    return this.#ask((request) => [wire.CALL, request, verb, args]);
+  }
+
+  async #ask(commandOf) {
+    if (this.#error) throw this.#error;
+    const request = ++this.#requests;
+    const call = { command: commandOf(request), messages: [] };
+    this.#calls.set(request, call);
+    this.#session.send(call.command);
+    return new Promise((resolve, reject) => Object.assign(call, { resolve, reject }));
+  }
+
+  #replied([, request, value = null, code = '', text = ''], envelopes) {
+    const call = this.#calls.get(request);
+    if (!call) return;
+    envelopes.forEach(({ messages: [message] }, i) => {
+      const [source, stale] = value.sources?.[i] ?? ['', null];
+      call.messages.push(Object.assign(message, { source, stale }));
+    });
+    if (value?.more) return;
+    this.#calls.delete(request);
+    if (code) call.reject(new MeshError(code, text));
+    else call.resolve({ value, messages: call.messages });
+  }
+
+  // --- what the session tells --------------------------------------------------------------------
+
+  #welcomed(anew) {
+    for (const subscription of this.#subscriptions.values()) {
+      if (anew) subscription.begunAnew();
+      const { number, query, initial, isReady } = subscription;
+      if (isReady) this.#session.send([wire.SUBSCRIBE, ++this.#requests, number, query, initial, !anew]);
+    }
+    for (const call of this.#calls.values()) {
+      call.messages = [];
+      this.#session.send(call.command);
+    }
+    this.#publisher.again();
+    this.#sayAck();
+    this.#opening?.resolve();
+    this.emit('connected', anew);
+  }
+
+  #heard(command, envelopes) {
+    switch (command[0]) {
+      case wire.ANSWERS: return command[1].forEach((answer) => this.#publisher.answered(answer));
+      case wire.ITEMS: return this.#arrived(Number(command[1]), command[2], envelopes);
+      case wire.REPLY: return this.#replied(command, envelopes);
+    }
+  }
+
+  #arrived(seq, heads, envelopes) {
+    this.#acknowledge();
+    if (seq <= this.#session.have) return; // a repeat
+    if (seq > this.#session.have + 1) throw new Error(`ITEMS ${seq} after ${this.#session.have}`);
+    this.#session.have = seq;
+    heads.forEach(([, , master = [], targets = [], gaps = []], i) => {
+      const { messages } = envelopes[i];
+      for (const [number, dropped] of gaps) this.#subscriptions.get(number)?.missed(dropped);
+      for (const [number, column] of targets) {
+        const own = wire.places(column, messages.length).map((place) => messages[place]);
+        this.#subscriptions.get(number)?.arrived(own, Buffer.from(master).toString('hex'));
+      }
+    });
+  }
+
+  #lost(reason, wasUp) {
+    if (this.#opening) this.#opening.reason = reason;
+    if (wasUp) this.emit('disconnected', reason);
+  }
+
+  // --- the end -----------------------------------------------------------------------------------
+
+  /** Waits at most `patience` ms for answers. The session ends, unless a message waits for its last word:
+   *  then its node keeps it for a minute. */
+  async close({ patience = 5000 } = {}) {
+    if (this.#error) return;
+    let timer;
+    await Promise.race([this.#publisher.flush(), new Promise((resolve) => (timer = setTimeout(resolve, patience)))]);
+    clearTimeout(timer);
+    if (this.#ackTimer) this.#sayAck();
+    this.#end(new MeshError('CLOSED', 'the client is closed'), this.#publisher.isOwed ? '' : 'done');
+  }
+
+  #end(error, goodbye = '') {
+    this.#error = error;
+    clearTimeout(this.#ackTimer);
+    this.#session.close(goodbye);
+    this.#publisher.fail(error);
+    this.#calls.forEach((call) => call.reject(error));
+    this.#subscriptions.forEach((subscription) => subscription.end(error.code === 'CLOSED' ? null : error));
+    this.#opening?.reject(error);
+  }
+}
+
+/** What to subscribe to, or to get. No key can have a level that is + or #. */
+function query(text, domain) {
+  const isPattern = text.split('/').some((level) => level === '+' || level === '#');
+  return [isPattern ? 'pattern' : 'exact', text, domain];
+}
+
+function check(isGood, code, text) {
+  if (!isGood) throw new MeshError(code, text);
+}

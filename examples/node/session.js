@@ -1,0 +1,213 @@
+// A client's connection to its node, which may come and go while the session stays.
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { Dealer } from 'zeromq';
+import { BYE, CHALLENGE, HELLO, PING, REFUSE, WELCOME, WHO, pack, readMessage } from './wire.js';
+
+const PING_EVERY = 2000; // ms between signs of life
+const SILENCE = 6000; // ms after which a silent node counts as gone
+const PATIENCE = 5000; // ms for a handshake
+const NOTHING = Buffer.alloc(0);
+
+const SOCKET = {
+  reconnectInterval: 2 ** 30, // redialling is done here: a new socket for each connection
+  maxMessageSize: 1_179_648,
+  linger: 300,
+  sendHighWaterMark: 4096,
+  receiveHighWaterMark: 4096,
+};
+
+/** What the mesh does not do; `code` says which of its reasons it is. */
+export class MeshError extends Error {
+  constructor(code, text) {
+    super(text.endsWith(`[${code}]`) ? text : `${text} [${code}]`);
+    this.code = code;
+  }
+}
+
+/** Dials, says HELLO, and dials again. What to do with what arrives is its owner's business:
+ *  `welcomed(anew)`, `heard(command, envelopes)`, `lost(reason, wasUp)`, `failed(error)`. */
+export class Session {
+  name = ''; // /node/NODE/client/CLIENT/session/NUMBER
+  isUp = false;
+  have = 0; // number of the last ITEMS received
+  maxContent = 0;
+  window = [0, 0];
+
+  #token = NOTHING;
+  #boot = 0;
+  #attempt = 0;
+  #socket = null;
+  #outgoing = [];
+  #timer = null;
+  #heardAt = 0;
+  #closed = false;
+
+  constructor({ client, number, stream, findAddress, readCookie, owner }) {
+    Object.assign(this, { client, number, stream, findAddress, readCookie, owner });
+  }
+
+  /** Puts a message on the wire; false while there is no connection. */
+  send(command, frames = []) {
+    if (this.isUp) this.#put(command, frames);
+    return this.isUp;
+  }
+
+  async dial() {
+    try {
+      const address = await this.findAddress();
+      const cookie = address.startsWith('tcp:') ? await this.readCookie() : null;
+      if (!this.#closed) this.#open(address, cookie);
+    } catch (error) {
+      this.owner.lost(error.message, false);
+      this.#dialLater();
+    }
+  }
+
+  /** With a reason the session is over; without one it can be taken up again for a minute. */
+  close(reason) {
+    if (reason) this.send([BYE, reason]);
+    this.#closed = true;
+    this.#hangUp();
+  }
+
+  // --- a connection ------------------------------------------------------------------------------
+
+  #open(address, cookie) {
+    const socket = new Dealer({ ...SOCKET, ipv6: address.includes('[') });
+    const connection = { socket, address, cookie, nonce: randomBytes(16), theirs: null };
+    this.#socket = socket;
+    this.#heardAt = Date.now();
+    this.#watch(socket);
+    socket.connect(address);
+    this.#put(this.#hello(connection, NOTHING));
+    this.#timer = setInterval(() => this.#tick(socket), PING_EVERY / 2);
+    this.#listen(connection);
+  }
+
+  /** ZeroMQ tells by events only that a connection ended, or could not be made. */
+  async #watch(socket) {
+    try {
+      for await (const { type } of socket.events) {
+        const isOver = type === 'disconnect' || type === 'connect:retry';
+        if (isOver) setImmediate(() => this.#lose(socket, 'disconnected')); // its last words come first
+      }
+    } catch (error) {
+      this.#lose(socket, error.message);
+    }
+  }
+
+  async #listen(connection) {
+    const { socket } = connection;
+    try {
+      for await (const frames of socket) {
+        if (socket !== this.#socket) return;
+        this.#heardAt = Date.now();
+        this.#receive(connection, frames);
+      }
+    } catch (error) {
+      this.#lose(socket, error.message);
+    }
+  }
+
+  #receive(connection, frames) {
+    const { command, envelopes } = readMessage(frames);
+    switch (command[0]) {
+      case CHALLENGE: return this.#prove(connection, command);
+      case WELCOME: return this.#enter(connection, command);
+      case REFUSE: return this.#refused(connection, command);
+      case WHO: return this.#lose(connection.socket, 'the node does not know this connection');
+      case BYE: return this.#lose(connection.socket, `the node goes: ${command[1] ?? ''}`);
+      default: return this.isUp && this.owner.heard(command, envelopes);
+    }
+  }
+
+  #hello({ nonce }, proof) {
+    return [
+      HELLO, [1, 1], 'client', '', nonce, proof, null, this.client, this.number, this.stream, this.#token,
+      this.#boot, this.have,
+    ];
+  }
+
+  #prove(connection, [, nonce, endpoint]) {
+    if (endpoint !== connection.address) throw new Error(`${connection.address} says that it is ${endpoint}`);
+    connection.theirs = nonce;
+    this.#put(this.#hello(connection, proofOf(connection, 'dialler')));
+  }
+
+  #enter(connection, [, , node, , proof = NOTHING, , , next = 1, name, token, maxContent, window]) {
+    if (connection.cookie && !isNoStranger(connection, proof)) {
+      return this.#fail(new MeshError('BAD_COOKIE', `${connection.address} does not know this user's cookie`));
+    }
+    const boot = Number(node[2]);
+    const anew = boot !== this.#boot || next <= this.have;
+    if (anew) this.have = 0;
+    const number = Number(name.slice(name.lastIndexOf('/') + 1));
+    Object.assign(this, { name, number, window, node: node[1], isUp: true, maxContent: Number(maxContent) });
+    this.#boot = boot;
+    this.#token = token;
+    this.#attempt = 0;
+    this.owner.welcomed(anew);
+  }
+
+  #refused({ socket }, [, code, reason, hint = '', final = false]) {
+    const error = new MeshError(code, `${reason}. ${hint}`.trim());
+    if (final) this.#fail(error);
+    else this.#lose(socket, error.message);
+  }
+
+  #fail(error) {
+    this.close();
+    this.owner.failed(error);
+  }
+
+  // --- keeping it --------------------------------------------------------------------------------
+
+  #tick(socket) {
+    const silent = Date.now() - this.#heardAt;
+    if (silent > (this.isUp ? SILENCE : PATIENCE)) this.#lose(socket, 'silent');
+    else this.send([PING, 0]);
+  }
+
+  #lose(socket, reason) {
+    if (socket !== this.#socket || this.#closed) return;
+    const wasUp = this.isUp;
+    this.#hangUp();
+    this.owner.lost(reason, wasUp);
+    this.#dialLater();
+  }
+
+  #hangUp() {
+    clearInterval(this.#timer);
+    this.isUp = false;
+    this.#outgoing = [];
+    this.#socket?.close();
+    this.#socket = null;
+  }
+
+  /** After 0.05 s to 2 s, longer each time, with some chance in it: all clients of a node dial at once. */
+  #dialLater() {
+    const most = Math.min(2000, 50 * 2 ** this.#attempt++);
+    this.#timer = setTimeout(() => this.dial(), most * (0.5 + Math.random() / 2));
+  }
+
+  /** zeromq.js takes one message at a time: the others wait here. */
+  async #put(command, frames = []) {
+    const [socket, outgoing] = [this.#socket, this.#outgoing];
+    if (outgoing.push([pack(command), ...frames]) > 1) return;
+    try {
+      for (; outgoing.length; outgoing.shift()) await socket.send(outgoing[0]);
+    } catch (error) {
+      this.#lose(socket, error.message);
+    }
+  }
+}
+
+function proofOf({ cookie, nonce, theirs, address }, role) {
+  const words = ['heronry hello', role, hex(nonce), hex(theirs), address];
+  return createHmac('sha256', cookie).update(words.join('\0')).digest();
+}
+
+const isNoStranger = (connection, proof) =>
+  connection.theirs && proof.length === 32 && timingSafeEqual(proof, proofOf(connection, 'listener'));
+
+const hex = (data) => Buffer.from(data).toString('hex');

@@ -1,0 +1,153 @@
+// What travels: commands, envelopes and their bytes, as docs/wire.md has them.
+import { decode, encode } from '@msgpack/msgpack';
+
+export const HELLO = 1, CHALLENGE = 2, WELCOME = 3, REFUSE = 4, WHO = 5, PING = 6, BYE = 8;
+export const PUBLISH = 20, ANSWERS = 21, ITEMS = 22, ACK = 23;
+export const SUBSCRIBE = 32, UNSUBSCRIBE = 33, CALL = 34, REPLY = 35;
+
+export const PERSISTENT = 1, INITIAL = 4, FORCE_QUEUING = 8, ERASED = 16; // flags
+
+export const MIB = 2 ** 20;
+export const ENVELOPE_MESSAGES = 500;
+export const ENVELOPE_BYTES = 256 * 1024;
+const NOTHING = Buffer.alloc(0);
+
+/** The first frame of a message. Its numbers are all below 2³². */
+export const pack = (command) => bytes(encode(command));
+
+/** A whole message: {command, envelopes}. */
+export function readMessage(frames) {
+  const command = read(frames[0]);
+  const envelopes = [];
+  let at = 1;
+  for (const count of bodyFrames(command)) {
+    const body = count === 1 ? frames[at + 1] : Buffer.concat(frames.slice(at + 1, at + 1 + count));
+    envelopes.push(readEnvelope(frames[at], body));
+    at += 1 + count;
+  }
+  if (at !== frames.length) throw new Error(`${frames.length} frames, but ${at} were announced`);
+  return { command, envelopes };
+}
+
+function bodyFrames(command) {
+  if (command[0] === ITEMS) return command[2].map((head) => head[0]);
+  return command[0] === REPLY ? command[5] ?? [] : [];
+}
+
+/** A Date as ns since 1970. */
+export const nanoseconds = (date) => BigInt(date.getTime()) * 1_000_000n;
+const date = (ns) => new Date(Number(BigInt(ns) / 1_000_000n));
+
+/** A message's own properties; no byte when all have their defaults. */
+export function packProperties(headers, expires, priority) {
+  if (!headers.length && !expires && priority === 5) return NOTHING;
+  return packTimes([headers, expires ? nanoseconds(expires) : 0, priority, '']);
+}
+
+/** Messages of one stream with numbers from `first` up: {frames, bodyFrames, bytes}. */
+export function sealEnvelope({ stream, domain, first, low, flags, to, messages }) {
+  const keys = [...new Set(messages.map((message) => message.key))];
+  const rows = new Map(keys.map((key, row) => [key, row]));
+  const sizes = messages.map(({ properties, content }) => properties.length + content.length);
+  const props = messages.map(({ properties }) => properties.length);
+  const expiries = messages.filter(({ expires }) => expires).map(({ expires }) => expires.getTime());
+  const header = packTimes([
+    stream, domain, first, first + messages.length - 1, keys, messages.length,
+    sizes.every((size) => size === sizes[0]) ? sizes[0] : column32(sizes),
+    keys.length > 1 ? column16(messages.map(({ key }) => rows.get(key))) : NOTHING,
+    props.some(Boolean) ? column32(props) : 0,
+    flags, low, '', 0, expiries.length ? nanoseconds(new Date(Math.min(...expiries))) : 0,
+    [], [], ...(to ? [to] : []),
+  ]);
+  const body = Buffer.concat(messages.flatMap(({ properties, content }) => [properties, content]));
+  const chunks = [];
+  do chunks.push(body.subarray(chunks.length * MIB, (chunks.length + 1) * MIB));
+  while (chunks.length * MIB < body.length);
+  return { frames: [header, ...chunks], bodyFrames: chunks.length, bytes: body.length };
+}
+
+/** What an envelope says of all its messages, and the messages. */
+function readEnvelope(frame, body) {
+  const [
+    stream, domain, first, last, keys, count, sizes, index = NOTHING, props = 0, flags = 0,
+    , sender = '', sent = 0, , route = [], ranges = [], to = '',
+  ] = read(frame);
+  const envelope = {
+    stream: Buffer.from(stream).toString('hex'), domain, flags, sender, to, sent: date(sent),
+    route: route.map(([node, stratum, at]) => ({ node, stratum: Number(stratum), at: date(at) })),
+  };
+  const numbers = numbersOf(ranges.length ? ranges : [first, last]);
+  let at = 0;
+  envelope.messages = Array.from({ length: count }, (_, i) => {
+    const start = at + entry32(props, i);
+    const [headers, expires, priority] = readProperties(body.subarray(at, start));
+    at += entry32(sizes, i);
+    const content = body.subarray(start, at);
+    return new Message(envelope, numbers[i], keys[entry16(index, i)], content, headers, expires, priority);
+  });
+  if (at !== body.length) throw new Error(`sizes add up to ${at}, the body has ${body.length} bytes`);
+  return envelope;
+}
+
+function numbersOf(ranges) {
+  const numbers = [];
+  for (let i = 0; i < ranges.length; i += 2) {
+    for (let n = Number(ranges[i]); n <= ranges[i + 1]; n++) numbers.push(n);
+  }
+  return numbers;
+}
+
+function readProperties(data) {
+  const [headers = [], expires = 0, priority = 5] = data.length ? read(data) : [];
+  return [headers, expires ? date(expires) : null, priority];
+}
+
+/** A message as it arrived. `content` is a Buffer, `state` is OK, INITIAL or ERASED. */
+export class Message {
+  constructor(envelope, number, key, content, headers, expires, priority) {
+    const { stream, domain, flags, sender, sent, to, route } = envelope;
+    Object.assign(this, { key, domain, content, headers, sender, sent, expires, priority, to, route });
+    this.id = domain ? `${stream}/${domain}:${number}` : `${stream}:${number}`;
+    this.persistent = Boolean(flags & PERSISTENT);
+    this.state = flags & ERASED ? 'ERASED' : flags & INITIAL ? 'INITIAL' : 'OK';
+    Object.defineProperties(this, { stream: { value: stream }, number: { value: number } });
+  }
+
+  get text() {
+    return this.content.toString();
+  }
+
+  /** The first header of this name, whatever its case. */
+  header(name) {
+    return this.headers.find(([known]) => known.toLowerCase() === name.toLowerCase())?.[1];
+  }
+}
+
+// --- bytes ---------------------------------------------------------------------------------------
+
+const bytes = (view) => Buffer.from(view.buffer, view.byteOffset, view.length);
+const read = (frame) => decode(frame, { useBigInt64: true });
+
+/** An array that may hold times: with `useBigInt64` every integer from 2³² up must be a BigInt. */
+const packTimes = (fields) =>
+  bytes(encode(fields.map((field) => (isLarge(field) ? BigInt(field) : field)), { useBigInt64: true }));
+const isLarge = (field) => typeof field === 'number' && field >= 2 ** 32;
+
+function column16(numbers) {
+  const column = Buffer.alloc(2 * numbers.length);
+  numbers.forEach((number, i) => column.writeUInt16LE(number, 2 * i));
+  return column;
+}
+
+function column32(numbers) {
+  const column = Buffer.alloc(4 * numbers.length);
+  numbers.forEach((number, i) => column.writeUInt32LE(number, 4 * i));
+  return column;
+}
+
+const entry16 = (column, i) => (column.length ? bytes(column).readUInt16LE(2 * i) : 0);
+const entry32 = (column, i) => (column instanceof Uint8Array ? bytes(column).readUInt32LE(4 * i) : Number(column));
+
+/** Which places of an envelope of `count` messages a column names; an empty one names all. */
+export const places = (column, count) =>
+  Array.from({ length: column.length ? column.length / 2 : count }, (_, i) => (column.length ? entry16(column, i) : i));

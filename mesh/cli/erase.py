@@ -1,0 +1,28 @@
+"""`mesh erase`: take a topic away."""
+
+import click
+
+from mesh import sync
+from mesh.cli import options
+from mesh.cli.options import count, say
+
+
+@click.command("erase")
+@click.argument("key")
+@options.domain
+@options.url
+def command(key: str, domain: str | None, url: str | None) -> int:
+    """Take the topic KEY away, with its last value, and tell each of its subscribers.
+
+    Prints the key. Exit code 1 when there was no such topic.
+    """
+    with sync.connect(url) as m:
+        erased = m.erase(key, domain=domain)
+    for each in erased:
+        click.echo(each)
+    if not erased:
+        where = "in that domain" if domain else "without a domain; with one, give --domain"
+        say(f"mesh: there is no topic {key!r} {where}. To see where it would be:  mesh route {key}")
+    else:
+        say(f"erased {count(len(erased), 'topic')}")
+    return 0 if erased else 1

@@ -1,0 +1,93 @@
+"""`mesh send`: a message to one named session, or one for each line."""
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO
+
+import click
+
+from mesh import sync
+from mesh.cli import options
+from mesh.cli.options import count, say
+from mesh.cli.pub import lines_of
+from mesh.errors import NotConnected, PublishRefused, UnknownNode
+from mesh.values import Published
+
+
+@click.command("send")
+@click.argument("destination")
+@click.argument("content", required=False)
+@options.file
+@options.domain
+@click.option("--force-queuing", is_flag=True, help="If nobody is there, wait for somebody.")
+@options.persistent
+@options.header
+@options.expiry
+@options.client
+@options.session
+@options.url
+def command(
+    destination: str, content: str | None, file: BinaryIO | None, domain: str | None, force_queuing: bool,
+    persistent: bool, given: tuple[str, ...], expiry: float | None, client: str | None, session: int | None,
+    url: str | None,
+) -> None:  # fmt: skip
+    """Send CONTENT to DESTINATION, or each line of a file or of stdin, in order.
+
+    DESTINATION is one session, /node/heron/client/joe/session/1, or all sessions of a client,
+    /node/heron/client/joe. Without /node/heron the --domain says where, else it is the node here.
+    """
+    if content is not None and file is not None:
+        raise click.UsageError("Give either CONTENT or --file, not both.")
+    headers = options.headers(given)
+    contents = [content.encode(errors="surrogateescape")] if content is not None else _typed(file)
+    with sync.connect(url, client=client, session=session) as m:
+        options.tell_of_connection(m)
+
+        def answers() -> Iterator[Published]:
+            for number, each in enumerate(contents, 1):
+                try:
+                    yield m.send(
+                        destination, each, force_queuing=force_queuing, domain=domain, headers=headers,
+                        persistent=persistent, expiry=expiry,
+                    )  # fmt: skip
+                except PublishRefused as error:
+                    raise explained(error, number if content is None else 0) from None
+
+        say(summary(destination, answers(), is_one=content is not None))
+
+
+def _typed(file: BinaryIO | None) -> Iterator[bytes]:
+    source = file or sys.stdin.buffer
+    if source.isatty():
+        say("each line you type is a message; Ctrl-D ends")
+    return lines_of(source)
+
+
+def explained(error: PublishRefused, line: int) -> PublishRefused:
+    """The same, with the line that it was (0: there is only one), and what to type next."""
+    if line:
+        error.what = f"line {line}: {error.what}"
+    if isinstance(error, NotConnected | UnknownNode):
+        error.what = error.what.replace("force_queuing=True", "--force-queuing")
+        if "--force-queuing" not in error.what:
+            error.hint = "To let it wait until somebody is there: --force-queuing"
+    return error
+
+
+def summary(destination: str, answers: Iterable[Published], is_one: bool) -> str:
+    """What became of them: of one message, or of so many lines."""
+    outcomes = Counter(map(outcome, answers))
+    if is_one:
+        return f"sent to {destination}: {next(iter(outcomes))}"
+    what = f"sent {count(outcomes.total(), 'line')} to {destination}"
+    if len(outcomes) == 1:
+        return f"{what}: {next(iter(outcomes))}"
+    return ", ".join([what, *(f"{number:,} {said}" for said, number in outcomes.items())])
+
+
+def outcome(published: Published) -> str:
+    """Who has it, or why nobody has."""
+    if not published.ok:
+        return f"FORWARD_WARNING: {published.note}"
+    return f"taken by {count(published.matched, 'session')}" if published.matched else "queued for it"

@@ -1,0 +1,123 @@
+"""What can a client ask for, once or from now on?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from itertools import chain, repeat
+from typing import Any
+
+from mesh.client.calls import Part
+from mesh.client.connected import Connected
+from mesh.client.content import check_destination
+from mesh.client.later import not_yet
+from mesh.client.message import Batch, FoundMessage, Message
+from mesh.client.subscription import Subscription
+from mesh.client.subscriptions import XPATH, query
+from mesh.errors import BadQuery
+from mesh.names import node_name
+from mesh.values import check_domain, check_key
+from mesh.wire import commands as c
+
+
+class Asking(Connected):
+    """The verbs that read, and those that ask the node to do something."""
+
+    def subscribe(
+        self,
+        key: str | None = None,
+        *,
+        pattern: str | None = None,
+        xpath: str | None = None,
+        domain: str | None = None,
+        initial: bool = True,
+    ) -> Subscription:
+        """Messages of a key, of a topic pattern (`sensors/+/temp`, `sensors/#`) or of a domain.
+
+        Use it with `async with`; inside, every node that can be reached knows of it. `initial`: begin with
+        the last value of each topic. Raises BadKey, BadQuery.
+        """
+        return self._subscriptions.make(query(key, pattern, xpath, domain), initial)
+
+    async def unsubscribe(self, subscription: Subscription) -> None:
+        """As leaving its context does."""
+        await subscription.unsubscribe()
+
+    def inbox(self) -> Subscription:
+        """What is sent to this session, in the order in which it came.
+
+        Use it with `async with`. What nobody has taken when it is left, or came after, waits at the node. A
+        session has one: BadQuery while it is open already.
+        """
+        return self._subscriptions.inbox()
+
+    # --- asking -----------------------------------------------------------------------------------------
+
+    async def get(
+        self, key: str | None = None, *, xpath: str | None = None, domain: str | None = None,
+        pattern: str | None = None, fresh: bool = False,
+    ) -> list[Message]:  # fmt: skip
+        """The last value of each topic that matches.
+
+        A node that has subscribed to a topic answers for its master; `fresh` asks the master all the same.
+        `.source` of a message names the node that had it; `.stale` says for how many seconds that has been
+        without its master. Raises MasterAway when the master cannot be reached and nobody has the value.
+        """
+        q = query(key, pattern, xpath, domain)
+        arguments = {"kind": q.kind, "text": q.text, "domain": q.domain, "fresh": fresh}
+        parts = await self._calls.ask_for_parts(lambda request: c.Call(request, "get", arguments))
+        return [message for part in parts for message in found(part)]
+
+    async def erase(
+        self, key: str | None = None, *, xpath: str | None = None, domain: str | None = None
+    ) -> list[str]:
+        """Take a topic away, with its last value; returns the keys that were there.
+
+        Each subscriber is told, by one message with the state ERASED. It happens after all that this
+        client has posted until now. Raises MasterAway.
+        """
+        if xpath is not None:
+            not_yet("xpath=", XPATH)
+        if key is None:
+            raise BadQuery("nothing to erase.", hint="Give a key.")
+        arguments = {"key": check_key(key), "domain": check_domain(domain or "")}
+        self._open()
+        await self._publisher.answered_so_far()
+        value = await self._calls.ask(lambda request: c.Call(request, "erase", arguments))
+        return [str(key) for key in value["erased"]]
+
+    async def route(
+        self, key: str = "", *, domain: str | None = None, to: str = "", node: str = ""
+    ) -> list[dict[str, str]]:
+        """Where would a message go, if it were published at `node` now? Nothing is sent.
+
+        `to`: a destination as for `send`, instead of a key. One step for each node on the way: "node",
+        "decision" ("here", "forward", "wait" or "refuse"), "next" (a node, or "") and "why".
+        """
+        if not (key or domain or to):
+            raise BadQuery("nothing to find a way for.", hint="Give a key, domain= or to=.")
+        arguments = {
+            "key": check_key(key) if key else "", "domain": check_domain(domain or ""),
+            "to": check_destination(to) if to else "", "from": node_name(node) if node else "",
+        }  # fmt: skip
+        value = await self.call("route", **arguments)
+        return list(value["steps"])
+
+    async def call(self, verb: str, **arguments: Any) -> Any:
+        """Ask the node: "ls", "info" or "down"."""
+        return await self._calls.ask(lambda request: c.Call(request, verb, arguments))
+
+    async def ping(self) -> float:
+        """Seconds to the node and back."""
+        start = time.perf_counter()
+        await self.call("info")
+        return time.perf_counter() - start
+
+
+def found(part: Part) -> Iterator[Message]:
+    """The messages of a part of a reply to `get`. An older node does not say where they come from."""
+    value, envelopes = part
+    sources = chain(value.get("sources") or (), repeat(("", None)))
+    for envelope, (source, stale) in zip(envelopes, sources, strict=False):
+        for message in Batch(envelope):
+            yield FoundMessage(message, source, stale)

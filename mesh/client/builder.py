@@ -1,0 +1,50 @@
+"""What goes into one envelope? Messages of one domain, with the same flags, to the same receiver."""
+
+from array import array
+
+from mesh.wire.envelope import Envelope
+from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPE_MESSAGES
+
+
+class Builder:
+    """An envelope that is still open. `to`: the session or client it is for; "" = whoever subscribes."""
+
+    def __init__(self, domain: str, flags: int, to: str, first: int) -> None:
+        self.domain, self.flags, self.to, self.first = domain, flags, to, first
+        self.slices: list[bytes] = []
+        self.rows: dict[str, int] = {}
+        self.index: list[int] = []
+        self.props: list[int] = []
+        self.bytes = 0
+        self.expires = 0
+
+    def add(self, key: str, content: bytes, props: bytes, expires: int) -> int:
+        """Returns the number of the message."""
+        rows = self.rows
+        row = rows.get(key)
+        if row is None:
+            row = rows[key] = len(rows)
+        self.index.append(row)
+        if props or self.props:
+            self.props += [0] * (len(self.slices) - len(self.props)) + [len(props)]
+            content = props + content
+        self.slices.append(content)
+        self.bytes += len(content)
+        if expires:
+            self.expires = min(expires, self.expires or expires)
+        return self.first + len(self.slices) - 1
+
+    @property
+    def full(self) -> bool:
+        return len(self.slices) >= ENVELOPE_MESSAGES or self.bytes >= ENVELOPE_BYTES
+
+    def seal(self, stream: bytes) -> Envelope:
+        sizes = array("I", map(len, self.slices))
+        alike = sizes.count(sizes[0]) == len(sizes)
+        return Envelope(
+            stream=stream, domain=self.domain, first=self.first, last=self.first + len(sizes) - 1,
+            keys=tuple(self.rows), count=len(sizes), sizes=sizes[0] if alike else sizes.tobytes(),
+            body=b"".join(self.slices), flags=self.flags, expires=self.expires, to=self.to,
+            index=array("H", self.index).tobytes() if len(self.rows) > 1 else b"",
+            props=array("I", self.props).tobytes() if self.props else 0,
+        )  # fmt: skip

@@ -1,0 +1,178 @@
+"""What can a client publish and send, and how does it learn what became of it?"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import Any, overload
+
+from mesh.client.connected import Connected
+from mesh.client.content import Content, Prepared, check_destination, prepared
+from mesh.client.publisher import Receipt
+from mesh.errors import PublishRefused, WouldBlock
+from mesh.values import Headers, Published, check_domain
+from mesh.wire.envelope import FORCE_QUEUING
+
+
+class Publishing(Connected):
+    """The verbs that publish."""
+
+    async def publish(
+        self,
+        key: str,
+        content: Content,
+        *,
+        domain: str | None = None,
+        xml: str | None = None,
+        headers: Headers | Mapping[str, str] | None = None,
+        persistent: bool = False,
+        expiry: float | None = None,
+        priority: int = 5,
+        local_only: bool = False,
+    ) -> Published:
+        """Publish and wait for the answer. `expiry` in seconds from now.
+
+        Raises PublishRefused (with `.code`), BadKey, MessageTooLarge, Closed. Concurrent calls share
+        envelopes.
+        """
+        receipt = await self._post_when_room(
+            key, content, domain=domain, xml=xml, headers=headers, persistent=persistent, expiry=expiry,
+            priority=priority, local_only=local_only,
+        )  # fmt: skip
+        return await receipt
+
+    def post(
+        self,
+        key: str,
+        content: Content,
+        *,
+        domain: str | None = None,
+        xml: str | None = None,
+        headers: Headers | Mapping[str, str] | None = None,
+        persistent: bool = False,
+        expiry: float | None = None,
+        priority: int = 5,
+        local_only: bool = False,
+    ) -> Receipt:
+        """Append a message and go on. Await the receipt, or `flush()`, to learn what became of it.
+
+        Raises WouldBlock when the window of unanswered messages is full, and what `publish` raises.
+        """
+        if self._session is None or self._closed:
+            self._open()
+        message = prepared(key, content, domain, xml, headers, persistent, expiry, priority, local_only)
+        return Receipt(self._publisher, message[2], self._publisher.post(*message))
+
+    def post_prepared(self, message: Prepared) -> Receipt:
+        """As `post`, for a caller that prepares its messages in another thread."""
+        self._open()
+        return Receipt(self._publisher, message[2], self._publisher.post(*message))
+
+    def check(self, message: Prepared) -> None:
+        """Raise what `post_prepared` would say of the message itself; in any thread."""
+        self._publisher.check(message[0], message[1])
+        check_domain(message[2])
+
+    async def room(self) -> None:
+        """Until the window of unanswered messages lets one be posted."""
+        self._open()
+        await self._publisher.room()
+
+    async def publish_many(self, key: str, contents: Iterable[Content], **options: Any) -> int:
+        """Publish all of them under one key, and wait until all are answered; returns how many. In order."""
+        count = 0
+        for content in contents:
+            while True:
+                try:
+                    self.post(key, content, **options)
+                    break
+                except WouldBlock:
+                    await self.room()
+            count += 1
+            if count % 4096 == 0:
+                await asyncio.sleep(0)  # others of this loop want their turn
+        await self.flush()
+        return count
+
+    async def publish_oneway(self, key: str, content: Content, **options: Any) -> None:
+        """Publish without asking what becomes of it; waits only for room."""
+        await self._post_when_room(key, content, **options)
+
+    async def _post_when_room(self, key: str, content: Content, **options: Any) -> Receipt:
+        while True:
+            try:
+                return self.post(key, content, **options)
+            except WouldBlock:  # also when what was posted before, in another domain, took the last room
+                await self.room()
+
+    async def flush(self) -> None:
+        """Until every message has its answer; raises the first refusal whose receipt nobody awaited."""
+        self._open()
+        await self._publisher.flush()
+
+    async def final(self, message: Published | Receipt) -> Published:
+        """The last word on a message: after FORWARD_WARNING, what its master says of it, when it does.
+
+        Raises PublishRefused when it was refused or expired meanwhile, BadQuery for a message that this
+        session did not publish.
+        """
+        self._open()
+        return await self._publisher.final(message)
+
+    def waiting(self) -> tuple[int, str]:
+        """(messages of this session that wait for their master, what the last of them waits for)."""
+        return self._publisher.waiting()
+
+    # --- to a named session -----------------------------------------------------------------------------
+
+    @overload
+    async def send(
+        self, destination: str, content: Content, *, force_queuing: bool = False, domain: str | None = None,
+        key: str = "", headers: Headers | Mapping[str, str] | None = None, persistent: bool = False,
+        expiry: float | None = None, priority: int = 5,
+    ) -> Published: ...  # fmt: skip
+    @overload
+    async def send(
+        self, destination: list[str] | tuple[str, ...], content: Content, *, force_queuing: bool = False,
+        domain: str | None = None, key: str = "", headers: Headers | Mapping[str, str] | None = None,
+        persistent: bool = False, expiry: float | None = None, priority: int = 5,
+    ) -> list[Published | PublishRefused]: ...  # fmt: skip
+    async def send(
+        self, destination: str | list[str] | tuple[str, ...], content: Content, *,
+        force_queuing: bool = False, domain: str | None = None, key: str = "",
+        headers: Headers | Mapping[str, str] | None = None, persistent: bool = False,
+        expiry: float | None = None, priority: int = 5,
+    ) -> Published | list[Published | PublishRefused]:  # fmt: skip
+        """Send to one session (`/node/heron/client/joe/session/1`), or to every session of a client.
+
+        Without a node in front (`client/joe`) the domain says where. `force_queuing`: if nobody is there
+        it waits for somebody; else that raises NotConnected or UnknownNode. `matched` counts the sessions
+        that have it; 0: it waits. Several destinations: one result each, in order, refusals too.
+        Raises BadName, and what `publish` raises.
+        """
+        self._open()
+        several = [destination] if isinstance(destination, str) else destination
+        for to in several:
+            check_destination(to)
+        message = prepared(key, content, domain, None, headers, persistent, expiry, priority)
+        if force_queuing:
+            key, body, in_domain, flags, props, expires = message
+            message = key, body, in_domain, flags | FORCE_QUEUING, props, expires
+        receipts = [await self._send_when_room(to, message) for to in several]
+        if isinstance(destination, str):
+            return await receipts[0]
+        return [await _result(receipt) for receipt in receipts]
+
+    async def _send_when_room(self, to: str, message: Prepared) -> Receipt:
+        while True:
+            try:
+                return Receipt(self._publisher, message[2], self._publisher.post(*message, to))
+            except WouldBlock:
+                await self.room()
+
+
+async def _result(receipt: Receipt) -> Published | PublishRefused:
+    try:
+        return await receipt
+    except PublishRefused as error:
+        return error

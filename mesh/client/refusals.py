@@ -1,0 +1,38 @@
+"""Which error does a code on the wire stand for?"""
+
+from mesh.errors import (
+    CircularLoop,
+    Expired,
+    LocalError,
+    MasterAway,
+    MeshError,
+    NotConnected,
+    PublishRefused,
+    Refused,
+    StaleSequence,
+    TailBackFull,
+    UnknownNode,
+)
+from mesh.wire.commands import Answer, Reply
+
+REFUSALS: dict[str, type[PublishRefused]] = {
+    kind.code: kind
+    for kind in (CircularLoop, Expired, MasterAway, NotConnected, StaleSequence, TailBackFull, UnknownNode)
+}
+
+
+def of_answer(answer: Answer) -> PublishRefused:
+    """Why a message was refused."""
+    kind = REFUSALS.get(answer.state, PublishRefused)
+    return kind(_without_code(answer.text, answer.state), code=answer.state)
+
+
+def of_reply(reply: Reply) -> MeshError:
+    """Why a question was not answered."""
+    kind = Refused if reply.code == "PROTOCOL" else REFUSALS.get(reply.code, LocalError)
+    return kind(_without_code(reply.text, reply.code), code=reply.code)
+
+
+def _without_code(text: str, code: str) -> str:
+    """A node writes its errors as they read; here the code is added anew."""
+    return text.removesuffix(f" [{code}]")

@@ -1,0 +1,169 @@
+"""What became of what was published, and who waits to hear it?
+
+A message has one answer, or two: FORWARD_WARNING, and later what its master said.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+
+from mesh.client.refusals import of_answer
+from mesh.errors import MeshError, PublishRefused
+from mesh.streams.outbox import Outbox
+from mesh.streams.ranges import Ranges
+from mesh.values import Published, message_id
+from mesh.wire.commands import Answer
+
+REMEMBERED = 1024  # answers, and as many refusals, that are kept for whoever asks late
+
+Number = tuple[str, int]  # domain, and the number of a message in it
+
+
+class Waiters:
+    """Who waits for a word on which message. One who gives up waits no more."""
+
+    def __init__(self) -> None:
+        self._futures: dict[Number, list[asyncio.Future[Published]]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._futures)
+
+    async def wait(self, number: Number) -> Published:
+        future: asyncio.Future[Published] = asyncio.get_running_loop().create_future()
+        self._futures.setdefault(number, []).append(future)
+        try:
+            return await future
+        finally:
+            waiting = self._futures.get(number)
+            if waiting is not None and future in waiting:
+                waiting.remove(future)
+                if not waiting:
+                    del self._futures[number]
+
+    def pop(self, number: Number) -> list[asyncio.Future[Published]]:
+        """Those that still wait for it."""
+        return [future for future in self._futures.pop(number, ()) if not future.done()]
+
+    def pop_all(self) -> list[asyncio.Future[Published]]:
+        return [future for number in list(self._futures) for future in self.pop(number)]
+
+
+class Verdicts:
+    """The answers to one session's messages. `refused_later(id, why)` hears what nobody waits for."""
+
+    def __init__(
+        self, stream: bytes, outbox: Outbox, refused_later: Callable[[str, PublishRefused], None]
+    ) -> None:
+        self._stream = stream
+        self._outbox = outbox
+        self._refused_later = refused_later
+        self._first, self._last = Waiters(), Waiters()  # for any answer, and for the last one
+        self._errors: dict[Number, MeshError] = {}  # refusals that nobody has asked for yet
+        self._answers: deque[Answer] = deque(maxlen=REMEMBERED)
+        self._refusals: deque[Answer] = deque(maxlen=REMEMBERED)  # apart, so that no OK pushes them out
+        self._refused: dict[str, Ranges] = {}  # numbers by domain: that they were is never forgotten
+        self._closed: MeshError | None = None
+        self.note = ""  # what the last message waits for that has to wait
+
+    # --- hearing ----------------------------------------------------------------------------------------
+
+    def heard(self, answer: Answer) -> None:
+        """What was said of some numbers. Said again, it changes nothing."""
+        if answer.state not in ("OK", "FORWARD_WARNING"):
+            self._refuse(answer)
+            return
+        is_final = answer.state == "OK"
+        fresh = self._outbox.answered(answer.domain, answer.first, answer.last, is_final)
+        if fresh:
+            self._answers.append(answer)
+        if not is_final:
+            self.note = answer.text
+        for waiters in (self._first, self._last) if is_final else (self._first,):
+            if waiters:
+                self._settle(waiters, answer, fresh)
+
+    def _settle(self, waiters: Waiters, answer: Answer, fresh: list[tuple[int, int]]) -> None:
+        for number in _each(fresh):
+            for future in waiters.pop((answer.domain, number)):
+                future.set_result(self._published(answer, number))
+
+    def _refuse(self, answer: Answer) -> None:
+        unheard = set(_each(self._outbox.answered(answer.domain, answer.first, answer.last, final=False)))
+        fresh = self._outbox.answered(answer.domain, answer.first, answer.last, final=True)
+        if fresh:
+            self._refusals.append(answer)
+        for first, last in fresh:
+            self._refused.setdefault(answer.domain, Ranges()).add(first, last)
+        for number in _each(fresh):
+            name = (answer.domain, number)
+            waiting = self._first.pop(name) + self._last.pop(name)
+            for future in waiting:
+                future.set_exception(of_answer(answer))
+            if not waiting and number in unheard:
+                self._errors[name] = of_answer(answer)
+            elif not waiting:
+                self._refused_later(message_id(self._stream, *name), of_answer(answer))
+
+    def _published(self, answer: Answer, number: int) -> Published:
+        name = message_id(self._stream, answer.domain, number)
+        return Published(answer.state, name, answer.matched, answer.text)  # type: ignore[arg-type]
+
+    # --- being asked ------------------------------------------------------------------------------------
+
+    async def first(self, domain: str, number: int) -> Published:
+        """The answer to a message, when it comes."""
+        if self._outbox.is_answered(domain, number):
+            return self._known(domain, number)
+        return await self._wait(self._first, (domain, number))
+
+    async def last(self, domain: str, number: int) -> Published:
+        """The last answer to a message, when it comes."""
+        if self._outbox.is_final(domain, number):
+            return self._known(domain, number)
+        return await self._wait(self._last, (domain, number))
+
+    async def _wait(self, waiters: Waiters, number: Number) -> Published:
+        if self._closed is not None:
+            raise self._closed
+        return await waiters.wait(number)
+
+    def _known(self, domain: str, number: int) -> Published:
+        if number in self._refused.get(domain, ()):
+            raise self._errors.pop((domain, number), None) or self._refusal(domain, number)
+        for answer in reversed(self._answers):
+            if _is_of(answer, domain, number):
+                return self._published(answer, number)
+        # So long ago that only the fact is known.
+        state = "OK" if self._outbox.is_final(domain, number) else "FORWARD_WARNING"
+        return Published(state, message_id(self._stream, domain, number), -1)  # type: ignore[arg-type]
+
+    def _refusal(self, domain: str, number: int) -> MeshError:
+        """Asked a second time, or late."""
+        for answer in reversed(self._refusals):
+            if _is_of(answer, domain, number):
+                return of_answer(answer)
+        return PublishRefused("it was refused, so long ago that the reason is forgotten.")
+
+    def raise_first(self) -> None:
+        """Raise the first refusal that nobody asked for; the others are then told too."""
+        if self._errors:
+            error = next(iter(self._errors.values()))
+            self._errors.clear()
+            raise error
+
+    def fail(self, error: MeshError) -> None:
+        """The client is closed for good: whoever waits learns it."""
+        self._closed = error
+        for future in self._first.pop_all() + self._last.pop_all():
+            future.set_exception(error)
+            future.exception()  # not everybody who waits looks at it
+
+
+def _each(ranges: Iterable[tuple[int, int]]) -> Iterator[int]:
+    return (number for first, last in ranges for number in range(first, last + 1))
+
+
+def _is_of(answer: Answer, domain: str, number: int) -> bool:
+    return answer.domain == domain and answer.first <= number <= answer.last

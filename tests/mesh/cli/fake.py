@@ -1,0 +1,43 @@
+"""A client that answers as it was told, so that a verb can be tried without a node."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from mesh.errors import MeshError
+
+
+class FakeClient:
+    """`answers`: for each method what it returns (called with the same arguments), or the error it raises."""
+
+    name = "/node/heron/client/joe/session/1"
+
+    def __init__(self, **answers: Any) -> None:
+        self.asked: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
+        self.opened: dict[str, Any] = {}
+        self._answers = answers
+
+    def connect(self, url: str | None, **options: Any) -> "FakeClient":
+        """In place of `sync.connect`."""
+        self.opened = {"url": url, **options}
+        return self
+
+    def __enter__(self) -> "FakeClient":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing was opened."""
+
+    def events(self) -> Iterator[Any]:
+        return iter(())
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        answer = self._answers[name]
+
+        def method(*arguments: Any, **options: Any) -> Any:
+            self.asked.append((name, arguments, options))
+            found = answer(*arguments, **options) if callable(answer) else answer
+            if isinstance(found, MeshError):
+                raise found
+            return found
+
+        return method

@@ -1,0 +1,385 @@
+"""What do the verbs make of a node's answers? Without a node."""
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from mesh import sync
+from mesh.cli import ls, show
+from mesh.cli.main import main
+from mesh.cli.options import headers, size
+from mesh.cli.sub import lines_of, raw_lines
+from mesh.client.message import Batch, FoundMessage, Message
+from mesh.errors import MasterAway, MeshError, MeshTimeout, NotConnected, TailBackFull
+from mesh.values import Published
+from mesh.wire.envelope import ERASED, Envelope
+from tests.mesh.cli.fake import FakeClient
+from tests.mesh.envelopes import envelope
+
+JOE = FakeClient.name
+WAITS = "waits at bilbo for frodo (polling)"
+
+Given = Callable[..., FakeClient]
+
+
+@pytest.fixture
+def given(monkeypatch: pytest.MonkeyPatch) -> Given:
+    """Have the verbs talk to a client that answers so."""
+
+    def use(**answers: Any) -> FakeClient:
+        fake = FakeClient(**answers)
+        monkeypatch.setattr(sync, "connect", fake.connect)
+        return fake
+
+    return use
+
+
+def typed(monkeypatch: pytest.MonkeyPatch, text: bytes) -> None:
+    """On stdin."""
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
+
+
+def ok(matched: int) -> Published:
+    return Published("OK", "id", matched)
+
+
+def warned(note: str = WAITS) -> Published:
+    return Published("FORWARD_WARNING", "id", 0, note)
+
+
+# --- send ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("published", "said"),
+    [
+        (ok(1), "taken by 1 session"), (ok(2), "taken by 2 sessions"), (ok(0), "queued for it"),
+        (warned("waits at bilbo for heron"), "FORWARD_WARNING: waits at bilbo for heron"),
+    ],
+)  # fmt: skip
+def test_send_says_who_has_it(
+    given: Given, capsys: pytest.CaptureFixture[str], published: Published, said: str
+) -> None:
+    given(send=published)
+    assert main(["send", JOE, "hello"]) == 0
+    assert capsys.readouterr() == ("", f"sent to {JOE}: {said}\n")
+
+
+def test_send_hands_on_all_that_was_given(given: Given) -> None:
+    fake = given(send=ok(1))
+    assert main([
+        "send", JOE, "hello", "--domain", "D", "--force-queuing", "--persistent", "--header", "a=1",
+        "--expiry", "5", "--client", "ann", "--session", "3", "--url", "heron",
+    ]) == 0  # fmt: skip
+    [(_, arguments, options)] = fake.asked
+    assert arguments == (JOE, b"hello")
+    assert options.pop("headers")["A"] == "1"
+    assert options == {"force_queuing": True, "domain": "D", "persistent": True, "expiry": 5.0}
+    assert fake.opened == {"url": "heron", "client": "ann", "session": 3}
+
+
+def test_send_sends_each_line(
+    given: Given, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typed(monkeypatch, b"1\n\n\xff\n")
+    fake = given(send=ok(1))
+    assert main(["send", JOE]) == 0
+    assert [arguments[1] for _, arguments, _ in fake.asked] == [b"1", b"", b"\xff"]
+    assert capsys.readouterr().err == f"sent 3 lines to {JOE}: taken by 1 session\n"
+
+
+def test_send_counts_the_outcomes_of_many_lines(
+    given: Given, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcomes = iter([ok(1), ok(0), ok(0), warned("waits")])
+    typed(monkeypatch, b"1\n2\n3\n4\n")
+    given(send=lambda *_, **__: next(outcomes))
+    assert main(["send", JOE]) == 0
+    assert capsys.readouterr().err == (
+        f"sent 4 lines to {JOE}, 1 taken by 1 session, 2 queued for it, 1 FORWARD_WARNING: waits\n"
+    )
+
+
+def test_a_session_that_is_away_is_an_error_that_says_how_to_wait_for_it(
+    given: Given, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given(send=NotConnected("joe is not connected."))
+    assert main(["send", JOE, "hello"]) == 2
+    assert capsys.readouterr().err == (
+        "mesh: joe is not connected. [NOT_CONNECTED]\n"
+        "      To let it wait until somebody is there: --force-queuing\n"
+    )
+
+
+def test_of_many_lines_the_one_that_was_refused_is_named(
+    given: Given, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcomes: Iterator[Published | MeshError] = iter([ok(1), TailBackFull("no room.")])
+    typed(monkeypatch, b"1\n2\n3\n")
+    given(send=lambda *_, **__: next(outcomes))
+    assert main(["send", JOE]) == 2
+    assert capsys.readouterr().err == "mesh: line 2: no room. [TAILBACK_FULL]\n"
+
+
+# --- inbox --------------------------------------------------------------------------------------------
+
+
+class Inbox:
+    """Messages, then silence."""
+
+    def __init__(self, *messages: Message) -> None:
+        self._messages = list(messages)
+
+    def __enter__(self) -> "Inbox":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing was opened."""
+
+    def next_message(self, timeout: float | None) -> Message:
+        if not self._messages:
+            raise MeshTimeout("none.")
+        return self._messages.pop(0)
+
+
+def letter(content: bytes, key: str = "") -> Message:
+    body = Envelope(
+        bytes(16), "", 1, 1, (key,), 1, len(content), content, sender="/node/a/client/ann/session/2", to=JOE
+    )
+    return Batch(body)[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "out"),
+    [
+        ([], "/node/a/client/ann/session/2  one\n/node/a/client/ann/session/2  greeting  two\\n\n"),
+        (["--raw"], "one\ntwo\n\n"),
+    ],
+)
+def test_inbox_prints_who_sent_what(
+    given: Given, capsys: pytest.CaptureFixture[str], options: list[str], out: str
+) -> None:
+    fake = given(inbox=Inbox(letter(b"one"), letter(b"two\n", "greeting")))
+    assert main(["inbox", "--count", "2", "--client", "joe", "--session", "1", *options]) == 0
+    assert capsys.readouterr() == (out, f"listening for {JOE}\n")
+    assert fake.opened == {"url": None, "client": "joe", "session": 1}
+
+
+def test_inbox_ends_when_its_time_is_over(given: Given, capsys: pytest.CaptureFixture[str]) -> None:
+    given(inbox=Inbox(letter(b"one")))
+    assert main(["inbox", "--wait", "1", "--json"]) == 124
+    said = capsys.readouterr()
+    assert (json.loads(said.out)["to"], said.err.splitlines()[1]) == (JOE, "mesh: 1 s are over. [TIMEOUT]")
+
+
+# --- erase --------------------------------------------------------------------------------------------
+
+
+def test_erase_prints_what_is_gone(given: Given, capsys: pytest.CaptureFixture[str]) -> None:
+    fake = given(erase=["k"])
+    assert main(["erase", "k", "--domain", "D"]) == 0
+    assert capsys.readouterr() == ("k\n", "erased 1 topic\n")
+    assert fake.asked == [("erase", ("k",), {"domain": "D"})]
+
+
+def test_erase_says_by_its_exit_code_that_there_was_nothing(
+    given: Given, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given(erase=[])
+    assert main(["erase", "k"]) == 1
+    said = capsys.readouterr()
+    assert (said.out, "mesh route k" in said.err) == ("", True)
+
+
+# --- route --------------------------------------------------------------------------------------------
+
+
+def step(node: str, decision: str, then: str = "", why: str = "because") -> dict[str, str]:
+    return {"node": node, "decision": decision, "next": then, "why": why}
+
+
+def test_route_tells_each_hop_and_its_rule(given: Given, capsys: pytest.CaptureFixture[str]) -> None:
+    fake = given(route=[
+        step("bilbo", "forward", "frodo", "DOMAIN RUGBY_NEWS, stratum 1"),
+        step("frodo", "forward", "heron", "DOMAIN RUGBY_NEWS, stratum 0"),
+        step("heron", "here", "", "DOMAIN RUGBY_NEWS, stratum 0: master"),
+    ])  # fmt: skip
+    assert main(["route", "scores", "--domain", "RUGBY_NEWS", "--from", "bilbo"]) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert lines == [
+        "bilbo forward to frodo DOMAIN RUGBY_NEWS, stratum 1",
+        "frodo forward to heron DOMAIN RUGBY_NEWS, stratum 0",
+        "heron here DOMAIN RUGBY_NEWS, stratum 0: master",
+    ]
+    assert fake.asked == [("route", ("scores",), {"domain": "RUGBY_NEWS", "to": "", "node": "bilbo"})]
+
+
+@pytest.mark.parametrize(
+    ("last", "said"),
+    [
+        (step("b", "wait", "c"), "b wait for c because"),
+        (step("b", "wait"), "b wait for a master that nobody knows because"),
+        (step("b", "refuse", "a", "the rules send it in a circle: a -> b -> a"),
+         "b refuse the rules send it in a circle: a -> b -> a"),
+        (step("b", "forward", "c"), "b forward to c because"),
+    ],
+)  # fmt: skip
+def test_route_says_by_its_exit_code_that_it_would_not_arrive(
+    given: Given, capsys: pytest.CaptureFixture[str], last: dict[str, str], said: str
+) -> None:
+    given(route=[step("a", "forward", "b"), last])
+    assert main(["route", "--to", "client/joe"]) == 1
+    told = capsys.readouterr()
+    assert " ".join(told.out.splitlines()[1].split()) == said
+    assert "mesh ls" in told.err
+
+
+def test_route_as_json_is_the_steps(given: Given, capsys: pytest.CaptureFixture[str]) -> None:
+    steps = [step("a", "wait", "b")]
+    given(route=steps)
+    assert main(["route", "k", "--json"]) == 1
+    told = capsys.readouterr()
+    assert (json.loads(told.out), told.err) == (steps, "")
+
+
+def test_route_wants_to_know_of_what(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["route"]) == 2
+    assert "Give a KEY" in capsys.readouterr().err
+
+
+# --- get and sub --------------------------------------------------------------------------------------
+
+
+def test_get_tells_the_source_of_each_value_as_json(given: Given, capsys: pytest.CaptureFixture[str]) -> None:
+    fake = given(get=[FoundMessage(Batch(envelope("k"))[0], "heron", 2.5)])
+    assert main(["get", "k", "--json", "--fresh"]) == 0
+    [told] = json.loads(capsys.readouterr().out)
+    assert (told["key"], told["source"], told["stale"]) == ("k", "heron", 2.5)
+    assert fake.asked[0][2]["fresh"] is True
+
+
+def test_get_warns_of_values_whose_master_is_out_of_reach(
+    given: Given, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = Batch(envelope("a b", [b"1", b"2"]))
+    given(get=[FoundMessage(first, "here", 130.0), FoundMessage(second, "here", None)])
+    assert main(["get", "#"]) == 0
+    told = capsys.readouterr()
+    assert told.out == "a  1\nb  2\n"
+    assert told.err == "1 value may be stale: the master has been out of reach for up to 2 m\n"
+
+
+def test_get_says_when_the_master_is_away(given: Given, capsys: pytest.CaptureFixture[str]) -> None:
+    given(get=MasterAway("frodo, master of k, cannot be reached."))
+    assert main(["get", "k"]) == 2
+    assert "[MASTER_AWAY]" in capsys.readouterr().err
+
+
+def test_that_a_topic_was_erased_is_shown_and_has_no_raw_content() -> None:
+    batch = Batch(envelope("k", flags=ERASED))
+    assert lines_of(show.line)(batch, 1) == b"k  (erased)\n"
+    assert raw_lines(batch, 1) == b""
+    assert json.loads(show.json_line(batch[0]))["state"] == "ERASED"
+
+
+# --- pub ----------------------------------------------------------------------------------------------
+
+
+class Posted:
+    """A receipt."""
+
+    def result(self) -> Published:
+        return ok(2)
+
+
+@pytest.mark.parametrize(
+    ("waiting", "said"),
+    [
+        ((3, WAITS), f"published 3 lines to k, 3 of them wait: {WAITS}"),
+        ((1, WAITS), f"published 3 lines to k, 1 of them wait: {WAITS}"),
+        ((0, WAITS), "published 3 lines to k, 2 receivers, "),
+    ],
+)
+def test_pub_says_how_many_wait_and_for_whom(
+    given: Given, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+    waiting: tuple[int, str], said: str,
+) -> None:  # fmt: skip
+    typed(monkeypatch, b"1\n2\n3\n")
+    given(post=lambda *_, **__: Posted(), flush=None, waiting=waiting)
+    assert main(["pub", "k"]) == 0
+    assert capsys.readouterr().err.startswith(said)
+
+
+# --- ls -----------------------------------------------------------------------------------------------
+
+
+def row(name: str, messages: int = 0, age: float = 0.0, via: str = "seed") -> dict[str, Any]:
+    return {
+        "name": name, "address": "tcp://127.0.0.1:1", "via": via, "state": "alive", "link": "logged in",
+        "data": True, "rtt": 0.001, "boot": 1, "age": 1.0,
+        "tailback": {"messages": messages, "bytes": messages * 100, "age": age},
+    }  # fmt: skip
+
+
+def listed(*rows: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"nodes": list(rows), "scope": "mesh", "links": "any", **more}
+
+
+def test_ls_has_a_column_for_what_waits_only_if_anything_does(
+    given: Given, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given(call=listed(row("a", via="self"), row("b")))
+    assert main(["ls"]) == 0
+    assert "TAIL-BACK" not in capsys.readouterr().out
+    given(call=listed(row("a", via="self"), row("b", 1234, 130)))
+    assert main(["ls"]) == 0
+    header, first, second = capsys.readouterr().out.splitlines()[:3]
+    assert header.split()[-1] == "TAIL-BACK"
+    assert (first.split()[-1], second.rstrip().endswith("1,234, 2 m")) == ("-", True)
+
+
+def test_ls_says_what_waits_for_a_master_that_nobody_knows() -> None:
+    found = listed(row("a"), row("b"), unknown={"messages": 1200, "bytes": 34_000, "age": 3.4})
+    _, said, hint = ls.remarks(found)
+    assert "1,200 messages (34 KB)" in said and "3.4 s" in said and "mesh route" in hint
+    assert max(len(said), len(hint)) <= 80
+    assert not any("nobody knows" in line for line in ls.remarks(listed(row("a"), row("b"))))
+
+
+def test_ls_explains_each_scope_and_when_only_named_nodes_are_linked() -> None:
+    rows = (row("a"), row("b"))
+    [plain] = ls.remarks(listed(*rows))
+    assert plain.startswith("default-scope mesh: ")
+    local, links = ls.remarks(listed(*rows, scope="local", links="configured"))
+    assert local.startswith("default-scope local: ") and links.startswith("links configured: ")
+    assert max(map(len, (plain, local, links))) <= 80
+
+
+def test_ls_understands_a_node_that_does_not_speak_of_queues(
+    given: Given, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = row("a", via="self")
+    del old["tailback"]
+    given(call={"nodes": [old], "scope": "mesh"})
+    assert main(["ls"]) == 0
+    assert "mesh up --id NAME --peer tcp://127.0.0.1:1" in capsys.readouterr().out
+
+
+# --- what verbs share ---------------------------------------------------------------------------------
+
+
+def test_headers_are_pairs() -> None:
+    assert headers(()) is None
+    found = headers(("A=1=2", "b="))
+    assert found is not None and list(found.items()) == [("A", "1=2"), ("b", "")]
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0, "0 B"), (999, "999 B"), (1000, "1 KB"), (1234, "1.2 KB"), (34_000_000, "34 MB"), (10**10, "10 GB")],
+)
+def test_a_size_reads_well(number: int, text: str) -> None:
+    assert size(number) == text

@@ -1,0 +1,84 @@
+"""Real nodes with rules, in the test's own loop, that can be stopped and started again.
+
+bilbo is a slave of frodo, frodo the way to heron, heron the master of RUGBY_NEWS.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from mesh.config import load
+from mesh.shell.node import Node
+from tests.mesh.meshes import Mesh, alive, eventually
+from tests.mesh.running import environment, state_directory
+
+RUGBY = "RUGBY_NEWS"
+NAMES = ("heron", "frodo", "bilbo")
+RULES = f"""
+default_scope = "local"
+[timing]
+ping = 0.2
+silence = 1.0
+forward_patience = 0.3
+backoff_max = 0.5
+[[nodes.heron.master]]
+domains = ["{RUGBY}"]
+[[nodes.frodo.master]]
+domains = ["{RUGBY}"]
+stratum = 1
+refid = "heron"
+[nodes.bilbo]
+"""
+OF_BILBO = """
+[[nodes.frodo.master]]
+domains = ["RUGBY_NEWS"]
+stratum = 1
+"""
+
+
+class Masters(Mesh):
+    """Nodes by name; those that are not up are missing."""
+
+    def __init__(self, environ: dict[str, str], folder: Path) -> None:
+        super().__init__(environ, {})
+        self._cluster = f"test-{secrets.token_hex(4)}"
+        self._folder = folder
+        self._addresses: dict[str, str] = {}
+
+    async def start(self, name: str) -> None:
+        """With the data it had."""
+        file = self._folder / f"{name}.toml"
+        rules = RULES.replace(RULES[RULES.index("[[nodes.heron") : RULES.index("[nodes.bilbo]")], OF_BILBO)
+        file.write_text(rules if name == "bilbo" else RULES)
+        peers = [address for peer, address in self._addresses.items() if peer != name]
+        given: dict[str, object] = {"node.id": name, "node.cluster": self._cluster, "node.peers": peers}
+        node = Node(load(file, {}, given), self.environ)
+        await node.start()
+        self.nodes[name] = node
+        self._addresses[name] = node.described()["tcp"][0]
+        await eventually(lambda: all(alive(self, each) == len(self.nodes) for each in self.nodes))
+
+    async def stop(self, name: str) -> None:
+        """Until the others have noticed."""
+        await self.nodes.pop(name).close()
+        await eventually(lambda: all(alive(self, each) == len(self.nodes) for each in self.nodes))
+
+
+@asynccontextmanager
+async def masters(*names: str) -> AsyncIterator[Masters]:
+    """All three nodes, or those that are named, and they see each other."""
+    async with AsyncExitStack() as stack:
+        state = stack.enter_context(state_directory())
+        made = Masters(environment(state), state)
+
+        async def close() -> None:
+            for node in list(made.nodes.values()):
+                await node.close()
+
+        stack.push_async_callback(close)
+        for name in names or NAMES:
+            await made.start(name)
+        yield made

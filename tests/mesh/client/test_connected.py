@@ -1,0 +1,72 @@
+"""What does a client say when it is connected again? Without a node."""
+
+import asyncio
+
+import mesh
+from mesh.streams.link import LinkReceiver
+from mesh.wire import commands as c
+from mesh.wire.envelope import Envelope
+
+
+class FakeSession:
+    """Keeps what is sent."""
+
+    name = "/node/a/client/joe/session/1"
+    is_up = True
+
+    def __init__(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.inlet = LinkReceiver()
+        self.said: list[str] = []
+
+    def send(self, command: c.Command) -> bool:
+        self.said.append(type(command).__name__)
+        return True
+
+    def publish(self, envelope: Envelope) -> bool:
+        self.said.append(f"Publish {envelope.first}..{envelope.last}")
+        return True
+
+    def look(self) -> None:
+        """Nothing comes."""
+
+
+def test_it_subscribes_then_publishes_again_and_then_asks_again() -> None:
+    async def story() -> None:
+        m, session = mesh.connect(), FakeSession()
+        m._session = session  # type: ignore[assignment]
+        entering = asyncio.ensure_future(m.subscribe("k").__aenter__())
+        await asyncio.sleep(0)
+        m._received(c.Reply(1, {}), [])
+        await entering
+        for content in (b"1", b"2", b"3"):
+            m.post("k", content)
+        await asyncio.sleep(0)
+        m._received(c.Answers((c.Answer("", 1, 2, "FORWARD_WARNING"), c.Answer("", 3, 3))), [])
+        erasing = asyncio.ensure_future(m.erase("k"))
+        await asyncio.sleep(0)
+        session.said.clear()
+        node = c.Introduction(b"u" * 16, "a", 1, "")
+        m._welcomed(c.Welcome(1, node, "cluster", session=session.name), is_new=True)
+        assert [said for said in session.said if said != "Ack"] == ["Subscribe", "Publish 1..3", "Call"]
+        m._received(c.Reply(2, {"erased": ["k"]}), [])
+        assert await erasing == ["k"]
+
+    asyncio.run(story())
+
+
+def test_an_erase_waits_for_the_answers_to_what_was_posted_before() -> None:
+    async def story() -> None:
+        m, session = mesh.connect(), FakeSession()
+        m._session = session  # type: ignore[assignment]
+        m.post("k", b"1")
+        erasing = asyncio.ensure_future(m.erase("k"))
+        await asyncio.sleep(0)
+        assert session.said == ["Publish 1..1"]
+        m._received(c.Answers((c.Answer("", 1, 1, "EXPIRED"),)), [])
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert session.said == ["Publish 1..1", "Call"]
+        erasing.cancel()
+
+    asyncio.run(story())

@@ -1,0 +1,47 @@
+"""What does a message say of itself?"""
+
+from dataclasses import replace
+
+import pytest
+
+from mesh.client.asking import found
+from mesh.client.message import Batch
+from mesh.values import Hop
+from mesh.wire.envelope import ERASED, INITIAL
+from tests.mesh.envelopes import envelope
+
+
+@pytest.mark.parametrize(("flags", "state"), [(0, "OK"), (INITIAL, "INITIAL"), (ERASED, "ERASED")])
+def test_its_state_is_told_by_the_envelope(flags: int, state: str) -> None:
+    batch = Batch(envelope("a b", flags=flags))
+    assert batch.state == state
+    assert [message.state for message in batch] == [state] * 2
+
+
+def test_it_was_sent_when_its_first_node_took_it_not_when_its_master_did() -> None:
+    route = (Hop("bilbo", 2, 100), Hop("heron", 0, 900))
+    assert Batch(replace(envelope("a", sent=950), route=route))[0].sent == 100
+    assert Batch(envelope("a", sent=950))[0].sent == 950
+
+
+def test_it_says_for_whom_it_is() -> None:
+    assert Batch(replace(envelope("a"), to="client/joe"))[0].to == "client/joe"
+    assert Batch(envelope("a"))[0].to == ""
+
+
+def test_what_get_finds_says_where_it_was_and_how_stale_it_may_be() -> None:
+    value = {"sources": [["heron", None], ["bilbo", 2.5]]}
+    messages = list(found((value, [envelope("a b"), envelope("c", [b"x"])])))
+    assert [(m.key, m.source, m.stale) for m in messages] == [
+        ("a", "heron", None), ("b", "heron", None), ("c", "bilbo", 2.5)
+    ]  # fmt: skip
+    assert (messages[2].content, messages[2].id) == (b"x", Batch(envelope("c", [b"x"]))[0].id)
+
+
+def test_an_older_node_does_not_say_where_it_found_something() -> None:
+    assert [(m.key, m.source, m.stale) for m in found(({}, [envelope("a")]))] == [("a", "", None)]
+
+
+def test_what_a_subscription_brings_has_no_source() -> None:
+    message = Batch(envelope("a"))[0]
+    assert (message.source, message.stale) == ("", None)

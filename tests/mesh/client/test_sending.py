@@ -1,0 +1,194 @@
+"""Does what is sent to somebody reach them, wait for them or fail by name? On real nodes."""
+
+import asyncio
+
+import pytest
+
+from mesh.errors import BadKey, BadName, BadQuery, MessageTooLarge, NotConnected, PublishRefused, UnknownNode
+from mesh.values import Published
+from tests.mesh.client.masters import masters
+from tests.mesh.meshes import eventually, mesh_of, take
+
+
+def test_a_session_at_another_node_gets_what_is_sent_to_it_and_nobody_else_does() -> None:
+    async def story() -> None:
+        async with (
+            mesh_of("a", "b") as m,
+            m.connect("a") as ann,
+            m.connect("b", client="joe", session=1) as joe,
+            m.connect("b", client="joe", session=2) as other,
+        ):
+            async with (
+                joe.inbox() as inbox,
+                other.inbox() as quiet,
+                other.subscribe(pattern="#") as all_of_it,
+            ):
+                sent = await ann.send(joe.name, "hello", key="greeting", headers={"a": "1"}, priority=9)
+                both = await ann.send("/node/b/client/joe", b"both")
+                messages, [seen] = await take(inbox, 2), await take(quiet, 1)
+                await ann.publish("k", b"for all")
+                [published] = await take(all_of_it, 1)
+            assert (sent.ok, sent.matched, both.matched) == (True, 1, 2)
+            hello = messages[0]
+            assert (hello.content, hello.key, hello.headers["a"], hello.priority) == (
+                b"hello", "greeting", "1", 9
+            )  # fmt: skip
+            assert (hello.sender, hello.to, hello.id, hello.state) == (ann.name, joe.name, sent.id, "OK")
+            assert messages[1].content == seen.content == b"both"
+            assert (messages[1].key, seen.to) == ("", other.name)
+            assert (published.content, published.to) == (b"for all", "")
+
+    asyncio.run(story())
+
+
+def test_who_is_away_is_an_error_unless_the_message_may_wait() -> None:
+    async def story() -> None:
+        async with mesh_of("a", "b") as m, m.connect("a") as ann:
+            joe = "/node/b/client/joe/session/1"
+            with pytest.raises(NotConnected):
+                await ann.send(joe, b"now or never")
+            waiting = [
+                await ann.send(joe, b"%d" % n, force_queuing=True, persistent=n == 1) for n in range(3)
+            ]
+            assert [(p.ok, p.matched) for p in waiting] == [(True, 0)] * 3
+            async with m.connect("b", client="joe", session=1) as late, late.inbox() as inbox:
+                assert [x.content for x in await take(inbox, 3)] == [b"0", b"1", b"2"]
+
+    asyncio.run(story())
+
+
+def test_an_unknown_node_is_an_error_unless_the_message_may_wait_for_it() -> None:
+    async def story() -> None:
+        async with masters("frodo", "bilbo") as m, m.connect("bilbo") as b:
+            joe = "/node/heron/client/joe/session/1"
+            with pytest.raises(UnknownNode):
+                await b.send("/node/nowhere/client/joe", b"x")
+            waits = await b.send(joe, b"x", force_queuing=True, persistent=True)
+            assert waits.state == "FORWARD_WARNING" and waits.note
+            last = asyncio.ensure_future(b.final(waits))
+            await m.start("heron")
+            assert (await last).ok
+            async with m.connect("heron", client="joe", session=1) as h, h.inbox() as inbox:
+                assert [x.content for x in await take(inbox, 1)] == [b"x"]
+
+    asyncio.run(story())
+
+
+def test_many_destinations_have_a_result_each() -> None:
+    async def story() -> None:
+        async with mesh_of("a", "b") as m, m.connect("a") as ann:
+            async with m.connect("b", client="joe", session=1) as joe, joe.inbox() as inbox:
+                results = await ann.send([joe.name, "/node/b/client/eve", "/node/a/client/eve"], b"all")
+                assert [type(r) for r in results] == [Published, NotConnected, NotConnected]
+                assert all(isinstance(r, Published | PublishRefused) for r in results)
+                assert (await ann.send((joe.name,), b"one"))[0].ok  # type: ignore[union-attr]
+                assert await ann.send([], b"nobody") == []
+                assert [x.content for x in await take(inbox, 2)] == [b"all", b"one"]
+
+    asyncio.run(story())
+
+
+def test_what_cannot_be_sent_is_refused_before_anything_is() -> None:
+    async def story() -> None:
+        async with mesh_of("a") as m, m.connect("a") as ann:
+            for destination in (
+                "joe",
+                "/node/a",
+                "client/",
+                "client/joe/session/0",
+                "",
+                "/node/a b/client/x",
+            ):
+                with pytest.raises(BadName):
+                    await ann.send([ann.name, destination], b"x")
+            with pytest.raises(BadKey):
+                await ann.send(ann.name, b"x", key="a/#")
+            with pytest.raises(MessageTooLarge, match=ann.name):
+                await ann.send(ann.name, bytes(2 << 20))
+            assert m.metric("a", "published") == 0
+
+    asyncio.run(story())
+
+
+def test_a_session_has_one_inbox_at_a_time() -> None:
+    async def story() -> None:
+        async with mesh_of("a") as m, m.connect("a") as ann:
+            early = ann.inbox()
+            async with ann.inbox() as inbox:
+                assert inbox.id == "0"
+                with pytest.raises(BadQuery, match="one inbox"):
+                    ann.inbox()
+                with pytest.raises(BadQuery, match="one inbox"):
+                    await early.__aenter__()
+                await ann.send(ann.name, b"to myself")
+                assert [x.content for x in await take(inbox, 1)] == [b"to myself"]
+            async with ann.inbox(), ann.subscribe("k") as other:
+                assert other.id != "0"
+
+    asyncio.run(story())
+
+
+def test_what_nobody_took_when_the_inbox_was_left_or_came_after_waits_in_order() -> None:
+    async def story() -> None:
+        async with mesh_of("a", "b") as m, m.connect("a") as ann:
+            async with m.connect("b", client="joe", session=1) as joe:
+                got = []
+                for n in range(100):
+                    await ann.send(joe.name, b"%d" % n)
+                for count in (1, 9, 40):
+                    async with joe.inbox() as inbox:
+                        got += [x.content for x in await take(inbox, count)]
+            await ann.send("/node/b/client/joe/session/1", b"100", force_queuing=True)
+            async with m.connect("b", client="joe", session=1) as joe, joe.inbox() as inbox:
+                got += [x.content for x in await take(inbox, 51)]
+            assert got == [b"%d" % n for n in range(101)]
+
+    asyncio.run(story())
+
+
+def test_an_inbox_that_is_left_in_the_middle_of_a_batch_goes_on_after_the_last_message_taken() -> None:
+    async def story() -> None:
+        async with mesh_of("a") as m, m.connect("a") as ann, m.connect("a", client="joe", session=1) as joe:
+            await asyncio.gather(*(ann.send(joe.name, b"%06d" % n + bytes(2000)) for n in range(10_000)))
+            got: list[int] = []
+            for count in (1, 999, 7, 3000, 1, 5992):
+                async with joe.inbox() as inbox:
+                    got += [int(x.content[:6]) for x in await take(inbox, count)]
+            assert got == list(range(10_000))
+            await eventually(lambda: m.metric("a", "inboxes_owed") == 0)
+
+    asyncio.run(story())
+
+
+def test_what_was_given_while_its_user_failed_is_given_again() -> None:
+    async def story() -> None:
+        async with mesh_of("a") as m, m.connect("a") as ann, m.connect("a", client="joe", session=1) as joe:
+            await ann.send(joe.name, b"once")
+            for _ in range(2):
+                with pytest.raises(ZeroDivisionError):
+                    async with joe.inbox() as inbox:
+                        await take(inbox, 1)
+                        raise ZeroDivisionError
+            async with joe.inbox() as inbox:
+                assert [x.content for x in await take(inbox, 1)] == [b"once"]
+            await eventually(lambda: m.metric("a", "inboxes_owed") == 0)
+
+    asyncio.run(story())
+
+
+def test_an_inbox_goes_on_when_its_node_was_started_again() -> None:
+    async def story() -> None:
+        async with masters("heron", "bilbo") as m, m.connect("bilbo") as b:
+            async with m.connect("heron", client="joe", session=1) as joe, joe.inbox() as inbox:
+                for n in range(5):
+                    await b.send(joe.name, b"%d" % n, persistent=True)
+                first = await take(inbox, 2)
+                await m.stop("heron")
+                waits = await b.send(joe.name, b"5", persistent=True, force_queuing=True)
+                assert not waits.ok
+                await m.start("heron")
+                assert (await b.final(waits)).ok
+                got = [x.content for x in first + await take(inbox, 4)]
+            assert got == [b"%d" % n for n in range(6)]
+
+    asyncio.run(story())

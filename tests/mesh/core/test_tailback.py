@@ -1,0 +1,153 @@
+"""What becomes of messages while their master is away, and when it will not have them? On simulated nodes."""
+
+from mesh.mapping.rules import Rule
+from tests.mesh.core.masters import RUGBY, STOCK, cluster
+
+DEAD = "__sys__deadMessage/#"
+
+
+def test_what_waits_survives_a_crash_of_the_node_where_it_waits() -> None:
+    c = cluster("heron", "frodo", "bilbo")
+    joe, ann = c.client("bilbo"), c.client("heron", "ann")
+    heard = ann.subscribed("k")
+    c["frodo"].kill()
+    for n in range(50):
+        joe.publish("k", b"%d" % n, persistent=True, domain=RUGBY)
+    joe.settled()
+    assert {joe.state(n, RUGBY) for n in range(1, 51)} == {"FORWARD_WARNING"}
+    joe.die()  # so that nobody sends it again
+    c["bilbo"].restart()
+    c["frodo"].start()
+    c.net.until(lambda: heard.contents == [b"%d" % n for n in range(50)])
+    c.net.run(5)
+    assert c["bilbo"].metric("tailed_back") == c["bilbo"].metric("stored_envelopes") == 0
+    assert len(heard.got) == 50
+
+
+def test_how_much_waits_and_for_how_long_can_be_asked() -> None:
+    c = cluster("heron", "frodo", "bilbo")
+    joe = c.client("bilbo")
+    c["frodo"].close()
+    joe.publish("k", b"12345", domain=RUGBY)
+    joe.publish("k", b"x", domain="nobody's")
+    joe.settled()
+    c.net.run(3)
+    told = joe.call("ls")
+    frodo = next(row for row in told["nodes"] if row["name"] == "frodo")["tailback"]
+    assert (frodo["messages"], frodo["bytes"] > 5, 3 <= frodo["age"] < 30) == (1, True, True)
+    assert told["unknown"]["messages"] == 1
+    assert "frodo" in joe.answers[RUGBY, 1].text
+    assert "no rule names a master of domain nobody's" in joe.answers["nobody's", 1].text
+
+
+def test_beyond_its_bound_a_publish_is_refused_and_nothing_answered_is_lost() -> None:
+    c = cluster("heron", "frodo", "bilbo", tailback_count=20)
+    joe, ann = c.client("bilbo"), c.client("heron", "ann")
+    heard = ann.subscribed("k")
+    c["frodo"].close()
+    for n in range(40):
+        joe.publish("k", b"%d" % n, persistent=True, domain=RUGBY)
+    joe.settled()
+    states = [joe.state(n, RUGBY) for n in range(1, 41)]
+    assert set(states) == {"FORWARD_WARNING", "TAILBACK_FULL"}
+    taken = [b"%d" % n for n, state in enumerate(states) if state == "FORWARD_WARNING"]
+    c["frodo"].start()
+    c.net.until(lambda: heard.contents == taken)
+
+
+def test_an_expired_message_is_a_dead_letter_and_the_rest_go_on() -> None:
+    c = cluster("heron", "frodo", "bilbo", tailback_ttl=60.0)
+    joe, ann = c.client("bilbo"), c.client("heron", "ann")
+    heard = ann.subscribed("k")
+    c["frodo"].close()
+    joe.publish("k", b"old", persistent=True, domain=RUGBY)
+    joe.settled()
+    c.net.run(40)
+    joe.publish("k", b"young", persistent=True, domain=RUGBY)
+    joe.settled()
+    c.net.until(lambda: joe.state(1, RUGBY) == "EXPIRED")
+    c["frodo"].start()
+    c.net.until(lambda: joe.state(2, RUGBY) == "OK")
+    assert heard.contents == [b"young"]
+    (dead,) = joe.get(pattern=DEAD)
+    assert dead.content == b"old"
+    assert (c["bilbo"].metric("expired"), c["bilbo"].metric("dead")) == (1, 1)
+
+
+def test_what_the_master_refuses_is_a_dead_letter_and_the_rest_go_on() -> None:
+    # heron's store is full for what is persistent; what is transient goes on.
+    c = cluster("heron", "frodo", "bilbo")
+    joe, ann = c.client("bilbo"), c.client("heron", "ann")
+    heard = ann.subscribed("k")
+    c["frodo"].close()
+    joe.publish("k", b"1", persistent=True, domain=RUGBY)
+    joe.publish("k", b"2", domain=RUGBY)
+    joe.settled()
+    c["heron"].disk.is_full = True
+    c["frodo"].start()
+    c.net.until(lambda: (joe.state(1, RUGBY), joe.state(2, RUGBY)) == ("STORE_FULL", "OK"))
+    assert heard.contents == [b"2"]
+    c.net.run(1)
+    assert [m.content for m in joe.get(pattern=DEAD)] == [b"1"]
+
+
+def test_A28_circular_rules_are_named_with_the_path() -> None:
+    x = (Rule("frodo", domains=("D",)),)
+    y = (Rule("heron", domains=("D",)),)
+    c = cluster("heron", "frodo", rules={"heron": x, "frodo": y}, links="any")
+    joe = c.client("heron")
+    joe.publish("k", b"round", domain="D")
+    assert joe.settled().state(1, "D") == "CIRCULAR_LOOP"
+    assert "heron -> frodo -> heron" in joe.answers["D", 1].text
+    assert joe.get("k", domain="D") == []
+    (steps,) = [joe.call("route", key="k", domain="D")["steps"]]
+    assert [step["decision"] for step in steps] == ["forward", "refuse"]
+
+
+def test_A34_accept_default_decides_where_messages_without_a_domain_live() -> None:
+    def own(name: str, default: bool, other: bool) -> Rule:
+        return Rule(name, domains=("D",), accept_default=default, accept_other_default=other)
+
+    mine, theirs = own("heron", False, False), own("frodo", True, True)
+    c = cluster("heron", "frodo", rules={"heron": (mine, theirs), "frodo": (theirs,)}, links="any")
+    joe, ann = c.client("heron"), c.client("frodo", "ann")
+    joe.publish("k", b"to frodo")
+    assert joe.settled().state(1) == "OK"
+    assert [m.content for m in ann.get("k")] == [b"to frodo"]
+    alone = cluster("heron", "frodo", rules={"heron": (mine,), "frodo": ()}, links="any")
+    sam = alone.client("heron", "sam")
+    sam.publish("k", b"to whom")
+    assert sam.settled().state(1) == "FORWARD_WARNING"
+
+
+def test_a_message_crosses_three_strata() -> None:
+    c = cluster("heron", "avalon", "frodo", "bilbo")
+    joe, ann = c.client("bilbo"), c.client("avalon", "ann")
+    heard = ann.subscribed("k")
+    joe.publish("k", b"buy", persistent=True, domain=STOCK)
+    assert joe.settled().state(1, STOCK) == "OK"
+    c.net.until(lambda: [m.route for m in heard.got] == [("bilbo", "frodo", "heron", "avalon")])
+
+
+def test_messages_before_the_first_view_wait_for_it() -> None:
+    c = cluster("heron", "frodo", "bilbo")
+    c["bilbo"].kill()
+    c["bilbo"].start()
+    joe = c.client("bilbo")
+    joe.publish("k", b"early", domain=RUGBY)
+    assert joe.settled().state(1, RUGBY) == "OK"
+    assert not joe.warned
+
+
+def test_a_publisher_hears_at_once_what_is_under_way_to_a_master_that_dies() -> None:
+    c = cluster("heron", "frodo", "bilbo")
+    joe = c.client("bilbo")
+    joe.publish("k", b"0", domain=RUGBY, persistent=True)
+    joe.settled()
+    c.net.disk = (0.5, 0.6)  # its answers wait for its disk
+    joe.publish("k", b"1", domain=RUGBY, persistent=True)
+    c.net.run(0.1)
+    c["heron"].kill()
+    c.net.until(lambda: joe.state(2, RUGBY) == "FORWARD_WARNING", 10)
+    c["heron"].start()
+    c.net.until(lambda: joe.state(2, RUGBY) == "OK")

@@ -1,0 +1,53 @@
+"""What a node knows of others, for tests; and a walk from node to node."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from mesh.mapping.mapping import Decision, Kind, Mapping
+from mesh.mapping.rules import Rule
+
+Decide = Callable[[Mapping, "FakeView", list[str]], Decision]
+
+
+@dataclass
+class FakeView:
+    """`known` nodes, those of them that are `alive`, and `ways` to others."""
+
+    known: set[str] = field(default_factory=set)
+    alive: set[str] = field(default_factory=set)
+    ways: dict[str, str] = field(default_factory=dict)
+
+    def is_known(self, node: str) -> bool:
+        return node in self.known
+
+    def is_alive(self, node: str) -> bool:
+        return node in self.alive
+
+    def way_to(self, node: str) -> str | None:
+        return self.ways.get(node)
+
+
+def up(*nodes: str) -> FakeView:
+    """These are known and alive."""
+    return FakeView(set(nodes), set(nodes))
+
+
+def down(*nodes: str) -> FakeView:
+    """These are known and away."""
+    return FakeView(set(nodes))
+
+
+def walk(
+    start: str, rules: Callable[[str], Iterable[Rule]], view: Callable[[str], FakeView], decide: Decide,
+    scope: str = "mesh",
+) -> tuple[list[str], Decision]:  # fmt: skip
+    """(the nodes where a message has been, the last decision), as long as it goes on."""
+    path: list[str] = []
+    node = start
+    while True:
+        decision = decide(Mapping(node, tuple(rules(node)), scope), view(node), path)
+        path.append(node)
+        if decision.kind is not Kind.FORWARD:
+            return path, decision
+        assert decision.node not in path, f"{decision.node} has had it: {path}"
+        node = decision.node

@@ -1,0 +1,35 @@
+"""A feed for tests, with what it sent and what it let go."""
+
+from mesh.routing.feed import Credit, Feed, Portion
+from mesh.routing.parcel import Parcel
+from tests.mesh.envelopes import envelope
+
+ME, HERON = b"m" * 16, b"h" * 16  # this node, and another master
+CREDIT = Credit(bytes=400, items=3, backlog=1200)
+
+
+def parcel(position: int = 0, count: int = 1, size: int = 0, master: bytes = ME, expires: int = 0) -> Parcel:
+    """A parcel of a master's log, owed to one feed if it has a position."""
+    e = envelope(" ".join("a" * count), [bytes(size)] * count, persistent=position > 0, expires=expires)
+    return Parcel(e, position, master, own=master == ME, owed=int(position > 0))
+
+
+class Ends:
+    """A feed, and what it sent and let go."""
+
+    def __init__(self, credit: Credit = CREDIT, peer: bool = False, keeps: bool = False) -> None:
+        self.sent: list[Portion] = []
+        self.released: list[Parcel] = []
+
+        def send(feed: Feed, portion: Portion) -> None:
+            self.sent.append(portion)
+
+        self.feed = Feed(b"f", credit, send, self.released.append, peer, keeps)
+
+    def offer(self, *parcels: Parcel, now: float = 0.0) -> None:
+        for p in parcels:
+            self.feed.offer(Portion(p), now)
+
+    @property
+    def positions(self) -> list[int]:
+        return [portion.parcel.position for portion in self.sent]

@@ -1,0 +1,140 @@
+"""Whatever happens to a feed: is nothing lost from sight, out of order, or kept beyond a bound?"""
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from mesh.errors import RemoteError
+from mesh.routing.feed import Portion
+from tests.mesh.routing.feeds import CREDIT, HERON, ME, Ends, parcel
+
+MASTERS = st.sampled_from([ME, HERON])
+
+
+class FeedMachine(RuleBasedStateMachine):
+    """Any story of a feed. The model is a list of what was offered, and the laws that must hold."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ends = Ends()
+        self.is_peer = False
+        self.now = 0.0
+        self.offered: list[Portion] = []
+        self.place: dict[int, int] = {}  # id of a portion -> its place among the offered
+        self.positions = {ME: 0, HERON: 0}  # the newest in the log of each master
+        self.taken = self.gap_told = 0
+        self.life = 0  # portions sent before the last restart
+
+    @initialize(is_peer=st.booleans())
+    def begin(self, is_peer: bool) -> None:
+        self.is_peer = is_peer
+        self.ends = Ends(peer=is_peer)
+
+    @property
+    def sent(self) -> list[Portion]:
+        return self.ends.sent[self.life :]
+
+    @rule(
+        master=MASTERS,
+        is_persistent=st.booleans(),
+        count=st.integers(1, 3),
+        size=st.integers(0, 300),
+        part=st.booleans(),
+    )
+    def offer(self, master: bytes, is_persistent: bool, count: int, size: int, part: bool) -> None:
+        self.positions[master] += is_persistent
+        position = self.positions[master] * is_persistent
+        portion = Portion(parcel(position, count, size, master), (0,) if part else None)
+        self.place[id(portion)] = len(self.offered)
+        self.offered.append(portion)
+        self.ends.feed.offer(portion, self.now)
+
+    @rule(more=st.integers(0, 3))
+    def take(self, more: int) -> None:
+        self.taken = min(len(self.sent), self.taken + more)
+        self.ends.feed.taken(self.taken, self.now)
+
+    @rule()
+    def take_too_much(self) -> None:
+        with pytest.raises(RemoteError):
+            self.ends.feed.taken(len(self.sent) + 1, self.now)
+
+    @rule(master=MASTERS, back=st.integers(0, 3))
+    def settle(self, master: bytes, back: int) -> None:
+        if self.is_peer:
+            taken = [p.parcel.position for p in self.sent[: self.taken] if p.parcel.master == master]
+            self.ends.feed.settled(master, max([0, *taken]) - back)
+
+    @rule()
+    def connect(self) -> None:
+        self.ends.feed.connect(self.now)
+
+    @rule()
+    def leave(self) -> None:
+        self.ends.feed.leave(self.now)
+
+    @rule()
+    def restart(self) -> None:
+        self.ends.feed.leave(self.now)
+        self.ends.feed.restart()
+        self.life, self.taken = len(self.ends.sent), 0
+
+    @rule(master=MASTERS, position=st.integers(0, 20))
+    def restart_knowing(self, master: bytes, position: int) -> None:
+        """As a peer that lived on while this node restarted: it has a log up to a position."""
+        self.restart()
+        if self.is_peer:
+            self.ends.feed.skip(master, position)
+
+    @rule(seconds=st.sampled_from([0.1, 1.0, 100.0]))
+    def wait(self, seconds: float) -> None:
+        self.now += seconds
+
+    @rule()
+    def tell_gap(self) -> None:
+        self.gap_told += self.ends.feed.take_gap()
+
+    @invariant()
+    def every_message_is_delivered_dropped_or_pending(self) -> None:
+        feed = self.ends.feed
+        offered = sum(portion.messages for portion in self.offered)
+        assert offered == feed.delivered + feed.dropped + feed.pending
+        assert feed.dropped == self.gap_told + feed.gap
+
+    @invariant()
+    def the_order_of_each_master_is_kept(self) -> None:
+        for master in (ME, HERON):
+            places = [self.place[id(p)] for p in self.sent if p.parcel.master == master]
+            assert places == sorted(set(places))
+
+    @invariant()
+    def the_credit_is_never_overdrawn_by_more_than_one(self) -> None:
+        flight = self.sent[self.taken :]
+        assert len(flight) <= CREDIT.items
+        assert sum(portion.size for portion in flight[:-1]) < CREDIT.bytes
+
+    @invariant()
+    def what_is_kept_is_bounded(self) -> None:
+        kept = [p for p in self.offered if p.parcel.owed or (p.waiting and not p.parcel.position)]
+        largest = max([0, *(portion.size for portion in self.offered)])
+        # Credit, backlog, and what a peer has not settled: each overdrawn by one at most. A restart
+        # puts all of it into the backlog, and a peer may then take credit and backlog anew.
+        bound = 2 * (CREDIT.bytes + 2 * CREDIT.backlog + 3 * largest)
+        assert sum(portion.size for portion in kept) <= bound
+
+    @invariant()
+    def nothing_persistent_is_let_go_twice(self) -> None:
+        assert len(self.ends.released) == len({id(p) for p in self.ends.released})
+
+    def teardown(self) -> None:
+        self.ends.feed.close()
+        released = {(p.master, p.position) for p in self.ends.released}
+        owed = [p.parcel for p in self.offered if p.parcel.position]
+        assert released == {(p.master, p.position) for p in owed}
+        self.nothing_persistent_is_let_go_twice()
+        assert not any(portion.waiting for portion in self.offered)
+
+
+TestFeeds = FeedMachine.TestCase
+TestFeeds.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)

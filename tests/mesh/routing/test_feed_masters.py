@@ -1,0 +1,160 @@
+"""What is a peer owed from the logs of several masters, and what does an inbox keep?"""
+
+from mesh.routing.feed import Portion
+from mesh.routing.parcel import Parcel
+from mesh.wire.envelope import Envelope
+from tests.mesh.routing.feeds import HERON, ME, Ends, parcel
+
+
+def mine(*positions: int) -> list[Parcel]:
+    return [parcel(n) for n in positions]
+
+
+def herons(*positions: int) -> list[Parcel]:
+    return [parcel(n, master=HERON) for n in positions]
+
+
+def released(ends: Ends) -> list[tuple[bytes, int]]:
+    return [(p.master, p.position) for p in ends.released]
+
+
+def taken_by_a_peer(*parcels: Parcel) -> Ends:
+    ends = Ends(peer=True)
+    ends.feed.connect(0.0)
+    for total, p in enumerate(parcels, 1):
+        ends.offer(p)
+        ends.feed.taken(total, 0.0)
+    return ends
+
+
+# --- several masters ----------------------------------------------------------------------------------
+
+
+def test_each_master_is_settled_by_itself() -> None:
+    ends = taken_by_a_peer(*mine(1), *herons(1, 2), *mine(2))
+    assert not ends.feed.settled(HERON, 1), "only our own log moves the position that is stored"
+    assert (released(ends), ends.feed.position) == ([(HERON, 1)], 0)
+    assert ends.feed.settled(ME, 2)
+    assert (released(ends), ends.feed.position) == ([(HERON, 1), (ME, 1), (ME, 2)], 2)
+    assert ends.feed.is_owed
+    ends.feed.settled(HERON, 2)
+    assert not ends.feed.is_owed
+
+
+def test_to_settle_for_a_master_of_whom_nothing_came_changes_nothing() -> None:
+    ends = taken_by_a_peer(*mine(1))
+    assert not ends.feed.settled(HERON, 99)
+    assert (released(ends), ends.feed.is_owed) == ([], True)
+
+
+def test_a_peer_that_has_one_log_up_to_here_still_gets_the_other() -> None:
+    ends = Ends(peer=True)
+    ends.offer(*mine(1), *herons(1), *mine(2), *herons(2))
+    ends.feed.skip(HERON, 1)
+    ends.feed.connect(0.0)
+    assert [(p.parcel.master, p.parcel.position) for p in ends.sent] == [(ME, 1), (ME, 2), (HERON, 2)]
+    ends.feed.settled(HERON, 1)
+    assert released(ends) == [(HERON, 1)]
+
+
+def test_a_transient_item_is_in_no_log_and_never_skipped() -> None:
+    ends = Ends(peer=True)
+    ends.offer(*herons(0, 1))
+    ends.feed.skip(HERON, 5)
+    ends.feed.connect(0.0)
+    assert ends.positions == [0]
+
+
+def test_after_a_restart_of_the_peer_what_it_has_not_settled_comes_again_in_each_masters_order() -> None:
+    ends = taken_by_a_peer(*mine(1), *herons(1), *mine(2), *herons(2))
+    ends.offer(*mine(3), *herons(0, 3))
+    ends.feed.settled(ME, 1)
+    ends.sent.clear()
+    ends.feed.restart()
+    ends.feed.connect(1.0)
+    ends.feed.taken(3, 1.0)
+    again = [(p.parcel.master, p.parcel.position) for p in ends.sent]
+    assert [position for master, position in again if master == ME] == [2, 3]
+    assert [position for master, position in again if master == HERON] == [1, 2, 3]
+    assert ends.feed.take_gap() == 1, "the transient one"
+
+
+def test_a_peer_is_trusted_per_master() -> None:
+    ends = Ends(peer=True)
+    ends.feed.connect(0.0)
+    big = [parcel(n, size=336, master=m) for n in (1, 2) for m in (HERON, ME)]  # 400 bytes each, 3 fit
+    for total, p in enumerate(big, 1):
+        ends.offer(p)
+        ends.feed.taken(total, 0.0)
+    assert released(ends) == [(HERON, 1)]
+    ends.feed.settled(ME, 2)
+    ends.feed.restart()
+    assert (ends.feed.take_gap(), ends.feed.pending) == (1, 1), "heron's first is lost, its second comes"
+
+
+def test_the_line_counts_what_left_and_what_waits() -> None:
+    ends = taken_by_a_peer(*mine(1))
+    ends.offer(*mine(2, 3, 4, 5), *herons(1))
+    assert (ends.feed.line, len(ends.sent)) == (6, 4)
+    ends.feed.restart()
+    assert ends.feed.line == 6, "one that was taken, three under way and two that waited: all wait now"
+
+
+# --- an inbox --------------------------------------------------------------------------------------------
+
+
+def test_an_inbox_drops_nothing_however_full_it_is() -> None:
+    ends = Ends(keeps=True)
+    ends.offer(*[parcel(n, size=500) for n in range(1, 11)], parcel(0, size=5000))
+    assert (ends.feed.pending, ends.feed.dropped, ends.released) == (11, 0, [])
+    assert ends.feed.waiting_bytes == 10 * 564 + 5064
+
+
+def test_what_was_under_way_from_an_inbox_comes_again_transient_or_not() -> None:
+    ends = Ends(keeps=True)
+    ends.feed.connect(0.0)
+    ends.offer(parcel(1), parcel(0), parcel(2), parcel(0))
+    ends.feed.taken(1, 0.0)
+    ends.feed.leave(1.0)
+    ends.feed.restart()
+    ends.sent.clear()
+    ends.feed.connect(2.0)
+    assert (ends.positions, ends.feed.take_gap()) == ([0, 2, 0], 0)
+
+
+def test_what_waits_can_be_taken_over_in_order_by_another_feed() -> None:
+    ends = Ends(keeps=True)
+    ends.offer(*mine(1, 2, 3))
+    portions = ends.feed.take_all()
+    assert [p.parcel.position for p in portions] == [1, 2, 3]
+    assert (ends.feed.pending, ends.feed.waiting_bytes, ends.feed.is_owed) == (0, 0, False)
+    assert ends.released == [], "it is still owed, by whoever took it"
+    assert ends.feed.take_all() == []
+
+
+def test_what_is_under_way_is_not_taken_over() -> None:
+    ends = Ends(keeps=True)
+    ends.feed.connect(0.0)
+    ends.offer(*mine(1, 2, 3, 4))
+    assert [p.parcel.position for p in ends.feed.take_all()] == [4]
+    ends.feed.taken(3, 0.0)
+    assert (released(ends), ends.feed.is_owed) == ([(ME, 1), (ME, 2), (ME, 3)], False)
+
+
+def test_only_what_waits_and_is_void_is_given_up() -> None:
+    def is_void(e: Envelope) -> bool:
+        return 0 < e.expires <= 10
+
+    ends = Ends(keeps=True)
+    ends.feed.connect(0.0)
+    ends.offer(*[parcel(n, expires=10) for n in (1, 2, 3)])
+    ends.feed.offer(Portion(parcel(4, count=2, expires=11)), 0.0)
+    ends.offer(parcel(5, expires=10), parcel(0, expires=9), parcel(6))
+    void = ends.feed.take_void(is_void)
+    assert [p.parcel.position for p in void] == [5, 0]
+    assert (released(ends), ends.feed.pending) == ([(ME, 5)], 3 + 2 + 1)
+    assert not any(p.waiting for p in void)
+    assert ends.feed.position == 0, "a crash now must not lose what is still to come"
+    ends.feed.taken(3, 0.0)
+    assert ends.positions == [1, 2, 3, 4, 6]
+    assert ends.feed.take_void(is_void) == []

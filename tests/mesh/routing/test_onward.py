@@ -1,0 +1,222 @@
+"""Does what goes on to its master leave in order, within a window, and stay here until its last word?"""
+
+from mesh.routing.onward import Entry, Onward
+from tests.mesh.envelopes import STREAM, envelope
+
+OTHER = b"o" * 16
+WINDOW = (10_000, 3)  # bytes, envelopes
+
+
+def add(onward: Onward, first: int, count: int = 1, hop: str = "heron", stream: bytes = STREAM) -> Entry:
+    e = envelope(" ".join("a" * count), first=first, stream=stream)
+    entry = onward.add(e, b"", 0.0)
+    onward.assign(entry, hop, "DOMAIN X")
+    return entry
+
+
+def filled(numbers: int, hop: str = "heron") -> tuple[Onward, list[Entry]]:
+    onward = Onward(*WINDOW)
+    return onward, [add(onward, n, hop=hop) for n in range(1, numbers + 1)]
+
+
+def left(onward: Onward, hop: str = "heron") -> list[int]:
+    """The numbers that leave now."""
+    return [entry.envelope.first for entry in onward.depart(hop)]
+
+
+def waiting(onward: Onward, hop: str) -> list[int]:
+    line = onward.line(hop)
+    return [entry.envelope.first for entry in line.entries()] if line is not None else []
+
+
+# --- leaving ----------------------------------------------------------------------------------------------
+
+
+def test_what_came_first_leaves_first_and_at_most_a_window() -> None:
+    onward, entries = filled(5)
+    assert left(onward) == [1, 2, 3]
+    assert left(onward) == []
+    assert [e.was_sent for e in entries] == [True, True, True, False, False]
+
+
+def test_an_answer_opens_the_window_for_the_next() -> None:
+    onward, (one, two, *_) = filled(5)
+    left(onward)
+    onward.settle(two, 2, 2)
+    assert left(onward) == [4]
+    onward.settle(one, 1, 1)
+    assert left(onward) == [5]
+
+
+def test_half_an_answer_does_not() -> None:
+    onward = Onward(*WINDOW)
+    one = add(onward, 1, count=2)
+    for n in (3, 4, 5):
+        add(onward, n)
+    assert left(onward) == [1, 3, 4]
+    onward.settle(one, 1, 1)
+    assert left(onward) == []
+    onward.settle(one, 2, 2)
+    assert left(onward) == [5]
+
+
+def test_one_envelope_may_overdraw_the_bytes_of_the_window() -> None:
+    onward = Onward(100, 10)
+    for n in (1, 2, 3):
+        add(onward, n)  # 64 bytes each
+    assert left(onward) == [1, 2]
+
+
+def test_each_node_has_a_window_of_its_own() -> None:
+    onward, _ = filled(4)
+    for n in (1, 2, 3, 4):
+        add(onward, n, hop="avalon", stream=OTHER)
+    assert (left(onward), left(onward, "avalon")) == ([1, 2, 3], [1, 2, 3])
+    assert left(onward, "nobody") == []
+
+
+def test_while_some_leave_more_may_come() -> None:
+    onward, _ = filled(2)
+    leaving = onward.depart("heron")
+    assert next(leaving).envelope.first == 1
+    add(onward, 3)
+    assert [entry.envelope.first for entry in leaving] == [2, 3]
+
+
+# --- a broken connection ------------------------------------------------------------------------------
+
+
+def test_after_a_broken_connection_all_that_was_under_way_leaves_again_first_and_in_order() -> None:
+    onward, entries = filled(5)
+    left(onward)
+    onward.settle(entries[1], 2, 2)
+    left(onward)
+    assert onward.broken("heron") == [entries[0], entries[2], entries[3]]
+    assert left(onward) == [1, 3, 4]
+    onward.settle(entries[0], 1, 1)
+    assert left(onward) == [5]
+
+
+def test_a_connection_that_carried_nothing_may_break_as_well() -> None:
+    onward, _ = filled(2)
+    assert onward.broken("heron") == []
+    assert onward.broken("nobody") == []
+    assert left(onward) == [1, 2]
+
+
+# --- another way --------------------------------------------------------------------------------------------
+
+
+def test_by_another_way_it_leaves_in_its_place_among_those_before_and_after() -> None:
+    onward, (one, two, three, four) = filled(4)
+    for entry in (two, four, one):
+        onward.assign(entry, "avalon", "DOMAIN X")
+    assert left(onward, "avalon") == [1, 2, 4]
+    onward.assign(three, "avalon", "DOMAIN X")
+    onward.broken("avalon")
+    assert left(onward, "avalon") == [1, 2, 3]
+
+
+def test_one_that_was_under_way_gives_back_its_place_in_the_window() -> None:
+    onward, (one, *_) = filled(4)
+    left(onward)
+    onward.assign(one, "avalon", "DOMAIN X")
+    assert left(onward) == [4]
+    assert left(onward, "avalon") == [1]
+    assert (one.hop, one.was_sent) == ("avalon", True)
+
+
+def test_the_same_way_again_changes_only_why() -> None:
+    onward, (one, *_) = filled(2)
+    left(onward)
+    onward.assign(one, "heron", "EXACT a")
+    assert (one.why, left(onward)) == ("EXACT a", [])
+
+
+def test_many_that_change_their_way_at_once_are_put_among_those_that_are_there() -> None:
+    onward = Onward(10**9, 10**6)
+    entries = [add(onward, n, hop="heron" if n <= 500 else "avalon") for n in range(1, 1001)]
+    for entry in entries[:500]:
+        onward.assign(entry, "avalon", "DOMAIN X")
+    assert left(onward, "avalon") == list(range(1, 1001))
+    assert onward.line("heron") is None
+
+
+def test_what_nobody_knows_a_way_for_waits_under_no_name() -> None:
+    onward, entries = filled(2, hop="")
+    assert waiting(onward, "") == [1, 2]
+    onward.assign(entries[0], "heron", "DOMAIN X")
+    assert (waiting(onward, ""), waiting(onward, "heron")) == ([2], [1])
+    assert set(onward.lines()) == {"", "heron"}
+
+
+# --- the last word ----------------------------------------------------------------------------------------
+
+
+def test_parts_are_settled_in_any_order_and_each_number_once() -> None:
+    onward = Onward(*WINDOW)
+    entry = add(onward, 11, count=5)
+    assert onward.settle(entry, 12, 13) == [(12, 13)]
+    assert (onward.messages, list(entry.open)) == (3, [(11, 11), (14, 15)])
+    assert onward.settle(entry, 11, 14) == [(11, 11), (14, 14)]
+    assert onward.settle(entry, 12, 14) == []
+    assert (onward.messages, len(onward), entry.is_done) == (1, 1, False)
+    assert onward.settle(entry, 15, 15) == [(15, 15)]
+    assert (onward.messages, onward.bytes, len(onward), entry.is_done) == (0, 0, 0, True)
+    assert onward.lines() == {}
+
+
+def test_an_answer_is_about_all_the_entries_that_hold_its_numbers() -> None:
+    onward = Onward(*WINDOW)
+    one, two, three = add(onward, 1, count=3), add(onward, 4, count=3), add(onward, 7, count=3)
+    assert onward.answered(STREAM, "", 2, 8) == [(one, 2, 3), (two, 4, 6), (three, 7, 8)]
+    assert onward.answered(STREAM, "", 5, 5) == [(two, 5, 5)]
+    assert onward.answered(STREAM, "", 10, 99) == []
+    assert onward.answered(STREAM, "sport", 1, 9) == []
+    assert onward.answered(OTHER, "", 1, 9) == []
+
+
+def test_what_somebody_else_takes_over_is_here_no_more_and_can_still_be_settled() -> None:
+    onward, (one, two) = filled(2)
+    left(onward)
+    onward.remove(one)
+    onward.remove(one)
+    assert (onward.messages, onward.bytes, onward.entries()) == (1, 64, [two])
+    assert onward.settle(one, 1, 1) == [(1, 1)]
+    assert (onward.messages, onward.bytes) == (1, 64)
+
+
+def test_a_stream_is_held_in_each_domain_until_its_last_word() -> None:
+    onward = Onward(*WINDOW)
+    entry = onward.add(envelope("a", domain="sport"), b"", 0.0)
+    assert onward.holds(STREAM, "sport")
+    assert not onward.holds(STREAM, "")
+    onward.settle(entry, 1, 1)
+    assert not onward.holds(STREAM, "sport")
+
+
+# --- what comes again ---------------------------------------------------------------------------------------
+
+
+def test_what_is_sent_again_is_known_as_far_as_it_is_held_here() -> None:
+    onward = Onward(*WINDOW)
+    one, two = add(onward, 3, count=2), add(onward, 7, count=2)
+    assert onward.covering(envelope("a a a a a a a a a", first=1)) == ([one, two], [(1, 2), (5, 6), (9, 9)])
+    assert onward.covering(envelope("a", first=4)) == ([one], [])
+    assert onward.covering(envelope("a", first=9)) == ([], [(9, 9)])
+    assert onward.covering(envelope("a", first=3, domain="sport")) == ([], [(3, 3)])
+
+
+def test_a_part_with_its_last_word_is_known_while_the_rest_is_open() -> None:
+    onward = Onward(*WINDOW)
+    one = add(onward, 1, count=2)
+    onward.settle(one, 1, 1)
+    assert onward.covering(envelope("a", first=1)) == ([one], [])
+
+
+def test_one_that_comes_late_is_found_by_its_numbers_and_leaves_by_its_arrival() -> None:
+    onward = Onward(*WINDOW)
+    later, late = add(onward, 5), add(onward, 2)
+    assert onward.answered(STREAM, "", 1, 9) == [(late, 2, 2), (later, 5, 5)]
+    assert onward.entries() == [later, late]
+    assert left(onward) == [5, 2]

@@ -1,0 +1,187 @@
+"""Is everything that is wrong with the nodes and rules of a file named with its line?"""
+
+from pathlib import Path
+
+import pytest
+
+from mesh.config import load, rules
+from mesh.errors import BadConfig
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "mesh.toml"
+    path.write_bytes(text.encode())
+    return path
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(BadConfig) as caught:
+        load(path, {}, {})
+    assert caught.value.code == "BAD_CONFIG"
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "says"),
+    [
+        # what is not there
+        ("[nodes.a]\nadress = 'x'", 2, "unknown key 'adress' in section [nodes.a]. Did you mean 'address'?"),
+        (
+            "[nodes.a]\nzzz = 1",
+            2,
+            "unknown key 'zzz' in section [nodes.a]. Known there: address, ping, master.",
+        ),
+        ("[nodes.a.masters]", 1, "unknown section 'masters' in section [nodes.a]. Did you mean 'master'?"),
+        ("[nodes.a.b.c]", 1, "unknown section 'b' in section [nodes.a]. A name with a dot in it is quoted"),
+        ("[nodes.a]\n['nodes'.a.x]", 2, "unknown section 'x' in section [nodes.a]"),
+        ('[nodes."a.b"]\nx = 1', 2, "unknown key 'x' in section [nodes.\"a.b\"]"),
+        ("[node.a]", 1, "in section [node]. The section of another node is [nodes.a]."),
+        ("[nods.a]", 1, "unknown section 'nods'. Did you mean 'nodes'?"),
+        # what is of another kind
+        ("\nnodes = 5", 2, "'nodes' is a section and holds no value itself. Write [nodes.NAME]"),
+        ("[[nodes]]\nname = 'a'", 1, "'nodes' is a section and holds no value itself"),
+        ("[nodes]\naddress = 'x'", 2, "'address' in [nodes] is not the section of a node. Write [nodes."),
+        ("[nodes.a]\n\naddress = 7", 3, "[nodes.a] address = 7 does not fit: Expected `str`, got `int`"),
+        ("[nodes.a]\naddress = ''", 2, "[nodes.a] address = '' does not fit"),
+        ("[nodes.a.master]\nkeys = ['k']", 1, "Expected `array`, got `object`. Write [[nodes.NAME.master]]"),
+        ("[nodes.a]\nmaster = ['D']", 2, "Expected `object`, got `str` - at `$[0]`. Write [[nodes.NAME"),
+        # names
+        ("[nodes.ok]\n[nodes.'a heron']", 2, "nodes: 'a heron' is not a name. A name is 1 to 64"),
+        ("[nodes.'']", 1, "nodes: '' is not a name."),
+        (f"[nodes.{'a' * 65}]", 1, "is not a name."),
+        # links
+        (
+            "\nlinks = 'configured'",
+            2,
+            'links = "configured", but no node is configured: it would link nobody',
+        ),
+        ("links = 'configured'\n[nodes]", 1, "it would link nobody. Write a section [nodes.NAME]"),
+    ],
+)
+def test_what_is_wrong_with_a_node_is_named_with_its_line(
+    tmp_path: Path, text: str, line: int, says: str
+) -> None:
+    path = written(tmp_path, text)
+    message = refusal(path)
+    assert message.startswith(f"{path}:{line}: ")
+    assert says in message
+
+
+WAY = "domains = ['D']\nstratum = 1\n"
+
+
+@pytest.mark.parametrize(
+    ("rule", "line", "says"),
+    [
+        # what is not there
+        ("\nrefId = 'heron'", 2, "unknown key 'refId' in section [[nodes.a.master]]. Did you mean 'refid'?"),
+        ("domain = 'D'", 1, "unknown key 'domain' in section [[nodes.a.master]]. Did you mean 'domains'?"),
+        ("key = 'k'", 1, "unknown key 'key' in section [[nodes.a.master]]. Did you mean 'keys'?"),
+        ("acceptDefault = true", 1, "Did you mean 'accept_default'?"),
+        ("acceptOtherDefault = true", 1, "Did you mean 'accept_other_default'?"),
+        ("dirtyRead = true", 1, "Known there: domains, keys, stratum, refid, accept_default, accept_other_d"),
+        # what is of another type
+        ("domains = 'D'", 1, "[[nodes.a.master]] domains = 'D' does not fit: Expected `array`, got `str`"),
+        ("domains = 'D'", 1, 'A list, such as domains = ["NEWS", "SPORTS"].'),
+        ("domains = [1]", 1, "Expected `str`, got `int` - at `$[0]`"),
+        ("keys = 'k'", 1, 'A list, such as keys = ["radar/status"].'),
+        ("keys = ['k', ['l']]", 1, "Expected `str`, got `array` - at `$[1]`"),
+        ("keys = ['k']\nstratum = '0'", 2, "Expected `int`, got `str`"),
+        ("keys = ['k']\nstratum = true", 2, "Expected `int`, got `bool`"),
+        ("keys = ['k']\nstratum = 1.0", 2, "Expected `int`, got `float`"),
+        ("keys = ['k']\nrefid = 5", 2, "Expected `str`, got `int`. The name of a node, such as"),
+        ("accept_default = 1", 1, "Expected `bool`, got `int`. Write true or false."),
+        ("accept_other_default = 'yes'", 1, "Expected `bool`, got `str`. Write true or false."),
+        # strata
+        ("keys = ['k']\nstratum = -1", 2, "stratum = -1 does not fit: Expected `int` >= 0. 0 is the master"),
+        ("keys = ['k']\nstratum = 16", 2, "stratum = 16 does not fit: Expected `int` <= 15. 0 is the mast"),
+        # nothing
+        ("", 0, "[[nodes.a.master]] is empty: it says nothing of any message. Give it one of domains, keys,"),
+        ("stratum = 1\nrefid = 'heron'", 0, "[[nodes.a.master]] is empty"),
+        ("domains = []\nkeys = []", 0, "[[nodes.a.master]] is empty"),
+        # domains and keys
+        ("domains = ['D', 'RUGBY*']", 1, "domain 'RUGBY*' in [[nodes.a.master]]: only a whole \"*\" is a wi"),
+        (
+            "domains = ['**']",
+            1,
+            "domain '**' in [[nodes.a.master]]: only a whole \"*\" is a wildcard. Name ea",
+        ),
+        ('domains = ["a\\tb", ""]', 1, "domains in [[nodes.a.master]]: The domain 'a\\tb' holds '\\t'"),
+        (f"domains = ['{'D' * 257}']", 1, "has 257 characters. At most 256 are allowed"),
+        ("keys = ['k', '']", 1, "keys in [[nodes.a.master]]: The key is empty. A rule's keys are those of"),
+        ("keys = ['radar/#']", 1, "'#' stands for a whole level in the key 'radar/#'. A rule's keys are"),
+        ("keys = ['+']", 1, "'+' stands for a whole level in the key '+'"),
+        ('keys = ["a\\u0000"]', 1, "holds '\\x00' at position 1"),
+        (f"keys = ['{'k' * 513}']", 1, "has 513 characters"),
+        # refids
+        (
+            WAY + "refid = 'a'",
+            3,
+            "refid = 'a' in [[nodes.a.master]] is this node itself. A refid names the no",
+        ),
+        (WAY + "refid = 'bilbo'", 3, "refid = 'bilbo' in [[nodes.a.master]] names a node without a section"),
+        (WAY + "refid = 'bilbo'", 3, "Give it a section [nodes.NAME], or leave the refid out."),
+        (WAY + "refid = 'herom'", 3, "names a node without a section. Did you mean 'heron'?"),
+        ("keys = ['k']\nrefid = 'heron'", 2, "a node at stratum 0 is the master, and needs no way to it"),
+    ],
+)
+def test_what_is_wrong_with_a_rule_is_named_with_its_line(
+    tmp_path: Path, rule: str, line: int, says: str
+) -> None:
+    path = written(tmp_path, f"[nodes.heron]\n[[nodes.a.master]]\n{rule}")
+    message = refusal(path)
+    assert message.startswith(f"{path}:{2 + line}: ")
+    assert says in message
+
+
+@pytest.mark.parametrize(
+    ("sets", "topic"), [("domains = ['*', 'D']", "domain '*'"), ("keys = ['k/l']", "key 'k/l'")]
+)
+def test_a_node_that_is_master_and_way_of_the_same_is_refused_with_both_places(
+    tmp_path: Path, sets: str, topic: str
+) -> None:
+    path = written(
+        tmp_path, f"[nodes.b]\n[[nodes.a.master]]\n{sets}\n[[nodes.a.master]]\n{sets}\nstratum = 2"
+    )
+    assert refusal(path).startswith(
+        f"{path}:4: {topic} is at stratum 2 in [[nodes.a.master]], but at stratum 0 in {path}:2. "
+    )
+
+
+def chain(*steps: tuple[str, str], sets: str = "domains = ['D']") -> str:
+    """Nodes of which each has a way, stratum 1, to the next."""
+    return "".join(
+        f"[[nodes.{node}.master]]\n{sets}\nstratum = 1\nrefid = '{refid}'\n" for node, refid in steps
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "says"),
+    [
+        (chain(("a", "b"), ("b", "a")), 1, "for domain 'D' the refids run in a circle: a -> b -> a. "),
+        (chain(("a", "b"), ("b", "c"), ("c", "a")), 1, "circle: a -> b -> c -> a. A refid names the node"),
+        (chain(("x", "a"), ("a", "b"), ("b", "a")), 5, "circle: a -> b -> a. "),
+        (chain(("a", "b"), ("b", "a"), sets="keys = ['k']"), 1, "for key 'k' the refids run in a circle: a"),
+        (chain(("a", "b"), ("b", "a"), sets="accept_other_default = true"), 1, "for domain '' the refids"),
+        (chain(("a", "m"), ("a", "b"), ("b", "a")) + "[nodes.m]", 5, "circle: a -> b -> a. "),
+    ],
+    ids=["two", "three", "behind another", "key", "without a domain", "one of two ways"],
+)
+def test_refids_in_a_circle_are_refused_with_the_circle(
+    tmp_path: Path, text: str, line: int, says: str
+) -> None:
+    path = written(tmp_path, text)
+    message = refusal(path)
+    assert message.startswith(f"{path}:{line}: for ")
+    assert says in message
+
+
+def test_two_nodes_may_be_the_way_to_each_other_for_different_domains(tmp_path: Path) -> None:
+    text = chain(("a", "b")) + chain(("b", "a"), sets="domains = ['E']")
+    assert len(rules(load(written(tmp_path, text), {}, {}))) == 2
+
+
+def test_ten_thousand_nodes_in_a_row_are_no_circle(tmp_path: Path) -> None:
+    steps = [(f"n{number}", f"n{number + 1}") for number in range(10_000)]
+    text = chain(*steps, sets="domains=['*']") + "[nodes.n10000]\n"
+    assert len(load(written(tmp_path, text), {}, {}).nodes) == 10_001

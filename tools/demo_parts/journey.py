@@ -1,0 +1,43 @@
+"""What travels in the demo, from where to where, and what is each node told?"""
+
+DOMAIN = "RUGBY_NEWS"
+EVERY = 50  # the first line and then each 50th travels as a letter, too
+READER, READERS_SESSION = "reader", 1
+LETTER_TO = f"/node/heron/client/{READER}/session/{READERS_SESSION}"
+
+WAY = """\
+bilbo ──────▶ frodo ──────▶ heron ──────▶ avalon
+a slave       the middle    the master    another slave"""
+IN_WORDS = f"""\
+A writer at bilbo publishes lines in the domain {DOMAIN}. bilbo is told of frodo only, frodo of heron, which
+is the domain's master and answers for every line. Subscribers at heron, at avalon and, all the way back,
+at bilbo get the lines; each {EVERY}th goes as a letter to one session, client/{READER} at heron, as well."""
+
+_TREE = 'default_scope = "local"\nlinks = "configured"\n'
+_KNOWS_THE_MASTER = f"""{_TREE}
+[nodes.heron]
+address = "{{heron}}"
+[[nodes.heron.master]]
+domains = ["{DOMAIN}"]
+"""
+
+# node -> its mesh.toml, with {heron} for the address of heron
+FILES = {
+    "heron": f"""{_TREE}
+[nodes.heron]
+[[nodes.heron.master]]
+domains = ["{DOMAIN}"]
+""",
+    "avalon": _KNOWS_THE_MASTER,
+    "frodo": _KNOWS_THE_MASTER,
+    "bilbo": f"""{_TREE}
+[timing]
+backoff_max = 0.5
+
+[nodes.frodo]
+address = "{{frodo}}"
+[[nodes.frodo.master]]
+domains = ["{DOMAIN}"]
+stratum = 1
+""",
+}
