@@ -217,7 +217,7 @@ class Neighbours:
                 dialler.drop(peer, NODE_CONTROL)
                 self.lost(peer)
                 if peer.link.is_dialling and peer.dials[NODE_DATA] is None:
-                    dialler.apply(peer, peer.link.disconnected(now))  # it was the old one that we asked to dial
+                    dialler.apply(peer, peer.link.disconnected(now))  # the old one was asked to
                 dialler.apply(peer, peer.link.restarted(now))
                 self.joined(peer)
                 self._announce(peer)
