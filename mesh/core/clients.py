@@ -122,7 +122,7 @@ class Clients:
 
     def _attach(self, session: Session, conn: Conn, h: Hello) -> Session:
         session.conn, conn.owner = conn, session.stream
-        session.is_older |= h.boot_seen not in (0, self._desk.me.boot)
+        session.has_returned |= h.boot_seen != 0
         known = h.boot_seen == self._desk.me.boot and session.outlet.can_resume(h.have)
         if not known:
             session.outlet.restart()
@@ -182,7 +182,7 @@ class Clients:
             is_own = e.stream == session.stream and not (e.numbers or e.sender or e.route or e.sent)
             if not is_own or e.flags & ~(PERSISTENT | LOCAL_ONLY | FORCE_QUEUING):
                 raise RemoteError(f"{session.name} publishes in the name of another", code="FORGED_SENDER")
-            self._forwarder.publish(replace(e, sender=session.text), session.is_older)
+            self._forwarder.publish(replace(e, sender=session.text), session.has_returned)
 
     def answer(self, stream: bytes, answer: Answer) -> None:
         """What became of something that a client has published."""

@@ -32,7 +32,7 @@ class Session:
         self.outlet = outlet
         self.conn: Conn | None = None
         self.has_spoken = False  # it knows that it is in
-        self.is_older = False  # it was here before this boot: what it publishes may have gone on then
+        self.has_returned = False  # so what it publishes may be what it published before
         self.feeds: dict[int, Feed] = {}
         self.answers: list[Answer] = []
         self.gone_since = 0.0

@@ -24,8 +24,8 @@ def test_A1_a_publish_at_a_slave_reaches_the_master_two_hops_away(c: Processes) 
             published = await b.publish("A1", b"We win", domain=RUGBY)
             assert (published.state, published.matched) == ("OK", 0)
             assert [(m.key, m.domain, m.content) for m in await h.get("A1")] == [("A1", RUGBY, b"We win")]
-            assert "A1 RUGBY_NEWS: forward: DOMAIN RUGBY_NEWS, stratum 1" in c["bilbo"].log
-            assert "A1 RUGBY_NEWS: forward: DOMAIN RUGBY_NEWS, stratum 0" in c["frodo"].log
+            assert "A1 RUGBY_NEWS: forward frodo: DOMAIN RUGBY_NEWS, stratum 1" in c["bilbo"].log
+            assert "A1 RUGBY_NEWS: forward heron: DOMAIN RUGBY_NEWS, stratum 0" in c["frodo"].log
 
     asyncio.run(story())
 
