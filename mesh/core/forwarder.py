@@ -161,13 +161,13 @@ class Forwarder:
 
     def outcomes(self, peer: Peer, command: Outcomes) -> None:
         """What became of what was forwarded to a peer."""
-        line = self.onward.line(peer.node.name)
-        if line is not None:
-            line.progress = self._desk.now
         for outcome in command.outcomes:
             a = outcome.answer
             for entry, first, last in self.onward.answered(outcome.stream, a.domain, a.first, a.last):
                 part = Answer(a.domain, first, last, a.state, a.matched, a.text)
+                line = self.onward.line_of(entry)
+                if line is not None:
+                    line.progress = self._desk.now
                 self._outcome(entry, part, by_its_hop=entry.hop == peer.node.name)
         self._dirty[peer.node.name] = None  # its window is open again
 
@@ -205,7 +205,7 @@ class Forwarder:
 
     def needs_login(self, peer: Peer) -> bool:
         """Does anything wait for it?"""
-        return self.onward.line(peer.node.name) is not None
+        return peer.node.name in self.onward.hops()
 
     def review(self) -> None:
         """Nodes or rules have changed: does everything that waits still go the right way?"""
@@ -241,7 +241,7 @@ class Forwarder:
         if self.settled() and not self._settled:
             self._settled = True
             self.review()
-        for node in [name for name in self.onward.lines() if name and not self._nodes.is_known(name)]:
+        for node in [name for name in self.onward.hops() if name and not self._nodes.is_known(name)]:
             self._nodes.ask_way(node)  # nobody tells us when it comes into reach
         self.tailback.tick()
 

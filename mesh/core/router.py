@@ -82,6 +82,8 @@ class Router:
         later, then = self._storing.pop(token)
         if error is not None:
             self.log.not_written(later)
+        else:
+            self.log.written(later)
         then(error)
 
     def publish(self, source: Hashable, envelope: Envelope, answered: Answered) -> None:

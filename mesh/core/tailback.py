@@ -33,7 +33,7 @@ class TailBack:
         self._router = router
         self._onward = onward
         self._answer = answer
-        self._young: dict[Entry, None] = {}  # not answered yet
+        self._young: dict[tuple[bytes, str], dict[Entry, None]] = {}  # by stream: not answered yet
         self._stuck: dict[tuple[bytes, str], Entry] = {}  # by stream: what should be stored, and could not
         self._due: list[tuple[int, int, Entry]] = []  # (when it is void, serial, entry)
 
@@ -48,7 +48,18 @@ class TailBack:
         self._wake_for_due()
 
     def warn(self, entry: Entry, why: str = "") -> None:
-        """Tell its publisher that it waits; if it is persistent, when it is on disk."""
+        """Tell its publisher that it waits; if it is persistent, when it is on disk.
+
+        What the same publisher sent before it on the same way comes first: what is stored must always be
+        the beginning, or after a crash the rest would reach the master late.
+        """
+        young = sorted(self._young.get(entry.key, ()), key=lambda e: e.serial)
+        for earlier in young:
+            if earlier.serial < entry.serial and earlier.line == entry.line:
+                self._warn(earlier, why)
+        self._warn(entry, why)
+
+    def _warn(self, entry: Entry, why: str) -> None:
         if entry.warned or entry.is_done:
             return
         if entry.source:  # on its way only: the node where it was published keeps it
@@ -115,7 +126,7 @@ class TailBack:
         return True
 
     def _stay_young(self, entry: Entry) -> None:
-        self._young[entry] = None
+        self._young.setdefault(entry.key, {})[entry] = None
 
     def _say(self, entry: Entry, why: str) -> None:
         e, me = entry.envelope, self._desk.me.name
@@ -157,9 +168,9 @@ class TailBack:
     def tick(self) -> None:
         """Warn whoever has waited long enough without a word, and give up what is void."""
         now, patience = self._desk.now, self._desk.settings.patience
-        young, self._young = self._young, {}
+        young, self._young = [entry for lane in self._young.values() for entry in lane], {}
         for entry in sorted(young, key=lambda entry: entry.serial):
-            line = self._onward.line(entry.hop)
+            line = self._onward.line_of(entry)
             quiet = max(entry.arrived, line.progress if line else 0.0)
             if now - quiet >= patience:
                 self.warn(entry)
@@ -186,9 +197,9 @@ class TailBack:
 
     def _expire(self, entry: Entry) -> None:
         """Give up those of its messages that are void by now."""
-        line, e = self._onward.line(entry.hop), entry.envelope
+        e = entry.envelope
         again = self._desk.wall + int(RETRY * 1e9)
-        if line is None or entry not in line.flight:  # else its master may have taken it in time
+        if not self._onward.is_under_way(entry):  # else its master may have taken it in time
             end = self._end(e)
             void_at = {e.number(i): min(_expiry(e, i) or end, end) for i in range(e.count)}
             for number, at in void_at.items():
@@ -205,8 +216,7 @@ class TailBack:
 
     def depth(self, hop: str) -> dict[str, Any]:
         """What waits for a node (for "" nobody knows whom): messages, bytes, age of the oldest in s."""
-        line = self._onward.line(hop)
-        waiting = [entry for entry in line.entries() if entry.warned] if line is not None else []
+        waiting = [e for line in self._onward.lines(hop) for e in line.entries() if e.warned]
         age = max((self._desk.wall - entry.envelope.route[-1].at for entry in waiting), default=0) / 1e9
         return {
             "messages": sum(e.messages for e in waiting),

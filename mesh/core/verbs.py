@@ -71,7 +71,7 @@ class Verbs:
         for row in rows:
             row["tailback"] = depth(row["name"])
         seen = {row["name"] for row in rows}
-        unseen = [depth(node) for node in self._forwarder.onward.lines() if node not in seen]
+        unseen = [depth(node) for node in self._forwarder.onward.hops() if node not in seen]
         unknown = {what: sum(d[what] for d in unseen) for what in ("messages", "bytes")}
         unknown["age"] = max((d["age"] for d in unseen), default=0.0)
         return {"nodes": rows, "scope": s.scope, "links": s.links, "unknown": unknown}

@@ -53,6 +53,7 @@ class Log:
         self.newest = 0  # stamp of the newest value that was restored
         self._lanes: dict[tuple[bytes, str], Lane] = {}
         self._later: dict[tuple[str, bytes], Op] = {}  # side-table changes that may wait for the next commit
+        self._newest: dict[tuple[str, bytes], Op] = {}  # of each row, among those not on disk yet
         self._drops: list[int] = []
 
     def lane(self, stream: bytes, domain: str, now: float) -> Lane:
@@ -99,7 +100,10 @@ class Log:
                     parcel.owed = len(targets)
             # The dedup state goes into the same transaction as the message: one without the other
             # would double or lose it after a crash.
-            ops.append(Put("stream", stream_key(envelope), lane.origin.pack()))
+            row = ("stream", stream_key(envelope))
+            ops.append(Put(*row, lane.origin.pack()))
+            self._later.pop(row, None)  # an older one, even one that is still to fail, must not come after it
+            self._newest.pop(row, None)
             ops += [Put("retained", value.store_key, value.pack()) for value in accepted.values]
         if is_event:
             ops.append(Delete("retained", store_key(envelope.domain, accepted.erased)))
@@ -143,7 +147,7 @@ class Log:
 
     def later(self, table: str, key: bytes, op: Op) -> None:
         """A change that may ride with the next commit; a newer one of the same row replaces it."""
-        self._later[table, key] = op
+        self._later[table, key] = self._newest[table, key] = op
 
     @property
     def has_later(self) -> bool:
@@ -162,8 +166,14 @@ class Log:
         for op in ops:
             if isinstance(op, Drop):
                 self._drops += op.positions
-            elif isinstance(op, Put | Delete):
-                self._later.setdefault((op.table, op.key), op)
+            elif isinstance(op, Put | Delete) and self._newest.get((op.table, op.key)) is op:
+                self._later[op.table, op.key] = op
+
+    def written(self, ops: Iterable[Op]) -> None:
+        """What was taken for a commit is on disk."""
+        for op in ops:
+            if isinstance(op, Put | Delete) and self._newest.get((op.table, op.key)) is op:
+                del self._newest[op.table, op.key]
 
     def restore(
         self, streams: dict[bytes, bytes], retained: Iterable[bytes], next_position: int, now: float

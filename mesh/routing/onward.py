@@ -13,7 +13,7 @@ from mesh.wire.envelope import Envelope
 # Law 1: an entry stays until every one of its numbers has a final answer, whoever carries it.
 # Law 2: what goes to one node leaves in the order in which it came, and again in that order when the
 #        connection breaks: so whatever a publisher sent arrives in its order, repeats aside.
-# Law 3: at most a window of unanswered entries is under way to one node; the rest waits here.
+# Law 3: of each line at most a window of unanswered entries is under way; the rest waits here.
 
 
 @dataclass(slots=True, eq=False)
@@ -37,6 +37,12 @@ class Entry:
         return self.envelope.stream, self.envelope.domain
 
     @property
+    def line(self) -> tuple[str, str, str]:
+        """Next node, domain, and the node that it is addressed to: one master away holds up no other."""
+        parts = self.envelope.to.split("/", 3)
+        return self.hop, self.envelope.domain, parts[2] if parts[0] == "" and len(parts) > 2 else ""
+
+    @property
     def size(self) -> int:
         return len(self.envelope.body) + 64 * self.envelope.count
 
@@ -47,7 +53,7 @@ class Entry:
 
 @dataclass(slots=True)
 class Line:
-    """What goes to one node."""
+    """What goes to one node for one domain, or for one node behind it."""
 
     # Taken from the front, which a dict would look for ever longer.
     waiting: OrderedDict[Entry, None] = field(default_factory=OrderedDict)
@@ -67,7 +73,7 @@ class Onward:
     def __init__(self, window_bytes: int, window_count: int) -> None:
         self._window = (window_bytes, window_count)
         self._lanes: dict[tuple[bytes, str], OrderedDict[int, Entry]] = {}
-        self._lines: dict[str, Line] = {}
+        self._lines: dict[str, dict[tuple[str, str, str], Line]] = {}  # by next node
         self._serial = 0
         self.bytes = 0
         self.messages = 0
@@ -107,7 +113,7 @@ class Onward:
             self._lanes[entry.key] = OrderedDict(sorted(lane.items()))
         self.bytes += entry.size
         self.messages += envelope.count
-        self._line("").waiting[entry] = None
+        self._line(entry).waiting[entry] = None
         return entry
 
     def assign(self, entry: Entry, hop: str, why: str) -> None:
@@ -117,32 +123,31 @@ class Onward:
             return
         self._take_out(entry)
         entry.hop = hop
-        line = self._line(hop)
+        line = self._line(entry)
         line.is_mixed |= bool(line.waiting) and next(reversed(line.waiting)).serial > entry.serial
         line.waiting[entry] = None  # put in order when something leaves: often many are moved at once
 
     def depart(self, hop: str) -> Iterator[Entry]:
         """What may leave for that node now, in order; each counts as under way."""
-        line = self._lines.get(hop)
-        while line and line.waiting and self._is_open(line):
-            if line.is_mixed:
-                line.waiting = OrderedDict.fromkeys(sorted(line.waiting, key=lambda e: e.serial))
-                line.is_mixed = False
-            entry, _ = line.waiting.popitem(last=False)
-            line.flight[entry] = None
-            line.flight_bytes += entry.size
-            entry.was_sent = True
-            yield entry
+        for line in list(self._lines.get(hop, {}).values()):
+            while line.waiting and self._is_open(line):
+                if line.is_mixed:
+                    line.waiting = OrderedDict.fromkeys(sorted(line.waiting, key=lambda e: e.serial))
+                    line.is_mixed = False
+                entry, _ = line.waiting.popitem(last=False)
+                line.flight[entry] = None
+                line.flight_bytes += entry.size
+                entry.was_sent = True
+                yield entry
 
     def broken(self, hop: str) -> list[Entry]:
         """The connection to a node is gone: all that was under way goes again. Returns that."""
-        line = self._lines.get(hop)
-        if line is None:
-            return []
-        again = list(line.flight)
-        line.waiting, line.is_mixed = OrderedDict.fromkeys(line.entries()), False
-        line.flight, line.flight_bytes = {}, 0
-        return again
+        again: list[Entry] = []
+        for line in self._lines.get(hop, {}).values():
+            again += line.flight
+            line.waiting, line.is_mixed = OrderedDict.fromkeys(line.entries()), False
+            line.flight, line.flight_bytes = {}, 0
+        return sorted(again, key=lambda entry: entry.serial)
 
     def answered(self, stream: bytes, domain: str, first: int, last: int) -> list[tuple[Entry, int, int]]:
         """Which entries is an answer about, and which part of each (with what was answered before)?"""
@@ -186,27 +191,34 @@ class Onward:
 
     def is_under_way(self, entry: Entry) -> bool:
         """Was it sent, on a connection that stands?"""
-        line = self._lines.get(entry.hop)
+        line = self.line_of(entry)
         return line is not None and entry in line.flight
 
-    def line(self, hop: str) -> Line | None:
+    def line_of(self, entry: Entry) -> Line | None:
+        """Where it stands, unless it is done."""
+        return self._lines.get(entry.hop, {}).get(entry.line)
+
+    def lines(self, hop: str) -> list[Line]:
         """What goes to that node."""
-        return self._lines.get(hop)
+        return list(self._lines.get(hop, {}).values())
 
-    def lines(self) -> dict[str, Line]:
-        return self._lines
+    def hops(self) -> list[str]:
+        """Nodes to which something goes, or for which it waits."""
+        return list(self._lines)
 
-    def _line(self, hop: str) -> Line:
-        return self._lines.setdefault(hop, Line())
+    def _line(self, entry: Entry) -> Line:
+        return self._lines.setdefault(entry.hop, {}).setdefault(entry.line, Line())
 
     def _is_open(self, line: Line) -> bool:
         return line.flight_bytes < self._window[0] and len(line.flight) < self._window[1]
 
     def _take_out(self, entry: Entry) -> None:
-        line = self._line(entry.hop)
+        line = self._line(entry)
         if entry in line.flight:
             del line.flight[entry]
             line.flight_bytes -= entry.size
         line.waiting.pop(entry, None)
         if not line.flight and not line.waiting:
-            del self._lines[entry.hop]
+            del self._lines[entry.hop][entry.line]
+            if not self._lines[entry.hop]:
+                del self._lines[entry.hop]

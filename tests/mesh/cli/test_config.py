@@ -88,7 +88,15 @@ def test_as_json_it_tells_nodes_and_rules_too(alone: Path, capsys: pytest.Captur
     }  # fmt: skip
     assert told[-4:-1] == [
         {"name": "nodes.bilbo", "value": {"address": None, "ping": None}, "origin": "mesh.toml:1"},
-        {"name": "nodes.frodo", "value": {"address": "tcp://10.0.0.5:7710", "ping": None}, "origin": "mesh.toml:2"},
+        {
+            "name": "nodes.frodo",
+            "value": {"address": "tcp://10.0.0.5:7710", "ping": None},
+            "origin": "mesh.toml:2",
+        },
+            "name": "nodes.frodo",
+            "value": {"address": "tcp://10.0.0.5:7710", "ping": None},
+            "origin": "mesh.toml:2",
+        },
         {"name": "nodes.frodo.master", "value": rule, "origin": "mesh.toml:4"},
     ]
     assert told[-1]["value"]["refid"] == "bilbo"

@@ -151,3 +151,17 @@ def test_a_publisher_hears_at_once_what_is_under_way_to_a_master_that_dies() -> 
     c.net.until(lambda: joe.state(2, RUGBY) == "FORWARD_WARNING", 10)
     c["heron"].start()
     c.net.until(lambda: joe.state(2, RUGBY) == "OK")
+
+
+def test_a_master_that_is_away_holds_up_no_other_behind_the_same_way() -> None:
+    c = cluster("heron", "avalon", "frodo", "bilbo", window_count=5)
+    joe, ann = c.client("bilbo"), c.client("heron", "ann")
+    heard = ann.subscribed("k", domain=RUGBY)
+    c["avalon"].kill()
+    for n in range(12):  # more than a window
+        joe.publish("k", b"%d" % n, domain=STOCK)
+    joe.settled()
+    joe.publish("k", b"through", domain=RUGBY)
+    assert joe.settled().state(1, RUGBY) == "OK"
+    c.net.until(lambda: heard.contents == [b"through"])
+    assert {joe.state(n, STOCK) for n in range(1, 13)} == {"FORWARD_WARNING"}

@@ -164,3 +164,24 @@ def test_after_a_restart_it_knows_what_was_stored() -> None:
     assert again.lane(STREAM, "", 0.0).origin.accept(1, 3, 1) == [(3, 3)]
     assert [last.number for last in again.retained.find(Query("exact", "a"), 0)] == [2]
     assert again.newest == 2
+
+
+def test_of_two_failed_commits_the_newer_ones_row_is_tried_again() -> None:
+    log = Log(1000)
+    log.later("feed", b"f", Put("feed", b"f", b"old"))
+    first = log.take_later()
+    log.later("feed", b"f", Put("feed", b"f", b"new"))
+    second = log.take_later()
+    log.not_written(first)
+    log.not_written(second)
+    assert log.take_later() == [Put("feed", b"f", b"new")]
+
+
+def test_a_failed_commit_does_not_bring_back_a_row_that_an_envelope_has_replaced() -> None:
+    log = Log(1000)
+    row = Put("stream", STREAM, b"old")
+    log.later("stream", STREAM, row)
+    before = log.take_later()
+    take(log, envelope("a", persistent=True), [])
+    log.not_written(before)
+    assert log.take_later() == []

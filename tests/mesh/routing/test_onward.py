@@ -25,8 +25,7 @@ def left(onward: Onward, hop: str = "heron") -> list[int]:
 
 
 def waiting(onward: Onward, hop: str) -> list[int]:
-    line = onward.line(hop)
-    return [entry.envelope.first for entry in line.entries()] if line is not None else []
+    return [entry.envelope.first for line in onward.lines(hop) for entry in line.entries()]
 
 
 # --- leaving ----------------------------------------------------------------------------------------------
@@ -139,7 +138,7 @@ def test_many_that_change_their_way_at_once_are_put_among_those_that_are_there()
     for entry in entries[:500]:
         onward.assign(entry, "avalon", "DOMAIN X")
     assert left(onward, "avalon") == list(range(1, 1001))
-    assert onward.line("heron") is None
+    assert onward.lines("heron") == []
 
 
 def test_what_nobody_knows_a_way_for_waits_under_no_name() -> None:
@@ -147,7 +146,7 @@ def test_what_nobody_knows_a_way_for_waits_under_no_name() -> None:
     assert waiting(onward, "") == [1, 2]
     onward.assign(entries[0], "heron", "DOMAIN X")
     assert (waiting(onward, ""), waiting(onward, "heron")) == ([2], [1])
-    assert set(onward.lines()) == {"", "heron"}
+    assert set(onward.hops()) == {"", "heron"}
 
 
 # --- the last word ----------------------------------------------------------------------------------------
@@ -163,7 +162,7 @@ def test_parts_are_settled_in_any_order_and_each_number_once() -> None:
     assert (onward.messages, len(onward), entry.is_done) == (1, 1, False)
     assert onward.settle(entry, 15, 15) == [(15, 15)]
     assert (onward.messages, onward.bytes, len(onward), entry.is_done) == (0, 0, 0, True)
-    assert onward.lines() == {}
+    assert onward.hops() == []
 
 
 def test_an_answer_is_about_all_the_entries_that_hold_its_numbers() -> None:

@@ -135,8 +135,9 @@ class OnwardMachine(RuleBasedStateMachine):
 
     @invariant()
     def each_entry_is_in_the_line_of_the_node_it_goes_to(self) -> None:
-        assert set(self.onward.lines()) == {h.hop for h in self.held}
-        for hop, line in self.onward.lines().items():
+        assert set(self.onward.hops()) == {h.hop for h in self.held}
+        for hop in self.onward.hops():
+            [line] = self.onward.lines(hop)
             assert line.entries() == [h.entry for h in self.held if h.hop == hop]
             assert set(line.flight) == {h.entry for h in self.on(hop, True)}
             assert line.flight_bytes == sum(h.entry.size for h in self.on(hop, True))
