@@ -93,10 +93,6 @@ def test_as_json_it_tells_nodes_and_rules_too(alone: Path, capsys: pytest.Captur
             "value": {"address": "tcp://10.0.0.5:7710", "ping": None},
             "origin": "mesh.toml:2",
         },
-            "name": "nodes.frodo",
-            "value": {"address": "tcp://10.0.0.5:7710", "ping": None},
-            "origin": "mesh.toml:2",
-        },
         {"name": "nodes.frodo.master", "value": rule, "origin": "mesh.toml:4"},
     ]
     assert told[-1]["value"]["refid"] == "bilbo"

@@ -71,6 +71,24 @@ def test_the_final_state_is_heard_over_kill_9_of_the_node_the_way_and_the_master
         asyncio.run(story(c))
 
 
+def test_a_subscriber_behind_a_way_that_was_killed_gets_what_the_master_took_meanwhile() -> None:
+    async def story(c: Processes) -> None:
+        async with c.connect("bilbo") as b, c.connect("heron") as h, hearing(b, "K", RUGBY) as ear:
+            for name in ("frodo", "bilbo"):
+                c[name].kill()
+                for word in WORDS[:5]:
+                    await h.publish("K", name.encode() + word, domain=RUGBY, persistent=True)
+                await asyncio.to_thread(c[name].start)
+                await h.publish("K", name.encode() + b"end", domain=RUGBY, persistent=True)
+            expected = [name + word for name in (b"frodo", b"bilbo") for word in (*WORDS[:5], b"end")]
+            await ear.heard(len(expected))
+            await nothing_more(h, ear, domain=RUGBY)
+            assert ear.contents == expected
+
+    with processes_of(a0("heron", "frodo", "bilbo")) as c:
+        asyncio.run(story(c))
+
+
 async def typed(c: Processes, *arguments: str, content: str = "") -> str:
     """What a command line beside bilbo says."""
     result = await asyncio.to_thread(c["bilbo"].mesh, *arguments, "--url", "bilbo", content=content)
