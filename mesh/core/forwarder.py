@@ -15,7 +15,7 @@ from mesh.names import SessionName
 from mesh.routing.onward import Entry, Onward
 from mesh.values import check_domain
 from mesh.wire.commands import Answer, Forward, Outcome, Outcomes
-from mesh.wire.envelope import FORCE_QUEUING, Envelope
+from mesh.wire.envelope import FORCE_QUEUING, LOCAL_ONLY, PERSISTENT, Envelope
 from mesh.wire.frames import body_frames
 from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPES_A_MESSAGE, FRAMES
 
@@ -48,7 +48,7 @@ class Forwarder:
     def publish(self, envelope: Envelope, was_sent: bool = False) -> None:
         """From a client of this node, which stands in it as the sender. `was_sent`: perhaps it went on
         before, so that it may be with its master, answered or not."""
-        if self.mapping.is_plain and not envelope.to:
+        if envelope.flags & LOCAL_ONLY or (self.mapping.is_plain and not envelope.to):
             self._here(envelope, b"")
         else:
             self._take(envelope, b"", was_sent)
@@ -70,7 +70,8 @@ class Forwarder:
             home = SessionName.parse(envelope.sender).node
         except BadName:
             home = None
-        if not route or nodes[-1] != peer.node.name or home != nodes[0]:
+        is_odd = envelope.flags & ~(PERSISTENT | FORCE_QUEUING)
+        if is_odd or not route or nodes[-1] != peer.node.name or home != nodes[0]:
             self._desk.count("forged")
             what = f"{peer.node.name} forwards {envelope.sender[:80]!r}, which did not come by it"
             return PublishRefused(what, code="FORGED_SENDER")
@@ -99,12 +100,13 @@ class Forwarder:
     def _runs(self, envelope: Envelope) -> Iterator[tuple[Envelope, Decision]]:
         """The envelope, cut only where ways differ."""
         by_row = [self._decide(envelope, key) for key in envelope.keys]
-        if all((d.kind, d.node) == (by_row[0].kind, by_row[0].node) for d in by_row):
+        ways = [(decision.kind, decision.node) for decision in by_row]
+        if len(set(ways)) == 1:
             yield envelope, by_row[0]
             return
         start, rows = 0, envelope.rows()
         for i in range(1, envelope.count + 1):
-            if i == envelope.count or by_row[rows[i]] != by_row[rows[start]]:
+            if i == envelope.count or ways[rows[i]] != ways[rows[start]]:
                 part = piece(envelope, envelope.first + start, envelope.first + i - 1)
                 yield part, by_row[rows[start]]
                 start = i

@@ -1,6 +1,10 @@
 """What becomes of messages while their master is away, and when it will not have them? On simulated nodes."""
 
+from dataclasses import replace
+
 from mesh.mapping.rules import Rule
+from mesh.values import Hop
+from mesh.wire.envelope import LOCAL_ONLY, Envelope
 from tests.mesh.core.masters import RUGBY, STOCK, cluster
 
 DEAD = "__sys__deadMessage/#"
@@ -165,3 +169,44 @@ def test_a_master_that_is_away_holds_up_no_other_behind_the_same_way() -> None:
     assert joe.settled().state(1, RUGBY) == "OK"
     c.net.until(lambda: heard.contents == [b"through"])
     assert {joe.state(n, STOCK) for n in range(1, 13)} == {"FORWARD_WARNING"}
+
+
+def test_an_envelope_is_cut_where_its_messages_have_different_masters() -> None:
+    here = Rule("heron", keys=("mine",))
+    there = Rule("frodo", domains=("D",))
+    c = cluster("heron", "frodo", rules={"heron": (here, there), "frodo": (here, there)}, links="any")
+    joe, ann = c.client("heron"), c.client("frodo", "ann")
+    heard = ann.subscribed(pattern="#", domain="D")
+    joe.publish("mine yours yours mine yours", b"0", b"1", b"2", b"3", b"4", persistent=True, domain="D")
+    joe.settled()
+    assert {joe.state(n, "D") for n in range(1, 6)} == {"OK"}
+    c.net.until(lambda: len(heard.got) == 5)
+    assert {m.content: m.route[-1 if m.key == "yours" else 0] for m in heard.got} == {
+        b"0": "heron", b"1": "frodo", b"2": "frodo", b"3": "heron", b"4": "frodo",
+    }  # fmt: skip
+    assert [m.content for m in heard.got if m.key == "yours"] == [b"1", b"2", b"4"]
+
+
+def test_what_is_for_this_node_only_stays_here_whatever_the_rules_say() -> None:
+    c = cluster("heron", "frodo")
+    joe = c.client("frodo")
+    joe.publish("k", b"x", domain=RUGBY, flags=LOCAL_ONLY)
+    assert joe.settled().state(1, RUGBY) == "OK"
+    assert c["frodo"].metric("forwarded") == 0
+
+
+def test_a_node_that_forwards_in_the_name_of_another_is_refused() -> None:
+    c = cluster("heron", "frodo")
+    joe = c.client("frodo")
+    real = Envelope.passed
+
+    def forged(self: Envelope, hop: Hop) -> Envelope:
+        return replace(real(self, hop), sender="/node/bilbo/client/eve/session/1")
+
+    Envelope.passed = forged  # type: ignore[method-assign]
+    try:
+        joe.publish("k", b"x", domain=RUGBY)
+        assert joe.settled().state(1, RUGBY) == "FORGED_SENDER"
+    finally:
+        Envelope.passed = real  # type: ignore[method-assign]
+    assert c["heron"].metric("forged") == 1

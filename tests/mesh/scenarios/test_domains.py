@@ -122,6 +122,18 @@ def test_A15_a_node_that_has_the_topic_remembers_its_domain() -> None:
     asyncio.run(story())
 
 
+def test_A15_a_node_that_has_published_the_topic_remembers_its_domain() -> None:
+    async def story() -> None:
+        async with loop_of(a0("heron", "avalon", "frodo", "bilbo")) as c:
+            async with c.connect("bilbo") as b, c.connect("avalon") as out, hearing(b, K, RUGBY) as ear:
+                await out.publish(K, b"We win", domain=RUGBY)
+                assert await out.erase(K) == [K]
+                await nothing_more(out, ear, domain=RUGBY)
+                assert [m.state for m in ear.messages] == ["OK", "ERASED"]
+
+    asyncio.run(story())
+
+
 # --- messages without a domain --------------------------------------------------------------------------
 
 
