@@ -57,6 +57,7 @@ class Clients:
         self._forwarder = forwarder
         self._inboxes = inboxes
         self._generated = 0
+        self._lacking: dict[Feed, tuple[Session, Query]] = {}  # have not got all the last values yet
         # Set by the node: whom to tell of a parcel that nobody needs, and how far we have other logs.
         self.released: Callable[[Parcel], None] = lambda parcel: None
         self.received: Callable[[], dict[bytes, int]] = dict
@@ -251,13 +252,34 @@ class Clients:
             reply()
             return
 
+        self._last_values(session, feed, query, reply)
+
+    def _last_values(
+        self, session: Session, feed: Feed, query: Query, done: Callable[[], None] = lambda: None
+    ) -> None:
+        """Give a subscription the values that are there already. Those of masters that cannot be reached
+        now come when they can be (see `review`)."""
+
         def deliver(found: Found) -> None:
             self._router.initial(feed, [(value.master, value.envelope) for value in found.values])
             session.outlet.flush(self._desk.raw)
-            reply()
+            if found.away and not feed.closed:
+                self._lacking[feed] = (session, query)
+            done()
 
         self._router.joining(feed)
         self._lookup.get(query, deliver, after=True)
+
+    def review(self) -> None:
+        """Nodes have come or gone: can anybody be given now what could not be had before?"""
+        for feed, (session, query) in list(self._lacking.items()):
+            if feed.closed or self._demand.is_reachable(query):
+                del self._lacking[feed]
+                if not feed.closed:
+                    self._questions.confirm(
+                        self._demand.unconfirmed(),
+                        lambda s=session, f=feed, q=query: self._last_values(s, f, q),  # type: ignore[misc]
+                    )
 
     def _new_feed(self, session: Session, number: int, query: Query) -> Feed:
         most = self._desk.settings.max_subscriptions

@@ -107,11 +107,11 @@ class DataLinks:
         self._router.pacing.hold(peer.node.uuid, (), lambda: self._may_ack(peer, state))
 
     def _receive(self, peer: Peer, master: bytes, position: int, envelope: Envelope) -> None:
-        if len(envelope.route) >= HOPS:
+        far = envelope.route[-1].stratum + 1 if envelope.route else 1  # from its master
+        if far >= HOPS:
             self._desk.count("too_many_hops")
             return
         self._desk.heard_stamp(envelope.sent)
-        far = envelope.route[-1].stratum + 1 if envelope.route else 1
         arrived = replace(envelope, route=(*envelope.route, self._desk.hop(far)))
         parcel = Parcel(arrived, position, master, source=peer.node.uuid)
         if position and not peer.upstreams.setdefault(master, Upstream()).receive(parcel):

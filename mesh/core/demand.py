@@ -61,6 +61,10 @@ class Demand:
         """Is this node only on the way for it, so that it gets for others what it is not master of?"""
         return bool(self.sources(query).hops)
 
+    def is_reachable(self, query: Query) -> bool:
+        """Can all whom the rules name for it be asked?"""
+        return all(self._nodes.is_alive(hop) for hop in self.sources(query).hops)
+
     def full(self, peer: Peer) -> Interest:
         """All that is asked of a peer, with how far we are."""
         positions = tuple((master, u.received) for master, u in peer.upstreams.items() if u.received)

@@ -313,6 +313,7 @@ class NodeCore:
         self.nodes.whereabouts.forget()
         self.demand.refresh()
         self.forwarder.review()
+        self.clients.review()
 
     def _lost(self, peer: Peer) -> None:
         peer.reads.clear()

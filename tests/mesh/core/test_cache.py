@@ -100,3 +100,19 @@ def test_without_rules_a_topic_is_erased_on_every_node_and_each_subscriber_hears
     c.net.run(3)
     assert len(heard.got) == 3
     assert ann.get("k") == []
+
+
+def test_last_values_that_could_not_be_had_come_when_the_way_is_back() -> None:
+    c = cluster("heron", "frodo", "bilbo")
+    joe, out = c.client("bilbo"), c.client("heron", "out")
+    out.publish("k", b"1", domain=RUGBY)
+    out.settled()
+    c["frodo"].close()
+    heard = joe.subscribed("k", domain=RUGBY)
+    assert heard.got == []
+    c["frodo"].start()
+    c.net.until(lambda: [(m.content, m.is_initial) for m in heard.got] == [(b"1", True)])
+    out.publish("k", b"2", domain=RUGBY)
+    c.net.until(lambda: heard.contents == [b"1", b"2"])
+    c.net.run(3)
+    assert len(heard.got) == 2
