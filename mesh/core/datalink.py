@@ -163,8 +163,8 @@ class DataLinks:
                 self._drop(peer, query)
         for query in add:
             if query not in feed.queries:
-                feed.queries[query] = self._router.log.next_position
-                feed.since[query] = {m: position for m, position in self.received().items() if position}
+                since = {master: position for master, position in self.received().items() if position}
+                feed.asked(query, self._router.log.next_position, since)
                 self._add(peer, query)
         if remove or add:
             record = write_record(peer.node.name, feed)

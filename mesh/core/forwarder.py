@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterator
 from mesh.core.desk import Desk
 from mesh.core.nodes import Nodes
 from mesh.core.peer import Peer
-from mesh.core.router import Router, piece, refusal
+from mesh.core.router import Router, refusal
 from mesh.core.tailback import TailBack
 from mesh.errors import BadName, CircularLoop, LocalError, PublishRefused
 from mesh.mapping.mapping import Decision, Kind, Mapping
@@ -91,7 +91,7 @@ class Forwarder:
         try:
             check_domain(envelope.domain)
             for first, last in missing:
-                for part, decision in self._runs(piece(envelope, first, last)):
+                for part, decision in self._runs(envelope.part(first, last)):
                     self._act(part, source, decision, was_sent)
         except LocalError as error:  # a name or domain that cannot be
             self._desk.count("refused", envelope.count)
@@ -107,7 +107,7 @@ class Forwarder:
         start, rows = 0, envelope.rows()
         for i in range(1, envelope.count + 1):
             if i == envelope.count or ways[rows[i]] != ways[rows[start]]:
-                part = piece(envelope, envelope.first + start, envelope.first + i - 1)
+                part = envelope.part(envelope.first + start, envelope.first + i - 1)
                 yield part, by_row[rows[start]]
                 start = i
 
@@ -225,7 +225,7 @@ class Forwarder:
         """This node is its master after all."""
         self.onward.remove(entry)
         for first, last in entry.open:
-            part = piece(entry.envelope, first, last)
+            part = entry.envelope.part(first, last)
             self._router.publish(
                 (entry.source, part.stream), part, lambda answer: self.tailback.finish(entry, answer)
             )
@@ -265,7 +265,7 @@ class Forwarder:
         size = frames = 0
         for entry in self.onward.depart(peer.node.name):
             for first, last in entry.open:
-                part = piece(entry.envelope, first, last)
+                part = entry.envelope.part(first, last)
                 needs = 1 + body_frames(part)
                 if batch and (
                     len(batch) >= ENVELOPES_A_MESSAGE or size >= ENVELOPE_BYTES or frames + needs >= FRAMES

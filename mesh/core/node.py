@@ -34,6 +34,7 @@ from mesh.core.records import read_record
 from mesh.core.router import Router
 from mesh.core.routes import Routes
 from mesh.core.settings import Settings
+from mesh.core.subscribing import Subscribing
 from mesh.core.verbs import Verbs
 from mesh.core.whereabouts import Whereabouts
 from mesh.errors import LocalError, MeshError, RemoteError
@@ -71,9 +72,8 @@ class NodeCore:
         self.inboxes = Inboxes(desk, self.router)
         lookup = Lookup(desk, self.router, self.demand, self.questions, self.nodes)
         erasing = Erasing(desk, self.router, self.demand, self.questions, self.nodes)
-        self.clients = admission.clients = Clients(
-            desk, self.router, self.demand, self.questions, lookup, self.forwarder, self.inboxes
-        )
+        self.subscribing = Subscribing(desk, self.router, self.demand, self.questions, lookup, self.inboxes)
+        self.clients = admission.clients = Clients(desk, self.router, self.forwarder, self.subscribing)
         self.links = admission.links = DataLinks(
             desk, self.router, self.demand, self.questions, self.forwarder
         )
@@ -97,8 +97,8 @@ class NodeCore:
         self.router.keeps_cache = not self.mapping.is_plain
         self.inboxes.open_of = self.clients.open_of
         self.inboxes.bury = forwarder.tailback.dead.bury
-        self.clients.released = self._released
-        self.clients.received = links.received = self._received
+        self.subscribing.released = self._released
+        self.subscribing.received = links.received = self._received
         self.questions.ask = self._ask
         self.questions.settled = forwarder.settled = n.settled
         self.demand.peer = forwarder.peer = n.peers.get
@@ -313,7 +313,7 @@ class NodeCore:
         self.nodes.whereabouts.forget()
         self.demand.refresh()
         self.forwarder.review()
-        self.clients.review()
+        self.subscribing.review()
 
     def _lost(self, peer: Peer) -> None:
         peer.reads.clear()

@@ -88,13 +88,15 @@ class Reception:
             case c.Publish():
                 self._clients.publish(session, envelopes)
             case c.Ack():
-                self._clients.ack(session, command)
+                self._clients.subscribing.ack(session, command)
             case c.Ping():
                 self._desk.send(conn, c.Pong(command.stamp))
             case c.Subscribe():
-                self._answer_errors(conn, command.request, lambda: self._clients.subscribe(session, command))
+                self._answer_errors(
+                    conn, command.request, lambda: self._clients.subscribing.subscribe(session, command)
+                )
             case c.Unsubscribe():
-                self._clients.unsubscribe(session, command)
+                self._clients.subscribing.unsubscribe(session, command)
             case c.Call():
                 self._answer_errors(
                     conn, command.request, lambda: self._verbs.from_client(conn, session, command)

@@ -18,9 +18,10 @@ class Record(msgspec.Struct, frozen=True, array_like=True):
     since: tuple[tuple[Query, tuple[tuple[bytes, int], ...]], ...] = ()
 
     def put_into(self, feed: Feed) -> None:
-        feed.queries.update(self.queries)
+        since = dict(self.since)
+        for query, position in self.queries:
+            feed.asked(query, position, dict(since.get(query, ())))
         feed.floors.update(self.floors)
-        feed.since.update((query, dict(floors)) for query, floors in self.since)
 
 
 read_record = reader(Record, LARGEST)

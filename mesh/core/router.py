@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import dropwhile
 
 from mesh.core.desk import Desk
 from mesh.core.effects import Commit
 from mesh.errors import LocalError, MeshError
-from mesh.patterns import matches
 from mesh.routing.feed import Feed, Portion
 from mesh.routing.log import Accepted, Lane, Log, Targets
+from mesh.routing.owing import is_due, owed
 from mesh.routing.pacing import Pacing
 from mesh.routing.parcel import Parcel
 from mesh.routing.retained import Retained
@@ -20,7 +20,7 @@ from mesh.routing.subscriptions import Subscriptions
 from mesh.store.base import Op
 from mesh.streams.ranges import Ranges
 from mesh.values import check_domain, check_key
-from mesh.wire.commands import Answer, Query
+from mesh.wire.commands import Answer
 from mesh.wire.envelope import ERASED, LOCAL_ONLY, Envelope
 
 Answered = Callable[[Answer], None]
@@ -105,7 +105,7 @@ class Router:
         if fresh != [(envelope.first, envelope.last)]:
             self._repeated(lane, envelope, fresh, answered)
         for first, last in fresh:
-            self._accept(lane, piece(envelope, first, last), source, answered)
+            self._accept(lane, envelope.part(first, last), source, answered)
 
     def _accept(self, lane: Lane, envelope: Envelope, source: Hashable, answered: Answered) -> None:
         stamped = envelope.mastered(self._desk.stamp(), self._desk.hop(0))
@@ -161,7 +161,7 @@ class Router:
         targets += [
             (feed, indices)
             for feed, indices in self.relays.plan(envelope)
-            if feed.owner not in visited and _is_due(feed, parcel)
+            if feed.owner not in visited and is_due(feed, parcel)
         ]
         parcel.owed = len(targets) if parcel.position else 0
         self._desk.count("relayed", envelope.count)
@@ -219,8 +219,8 @@ class Router:
         if envelope.to:
             feed = self.inbox(envelope.to)
             return [(feed, None)] if feed.position < position else []
-        owed = ((feed, _owed(feed, position, envelope)) for feed, _ in self._targets(envelope))
-        return [(feed, indices) for feed, indices in owed if indices != ()]
+        owing = ((feed, owed(feed, position, envelope)) for feed, _ in self._targets(envelope))
+        return [(feed, indices) for feed, indices in owing if indices != ()]
 
     def _check(self, envelope: Envelope) -> None:
         check_domain(envelope.domain)
@@ -282,39 +282,6 @@ class Router:
 
 def _stamp(envelope: Envelope) -> Stamp:
     return envelope.sent, envelope.stream, envelope.last
-
-
-def _owed(feed: Feed, position: int, envelope: Envelope) -> tuple[int, ...] | None:
-    """Which messages at this position of our log a feed was promised, and has not settled; None = all."""
-    queries = [q for q, since in feed.queries.items() if since <= position and feed.position < position]
-    rows = [_is_wanted(queries, key, envelope.domain) for key in envelope.keys]
-    if all(rows):
-        return None
-    return tuple([i for i, row in enumerate(envelope.rows()) if rows[row]])
-
-
-def _is_due(feed: Feed, parcel: Parcel) -> bool:
-    """Did the peer ask before this place in its master's log? (What comes again may be older.)"""
-    if not parcel.position:
-        return True
-    envelope = parcel.envelope
-    return any(
-        feed.since.get(query, {}).get(parcel.master, 0) < parcel.position
-        for query in feed.queries
-        if any(_is_wanted([query], key, envelope.domain) for key in envelope.keys)
-    )
-
-
-def _is_wanted(queries: list[Query], key: str, domain: str) -> bool:
-    return any(query.domain in ("", domain) and matches(query.text, key) for query in queries)
-
-
-def piece(envelope: Envelope, first: int, last: int) -> Envelope:
-    """Numbers first..last of an uncut envelope, as an envelope of its own."""
-    if (first, last) == (envelope.first, envelope.last):
-        return envelope
-    cut = envelope.cut(range(first - envelope.first, last - envelope.first + 1))
-    return replace(cut, first=first, last=last, numbers=())
 
 
 def refusal(envelope: Envelope, error: MeshError) -> Answer:

@@ -62,6 +62,7 @@ class Feed:
         self.owner = ""  # of a peer: its name
         self.queries: dict[Query, int] = {}  # query -> log position from which it counts
         self.since: dict[Query, dict[bytes, int]] = {}  # of a peer: likewise in the logs of other masters
+        self.asked_until: dict[bytes, int] = {}  # master -> the highest of these
         self.floors: dict[bytes, int] = {}  # another master -> where its log was at first
         self.position = 0  # highest position of our log that is settled here
         self.connected = False
@@ -84,6 +85,13 @@ class Feed:
         ] = {}  # master -> (messages given up unsettled, up to here)
         self._sent = self._used = 0
         self._progress = 0.0
+
+    def asked(self, query: Query, position: int, since: dict[bytes, int]) -> None:
+        """A peer wants it from these places on: in our log, and in those of other masters."""
+        self.queries[query] = position
+        self.since[query] = since
+        for master, place in since.items():
+            self.asked_until[master] = max(place, self.asked_until.get(master, 0))
 
     def offer(self, portion: Portion, now: float) -> None:
         """Sent now, or waiting here, or dropped."""

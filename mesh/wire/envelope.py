@@ -156,6 +156,13 @@ class Envelope:
             numbers=_as_ranges(self.number_list(indices)), _offsets=[],
         )  # fmt: skip
 
+    def part(self, first: int, last: int) -> Envelope:
+        """Numbers `first`..`last` of an uncut envelope, as an envelope of its own."""
+        if (first, last) == (self.first, self.last):
+            return self
+        cut = self.cut(range(first - self.first, last - self.first + 1))
+        return replace(cut, first=first, last=last, numbers=())
+
     def _cut_keys(self, indices: Sequence[int]) -> tuple[tuple[str, ...], bytes]:
         """The keys that these messages have, and their index column."""
         column = u16(self.index)
