@@ -97,7 +97,9 @@ class Publishing:
         what, whom = count(self._count, noun), count(receivers, "receiver")
         say(f"published {what} to {self._key}, {whom}, {plainly(took)}")
         if self._count and not receivers:
-            say(f"nobody has subscribed to it.  To see the next:  mesh sub {self._key}")
+            domain = self._qos["domain"]
+            where = f" --domain {domain}" if domain else ""
+            say(f"nobody has subscribed to it.  To see the next:  mesh sub {self._key}{where}")
 
     def _progress(self) -> None:
         now = time.monotonic()
