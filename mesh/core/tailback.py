@@ -53,11 +53,12 @@ class TailBack:
         What the same publisher sent before it on the same way comes first: what is stored must always be
         the beginning, or after a crash the rest would reach the master late.
         """
-        young = sorted(self._young.get(entry.key, ()), key=lambda e: e.serial)
-        for earlier in young:
-            if earlier.serial < entry.serial and earlier.line == entry.line:
-                self._warn(earlier, why)
-        self._warn(entry, why)
+        young = self._young.get(entry.key, {})
+        before = [e for e in young if e.serial < entry.serial and e.line == entry.line]
+        for each in (*sorted(before, key=lambda e: e.serial), entry):
+            self._warn(each, why)
+            if each.warned or each.is_done:
+                young.pop(each, None)
 
     def _warn(self, entry: Entry, why: str) -> None:
         if entry.warned or entry.is_done:
