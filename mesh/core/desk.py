@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mesh.core.outlet import Outlet
     from mesh.core.peer import Peer
     from mesh.core.session import Session
+    from mesh.routing.feed import Feed, Portion
 
 
 class Desk:
@@ -45,6 +46,11 @@ class Desk:
         """Put a command on a connection, if it is there."""
         if conn is not None and not conn.closed:
             self.emit(Send(conn.key, write(command, envelopes)))
+
+    def push(self, outlet: Outlet, feed: Feed, portion: Portion) -> None:
+        """Put a portion into an outlet; it leaves with the effects of this event."""
+        outlet.push(feed, portion)
+        self.outlets[outlet] = None
 
     def raw(self, conn: Conn, frames: list[bytes]) -> None:
         if not conn.closed:

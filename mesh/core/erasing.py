@@ -70,17 +70,15 @@ class Erasing:
 
         self._questions.when_settled(lambda: self._everywhere(erasure, CLIENTS, CONFIRM, came))
 
-    def erase_for(self, peer: Peer, said: dict[str, Any], then: Erased) -> None:
+    def erase_for(self, peer: Peer, said: dict[str, Any], within: float, then: Erased) -> None:
         """For a peer."""
         route = said.get("route")
-        within = said.get("within")
         erasure = Erasure(
             bytes(said.get("stream") or b"")[:16].ljust(16, b"\0"), int(said.get("number") or 1),
             check_key(str(said.get("key"))), check_domain(str(said.get("domain", ""))),
             str(said.get("sender", "")), tuple(map(str, route)) if isinstance(route, list) else (),
         )  # fmt: skip
-        seconds = float(within) if isinstance(within, int | float) else CONFIRM
-        self._everywhere(erasure, peer.node.uuid, min(seconds, CONFIRM), then)
+        self._everywhere(erasure, peer.node.uuid, within, then)
 
     def _everywhere(self, erasure: Erasure, by: bytes, within: float, then: Erased) -> None:
         domains = [erasure.domain] if erasure.domain else ["", *self._router.domains_of(erasure.key)]
@@ -91,10 +89,8 @@ class Erasing:
             targets = {}
         asked = [
             (peer, targets[peer.node.uuid])
-            for peer in self._nodes.usable()
+            for peer in self._nodes.askable(erasure.route)
             if peer.node.uuid in targets
-            and self._nodes.is_alive(peer.node.name)
-            and peer.node.name not in erasure.route
         ]
         waits = 1 + len(asked)
         was_there, gone = False, list(away)

@@ -129,8 +129,7 @@ class Forwarder:
             return
         if decision.kind is Kind.REFUSE:
             self._desk.count("refused", envelope.count)
-            error = PublishRefused(decision.why + ".", hint="See `mesh route`.", code=decision.code)
-            self._answer(source, envelope.stream, refusal(envelope, error))
+            self._answer(source, envelope.stream, refusal(envelope, _refused(decision)))
             return
         envelope = envelope.passed(self._desk.hop(0))  # its master counts the strata
         entry = self.onward.add(envelope, source, self._desk.now)
@@ -216,8 +215,7 @@ class Forwarder:
             if decision.kind is Kind.HERE:
                 self._take_over(entry)
             elif decision.kind is Kind.REFUSE:
-                error = PublishRefused(decision.why + ".", hint="See `mesh route`.", code=decision.code)
-                self.tailback.refuse(entry, error)
+                self.tailback.refuse(entry, _refused(decision))
             elif decision.node != entry.hop or not self.onward.is_under_way(entry):
                 self._go(entry, decision)
 
@@ -280,3 +278,7 @@ class Forwarder:
     def _ship(self, peer: Peer, batch: list[Envelope]) -> None:
         self._desk.count("forwarded", sum(envelope.count for envelope in batch))
         self._desk.send(peer.data, Forward(tuple(map(body_frames, batch))), batch)
+
+
+def _refused(decision: Decision) -> PublishRefused:
+    return PublishRefused(decision.why + ".", hint="See `mesh route`.", code=decision.code)

@@ -14,7 +14,7 @@ from mesh.core.router import Router
 from mesh.core.session import Session, inbox_key
 from mesh.errors import MeshError, NotConnected, PublishRefused
 from mesh.names import SessionName
-from mesh.routing.feed import Credit, Feed, Portion
+from mesh.routing.feed import Feed, Portion
 from mesh.routing.log import Targets
 from mesh.routing.parcel import Parcel
 from mesh.store.base import Delete, Op
@@ -69,14 +69,11 @@ class Inboxes:
         self._router.log.later("position", feed.key, Delete("position", feed.key))
 
     def _make(self, name: str) -> Feed:
-        s = self._desk.settings
-        credit = Credit(s.window_bytes, s.window_count, s.backlog_bytes)
-
         def send(feed: Feed, portion: Portion) -> None:
             for session in self.open_of(SessionName.parse(name)):
-                session.outlet.push(feed, portion)
-                self._desk.outlets[session.outlet] = None
+                self._desk.push(session.outlet, feed, portion)
 
+        credit = self._desk.settings.credit
         feed = Feed(inbox_key(name), credit, send, self._router.log.released, keeps=True)
         feed.position = int.from_bytes(self._positions.pop(feed.key, b""))
         return feed

@@ -46,7 +46,7 @@ class Found:
         e = value.envelope
         topic = (e.keys[0], e.domain)
         known = self.best.get(topic)
-        if known is None or _stamp(e) > _stamp(known.envelope):
+        if known is None or e.stamp > known.envelope.stamp:
             self.best[topic] = value
 
 
@@ -108,8 +108,7 @@ class Lookup:
         found = self.own(query, is_local=by == CLIENTS)
         found.away = [hop for hop in self._demand.sources(query).hops if not self._nodes.is_alive(hop)]
         targets = self._demand.targets(query, {by})
-        peers = [p for p in self._nodes.usable() if p.node.uuid in targets]
-        peers = [p for p in peers if self._nodes.is_alive(p.node.name) and p.node.name not in visited]
+        peers = [p for p in self._nodes.askable(visited) if p.node.uuid in targets]
         arguments: dict[str, Any] = {
             "kind": query.kind, "text": query.text, "domain": query.domain, "after": after,
             "visited": [*visited, me],
@@ -162,7 +161,3 @@ def _told_value(uuid: bytes, envelope: Envelope, said: Any) -> Value:
         case [str(source), (int() | float() | None) as age, bytes(master)]:
             return Value(master, envelope, source, age)
     return Value(uuid, envelope, "")
-
-
-def _stamp(envelope: Envelope) -> tuple[int, bytes, int]:
-    return envelope.sent, envelope.stream, envelope.first

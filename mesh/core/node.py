@@ -41,7 +41,7 @@ from mesh.errors import LocalError, MeshError, RemoteError
 from mesh.links.backoff import Timing
 from mesh.links.link import Link
 from mesh.mapping.mapping import Mapping
-from mesh.routing.feed import Credit, Feed
+from mesh.routing.feed import Feed, Portion
 from mesh.routing.log import Log
 from mesh.routing.parcel import Parcel
 from mesh.store.base import Image
@@ -274,12 +274,10 @@ class NodeCore:
         s, desk = self.desk.settings, self.desk
         outlet = Outlet(s.window_bytes, s.link_messages, lambda feed: 0, to_peer=True)
 
-        def send(feed: Feed, portion: Any) -> None:
-            outlet.push(feed, portion)
-            desk.outlets[outlet] = None
+        def send(feed: Feed, portion: Portion) -> None:
+            desk.push(outlet, feed, portion)
 
-        credit = Credit(s.window_bytes, s.window_count, s.backlog_bytes)
-        feed = Feed(peer_key(node.uuid), credit, send, self._released, peer=True)
+        feed = Feed(peer_key(node.uuid), s.credit, send, self._released, peer=True)
         feed.owner = node.name
         link = Link(node.uuid, desk.now, desk.jitter, Timing(low=s.backoff_min, high=s.backoff_max))
         return Peer(node, link, outlet, feed)

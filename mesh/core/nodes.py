@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from mesh.core.desk import Desk
 from mesh.core.neighbours import Neighbours
 from mesh.core.peer import Peer
@@ -44,6 +46,11 @@ class Nodes:
     def usable(self) -> list[Peer]:
         """All that may be linked, alive or not."""
         return [peer for peer in self._neighbours.peers.values() if self.is_usable(peer)]
+
+    def askable(self, visited: Collection[str] = ()) -> list[Peer]:
+        """Those that can be asked something now, but for nodes where the question has been."""
+        names = ((peer, peer.node.name) for peer in self.usable())
+        return [peer for peer, name in names if name not in visited and self.is_alive(name)]
 
     def way_to(self, node: str) -> str | None:
         """The neighbour through which a node can be reached, as far as that was asked."""

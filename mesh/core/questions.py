@@ -15,12 +15,10 @@ from mesh.wire.envelope import Envelope
 
 @dataclass(slots=True)
 class Told:
-    """What one node replied: a value, (envelope, what is said of it) for each of them, or an error."""
+    """What one node replied: a value, (envelope, what is said of it) for each of them."""
 
     value: dict[str, Any] = field(default_factory=dict)
     found: list[tuple[Envelope, Any]] = field(default_factory=list)
-    code: str = ""
-    text: str = ""
 
 
 Replies = dict[bytes, Told]  # by the uuid of who replied
@@ -108,7 +106,6 @@ class Questions:
         sources = said if isinstance(said, list) and len(said) == len(envelopes) else [None] * len(envelopes)
         told.found += zip(envelopes, sources, strict=True)
         told.value.update(value)
-        told.code, told.text = reply.code, reply.text
         if not value.get("more"):
             del question.need[peer.node.uuid]
             self.review()

@@ -198,9 +198,9 @@ class Router:
         joining.waits -= 1
         if not joining.waits:
             del self._joining[feed]
-        for master, envelope in sorted(values, key=lambda value: _stamp(value[1])):
+        for master, envelope in sorted(values, key=lambda value: value[1].stamp):
             newest = joining.came.get((envelope.keys[0], envelope.domain))
-            if newest is None or newest < _stamp(envelope):
+            if newest is None or newest < envelope.stamp:
                 feed.offer(Portion(Parcel(envelope, master=master)), self._desk.now)
 
     def restore(self, position: int, envelope: Envelope) -> None:
@@ -277,11 +277,7 @@ class Router:
                 every = range(envelope.count) if indices is None else indices
                 for key in {envelope.keys[envelope.row(i)] for i in every}:
                     topic = (key, envelope.domain)
-                    joining.came[topic] = max(_stamp(envelope), joining.came.get(topic, _stamp(envelope)))
-
-
-def _stamp(envelope: Envelope) -> Stamp:
-    return envelope.sent, envelope.stream, envelope.last
+                    joining.came[topic] = max(envelope.stamp, joining.came.get(topic, envelope.stamp))
 
 
 def refusal(envelope: Envelope, error: MeshError) -> Answer:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mesh.mapping.rules import Rule
+from mesh.routing.feed import Credit
 from mesh.wire.commands import Introduction
 from mesh.wire.limits import MAX_CONTENT, MIB
 
@@ -39,6 +40,11 @@ class Settings:
     tailback_bytes: int = 64 * MIB  # waiting here for masters,
     tailback_count: int = 100_000  # in messages,
     tailback_ttl: float = 86_400.0  # and for how long
+
+    @property
+    def credit(self) -> Credit:
+        """What one subscriber is allowed."""
+        return Credit(self.window_bytes, self.window_count, self.backlog_bytes)
 
 
 CONFIRM = 2.0  # s: a subscription, or a get, waits this long for peers that are alive but do not answer

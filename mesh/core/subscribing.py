@@ -14,7 +14,7 @@ from mesh.core.records import Record, write_record
 from mesh.core.router import Router
 from mesh.core.session import Session, feed_key, subscription_of
 from mesh.errors import BadQuery, LocalError, RemoteError
-from mesh.routing.feed import Credit, Feed
+from mesh.routing.feed import Feed, Portion
 from mesh.routing.log import position_key
 from mesh.routing.parcel import Parcel
 from mesh.routing.subscriptions import check_query
@@ -139,14 +139,11 @@ class Subscribing:
         return feed
 
     def _make_feed(self, session: Session, number: int) -> Feed:
-        s = self._desk.settings
-        credit = Credit(s.window_bytes, s.window_count, s.backlog_bytes)
+        def send(feed: Feed, portion: Portion) -> None:
+            self._desk.push(session.outlet, feed, portion)
 
-        def send(feed: Feed, portion: object) -> None:
-            session.outlet.push(feed, portion)  # type: ignore[arg-type]
-            self._desk.outlets[session.outlet] = None
-
-        feed = Feed(feed_key(session.stream, number), credit, send, lambda parcel: self.released(parcel))
+        key, credit = feed_key(session.stream, number), self._desk.settings.credit
+        feed = Feed(key, credit, send, lambda parcel: self.released(parcel))
         session.feeds[number] = feed
         return feed
 

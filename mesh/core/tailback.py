@@ -68,7 +68,7 @@ class TailBack:
             self._say(entry, why)
         elif self._is_behind(entry):
             self._stay_young(entry)
-        elif self._is_full(entry):
+        elif self._is_full():
             if entry.was_sent:  # its master may have it, so nobody may call it refused
                 self._stick(entry)
             else:
@@ -136,7 +136,7 @@ class TailBack:
         for first, last in entry.open:
             self._answer(entry.source, e.stream, Answer(e.domain, first, last, "FORWARD_WARNING", 0, text))
 
-    def _is_full(self, entry: Entry) -> bool:
+    def _is_full(self) -> bool:
         s = self._desk.settings
         return self._onward.messages > s.tailback_count or self._onward.bytes > s.tailback_bytes
 

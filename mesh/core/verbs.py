@@ -109,9 +109,7 @@ class Verbs:
                 case "get":
                     self._get(peer, call, visited, within)
                 case "erase":
-                    self._erasing.erase_for(
-                        peer, a, lambda was, away: self._say(peer.data, call, {"erased": was, "away": away})
-                    )
+                    self._erase_for(peer, call, within)
                 case "where":
                     self._where(peer, call, visited, within)
                 case "route":
@@ -139,6 +137,12 @@ class Verbs:
             self._links.reply_after(peer, send)
         else:
             send()
+
+    def _erase_for(self, peer: Peer, call: c.Call, within: float) -> None:
+        def came(was_there: bool, away: list[str]) -> None:
+            self._say(peer.data, call, {"erased": was_there, "away": away})
+
+        self._erasing.erase_for(peer, call.arguments, within, came)
 
     def _where(self, peer: Peer, call: c.Call, visited: list[str], within: float) -> None:
         node = str(call.arguments.get("node"))

@@ -21,8 +21,8 @@ class Nodes(Protocol):
     def is_alive(self, node: str) -> bool:
         """Can it be asked something now?"""
 
-    def usable(self) -> list[Peer]:
-        """All that may be linked, alive or not."""
+    def askable(self, visited: Collection[str] = ()) -> list[Peer]:
+        """Those that can be asked something now, but for nodes where the question has been."""
 
 
 class Whereabouts:
@@ -63,8 +63,7 @@ class Whereabouts:
         if self._nodes.is_alive(node):
             then(node, 1)
             return
-        peers = [p for p in self._nodes.usable() if p.node.name not in visited]
-        peers = [p for p in peers if self._nodes.is_alive(p.node.name)]
+        peers = self._nodes.askable(visited)
         if not peers or len(visited) > FAR:
             then("", -1)
             return

@@ -59,6 +59,11 @@ class Envelope:
     def persistent(self) -> bool:
         return bool(self.flags & PERSISTENT)
 
+    @property
+    def stamp(self) -> tuple[int, bytes, int]:
+        """Newest is largest: hybrid clock, then id."""
+        return self.sent, self.stream, self.last
+
     def row(self, i: int) -> int:
         """Which of `keys` message `i` has."""
         return u16(self.index)[i] if self.index else 0
