@@ -34,6 +34,8 @@ class NodeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     peers: tuple[str, ...] = ()  # addresses of nodes to meet; they introduce the rest
     data: str | None = None  # its own directory; unset: one of the node's name, in the user's state directory
     cluster: str = "default"  # name of the mesh; nodes of two clusters never link
+    passwd: str | None = None  # scrypt hash of a password that others must tell; see `mesh passwd`
+    probe: str | None = None  # file with cpu and ram to report instead of this machine's, for tests
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -53,11 +55,27 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Timing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`[timing]`: how soon a link notices and tries again."""
 
-    ping: Seconds = 2.0  # seconds between signs of life; less finds failures sooner, at more traffic
+    probe: Annotated[float, Meta(ge=0.05, le=60)] = 1.0  # seconds between probes; a failure shows in 2 to 8
+    state: Annotated[float, Meta(ge=0.1, le=600)] = 2.0  # seconds between the states that a node gossips
+    ping: Seconds = 2.0  # seconds between signs of life on a link
     silence: Seconds = 10.0  # seconds unheard until a peer counts as dead; three pings or more
     backoff_min: Seconds = 0.1  # seconds before the first redial
     backoff_max: Seconds = 30.0  # seconds between redials at most
     forward_patience: Seconds = 1.0  # seconds without the master's answer until a publisher is warned
+
+
+class Discovery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[discovery]`: how nodes find each other."""
+
+    mdns: bool = True  # announce this node by multicast DNS, and listen for others
+    interfaces: tuple[str, ...] = ()  # network interfaces, such as "eth*" or "!wlan0"; none: all fit ones
+    remember: bool = True  # dial at start the nodes that were met before
+
+
+class Balancing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[balancing]`: which of several masters, or ways, is taken."""
+
+    strategy: str = "RoundRobin"  # or LeastLoaded, TwoChoices, WeightedRoundRobin, or a plug-in's name
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -68,10 +86,14 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     node: NodeSettings = msgspec.field(default_factory=NodeSettings)
     limits: Limits = msgspec.field(default_factory=Limits)
     timing: Timing = msgspec.field(default_factory=Timing)
+    discovery: Discovery = msgspec.field(default_factory=Discovery)
+    balancing: Balancing = msgspec.field(default_factory=Balancing)
     nodes: tuple[NodeRecord, ...] = ()  # the sections [nodes.NAME] and their rules
 
 
-SECTIONS: dict[str, type[msgspec.Struct]] = {"node": NodeSettings, "limits": Limits, "timing": Timing}
+SECTIONS: dict[str, type[msgspec.Struct]] = {
+    "node": NodeSettings, "limits": Limits, "timing": Timing, "discovery": Discovery, "balancing": Balancing,
+}  # fmt: skip
 TOP_LEVEL = ("default_scope", "links")
 NAMES = {"node.id", "node.cluster"}  # these keep the grammar of names
 FIELDS: dict[str, FieldInfo] = {

@@ -19,6 +19,7 @@ from mesh.values import check_domain, check_key
 NODE_KEYS: dict[str, tuple[Any, str]] = {
     "address": (Annotated[str, Meta(min_length=1)], 'Such as address = "tcp://10.0.0.5:7710".'),
     "ping": (Annotated[float, Meta(gt=0, le=86_400)], "Seconds, such as ping = 0.5."),
+    "passwd": (str, 'What to tell that node, such as passwd = "secret".'),
     "master": (list[dict[str, Any]], "Write [[nodes.NAME.master]], in double brackets, for each rule."),
 }
 RULE_KEYS: dict[str, tuple[Any, str]] = {
@@ -34,13 +35,14 @@ MATTERS = ("domains", "keys", "accept_default", "accept_other_default")  # a rul
 
 @dataclass(frozen=True, slots=True)
 class NodeRecord:
-    """What the file says of one node: its name, where it is if that is known, its rules, and how often
-    it is asked for a sign of life (in seconds; None = as all)."""
+    """What the file says of one node: its name, where it is if that is known, its rules, how often it
+    is asked for a sign of life (in seconds; None = as all), and the password that it is told."""
 
     name: str
     address: str | None = None
     masters: tuple[Rule, ...] = ()
     ping: float | None = None
+    passwd: str | None = None
 
 
 def node_settings(file: File) -> tuple[Setting, ...]:
@@ -77,7 +79,11 @@ def _of_node(file: File, name: str, nodes: Mapping[str, Any]) -> Iterator[Settin
     ]
     _check_strata(rules)
     masters = tuple(rule.value for rule in rules)
-    yield Setting(title, NodeRecord(name, values.get("address"), masters, values.get("ping")), origin)
+    yield Setting(
+        title,
+        NodeRecord(name, values.get("address"), masters, values.get("ping"), values.get("passwd")),
+        origin,
+    )
     yield from rules
 
 

@@ -22,3 +22,4 @@ class Conn:
     resume: int = 0  # how far the other end has our items, from its greeting
     is_open: bool = False  # the handshake is done
     closed: bool = False
+    user: str = ""  # public CURVE key (Z85) of who dialled us, vouched for by ZeroMQ

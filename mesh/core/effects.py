@@ -32,6 +32,29 @@ class HangUp:
 
 
 @dataclass(frozen=True, slots=True)
+class Gossip:
+    """Publish these frames on our PUB."""
+
+    frames: list[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Listen:
+    """Hear the PUB at this address, or (wanted=False) no more."""
+
+    address: str
+    wanted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Knock:
+    """Does anybody listen at this address? Tell `knocked(uuid, refused)`."""
+
+    uuid: bytes
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
 class Commit:
     """Store these together; tell `stored(token, …)` when they are on disk. Token None: nobody waits."""
 
@@ -55,4 +78,4 @@ class Stop:
     code: str = ""
 
 
-Effect = Send | Dial | HangUp | Commit | Note | Stop
+Effect = Send | Dial | HangUp | Gossip | Listen | Knock | Commit | Note | Stop

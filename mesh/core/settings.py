@@ -1,6 +1,6 @@
 """What a core must be told at its start: who it is and how much is allowed."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from mesh.mapping.rules import Rule
@@ -10,12 +10,26 @@ from mesh.wire.limits import MAX_CONTENT, MIB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Keyring:
+    """What the door needs of this mesh's keys. Secrets by role: "node", "client", "monitor"."""
+
+    server: str  # public CURVE key (Z85) of this mesh's sockets
+    mine: str  # public CURVE key (Z85) with which this node dials
+    secrets: Mapping[str, bytes]
+    sign: Callable[[bytes], bytes]  # our Ed25519 signature of a text
+    verify: Callable[[bytes, bytes, bytes], bool]  # (public key, signature, text): is it theirs?
+    passwd: str = ""  # scrypt hash of what others must tell us; "" = nothing
+    passwds: Mapping[str, str] = field(default_factory=dict)  # what we tell nodes, by name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Bytes, counts and seconds."""
 
     me: Introduction
     cluster: str = "default"
-    secret: bytes = b""  # the user's cookie
+    secret: bytes = b""  # the user's cookie; with keys, the secret of the role "node"
+    keyring: "Keyring | None" = None  # None: a mesh without keys, on this machine only
     seeds: tuple[str, ...] = ()  # addresses to begin with
     max_content: int = MAX_CONTENT
     window_bytes: int = 4 * MIB  # unanswered publishes of a client, and items under way to a subscriber
@@ -40,6 +54,9 @@ class Settings:
     tailback_bytes: int = 64 * MIB  # waiting here for masters,
     tailback_count: int = 100_000  # in messages,
     tailback_ttl: float = 86_400.0  # and for how long
+    probe: float = 1.0  # s between two probes of SWIM
+    state: float = 2.0  # s between two of our own gossiped states
+    strategy: str = "RoundRobin"  # the balancer, by name
 
     @property
     def credit(self) -> Credit:

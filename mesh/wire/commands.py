@@ -29,6 +29,9 @@ class Introduction(msgspec.Struct, frozen=True, array_like=True):
     name: str
     boot: Number
     address: str  # where its ROUTER can be dialled; "" = it only dials out
+    also: tuple[str, ...] = ()  # the same on its other interfaces
+    gossip: str = ""  # where its PUB is; "tcp://*:7711" = that port, at the host where it was reached
+    key: bytes = b""  # its Ed25519 public key, in a mesh with keys
 
 
 # --- opening a connection ----------------------------------------------------------------------
@@ -50,8 +53,9 @@ class Hello(Command, frozen=True, tag=1):
     boot_seen: Number = 0  # boot of the other end that `have` counts from
     have: Number = 0  # last item message received
     next: Number = 1  # number of the next item message this side will send
-    key: bytes = b""  # reserved: public key
+    signature: bytes = b""  # of a node, in a mesh with keys: of the proof, by its Ed25519 key
     software: str = ""
+    passwd: str = ""  # where the other end asks for one; never without CURVE
 
 
 class Challenge(Command, frozen=True, tag=2):
@@ -76,6 +80,7 @@ class Welcome(Command, frozen=True, tag=3):
     max_content: Number = 0
     window: tuple[Number, Number] = (0, 0)  # bytes and envelopes that may be unanswered
     nodes: tuple[Introduction, ...] = ()  # whom else I know
+    signature: bytes = b""  # in a mesh with keys: of the proof, by the node's Ed25519 key
 
 
 class Refuse(Command, frozen=True, tag=4):
@@ -115,6 +120,61 @@ class Peers(Command, frozen=True, tag=9):
 
 class Login(Command, frozen=True, tag=10):
     """Dial me the data connection: I need it and you are the one who can dial."""
+
+
+# --- who is there ------------------------------------------------------------------------------------
+
+
+class Rumour(msgspec.Struct, frozen=True, array_like=True):
+    """What is said of a node: "alive", "suspect", "dead" or "left"; `by` is the uuid of its accuser."""
+
+    node: Introduction
+    incarnation: Number
+    state: str
+    by: bytes = b""
+
+
+class Probe(Command, frozen=True, tag=11):
+    """Do you, that node in that boot, live?"""
+
+    number: Number
+    uuid: bytes
+    boot: Number
+    rumours: tuple[Rumour, ...] = ()
+
+
+class ProbeFor(Command, frozen=True, tag=12):
+    """Ask that node for me whether it lives."""
+
+    number: Number
+    node: Introduction
+    rumours: tuple[Rumour, ...] = ()
+
+
+class Probed(Command, frozen=True, tag=13):
+    """The answer to either: it lives; or, from who was to ask for us, it did not answer."""
+
+    number: Number
+    lives: bool = True
+    rumours: tuple[Rumour, ...] = ()
+
+
+class Rumours(Command, frozen=True, tag=14):
+    """News that should not wait for the next probe."""
+
+    rumours: tuple[Rumour, ...]
+
+
+class States(Command, frozen=True, tag=15):
+    """Gossip for somebody who cannot hear our PUB: the same bytes."""
+
+    gossip: bytes
+
+
+class Hear(Command, frozen=True, tag=16):
+    """Send me your States on this link, or no more: I cannot hear your PUB, or can again."""
+
+    wanted: bool
 
 
 # --- publishing ----------------------------------------------------------------------------------
@@ -243,12 +303,13 @@ class Reply(Command, frozen=True, tag=35):
 
 
 AnyCommand = (
-    Hello | Challenge | Welcome | Refuse | Who | Ping | Pong | Bye | Peers | Login | Publish | Answers
-    | Items | Ack | Forward | Outcomes | Interest | Interested | Subscribe | Unsubscribe | Call | Reply
+    Hello | Challenge | Welcome | Refuse | Who | Ping | Pong | Bye | Peers | Login | Probe | ProbeFor
+    | Probed | Rumours | States | Hear | Publish | Answers | Items | Ack | Forward | Outcomes | Interest
+    | Interested | Subscribe | Unsubscribe | Call | Reply
 )  # fmt: skip
 
 # What only nodes say may fill a frame: it lists as much as there is. The rest is short, or refused unread.
-_LONG = bytes((3, 9, 21, 22, 25, 30))  # the kinds of Welcome, Peers, Answers, Items, Outcomes, Interest
+_LONG = bytes((3, 9, 15, 21, 22, 25, 30))  # Welcome, Peers, States, Answers, Items, Outcomes, Interest
 _read: Callable[[bytes], AnyCommand] = reader(AnyCommand, CONTROL_FRAME)  # type: ignore[arg-type]
 _read_long: Callable[[bytes], AnyCommand] = reader(AnyCommand, FRAME)  # type: ignore[arg-type]
 
