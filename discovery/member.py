@@ -68,3 +68,79 @@ class Rumour:
     incarnation: int
     state: Presence
     by: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Sighted:
+    """Told of a node that is not alive for us, with something new about it: worth dialling."""
+
+    member: Member
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A node is alive that was not."""
+
+    member: Member
+
+
+@dataclass(frozen=True, slots=True)
+class Restarted:
+    """An alive node is another process now: the one with `old_boot` is gone."""
+
+    member: Member
+    old_boot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """An alive node, the same process, is to be found elsewhere: itself, or its gossip."""
+
+    member: Member
+    old_address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Suspected:
+    """An alive node did not answer somebody. It still counts as alive."""
+
+    member: Member
+
+
+@dataclass(frozen=True, slots=True)
+class Trusted:
+    """A suspect is alive after all."""
+
+    member: Member
+
+
+@dataclass(frozen=True, slots=True)
+class Dead:
+    """A node that was alive is not."""
+
+    member: Member
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """An alive node said goodbye."""
+
+    member: Member
+
+
+@dataclass(frozen=True, slots=True)
+class NameClash:
+    """A newcomer asks for a name whose holder is alive: it is not admitted, and nothing changes."""
+
+    holder: Member
+    newcomer: Member
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A node that was alive speaks with two boots in turn: none of them counts as alive for now."""
+
+    member: Member
+
+
+Event = Sighted | Joined | Restarted | Moved | Suspected | Trusted | Dead | Left | NameClash | Conflict

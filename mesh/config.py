@@ -58,7 +58,7 @@ class Timing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     probe: Annotated[float, Meta(ge=0.05, le=60)] = 1.0  # seconds between probes; a failure shows in 2 to 8
     state: Annotated[float, Meta(ge=0.1, le=600)] = 2.0  # seconds between the states that a node gossips
     ping: Seconds = 2.0  # seconds between signs of life on a link
-    silence: Seconds = 10.0  # seconds unheard until a peer counts as dead; three pings or more
+    silence: Seconds = 10.0  # seconds unheard until a client counts as gone; three pings or more
     backoff_min: Seconds = 0.1  # seconds before the first redial
     backoff_max: Seconds = 30.0  # seconds between redials at most
     forward_patience: Seconds = 1.0  # seconds without the master's answer until a publisher is warned

@@ -3,7 +3,7 @@
 MeshError
  ├─ LocalError          you asked for something that the mesh does not allow, or not now
  │   ├─ BadName, BadKey, BadQuery, BadConfig, MessageTooLarge, NotAvailable, WouldBlock, Closed
- │   ├─ NodeNotFound, NodeInUse, BindRefused, DataDirRefused
+ │   ├─ NodeNotFound, NodeInUse, BindRefused, DataDirRefused, KeysRefused
  │   ├─ PublishRefused, StaleSequence
  │   └─ CircularLoop, UnknownNode, NotConnected, MasterAway, TailBackFull, Expired
  ├─ RemoteError         a peer broke the protocol: drop the link, not the program
@@ -111,6 +111,12 @@ class DataDirRefused(LocalError):
     """A data directory that is in use, damaged or not writable."""
 
     code = "DATA_DIR"
+
+
+class KeysRefused(LocalError):
+    """Keys, or a token for them, that are missing, damaged, too old or not good for this."""
+
+    code = "KEYS"
 
 
 class PublishRefused(LocalError):

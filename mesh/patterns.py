@@ -2,7 +2,9 @@
 
 A key is levels with `/` between them. In a pattern `+` stands for one level, whatever it says, and
 `#`, at the end only, for all that follow, also none: `sensors/#` matches `sensors` and
-`sensors/kitchen/temp`. A pattern without either matches the key that reads the same.
+`sensors/kitchen/temp`. A pattern without either matches the key that reads the same. What a node says of
+itself, keys that begin with `__sys__`, is found by patterns that begin so too: nobody who asks for `#`
+wants that.
 """
 
 from typing import Generic, TypeVar
@@ -11,6 +13,7 @@ from mesh.errors import BadQuery
 from mesh.values import LONGEST_KEY, check_text
 
 T = TypeVar("T")
+SYSTEM = "__sys__"
 
 
 def check_pattern(text: str) -> str:
@@ -35,6 +38,8 @@ def check_pattern(text: str) -> str:
 
 def matches(pattern: str, key: str) -> bool:
     """Does the pattern match this one key?"""
+    if key.startswith(SYSTEM) and not pattern.startswith(SYSTEM):
+        return False
     wanted, levels = pattern.split("/"), key.split("/")
     for place, level in enumerate(wanted):
         if level == "#":
@@ -91,8 +96,13 @@ class Trie(Generic[T]):
         if not self._root.below:
             return found
         # Level by level, all alternatives side by side: no node is seen twice, however many `+` there are.
-        reached = [self._root]
-        for name in key.split("/"):
+        levels = key.split("/")
+        if key.startswith(SYSTEM):
+            named = self._root.below.get(levels[0])
+            reached, levels = ([named] if named is not None else []), levels[1:]
+        else:
+            reached = [self._root]
+        for name in levels:
             _take_rest(reached, found)
             reached = [
                 level.below[wanted] for level in reached for wanted in (name, "+") if wanted in level.below

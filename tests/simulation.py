@@ -14,7 +14,8 @@ from itertools import count
 from random import Random
 from typing import Any, Protocol
 
-from mesh.core.effects import Commit, Dial, Effect, HangUp, Note, Send, Stop
+from discovery.state import Sample
+from mesh.core.effects import Commit, Dial, Effect, Gossip, HangUp, Knock, Listen, Note, Send, Stop
 from mesh.core.node import NodeCore
 from mesh.core.settings import Settings
 from mesh.errors import StoreFull
@@ -209,6 +210,9 @@ class SimNode:
         self.uuid: bytes = settings.pop("uuid", number.to_bytes(2) * 8)
         self.address = f"tcp://127.0.0.1:{5000 + number}"
         self.ipc = f"ipc:///run/{name}.{number}"
+        self.pub = f"ipc:///run/{name}.{number}.pub"
+        self.sample: Callable[[], Sample] | None = settings.pop("sample", None)
+        self.listening: set[str] = set()
         self.disk = Disk(MemoryStore())
         self.notes: list[str] = []
         self.stop: Stop | None = None
@@ -222,7 +226,7 @@ class SimNode:
         """A new process with what is on the disk."""
         self.disk.boot += 1
         settings = Settings(
-            me=Introduction(self.uuid, self.name, self.disk.boot, self.address),
+            me=Introduction(self.uuid, self.name, self.disk.boot, self.address, gossip=self.pub),
             seeds=self._seeds,
             **self._settings,
         )
@@ -237,7 +241,8 @@ class SimNode:
         self._alarm = 0.0
         self._life = self.disk.boot
         self.net.bound[self.address] = self.net.bound[self.ipc] = self
-        self.core.start(self.disk.store.load(), self.net.now, self.net.wall)
+        self.listening = set()
+        self.core.start(self.disk.store.load(), self.net.now, self.net.wall, sample=self.sample)
         self._carry_out_all()
 
     def kill(self) -> None:
@@ -340,6 +345,12 @@ class SimNode:
                 pipe = self._dialled.pop(key, None)
                 if pipe is not None:
                     pipe.end(self)
+            case Gossip(frames):
+                self._gossip(frames)
+            case Listen(address, wanted):
+                (self.listening.add if wanted else self.listening.discard)(address)
+            case Knock(uuid, address):
+                self._knock(uuid, address)
             case Commit():
                 self._jobs.append(effect)
                 self._write_next()
@@ -347,6 +358,30 @@ class SimNode:
                 self.notes.append(f"{level}: {text}")
             case Stop():
                 self.stop = effect
+
+    def _gossip(self, frames: list[bytes]) -> None:
+        for node in self.net.nodes.values():
+            if self.pub in node.listening and frozenset((self.name, node.name)) not in self.net.cuts:
+                self.net.after(self.net.rng.uniform(*SPEED), lambda node=node: node.gossiped(frames))  # type: ignore[misc]
+
+    def gossiped(self, frames: list[bytes]) -> None:
+        if self.is_up:
+            self.core.gossiped(frames, self.net.now, self.net.wall)
+            self._carry_out_all()
+
+    def _knock(self, uuid: bytes, address: str) -> None:
+        """What the other machine's operating system says; nothing, when nothing passes."""
+        life = self._life
+        place = next((n for n in self.net.nodes.values() if address in (n.address, n.ipc)), None)
+        if place is None or frozenset((self.name, place.name)) in self.net.cuts:
+            return
+
+        def told() -> None:
+            if self.is_up and life == self._life:
+                self.core.knocked(uuid, address not in self.net.bound, self.net.now, self.net.wall)
+                self._carry_out_all()
+
+        self.net.after(self.net.rng.uniform(*SPEED), told)
 
     def _send(self, key: Hashable, frames: list[bytes]) -> None:
         pipe = self._dialled.get(key) or (self.came_in.get(key) if key in self._known else None)

@@ -1,6 +1,7 @@
 """Does docs/configuration.md tell of every setting, of none that is not there, and what rules really do?"""
 
 import re
+from collections.abc import Hashable, Sequence
 from itertools import product
 from pathlib import Path
 
@@ -8,7 +9,8 @@ import pytest
 
 from mesh.config import FIELDS, Config, load, rules
 from mesh.config_nodes import NODE_KEYS, RULE_KEYS
-from mesh.mapping.mapping import Decision, Kind, Mapping
+from mesh.mapping.decision import Decision, Kind
+from mesh.mapping.mapping import Mapping
 from mesh.mapping.rules import Rule
 
 PAGE = (Path(__file__).parents[1] / "docs" / "configuration.md").read_text()
@@ -69,6 +71,9 @@ class View:
 
     def way_to(self, node: str) -> str | None:
         return None
+
+    def choose(self, nodes: Sequence[str], of: Hashable) -> str:
+        return nodes[0]
 
 
 def test_a_message_takes_the_way_of_the_three_nodes_in_a_row(examples: list[Config]) -> None:

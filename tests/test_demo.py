@@ -78,6 +78,10 @@ def processes_of(place: Path) -> list[psutil.Process]:
 def test_every_line_and_letter_arrives_though_the_way_is_killed(place: Path, tmp_path: Path) -> None:
     with Demo(place, tmp_path, "--seconds", "6") as demo:
         assert (demo.wait(), demo.err) == (0, ""), demo.out
+        ways = dict(re.findall(r"^  (\w+) [ *] *127\.0\.0\.1:\d+ +(\w+) ", demo.out, re.MULTILINE))
+        assert ways == {"heron": "self", "avalon": "mdns", "frodo": "mdns", "bilbo": "mdns"}
+        assert "as bilbo sees it: 4 alive" in demo.out
+        assert re.search(r"^  .* (joined|restarted) +frodo .*boot 2", demo.out, re.MULTILINE), demo.out
         assert re.search(r"kill -9 frodo.*FORWARD_WARNING:\n +waits at bilbo for frodo", demo.out), demo.out
         numbers = re.search(
             r"(\S+) lines to three subscribers, (\S+) letters to one reader, frodo killed (\d+) times"

@@ -2,7 +2,7 @@
 
 A ```console block holds commands after "$ "; what they print is not compared. Those that stay (`mesh up`,
 `mesh sub`) run beside the others until the page ends. A ```python block is a whole program. The port 7710
-becomes a free one.
+becomes a free one, and nodes find each other before the page goes on, as they would for a person.
 """
 
 import os
@@ -72,12 +72,21 @@ class Beside:
         until(lambda: word in self._output.read_text() or self._process.poll() is not None)
         assert self._process.poll() is None, f"{self.command}: {self._output.read_text()}"
 
+    @property
+    def finds_others(self) -> bool:
+        """Is it a node that runs, with multicast DNS?"""
+        return self._process.poll() is None and "discovery   mdns" in self._output.read_text()
+
+    def wait_until_met(self, others: int) -> None:
+        until(lambda: self._output.read_text().count(" joined: ") >= others)
+
     def end(self) -> None:
         """As Ctrl-C does."""
         if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGINT)
         code = self._process.wait(LIMIT)
-        assert code in (0, 130), f"{self.command}: {code}, {self._output.read_text()}"
+        # One that is just going, as `mesh down` told it, no longer listens.
+        assert code in (0, 130, -signal.SIGINT), f"{self.command}: {code}, {self._output.read_text()}"
 
 
 def free_port() -> str:
@@ -93,6 +102,8 @@ def test_the_commands_of_a_page_run_one_after_the_other(page: Path, tmp_path: Pa
     with state_directory() as state, ExitStack() as besides:
         environ = environment(state)
         environ["PATH"] = f"{Path(sys.executable).parent}:{environ['PATH']}"
+        del environ["MESH_DISCOVERY__MDNS"]
+        nodes: list[Beside] = []
         for number, command in enumerate(commands(page)):
             if command in ELSEWHERE:
                 continue
@@ -102,6 +113,9 @@ def test_the_commands_of_a_page_run_one_after_the_other(page: Path, tmp_path: Pa
                 beside = Beside(here, environ, tmp_path / str(number))
                 besides.callback(beside.end)
                 beside.wait_until_ready(READY[verb[1]])
+                if beside.finds_others:
+                    beside.wait_until_met(sum(node.finds_others for node in nodes))
+                    nodes.append(beside)
             else:
                 result = subprocess.run(
                     ["bash", "-c", here], cwd=ROOT, env=environ, capture_output=True, text=True,
@@ -154,4 +168,4 @@ def test_every_room_of_the_house_stands_in_the_drawing_of_its_floors() -> None:
     rooms = {room for floor in floors for room in re.findall(r"\w+", floor)} - {"__main__"}
     [drawing] = re.findall(r"```mermaid\nflowchart(.*?)```", (ROOT / "docs" / "design.md").read_text(), re.S)
     drawn = {word for bold in re.findall(r"<b>(.*?)</b>", drawing) for word in bold.split(", ")}
-    assert drawn == rooms | {"discovery"}
+    assert drawn == rooms | {"discovery", "balancers"}

@@ -35,7 +35,13 @@ PLANTED = {
     "door-sqlite3": ({"mesh.shell.planted": "sqlite3"},
                      "Illegal imports of protected package sqlite3: - mesh.shell.planted -> sqlite3"),
     "door-psutil": ({"mesh.client.planted": "psutil"},
-                    "mesh is not allowed to import psutil: - mesh.client.planted -> psutil"),
+                    "Illegal imports of protected package psutil: - mesh.client.planted -> psutil"),
+    "door-zeroconf": ({"mesh.local.planted": "zeroconf"},
+                      "Illegal imports of protected package zeroconf: - mesh.local.planted -> zeroconf"),
+    "door-lxml": ({"mesh.mapping.planted": "lxml"},
+                  "Illegal imports of protected package lxml: - mesh.mapping.planted -> lxml"),
+    "door-nacl": ({"mesh.transport.planted": "nacl"},
+                  "Illegal imports of protected package nacl: - mesh.transport.planted -> nacl"),
     "door-msgpack": ({"mesh.store.planted": "msgpack"},
                      "Illegal imports of protected package msgpack: - mesh.store.planted -> msgpack"),
     "door-terminal": ({"mesh.streams.planted": "rich"},
@@ -89,6 +95,13 @@ def test_the_house_as_it_stands_keeps_every_contract() -> None:
 
 def test_every_contract_is_broken_on_purpose_once() -> None:
     assert PLANTED.keys() == CONTRACTS.keys()
+
+
+def test_all_of_discovery_but_multicast_dns_is_held_to_be_pure() -> None:
+    contracts = {contract["id"]: contract for contract in RULES["tool"]["importlinter"]["contracts"]}
+    held = {name for name in contracts["sans-io"]["source_modules"] if name.startswith("discovery.")}
+    rooms = {f"discovery.{file.stem}" for file in (ROOT / "discovery").glob("[a-z]*.py")}
+    assert rooms - held == {"discovery.mdns", "discovery.multicast"} and held <= rooms
 
 
 @pytest.mark.parametrize("contract", PLANTED)

@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 import mesh.sync
 from mesh.client.message import Message
 from mesh.sync import Subscription
 from mesh.wire.limits import MIB
 from tests.mesh.running import LIMIT, RunningNode, running
+from tests.mesh.security.keyed import mesh_file, user
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "node"
@@ -320,6 +322,47 @@ WAYS = {
     "sent": """[await mesh.inbox(),
         (text) => mesh.send(mesh.name, text, { persistent: true, forceQueuing: true })]""",
 }
+
+
+@pytest.fixture(scope="module")
+def keyed() -> Iterator[RunningNode]:
+    """A node of a mesh with keys."""
+    with user(mesh_file("test")) as (state, _):
+        node = RunningNode("heron", state, "test", ("--bind", "tcp://127.0.0.1:0"))
+        node.start()
+        try:
+            yield node
+        finally:
+            node.stop()
+
+
+@pytest.mark.parametrize("role", ["node", "client"])
+def test_with_the_keys_of_the_mesh_it_speaks_curve(keyed: RunningNode, role: str) -> None:
+    with user(mesh_file("test", role)) as (_, environ):
+        with mesh.sync.connect(keyed.tcp, environ=environ) as m, m.subscribe(f"by/{role}") as subscription:
+            command = ["node", str(EXAMPLE / "demo.js"), "publish", f"by/{role}", "hello"]
+            environ["MESH_URL"] = keyed.tcp
+            told = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=2 * LIMIT)
+            assert told.returncode == 0, told.stderr
+            assert [message.content for message in taken(subscription, 1)] == [b"hello"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"), [("none", "missing or wrong"), ("other", "missing or wrong"), ("false", "WRONG_SECRET")]
+)
+def test_without_them_it_says_so(keyed: RunningNode, keys: str, said: str) -> None:
+    files = {
+        "none": [], "other": [mesh_file("test", "client", secret=b"x" * 32)],
+        "false": [replace(mesh_file("test", "client"), secret=b"x" * 32)],
+    }  # fmt: skip
+    text = f"await connect({{ node: '{keyed.tcp}', patience: 3000 }}).catch((error) => say(error.message));"
+    with user(*files[keys]) as (_, environ):
+        js = Program(text, environ)
+        try:
+            assert said in js.heard()
+            js.end()
+        finally:
+            js.let_go()
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -1,7 +1,7 @@
 // A client of a Heronry mesh. See README.md.
 import { randomBytes } from 'node:crypto';
 import { EventEmitter } from 'node:events';
-import { cookie, findNode } from './nodes.js';
+import { findAccess, findNode } from './nodes.js';
 import { Publisher } from './publisher.js';
 import { MeshError, Session } from './session.js';
 import { Subscription } from './subscription.js';
@@ -45,7 +45,7 @@ export class Client extends EventEmitter {
       number,
       stream: randomBytes(16),
       findAddress: () => findNode(node || this.#session.node, environ),
-      readCookie: () => cookie(environ),
+      findAccess: (address) => findAccess(address, environ),
       owner: {
         welcomed: (anew) => this.#welcomed(anew),
         heard: (command, envelopes) => this.#heard(command, envelopes),

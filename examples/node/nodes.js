@@ -1,4 +1,5 @@
-// Where is the node? The files of those that run here, and the secret for TCP.
+// Where is the node, and with what does one come in? The files of this user.
+import { hkdfSync } from 'node:crypto';
 import { readFile, readdir } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
@@ -8,8 +9,37 @@ function stateDirectory({ MESH_STATE_DIR, XDG_STATE_HOME = '' }) {
   return isAbsolute(XDG_STATE_HOME) ? join(XDG_STATE_HOME, 'mesh') : join(homedir(), '.local/state/mesh');
 }
 
-/** 32 bytes that all processes of this user can read. */
-export const cookie = (environ) => readFile(join(stateDirectory(environ), 'cookie'));
+/** For an address: `secret` to prove, `keys` for CURVE (null without) and `passwd`. */
+export async function findAccess(address, environ) {
+  if (!address.startsWith('tcp:')) return { secret: null, keys: null, passwd: '' };
+  const folder = stateDirectory(environ);
+  const cluster = await findCluster(address, environ);
+  if (cluster === null) return { secret: await cookie(folder), keys: null, passwd: '' };
+  const file = JSON.parse(await readFile(join(folder, 'keys', `${cluster}.json`), 'utf8'));
+  const secret = Buffer.from(file.secret, 'base64');
+  return { secret: file.role === 'node' ? roleSecret(secret, cluster) : secret, keys: file, passwd: file.passwd };
+}
+
+/** 32 bytes that all processes of this user can read; who has none can prove nothing. */
+const cookie = (folder) => readFile(join(folder, 'cookie')).catch(() => Buffer.alloc(0));
+
+/** The mesh whose keys are to be used; null for none. */
+async function findCluster(address, environ) {
+  if (environ.MESH_CLUSTER) return environ.MESH_CLUSTER;
+  const here = (await runningNodes(environ)).find(({ tcp }) => isAt(tcp, address));
+  if (here) return here.keyed ? here.cluster : null;
+  const files = await readdir(join(stateDirectory(environ), 'keys')).catch(() => []);
+  const names = files.filter((file) => /^[^.].*\.json$/.test(file)).map((file) => file.slice(0, -5));
+  if (names.length > 1) throw new Error(`several meshes: choose one by MESH_CLUSTER=${names.join(' or ')}`);
+  return names[0] ?? null;
+}
+
+const isAt = (tcp, address) =>
+  /^tcp:\/\/(127\.|\[::1\])/.test(address) && tcp?.split(':').pop() === address.split(':').pop();
+
+/** Who has the secret of the whole mesh makes that of a role himself. */
+const roleSecret = (secret, cluster) =>
+  Buffer.from(hkdfSync('sha256', secret, `heronry\0${cluster}`, 'role node', 32));
 
 /** The address of a node by its name; without one of the only node that runs here. */
 export async function findNode(name, environ) {

@@ -42,8 +42,8 @@ export class Session {
   #heardAt = 0;
   #closed = false;
 
-  constructor({ client, number, stream, findAddress, readCookie, owner }) {
-    Object.assign(this, { client, number, stream, findAddress, readCookie, owner });
+  constructor({ client, number, stream, findAddress, findAccess, owner }) {
+    Object.assign(this, { client, number, stream, findAddress, findAccess, owner });
   }
 
   /** Puts a message on the wire; false while there is no connection. */
@@ -55,8 +55,8 @@ export class Session {
   async dial() {
     try {
       const address = await this.findAddress();
-      const cookie = address.startsWith('tcp:') ? await this.readCookie() : null;
-      if (!this.#closed) this.#open(address, cookie);
+      const access = await this.findAccess(address);
+      if (!this.#closed) this.#open(address, access);
     } catch (error) {
       this.owner.lost(error.message, false);
       this.#dialLater();
@@ -72,9 +72,9 @@ export class Session {
 
   // --- a connection ------------------------------------------------------------------------------
 
-  #open(address, cookie) {
-    const socket = new Dealer({ ...SOCKET, ipv6: address.includes('[') });
-    const connection = { socket, address, cookie, nonce: randomBytes(16), theirs: null };
+  #open(address, access) {
+    const socket = new Dealer({ ...SOCKET, ...curve(access), ipv6: address.includes('[') });
+    const connection = { socket, address, ...access, nonce: randomBytes(16), theirs: null };
     this.#socket = socket;
     this.#heardAt = Date.now();
     this.#watch(socket);
@@ -89,7 +89,9 @@ export class Session {
     try {
       for await (const { type } of socket.events) {
         const isOver = type === 'disconnect' || type === 'connect:retry';
-        if (isOver) setImmediate(() => this.#lose(socket, 'disconnected')); // its last words come first
+        const reason = type.startsWith('handshake:error') ? 'keys are missing or wrong' : 'disconnected';
+        // Its last words come first.
+        if (isOver || reason !== 'disconnected') setImmediate(() => this.#lose(socket, reason));
       }
     } catch (error) {
       this.#lose(socket, error.message);
@@ -121,22 +123,24 @@ export class Session {
     }
   }
 
-  #hello({ nonce }, proof) {
+  #hello({ nonce, passwd }, proof) {
     return [
       HELLO, [1, 1], 'client', '', nonce, proof, null, this.client, this.number, this.stream, this.#token,
-      this.#boot, this.have,
+      this.#boot, this.have, 1, NOTHING, '', passwd,
     ];
   }
 
   #prove(connection, [, nonce, endpoint]) {
-    if (endpoint !== connection.address) throw new Error(`${connection.address} says that it is ${endpoint}`);
+    const isElsewhere = !connection.keys && endpoint !== connection.address;
+    if (isElsewhere) throw new Error(`${connection.address} says that it is ${endpoint}`);
     connection.theirs = nonce;
     this.#put(this.#hello(connection, proofOf(connection, 'dialler')));
   }
 
   #enter(connection, [, , node, , proof = NOTHING, , , next = 1, name, token, maxContent, window]) {
-    if (connection.cookie && !isNoStranger(connection, proof)) {
-      return this.#fail(new MeshError('BAD_COOKIE', `${connection.address} does not know this user's cookie`));
+    if (connection.secret && !isNoStranger(connection, proof)) {
+      const code = connection.keys ? 'WRONG_SECRET' : 'BAD_COOKIE';
+      return this.#fail(new MeshError(code, `${connection.address} does not know what it should`));
     }
     const boot = Number(node[2]);
     const anew = boot !== this.#boot || next <= this.have;
@@ -202,9 +206,14 @@ export class Session {
   }
 }
 
-function proofOf({ cookie, nonce, theirs, address }, role) {
-  const words = ['heronry hello', role, hex(nonce), hex(theirs), address];
-  return createHmac('sha256', cookie).update(words.join('\0')).digest();
+/** The options of a socket that speaks CURVE. */
+const curve = ({ keys }) =>
+  keys && { curveServerKey: keys.server, curvePublicKey: keys.public, curveSecretKey: keys.private };
+
+function proofOf({ secret, keys, nonce, theirs, address }, side) {
+  const where = keys ? `curve ${keys.public} ${keys.server}` : address;
+  const words = ['heronry hello', side, hex(nonce), hex(theirs), where];
+  return createHmac('sha256', secret).update(words.join('\0')).digest();
 }
 
 const isNoStranger = (connection, proof) =>

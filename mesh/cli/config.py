@@ -16,6 +16,8 @@ from mesh.config_nodes import NodeRecord
 from mesh.config_source import Setting
 from mesh.mapping.rules import Rule
 
+SECRET = "(hidden)"
+
 
 @click.group("config")
 def command() -> None:
@@ -38,7 +40,7 @@ def check(file: str | None, as_json: bool) -> None:
         return
     changed = [setting for setting in found if setting.origin != "default"]
     if changed:
-        rows = [(setting.name, _shown(setting.value), setting.origin) for setting in changed]
+        rows = [(setting.name, _shown(_shareable(setting)), setting.origin) for setting in changed]
         tell_table(("SETTING", "VALUE", "SET BY"), rows)
     say(f"{path or 'no file'}: right; {_counted(changed)} set, all else by default")
 
@@ -51,18 +53,24 @@ def _counted(changed: list[Setting]) -> str:
 
 
 def _described(setting: Setting) -> dict[str, Any]:
-    value = setting.value
+    value = _shareable(setting)
     if isinstance(value, NodeRecord):
-        value = {"address": value.address, "ping": value.ping}
+        value = {"address": value.address, "ping": value.ping, "passwd": value.passwd and SECRET}
     elif isinstance(value, Rule):
         value = {key: part for key, part in asdict(value).items() if key != "node"}
     return {"name": setting.name, "value": value, "origin": setting.origin}
 
 
+def _shareable(setting: Setting) -> Any:
+    """What people may paste into a question: no password, nor what one could be guessed from."""
+    return setting.value and SECRET if setting.name == "node.passwd" else setting.value
+
+
 def _shown(value: Any) -> str:
     if isinstance(value, NodeRecord):
         address = f"address {value.address}" if value.address else "no address"
-        return address + (f" · ping {value.ping:g} s" if value.ping is not None else "")
+        ping = f" · ping {value.ping:g} s" if value.ping is not None else ""
+        return address + ping + (f" · passwd {SECRET}" if value.passwd else "")
     if isinstance(value, Rule):
         return " · ".join(_clauses(value))
     return json.dumps(value)

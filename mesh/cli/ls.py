@@ -1,21 +1,22 @@
 """`mesh ls`: who is there, and how do we stand with each?"""
 
+from collections.abc import Iterator
 from typing import Any
 
 import click
 
 from mesh import sync
-from mesh.cli import options
+from mesh.cli import figures, options
 from mesh.cli.options import count, plainly, size, tell_json
-from mesh.cli.table import tell_table
+from mesh.cli.table import Cell, tell_table
 
-HEADER = ("NODE", "ADDRESS", "VIA", "LINK", "DATA", "RTT", "BOOT", "AGE")
+HEADER = ("NODE", "ADDRESS", "VIA", "STATE", "LINK", "RTT", "CPU", "RAM", "VERSION", "AGE")
 TAIL_BACK = "TAIL-BACK"
+DROPPED = ("VERSION", "AGE", "RAM", "CPU", "RTT", "VIA")  # where there is no room, in this order
 SCOPES = {
     "mesh": "without a rule, a node is master of what its clients publish",
     "local": "without a rule, what has a domain waits for a master",
 }
-NOTHING = {"messages": 0, "bytes": 0, "age": 0}
 
 
 @click.command("ls")
@@ -24,7 +25,12 @@ NOTHING = {"messages": 0, "bytes": 0, "age": 0}
 def command(url: str | None, as_json: bool) -> None:
     """Which nodes are there? `*` is the one that was asked.
 
-    LINK: how it stands with each. DATA: is there a link for messages? AGE: since it was last heard.
+    \b
+    VIA    how it was found: mdns, seed, remembered, gossip or hello
+    STATE  alive, suspect, dead, left; seen: only heard of; conflict: two of one id
+    LINK   the connection for messages; idle: nobody has needed it yet
+    CPU, RAM: what is used of the whole machine. AGE: since it was last heard.
+
     TAIL-BACK, if anything waits: how many messages wait here for that node, and for how long.
     """
     with sync.connect(url) as m:
@@ -33,8 +39,9 @@ def command(url: str | None, as_json: bool) -> None:
         tell_json(found)
         return
     nodes = found["nodes"]
-    waits = any(_tailback(node)["messages"] for node in nodes)
-    tell_table((*HEADER, TAIL_BACK) if waits else HEADER, [_row(node, waits) for node in nodes])
+    waits = any(figures.tailback(node)["messages"] for node in nodes)
+    header = (*HEADER, TAIL_BACK) if waits else HEADER
+    tell_table(header, [_row(node, waits) for node in nodes], folded="LINK", dropped=DROPPED)
     click.echo("\n" + "\n".join(remarks(found)))
 
 
@@ -44,7 +51,7 @@ def remarks(found: dict[str, Any]) -> list[str]:
     said = [f"default-scope {scope}: {SCOPES[scope]}"]
     if found.get("links") == "configured":
         said.append("links configured: it links only the nodes that its mesh.toml names")
-    unknown = found.get("unknown", NOTHING)
+    unknown = found.get("unknown", figures.NOTHING)
     if unknown["messages"]:
         what = f"{count(unknown['messages'], 'message')} ({size(unknown['bytes'])})"
         said += [
@@ -52,31 +59,34 @@ def remarks(found: dict[str, Any]) -> list[str]:
             "  to see why:  mesh route KEY --domain NAME      mesh route --to DESTINATION",
         ]
     if len(found["nodes"]) == 1:
-        address = found["nodes"][0]["address"]
-        said.append(f"Only this node is visible. To add one:  mesh up --id NAME --peer {address}")
+        said += _alone(found)
     return said
 
 
-def _row(node: dict[str, Any], waits: bool) -> tuple[str, ...]:
-    is_self = node["via"] == "self"
-    link = node["link"] if node["state"] == "alive" else f"{node['state']}, {node['link']}"
+def _alone(found: dict[str, Any]) -> Iterator[str]:
+    """How to add another node."""
+    address = found["nodes"][0]["address"]
+    yield "Only this node is visible. To add one on this machine:  mesh up --id NAME"
+    if address:
+        yield f"  if they do not find each other, say there:  mesh peer add {address}"
+    if found.get("keys"):  # an older node does not say
+        yield "  on another machine:  mesh join TOKEN, then mesh up      a TOKEN:  mesh token"
+    else:
+        yield "  for nodes on other machines it needs keys:  mesh init"
+
+
+def _row(node: dict[str, Any], waits: bool) -> tuple[Cell, ...]:
+    is_self = figures.is_self(node)
     row = (
-        f"{node['name']} *" if is_self else node["name"],
-        node["address"].removeprefix("tcp://"),
+        figures.name(node),
+        figures.address(node),
         node["via"],
-        link,
-        "yes" if node["data"] else "-",
-        plainly(node["rtt"]) if node["rtt"] else "-",
-        str(node["boot"]),
+        figures.state(node),
+        node["link"],
+        figures.seconds(node["rtt"]),
+        figures.percent(figures.cpu(node)),
+        figures.percent(figures.ram(node)),
+        figures.version(node),
         "-" if is_self else plainly(node["age"]),
     )
-    return (*row, queued(_tailback(node))) if waits else row
-
-
-def _tailback(node: dict[str, Any]) -> dict[str, Any]:
-    return node.get("tailback") or NOTHING  # an older node has none
-
-
-def queued(queue: dict[str, Any]) -> str:
-    """How many messages wait, and for how long."""
-    return f"{queue['messages']:,}, {plainly(queue['age'])}" if queue["messages"] else "-"
+    return (*row, figures.queued(figures.tailback(node))) if waits else row

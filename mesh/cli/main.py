@@ -19,6 +19,9 @@ VERBS = {
     "up": "Start a node here, in the foreground.",
     "down": "Stop a node.",
     "ls": "Which nodes are there?",
+    "top": "All nodes and how busy they are, live.",
+    "events": "What has happened.",
+    "peer": "Where others are, if they are not found.",
     "info": "A node and its counters.",
     "pub": "Publish one message, or one a line.",
     "sub": "Print messages as they come.",
@@ -29,6 +32,10 @@ VERBS = {
     "route": "Where would a message go?",
     "bench": "How fast is it here?",
     "config": "Check a configuration file.",
+    "init": "Make the keys of a mesh.",
+    "join": "Come into a mesh that has keys.",
+    "token": "What lets somebody else in.",
+    "passwd": "The hash of a node's password.",
 }
 FAILED, TIMEOUT, INTERRUPTED = 2, 124, 130
 

@@ -101,6 +101,17 @@ def size(number: int) -> str:
     return f"{number} B"
 
 
+def harmless(text: str) -> str:
+    """The text with `\\n`, `\\x1b` and the like in place of what would not stay within its line."""
+    if text.isprintable():
+        return text
+    return "".join(ch if ch.isprintable() or ch == "\t" else _escaped(ch) for ch in text)
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode()
+
+
 def tell_of_connection(m: "Client") -> None:
     """Say when the node goes away and when it is back, and what was refused after all."""
 

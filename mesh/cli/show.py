@@ -4,6 +4,7 @@ import base64
 import json
 from typing import Any
 
+from mesh.cli.options import harmless
 from mesh.client.message import Message
 
 
@@ -25,15 +26,8 @@ def raw_line(message: Message) -> bytes:
 
 
 def printable(content: bytes) -> str:
-    """As text, with `\\n`, `\\x1b` and the like in place of what would not stay within its line."""
-    text = content.decode("utf-8", "backslashreplace")
-    if text.isprintable():
-        return text
-    return "".join(ch if ch.isprintable() or ch == "\t" else _escaped(ch) for ch in text)
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape").decode()
+    """As text that stays within its line."""
+    return harmless(content.decode("utf-8", "backslashreplace"))
 
 
 def json_line(message: Message) -> bytes:

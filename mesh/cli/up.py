@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,13 @@ from mesh import __version__
 from mesh.cli.files import config_file
 from mesh.config import Config, load
 from mesh.errors import NotAvailable
+from mesh.local.addresses import is_wildcard
 from mesh.shell.node import Node
+
+KEYS = {
+    False: "no keys: this machine only; to reach others:  mesh init",
+    True: "keys: all connections are encrypted; for another machine:  mesh token",
+}
 
 
 @click.command("up")
@@ -25,13 +32,20 @@ from mesh.shell.node import Node
 )  # fmt: skip
 @click.option(
     "--peer", multiple=True, metavar="ADDRESS",
-    help="A node to meet; it introduces the others. Can be repeated.",
+    help="A node to meet, where multicast DNS does not find it; it introduces the others. Can be repeated.",
+)  # fmt: skip
+@click.option(
+    "--mdns/--no-mdns", default=None,
+    help="Announce this node by multicast DNS, and listen for others. Default: yes.",
 )  # fmt: skip
 @click.option("--config", metavar="FILE", help="Default: ./mesh.toml or ~/.config/mesh/mesh.toml, if there.")
 @click.option(
     "--data", metavar="DIR", help="Its own directory. Default: one of its name, in your state directory."
 )
 @click.option("--cluster", metavar="NAME", help="Name of the mesh. Nodes of two clusters never link.")
+@click.option(
+    "--probe", metavar="FILE", help="Report the cpu and ram of this JSON file, not this machine's, for tests."
+)
 @click.option("--properties", metavar="FILE", help="An xmlBlaster property file (in a later release).")
 @click.option("--json", "as_json", is_flag=True, help="Say that it is ready in one line of JSON.")
 @click.option(
@@ -39,8 +53,9 @@ from mesh.shell.node import Node
     type=click.Choice(["debug", "info", "warning", "error"]), help="What goes to stderr.",
 )  # fmt: skip
 def command(
-    name: str | None, bind: tuple[str, ...], peer: tuple[str, ...], config: str | None, data: str | None,
-    cluster: str | None, properties: str | None, as_json: bool, log_level: str,
+    name: str | None, bind: tuple[str, ...], peer: tuple[str, ...], mdns: bool | None, config: str | None,
+    data: str | None, cluster: str | None, probe: str | None, properties: str | None, as_json: bool,
+    log_level: str,
 ) -> None:  # fmt: skip
     """Start a node here, and stay until Ctrl-C, SIGTERM or `mesh down`.
 
@@ -53,7 +68,7 @@ def command(
         )
     given = {
         "node.id": name, "node.bind": bind or None, "node.peers": peer or None, "node.data": data,
-        "node.cluster": cluster,
+        "node.cluster": cluster, "node.probe": probe, "discovery.mdns": mdns,
     }  # fmt: skip
     file = config_file(config)
     settings = load(file, os.environ, given)
@@ -73,24 +88,41 @@ async def _run(settings: Config, file: Path | None, as_json: bool) -> None:
             "config": file and str(file),
         }  # fmt: skip
         # At once: a script may wait for it.
-        await node.run(lambda: click.echo(json.dumps(it) if as_json else _described(it)))
+        await node.run(lambda: click.echo(json.dumps(it) if as_json else described(it)))
     finally:
         await node.close()
 
 
-def _described(it: dict[str, Any]) -> str:
+def described(it: dict[str, Any]) -> str:
+    """Where the node is, how it finds others, and what to type next."""
+    by_hand = "" if it["mdns"] else f" --peer {_dialled(it['tcp'][0])}"
     lines = [
         f"mesh {__version__}  node '{it['name']}'  id {it['uuid'][:8]}  boot {it['boot']}  "
         f"cluster '{it['cluster']}'",
         *(f"listening   {address}" for address in (*it["tcp"], it["ipc"])),
+        *(f"ignored     {interface} ({why})" for interface, why in it["skipped"]),
         f"data        {_short(it['data'])}",
         f"config      {it['config'] or 'no file'}",
-        f"peers       {', '.join(it['peers']) or 'none named'}",
-        f"next        mesh up --id NAME --peer {it['tcp'][0]}   (another node)",
-        "            mesh sub 'demo/#'      mesh pub demo/hello world      mesh ls",
+        f"discovery   {' · '.join(_ways(it))}",
+        f"security    {KEYS[it['keys']]}",
+        f"next        mesh up --id NAME{by_hand}   (another node)",
+        "            mesh sub 'demo/#'   mesh pub demo/hello world   mesh ls   mesh top",
         "Ctrl-C stops it.",
     ]
     return "\n".join(lines)
+
+
+def _dialled(address: str) -> str:
+    """What to type elsewhere to dial a bound address."""
+    return f"HOST:{address.rpartition(':')[2]}" if is_wildcard(address) else address
+
+
+def _ways(it: dict[str, Any]) -> Iterator[str]:
+    """In which it looks for others."""
+    yield f"mdns on {', '.join(it['mdns'])}" if it["mdns"] else "no mdns"
+    yield f"peers {', '.join(it['peers'])}" if it["peers"] else "no peers named"
+    if it["remembered"]:
+        yield f"{it['remembered']} remembered"
 
 
 def _short(path: str) -> str:

@@ -22,15 +22,17 @@ def connect(
     client: str | None = None,
     session: int | None = None,
     timeout: float = 5.0,
+    cluster: str | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> Client:
     """A client of the node at `address` (`tcp://…`, `ipc://…`, or a local node's name), as a context manager.
 
     Without an address: `MESH_URL`, else the only node of this user on this machine. `session` is a
     well-known positive number, or None for one that the node makes up. `timeout` in seconds.
-    Entering it raises NodeNotFound or Refused.
+    `cluster`: over TCP, the mesh whose keys are used; without it `MESH_CLUSTER`, else the only one there is.
+    Entering it raises NodeNotFound, KeysRefused or Refused.
     """
-    return Client(address, client=client, session=session, timeout=timeout, environ=environ)
+    return Client(address, client=client, session=session, timeout=timeout, cluster=cluster, environ=environ)
 
 
 __all__ = ["Client", "Event", "MeshError", "connect"]

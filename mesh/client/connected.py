@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
+from mesh.client.access import Access, access
 from mesh.client.calls import Calls
 from mesh.client.find import find_node
 from mesh.client.publisher import Publisher
 from mesh.client.session import Session
 from mesh.client.subscriptions import Subscriptions
 from mesh.errors import Closed, MeshTimeout, PublishRefused, RemoteError
-from mesh.local.private import cookie, state_dir
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 
@@ -44,9 +44,10 @@ class Connected:
         client: str | None = None,
         session: int | None = None,
         timeout: float = 5.0,
+        cluster: str | None = None,
         environ: Mapping[str, str] = os.environ,
     ) -> None:
-        self._address, self._environ = address, environ
+        self._address, self._cluster, self._environ = address, cluster, environ
         self._home = ""  # the name of the node where we are
         self._name = (client or _default_name(), session or 0)
         self._timeout = timeout
@@ -63,10 +64,8 @@ class Connected:
     async def __aenter__(self) -> Self:
         client, session = self._name
         self._session = Session(
-            client, session, self._stream, lambda: cookie(state_dir(self._environ)),
-            lambda: find_node(self._address, self._environ, self._home),
-            self._welcomed, self._received, self._tell,
-        )  # fmt: skip
+            client, session, self._stream, self._find, self._welcomed, self._received, self._tell
+        )
         try:
             await self._session.open(self._timeout)
         except BaseException:
@@ -124,6 +123,10 @@ class Connected:
                 yield event
         finally:
             self._events.remove(queue)
+
+    def _find(self) -> Access:
+        address = find_node(self._address, self._environ, self._home)
+        return access(address, self._cluster, self._environ)
 
     # --- the session's other end --------------------------------------------------------------------------
 

@@ -7,12 +7,12 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from mesh.core.proof import prove, same
+from mesh.client.access import Access
 from mesh.errors import MeshError, NodeNotFound, Refused, RemoteError
 from mesh.links.backoff import delay
 from mesh.names import SessionName
 from mesh.streams.link import LinkReceiver
-from mesh.transport import Sockets
+from mesh.transport import NO_KEYS, NO_KEYS_THERE, Sockets
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import body_frames, read, write
@@ -31,8 +31,7 @@ class Session:
         client: str,
         session: int,
         stream: bytes,
-        secret: Callable[[], bytes],
-        find: Callable[[], str],
+        find: Callable[[], Access],
         welcomed: Callable[[c.Welcome, bool], None],
         received: Callable[[c.AnyCommand, list[Envelope]], None],
         changed: Callable[[str, str], None],
@@ -44,12 +43,15 @@ class Session:
         self.max_content = 0
         self._hello = (client, session, stream)
         self._token, self._boot = b"", 0
-        self._secret, self._find = secret, find
+        self._find = find
         self._welcomed, self._received, self._changed = welcomed, received, changed
-        self._sockets = Sockets(self.loop, lambda *_: None, self._frames, self._gone, lambda: None)
+        self._sockets = Sockets(
+            self.loop, lambda *_: None, self._frames, self._gone, lambda: None, failed=self._failed
+        )  # fmt: skip
         self._key = 0  # number of the connection in use; 0 = none
         self._dials = 0
-        self._address = ""
+        self._access = Access("")
+        self._why: Refused | None = None  # the last handshake that came to nothing
         self._nonces = (b"", b"")
         self._heard = 0.0
         self._attempt = 0
@@ -64,8 +66,10 @@ class Session:
             async with asyncio.timeout(patience):
                 await asyncio.shield(self._first)
         except TimeoutError:
+            if self._why is not None:
+                raise self._why from None
             raise NodeNotFound(
-                f"{self._address} did not answer within {patience:g} s.",
+                f"{self._access.address} did not answer within {patience:g} s.",
                 hint="Is the node running? See `mesh ls`, or start one with `mesh up`.",
             ) from None
 
@@ -100,7 +104,7 @@ class Session:
     def _dial(self) -> None:
         self._timer = None
         try:
-            self._address = self._find()
+            self._access = self._find()
         except MeshError as error:
             if not self._first.done():
                 self._first.set_exception(error)
@@ -110,7 +114,7 @@ class Session:
         self._key = self._dials
         self._heard = self.loop.time()
         self._nonces = (random.randbytes(16), b"")
-        self._sockets.dial(self._key, self._address)
+        self._sockets.dial(self._key, self._access.address, self._access.curve)
         self._sockets.send(self._key, write(self._greeting()))
         self._watch(PATIENCE)
 
@@ -118,7 +122,7 @@ class Session:
         client, session, stream = self._hello
         return c.Hello(
             (1, 1), c.CLIENT, "", self._nonces[0], proof, client=client, session=session, stream=stream,
-            token=self._token, boot_seen=self._boot, have=self.inlet.have,
+            token=self._token, boot_seen=self._boot, have=self.inlet.have, passwd=self._access.passwd,
         )  # fmt: skip
 
     def _again(self) -> None:
@@ -145,6 +149,15 @@ class Session:
     def _gone(self, key: Any) -> None:
         if key == self._key and not self._closed:
             self._lose("disconnected")
+
+    def _failed(self, key: Any, error: Refused) -> None:
+        """No handshake of ZeroMQ: keys are missing or wrong, on this side or on that."""
+        if key != self._key or self._closed:
+            return
+        self._why = error
+        if not self._first.done() and error.code in (NO_KEYS, NO_KEYS_THERE):  # anything else may pass
+            self._first.set_exception(error)
+        self._changed("refused", f"{error.what} [{error.code}]")
 
     def _lose(self, why: str) -> None:
         was_up, self.is_up = self.is_up, False
@@ -180,21 +193,15 @@ class Session:
             self._lose(str(error))
 
     def _prove(self, challenge: c.Challenge) -> None:
-        if challenge.endpoint != self._address:
-            raise RemoteError(f"{self._address} says that it is {challenge.endpoint}: not who was dialled")
+        it = self._access
+        if it.curve is None and challenge.endpoint != it.address:
+            raise RemoteError(f"{it.address} says that it is {challenge.endpoint}: not who was dialled")
         self._nonces = (self._nonces[0], challenge.nonce)
-        proof = prove(self._secret(), "dialler", *self._nonces, self._address)
-        self._sockets.send(self._key, write(self._greeting(proof)))
+        self._sockets.send(self._key, write(self._greeting(it.proof(*self._nonces))))
 
     def _enter(self, w: c.Welcome) -> None:
-        # Also where it asked for no proof of ours: whoever listens there must know the cookie.
-        is_open_to_all = self._address.startswith("tcp:")
-        if is_open_to_all and not same(
-            w.proof, prove(self._secret(), "listener", *self._nonces, self._address)
-        ):
-            self._refused(
-                c.Refuse("BAD_COOKIE", f"{self._address} does not know this user's cookie", final=True)
-            )
+        if not self._access.is_proven(w.proof, *self._nonces):
+            self._refused(c.Refuse(*self._access.impostor, final=True))
             return
         is_new = w.node.boot != self._boot or w.next <= self.inlet.have
         if is_new:
@@ -215,7 +222,7 @@ class Session:
         hint = r.hint
         if not self._first.done() and r.final:
             self._first.set_exception(
-                Refused(f"{self._address} refused: {r.reason}.", hint=hint, code=r.code)
+                Refused(f"{self._access.address} refused: {r.reason}.", hint=hint, code=r.code)
             )
         self._changed("refused", f"{r.reason} [{r.code}]")
         self._lose(r.reason)

@@ -10,6 +10,8 @@ from mesh.core.datalink import DataLinks
 from mesh.core.desk import Desk
 from mesh.core.dialler import Dialler
 from mesh.core.door import SOFTWARE, Door
+from mesh.core.effects import Proven
+from mesh.core.meeting import Meeting
 from mesh.core.neighbours import Neighbours
 from mesh.core.peer import Peer
 from mesh.wire.commands import CLIENT, NODE_DATA, Hello, Refuse, Welcome
@@ -22,6 +24,7 @@ class Admission:
     def __init__(self, desk: Desk) -> None:
         self.door = Door(desk, self._greet, self._admit, self._entered, self._rejected)
         self.neighbours: Neighbours  # set by the node: they knock at this door
+        self.meeting: Meeting
         self.dialler: Dialler
         self.clients: Clients
         self.links: DataLinks
@@ -32,7 +35,11 @@ class Admission:
         self.door.hello(conn, command)
         if not conn.is_open:
             return
+        if conn.user:
+            self._desk.emit(Proven(conn.user))
         session, peer = self.clients.of(conn), self.neighbours.of(conn)
+        if peer is not None:
+            self.meeting.connected(conn, peer)
         if session is not None:
             self.clients.welcomed(session, command.have if command.boot_seen == self._desk.me.boot else 0)
         elif peer is not None and conn.role == NODE_DATA:
@@ -44,6 +51,9 @@ class Admission:
         state: dict[str, Any] = {}
         if peer is not None and conn.role == NODE_DATA:
             state.update(self.links.greeting(peer))
+        keyring = self._desk.settings.keyring
+        if peer is not None and keyring is not None and peer.node.name in keyring.passwds:
+            state["passwd"] = keyring.passwds[peer.node.name]
         versions = (VERSION_MIN, VERSION_MAX)
         cluster = self._desk.settings.cluster
         return Hello(versions, conn.role, cluster, conn.nonce, node=self._desk.me, software=SOFTWARE, **state)
@@ -52,7 +62,7 @@ class Admission:
         if h.role == CLIENT:
             session = self.clients.admit(conn, h)
             return session if isinstance(session, Refuse) else self.clients.welcome(session)
-        peer = self.neighbours.admit(conn, h)
+        peer = self.meeting.admit(conn, h)
         if isinstance(peer, Refuse):
             return peer
         state: dict[str, Any] = {"nodes": self.neighbours.others(peer.node.uuid)}
@@ -62,9 +72,10 @@ class Admission:
         return Welcome(VERSION_MAX, self._desk.me, self._desk.settings.cluster, **state)
 
     def _entered(self, conn: Conn, w: Welcome) -> None:
-        peer = self.neighbours.entered(conn, w.node)
+        peer = self.meeting.entered(conn, w.node)
         if peer is None:
             return
+        self.meeting.connected(conn, peer)
         self.neighbours.introduced(w.nodes)
         if conn.role == NODE_DATA:
             conn.resume = self.links.meet(peer, w)
@@ -75,4 +86,4 @@ class Admission:
         self.links.login(peer, conn, conn.resume)
 
     def _rejected(self, conn: Conn, r: Refuse) -> None:
-        self.neighbours.rejected(conn, r)
+        self.meeting.rejected(conn, r)

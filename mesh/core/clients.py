@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mesh.core.conn import Conn
+from mesh.core.conn import ONLY_READS, Conn
 from mesh.core.desk import Desk
 from mesh.core.forwarder import Forwarder
 from mesh.core.outlet import Outlet
@@ -156,10 +156,14 @@ class Clients:
 
     def publish(self, session: Session, envelopes: list[Envelope]) -> None:
         """Envelopes of its own streams, and of nobody else's."""
+        may_write = session.conn is not None and session.conn.may_write
         for e in envelopes:
             is_own = e.stream == session.stream and not (e.numbers or e.sender or e.route or e.sent)
             if not is_own or e.flags & ~(PERSISTENT | LOCAL_ONLY | FORCE_QUEUING):
                 raise RemoteError(f"{session.name} publishes in the name of another", code="FORGED_SENDER")
+            if not may_write:
+                self.answer(session.stream, Answer(e.domain, e.first, e.last, "NOT_ALLOWED", text=ONLY_READS))
+                continue
             self._forwarder.publish(replace(e, sender=session.text), session.has_returned)
 
     def answer(self, stream: bytes, answer: Answer) -> None:

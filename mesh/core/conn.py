@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 from mesh.core.effects import ConnKey
 
+ONLY_READS = "a monitor reads, and changes nothing."
+NODE, CLIENT, MONITOR = "node", "client", "monitor"  # what somebody may be, by the secret that it proves
+
 
 @dataclass(slots=True, eq=False)
 class Conn:
@@ -23,3 +26,9 @@ class Conn:
     is_open: bool = False  # the handshake is done
     closed: bool = False
     user: str = ""  # public CURVE key (Z85) of who dialled us, vouched for by ZeroMQ
+    grant: str = ""  # with whose secret it came in: NODE, CLIENT or MONITOR; "" = not yet, or we dialled
+
+    @property
+    def may_write(self) -> bool:
+        """A monitor reads, and changes nothing."""
+        return self.grant != MONITOR

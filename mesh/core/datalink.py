@@ -62,6 +62,7 @@ class DataLinks:
     def login(self, peer: Peer, conn: Conn, have: int) -> None:
         """A data connection stands: go on where it broke off, and say what we want."""
         peer.outlet.attach(conn, have, self._desk.raw)
+        self._desk.event("link", f"{peer.node.name}: logged in", peer.node)
         self._desk.outlets[peer.outlet] = None
         peer.confirmed = -1
         self._desk.send(conn, self._demand.full(peer))
@@ -73,6 +74,8 @@ class DataLinks:
         self._forwarder.linked(peer)
 
     def logout(self, peer: Peer) -> None:
+        if peer.outlet.conn is not None:
+            self._desk.event("link", f"{peer.node.name}: logged out", peer.node)
         peer.outlet.detach()
         peer.held_replies.clear()  # it asks again
         peer.held_versions.clear()
@@ -118,8 +121,30 @@ class DataLinks:
             self._desk.count("repeated", envelope.count)
             self._desk.acking[peer] = None
             return
+        if self._demand.has_several:
+            self._merge(peer, parcel)
+        else:
+            self._relay(peer, parcel)
+
+    def _merge(self, peer: Peer, parcel: Parcel) -> None:
+        """Another master may have brought it before."""
+        merging = self._demand.merging
+        news = merging.take(parcel)
+        if news is not None and not news:
+            self._desk.count("repeated", parcel.envelope.count)
+            if parcel.position and not merging.waits(parcel):
+                self.released(peer, parcel)
+            return
+        if news:
+            piece = parcel.envelope.cut(news)
+            parcel = Parcel(piece, parcel.position, parcel.master, source=parcel.source)
+        self._relay(peer, parcel)
+        if parcel.owed:
+            merging.keep(parcel)
+
+    def _relay(self, peer: Peer, parcel: Parcel) -> None:
         self._router.relay(parcel)
-        if position and not parcel.owed:
+        if parcel.position and not parcel.owed:
             self.released(peer, parcel)
 
     def _may_ack(self, peer: Peer, state: tuple[int, int]) -> None:
@@ -131,6 +156,10 @@ class DataLinks:
         """Nobody here needs a parcel of that master any more."""
         if peer.upstreams[parcel.master].release(parcel):
             self._desk.acking[peer] = None
+        for repeat in self._demand.merging.released(parcel) if self._demand.has_several else ():
+            other = self._demand.peer(repeat.source)
+            if other is not None:
+                self.released(other, repeat)
 
     def flush(self) -> None:
         """Send the acknowledgements that have gathered, and replies whose turn has come."""

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from mesh.core.desk import Desk
 from mesh.core.nodes import Nodes
 from mesh.core.peer import Peer
-from mesh.mapping.mapping import Mapping, Sources
+from mesh.mapping.decision import Sources, Use
+from mesh.mapping.mapping import Mapping
 from mesh.routing.interest import CLIENTS, Interests
+from mesh.routing.merging import Merging
 from mesh.wire.commands import Interest, Query
 
 
@@ -17,6 +19,7 @@ class Demand:
 
     def __init__(self, desk: Desk, mapping: Mapping, nodes: Nodes) -> None:
         self.interests = Interests()
+        self.merging = Merging(desk.me.name, mapping.masters)
         self._desk = desk
         self._mapping = mapping
         self._nodes = nodes
@@ -27,6 +30,11 @@ class Demand:
     def has_ways(self) -> bool:
         """May a node bring what another is master of?"""
         return not self._mapping.is_plain
+
+    @property
+    def has_several(self) -> bool:
+        """May several masters bring the same?"""
+        return self._mapping.has_several
 
     def want(self, query: Query, by: bytes = CLIENTS) -> None:
         """Somebody here wants it."""
@@ -43,13 +51,13 @@ class Demand:
         for query in self.interests.queries():
             self._aim(query)
 
-    def sources(self, query: Query) -> Sources:
-        """Whom the rules name for it."""
-        return self._mapping.sources(query.kind, query.text, query.domain, self._nodes)
+    def sources(self, query: Query, use: Use = Use.SUBSCRIBE) -> Sources:
+        """Whom the rules name for it. Of several masters a GET names another one each time."""
+        return self._mapping.sources(query.kind, query.text, query.domain, self._nodes, use)
 
-    def targets(self, query: Query, by: set[bytes]) -> set[bytes]:
-        """The peers to be asked for it, when these want it."""
-        sources = self.sources(query)
+    def targets(self, query: Query, by: set[bytes], named: Sources | None = None) -> set[bytes]:
+        """The peers to be asked for it, when these want it; `named`: whom the rules name."""
+        sources = named or self.sources(query)
         hops = {peer.node.uuid for hop in sources.hops if (peer := self._nodes.named(hop)) is not None}
         if len(by) == 1:
             hops -= by  # it would only ask us in turn
@@ -63,7 +71,7 @@ class Demand:
 
     def is_reachable(self, query: Query) -> bool:
         """Can all whom the rules name for it be asked?"""
-        return all(self._nodes.is_alive(hop) for hop in self.sources(query).hops)
+        return not self.sources(query).away
 
     def full(self, peer: Peer) -> Interest:
         """All that is asked of a peer, with how far we are."""

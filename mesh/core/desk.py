@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from mesh.core.conn import Conn
 from mesh.core.effects import Effect, HangUp, Note, Send
+from mesh.core.events import Events
 from mesh.core.settings import Settings
 from mesh.values import Hop
-from mesh.wire.commands import Command
+from mesh.wire.commands import Command, Introduction
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import write
 
@@ -36,6 +37,7 @@ class Desk:
         self.acking: dict[Peer, None] = {}
         self.replying: dict[Peer, None] = {}
         self.counters: dict[str, int] = {}
+        self.events = Events()
         self.alarm = 0.0  # when tick() is next worth calling
         self._stamp = 0
 
@@ -63,6 +65,12 @@ class Desk:
 
     def note(self, level: str, text: str) -> None:
         self.emit(Note(level, text))
+
+    def event(self, kind: str, text: str, who: Introduction | None = None, level: str = "info") -> None:
+        """Something happened that people may want to read about later."""
+        name, uuid, boot = (who.name, who.uuid, who.boot) if who is not None else ("", b"", 0)
+        self.events.add(kind, text, self.wall, name, uuid, boot)
+        self.note(level, f"{kind}: {text}")
 
     def count(self, what: str, n: int = 1) -> None:
         """A metric that only grows."""

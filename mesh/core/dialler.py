@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from math import inf
 
 from mesh.core.conn import Conn
 from mesh.core.desk import Desk
@@ -13,8 +14,9 @@ from mesh.links.backoff import delay
 from mesh.links.table import Action
 from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Bye, Login, Ping, Pong
 
-PATIENT = 4  # dials of a seed before that is worth a word
 REPLACED = "replaced"  # a goodbye of one connection only
+STAGGER = 0.15  # s that one address of a node has before the next is dialled beside it
+CONTROL_WAIT = 5.0  # s at most between two dials of a node's control: what was cut heals soon
 
 
 class Dialler:
@@ -22,14 +24,12 @@ class Dialler:
 
     def __init__(self, desk: Desk, knock: Callable[[Conn], None]) -> None:
         self.conns: dict[Hashable, Conn] = {}
-        self.logged_out: Callable[[Peer], None] = lambda peer: None  # set by the node
         self._desk = desk
         self._knock = knock
         self._dialled = 0
-        self._seeds = dict.fromkeys(desk.settings.seeds, (0.0, 0))  # address -> when next, attempt
-        self._seed_conns: dict[str, Conn] = {}
-        self.unheard = set(self._seeds)  # seeds from which no answer has come yet
-        self._known: set[str] = set()  # addresses at which a peer lives
+        # Set by the node.
+        self.logged_out: Callable[[Peer], None] = lambda peer: None
+        self.seed_ended: Callable[[Conn], None] = lambda conn: None
 
     # --- one peer -------------------------------------------------------------------------------------
 
@@ -44,34 +44,37 @@ class Dialler:
                 self.ping(peer)
             elif action is Action.NOTE:
                 state = peer.link.describe(self._desk.now)
-                self._desk.note("warning", f"{peer.node.name}: {state}: {peer.link.reason}")
+                text = f"{peer.node.name}: {state}: {peer.link.reason}"
+                self._desk.event("link", text, peer.node, level="warning")
         self._desk.wake(peer.link.deadline())
 
     def _login(self, peer: Peer) -> None:
         if peer.control is not None and not peer.control.dialled:
             # It reached us; whether we could reach it, nobody knows. Who dialled once dials again.
             self._desk.send(peer.control, Login())
-        elif peer.node.address:
-            peer.dials[NODE_DATA] = self._dial(peer.node.address, NODE_DATA, peer.node.uuid)
+        elif address := peer.reached or peer.node.address:
+            peer.dials[NODE_DATA].append(self.dial(address, NODE_DATA, peer.node.uuid))
 
     def take(self, peer: Peer, conn: Conn) -> None:
         """This is the peer's connection of its kind from now on."""
-        for old in (peer.conns[conn.role], peer.dials[conn.role]):
+        for old in (peer.conns[conn.role], *peer.dials[conn.role]):
             if old is not None and old is not conn:
                 self._forget(old)
-        peer.conns[conn.role], peer.dials[conn.role] = conn, None
+        peer.conns[conn.role], peer.dials[conn.role] = conn, []
         conn.owner = peer.node.uuid
+        if conn.dialled:
+            peer.reached = conn.endpoint
         if conn.role == NODE_CONTROL:
-            peer.control_attempt = 0
-            peer.pinged = 0.0
+            peer.control_attempt, peer.untried = 0, []
+            peer.pinged, peer.used = 0.0, self._desk.now
 
     def drop(self, peer: Peer, role: str) -> None:
         """Close what there is of this kind, and want no notice of its end."""
-        for table in (peer.conns, peer.dials):
-            conn = table[role]
-            if conn is not None:
-                table[role] = None
-                self._forget(conn)
+        conn, dials = peer.conns[role], peer.dials[role]
+        peer.conns[role], peer.dials[role] = None, []
+        for old in (conn, *dials):
+            if old is not None:
+                self._forget(old)
         if role == NODE_DATA:
             self.logged_out(peer)
 
@@ -83,17 +86,20 @@ class Dialler:
     def ended(self, conn: Conn, peer: Peer | None) -> None:
         """A connection to or from a node is gone, or was refused for now."""
         if conn.seed:
-            self._seed_conns.pop(conn.seed, None)
-            self._desk.wake(self._seeds.get(conn.seed, (self._desk.now, 0))[0])
-        if peer is None or conn not in (peer.conns[conn.role], peer.dials[conn.role]):
+            self.seed_ended(conn)
+        if peer is None:
             return
-        for table in (peer.conns, peer.dials):
-            if table[conn.role] is conn:
-                table[conn.role] = None
+        was_used = peer.conns[conn.role] is conn
+        if was_used:
+            peer.conns[conn.role] = None
+        elif conn in peer.dials[conn.role]:
+            peer.dials[conn.role].remove(conn)
+        else:
+            return
         if conn.role == NODE_DATA:
             self.logged_out(peer)
             self.apply(peer, peer.link.disconnected(self._desk.now))
-        else:
+        elif peer.conns[NODE_CONTROL] is None:
             self._retry_control(peer)
 
     def ping(self, peer: Peer) -> None:
@@ -109,7 +115,8 @@ class Dialler:
 
     # --- dialling ---------------------------------------------------------------------------------------
 
-    def _dial(self, address: str, role: str, owner: bytes, seed: str = "") -> Conn:
+    def dial(self, address: str, role: str, owner: bytes, seed: str = "") -> Conn:
+        """Open a connection and say HELLO."""
         self._dialled += 1
         now, is_tcp = self._desk.now, address.startswith("tcp:")
         conn = Conn(self._dialled, True, not is_tcp, address, now, now, role, owner=owner, seed=seed)
@@ -119,55 +126,39 @@ class Dialler:
         self._desk.wake(now + CONNECT)
         return conn
 
-    def _wait(self, attempt: int) -> float:
+    def wait(self, attempt: int, most: float = inf) -> float:
+        """Seconds until dial number `attempt`."""
         s = self._desk.settings
-        return delay(attempt, self._desk.jitter(), low=s.backoff_min, high=s.backoff_max)
+        return delay(attempt, self._desk.jitter(), low=s.backoff_min, high=min(most, s.backoff_max))
 
     def _retry_control(self, peer: Peer) -> None:
-        peer.control_attempt += 1
-        peer.next_control = self._desk.now + self._wait(peer.control_attempt)
+        if peer.untried:
+            peer.next_control = self._desk.now  # no need to wait for one that does not answer
+        elif not peer.dials[NODE_CONTROL]:
+            peer.control_attempt += 1
+            peer.next_control = self._desk.now + self.wait(peer.control_attempt, CONTROL_WAIT)
         self._desk.wake(peer.next_control)
 
     def sight(self, peer: Peer) -> None:
-        """Keep a control connection to everybody we know of."""
-        idle = peer.control is None and peer.dials[NODE_CONTROL] is None
-        if idle and peer.node.address and self._desk.now >= peer.next_control:
-            peer.dials[NODE_CONTROL] = self._dial(peer.node.address, NODE_CONTROL, peer.node.uuid)
-
-    def seeds(self, known: set[str]) -> None:
-        """Dial the addresses we were given, as long as nobody known lives there."""
-        now, self._known = self._desk.now, known
-        self.unheard -= known
-        for address, (due, attempt) in self._seeds.items():
-            if address not in known and address not in self._seed_conns and now >= due:
-                self._seeds[address] = (now + self._wait(attempt + 1), attempt + 1)
-                if attempt == PATIENT:
-                    self._desk.note(
-                        "warning", f"{address} does not answer; is a node running there? Trying on."
-                    )
-                self._seed_conns[address] = self._dial(address, NODE_CONTROL, b"", seed=address)
-
-    def seed_answered(self, conn: Conn) -> None:
-        self.unheard.discard(conn.seed)
-        self._seed_conns.pop(conn.seed, None)
-        if conn.seed in self._seeds:
-            self._seeds[conn.seed] = (0.0, 0)
-
-    def seed_refused(self, conn: Conn, is_us: bool) -> None:
-        """Nobody to talk to lives there: ask rarely, or never if it is this very node."""
-        self.unheard.discard(conn.seed)
-        if is_us:
-            self._seeds.pop(conn.seed, None)
-        elif conn.seed in self._seeds:
-            self._seeds[conn.seed] = (self._desk.now + self._desk.settings.backoff_max, 8)
+        """Dial its control, when it is time: each of its addresses has a head start of the next."""
+        now = self._desk.now
+        if peer.control is not None or now < peer.next_control or not peer.node.address:
+            return
+        if not peer.untried:
+            if peer.dials[NODE_CONTROL]:
+                return
+            node = peer.node
+            peer.untried = list(dict.fromkeys(filter(None, (peer.reached, node.address, *node.also))))
+        address = peer.untried.pop(0)
+        peer.dials[NODE_CONTROL].append(self.dial(address, NODE_CONTROL, peer.node.uuid))
+        peer.next_control = now + STAGGER
+        self._desk.wake(peer.next_control)
 
     def unfinished(self) -> list[Conn]:
         """Connections whose handshake takes too long."""
         return [c for c in self.conns.values() if not c.is_open and self._desk.now - c.opened >= CONNECT]
 
-    def deadlines(self) -> list[float]:
-        """When something here falls due."""
-        idle = self._seeds.keys() - self._seed_conns.keys() - self._known
-        times = [self._seeds[address][0] for address in idle]
-        times += [c.opened + CONNECT for c in self.conns.values() if not c.is_open and not c.closed]
-        return [max(time, self._desk.now) for time in times]
+    def deadline(self) -> float:
+        """When the first handshake takes too long."""
+        times = (c.opened + CONNECT for c in self.conns.values() if not c.is_open and not c.closed)
+        return min(times, default=inf)

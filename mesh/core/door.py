@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
-from mesh.core.conn import Conn
+from mesh.core.conn import NODE, Conn
 from mesh.core.desk import Desk
-from mesh.core.proof import PROOF_BYTES, prove, same
+from mesh.core.password import Password
+from mesh.core.proof import PROOF_BYTES, curve_place, hello_text, prove, same
 from mesh.wire.commands import CLIENT, NODE_CONTROL, NODE_DATA, Challenge, Hello, Refuse, Welcome
-from mesh.wire.limits import VERSION_MAX, VERSION_MIN
+from mesh.wire.limits import KIB, VERSION_MAX, VERSION_MIN
 
 NONCE = 16
+PENDING = 4 * KIB  # bytes of what somebody may say before it is in
 SOFTWARE = "heronry 0.1.0"
+JOIN = "Type `mesh join TOKEN` there; `mesh token` on a node of this mesh prints one."
+OTHER_USER = "Both must run as the same user, with the same state directory (MESH_STATE_DIR)."
 
 # Rule 1: whoever dials says HELLO first; nothing else is listened to before.
-# Rule 2: on a socket that others than this user could open, HELLO must prove the cookie, both ways.
-# Rule 3: here it is decided whether somebody may come in; what then follows is the business of `admit`.
+# Rule 2: on a socket that others than this user could open, HELLO must prove a secret, both ways: in a mesh
+#         with keys that of a role, and nodes sign it; without keys the user's cookie.
+# Rule 3: what is proven holds for one connection only: nonces of both, and both CURVE keys or the endpoint.
+# Rule 4: here it is decided whether somebody may come in; what then follows is the business of `admit`.
 
 
 class Door:
@@ -36,6 +42,9 @@ class Door:
         self._admit = admit
         self._entered = entered
         self._rejected = rejected
+        self._keyring = desk.settings.keyring
+        passwd = self._keyring.passwd if self._keyring is not None else ""
+        self._password = Password(passwd) if passwd else None
 
     def knock(self, conn: Conn) -> None:
         """First words on a connection that we dialled."""
@@ -44,47 +53,48 @@ class Door:
 
     def challenge(self, conn: Conn, c: Challenge) -> None:
         """The other side wants proof."""
-        if c.endpoint != conn.endpoint:
+        hello = self._greet(conn)
+        secret = self._desk.settings.secret
+        if self._keyring is not None:
+            # Over CURVE nobody is between us; so the field tells the name of the node, for its password.
+            passwds, secret = self._keyring.passwds, self._keyring.secrets[NODE]
+            hello = replace(hello, passwd=hello.passwd or passwds.get(c.endpoint) or passwds.get("", ""))
+        elif c.endpoint != conn.endpoint:
             # Somebody between us could pass our proof on to a listener elsewhere.
             text = f"{conn.endpoint} says that it is {c.endpoint}: not who was dialled"
             self.turn_away(conn, Refuse("ENDPOINT", text))
             return
-        hello = self._greet(conn)
-        proof = prove(self._desk.settings.secret, "dialler", conn.nonce, c.nonce, c.endpoint)
+        proof = prove(secret, "dialler", conn.nonce, c.nonce, self._where(conn))
+        signature = self._sign(conn, "dialler", conn.nonce, c.nonce)
         conn.nonce += c.nonce  # both, to check the answer
-        self._desk.send(conn, _with(hello, proof=proof))
+        self._desk.send(conn, replace(hello, proof=proof, signature=signature))
 
     def hello(self, conn: Conn, h: Hello) -> None:
         """Somebody dialled us."""
         refusal = self._unfit(conn, h)
         if refusal is None and not conn.trusted and not h.proof:
             conn.nonce = self._desk.ids(NONCE)
-            self._desk.send(conn, Challenge(conn.nonce, conn.endpoint))
+            endpoint = conn.endpoint if self._keyring is None else self._desk.me.name
+            self._desk.send(conn, Challenge(conn.nonce, endpoint))
             return
-        if refusal is None and not conn.trusted:
-            refusal = self._unproven(conn, h)
+        refusal = refusal or self._unproven(conn, h) or self._unsigned(conn, h) or self._untold(conn, h)
         answer = refusal or self._admit(conn, h)
         if isinstance(answer, Refuse):
-            self._desk.count("hello_refused")
-            level = "info" if answer.code == "DUEL" else "warning"  # both dialled: nothing is wrong
-            self._desk.note(level, f"refused {h.role} {_who(h)}: {answer.reason} [{answer.code}]")
-            self._desk.send(conn, answer)
-            self._desk.hang_up(conn)
+            self._refuse(conn, h, answer)
             return
         conn.is_open, conn.role = True, h.role
-        proof = b"" if conn.trusted else self._prove_back(conn, h)
-        self._desk.send(conn, _with(answer, proof=proof))
+        if not conn.trusted:
+            proof = prove(self._secrets(h)[conn.grant], "listener", h.nonce, conn.nonce, self._where(conn))
+            signature = self._sign(conn, "listener", h.nonce, conn.nonce) if h.node is not None else b""
+            answer = replace(answer, proof=proof, signature=signature)
+        self._desk.send(conn, answer)
 
     def welcome(self, conn: Conn, w: Welcome) -> None:
         """We are in, if the other side is who it should be."""
-        secret = self._desk.settings.secret
-        mine, theirs = conn.nonce[:NONCE], conn.nonce[NONCE:]
-        # Also where it asked for no proof of ours: whoever listens there must know the cookie.
-        proof = prove(secret, "listener", mine, theirs, conn.endpoint)
-        if not conn.trusted and not same(w.proof, proof):
-            self.turn_away(
-                conn, Refuse("BAD_COOKIE", f"{conn.endpoint} does not know this user's cookie", final=True)
-            )
+        refusal = None if conn.trusted else self._impostor(conn, w)
+        if refusal is not None:
+            self._desk.event("refused", f"{refusal.reason} [{refusal.code}]", level="warning")
+            self.turn_away(conn, refusal)
             return
         conn.is_open = True
         self._entered(conn, w)
@@ -108,21 +118,96 @@ class Door:
             return Refuse("CLUSTER", text, "Start both with the same node.cluster.", final=True)
         return None
 
-    def _unproven(self, conn: Conn, h: Hello) -> Refuse | None:
-        wanted = prove(self._desk.settings.secret, "dialler", h.nonce, conn.nonce, conn.endpoint)
-        if conn.nonce and len(h.proof) == PROOF_BYTES and same(h.proof, wanted):
-            return None
-        self._desk.count("wrong_cookie")
-        hint = "Both must run as the same user, with the same state directory (MESH_STATE_DIR)."
-        return Refuse("BAD_COOKIE", f"{_who(h)} does not know this user's cookie", hint, final=True)
+    # --- what is proven -----------------------------------------------------------------------------
 
-    def _prove_back(self, conn: Conn, h: Hello) -> bytes:
-        return prove(self._desk.settings.secret, "listener", h.nonce, conn.nonce, conn.endpoint)
+    def _where(self, conn: Conn) -> str:
+        """Where the two ends meet, as both see it and nobody in between could."""
+        if self._keyring is None:
+            return conn.endpoint
+        return curve_place(self._keyring.mine if conn.dialled else conn.user, self._keyring.server)
+
+    def _secrets(self, h: Hello) -> Mapping[str, bytes]:
+        """Those with which this HELLO may be proven, by what they grant."""
+        if self._keyring is None:
+            return {NODE: self._desk.settings.secret}
+        return self._keyring.secrets if h.role == CLIENT else {NODE: self._keyring.secrets[NODE]}
+
+    def _sign(self, conn: Conn, side: str, asker: bytes, answerer: bytes) -> bytes:
+        if self._keyring is None:
+            return b""
+        return self._keyring.sign(hello_text(side, asker, answerer, self._where(conn)))
+
+    # --- who comes in -------------------------------------------------------------------------------
+
+    def _unproven(self, conn: Conn, h: Hello) -> Refuse | None:
+        if conn.trusted:
+            conn.grant = NODE
+            return None
+        nonce, where = conn.nonce, self._where(conn)
+        fits = [
+            grant
+            for grant, secret in self._secrets(h).items()
+            if same(h.proof, prove(secret, "dialler", h.nonce, nonce, where))
+        ]
+        if fits and nonce and len(h.proof) == PROOF_BYTES and (self._keyring is None or conn.user):
+            conn.grant = fits[0]
+            return None
+        if self._keyring is not None:
+            text = f"{_who(h)} does not know the secret of a {NODE if h.role != CLIENT else 'client'}"
+            return Refuse("WRONG_SECRET", f"{text} of this mesh", JOIN, final=True)
+        self._desk.count("wrong_cookie")
+        return Refuse("BAD_COOKIE", f"{_who(h)} does not know this user's cookie", OTHER_USER, final=True)
+
+    def _unsigned(self, conn: Conn, h: Hello) -> Refuse | None:
+        if self._keyring is None or conn.trusted or h.role == CLIENT:
+            return None
+        text = hello_text("dialler", h.nonce, conn.nonce, self._where(conn))
+        if h.node is not None and self._keyring.verify(h.node.key, h.signature, text):
+            return None
+        return Refuse("WRONG_SIGNATURE", f"{_who(h)} did not sign with its key", final=True)
+
+    def _untold(self, conn: Conn, h: Hello) -> Refuse | None:
+        """Has it not told the password, where this node wants one?"""
+        if self._password is None or conn.trusted:
+            return None
+        why = self._password.refuse(conn.user, h.passwd, self._desk.now)
+        hint = f"Clients: `mesh join TOKEN --passwd`. Nodes: passwd in [nodes.{self._desk.me.name}]."
+        return Refuse("PASSWORD", f"{self._desk.me.name}: {why}", hint, final=True) if why else None
+
+    def _refuse(self, conn: Conn, h: Hello, answer: Refuse) -> None:
+        self._desk.count("hello_refused")
+        key = f" with key {conn.user[:8]}…" if conn.user else ""
+        text = f"{h.role[:20]} {_who(h)}{key}: {answer.reason} [{answer.code}]"
+        if answer.code == "DUEL":  # both dialled: nothing is wrong
+            self._desk.note("info", f"refused {text}")
+        else:
+            self._desk.event("refused", text, level="warning")
+        self._desk.send(conn, answer)
+        self._desk.hang_up(conn)
+
+    # --- who let us in ------------------------------------------------------------------------------
+
+    def _impostor(self, conn: Conn, w: Welcome) -> Refuse | None:
+        """Also where it asked for no proof of ours: whoever listens there must know the secret."""
+        keyring = self._keyring
+        secret = self._desk.settings.secret if keyring is None else keyring.secrets[NODE]
+        mine, theirs = conn.nonce[:NONCE], conn.nonce[NONCE:]
+        where = self._where(conn)
+        if not theirs or not same(w.proof, prove(secret, "listener", mine, theirs, where)):
+            if keyring is None:
+                text = f"{conn.endpoint} does not know this user's cookie"
+                return Refuse("BAD_COOKIE", text, OTHER_USER, final=True)
+            return Refuse("WRONG_SECRET", f"{conn.endpoint} does not know the secret of a node", final=True)
+        text_signed = hello_text("listener", mine, theirs, where)
+        if keyring is not None and not keyring.verify(w.node.key, w.signature, text_signed):
+            return Refuse("WRONG_SIGNATURE", f"{conn.endpoint} did not sign with its key", final=True)
+        return None
+
+
+def is_too_long(conn: Conn, frames: list[bytes]) -> bool:
+    """Is this more than somebody may say who is not in yet?"""
+    return not (conn.is_open or conn.dialled) and sum(map(len, frames)) > PENDING
 
 
 def _who(h: Hello) -> str:
     return repr(h.node.name if h.node else h.client or "a client")[:80]
-
-
-def _with(command: Hello | Welcome, **changes: object) -> Hello | Welcome:
-    return replace(command, **changes)

@@ -55,6 +55,13 @@ class Knock:
 
 
 @dataclass(frozen=True, slots=True)
+class Proven:
+    """Whoever dials with this public CURVE key has shown that it belongs here."""
+
+    user: str
+
+
+@dataclass(frozen=True, slots=True)
 class Commit:
     """Store these together; tell `stored(token, …)` when they are on disk. Token None: nobody waits."""
 
@@ -78,4 +85,4 @@ class Stop:
     code: str = ""
 
 
-Effect = Send | Dial | HangUp | Gossip | Listen | Knock | Commit | Note | Stop
+Effect = Send | Dial | HangUp | Gossip | Listen | Knock | Proven | Commit | Note | Stop

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mesh.core.demand import Demand
@@ -16,6 +16,7 @@ from mesh.core.questions import Questions, Replies
 from mesh.core.router import Router
 from mesh.core.settings import CONFIRM
 from mesh.errors import MasterAway
+from mesh.mapping.decision import Use
 from mesh.routing.interest import CLIENTS
 from mesh.values import Hop, check_domain, check_key
 from mesh.wire.commands import Query
@@ -35,6 +36,7 @@ class Erasure:
     domain: str
     sender: str
     route: tuple[str, ...] = ()
+    is_copy: bool = False  # whoever asked has asked the other masters too
 
 
 def erasure(stream: bytes, request: int, key: str, domain: str, sender: str) -> Erasure:
@@ -62,8 +64,10 @@ class Erasing:
         """For a client. A topic that this node has published or cached is known with its domain."""
 
         def came(was_there: bool, away: list[str]) -> None:
-            if away and not was_there:
-                text = f"{erasure.key} was not erased: {', '.join(away)} cannot be reached."
+            if away:
+                where = "everywhere" if was_there else "anywhere"
+                names = ", ".join(dict.fromkeys(away))
+                text = f"{erasure.key} was not erased {where}: {names} cannot be reached."
                 failed(MasterAway(text, hint="See `mesh ls`, and erase it again later."))
             else:
                 then(was_there)
@@ -77,16 +81,20 @@ class Erasing:
             bytes(said.get("stream") or b"")[:16].ljust(16, b"\0"), int(said.get("number") or 1),
             check_key(str(said.get("key"))), check_domain(str(said.get("domain", ""))),
             str(said.get("sender", "")), tuple(map(str, route)) if isinstance(route, list) else (),
+            is_copy=said.get("copy") is True,
         )  # fmt: skip
         self._everywhere(erasure, peer.node.uuid, within, then)
 
     def _everywhere(self, erasure: Erasure, by: bytes, within: float, then: Erased) -> None:
         domains = [erasure.domain] if erasure.domain else ["", *self._router.domains_of(erasure.key)]
         queries = [Query("exact", erasure.key, domain) for domain in domains]
-        away = [h for q in queries for h in self._demand.sources(q).hops if not self._nodes.is_alive(h)]
-        targets = {uuid: q.domain for q in queries for uuid in self._demand.targets(q, {by})}
-        if by != CLIENTS and not any(self._demand.is_relayed(q) for q in queries):
+        use = Use.SUBSCRIBE if erasure.is_copy else Use.ERASE
+        sources = {q: self._demand.sources(q, use) for q in queries}
+        away = [h for named in sources.values() for h in named.hops if not self._nodes.is_alive(h)]
+        targets = {uuid: q.domain for q in queries for uuid in self._demand.targets(q, {by}, sources[q])}
+        if by != CLIENTS and not any(named.hops for named in sources.values()):
             targets = {}
+        masters = {hop for named in sources.values() for hop in named.masters}
         asked = [
             (peer, targets[peer.node.uuid])
             for peer in self._nodes.askable(erasure.route)
@@ -105,17 +113,18 @@ class Erasing:
 
         self._here(erasure, lambda erased: one(erased, []))
         for peer, domain in asked:
-            self._ask(peer, erasure, domain, within, one)
+            self._ask(peer, replace(erasure, domain=domain, is_copy=peer.node.name in masters), within, one)
 
-    def _ask(self, peer: Peer, erasure: Erasure, domain: str, within: float, then: Erased) -> None:
+    def _ask(self, peer: Peer, erasure: Erasure, within: float, then: Erased) -> None:
         def came(replies: Replies, missing: list[str]) -> None:
             values = [told.value for told in replies.values()]
             away = [str(n) for v in values for n in v.get("away", []) if isinstance(v.get("away"), list)]
             then(any(value.get("erased") for value in values), [*missing, *away])
 
         arguments = {
-            "key": erasure.key, "domain": domain, "stream": erasure.stream, "number": erasure.number,
-            "sender": erasure.sender, "route": [*erasure.route, self._desk.me.name],
+            "key": erasure.key, "domain": erasure.domain, "stream": erasure.stream,
+            "number": erasure.number, "sender": erasure.sender,
+            "route": [*erasure.route, self._desk.me.name], "copy": erasure.is_copy,
         }  # fmt: skip
         self._questions.ask_all([peer], "erase", arguments, came, within)
 

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
+from dataclasses import replace
 
 from mesh.core.desk import Desk
 from mesh.core.nodes import Nodes
 from mesh.core.peer import Peer
 from mesh.core.router import Router, refusal
+from mesh.core.shipping import Shipping
 from mesh.core.tailback import TailBack
 from mesh.errors import BadName, CircularLoop, LocalError, PublishRefused
-from mesh.mapping.mapping import Decision, Kind, Mapping
+from mesh.mapping.decision import Decision, Kind
+from mesh.mapping.mapping import Mapping
 from mesh.names import SessionName
-from mesh.routing.onward import Entry, Onward
+from mesh.routing.onward import HERE, Entry, Onward
 from mesh.values import check_domain
-from mesh.wire.commands import Answer, Forward, Outcome, Outcomes
+from mesh.wire.commands import Answer, Outcome, Outcomes
 from mesh.wire.envelope import FORCE_QUEUING, LOCAL_ONLY, PERSISTENT, Envelope
-from mesh.wire.frames import body_frames
-from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPES_A_MESSAGE, FRAMES
 
 HOPS = 16
+TO_MASTER = 1  # stratum of a hop that sends straight to a master, on the way
+AHEAD = 60_000_000_000  # ns that the clock of another node may be ahead of ours
 WARNING = "FORWARD_WARNING"
 
 
@@ -30,17 +33,16 @@ class Forwarder:
         s = desk.settings
         self.onward = Onward(s.window_bytes, s.window_count)
         self.tailback = TailBack(desk, router, self.onward, self._answer)
+        self.tailback.is_alive = nodes.is_alive
         self.mapping = mapping
         self._desk = desk
         self._router = router
         self._nodes = nodes
-        self._back: dict[bytes, list[Outcome]] = {}  # uuid of a peer -> answers on their way to it
-        self._dirty: dict[str, None] = {}  # nodes for which something may leave
+        self.shipping = Shipping(desk, self.onward, nodes.named)
         self._settled = False
         # Set by the node.
         self.settled: Callable[[], bool] = lambda: True
         self.to_client: Callable[[bytes, Answer], None] = lambda stream, answer: None
-        self.peer: Callable[[bytes], Peer | None] = lambda uuid: None
         self.login: Callable[[Peer], None] = lambda peer: None
 
     # --- taking -----------------------------------------------------------------------------------------
@@ -100,7 +102,7 @@ class Forwarder:
     def _runs(self, envelope: Envelope) -> Iterator[tuple[Envelope, Decision]]:
         """The envelope, cut only where ways differ."""
         by_row = [self._decide(envelope, key) for key in envelope.keys]
-        ways = [(decision.kind, decision.node) for decision in by_row]
+        ways = [(decision.kind, decision.hops) for decision in by_row]
         if len(set(ways)) == 1:
             yield envelope, by_row[0]
             return
@@ -112,51 +114,87 @@ class Forwarder:
                 start = i
 
     def _decide(self, envelope: Envelope, key: str) -> Decision:
-        visited = [hop.node for hop in envelope.route if hop.node != self._desk.me.name]
+        nodes, domain, of = self._nodes, envelope.domain, (envelope.stream, envelope.domain)
+        route = [hop for hop in envelope.route if hop.node != self._desk.me.name]
+        visited = [hop.node for hop in route]
         if not envelope.to:
-            return self.mapping.decide(key, envelope.domain, self._nodes, visited)
+            is_copy = bool(route) and route[-1].stratum == TO_MASTER
+            return self.mapping.decide(key, domain, nodes, visited, of, is_copy)
         to = SessionName.parse(envelope.to)
         force = bool(envelope.flags & FORCE_QUEUING)
-        decision = self.mapping.address(to, envelope.domain, self._nodes, visited, force)
+        decision = self.mapping.address(to, domain, nodes, visited, force, of)
         is_lost = decision.code == "UNKNOWN_NODE" or (decision.kind is Kind.WAIT and decision.node == to.node)
         if is_lost and to.node and self._nodes.ask_way(to.node):
             return Decision(Kind.WAIT, f"asking for the way to {to.node}", to.node)
         return decision
 
     def _act(self, envelope: Envelope, source: bytes, decision: Decision, was_sent: bool) -> None:
-        if decision.kind is Kind.HERE:
-            self._here(envelope, source)
+        if decision.kind is Kind.HERE and not decision.copies:
+            stamp = self._shared_stamp(envelope) if decision.is_shared else 0
+            self._here(envelope, source, stamp)
             return
         if decision.kind is Kind.REFUSE:
             self._desk.count("refused", envelope.count)
             self._answer(source, envelope.stream, refusal(envelope, _refused(decision)))
             return
-        envelope = envelope.passed(self._desk.hop(0))  # its master counts the strata
+        hop = self._desk.hop(TO_MASTER if decision.to_master else 0)  # its master counts the strata
+        envelope = envelope.passed(hop, self._desk.stamp())
         entry = self.onward.add(envelope, source, self._desk.now)
         entry.was_sent = was_sent
         if not source and not envelope.to:
             self._router.remember_domain(envelope)
         what = " ".join(filter(None, (envelope.keys[0], envelope.domain, envelope.to)))
-        self._desk.note("debug", f"{what}: {decision.kind.value} {decision.node}: {decision.why}")
+        whom = ", ".join(decision.hops)
+        self._desk.note("debug", f"{what}: {decision.kind.value} {whom}: {decision.why}")
         self._go(entry, decision)
         self.tailback.watch(entry)
 
-    def _here(self, envelope: Envelope, source: bytes) -> None:
+    def _here(self, envelope: Envelope, source: bytes, stamp: int = 0) -> None:
         stream = envelope.stream
-        pace: Hashable = (source, stream) if source else stream
-        self._router.publish(pace, envelope, lambda answer: self._answer(source, stream, answer))
+        pace = _pace(source, stream)
+        self._router.publish(pace, envelope, lambda answer: self._answer(source, stream, answer), stamp)
+
+    def _here_too(self, entry: Entry) -> None:
+        """This node is one of its masters."""
+        e, entry.was_sent = entry.envelope, True
+
+        def answered(answer: Answer) -> None:
+            self.tailback.finish(entry, HERE, answer)
+            self._warn_in_vain(entry)
+
+        self._router.publish(_pace(entry.source, e.stream), e, answered, self._shared_stamp(e))
+
+    def _shared_stamp(self, envelope: Envelope) -> int:
+        """The stamp of the node where it was published, unless that is far ahead: several masters must agree
+        which value is the last, though it reaches them in a different order."""
+        self._desk.heard_stamp(envelope.sent)
+        return envelope.sent if envelope.sent < self._desk.wall + AHEAD else 0
 
     def _go(self, entry: Entry, decision: Decision) -> None:
-        self.onward.assign(entry, decision.node, decision.why)
-        self._dirty[decision.node] = None
-        peer = self._nodes.named(decision.node)
-        if decision.kind is Kind.FORWARD and peer is not None:
-            if peer.data is None:
+        is_master = decision.kind is Kind.HERE
+        is_new_here = is_master and HERE not in entry.lacking
+        self.onward.assign(entry, (*((HERE,) if is_master else ()), *decision.hops), decision.why)
+        _address(entry, decision.to_master)
+        if is_new_here:
+            self._here_too(entry)
+        for hop in entry.hops:
+            self.shipping.due(hop)
+            peer = self._nodes.named(hop)
+            if peer is not None and peer.data is None and self._nodes.is_alive(hop):
                 self.login(peer)
-                if peer.lost_at is not None and peer.link.attempt > 1:
-                    self.tailback.warn(entry)  # it was tried in vain since the connection broke
-        elif self._settled and not decision.why.startswith("asking"):
+        self._warn_in_vain(entry)
+
+    def _warn_in_vain(self, entry: Entry) -> None:
+        """Its publisher learns at once that it waits, if nobody is left who may answer soon."""
+        is_expected = entry.lacking.get(HERE) or entry.why.startswith("asking") or not self._settled
+        if entry.hops and not is_expected and not any(self._may_answer(entry, hop) for hop in entry.hops):
             self.tailback.warn(entry)
+
+    def _may_answer(self, entry: Entry, hop: str) -> bool:
+        peer = self._nodes.named(hop)
+        if peer is None or not self._nodes.is_alive(hop):
+            return False
+        return not (peer.data is None and peer.lost_at is not None and peer.link.attempt > 1)  # tried in vain
 
     # --- answers ----------------------------------------------------------------------------------------
 
@@ -166,22 +204,26 @@ class Forwarder:
             a = outcome.answer
             for entry, first, last in self.onward.answered(outcome.stream, a.domain, a.first, a.last):
                 part = Answer(a.domain, first, last, a.state, a.matched, a.text)
-                line = self.onward.line_of(entry)
+                line = self.onward.line_of(entry, peer.node.name)
                 if line is not None:
                     line.progress = self._desk.now
-                self._outcome(entry, part, by_its_hop=entry.hop == peer.node.name)
-        self._dirty[peer.node.name] = None  # its window is open again
+                self._outcome(entry, peer.node.name, part)
+        self.shipping.due(peer.node.name)  # its window is open again
 
-    def _outcome(self, entry: Entry, answer: Answer, by_its_hop: bool) -> None:
+    def _outcome(self, entry: Entry, hop: str, answer: Answer) -> None:
         if answer.state == WARNING:
-            if by_its_hop:
+            if hop in entry.lacking:
                 self.tailback.warn(entry, answer.text)
-        elif answer.state == "OK" or by_its_hop:  # a node that it goes to no more may refuse what it likes
-            self.tailback.finish(entry, answer)
+        elif hop in entry.lacking:
+            self.tailback.finish(entry, hop, answer)
+            if entry.was_divided:
+                self._warn_in_vain(entry)
+        elif answer.state == "OK" and not entry.was_divided:  # by another way; that may refuse what it likes
+            self.tailback.finish(entry, entry.hops[0], answer)
 
     def _answer(self, source: bytes, stream: bytes, answer: Answer) -> None:
         if source:
-            self._back.setdefault(source, []).append(Outcome(stream, answer))
+            self.shipping.answer(source, Outcome(stream, answer))
         else:
             self.to_client(stream, answer)
 
@@ -191,12 +233,13 @@ class Forwarder:
         """Its data connection stands."""
         self.onward.broken(peer.node.name)  # whatever an earlier connection carried may be lost
         self._review_if_met(peer)
-        self._dirty[peer.node.name] = None
+        self.shipping.due(peer.node.name)
 
     def unlinked(self, peer: Peer) -> None:
         """Its data connection is gone: what it has not answered waits again."""
         for entry in self.onward.broken(peer.node.name):
-            self.tailback.warn(entry)
+            if not entry.was_divided:
+                self.tailback.warn(entry)
         self._review_if_met(peer)
 
     def _review_if_met(self, peer: Peer) -> None:
@@ -212,28 +255,28 @@ class Forwarder:
         """Nodes or rules have changed: does everything that waits still go the right way?"""
         for entry in self.onward.entries():
             decision = self._decide(entry.envelope, entry.envelope.keys[0])
-            if decision.kind is Kind.HERE:
+            if decision.kind is Kind.HERE and not decision.copies:
                 self._take_over(entry)
             elif decision.kind is Kind.REFUSE:
                 self.tailback.refuse(entry, _refused(decision))
-            elif decision.node != entry.hop or not self.onward.is_under_way(entry):
+            else:
                 self._go(entry, decision)
 
     def _take_over(self, entry: Entry) -> None:
         """This node is its master after all."""
         self.onward.remove(entry)
+        hop = entry.hops[0]
         for first, last in entry.open:
             part = entry.envelope.part(first, last)
             self._router.publish(
-                (entry.source, part.stream), part, lambda answer: self.tailback.finish(entry, answer)
+                (entry.source, part.stream), part, lambda answer: self.tailback.finish(entry, hop, answer)
             )
 
     def restore(self, position: int, envelope: Envelope) -> None:
         """From the store, at start: it waited here."""
         entry = self.onward.add(envelope, b"", self._desk.now)
         entry.position, entry.warned = position, True
-        decision = self._decide(envelope, envelope.keys[0])
-        self.onward.assign(entry, decision.node, decision.why)
+        self._go(entry, self._decide(envelope, envelope.keys[0]))
         self.tailback.watch(entry)
 
     def tick(self) -> None:
@@ -247,37 +290,19 @@ class Forwarder:
 
     def flush(self) -> None:
         """Send what may leave, and answers that go back."""
-        while self._dirty:
-            name, _ = self._dirty.popitem()
-            peer = self._nodes.named(name)
-            if peer is not None and peer.data is not None and peer.data.is_open:
-                self._send(peer)
-        for uuid, outcomes in self._back.items():
-            peer = self.peer(uuid)
-            for at in range(0, len(outcomes), 256) if peer is not None else ():
-                self._desk.send(peer.data, Outcomes(tuple(outcomes[at : at + 256])))  # type: ignore[union-attr]
-        self._back.clear()
+        self.shipping.flush()
 
-    def _send(self, peer: Peer) -> None:
-        batch: list[Envelope] = []
-        size = frames = 0
-        for entry in self.onward.depart(peer.node.name):
-            for first, last in entry.open:
-                part = entry.envelope.part(first, last)
-                needs = 1 + body_frames(part)
-                if batch and (
-                    len(batch) >= ENVELOPES_A_MESSAGE or size >= ENVELOPE_BYTES or frames + needs >= FRAMES
-                ):
-                    self._ship(peer, batch)
-                    batch, size, frames = [], 0, 0
-                batch.append(part)
-                size, frames = size + len(part.body), frames + needs
-        if batch:
-            self._ship(peer, batch)
 
-    def _ship(self, peer: Peer, batch: list[Envelope]) -> None:
-        self._desk.count("forwarded", sum(envelope.count for envelope in batch))
-        self._desk.send(peer.data, Forward(tuple(map(body_frames, batch))), batch)
+def _address(entry: Entry, to_master: bool) -> None:
+    """Say on the envelope whether whoever gets it next is a master (see Law 5 of the mapping)."""
+    *before, mine = entry.envelope.route
+    stratum = TO_MASTER if to_master else 0
+    if mine.stratum != stratum:
+        entry.envelope = replace(entry.envelope, route=(*before, replace(mine, stratum=stratum)))
+
+
+def _pace(source: bytes, stream: bytes) -> Hashable:
+    return (source, stream) if source else stream
 
 
 def _refused(decision: Decision) -> PublishRefused:

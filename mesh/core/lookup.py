@@ -13,6 +13,7 @@ from mesh.core.peer import Peer
 from mesh.core.questions import Questions, Replies
 from mesh.core.router import Router
 from mesh.core.settings import CONFIRM
+from mesh.mapping.decision import Use
 from mesh.patterns import matches
 from mesh.routing.interest import CLIENTS
 from mesh.wire.commands import Query
@@ -61,6 +62,7 @@ class Lookup:
         self._demand = demand
         self._questions = questions
         self._nodes = nodes
+        self.asked: Callable[[Query], None] = lambda query: None  # set by the node
 
     def get(
         self, query: Query, then: Callable[[Found], None], *, fresh: bool = True, after: bool = False
@@ -93,6 +95,8 @@ class Lookup:
 
     def own(self, query: Query, is_local: bool = True) -> Found:
         """Values of which this node is master."""
+        if is_local:
+            self.asked(query)
         found = Found()
         me = self._desk.me
         for last in self._router.log.retained.find(query, self._desk.wall):
@@ -106,8 +110,10 @@ class Lookup:
     ) -> None:  # fmt: skip
         me = self._desk.me.name
         found = self.own(query, is_local=by == CLIENTS)
-        found.away = [hop for hop in self._demand.sources(query).hops if not self._nodes.is_alive(hop)]
-        targets = self._demand.targets(query, {by})
+        # A subscription begins with what all have: one of them may be behind what another brings.
+        sources = self._demand.sources(query, Use.SUBSCRIBE if after else Use.GET)
+        found.away = list(sources.away)
+        targets = self._demand.targets(query, {by}, sources)
         peers = [p for p in self._nodes.askable(visited) if p.node.uuid in targets]
         arguments: dict[str, Any] = {
             "kind": query.kind, "text": query.text, "domain": query.domain, "after": after,
@@ -120,6 +126,9 @@ class Lookup:
                     found.add(_told_value(uuid, envelope, said))
                 found.away += told.value.get("away", []) if isinstance(told.value.get("away"), list) else []
             found.missing = missing
+            if after:
+                for value in found.values:
+                    self._demand.merging.passed(value.envelope)
             self._remember(found)
             then(found)
 
@@ -146,13 +155,15 @@ class Lookup:
                 self._router.remember_relayed(value.envelope)
 
     def _covered_by(self, key: str, domain: str) -> Peer | None:
-        """The peer that sends every new value of that topic, because clients here have subscribed to it."""
+        """The peer that sends every new value of that topic, because clients here have subscribed to it. Of
+        several one that is connected."""
         for query in self._demand.interests.queries():
             if query.domain in ("", domain) and matches(query.text, key):
-                for hop in self._demand.sources(query).hops:
-                    peer = self._nodes.named(hop)
-                    if peer is not None and query in self._demand.interests.asked(peer.node.uuid).queries:
-                        return peer
+                named = [self._nodes.named(hop) for hop in self._demand.sources(query).hops]
+                asked = self._demand.interests.asked
+                peers = [p for p in named if p is not None and query in asked(p.node.uuid).queries]
+                if peers:
+                    return min(peers, key=lambda peer: peer.lost_at is not None)
         return None
 
 

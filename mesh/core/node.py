@@ -10,40 +10,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from mesh.core import status
-from mesh.core.admission import Admission
-from mesh.core.clients import Clients
+import msgspec
+
+from discovery.state import Sample
 from mesh.core.conn import Conn
-from mesh.core.datalink import DataLinks
-from mesh.core.demand import Demand
-from mesh.core.desk import Desk
-from mesh.core.dialler import Dialler
-from mesh.core.door import SOFTWARE
+from mesh.core.door import is_too_long
 from mesh.core.effects import ConnKey, Effect
-from mesh.core.erasing import Erasing
-from mesh.core.forwarder import Forwarder
-from mesh.core.inboxes import Inboxes
-from mesh.core.lookup import Lookup
-from mesh.core.neighbours import Neighbours
-from mesh.core.nodes import Nodes
-from mesh.core.outlet import Outlet
-from mesh.core.peer import Peer, peer_key
-from mesh.core.questions import Questions
-from mesh.core.reception import Reception
+from mesh.core.parts import Parts
 from mesh.core.records import read_record
-from mesh.core.router import Router
-from mesh.core.routes import Routes
-from mesh.core.settings import Settings
-from mesh.core.subscribing import Subscribing
-from mesh.core.verbs import Verbs
-from mesh.core.whereabouts import Whereabouts
 from mesh.errors import LocalError, MeshError, RemoteError
-from mesh.links.backoff import Timing
-from mesh.links.link import Link
-from mesh.mapping.mapping import Mapping
-from mesh.routing.feed import Feed, Portion
-from mesh.routing.log import Log
-from mesh.routing.parcel import Parcel
 from mesh.store.base import Image
 from mesh.wire import commands as c
 from mesh.wire.envelope import TAILED, decode
@@ -55,72 +30,22 @@ ALARM = 3600.0  # s: nothing sleeps longer
 LAZY_COMMIT = 1.0  # s that changes which nobody waits for may stay in memory
 
 
-class NodeCore:
+class NodeCore(Parts):
     """Everything a node decides."""
-
-    def __init__(self, settings: Settings, ids: Callable[[int], bytes], jitter: Callable[[], float]) -> None:
-        desk = self.desk = Desk(settings, ids, jitter)
-        admission = Admission(desk)
-        self._dialler = admission.dialler = Dialler(desk, admission.door.knock)
-        n = self.neighbours = admission.neighbours = Neighbours(desk, self._dialler, self._make_peer)
-        self.nodes = Nodes(desk, n)
-        self.mapping = Mapping(settings.me.name, settings.rules, settings.scope)
-        self.router = Router(desk, Log(settings.topics_bytes))
-        self.questions = Questions(desk)
-        self.demand = Demand(desk, self.mapping, self.nodes)
-        self.forwarder = Forwarder(desk, self.router, self.mapping, self.nodes)
-        self.inboxes = Inboxes(desk, self.router)
-        lookup = Lookup(desk, self.router, self.demand, self.questions, self.nodes)
-        erasing = Erasing(desk, self.router, self.demand, self.questions, self.nodes)
-        self.subscribing = Subscribing(desk, self.router, self.demand, self.questions, lookup, self.inboxes)
-        self.clients = admission.clients = Clients(desk, self.router, self.forwarder, self.subscribing)
-        self.links = admission.links = DataLinks(
-            desk, self.router, self.demand, self.questions, self.forwarder
-        )
-        routes = Routes(desk, self.mapping, self.nodes, self.questions)
-        verbs = Verbs(desk, lookup, erasing, routes, self.nodes, self.links, self.forwarder, n, self.info)
-        self._reception = Reception(
-            desk, admission, self.clients, n, self._dialler, self.links, self.questions, self.forwarder,
-            verbs, self._ended,
-        )  # fmt: skip
-        self._conns = self._dialler.conns
-        self._committed = 0.0
-        self._shell_status: Callable[[], dict[str, Any]] = dict
-        self._join_parts()
-
-    def _join_parts(self) -> None:
-        """Each part knows what it needs from another as a function, never the other itself."""
-        n, links, forwarder = self.neighbours, self.links, self.forwarder
-        self.nodes.whereabouts = Whereabouts(self.desk, self.questions, self.nodes, forwarder.review)
-        self.router.addressed = self.inboxes.addressed
-        self.router.inbox = self.inboxes.feed
-        self.router.keeps_cache = not self.mapping.is_plain
-        self.inboxes.open_of = self.clients.open_of
-        self.inboxes.bury = forwarder.tailback.dead.bury
-        self.subscribing.released = self._released
-        self.subscribing.received = links.received = self._received
-        self.questions.ask = self._ask
-        self.questions.settled = forwarder.settled = n.settled
-        self.demand.peer = forwarder.peer = n.peers.get
-        self.demand.login = forwarder.login = n.review_login
-        forwarder.to_client = self.clients.answer
-        self._dialler.logged_out = links.logout
-        n.needs_login = links.needs_login
-        n.joined = self._joined
-        n.lost = self._lost
-        links.is_usable = self.nodes.is_usable
-        links.sessions_gap = self._gap
 
     # --- what the shell calls -----------------------------------------------------------------------
 
     def start(
-        self, image: Image, now: float, wall: int, shell_status: Callable[[], dict[str, Any]] = dict
-    ) -> None:
-        """Take up what the store holds."""
+        self, image: Image, now: float, wall: int, shell_status: Callable[[], dict[str, Any]] = dict,
+        sample: Callable[[], Sample] | None = None,
+    ) -> None:  # fmt: skip
+        """Take up what the store holds. `sample` measures the machine; without it no state is gossiped."""
         self._at(now, wall)
         self._shell_status = shell_status
-        self.neighbours.start()
         tables = image.tables
+        self._meeting.start()
+        self.neighbours.start(tables.get("peer", {}))
+        self.gossiping.start(sample)
         positions = tables.get("position", {})
         feeds = tables.get("feed", {})
         self.router.log.restore(
@@ -148,11 +73,11 @@ class NodeCore:
             self.forwarder.restore(position, envelope)
         self.tick(now, wall)
 
-    def accept(self, key: ConnKey, endpoint: str, trusted: bool) -> None:
-        """A connection came in that the shell has not named before."""
+    def accept(self, key: ConnKey, endpoint: str, trusted: bool, user: str = "") -> None:
+        """A connection came in that the shell has not named before; `user`: its public CURVE key."""
         now = self.desk.now
         self.desk.count("connections")
-        self._conns[key] = Conn(key, False, trusted, endpoint, now, now)
+        self._conns[key] = Conn(key, False, trusted, endpoint, now, now, user=user)
 
     def receive(self, key: ConnKey, frames: list[bytes], now: float, wall: int) -> None:
         """A message on a connection."""
@@ -161,6 +86,10 @@ class NodeCore:
         if conn is None or conn.closed:
             return
         conn.heard = now
+        if is_too_long(conn, frames):
+            self.desk.count("not_open")
+            self.desk.send(conn, c.Who())
+            return
         try:
             command, envelopes = read(frames, self.desk.settings.max_content)
             self._reception.take(conn, command, envelopes)
@@ -180,6 +109,38 @@ class NodeCore:
             conn.closed = True
             self._ended(conn)
 
+    def gossiped(self, frames: list[bytes], now: float, wall: int) -> None:
+        """A message from a PUB that is listened to."""
+        self._at(now, wall)
+        self.gossiping.heard(frames)
+
+    def knocked(self, uuid: bytes, refused: bool, now: float, wall: int) -> None:
+        """What the operating system at a node's address said to a Knock."""
+        self._at(now, wall)
+        self.neighbours.liveness.knocked(uuid, refused)
+
+    def advertised(self, node: c.Introduction, now: float, wall: int) -> None:
+        """Multicast DNS tells of a node."""
+        self._at(now, wall)
+        self.desk.count("adverts")
+        if node.uuid != self.desk.me.uuid:
+            self.neighbours.sighted(node, "mdns")
+
+    def readdressed(self, address: str, also: tuple[str, ...], now: float, wall: int) -> None:
+        """This node is to be found elsewhere from now on."""
+        self._at(now, wall)
+        self.desk.me = msgspec.structs.replace(self.desk.me, address=address, also=also)
+        self.neighbours.readdressed()
+
+    def lagged(self, seconds: float) -> None:
+        """The loop was late by so much: what others could have said meanwhile is heard first."""
+        self.neighbours.membership.lagged(seconds)
+
+    def tell(self, kind: str, text: str, now: float, wall: int, level: str = "info") -> None:
+        """Something happened in the shell that people may want to read about."""
+        self._at(now, wall)
+        self.desk.event(kind, text, level=level)
+
     def tick(self, now: float, wall: int) -> None:
         """Time has passed."""
         self._at(now, wall)
@@ -189,6 +150,7 @@ class NodeCore:
             self.desk.hang_up(conn)
             self._ended(conn)
         self.neighbours.tick()
+        self.gossiping.tick()
         self.clients.tick()
         self.questions.review()
         self.demand.tick()
@@ -237,29 +199,10 @@ class NodeCore:
                 self.desk.send(conn, c.Bye("stopping", forward))
         self.router.commit_later()
 
-    def info(self) -> dict[str, Any]:
-        """Who this node is, and its metrics."""
-        me = self.desk.me
-        return {
-            "name": me.name, "uuid": me.uuid.hex(), "boot": me.boot, "address": me.address,
-            "cluster": self.desk.settings.cluster, "software": SOFTWARE, "scope": self.desk.settings.scope,
-            **self._shell_status(),
-            "metrics": status.metrics(
-                self.desk, self.neighbours, self.clients, self.router, self.forwarder, self.inboxes
-            ),
-        }  # fmt: skip
-
-    # --- joints -----------------------------------------------------------------------------------------
+    # --- within -----------------------------------------------------------------------------------------
 
     def _at(self, now: float, wall: int) -> None:
         self.desk.now, self.desk.wall = now, wall
-
-    def _ended(self, conn: Conn) -> None:
-        session = self.clients.of(conn)
-        if session is not None:
-            self.clients.gone(session)
-        elif conn.role != c.CLIENT:
-            self.neighbours.ended(conn)
 
     def _broke_protocol(self, conn: Conn, error: MeshError) -> None:
         session, peer = self.clients.of(conn), self.neighbours.of(conn)
@@ -269,56 +212,3 @@ class NodeCore:
         self.desk.send(conn, c.Refuse(error.code, error.what))
         self.desk.hang_up(conn)
         self._ended(conn)
-
-    def _make_peer(self, node: c.Introduction) -> Peer:
-        s, desk = self.desk.settings, self.desk
-        outlet = Outlet(s.window_bytes, s.link_messages, lambda feed: 0, to_peer=True)
-
-        def send(feed: Feed, portion: Portion) -> None:
-            desk.push(outlet, feed, portion)
-
-        feed = Feed(peer_key(node.uuid), s.credit, send, self._released, peer=True)
-        feed.owner = node.name
-        link = Link(node.uuid, desk.now, desk.jitter, Timing(low=s.backoff_min, high=s.backoff_max))
-        return Peer(node, link, outlet, feed)
-
-    def _released(self, parcel: Parcel) -> None:
-        if parcel.own:
-            self.router.log.released(parcel)
-        else:
-            self.links.released(self.neighbours.peers[parcel.source], parcel)
-
-    def _ask(self, peer: Peer, call: c.Call) -> None:
-        peer.reads[call.request] = call
-        self.desk.send(peer.data, call)
-        self.neighbours.review_login(peer)
-
-    def _received(self) -> dict[bytes, int]:
-        """How far we have each master's log."""
-        found: dict[bytes, int] = {}
-        for peer in self.neighbours.peers.values():
-            for master, upstream in peer.upstreams.items():
-                found[master] = max(upstream.received, found.get(master, 0))
-        return found
-
-    def _joined(self, peer: Peer) -> None:
-        self._changed()
-        self.neighbours.review_login(peer)
-        self.questions.review()
-
-    def _changed(self) -> None:
-        """Nodes have come or gone."""
-        self.nodes.whereabouts.forget()
-        self.demand.refresh()
-        self.forwarder.review()
-        self.subscribing.review()
-
-    def _lost(self, peer: Peer) -> None:
-        peer.reads.clear()
-        self.questions.lost(peer)
-        self._changed()
-
-    def _gap(self, messages: int) -> None:
-        for session in self.clients.sessions.values():
-            for feed in session.feeds.values():
-                feed.gap += messages

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Hashable, Sequence
 
+from mesh.core.balancing import Balancing
 from mesh.core.desk import Desk
 from mesh.core.neighbours import Neighbours
 from mesh.core.peer import Peer
@@ -16,10 +17,12 @@ class Nodes:
     and those that have linked themselves to this one."""
 
     def __init__(self, desk: Desk, neighbours: Neighbours) -> None:
+        self._desk = desk
         self._neighbours = neighbours
         self._named = frozenset(desk.settings.known)
         self._is_open = desk.settings.links == "any"
         self.whereabouts: Whereabouts  # set by the node: it asks these nodes
+        self.balancing: Balancing  # likewise
 
     def named(self, node: str) -> Peer | None:
         """The peer of that name, if there is one."""
@@ -51,6 +54,15 @@ class Nodes:
         """Those that can be asked something now, but for nodes where the question has been."""
         names = ((peer, peer.node.name) for peer in self.usable())
         return [peer for peer, name in names if name not in visited and self.is_alive(name)]
+
+    def choose(self, nodes: Sequence[str], of: Hashable) -> str:
+        """One of several that would do as well; see the balancing."""
+        return self.balancing.choose(nodes, of)
+
+    def balanced_over(self) -> set[bytes]:
+        """Those whose load this node should know: the masters and ways that the rules name."""
+        found = (self.named(rule.node) for rule in self._desk.settings.rules)
+        return {peer.node.uuid for peer in found if peer is not None}
 
     def way_to(self, node: str) -> str | None:
         """The neighbour through which a node can be reached, as far as that was asked."""

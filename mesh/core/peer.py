@@ -11,7 +11,7 @@ from mesh.links.link import Link
 from mesh.routing.feed import Feed
 from mesh.routing.upstream import Upstream
 from mesh.streams.link import LinkReceiver
-from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Call, Introduction, Query
+from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Call, Introduction, Probe, ProbeFor, Query
 
 
 def peer_key(uuid: bytes) -> bytes:
@@ -28,9 +28,14 @@ class Peer:
         self.feed = feed
         self.upstreams: dict[bytes, Upstream] = {}  # how far we are with each log that it sends from
         self.conns: dict[str, Conn | None] = {NODE_CONTROL: None, NODE_DATA: None}
-        self.dials: dict[str, Conn | None] = {NODE_CONTROL: None, NODE_DATA: None}
+        self.dials: dict[str, list[Conn]] = {NODE_CONTROL: [], NODE_DATA: []}
+        self.untried: list[str] = []  # addresses that are still to be dialled in this attempt
+        self.reached = ""  # the address at which it was reached last
         self.next_control = 0.0  # when to dial control again
         self.control_attempt = 0
+        self.used = 0.0  # when the control connection was last needed
+        self.probe: Probe | ProbeFor | None = None  # waits for a control connection
+        self.hears_us = True  # our PUB reaches it, as far as we know
         self.alive = False
         self.lost_at: float | None = None  # when its data connection ended; None while it stands
         self.rtt = 0.0  # s, of the last ping
@@ -55,6 +60,12 @@ class Peer:
     @property
     def data(self) -> Conn | None:
         return self.conns[NODE_DATA]
+
+    @property
+    def is_active(self) -> bool:
+        """Is something connected, wanted or waited for?"""
+        is_connected = any(self.conns.values()) or any(self.dials.values())
+        return is_connected or self.link.is_wanted or self.probe is not None
 
     def new_inlet(self, boot: int) -> None:
         """The other end is a new process: its numbers begin again."""

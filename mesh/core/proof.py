@@ -6,12 +6,21 @@ import hmac
 PROOF_BYTES = 32
 
 
-def prove(secret: bytes, role: str, asker: bytes, answerer: bytes, endpoint: str) -> bytes:
-    """HMAC over both nonces, the role of who proves ("dialler" or "listener") and where they met."""
-    text = b"\0".join(
-        [b"heronry hello", role.encode(), asker.hex().encode(), answerer.hex().encode(), endpoint.encode()]
+def hello_text(side: str, asker: bytes, answerer: bytes, where: str) -> bytes:
+    """What is proven, and signed. `side`: who does, "dialler" or "listener"; then both nonces, and where."""
+    return b"\0".join(
+        [b"heronry hello", side.encode(), asker.hex().encode(), answerer.hex().encode(), where.encode()]
     )
-    return hmac.digest(secret, text, hashlib.sha256)
+
+
+def curve_place(dialler: str, server: str) -> str:
+    """Where two meet over CURVE: between these public keys (Z85), which nobody in between has."""
+    return f"curve {dialler} {server}"
+
+
+def prove(secret: bytes, side: str, asker: bytes, answerer: bytes, where: str) -> bytes:
+    """HMAC of that text. `where`: the endpoint of the listener, or the place over CURVE."""
+    return hmac.digest(secret, hello_text(side, asker, answerer, where), hashlib.sha256)
 
 
 def token(secret: bytes, session: str, stream: bytes) -> bytes:

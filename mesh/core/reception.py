@@ -11,6 +11,7 @@ from mesh.core.datalink import DataLinks
 from mesh.core.desk import Desk
 from mesh.core.dialler import Dialler
 from mesh.core.forwarder import Forwarder
+from mesh.core.gossiping import Gossiping
 from mesh.core.neighbours import Neighbours
 from mesh.core.peer import Peer
 from mesh.core.questions import Questions
@@ -34,6 +35,7 @@ class Reception:
         links: DataLinks,
         questions: Questions,
         forwarder: Forwarder,
+        gossiping: Gossiping,
         verbs: Verbs,
         ended: Callable[[Conn], None],
     ) -> None:
@@ -45,6 +47,7 @@ class Reception:
         self._links = links
         self._questions = questions
         self._forwarder = forwarder
+        self._gossiping = gossiping
         self._verbs = verbs
         self._ended = ended
 
@@ -131,6 +134,18 @@ class Reception:
                 self._forwarder.outcomes(peer, command)
             case c.Peers():
                 self._neighbours.introduced(command.nodes)
+            case c.Probe():
+                self._neighbours.liveness.probe(conn, peer, command)
+            case c.ProbeFor():
+                self._neighbours.liveness.probe_for(peer, command)
+            case c.Probed():
+                self._neighbours.liveness.probed(peer, command)
+            case c.Rumours():
+                self._neighbours.liveness.rumours(peer, command)
+            case c.States():
+                self._gossiping.states(peer, command)
+            case c.Hear():
+                self._gossiping.hear(peer, command)
             case c.Login():
                 self._dialler.apply(peer, peer.link.wanted(self._desk.now))
             case c.Bye():

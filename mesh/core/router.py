@@ -86,10 +86,10 @@ class Router:
             self.log.written(later)
         then(error)
 
-    def publish(self, source: Hashable, envelope: Envelope, answered: Answered) -> None:
+    def publish(self, source: Hashable, envelope: Envelope, answered: Answered, stamp: int = 0) -> None:
         """Take an envelope as its master, answer it and deliver it: at once, or when it is stored.
 
-        `answered` may be called several times, for parts of it.
+        `answered` may be called several times, for parts of it. `stamp`: what all of its masters give it.
         """
         lane = self.log.lane(envelope.stream, envelope.domain, self._desk.now)
         if (envelope.first, envelope.last) in lane.refused:
@@ -105,10 +105,12 @@ class Router:
         if fresh != [(envelope.first, envelope.last)]:
             self._repeated(lane, envelope, fresh, answered)
         for first, last in fresh:
-            self._accept(lane, envelope.part(first, last), source, answered)
+            self._accept(lane, envelope.part(first, last), source, answered, stamp)
 
-    def _accept(self, lane: Lane, envelope: Envelope, source: Hashable, answered: Answered) -> None:
-        stamped = envelope.mastered(self._desk.stamp(), self._desk.hop(0))
+    def _accept(
+        self, lane: Lane, envelope: Envelope, source: Hashable, answered: Answered, stamp: int
+    ) -> None:
+        stamped = envelope.mastered(stamp or self._desk.stamp(), self._desk.hop(0))
         try:
             pieces, matched = self._pieces(stamped)
         except LocalError as error:
@@ -166,6 +168,19 @@ class Router:
         parcel.owed = len(targets) if parcel.position else 0
         self._desk.count("relayed", envelope.count)
         self._offer([(parcel, targets)], parcel.source, lambda: None)
+
+    def tell(self, envelope: Envelope) -> None:
+        """What this node says to its own clients of itself and others: nobody's message, and not counted."""
+        stamped = self.keep(envelope)
+        targets = list(self.clients.plan(stamped))
+        self._offer([(Parcel(stamped, master=self._desk.me.uuid, own=True), targets)], b"", lambda: None)
+
+    def keep(self, envelope: Envelope) -> Envelope:
+        """The same, for those who will read it later."""
+        stamped = envelope.mastered(self._desk.stamp(), self._desk.hop(0))
+        for value in Retained.cut(stamped):
+            self.log.retained.put(value)
+        return stamped
 
     def remember_domain(self, envelope: Envelope) -> None:
         """A client of this node has published it for a master elsewhere."""

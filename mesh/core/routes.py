@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any
 
 from mesh.core.desk import Desk
 from mesh.core.nodes import Nodes
-from mesh.core.questions import Questions, Replies
+from mesh.core.questions import Questions, Replies, Told
 from mesh.errors import LocalError
-from mesh.mapping.mapping import Decision, Kind, Mapping
+from mesh.mapping.decision import Decision, Kind
+from mesh.mapping.mapping import Mapping
 from mesh.names import SessionName
 
 Steps = list[dict[str, str]]
+TRACE = "trace"  # a stream that nobody publishes
 
 
 class Routes:
@@ -28,7 +31,10 @@ class Routes:
         """`said` has key, domain, to, from and visited. LocalError for names that cannot be."""
         start = str(said.get("from") or "")
         if start and start != self._desk.me.name:
-            self._pass_on(start, {**said, "from": start}, [], then)
+            if not self._nodes.is_alive(start):
+                text = f"no node {start} can be asked."
+                raise LocalError(text, hint="See `mesh ls`.", code="UNKNOWN_NODE")
+            self._pass_on([start], {**said, "from": start}, [], [], then)
             return
         self._questions.when_settled(lambda: self._decided(said, then))
 
@@ -36,27 +42,44 @@ class Routes:
         visited = [str(name) for name in v] if isinstance(v := said.get("visited"), list) else []
         decision = self._decide(said, visited)
         me = self._desk.me.name
-        step = {"node": me, "decision": decision.kind.value, "next": decision.node, "why": decision.why}
-        if decision.kind is Kind.FORWARD:
-            self._pass_on(decision.node, {**said, "from": "", "visited": [*visited, me]}, [step], then)
-        else:
+        hops = [hop for hop in decision.hops if hop] if decision.kind is not Kind.REFUSE else []
+        step = {
+            "node": me, "decision": decision.kind.value,
+            "next": ", ".join(hops) or decision.node, "why": decision.why,
+        }  # fmt: skip
+        further = {**said, "from": "", "visited": [*visited, me], "copy": decision.to_master}
+        away = [hop for hop in hops if not self._nodes.is_alive(hop)]
+        alive = [hop for hop in hops if hop not in away]
+        if decision.kind is Kind.WAIT or not hops:
             then([step])
+            return
+        waits = [{"node": me, "decision": "wait", "next": hop, "why": decision.why} for hop in away]
+        self._pass_on(alive, further, [step], waits, then)
 
     def _decide(self, said: dict[str, Any], visited: list[str]) -> Decision:
         key, domain, to = (str(said.get(name) or "") for name in ("key", "domain", "to"))
         if not to:
-            return self._mapping.decide(key, domain, self._nodes, visited)
-        return self._mapping.address(SessionName.parse(to), domain, self._nodes, visited)
+            is_copy = said.get("copy") is True
+            return self._mapping.decide(key, domain, self._nodes, visited, TRACE, is_copy)
+        return self._mapping.address(SessionName.parse(to), domain, self._nodes, visited, of=TRACE)
 
-    def _pass_on(self, node: str, said: dict[str, Any], steps: Steps, then: Callable[[Steps], None]) -> None:
-        peer = self._nodes.named(node)
-        if peer is None or not self._nodes.is_alive(node):
-            raise LocalError(f"no node {node} can be asked.", hint="See `mesh ls`.", code="UNKNOWN_NODE")
+    def _pass_on(
+        self, nodes: Sequence[str], said: dict[str, Any], steps: Steps, waits: Steps,
+        then: Callable[[Steps], None],
+    ) -> None:  # fmt: skip
+        """What each of them says, between what is said already."""
+        peers = {node: peer for node in nodes if (peer := self._nodes.named(node)) is not None}
 
         def came(replies: Replies, missing: list[str]) -> None:
-            further = [told.value.get("steps") for told in replies.values()]
-            silent = {"node": node, "decision": "unknown", "next": "", "why": "it did not answer"}
-            then(steps + (further[0] if further and isinstance(further[0], list) else [silent]))
+            told = [_steps(node, replies.get(peer.node.uuid)) for node, peer in peers.items()]
+            then([*steps, *chain.from_iterable(told), *waits])
 
         arguments = {name: value for name, value in said.items() if name != "within"}
-        self._questions.ask_all([peer], "route", arguments, came)
+        self._questions.ask_all(peers.values(), "route", arguments, came)
+
+
+def _steps(node: str, told: Told | None) -> Steps:
+    steps = told.value.get("steps") if told is not None else None
+    if isinstance(steps, list):
+        return steps
+    return [{"node": node, "decision": "unknown", "next": "", "why": "it did not answer"}]

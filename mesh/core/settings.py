@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from balancers.base import Balancer
 from mesh.mapping.rules import Rule
 from mesh.routing.feed import Credit
 from mesh.wire.commands import Introduction
@@ -56,7 +57,8 @@ class Settings:
     tailback_ttl: float = 86_400.0  # and for how long
     probe: float = 1.0  # s between two probes of SWIM
     state: float = 2.0  # s between two of our own gossiped states
-    strategy: str = "RoundRobin"  # the balancer, by name
+    remember: bool = True  # dial at start the nodes that were met before
+    balancer: Balancer | None = None  # which of several nodes is taken; None: each in turn
 
     @property
     def credit(self) -> Credit:

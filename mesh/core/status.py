@@ -7,26 +7,29 @@ from typing import Any
 from mesh.core.clients import Clients
 from mesh.core.desk import Desk
 from mesh.core.forwarder import Forwarder
+from mesh.core.gossiping import Gossiping
 from mesh.core.inboxes import Inboxes
 from mesh.core.neighbours import Neighbours
 from mesh.core.router import Router
 
 
-def nodes(desk: Desk, neighbours: Neighbours) -> list[dict[str, Any]]:
+def nodes(desk: Desk, neighbours: Neighbours, gossiping: Gossiping) -> list[dict[str, Any]]:
     """One row a node, this one first. Ages and round trips in seconds."""
     me = desk.me
     rows = [
         {"name": me.name, "uuid": me.uuid.hex(), "boot": me.boot, "address": me.address, "via": "self",
-         "state": "alive", "link": "this node", "data": False, "rtt": 0.0, "age": 0.0}
+         "state": "alive", "link": "this node", "data": False, "rtt": 0.0, "age": 0.0,
+         **gossiping.described(me.uuid)}
     ]  # fmt: skip
     for member in neighbours.membership.all():
         peer = neighbours.peers.get(member.uuid)
         if peer is not None:
             rows.append(
                 {"name": member.name, "uuid": member.uuid.hex(), "boot": member.boot,
-                 "address": member.address, "via": member.via, "state": str(member.state),
+                 "address": peer.reached or member.address, "via": member.via, "state": str(member.state),
                  "link": peer.link.describe(desk.now),
-                 "data": peer.data is not None, "rtt": peer.rtt, "age": desk.now - member.heard}
+                 "data": peer.data is not None, "rtt": peer.rtt, "age": desk.now - member.heard,
+                 **gossiping.described(member.uuid)}
             )  # fmt: skip
     return rows
 
@@ -62,11 +65,12 @@ def metrics(
         "inboxes_owed": len(inboxes),
         "cached_topics": len(router.cache),
         "old_news": neighbours.membership.old_news,
+        "nodes_alive": len(neighbours.membership.alive()),
     }
 
 
 COUNTERS = (
     "published", "refused", "repeated", "unrouted", "relayed", "malformed", "not_open", "hello_refused",
     "wrong_cookie", "too_many_hops", "connections", "forwarded", "forward_warnings", "expired", "dead",
-    "forged",
+    "forged", "malformed_gossip", "adverts", "adverts_rejected",
 )  # fmt: skip

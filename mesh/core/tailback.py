@@ -13,8 +13,9 @@ from mesh.core.deadletters import DeadLetters
 from mesh.core.desk import Desk
 from mesh.core.router import Router
 from mesh.errors import Expired, MeshError, TailBackFull
-from mesh.routing.onward import Entry, Onward
+from mesh.routing.onward import HERE, Entry, Onward
 from mesh.routing.parcel import Parcel
+from mesh.routing.verdict import PARTLY_REFUSED, verdicts
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import TAILED, Envelope
 from mesh.wire.properties import decode_properties
@@ -36,6 +37,7 @@ class TailBack:
         self._young: dict[tuple[bytes, str], dict[Entry, None]] = {}  # by stream: not answered yet
         self._stuck: dict[tuple[bytes, str], Entry] = {}  # by stream: what should be stored, and could not
         self._due: list[tuple[int, int, Entry]] = []  # (when it is void, serial, entry)
+        self.is_alive: Callable[[str], bool] = lambda node: False  # set by the forwarder
 
     # --- waiting ----------------------------------------------------------------------------------------
 
@@ -54,7 +56,7 @@ class TailBack:
         the beginning, or after a crash the rest would reach the master late.
         """
         young = self._young.get(entry.key, {})
-        before = [e for e in young if e.serial < entry.serial and e.line == entry.line]
+        before = [e for e in young if e.serial < entry.serial and e.is_beside(entry)]
         for each in (*sorted(before, key=lambda e: e.serial), entry):
             self._warn(each, why)
             if each.warned or each.is_done:
@@ -130,11 +132,17 @@ class TailBack:
         self._young.setdefault(entry.key, {})[entry] = None
 
     def _say(self, entry: Entry, why: str) -> None:
-        e, me = entry.envelope, self._desk.me.name
-        text = why or f"waits at {me} for {entry.hop or 'a master'} ({entry.why})"
+        e = entry.envelope
+        text = why or f"waits at {self._desk.me.name} for {self._for_whom(entry)}"
         self._desk.count("forward_warnings", entry.messages)
         for first, last in entry.open:
             self._answer(entry.source, e.stream, Answer(e.domain, first, last, "FORWARD_WARNING", 0, text))
+
+    def _for_whom(self, entry: Entry) -> str:
+        if not entry.was_divided:
+            return f"{entry.hops[0] or 'a master'} ({entry.why})"
+        whys = {hop: "has not answered yet" if self.is_alive(hop) else "away" for hop in entry.hops}
+        return ", ".join(f"{hop} ({why})" for hop, why in whys.items())
 
     def _is_full(self) -> bool:
         s = self._desk.settings
@@ -146,23 +154,30 @@ class TailBack:
 
     # --- the last word ----------------------------------------------------------------------------------
 
-    def finish(self, entry: Entry, answer: Answer) -> None:
-        """The last word on some of its messages, which its publisher hears."""
-        for first, last in self._onward.settle(entry, answer.first, answer.last):
-            part = changed(answer, first=first, last=last)
-            self._answer(entry.source, entry.envelope.stream, part)
-            if answer.state != "OK":
-                self._desk.count("refused", last - first + 1)
-                if entry.warned and not entry.source:
-                    self.dead.bury(entry.envelope, part)
+    def finish(self, entry: Entry, hop: str, answer: Answer) -> None:
+        """The last word of a node on some of its messages. Its publisher hears what all have said."""
+        if entry.was_divided:
+            entry.said.append((self._desk.me.name if hop == HERE else hop, answer))
+        for first, last in self._onward.settle(entry, hop, answer.first, answer.last):
+            whole = changed(answer, first=first, last=last)
+            for part in verdicts(entry.said, first, last) if entry.was_divided else (whole,):
+                self._conclude(entry, part)
         if not entry.open and entry.position:
             self._router.log.released(Parcel(entry.envelope, entry.position))
             entry.position = 0
 
+    def _conclude(self, entry: Entry, answer: Answer) -> None:
+        self._answer(entry.source, entry.envelope.stream, answer)
+        if answer.state != "OK":
+            self._desk.count("refused", answer.last - answer.first + 1)
+            if not entry.source and (entry.warned or answer.state == PARTLY_REFUSED):
+                self.dead.bury(entry.envelope, answer)
+
     def refuse(self, entry: Entry, error: MeshError) -> None:
-        """All of it is given up."""
+        """All of it that still goes on is given up."""
         e = entry.envelope
-        self.finish(entry, Answer(e.domain, e.first, e.last, error.code, 0, str(error)))
+        for hop in entry.hops:
+            self.finish(entry, hop, Answer(e.domain, e.first, e.last, error.code, 0, str(error)))
 
     # --- time -------------------------------------------------------------------------------------------
 
@@ -171,8 +186,8 @@ class TailBack:
         now, patience = self._desk.now, self._desk.settings.patience
         young, self._young = [entry for lane in self._young.values() for entry in lane], {}
         for entry in sorted(young, key=lambda entry: entry.serial):
-            line = self._onward.line_of(entry)
-            quiet = max(entry.arrived, line.progress if line else 0.0)
+            lines = [line for hop in entry.hops if (line := self._onward.line_of(entry, hop))]
+            quiet = max(entry.arrived, min((line.progress for line in lines), default=now))
             if now - quiet >= patience:
                 self.warn(entry)
                 quiet = now - patience + RETRY
@@ -198,29 +213,30 @@ class TailBack:
 
     def _expire(self, entry: Entry) -> None:
         """Give up those of its messages that are void by now."""
-        e = entry.envelope
-        again = self._desk.wall + int(RETRY * 1e9)
-        if not self._onward.is_under_way(entry):  # else its master may have taken it in time
-            end = self._end(e)
-            void_at = {e.number(i): min(_expiry(e, i) or end, end) for i in range(e.count)}
+        e, end = entry.envelope, self._end(entry.envelope)
+        void_at = {e.number(i): min(_expiry(e, i) or end, end) for i in range(e.count)}
+        for hop in entry.hops:
+            if self._onward.is_under_way(entry, hop):
+                continue  # it may have been taken there in time
             for number, at in void_at.items():
-                if at <= self._desk.wall and number in entry.open:
-                    self._give_up(entry, number)
-            again = min((at for number, at in void_at.items() if number in entry.open), default=0)
+                if at <= self._desk.wall and number in entry.lacking[hop]:
+                    self._give_up(entry, hop, number)
         if not entry.is_done:
-            heapq.heappush(self._due, (again, entry.serial, entry))
+            soon = self._desk.wall + int(RETRY * 1e9)
+            again = min(at for number, at in void_at.items() if number in entry.open)
+            heapq.heappush(self._due, (max(again, soon), entry.serial, entry))
 
-    def _give_up(self, entry: Entry, number: int) -> None:
-        error = Expired(f"it waited at {self._desk.me.name} for {entry.hop or 'a master'} too long.")
+    def _give_up(self, entry: Entry, hop: str, number: int) -> None:
+        error = Expired(f"it waited at {self._desk.me.name} for {hop or 'a master'} too long.")
         self._desk.count("expired")
-        self.finish(entry, Answer(entry.envelope.domain, number, number, error.code, 0, str(error)))
+        self.finish(entry, hop, Answer(entry.envelope.domain, number, number, error.code, 0, str(error)))
 
     def depth(self, hop: str) -> dict[str, Any]:
         """What waits for a node (for "" nobody knows whom): messages, bytes, age of the oldest in s."""
         waiting = [e for line in self._onward.lines(hop) for e in line.entries() if e.warned]
         age = max((self._desk.wall - entry.envelope.route[-1].at for entry in waiting), default=0) / 1e9
         return {
-            "messages": sum(e.messages for e in waiting),
+            "messages": sum(e.lacking[hop].count() for e in waiting),
             "bytes": sum(e.size for e in waiting),
             "age": age,
         }

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from mesh.core import status
-from mesh.core.conn import Conn
+from mesh.core.conn import ONLY_READS, Conn
 from mesh.core.datalink import DataLinks
 from mesh.core.desk import Desk
 from mesh.core.effects import Stop
 from mesh.core.erasing import Erasing, erasure
 from mesh.core.forwarder import Forwarder
+from mesh.core.gossiping import Gossiping
 from mesh.core.lookup import Found, Lookup, Value
 from mesh.core.neighbours import Neighbours
 from mesh.core.nodes import Nodes
@@ -25,13 +26,16 @@ from mesh.wire import commands as c
 from mesh.wire.frames import body_frames
 from mesh.wire.limits import ENVELOPES_A_MESSAGE
 
+READS = ("get", "route", "ls", "info", "events", "peers")  # verbs that change nothing
+
 
 class Verbs:
     """`info` describes this node."""
 
     def __init__(
         self, desk: Desk, lookup: Lookup, erasing: Erasing, routes: Routes, nodes: Nodes, links: DataLinks,
-        forwarder: Forwarder, neighbours: Neighbours, info: Callable[[], dict[str, Any]],
+        forwarder: Forwarder, neighbours: Neighbours, gossiping: Gossiping,
+        info: Callable[[], dict[str, Any]],
     ) -> None:  # fmt: skip
         self._desk = desk
         self._lookup = lookup
@@ -41,6 +45,7 @@ class Verbs:
         self._links = links
         self._forwarder = forwarder
         self._neighbours = neighbours
+        self._gossiping = gossiping
         self._info = info
 
     # --- clients ----------------------------------------------------------------------------------------
@@ -48,6 +53,8 @@ class Verbs:
     def from_client(self, conn: Conn, session: Session, call: c.Call) -> None:
         """A client's question. LocalError when it makes no sense."""
         a = call.arguments
+        if not conn.may_write and call.verb not in READS:
+            raise LocalError(ONLY_READS, code="NOT_ALLOWED")
         match call.verb:
             case "get":
                 self._lookup.get(_query(a), lambda f: self._found(conn, call, f), fresh=bool(a.get("fresh")))
@@ -59,6 +66,14 @@ class Verbs:
                 self._say(conn, call, self._ls())
             case "info":
                 self._say(conn, call, self._info())
+            case "events":
+                after = a.get("after")
+                found = self._desk.events.after(after if isinstance(after, int) else 0)
+                self._say(conn, call, {**found, "boot": self._desk.me.boot})
+            case "peers":
+                self._say(conn, call, {"peers": self._peers()})
+            case "peer":
+                self._say(conn, call, {"changed": self._peer(a)})
             case "down":
                 self._say(conn, call, {})
                 self._desk.emit(Stop())
@@ -67,14 +82,28 @@ class Verbs:
 
     def _ls(self) -> dict[str, Any]:
         s, depth = self._desk.settings, self._forwarder.tailback.depth
-        rows = status.nodes(self._desk, self._neighbours)
+        rows = status.nodes(self._desk, self._neighbours, self._gossiping)
         for row in rows:
             row["tailback"] = depth(row["name"])
         seen = {row["name"] for row in rows}
         unseen = [depth(node) for node in self._forwarder.onward.hops() if node not in seen]
         unknown = {what: sum(d[what] for d in unseen) for what in ("messages", "bytes")}
         unknown["age"] = max((d["age"] for d in unseen), default=0.0)
-        return {"nodes": rows, "scope": s.scope, "links": s.links, "unknown": unknown}
+        has_keys = s.keyring is not None
+        return {"nodes": rows, "scope": s.scope, "links": s.links, "unknown": unknown, "keys": has_keys}
+
+    def _peers(self) -> list[dict[str, Any]]:
+        rows = self._neighbours.acquaintances.rows()
+        for row in rows:
+            member = self._neighbours.membership.by_name(row["node"]) if row["node"] else None
+            row["state"] = str(member.state) if member is not None else ""
+        return rows
+
+    def _peer(self, a: dict[str, Any]) -> bool:
+        acquaintances = self._neighbours.acquaintances
+        if "add" in a:
+            return acquaintances.add(str(a["add"]))
+        return acquaintances.remove(str(a.get("rm")))
 
     def _erase(self, conn: Conn, session: Session, call: c.Call) -> None:
         a = call.arguments

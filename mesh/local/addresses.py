@@ -6,6 +6,7 @@ import re
 from mesh.errors import BindRefused
 
 DEFAULT_BIND = "tcp://127.0.0.1:0"
+KEYED_BINDS = ("tcp://*:7710", "tcp://*:0")  # with keys: the first of these that is free
 _TCP = re.compile(r"(?:tcp://|socket://)?(\[[0-9A-Fa-f:.%]+\]|[^:/\[\]]+):(\d{1,5}|\*)")
 
 
@@ -20,19 +21,31 @@ def normal(address: str) -> str:
     return f"tcp://{host}:{0 if found[2] == '*' else int(found[2])}"
 
 
-def check_loopback(address: str) -> str:
-    """The address, if only this machine can reach it. Without keys nothing else may be bound."""
-    host = address.removeprefix("tcp://").rpartition(":")[0].strip("[]")
+def is_wildcard(address: str) -> bool:
+    """Does it mean every address of this machine?"""
+    return _host(address) in ("*", "0.0.0.0", "::")
+
+
+def is_loopback(address: str) -> bool:
+    """Can only this machine reach it? A host name could mean anything."""
     try:
-        is_loopback = ipaddress.ip_address(host.partition("%")[0]).is_loopback
+        return ipaddress.ip_address(_host(address).partition("%")[0]).is_loopback
     except ValueError:
-        is_loopback = False
-    if not is_loopback:
+        return False
+
+
+def check_bind(address: str, has_keys: bool) -> str:
+    """The address, if it may be bound: without keys only what this machine alone can reach."""
+    if not has_keys and not is_loopback(address):
         raise BindRefused(
             f"refusing to bind {address}: other machines could reach it, and this node has no keys, "
             "so anybody there could read and write everything.",
-            hint="Bind tcp://127.0.0.1:0 (this machine only). Keys for a mesh over several machines come "
-            "with a later release.",
+            hint="Type `mesh init` (a new mesh) or `mesh join TOKEN` (one that is there), and try again; "
+            "or bind tcp://127.0.0.1:0, for this machine only.",
             code="BIND_WITHOUT_KEYS",
         )
     return address
+
+
+def _host(address: str) -> str:
+    return address.removeprefix("tcp://").rpartition(":")[0].strip("[]")

@@ -22,6 +22,7 @@ class NodeFile:
     """What a running node tells the programs of its user: `<state>/nodes/<name>.json`.
 
     `uuid` in hex, `ipc` and `tcp` addresses or None, `data` the data directory as an absolute path.
+    `keyed`: over TCP it speaks to nobody without the keys of its cluster.
     """
 
     name: str
@@ -32,6 +33,7 @@ class NodeFile:
     tcp: str | None
     data: str
     cluster: str
+    keyed: bool = False
 
     def write(self, state: Path) -> None:
         """Tell. DataDirRefused when that cannot be written."""

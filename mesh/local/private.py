@@ -77,15 +77,23 @@ def _make_cookie(path: Path) -> None:
 
 
 def _read_cookie(path: Path) -> bytes:
-    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
-        _check_ours(path, os.fstat(file.fileno()), _SHARED, f"chmod 600 {path}", _OTHER_STATE)
-        found = file.read(COOKIE_BYTES + 1)
+    found = read_private(path, COOKIE_BYTES + 1, _OTHER_STATE)
     if len(found) != COOKIE_BYTES:
         raise DataDirRefused(
             f"{path} is damaged: it does not hold exactly {COOKIE_BYTES} bytes.",
             hint=f"To have a new one made, stop your nodes and type: rm {path}",
         )
     return found
+
+
+def read_private(path: Path, most: int, hint: str) -> bytes:
+    """The first `most` bytes of a file that is ours and that nobody else may read.
+
+    DataDirRefused with the hint if others may, or it is another's; OSError as it comes.
+    """
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+        _check_ours(path, os.fstat(file.fileno()), _SHARED, f"chmod 600 {path}", hint)
+        return file.read(most)
 
 
 def socket_path(data: Path, uuid: bytes) -> Path:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
-from enum import Enum
-from typing import Protocol
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 
+from mesh.mapping.decision import Claim, Decision, Kind, Sources, Use, View
 from mesh.mapping.rules import ANY_DOMAIN, Rule
 from mesh.names import SessionName
 from mesh.patterns import matches
@@ -15,58 +13,11 @@ from mesh.patterns import matches
 # Law 2: a message goes to a lower stratum than this node's own, or stays.
 # Law 3: it never goes to a node where it has been.
 # Law 4: it never ends silently: it is here, goes on, waits for somebody, or is refused.
+# Law 5: where several nodes are masters, the first that sends straight to masters, or is one, sends a copy
+#        to each of them. A master keeps what comes to it as such a copy, and divides it no more.
 
 CACHE = 100_000  # keys whose claims are remembered
-
-
-class View(Protocol):
-    """What is known of other nodes at this moment, by name."""
-
-    def is_known(self, node: str) -> bool:
-        """May it be linked, or is it linked now?"""
-
-    def is_alive(self, node: str) -> bool:
-        """Can it be asked something now?"""
-
-    def way_to(self, node: str) -> str | None:
-        """The neighbour through which a node that is not known can be reached, as far as that was asked."""
-
-
-class Kind(Enum):
-    """What becomes of a message; the value is the word that people read."""
-
-    HERE = "here"
-    FORWARD = "forward"
-    WAIT = "wait"
-    REFUSE = "refuse"
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """`node`: where it goes, or for whom it waits ("" = nobody knows); `code` of a refusal."""
-
-    kind: Kind
-    why: str
-    node: str = ""
-    code: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """One node's claim on a message, and by which rule."""
-
-    node: str
-    stratum: int
-    refid: str
-    by: str
-
-
-@dataclass(frozen=True, slots=True)
-class Sources:
-    """Whom to ask for what a query wants: the nodes that rules name, and perhaps everybody."""
-
-    hops: tuple[str, ...] = ()
-    everyone: bool = False
+BEHIND, AWAY = 1, 2  # how far masters of whom not all, or none, are alive stand behind ways that are
 
 
 class Mapping:
@@ -79,14 +30,24 @@ class Mapping:
         self.is_plain = not rules and scope == "mesh"  # every node is master of its own clients' messages
         mine = [rule for rule in rules if rule.node == me and rule.stratum == 0]
         self._takes_default = not mine or any(r.accept_default or "" in r.domains for r in mine)
+        self.has_several = _has_several(rules)  # may a message have more than one master?
         self._exact = {key for rule in rules for key in rule.keys}
         self._claims: dict[tuple[str, str, bool], tuple[Claim, ...]] = {}
 
-    def decide(self, key: str, domain: str, view: View, visited: Collection[str] = ()) -> Decision:
-        """What becomes of a message with this key and domain that has been at `visited`?"""
+    def decide(
+        self, key: str, domain: str, view: View, visited: Collection[str] = (), of: Hashable = "",
+        is_copy: bool = False,
+    ) -> Decision:  # fmt: skip
+        """What becomes of a message with this key and domain that has been at `visited`?
+
+        `of`: its publisher's stream, which goes one way while there are several as good. `is_copy`: it came
+        from a node that has sent one to each master.
+        """
         claims = self._claims_on(key, domain, is_own=not visited)
+        if claims and self.has_several:
+            return self._divide(claims, view, visited, of, is_copy)
         if claims:
-            return self._choose(claims, view, visited)
+            return self._choose(claims, view, visited, of)
         if self.scope == "mesh":
             return Decision(Kind.HERE, "default-scope mesh: master of its own clients' messages")
         if not domain and self._takes_default:
@@ -95,8 +56,9 @@ class Mapping:
         return Decision(Kind.WAIT, f"no rule names a master of {what}")
 
     def address(
-        self, to: SessionName, domain: str, view: View, visited: Collection[str] = (), force: bool = False
-    ) -> Decision:
+        self, to: SessionName, domain: str, view: View, visited: Collection[str] = (), force: bool = False,
+        of: Hashable = "",
+    ) -> Decision:  # fmt: skip
         """What becomes of a point-to-point message? A node that is known wins, then the domain, then here."""
         node = to.node
         if node == self.me:
@@ -108,7 +70,7 @@ class Mapping:
             return self._unless_visited(Decision(Kind.FORWARD, f"the way to {node}", way), visited)
         claims = self._domain_claims(domain)
         if claims:
-            decision = self._choose(claims, view, visited)
+            decision = self._choose(claims, view, visited, of)
             if decision.kind is not Kind.HERE:
                 return decision
         if not node:
@@ -117,7 +79,7 @@ class Mapping:
             return Decision(Kind.WAIT, f"node {node} is unknown", node)
         return Decision(Kind.REFUSE, f"no node {node} can be reached from {self.me}", node, "UNKNOWN_NODE")
 
-    def sources(self, kind: str, text: str, domain: str, view: View) -> Sources:
+    def sources(self, kind: str, text: str, domain: str, view: View, use: Use = Use.SUBSCRIBE) -> Sources:
         """Whom must this node ask to get what matches a query? Its own log is not named."""
         sets: list[tuple[Claim, ...]] = []
         if kind == "exact":
@@ -125,9 +87,19 @@ class Mapping:
         else:
             sets += [self._exact_claims(key) for key in sorted(self._exact) if matches(text, key)]
             sets.append(self._claims_on("", domain))
-        hops = [hop for claims in sets if claims and (hop := self._hop(claims, view))]
+        of = None if use is Use.GET else (kind, text, domain)
+        named = [self._asked(claims, view, use, of) for claims in sets if claims]
+        hops = tuple(dict.fromkeys(hop for decision in named for hop in decision.hops if hop))
+        masters = {hop for decision in named if decision.to_master for hop in decision.hops}
+        away = {hop for decision in named if decision.kind is Kind.WAIT for hop in decision.hops if hop}
         everyone = self.scope == "mesh" and not sets[-1]
-        return Sources(tuple(dict.fromkeys(hops)), everyone)
+        return Sources(
+            hops, everyone, tuple(h for h in hops if h in masters), tuple(h for h in hops if h in away)
+        )
+
+    def masters(self, key: str, domain: str) -> tuple[str, ...]:
+        """The nodes that are master of a message, as far as rules name them."""
+        return _masters(self._claims_on(key, domain))
 
     # --- claims -----------------------------------------------------------------------------------------
 
@@ -170,28 +142,64 @@ class Mapping:
 
     # --- choosing ---------------------------------------------------------------------------------------
 
-    def _choose(self, claims: Iterable[Claim], view: View, visited: Collection[str]) -> Decision:
+    def _divide(
+        self, claims: Sequence[Claim], view: View, visited: Collection[str], of: Hashable, is_copy: bool
+    ) -> Decision:
+        """Where it goes as a message for every master."""
+        masters = _masters(claims)
+        if self.me in masters:
+            others = tuple(n for n in masters if n != self.me and n not in visited and not is_copy)
+            why = f"{claims[0].by}, stratum 0: master" + (f", with {', '.join(others)}" if others else "")
+            return Decision(Kind.HERE, why, "", "", others, bool(others), is_shared=len(masters) > 1)
+        open_masters = tuple(node for node in masters if node not in visited)
+        if len(open_masters) < 2:
+            return self._choose(claims, view, visited, of)
+        # While one of them is away, a way may still lead to all of them.
+        return self._choose(claims, view, visited, of, open_masters, BEHIND)
+
+    def _asked(self, claims: tuple[Claim, ...], view: View, use: Use, of: Hashable) -> Decision:
+        """Whom to ask for what has these masters; nobody, if this node is one."""
+        if use is Use.ERASE:
+            return self._divide(claims, view, (), of, is_copy=False)
+        masters = _masters(claims)
+        if use is Use.SUBSCRIBE and len(masters) > 1:
+            return self._choose(claims, view, (), of, masters)
+        return self._choose(claims, view, (), of)
+
+    def _choose(
+        self, claims: Sequence[Claim], view: View, visited: Collection[str], of: Hashable,
+        together: tuple[str, ...] = (), partly: int = 0,
+    ) -> Decision:  # fmt: skip
+        """Which node is next? `together`: masters that all get it, if it goes to them at all; `partly`: how
+        far they stand behind while only some of them are alive."""
         mine = min((c for c in claims if c.node == self.me), key=lambda c: c.stratum, default=None)
         if mine is not None and mine.stratum == 0:
             return Decision(Kind.HERE, f"{mine.by}, stratum 0: master")
         closer = [c for c in claims if c.node != self.me and (mine is None or c.stratum < mine.stratum)]
         ways = [c for c in closer if view.is_known(c.node)]
         if not ways:
-            return _nobody(claims, closer)
+            return _nobody(claims, closer, together)
         open_ways = [c for c in ways if c.node not in visited]
         if not open_ways:
             return self._loop(ways[0].node, visited)
-        best = min(open_ways, key=lambda c: self._rank(c, mine, view))
-        why = f"{best.by}, stratum {best.stratum}"
-        return Decision(Kind.FORWARD if view.is_alive(best.node) else Kind.WAIT, why, best.node)
 
-    def _rank(self, claim: Claim, mine: Claim | None, view: View) -> tuple[bool, bool, int]:
-        is_parent = mine is not None and mine.refid == claim.node
-        return not view.is_alive(claim.node), not is_parent, claim.stratum
+        def rank(claim: Claim) -> tuple[int, bool, int]:
+            is_parent = mine is not None and mine.refid == claim.node
+            if claim.node not in together:
+                return 0 if view.is_alive(claim.node) else AWAY, not is_parent, claim.stratum
+            alive = [view.is_alive(node) for node in together]
+            return (0 if all(alive) else partly if any(alive) else AWAY), not is_parent, claim.stratum
 
-    def _hop(self, claims: tuple[Claim, ...], view: View) -> str:
-        decision = self._choose(claims, view, ())
-        return decision.node if decision.kind in (Kind.FORWARD, Kind.WAIT) else ""
+        ranks = [rank(claim) for claim in open_ways]
+        best = min(ranks)
+        nodes = list(dict.fromkeys(c.node for c, r in zip(open_ways, ranks, strict=True) if r == best))
+        kind = Kind.WAIT if best[0] == AWAY else Kind.FORWARD
+        why = f"{open_ways[0].by}, stratum {best[2]}"
+        if nodes[0] in together:
+            first = next(filter(view.is_alive, together), together[0])
+            return Decision(kind, why, first, copies=together, to_master=True)
+        node = nodes[0] if len(nodes) == 1 else view.choose(nodes, of)
+        return Decision(kind, why, node, to_master=best[2] == 0)
 
     def _unless_visited(self, decision: Decision, visited: Collection[str]) -> Decision:
         return self._loop(decision.node, visited) if decision.node in visited else decision
@@ -201,10 +209,25 @@ class Mapping:
         return Decision(Kind.REFUSE, f"the rules send it in a circle: {path}", node, "CIRCULAR_LOOP")
 
 
-def _nobody(claims: Iterable[Claim], closer: Sequence[Claim]) -> Decision:
+def _masters(claims: Iterable[Claim]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(claim.node for claim in claims if claim.stratum == 0))
+
+
+def _has_several(rules: Iterable[Rule]) -> bool:
+    """Does any domain or key have more than one master?"""
+    holders: dict[tuple[str, str], set[str]] = {}
+    for rule in rules:
+        default = [("domain", "")] if rule.accept_other_default else []
+        named = [("domain", domain) for domain in rule.domains] + [("key", key) for key in rule.keys]
+        for what in named + default if rule.stratum == 0 else ():
+            holders.setdefault(what, set()).add(rule.node)
+    return any(len(nodes) > 1 for nodes in holders.values())
+
+
+def _nobody(claims: Iterable[Claim], closer: Sequence[Claim], together: tuple[str, ...]) -> Decision:
     """Rules match, but lead to no node that may be linked."""
     if closer:
         names = ", ".join(claim.node for claim in closer)
-        return Decision(Kind.WAIT, f"{names}: not known here", closer[0].node)
+        return Decision(Kind.WAIT, f"{names}: not known here", closer[0].node, copies=together)
     by = next(iter(claims)).by
     return Decision(Kind.WAIT, f"{by}: no rule names a node closer to the master")

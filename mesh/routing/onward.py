@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from itertools import takewhile
 
 from mesh.streams.ranges import Ranges
+from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope
 
-# Law 1: an entry stays until every one of its numbers has a final answer, whoever carries it.
+# Law 1: an entry stays until every one of its numbers has a final answer, from each node that it goes to.
 # Law 2: what goes to one node leaves in the order in which it came, and again in that order when the
 #        connection breaks: so whatever a publisher sent arrives in its order, repeats aside.
 # Law 3: of each line at most a window of unanswered entries is under way; the rest waits here.
+# Law 4: to several masters it goes in several lines, each at its own pace; it is stored once.
+
+HERE = "*"  # instead of a node's name: this one, as one of several masters. It stands in no line
 
 
 @dataclass(slots=True, eq=False)
@@ -24,23 +28,44 @@ class Entry:
     source: bytes
     arrived: float
     serial: int
-    hop: str = ""  # the node it goes to, or waits for; "" = nobody knows
+    lacking: dict[str, Ranges] = field(default_factory=dict)  # next node -> numbers without its last word
+    said: list[tuple[str, Answer]] = field(default_factory=list)  # last words, while others are lacking
     why: str = ""
     was_sent: bool = False  # so it may be there, answered or not
     warned: bool = False  # its publisher knows that it waits
     position: int = 0  # in the store
     is_done: bool = False  # nobody here waits for anything any more
-    open: Ranges = field(default_factory=Ranges)  # numbers without their final answer
+    was_divided: bool = False  # it went to several masters, so that OK of one is not the last word
+
+    @property
+    def hops(self) -> list[str]:
+        """The other nodes it goes to, or waits for; "" = nobody knows."""
+        return [hop for hop, numbers in self.lacking.items() if numbers and hop != HERE]
+
+    @property
+    def open(self) -> Ranges:
+        """Numbers without their final answer."""
+        if len(self.lacking) == 1:
+            return next(iter(self.lacking.values()))
+        together = Ranges()
+        for numbers in self.lacking.values():
+            for first, last in numbers:
+                together.add(first, last)
+        return together
 
     @property
     def key(self) -> tuple[bytes, str]:
         return self.envelope.stream, self.envelope.domain
 
     @property
-    def line(self) -> tuple[str, str, str]:
-        """Next node, domain, and the node that it is addressed to: one master away holds up no other."""
+    def track(self) -> tuple[str, str]:
+        """Domain, and the node that it is addressed to: one master away holds up no other."""
         parts = self.envelope.to.split("/", 3)
-        return self.hop, self.envelope.domain, parts[2] if parts[0] == "" and len(parts) > 2 else ""
+        return self.envelope.domain, parts[2] if parts[0] == "" and len(parts) > 2 else ""
+
+    def is_beside(self, other: Entry) -> bool:
+        """Do both stand in one line?"""
+        return self.track == other.track and not set(self.hops).isdisjoint(other.hops)
 
     @property
     def size(self) -> int:
@@ -48,7 +73,7 @@ class Entry:
 
     @property
     def messages(self) -> int:
-        return sum(last - first + 1 for first, last in self.open)
+        return self.open.count()
 
 
 @dataclass(slots=True)
@@ -73,7 +98,7 @@ class Onward:
     def __init__(self, window_bytes: int, window_count: int) -> None:
         self._window = (window_bytes, window_count)
         self._lanes: dict[tuple[bytes, str], OrderedDict[int, Entry]] = {}
-        self._lines: dict[str, dict[tuple[str, str, str], Line]] = {}  # by next node
+        self._lines: dict[str, dict[tuple[str, str], Line]] = {}  # by next node, and track
         self._serial = 0
         self.bytes = 0
         self.messages = 0
@@ -105,7 +130,6 @@ class Onward:
         """A new one, that goes nowhere yet."""
         self._serial += 1
         entry = Entry(envelope, source, now, self._serial)
-        entry.open.add(envelope.first, envelope.last)
         lane = self._lanes.setdefault(entry.key, OrderedDict())
         is_late = bool(lane) and next(reversed(lane)) > envelope.first
         lane[envelope.first] = entry
@@ -113,17 +137,31 @@ class Onward:
             self._lanes[entry.key] = OrderedDict(sorted(lane.items()))
         self.bytes += entry.size
         self.messages += envelope.count
-        self._line(entry).waiting[entry] = None
+        entry.lacking[""] = Ranges()
+        entry.lacking[""].add(envelope.first, envelope.last)
+        self._put_in(entry, "")
         return entry
 
-    def assign(self, entry: Entry, hop: str, why: str) -> None:
-        """It goes to that node now, in its place among those that came before and after."""
+    def assign(self, entry: Entry, hops: Collection[str], why: str) -> None:
+        """It goes to these nodes now, in its place among those that came before and after. Whoever has had
+        his last word keeps it, and a new one is asked for what is open."""
         entry.why = why
-        if hop == entry.hop:
+        entry.was_divided |= len(hops) > 1
+        if entry.lacking.keys() == set(hops):
             return
-        self._take_out(entry)
-        entry.hop = hop
-        line = self._line(entry)
+        open_numbers = entry.open
+        for hop in entry.lacking.keys() - set(hops):
+            self._take_out(entry, hop)
+            del entry.lacking[hop]
+        entry.said = [(hop, answer) for hop, answer in entry.said if hop in entry.lacking]
+        for hop in hops:
+            if hop not in entry.lacking:
+                entry.lacking[hop] = open_numbers.copy()
+                if hop != HERE:
+                    self._put_in(entry, hop)
+
+    def _put_in(self, entry: Entry, hop: str) -> None:
+        line = self._lines.setdefault(hop, {}).setdefault(entry.track, Line())
         line.is_mixed |= bool(line.waiting) and next(reversed(line.waiting)).serial > entry.serial
         line.waiting[entry] = None  # put in order when something leaves: often many are moved at once
 
@@ -159,22 +197,19 @@ class Onward:
             if e.envelope.last >= first
         ]
 
-    def settle(self, entry: Entry, first: int, last: int) -> list[tuple[int, int]]:
-        """These numbers have their last word; returns those that had none before."""
-        before, kept, fresh = entry.messages, Ranges(), []
-        for a, b in entry.open:
-            if a < first:
-                kept.add(a, min(b, first - 1))
-            if b > last:
-                kept.add(max(a, last + 1), b)
-            if max(a, first) <= min(b, last):
-                fresh.append((max(a, first), min(b, last)))
-        entry.open = kept
+    def settle(self, entry: Entry, hop: str, first: int, last: int) -> list[tuple[int, int]]:
+        """That node has had its last word on these numbers; returns those of which it was the last of all."""
+        left, taken = entry.lacking[hop].without(first, last)
+        entry.lacking[hop] = left
+        if not left:
+            self._take_out(entry, hop)
+        others = entry.open if len(entry.lacking) > 1 else left
+        final = [part for a, b in taken for part in others.missing(a, b)] if others else taken
         if not entry.is_done:
-            self.messages -= before - entry.messages
-        if not kept:
+            self.messages -= sum(b - a + 1 for a, b in final)
+        if not others:
             self.remove(entry)
-        return fresh
+        return final
 
     def remove(self, entry: Entry) -> None:
         """It is somebody else's business now."""
@@ -185,18 +220,19 @@ class Onward:
         del lane[entry.envelope.first]
         if not lane:
             del self._lanes[entry.key]
-        self._take_out(entry)
+        for hop in entry.hops:
+            self._take_out(entry, hop)
         self.bytes -= entry.size
         self.messages -= entry.messages
 
-    def is_under_way(self, entry: Entry) -> bool:
-        """Was it sent, on a connection that stands?"""
-        line = self.line_of(entry)
+    def is_under_way(self, entry: Entry, hop: str) -> bool:
+        """Was it sent to that node, on a connection that stands?"""
+        line = self.line_of(entry, hop)
         return line is not None and entry in line.flight
 
-    def line_of(self, entry: Entry) -> Line | None:
-        """Where it stands, unless it is done."""
-        return self._lines.get(entry.hop, {}).get(entry.line)
+    def line_of(self, entry: Entry, hop: str) -> Line | None:
+        """Where it stands, unless that node has had its last word."""
+        return self._lines.get(hop, {}).get(entry.track)
 
     def lines(self, hop: str) -> list[Line]:
         """What goes to that node."""
@@ -206,19 +242,18 @@ class Onward:
         """Nodes to which something goes, or for which it waits."""
         return list(self._lines)
 
-    def _line(self, entry: Entry) -> Line:
-        return self._lines.setdefault(entry.hop, {}).setdefault(entry.line, Line())
-
     def _is_open(self, line: Line) -> bool:
         return line.flight_bytes < self._window[0] and len(line.flight) < self._window[1]
 
-    def _take_out(self, entry: Entry) -> None:
-        line = self._line(entry)
+    def _take_out(self, entry: Entry, hop: str) -> None:
+        line = self.line_of(entry, hop)
+        if line is None:
+            return
         if entry in line.flight:
             del line.flight[entry]
             line.flight_bytes -= entry.size
         line.waiting.pop(entry, None)
         if not line.flight and not line.waiting:
-            del self._lines[entry.hop][entry.line]
-            if not self._lines[entry.hop]:
-                del self._lines[entry.hop]
+            del self._lines[hop][entry.track]
+            if not self._lines[hop]:
+                del self._lines[hop]

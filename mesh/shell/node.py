@@ -10,26 +10,49 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Hashable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mesh.config import Config, addresses, rules
-from mesh.core.effects import Commit, Dial, Effect, HangUp, Note, Send, Stop
+from discovery.adverts import Adverts
+from mesh.config import Config, addresses
+from mesh.core.effects import (
+    Commit,
+    Dial,
+    Effect,
+    Gossip,
+    HangUp,
+    Knock,
+    Listen,
+    Note,
+    Proven,
+    Send,
+    Stop,
+)
 from mesh.core.node import NodeCore
-from mesh.core.settings import Settings
 from mesh.errors import MeshError, MeshTimeout, StoreError, StoreFull
-from mesh.local.addresses import DEFAULT_BIND, check_loopback, normal
-from mesh.local.datadir import DataDir
+from mesh.local.addresses import normal
 from mesh.local.localnodes import NodeFile, pick_name
 from mesh.local.private import cookie, socket_path, state_dir
+from mesh.security.keyring import MeshKeys, keyring
+from mesh.security.signing import verify
+from mesh.shell.binding import bind_all
+from mesh.shell.finding import Finding
+from mesh.shell.finding import addresses as places
+from mesh.shell.knocking import is_refused
 from mesh.shell.lag import Lag
+from mesh.shell.memory import give_back
+from mesh.shell.probe import FileProbe, MachineProbe
+from mesh.shell.settings import settings_of
 from mesh.store.sqlite import SQLiteStore
 from mesh.store.worker import StoreWorker
 from mesh.transport import Sockets
 from mesh.wire.commands import Introduction
 
 log = logging.getLogger("mesh.node")
+SETTLED = 1.0  # s after its start that a node needs no more memory than later
 DRAIN = 10.0  # s that a clean stop may take
+LATE = 0.25  # s: a loop that comes so late to its work has been stopped or starved
 
 
 class Node:
@@ -38,7 +61,6 @@ class Node:
     def __init__(self, config: Config, environ: Mapping[str, str]) -> None:
         self._config = config
         self._state = state_dir(environ)
-        self._secret = cookie(self._state)
         self._lag = Lag()
         self._stopping: asyncio.Event | None = None
         self._stop = Stop()
@@ -47,10 +69,11 @@ class Node:
         self._started = time.monotonic()
         self._idle_planned = False
         self._commit_ended = asyncio.Event()
+        self._knocks: set[asyncio.Task[None]] = set()
         self._open: list[Callable[[], None]] = []  # how to undo what start has done, in reverse
 
     async def start(self) -> None:
-        """Take the data directory, load the store, bind, and be there for clients."""
+        """Take the data directory, load the store, bind, and be there for clients and other nodes."""
         try:
             self._start()
         except BaseException:
@@ -58,66 +81,92 @@ class Node:
             raise
 
     def _start(self) -> None:
-        node = self._config.node
+        node, loop = self._config.node, asyncio.get_running_loop()
+        probe = FileProbe(Path(node.probe)) if node.probe else MachineProbe()
         data = Path(node.data).expanduser() if node.data else None
-        wanted = [check_loopback(normal(address)) for address in node.bind or (DEFAULT_BIND,)]
         self.name, self._data = pick_name(self._state, node.id, socket.gethostname(), data)
         self._open.append(self._data.close)
+        self._keys = self._read_keys()
         store = SQLiteStore(self._data.store_path)
         image = store.load()
-        loop = asyncio.get_running_loop()
         self._stopping = asyncio.Event()
         self._worker = StoreWorker(store, lambda tokens, error: self._committed(loop, tokens, error))
         self._open.append(lambda: self._worker.close(DRAIN))
-        self._sockets = Sockets(loop, self._came, self._received, self._gone, self._idle)
-        self._open.append(self._sockets.close)
-        self._ipc = self._sockets.bind(f"ipc://{socket_path(self._data.path, self._data.uuid)}", trusted=True)
-        self._tcp = [self._bind(address, self._data) for address in wanted]
-        self._data.port = int(self._tcp[0].rpartition(":")[2])
-        named = addresses(self._config, self.name)
-        seeds = tuple(dict.fromkeys(normal(address) for address in (*node.peers, *named)))
-        self.core = NodeCore(self._settings(seeds), os.urandom, random.random)
-        self.core.start(image, *self._clock(), self._shell_status)
+        self._bind(loop)
+        me = self._introduction()
+        ring = self._keys.ring if self._keys else None
+        secret = ring.secrets["node"] if ring else cookie(self._state)
+        self.core = NodeCore(
+            settings_of(self._config, me, self._seeds(), secret, ring, random.random),
+            os.urandom,
+            random.random,
+        )
+        self.core.start(
+            image, *self._clock(), self._shell_status, lambda: replace(probe.sample(), lag=self._lag.p99())
+        )
+        self._find(loop, secret)
         file = self._file()
         file.write(self._state)
         self._open.append(lambda: file.remove(self._state))
         self._idle()
 
-    def _bind(self, address: str, data: DataDir) -> str:
-        """A node that asks for any port takes the one it had last, so that others find it again."""
-        if address.endswith(":0") and data.port is not None:
-            try:
-                return self._sockets.bind(f"{address[:-1]}{data.port}", trusted=False)
-            except MeshError:
-                pass  # somebody else has it now
-        return self._sockets.bind(address, trusted=False)
+    def _read_keys(self) -> MeshKeys | None:
+        node = self._config.node
+        passwds = {record.name: record.passwd for record in self._config.nodes if record.passwd is not None}
+        return keyring(self._state, self._data.path, node.cluster, node.passwd or "", passwds)
 
-    def _settings(self, seeds: tuple[str, ...]) -> Settings:
-        c = self._config
-        return Settings(
-            me=Introduction(self._data.uuid, self.name, self._data.boot, self._tcp[0]),
-            cluster=c.node.cluster, secret=self._secret, seeds=seeds,
-            max_content=c.limits.max_content, window_bytes=c.limits.window_bytes,
-            window_count=c.limits.window_count, backlog_bytes=c.limits.backlog_bytes,
-            topics_bytes=c.limits.topics_bytes, linger=c.limits.linger, peer_linger=60 * c.limits.linger,
-            ping=c.timing.ping, silence=c.timing.silence,
-            backoff_min=c.timing.backoff_min, backoff_max=c.timing.backoff_max,
-            pings={node.name: node.ping for node in c.nodes if node.ping is not None},
-            scope=c.default_scope, links=c.links, known=tuple(node.name for node in c.nodes), rules=rules(c),
-            patience=c.timing.forward_patience, tailback_bytes=c.limits.tailback_bytes,
-            tailback_count=c.limits.tailback_count, tailback_ttl=c.limits.tailback_ttl,
-        )  # fmt: skip
+    def _bind(self, loop: asyncio.AbstractEventLoop) -> None:
+        curve = self._keys.curve if self._keys else None
+        self._sockets = Sockets(
+            loop, self._came, self._received, self._gone, self._idle, curve, self._heard, self._stranger
+        )
+        self._open.append(self._sockets.close)
+        local = socket_path(self._data.path, self._data.uuid)
+        self._ipc = self._sockets.bind(f"ipc://{local}", trusted=True)
+        self._tcp = bind_all(self._sockets, self._config.node.bind, self._keys is not None, self._data.port)
+        self._data.port = int(self._tcp[0].rpartition(":")[2])
+        if self._keys is None:
+            self._pub = self._sockets.bind_pub(f"ipc://{local.with_suffix('.pub')}")
+        else:
+            bound = self._sockets.bind_pub(f"{self._tcp[0].rpartition(':')[0]}:0")
+            self._pub = f"tcp://*:{bound.rpartition(':')[2]}"
+
+    def _seeds(self) -> tuple[str, ...]:
+        named = addresses(self._config, self.name)
+        return tuple(dict.fromkeys(normal(address) for address in (*self._config.node.peers, *named)))
+
+    def _introduction(self) -> Introduction:
+        address, *also = places(self._tcp, self._config.discovery)
+        key = self._keys.identity if self._keys else b""
+        data = self._data
+        return Introduction(data.uuid, self.name, data.boot, address, tuple(also), self._pub, key)
+
+    def _find(self, loop: asyncio.AbstractEventLoop, secret: bytes) -> None:
+        """Look for other nodes, and let them find this one."""
+        keys, cluster = self._keys, self._config.node.cluster
+        sign = keys.ring.sign if keys else None
+        adverts = Adverts(cluster, keys.advert if keys else secret, sign, _verify)
+        self._finding = Finding(
+            loop, self._config.discovery, self._tcp, adverts, lambda: self.core.desk.me, self
+        )
+        self._open.append(self._finding.stop)
+        self._finding.start()
 
     def _file(self) -> NodeFile:
         return NodeFile(
             name=self.name, uuid=self._data.uuid.hex(), boot=self._data.boot, pid=os.getpid(), ipc=self._ipc,
             tcp=self._tcp[0], data=str(self._data.path.absolute()), cluster=self._config.node.cluster,
+            keyed=self._keys is not None,
         )  # fmt: skip
 
     def described(self) -> dict[str, Any]:
         """What a person wants to know once it is ready."""
-        return {"name": self.name, "uuid": self._data.uuid.hex(), "boot": self._data.boot, "tcp": self._tcp,
-                "ipc": self._ipc, "data": str(self._data.path), "pid": os.getpid()}  # fmt: skip
+        return {
+            "name": self.name, "uuid": self._data.uuid.hex(), "boot": self._data.boot, "tcp": self._tcp,
+            "ipc": self._ipc, "data": str(self._data.path), "pid": os.getpid(),
+            "keys": self._keys is not None, "mdns": self._finding.spoken, "skipped": self._finding.skipped,
+            "remembered": self.core.neighbours.acquaintances.remembered,
+        }  # fmt: skip
 
     def _shell_status(self) -> dict[str, Any]:
         return {"uptime": time.monotonic() - self._started, "pid": os.getpid(), "data": str(self._data.path),
@@ -135,6 +184,7 @@ class Node:
         for number in signals:
             loop.add_signal_handler(number, self.stop)
         ready()
+        loop.call_later(SETTLED, give_back)
         assert self._stopping is not None
         await self._stopping.wait()
         for number in signals:
@@ -158,6 +208,8 @@ class Node:
         self._idle_now()
         if self._timer is not None:
             self._timer.cancel()
+        for task in self._knocks:
+            task.cancel()
         self._undo()
 
     async def _stored_all(self) -> None:
@@ -178,14 +230,40 @@ class Node:
     def _clock(self) -> tuple[float, int]:
         return time.monotonic(), time.time_ns()
 
-    def _came(self, key: Hashable, endpoint: str, trusted: bool) -> None:
-        self.core.accept(key, endpoint, trusted)
+    def _came(self, key: Hashable, endpoint: str, trusted: bool, user: str) -> None:
+        self.core.accept(key, endpoint, trusted, user)
 
     def _received(self, key: Hashable, frames: list[bytes]) -> None:
         self.core.receive(key, frames, *self._clock())
 
     def _gone(self, key: Hashable) -> None:
         self.core.disconnected(key, *self._clock())
+
+    def _heard(self, frames: list[bytes]) -> None:
+        self.core.gossiped(frames, *self._clock())
+
+    def _stranger(self, text: str) -> None:
+        self.tell("refused", text, "warning")
+
+    def advertised(self, node: Introduction) -> None:
+        """Multicast DNS tells of another node."""
+        self.core.advertised(node, *self._clock())
+        self._idle()
+
+    def readdressed(self, there: tuple[str, ...]) -> None:
+        """This machine has other addresses now."""
+        self.core.readdressed(there[0], there[1:], *self._clock())
+        self._idle()
+
+    def tell(self, kind: str, text: str, level: str = "info") -> None:
+        """Something happened here that people may want to read about."""
+        self.core.tell(kind, text, *self._clock(), level)
+        self._idle()
+
+    async def _knock(self, uuid: bytes, address: str) -> None:
+        refused = await is_refused(address)
+        self.core.knocked(uuid, refused, *self._clock())
+        self._idle()
 
     def _committed(
         self, loop: asyncio.AbstractEventLoop, tokens: list[Hashable], error: StoreError | None
@@ -208,9 +286,17 @@ class Node:
 
     def _tick(self) -> None:
         self._timer = None
-        now, wall = self._clock()
-        self._lag.note(now - self._due)
-        self.core.tick(now, wall)
+        late = time.monotonic() - self._due
+        self._lag.note(late)
+        if late > LATE:
+            # What came in meanwhile is heard before anybody is called silent, and nobody's time ran out.
+            self.core.lagged(late)
+            asyncio.get_running_loop().call_soon(self._tick_now)
+        else:
+            self._tick_now()
+
+    def _tick_now(self) -> None:
+        self.core.tick(*self._clock())
         self._idle()
 
     def _idle(self) -> None:
@@ -239,7 +325,21 @@ class Node:
                 self._sockets.dial(conn, address)
             case HangUp(conn):
                 self._sockets.hang_up(conn)
+            case Gossip(frames):
+                self._sockets.publish(frames)
+            case Listen(address, wanted):
+                (self._sockets.listen if wanted else self._sockets.unlisten)(address)
+            case Knock(uuid, address):
+                task = asyncio.get_running_loop().create_task(self._knock(uuid, address))
+                self._knocks.add(task)
+                task.add_done_callback(self._knocks.discard)
+            case Proven(user):
+                self._sockets.proven(user)
             case Note(level, text):
                 log.log(logging.getLevelNamesMapping()[level.upper()], "%s", text)
             case Stop():
                 self._give_up(effect)
+
+
+def _verify(key: bytes, text: bytes, signature: bytes) -> bool:
+    return verify(key, signature, text)

@@ -9,7 +9,8 @@ from typing import Protocol
 #   feed      a subscriber's feed
 #   position  how far a feed is settled
 #   retained  the last value of a key
-TABLES = ("stream", "feed", "position", "retained")
+#   peer      a node that was met, or an address that somebody gave us
+TABLES = ("stream", "feed", "position", "retained", "peer")
 
 FIRST_POSITION = 1
 

@@ -82,6 +82,24 @@ class Ranges:
         """The highest number; 0 when empty."""
         return self._lasts[-1] if self._lasts else 0
 
+    def without(self, first: int, last: int) -> tuple["Ranges", list[tuple[int, int]]]:
+        """(what is left when first..last is taken away, the parts of first..last that were in)."""
+        left, taken = Ranges(), []
+        for a, b in self:
+            if a < first:
+                left.add(a, min(b, first - 1))
+            if b > last:
+                left.add(max(a, last + 1), b)
+            if max(a, first) <= min(b, last):
+                taken.append((max(a, first), min(b, last)))
+        return left, taken
+
+    def copy(self) -> "Ranges":
+        """The same numbers, to be changed apart."""
+        twin = Ranges()
+        twin._firsts, twin._lasts = self._firsts.copy(), self._lasts.copy()
+        return twin
+
     def drop_below(self, number: int) -> None:
         """Forget every number less than this one."""
         place = bisect_left(self._lasts, number)

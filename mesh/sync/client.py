@@ -46,9 +46,12 @@ class Client(Later):
         client: str | None = None,
         session: int | None = None,
         timeout: float = 5.0,
+        cluster: str | None = None,
         environ: Mapping[str, str] = os.environ,
     ) -> None:
-        self.aio = aio.Client(address, client=client, session=session, timeout=timeout, environ=environ)
+        self.aio = aio.Client(
+            address, client=client, session=session, timeout=timeout, cluster=cluster, environ=environ
+        )
         self.thread = LoopThread()
         self._timeout = timeout
         self._posts = Posts()
@@ -253,7 +256,8 @@ def connect(
     client: str | None = None,
     session: int | None = None,
     timeout: float = 5.0,
+    cluster: str | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> Client:
     """A client of the node at `address`, as a context manager; arguments and errors as for `mesh.connect`."""
-    return Client(address, client=client, session=session, timeout=timeout, environ=environ)
+    return Client(address, client=client, session=session, timeout=timeout, cluster=cluster, environ=environ)

@@ -131,9 +131,9 @@ class Envelope:
             fields.append(self.to)
         return pack(fields)
 
-    def passed(self, hop: Hop) -> Envelope:
-        """As one more node takes it."""
-        return replace(self, route=(*self.route, hop))
+    def passed(self, hop: Hop, stamp: int = 0) -> Envelope:
+        """As one more node takes it; the first one stamps it."""
+        return replace(self, route=(*self.route, hop), sent=self.sent or stamp)
 
     def mastered(self, sent: int, hop: Hop) -> Envelope:
         """As its master takes it: strata count down to 0 here, and the master's clock gives the order."""

@@ -148,9 +148,13 @@ def state_directory() -> Iterator[Path]:
 
 
 def environment(state: Path) -> dict[str, str]:
-    """For processes that shall know only this state directory, and no setting of whoever runs the tests."""
+    """For processes that shall know only this state directory, and no setting of whoever runs the tests.
+
+    Without multicast DNS, which is slower to start; whoever tests that takes the setting out, or --mdns.
+    """
     outer = {name: value for name, value in os.environ.items() if not name.startswith("MESH_")}
-    return {**outer, "MESH_STATE_DIR": str(state), "XDG_CONFIG_HOME": str(state)}
+    return {**outer, "MESH_STATE_DIR": str(state), "XDG_CONFIG_HOME": str(state),
+            "MESH_DISCOVERY__MDNS": "false"}  # fmt: skip
 
 
 def run_mesh(

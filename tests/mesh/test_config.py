@@ -89,6 +89,9 @@ def test_every_spelling_of_toml_means_the_same(tmp_path: Path, text: str) -> Non
         ("link = 'any'\n", 1, "unknown key 'link'", "'links'"),
         ("[limits]\n'max.content' = 1", 2, "unknown key 'max.content' in section [limits]", "'max_content'"),
         ("\nnode = { bnd = [] }\n", 2, "unknown key 'bnd' in section [node]", "'bind'"),
+        ("[discovery]\nmnds = true", 2, "unknown key 'mnds' in section [discovery]", "'mdns'"),
+        ("[discover]\nmdns = true", 1, "unknown section 'discover'", "'discovery'"),
+        ("[balancing]\nstratgy = 'x'", 2, "unknown key 'stratgy' in section [balancing]", "'strategy'"),
         ("\r\n\r\n[timing]\r\npng = 1\r\n", 4, "unknown key 'png' in section [timing]", "'ping'"),
     ],
 )
@@ -102,8 +105,10 @@ def test_an_unknown_key_is_named_with_its_line_and_the_likely_word(
 
 
 def test_an_unknown_key_like_no_other_is_answered_with_the_known_ones(tmp_path: Path) -> None:
-    assert "Known there: id, bind, peers, data, cluster." in refusal(written(tmp_path, "[node]\nzzz = 1"))
-    assert "Known: default_scope, links, node, limits, timing, nodes." in refusal(
+    assert "Known there: id, bind, peers, data, cluster, passwd, probe." in refusal(
+        written(tmp_path, "[node]\nzzz = 1")
+    )
+    assert "Known: default_scope, links, node, limits, timing, discovery, balancing, nodes." in refusal(
         written(tmp_path, "zzz = 1")
     )
 
@@ -129,6 +134,11 @@ def test_an_unknown_key_like_no_other_is_answered_with_the_known_ones(tmp_path: 
         ("[limits]\nlinger = 86_401", 2, "Expected `float` <= 86400.0"),
         ("limits = 5", 1, "'limits' is a section and holds no value itself. Write [limits]"),
         ("[[node]]\nid = 'a'", 1, "'node' is a section"),
+        ("[timing]\nprobe = 0.01", 2, "timing.probe = 0.01 does not fit: Expected `float` >= 0.05"),
+        ("[timing]\nstate = 601", 2, "Expected `float` <= 600"),
+        ("[discovery]\nmdns = 'no'", 2, "discovery.mdns = 'no' does not fit: Expected `bool`"),
+        ("[discovery]\ninterfaces = 'eth0'", 2, "Expected `array`, got `str`"),
+        ("[balancing]\nstrategy = 5", 2, "Expected `str`, got `int`"),
     ],
 )
 def test_a_value_that_does_not_fit_is_named_with_its_line(
@@ -186,11 +196,17 @@ def test_the_environment_is_read_by_the_type_of_the_setting() -> None:
         "MESH_LIMITS__TAILBACK_TTL": "2592000",
         "MESH_DEFAULT_SCOPE": "local",
         "MESH_LINKS": "any",
+        "MESH_DISCOVERY__MDNS": "false",
+        "MESH_DISCOVERY__INTERFACES": "eth*, !wlan0",
+        "MESH_TIMING__STATE": "0.5",
+        "MESH_BALANCING__STRATEGY": "LeastLoaded",
     }
     found = load(None, environ, {})
     assert (found.default_scope, found.links, found.limits.tailback_ttl) == ("local", "any", 30 * 86_400)
     assert found.node == config.NodeSettings(id="5", bind=("tcp://127.0.0.1:1", "tcp://127.0.0.1:2"))
     assert found.limits.max_content == 1000
+    assert found.discovery == config.Discovery(mdns=False, interfaces=("eth*", "!wlan0"))
+    assert (found.timing.state, found.balancing.strategy) == (0.5, "LeastLoaded")
 
 
 def test_variables_that_are_not_settings_are_left_alone() -> None:
@@ -206,6 +222,7 @@ def test_variables_that_are_not_settings_are_left_alone() -> None:
         ("MESH_TIMING__PING", "-1", "timing.ping = '-1' does not fit: Expected `float` > 0"),
         ("MESH_DEFAULT_SCOPE", "everywhere", "default_scope = 'everywhere' does not fit"),
         ("MESH_LINKS", "configured", "it would link nobody"),
+        ("MESH_DISCOVERY__MDNS", "perhaps", "discovery.mdns = 'perhaps' does not fit: Expected `bool`"),
         ("MESH_NODES__HERON__ADDRESS", "127.0.0.1:7710", "set in a file only. Write [nodes.NAME]"),
     ],
 )

@@ -35,8 +35,11 @@ accept_other_default = true
 
 [nodes.heron]
 address = "10.0.0.6:7710"
+ping = 0.5
+passwd = "open sesame"
 """
 FIRST = Rule("frodo", 1, ("RUGBY_NEWS", "*", ""), refid="heron")
+HERON = NodeRecord("heron", "10.0.0.6:7710", ping=0.5, passwd="open sesame")
 SECOND = Rule("frodo", keys=("radar/status",), accept_default=False, accept_other_default=True)
 
 
@@ -52,7 +55,7 @@ def test_nodes_rules_and_addresses_are_read_as_written(tmp_path: Path) -> None:
     assert found.nodes == (
         NodeRecord("bilbo"),
         NodeRecord("frodo", "tcp://10.0.0.5:7710", (FIRST, SECOND)),
-        NodeRecord("heron", "10.0.0.6:7710"),
+        HERON,
     )
     assert rules(found) == (FIRST, SECOND)
     assert addresses(found, "bilbo") == ("tcp://10.0.0.5:7710", "10.0.0.6:7710")
@@ -66,7 +69,7 @@ def test_each_node_and_each_rule_knows_where_it_was_set(tmp_path: Path) -> None:
         Setting("nodes.frodo", NodeRecord("frodo", "tcp://10.0.0.5:7710", (FIRST, SECOND)), f"{path}:6"),
         Setting("nodes.frodo.master", FIRST, f"{path}:9"),
         Setting("nodes.frodo.master", SECOND, f"{path}:14"),
-        Setting("nodes.heron", NodeRecord("heron", "10.0.0.6:7710"), f"{path}:19"),
+        Setting("nodes.heron", HERON, f"{path}:19"),
     )
 
 

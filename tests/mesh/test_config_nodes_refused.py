@@ -29,7 +29,7 @@ def refusal(path: Path) -> str:
         (
             "[nodes.a]\nzzz = 1",
             2,
-            "unknown key 'zzz' in section [nodes.a]. Known there: address, ping, master.",
+            "unknown key 'zzz' in section [nodes.a]. Known there: address, ping, passwd, master.",
         ),
         ("[nodes.a.masters]", 1, "unknown section 'masters' in section [nodes.a]. Did you mean 'master'?"),
         ("[nodes.a.b.c]", 1, "unknown section 'b' in section [nodes.a]. A name with a dot in it is quoted"),
@@ -42,6 +42,7 @@ def refusal(path: Path) -> str:
         ("[[nodes]]\nname = 'a'", 1, "'nodes' is a section and holds no value itself"),
         ("[nodes]\naddress = 'x'", 2, "'address' in [nodes] is not the section of a node. Write [nodes."),
         ("[nodes.a]\n\naddress = 7", 3, "[nodes.a] address = 7 does not fit: Expected `str`, got `int`"),
+        ("[nodes.a]\npasswd = 7", 2, 'What to tell that node, such as passwd = "secret".'),
         ("[nodes.a]\naddress = ''", 2, "[nodes.a] address = '' does not fit"),
         ("[nodes.a.master]\nkeys = ['k']", 1, "Expected `array`, got `object`. Write [[nodes.NAME.master]]"),
         ("[nodes.a]\nmaster = ['D']", 2, "Expected `object`, got `str` - at `$[0]`. Write [[nodes.NAME"),

@@ -13,13 +13,14 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from tools.benchmarks import durable, footprint, kills, latency, throughput
+from tools.benchmarks import balance, durable, finding, footprint, kills, latency, membership, throughput
 from tools.benchmarks.report import Report, tell
 from tools.benchmarks.stories import STORIES
 from tools.demo_parts.processes import ROOT, Failed, Interrupted
 
 FOUND = ROOT / ".venv" / "bench"
 FAILED, INTERRUPTED = 1, 130
+GETS = 20  # a get takes so many times as long as a message
 MASTERS_RATE = 4  # one publisher does there what three do otherwise, and more
 Advance = Callable[[], None]
 Options = argparse.Namespace
@@ -41,6 +42,18 @@ def measure_durable(o: Options, advance: Advance) -> Report:
     return durable.measured(o.rounds, o.messages // 2, advance)
 
 
+def measure_finding(o: Options, advance: Advance) -> Report:
+    return finding.measured(o.count, o.times, o.seed, advance)
+
+
+def measure_membership(o: Options, advance: Advance) -> Report:
+    return membership.measured(o.count, o.seed, advance)
+
+
+def measure_balance(o: Options, advance: Advance) -> Report:
+    return balance.measured(o.messages // GETS, advance)
+
+
 def measure_kills(o: Options, advance: Advance) -> Report:
     return kills.measured(STORIES["nodes"], o.count, o.seed, o.rate, advance)
 
@@ -55,6 +68,9 @@ PARTS: dict[str, tuple[Callable[[Options, Advance], Report], Callable[[Options],
     "latency": (measure_latency, lambda o: latency.STEPS * o.rounds),
     "footprint": (measure_footprint, lambda o: 3),
     "durable": (measure_durable, lambda o: 2 * o.rounds),
+    "finding": (measure_finding, lambda o: finding.steps(o.count, o.times)),
+    "membership": (measure_membership, lambda o: membership.steps(o.count)),
+    "balance": (measure_balance, lambda o: balance.STEPS),
     "kills": (measure_kills, lambda o: o.count),
     "kills-masters": (measure_masters, lambda o: o.count),
 }
@@ -80,13 +96,14 @@ def at_least(least: int) -> Callable[[str], int]:
 
 def arguments() -> Options:
     parser = argparse.ArgumentParser(prog="tools/bench", description="How fast is Heronry on this machine?")
-    parser.add_argument("part", choices=["throughput", "latency", "footprint", "durable", "kills", "all"])
+    parts = [*(part for part in PARTS if part != "kills-masters"), "all"]
+    parser.add_argument("part", choices=parts)
     numbers = (
         ("--rounds", 5, 1, "rounds of each load; medians are shown"),
         ("--messages", 200_000, 100, "messages of 100 B in a run"),
         ("--seconds", 5, 1, "seconds of a latency round"),
         ("--times", 7, 1, "times that something is started"),
-        ("--count", 50, 1, "kills"),
+        ("--count", 50, 1, "kills; of finding and membership, of each kind"),
         ("--rate", 500, 1, "messages a second of each publisher, while nodes are killed"),
     )
     for name, default, least, help in numbers:

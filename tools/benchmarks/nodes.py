@@ -31,8 +31,8 @@ class Node:
     def launch(self) -> None:
         """Start it, with the data it had; `is_ready` says when it is there."""
         self._program = self._processes.start(
-            self.name, "mesh", "up", "--json", "--id", self.name, "--cluster", self._processes.cluster,
-            *self._options,
+            self.name, "mesh", "up", "--json", "--no-mdns", "--id", self.name,
+            "--cluster", self._processes.cluster, *self._options,
         )  # fmt: skip
 
     def is_ready(self) -> bool:

@@ -9,19 +9,20 @@ WAY = """\
 bilbo ──────▶ frodo ──────▶ heron ──────▶ avalon
 a slave       the middle    the master    another slave"""
 IN_WORDS = f"""\
-A writer at bilbo publishes lines in the domain {DOMAIN}. bilbo is told of frodo only, frodo of heron, which
-is the domain's master and answers for every line. Subscribers at heron, at avalon and, all the way back,
-at bilbo get the lines; each {EVERY}th goes as a letter to one session, client/{READER} at heron, as well."""
+No node is told where another one is: they find each other by multicast DNS, which leaves this machine
+as little as they do. A writer at bilbo publishes lines in the domain {DOMAIN}. bilbo's file names frodo
+only, frodo's names heron, which is the domain's master and answers for every line. Subscribers at heron,
+at avalon and, all the way back, at bilbo get the lines; each {EVERY}th goes as a letter to one session,
+client/{READER} at heron, as well."""
 
 _TREE = 'default_scope = "local"\nlinks = "configured"\n'
 _KNOWS_THE_MASTER = f"""{_TREE}
 [nodes.heron]
-address = "{{heron}}"
 [[nodes.heron.master]]
 domains = ["{DOMAIN}"]
 """
 
-# node -> its mesh.toml, with {heron} for the address of heron
+# node -> its mesh.toml
 FILES = {
     "heron": f"""{_TREE}
 [nodes.heron]
@@ -35,7 +36,6 @@ domains = ["{DOMAIN}"]
 backoff_max = 0.5
 
 [nodes.frodo]
-address = "{{frodo}}"
 [[nodes.frodo.master]]
 domains = ["{DOMAIN}"]
 stratum = 1

@@ -40,6 +40,7 @@ class Demo:
         while not self.outcomes[1:] or seconds is None or self._left(seconds) > SHORTEST + ENDING:
             left = ROUND if seconds is None else self._left(seconds) - ENDING
             self._with_kills(min(ROUND, max(SHORTEST, left)))
+        self._tell("events", "--url", "avalon", "--count", "8")
 
     def _left(self, seconds: float) -> float:
         return self._began + seconds - time.monotonic()
@@ -54,9 +55,10 @@ class Demo:
         ends = ("bilbo", "avalon")
         self._processes.until(
             lambda: all(sees_all(self._processes, end, len(self.nodes)) for end in ends),
-            READY, "the nodes did not find each other",
+            READY, "the nodes did not find each other by multicast DNS",
         )  # fmt: skip
         self._tell("ls", "--url", "heron")
+        self._tell("top", "--once", "--url", "bilbo")
         self._tell("route", "demo/text", "--domain", DOMAIN, "--url", "bilbo")
 
     def _tell(self, *arguments: str) -> None:

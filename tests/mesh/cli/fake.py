@@ -5,6 +5,8 @@ from typing import Any
 
 from mesh.errors import MeshError
 
+Given = Callable[..., "FakeClient"]
+
 
 class FakeClient:
     """`answers`: for each method what it returns (called with the same arguments), or the error it raises."""

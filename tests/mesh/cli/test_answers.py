@@ -2,13 +2,11 @@
 
 import io
 import json
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
-from mesh import sync
-from mesh.cli import ls, show
+from mesh.cli import show
 from mesh.cli.main import main
 from mesh.cli.options import headers, size
 from mesh.cli.sub import lines_of, raw_lines
@@ -16,25 +14,11 @@ from mesh.client.message import Batch, FoundMessage, Message
 from mesh.errors import MasterAway, MeshError, MeshTimeout, NotConnected, TailBackFull
 from mesh.values import Published
 from mesh.wire.envelope import ERASED, Envelope
-from tests.mesh.cli.fake import FakeClient
+from tests.mesh.cli.fake import FakeClient, Given
 from tests.mesh.envelopes import envelope
 
 JOE = FakeClient.name
 WAITS = "waits at bilbo for frodo (polling)"
-
-Given = Callable[..., FakeClient]
-
-
-@pytest.fixture
-def given(monkeypatch: pytest.MonkeyPatch) -> Given:
-    """Have the verbs talk to a client that answers so."""
-
-    def use(**answers: Any) -> FakeClient:
-        fake = FakeClient(**answers)
-        monkeypatch.setattr(sync, "connect", fake.connect)
-        return fake
-
-    return use
 
 
 def typed(monkeypatch: pytest.MonkeyPatch, text: bytes) -> None:
@@ -311,61 +295,6 @@ def test_pub_says_how_many_wait_and_for_whom(
     given(post=lambda *_, **__: Posted(), flush=None, waiting=waiting)
     assert main(["pub", "k"]) == 0
     assert capsys.readouterr().err.startswith(said)
-
-
-# --- ls -----------------------------------------------------------------------------------------------
-
-
-def row(name: str, messages: int = 0, age: float = 0.0, via: str = "seed") -> dict[str, Any]:
-    return {
-        "name": name, "address": "tcp://127.0.0.1:1", "via": via, "state": "alive", "link": "logged in",
-        "data": True, "rtt": 0.001, "boot": 1, "age": 1.0,
-        "tailback": {"messages": messages, "bytes": messages * 100, "age": age},
-    }  # fmt: skip
-
-
-def listed(*rows: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {"nodes": list(rows), "scope": "mesh", "links": "any", **more}
-
-
-def test_ls_has_a_column_for_what_waits_only_if_anything_does(
-    given: Given, capsys: pytest.CaptureFixture[str]
-) -> None:
-    given(call=listed(row("a", via="self"), row("b")))
-    assert main(["ls"]) == 0
-    assert "TAIL-BACK" not in capsys.readouterr().out
-    given(call=listed(row("a", via="self"), row("b", 1234, 130)))
-    assert main(["ls"]) == 0
-    header, first, second = capsys.readouterr().out.splitlines()[:3]
-    assert header.split()[-1] == "TAIL-BACK"
-    assert (first.split()[-1], second.rstrip().endswith("1,234, 2 m")) == ("-", True)
-
-
-def test_ls_says_what_waits_for_a_master_that_nobody_knows() -> None:
-    found = listed(row("a"), row("b"), unknown={"messages": 1200, "bytes": 34_000, "age": 3.4})
-    _, said, hint = ls.remarks(found)
-    assert "1,200 messages (34 KB)" in said and "3.4 s" in said and "mesh route" in hint
-    assert max(len(said), len(hint)) <= 80
-    assert not any("nobody knows" in line for line in ls.remarks(listed(row("a"), row("b"))))
-
-
-def test_ls_explains_each_scope_and_when_only_named_nodes_are_linked() -> None:
-    rows = (row("a"), row("b"))
-    [plain] = ls.remarks(listed(*rows))
-    assert plain.startswith("default-scope mesh: ")
-    local, links = ls.remarks(listed(*rows, scope="local", links="configured"))
-    assert local.startswith("default-scope local: ") and links.startswith("links configured: ")
-    assert max(map(len, (plain, local, links))) <= 80
-
-
-def test_ls_understands_a_node_that_does_not_speak_of_queues(
-    given: Given, capsys: pytest.CaptureFixture[str]
-) -> None:
-    old = row("a", via="self")
-    del old["tailback"]
-    given(call={"nodes": [old], "scope": "mesh"})
-    assert main(["ls"]) == 0
-    assert "mesh up --id NAME --peer tcp://127.0.0.1:1" in capsys.readouterr().out
 
 
 # --- what verbs share ---------------------------------------------------------------------------------

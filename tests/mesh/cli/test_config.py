@@ -87,15 +87,28 @@ def test_as_json_it_tells_nodes_and_rules_too(alone: Path, capsys: pytest.Captur
         "accept_default": True, "accept_other_default": False,
     }  # fmt: skip
     assert told[-4:-1] == [
-        {"name": "nodes.bilbo", "value": {"address": None, "ping": None}, "origin": "mesh.toml:1"},
+        {
+            "name": "nodes.bilbo",
+            "value": {"address": None, "ping": None, "passwd": None},
+            "origin": "mesh.toml:1",
+        },
         {
             "name": "nodes.frodo",
-            "value": {"address": "tcp://10.0.0.5:7710", "ping": None},
+            "value": {"address": "tcp://10.0.0.5:7710", "ping": None, "passwd": None},
             "origin": "mesh.toml:2",
         },
         {"name": "nodes.frodo.master", "value": rule, "origin": "mesh.toml:4"},
     ]
     assert told[-1]["value"]["refid"] == "bilbo"
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_no_password_is_printed(alone: Path, capsys: pytest.CaptureFixture[str], options: list[str]) -> None:
+    (alone / "mesh.toml").write_text('[node]\npasswd = "scrypt$abc"\n[nodes.heron]\npasswd = "open sesame"\n')
+    assert main(["config", "check", *options]) == 0
+    told = "".join(capsys.readouterr())
+    assert told.count("(hidden)") == 2
+    assert "scrypt" not in told and "sesame" not in told
 
 
 def test_a_wrong_rule_is_refused_with_its_place(alone: Path, capsys: pytest.CaptureFixture[str]) -> None:

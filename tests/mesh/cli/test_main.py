@@ -15,6 +15,9 @@ from mesh.cli.main import VERBS, main
 from mesh.errors import BadKey, MeshTimeout
 from tests.mesh.running import LIMIT
 
+# What asks no node, or has verbs of its own that do.
+OFFLINE = {"up", "config", "peer", "init", "join", "token", "passwd"}
+
 
 def python(text: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=LIMIT)
@@ -56,13 +59,13 @@ def test_every_verb_helps(verb: str, capsys: pytest.CaptureFixture[str]) -> None
     assert said.err == ""
 
 
-@pytest.mark.parametrize("verb", ["ls", "info", "get", "sub", "inbox", "route", "bench"])
+@pytest.mark.parametrize("verb", ["ls", "top", "events", "info", "get", "sub", "inbox", "route", "bench"])
 def test_every_verb_that_reads_has_json(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([verb, "--help"]) == 0
     assert "--json" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("verb", sorted(VERBS.keys() - {"up", "config"}))
+@pytest.mark.parametrize("verb", sorted(VERBS.keys() - OFFLINE))
 def test_every_verb_that_asks_a_node_has_url(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([verb, "--help"]) == 0
     assert "MESH_URL" in capsys.readouterr().out

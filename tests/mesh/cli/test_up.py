@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from mesh.cli.main import main
+from mesh.cli.up import described
 from tests.mesh.running import environment, run_mesh, running, state_directory, until
 
 
@@ -26,6 +27,7 @@ def test_property_files_are_refused_for_now(capsys: pytest.CaptureFixture[str]) 
         (["--bind", "nowhere"], "'nowhere' is not an address"),
         (["--peer", "nowhere"], "'nowhere' is not an address"),
         (["--id", "no name"], "'no name' is not a name"),
+        (["--probe", "nowhere.json"], "nowhere.json cannot be read as figures of a machine"),
         (["--config", "nowhere.toml"], "nowhere.toml: there is no such file"),
         (["--data", "/proc/nowhere"], "[DATA_DIR]"),
     ],
@@ -60,26 +62,80 @@ def test_a_signal_sent_as_soon_as_it_is_ready_ends_it_cleanly(number: signal.Sig
         assert list((a.state / "nodes").iterdir()) == []
 
 
+def said_by(state: Path, *options: str) -> tuple[list[str], str]:
+    """What `mesh up` prints until it is ready, a line each, and what it writes to stderr."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mesh", "up", "--id", "a", "--log-level", "warning", *options],
+        env=environment(state), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=state,
+    )  # fmt: skip
+    assert process.stdout is not None
+    lines: list[str] = []
+    while not lines or lines[-1] not in ("", "Ctrl-C stops it."):
+        lines.append(process.stdout.readline().rstrip())
+    process.terminate()
+    out, err = process.communicate()
+    assert (out, process.returncode) == ("", 0)
+    return lines, err
+
+
 @pytest.mark.whole
 def test_for_a_person_it_says_where_it_is_and_what_to_type_next() -> None:
     with state_directory() as state:
-        binds = ["--bind", "127.0.0.1:0", "--bind", "localhost:0"]
-        process = subprocess.Popen(
-            [sys.executable, "-m", "mesh", "up", "--id", "a", *binds],
-            env=environment(state), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=state,
-        )  # fmt: skip
-        assert process.stdout is not None
-        lines = [process.stdout.readline().rstrip() for _ in range(10)]
-        process.terminate()
-        out, err = process.communicate()
+        lines, err = said_by(state, "--bind", "127.0.0.1:0", "--bind", "localhost:0")
     assert lines[0].startswith("mesh 0.1.0  node 'a'  id ")
     assert lines[0].endswith("boot 1  cluster 'default'")
     addresses = [line.removeprefix("listening   ") for line in lines if line.startswith("listening")]
     assert [address[:16] for address in addresses[:2]] == ["tcp://127.0.0.1:"] * 2
     assert addresses[2].startswith("ipc://")
-    assert f"mesh up --id NAME --peer {addresses[0]}" in "\n".join(lines)
+    assert "discovery   no mdns · no peers named" in lines
+    assert f"next        mesh up --id NAME --peer {addresses[0]}   (another node)" in lines
+    assert any(line.startswith("security    no keys") and "mesh init" in line for line in lines)
     assert all(len(line) <= 80 for line in lines if "ipc://" not in line)
-    assert (out, err, process.returncode) == ("", "", 0)
+    assert err == ""
+
+
+@pytest.mark.whole
+def test_it_says_in_which_ways_it_finds_others() -> None:
+    with state_directory() as state, running("b") as b:
+        lines, _ = said_by(state, "--mdns", "--peer", b.tcp, "--cluster", b.cluster)
+    assert f"discovery   mdns on 127.0.0.1 · peers {b.tcp}" in lines
+    assert "next        mesh up --id NAME   (another node)" in lines
+
+
+KEYED = {
+    "name": "a", "uuid": "b0" * 16, "boot": 3, "cluster": "flock", "tcp": ["tcp://0.0.0.0:7710"],
+    "ipc": "ipc:///x", "data": "/y", "config": "mesh.toml", "mdns": ("10.0.0.5", "fe80::5%eth0"),
+    "skipped": [("docker0", "container bridge")], "peers": (), "remembered": 2, "keys": True,
+}  # fmt: skip
+
+
+def test_with_keys_it_says_on_which_interfaces_it_is_and_which_it_ignores() -> None:
+    lines = described(KEYED).splitlines()
+    assert "listening   tcp://0.0.0.0:7710" in lines
+    assert "ignored     docker0 (container bridge)" in lines
+    assert "discovery   mdns on 10.0.0.5, fe80::5%eth0 · no peers named · 2 remembered" in lines
+    assert any(line.startswith("security    keys") and line.endswith("mesh token") for line in lines)
+
+
+def test_nobody_is_told_to_dial_a_wildcard() -> None:
+    lines = described({**KEYED, "mdns": ()}).splitlines()
+    assert "next        mesh up --id NAME --peer HOST:7710   (another node)" in lines
+
+
+@pytest.mark.whole
+def test_figures_of_a_file_are_reported_in_place_of_the_machine() -> None:
+    with state_directory() as state:
+        file = state / "probe.json"
+        file.write_text('{"cpu": [10, 30], "ram_free": 1000, "ram_total": 4000}')
+        with running("a", options=("--probe", str(file))) as a:
+
+            def mine() -> dict[str, float]:
+                [row] = json.loads(a.mesh("ls", "--json").stdout)["nodes"]
+                return {name: row[name] for name in ("cpu", "ram_free", "ram_total")}
+
+            until(lambda: mine() == {"cpu": 20.0, "ram_free": 1000, "ram_total": 4000})
+            file.write_text('{"cpu": [100, 100], "ram_free": 1000, "ram_total": 4000}')
+            until(lambda: mine()["cpu"] == 100)
 
 
 @pytest.mark.whole

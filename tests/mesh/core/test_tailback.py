@@ -200,8 +200,8 @@ def test_a_node_that_forwards_in_the_name_of_another_is_refused() -> None:
     joe = c.client("frodo")
     real = Envelope.passed
 
-    def forged(self: Envelope, hop: Hop) -> Envelope:
-        return replace(real(self, hop), sender="/node/bilbo/client/eve/session/1")
+    def forged(self: Envelope, hop: Hop, stamp: int = 0) -> Envelope:
+        return replace(real(self, hop, stamp), sender="/node/bilbo/client/eve/session/1")
 
     Envelope.passed = forged  # type: ignore[method-assign]
     try:

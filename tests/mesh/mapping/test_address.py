@@ -2,7 +2,8 @@
 
 import pytest
 
-from mesh.mapping.mapping import Decision, Kind, Mapping
+from mesh.mapping.decision import Decision, Kind
+from mesh.mapping.mapping import Mapping
 from mesh.mapping.rules import Rule
 from mesh.names import SessionName
 from tests.mesh.mapping.views import FakeView, down, up, walk
@@ -45,7 +46,8 @@ def test_A20_no_domain_and_a_node_that_is_not_there_is_handled_here(scope: str) 
 
 
 def test_A21_a_domain_and_a_node_that_is_not_there_goes_to_the_master_of_the_domain() -> None:
-    assert addressed(NOEXIST, RUGBY) == Decision(FORWARD, "DOMAIN RUGBY_NEWS, stratum 0", "avalon")
+    to_avalon = Decision(FORWARD, "DOMAIN RUGBY_NEWS, stratum 0", "avalon", to_master=True)
+    assert addressed(NOEXIST, RUGBY) == to_avalon
     path, decision = way(NOEXIST, RUGBY)
     assert (path, decision.kind, decision.code) == (["N", "avalon"], REFUSE, "UNKNOWN_NODE")
     path, decision = way(NOEXIST, RUGBY, force=True)
@@ -120,7 +122,8 @@ def test_neighbours_that_each_take_the_other_for_the_way_do_not_play_ball() -> N
 
 @pytest.mark.parametrize("to", [RELATIVE, NOEXIST])
 def test_a_master_that_is_away_or_not_known_is_waited_for(to: str) -> None:
-    assert addressed(to, RUGBY, down("avalon")) == Decision(WAIT, "DOMAIN RUGBY_NEWS, stratum 0", "avalon")
+    to_avalon = Decision(WAIT, "DOMAIN RUGBY_NEWS, stratum 0", "avalon", to_master=True)
+    assert addressed(to, RUGBY, down("avalon")) == to_avalon
     assert addressed(to, RUGBY, up("heron")) == Decision(WAIT, "avalon: not known here", "avalon")
 
 

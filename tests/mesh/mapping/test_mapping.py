@@ -2,7 +2,8 @@
 
 import pytest
 
-from mesh.mapping.mapping import Decision, Kind, Mapping
+from mesh.mapping.decision import Decision, Kind
+from mesh.mapping.mapping import Mapping
 from mesh.mapping.rules import Rule
 from tests.mesh.mapping.views import FakeView, down, up, walk
 

@@ -5,7 +5,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesh.mapping.mapping import Decision, Kind, Mapping
+from mesh.mapping.decision import Decision, Kind
+from mesh.mapping.mapping import Mapping
 from mesh.mapping.rules import Rule
 from mesh.names import SessionName
 from tests.mesh.mapping.views import FakeView, up, walk

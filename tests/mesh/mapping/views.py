@@ -1,9 +1,10 @@
 """What a node knows of others, for tests; and a walk from node to node."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from mesh.mapping.mapping import Decision, Kind, Mapping
+from mesh.mapping.decision import Decision, Kind
+from mesh.mapping.mapping import Mapping
 from mesh.mapping.rules import Rule
 
 Decide = Callable[[Mapping, "FakeView", list[str]], Decision]
@@ -11,11 +12,12 @@ Decide = Callable[[Mapping, "FakeView", list[str]], Decision]
 
 @dataclass
 class FakeView:
-    """`known` nodes, those of them that are `alive`, and `ways` to others."""
+    """`known` nodes, those of them that are `alive`, and `ways` to others. It chooses the first."""
 
     known: set[str] = field(default_factory=set)
     alive: set[str] = field(default_factory=set)
     ways: dict[str, str] = field(default_factory=dict)
+    choices: list[tuple[tuple[str, ...], Hashable]] = field(default_factory=list)  # (among whom, for what)
 
     def is_known(self, node: str) -> bool:
         return node in self.known
@@ -25,6 +27,10 @@ class FakeView:
 
     def way_to(self, node: str) -> str | None:
         return self.ways.get(node)
+
+    def choose(self, nodes: Sequence[str], of: Hashable) -> str:
+        self.choices.append((tuple(nodes), of))
+        return nodes[0]
 
 
 def up(*nodes: str) -> FakeView:

@@ -1,6 +1,6 @@
 """Does what goes on to its master leave in order, within a window, and stay here until its last word?"""
 
-from mesh.routing.onward import Entry, Onward
+from mesh.routing.onward import HERE, Entry, Onward
 from tests.mesh.envelopes import STREAM, envelope
 
 OTHER = b"o" * 16
@@ -10,7 +10,7 @@ WINDOW = (10_000, 3)  # bytes, envelopes
 def add(onward: Onward, first: int, count: int = 1, hop: str = "heron", stream: bytes = STREAM) -> Entry:
     e = envelope(" ".join("a" * count), first=first, stream=stream)
     entry = onward.add(e, b"", 0.0)
-    onward.assign(entry, hop, "DOMAIN X")
+    onward.assign(entry, (hop,), "DOMAIN X")
     return entry
 
 
@@ -41,9 +41,9 @@ def test_what_came_first_leaves_first_and_at_most_a_window() -> None:
 def test_an_answer_opens_the_window_for_the_next() -> None:
     onward, (one, two, *_) = filled(5)
     left(onward)
-    onward.settle(two, 2, 2)
+    onward.settle(two, "heron", 2, 2)
     assert left(onward) == [4]
-    onward.settle(one, 1, 1)
+    onward.settle(one, "heron", 1, 1)
     assert left(onward) == [5]
 
 
@@ -53,9 +53,9 @@ def test_half_an_answer_does_not() -> None:
     for n in (3, 4, 5):
         add(onward, n)
     assert left(onward) == [1, 3, 4]
-    onward.settle(one, 1, 1)
+    onward.settle(one, "heron", 1, 1)
     assert left(onward) == []
-    onward.settle(one, 2, 2)
+    onward.settle(one, "heron", 2, 2)
     assert left(onward) == [5]
 
 
@@ -88,11 +88,11 @@ def test_while_some_leave_more_may_come() -> None:
 def test_after_a_broken_connection_all_that_was_under_way_leaves_again_first_and_in_order() -> None:
     onward, entries = filled(5)
     left(onward)
-    onward.settle(entries[1], 2, 2)
+    onward.settle(entries[1], "heron", 2, 2)
     left(onward)
     assert onward.broken("heron") == [entries[0], entries[2], entries[3]]
     assert left(onward) == [1, 3, 4]
-    onward.settle(entries[0], 1, 1)
+    onward.settle(entries[0], "heron", 1, 1)
     assert left(onward) == [5]
 
 
@@ -109,9 +109,9 @@ def test_a_connection_that_carried_nothing_may_break_as_well() -> None:
 def test_by_another_way_it_leaves_in_its_place_among_those_before_and_after() -> None:
     onward, (one, two, three, four) = filled(4)
     for entry in (two, four, one):
-        onward.assign(entry, "avalon", "DOMAIN X")
+        onward.assign(entry, ("avalon",), "DOMAIN X")
     assert left(onward, "avalon") == [1, 2, 4]
-    onward.assign(three, "avalon", "DOMAIN X")
+    onward.assign(three, ("avalon",), "DOMAIN X")
     onward.broken("avalon")
     assert left(onward, "avalon") == [1, 2, 3]
 
@@ -119,16 +119,16 @@ def test_by_another_way_it_leaves_in_its_place_among_those_before_and_after() ->
 def test_one_that_was_under_way_gives_back_its_place_in_the_window() -> None:
     onward, (one, *_) = filled(4)
     left(onward)
-    onward.assign(one, "avalon", "DOMAIN X")
+    onward.assign(one, ("avalon",), "DOMAIN X")
     assert left(onward) == [4]
     assert left(onward, "avalon") == [1]
-    assert (one.hop, one.was_sent) == ("avalon", True)
+    assert (one.hops, one.was_sent) == (["avalon"], True)
 
 
 def test_the_same_way_again_changes_only_why() -> None:
     onward, (one, *_) = filled(2)
     left(onward)
-    onward.assign(one, "heron", "EXACT a")
+    onward.assign(one, ("heron",), "EXACT a")
     assert (one.why, left(onward)) == ("EXACT a", [])
 
 
@@ -136,7 +136,7 @@ def test_many_that_change_their_way_at_once_are_put_among_those_that_are_there()
     onward = Onward(10**9, 10**6)
     entries = [add(onward, n, hop="heron" if n <= 500 else "avalon") for n in range(1, 1001)]
     for entry in entries[:500]:
-        onward.assign(entry, "avalon", "DOMAIN X")
+        onward.assign(entry, ("avalon",), "DOMAIN X")
     assert left(onward, "avalon") == list(range(1, 1001))
     assert onward.lines("heron") == []
 
@@ -144,7 +144,7 @@ def test_many_that_change_their_way_at_once_are_put_among_those_that_are_there()
 def test_what_nobody_knows_a_way_for_waits_under_no_name() -> None:
     onward, entries = filled(2, hop="")
     assert waiting(onward, "") == [1, 2]
-    onward.assign(entries[0], "heron", "DOMAIN X")
+    onward.assign(entries[0], ("heron",), "DOMAIN X")
     assert (waiting(onward, ""), waiting(onward, "heron")) == ([2], [1])
     assert set(onward.hops()) == {"", "heron"}
 
@@ -155,12 +155,12 @@ def test_what_nobody_knows_a_way_for_waits_under_no_name() -> None:
 def test_parts_are_settled_in_any_order_and_each_number_once() -> None:
     onward = Onward(*WINDOW)
     entry = add(onward, 11, count=5)
-    assert onward.settle(entry, 12, 13) == [(12, 13)]
+    assert onward.settle(entry, "heron", 12, 13) == [(12, 13)]
     assert (onward.messages, list(entry.open)) == (3, [(11, 11), (14, 15)])
-    assert onward.settle(entry, 11, 14) == [(11, 11), (14, 14)]
-    assert onward.settle(entry, 12, 14) == []
+    assert onward.settle(entry, "heron", 11, 14) == [(11, 11), (14, 14)]
+    assert onward.settle(entry, "heron", 12, 14) == []
     assert (onward.messages, len(onward), entry.is_done) == (1, 1, False)
-    assert onward.settle(entry, 15, 15) == [(15, 15)]
+    assert onward.settle(entry, "heron", 15, 15) == [(15, 15)]
     assert (onward.messages, onward.bytes, len(onward), entry.is_done) == (0, 0, 0, True)
     assert onward.hops() == []
 
@@ -181,8 +181,59 @@ def test_what_somebody_else_takes_over_is_here_no_more_and_can_still_be_settled(
     onward.remove(one)
     onward.remove(one)
     assert (onward.messages, onward.bytes, onward.entries()) == (1, 64, [two])
-    assert onward.settle(one, 1, 1) == [(1, 1)]
+    assert onward.settle(one, "heron", 1, 1) == [(1, 1)]
     assert (onward.messages, onward.bytes) == (1, 64)
+
+
+# --- several masters --------------------------------------------------------------------------------------
+
+
+def to_both(onward: Onward, first: int, count: int = 1) -> Entry:
+    entry = add(onward, first, count)
+    onward.assign(entry, ("heron", "avalon"), "DOMAIN X")
+    return entry
+
+
+def test_to_several_masters_it_leaves_for_each_and_stays_until_all_have_had_their_last_word() -> None:
+    onward = Onward(*WINDOW)
+    entry = to_both(onward, 1, count=3)
+    assert (left(onward), left(onward, "avalon")) == ([1], [1])
+    assert onward.settle(entry, "heron", 1, 3) == []
+    assert (entry.hops, onward.messages, entry.is_done) == (["avalon"], 3, False)
+    assert (waiting(onward, "heron"), waiting(onward, "avalon")) == ([], [1])
+    assert onward.settle(entry, "avalon", 2, 2) == [(2, 2)]
+    assert onward.settle(entry, "avalon", 1, 3) == [(1, 1), (3, 3)]
+    assert (onward.messages, len(onward), onward.hops()) == (0, 0, [])
+
+
+def test_each_of_them_has_its_own_pace() -> None:
+    onward = Onward(*WINDOW)
+    entries = [to_both(onward, n) for n in range(1, 6)]
+    assert (left(onward), left(onward, "avalon")) == ([1, 2, 3], [1, 2, 3])
+    onward.settle(entries[0], "heron", 1, 1)
+    assert (left(onward), left(onward, "avalon")) == ([4], [])
+
+
+def test_who_has_had_his_last_word_is_not_asked_again_while_the_way_stays_and_is_when_it_changes() -> None:
+    onward = Onward(*WINDOW)
+    entry = to_both(onward, 1)
+    onward.settle(entry, "heron", 1, 1)
+    onward.assign(entry, ("avalon", "heron"), "DOMAIN X")
+    assert entry.hops == ["avalon"]
+    onward.assign(entry, ("frodo",), "DOMAIN X")
+    onward.assign(entry, ("heron", "avalon"), "DOMAIN X")
+    assert entry.hops == ["heron", "avalon"]
+
+
+def test_this_node_as_one_of_the_masters_stands_in_no_line() -> None:
+    onward = Onward(*WINDOW)
+    entry = add(onward, 1)
+    onward.assign(entry, (HERE, "avalon"), "DOMAIN X")
+    assert (entry.hops, onward.hops()) == (["avalon"], ["avalon"])
+    assert onward.settle(entry, "avalon", 1, 1) == []
+    assert (entry.hops, entry.is_done, onward.messages) == ([], False, 1)
+    assert onward.settle(entry, HERE, 1, 1) == [(1, 1)]
+    assert (entry.is_done, onward.messages) == (True, 0)
 
 
 def test_a_stream_is_held_in_each_domain_until_its_last_word() -> None:
@@ -190,7 +241,7 @@ def test_a_stream_is_held_in_each_domain_until_its_last_word() -> None:
     entry = onward.add(envelope("a", domain="sport"), b"", 0.0)
     assert onward.holds(STREAM, "sport")
     assert not onward.holds(STREAM, "")
-    onward.settle(entry, 1, 1)
+    onward.settle(entry, "", 1, 1)
     assert not onward.holds(STREAM, "sport")
 
 
@@ -209,7 +260,7 @@ def test_what_is_sent_again_is_known_as_far_as_it_is_held_here() -> None:
 def test_a_part_with_its_last_word_is_known_while_the_rest_is_open() -> None:
     onward = Onward(*WINDOW)
     one = add(onward, 1, count=2)
-    onward.settle(one, 1, 1)
+    onward.settle(one, "heron", 1, 1)
     assert onward.covering(envelope("a", first=1)) == ([one], [])
 
 

@@ -71,7 +71,7 @@ class OnwardMachine(RuleBasedStateMachine):
         self.assign_one(self.held[-1], hop)
 
     def assign_one(self, held: Held, hop: str) -> None:
-        self.onward.assign(held.entry, hop, "")
+        self.onward.assign(held.entry, (hop,), "")
         if held.hop != hop:
             held.hop, held.is_under_way = hop, False
 
@@ -111,7 +111,8 @@ class OnwardMachine(RuleBasedStateMachine):
         }
         fresh = set()
         for entry, a, b in self.onward.answered(stream, "", first, first + count - 1):
-            ranges = self.onward.settle(entry, a, b)
+            [hop] = entry.hops
+            ranges = self.onward.settle(entry, hop, a, b)
             fresh |= {(n, entry) for c, d in ranges for n in range(c, d + 1)}
         assert fresh == expected
         for held in self.held:

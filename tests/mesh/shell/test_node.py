@@ -14,9 +14,9 @@ from tests.mesh.running import environment, running, state_directory
 def test_an_idle_mesh_sleeps() -> None:
     async def story() -> None:
         async with mesh_of("a", "b", "c") as m:
-            # Linked, introduced and settled: what is due next is a ping, not something at once, for ever.
+            # Linked, introduced and settled: what is due next is a probe, not something at once, for ever.
             def all_sleep() -> bool:
-                return all(node.core.alarm - time.monotonic() > 0.5 for node in m.nodes.values())
+                return all(node.core.alarm - time.monotonic() > 0.1 for node in m.nodes.values())
 
             await eventually(all_sleep)
 

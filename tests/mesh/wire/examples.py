@@ -12,7 +12,10 @@ from mesh.wire.envelope import Envelope
 
 STREAM = bytes(range(16))
 UUID = bytes(range(16, 32))
-HERON = c.Introduction(UUID, "heron", 3, "tcp://127.0.0.1:7710")
+HERON = c.Introduction(
+    UUID, "heron", 3, "tcp://10.0.0.5:7710", ("tcp://[2001:db8::5]:7710",), "tcp://*:7711", b"e" * 32
+)
+RUMOUR = c.Rumour(HERON, 2, "suspect", STREAM)
 HERE = Hop("heron", 0, 10**18)
 QUERY = c.Query("pattern", "sensors/+/temp", "WEATHER")
 ITEM = c.ItemHead(1, 77, UUID, ((1, b""), (2, b"\x00\x00\x02\x00")), ((2, 5),))
@@ -20,13 +23,13 @@ ITEM = c.ItemHead(1, 77, UUID, ((1, b""), (2, b"\x00\x00\x02\x00")), ((2, 5),))
 # One of each kind, every field filled with something other than its default.
 COMMANDS: tuple[c.AnyCommand, ...] = (
     c.Hello(
-        (1, 2), c.CLIENT, "flock", b"n" * 16, b"p" * 32, HERON, "joe", -5, STREAM, b"t" * 32, 3, 4, 5, b"k",
-        "heronry 0.1.0",
+        (1, 2), c.CLIENT, "flock", b"n" * 16, b"p" * 32, HERON, "joe", -5, STREAM, b"t" * 32, 3, 4, 5,
+        b"s" * 64, "heronry 0.1.0", "secret",
     ),
     c.Challenge(b"m" * 16, "tcp://127.0.0.1:7710"),
     c.Welcome(
         1, HERON, "flock", b"p" * 32, 3, 4, 5, "/node/heron/client/joe/session/1", b"t" * 32, 1 << 20, (8, 9),
-        (HERON,),
+        (HERON,), b"s" * 64,
     ),
     c.Refuse("VERSION", "too old", "Bring both to the same release.", True),
     c.Who(),
@@ -35,6 +38,12 @@ COMMANDS: tuple[c.AnyCommand, ...] = (
     c.Bye("stopping", ("tcp://127.0.0.1:7711",)),
     c.Peers((HERON, HERON)),
     c.Login(),
+    c.Probe(1, UUID, 3, (RUMOUR,)),
+    c.ProbeFor(2, HERON, (RUMOUR,)),
+    c.Probed(1, False, (RUMOUR, c.Rumour(HERON, 3, "alive"))),
+    c.Rumours((RUMOUR,)),
+    c.States(b"gossip"),
+    c.Hear(True),
     c.Publish((1, 2)),
     c.Answers((c.Answer("WEATHER", 1, 500, "FORWARD_WARNING", 3, "no master"), c.Answer("", 501, 501))),
     c.Items(7, (ITEM, c.ItemHead(2))),

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import msgpack
 
+from discovery import lines
+from discovery.state import NodeState
 from mesh.core.proof import prove
 from mesh.values import Headers, Hop
 from mesh.wire import commands as c
@@ -21,6 +23,10 @@ DIALLER, LISTENER = bytes([0xD0]) * 16, bytes([0xE0]) * 16  # nonces
 STREAM = bytes(range(0xA0, 0xB0))
 HERON = c.Introduction(bytes(range(0xB0, 0xC0)), "heron", 3, ENDPOINT)
 SWIFT = c.Introduction(bytes(range(0xC0, 0xD0)), "swift", 8, "")
+CRANE = c.Introduction(
+    bytes(range(0x60, 0x70)), "crane", 2, "tcp://10.0.0.5:7710", ("tcp://[2001:db8::5]:7710",), "tcp://*:7711",
+    bytes(range(0x70, 0x90)),
+)  # fmt: skip
 JOE = "/node/heron/client/joe/session/1"
 TOKEN = bytes([0xF0]) * 32
 NOON = 1_767_268_800_000_000_000  # 2026-01-01, 12:00 UTC, in ns since 1970
@@ -51,6 +57,16 @@ ERASURE = hashlib.sha256(b"erase" + STREAM).digest()[:16]
 GONE = Envelope(
     ERASURE, "", 6, 6, ("greeting",), 1, 0, b"", flags=ERASED, sender=JOE, route=(HERE,)
 ).mastered(NOON, HERE)
+
+
+STATE = NodeState(
+    uuid=HERON.uuid, name="heron", boot=3, counter=9, wall=NOON, up=60.5, software="heronry 0.1.0",
+    cpu=(90, 75.5), ram_free=1_000_000_000, ram_total=8_000_000_000, load=0.17, lag=0.0015, published=1200.0,
+    delivered=0.0, pending=2, tailback=0, stored=5, sessions=1, subscriptions=4, links=2,
+)  # fmt: skip
+GOSSIP = lines.Message(
+    HERON.uuid, 3, 9, (lines.Line(HERON.uuid, 3, 9, STATE.encode()),), tombs=((SWIFT.uuid, 8),)
+)
 
 
 def hello(proof: bytes = b"") -> c.Hello:
@@ -118,8 +134,15 @@ GOLDENS: dict[str, list[bytes]] = {
         c.Hello((1, 1), c.NODE_DATA, "default", DIALLER, node=SWIFT, boot_seen=3, have=17, next=5,
                 software="heronry 0.1.0")
     ),
-    "peers": write(c.Peers((SWIFT,))),
+    "peers": write(c.Peers((SWIFT, CRANE))),
     "login": write(c.Login()),
+    "probe": write(c.Probe(12, SWIFT.uuid, 8)),
+    "probed": write(c.Probed(12, rumours=(c.Rumour(CRANE, 0, "suspect", HERON.uuid),))),
+    "probe-for": write(c.ProbeFor(13, SWIFT)),
+    "probed-not": write(c.Probed(13, False)),
+    "rumours": write(c.Rumours((c.Rumour(SWIFT, 0, "left", SWIFT.uuid),))),
+    "states": write(c.States(lines.encode(GOSSIP))),
+    "hear": write(c.Hear(True)),
     "forward": write(c.Forward((1,)), [FORWARDED]),
     "outcomes": write(c.Outcomes((c.Outcome(STREAM, c.Answer("WEATHER", 5, 7, "OK", 3)),))),
     "items-node": write(c.Items(18, (c.ItemHead(1, 42, HERON.uuid),)), [STAMPED]),

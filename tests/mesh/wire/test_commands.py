@@ -87,8 +87,10 @@ def test_a_field_of_another_type_is_malformed(command: c.AnyCommand) -> None:
         [25, [[b"", ["", 0, -1]]]], [25, [["", ["", 1, 1]]]], [30, 1, True, [], [], 42], [22, 1, [[-1]]],
         [22, 1, [[1, 0, b"", [[2**32, b""]]]]], [22, 1, [[1, 0, b"", [], [[1, 2**32]]]]],
         [32, 1, -1, ["exact", "a"]], [32, 1, 2**32, ["exact", "a"]], [1, [1], "client", "", b""],
-        [1, [1, 1, 1], "client", "", b""], [34, 1, "get", {1: 2}], [34, 1, "get", {b"kind": 2}],
-        [34, 1, "get", {"a": {1: 2}}], [20, [1, None]],
+        [1, [1, 1, 1], "client", "", b""], [11, -1, b"", 1], [11, 1, b"", -1], [13, 1, 1],
+        [14, [[1, 0, "dead"]]], [14, [[[b"", "a", 1, ""], -1, "dead"]]],
+        [14, [[[b"", "a", 1, "", ""], 0, "dead"]]], [15, "text"], [16, 1], [34, 1, "get", {1: 2}],
+        [34, 1, "get", {b"kind": 2}], [34, 1, "get", {"a": {1: 2}}], [20, [1, None]],
     ],
 )  # fmt: skip
 def test_what_is_no_command_is_malformed(value: object) -> None:
@@ -137,7 +139,10 @@ def test_only_what_nodes_list_may_be_longer_than_64_kib() -> None:
     long = c.Outcomes((c.Outcome(bytes(16), c.Answer("", 1, 1, "EXPIRED", 0, "t" * 40)),) * 1000)
     assert CONTROL_FRAME < len(c.encode(long)) < FRAME
     assert c.decode(c.encode(long)) == long
+    states = c.States(bytes(256 * 1024))
+    assert c.decode(c.encode(states)) == states
     for command, code in (
+        (c.Rumours((c.Rumour(HERON, 0, "alive"),) * 1000), "FRAME_TOO_LARGE"),
         (c.Refuse("X", "y" * CONTROL_FRAME), "FRAME_TOO_LARGE"),
         (c.Call(1, "get", {"text": "y" * CONTROL_FRAME}), "FRAME_TOO_LARGE"),
         (c.Peers((HERON,) * 40_000), "FRAME_TOO_LARGE"),

@@ -8,6 +8,8 @@ import msgpack
 import msgspec
 import pytest
 
+from discovery import lines
+from discovery import state as node_state
 from mesh.core.proof import prove
 from mesh.wire import commands as c
 from mesh.wire import limits
@@ -21,9 +23,11 @@ from tests.mesh.wire.goldens import (
     DIALLER,
     ENDPOINT,
     GOLDENS,
+    GOSSIP,
     LISTENER,
     PROPS,
     READINGS,
+    STATE,
     block,
     notation,
 )
@@ -32,10 +36,11 @@ ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "wire.md").read_text(encoding="utf-8")
 BOXES = dict(re.findall(r"^```golden (\S+)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE))
 KINDS: dict[int, type[c.Command]] = {kind.__struct_config__.tag: kind for kind in get_args(c.AnyCommand)}
-PARTS = (c.Introduction, c.Answer, c.Outcome, c.Query, c.ItemHead)
+PARTS = (c.Introduction, c.Rumour, c.Answer, c.Outcome, c.Query, c.ItemHead)
 SHAPES: dict[str, type[msgspec.Struct]] = {
     **{f"{shape.__name__.upper()} ({kind})": shape for kind, shape in KINDS.items()},
     **{shape.__name__: shape for shape in PARTS},
+    **{shape.__name__: shape for shape in (lines.Message, lines.Line, node_state.NodeState)},
     "Header": Header,
     "Properties": Record,
 }
@@ -109,6 +114,13 @@ def test_the_proofs_are_those_of_the_example() -> None:
     }  # fmt: skip
     assert said["dialler"] in BOXES["hello-proof"].replace(" ", "")
     assert said["listener"] in BOXES["welcome-proof"].replace(" ", "")
+
+
+def test_the_box_of_gossip_holds_the_state_of_a_node() -> None:
+    (states, _) = read([frame for _, frame in frames_of(BOXES["states"])])
+    assert isinstance(states, c.States)
+    assert lines.decode(states.gossip) == GOSSIP
+    assert node_state.decode(GOSSIP.lines[0].state) == STATE
 
 
 def type_in_words(hint: Any) -> str:

@@ -6,23 +6,8 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
-from mesh.transport import Sockets
-from tests.mesh.meshes import eventually
-
-
-class End:
-    """Sockets of one process, and what they told."""
-
-    def __init__(self) -> None:
-        self.came: list[Any] = []
-        self.received: list[tuple[Any, list[bytes]]] = []
-        self.gone: list[Any] = []
-        self.sockets = Sockets(
-            asyncio.get_running_loop(), lambda key, endpoint, trusted: self.came.append(key),
-            lambda key, frames: self.received.append((key, frames)), self.gone.append, lambda: None,
-        )  # fmt: skip
+from tests.mesh.transport.ends import End, eventually
 
 
 def unused_address() -> str:
@@ -63,8 +48,8 @@ def test_the_last_words_are_heard_before_the_end(tmp_path: Path) -> None:
 
 def test_hanging_up_on_peers_that_just_go_stops_nobody() -> None:
     # In a process of its own: ZeroMQ's thread, once it waits for ever, could not be ended here.
-    command = [sys.executable, "-c", "from tests.mesh.test_transport import many_ends; many_ends()"]
-    ended = subprocess.run(command, cwd=Path(__file__).parents[2], timeout=60, capture_output=True, text=True)
+    command = [sys.executable, "-c", "from tests.mesh.transport.test_sockets import many_ends; many_ends()"]
+    ended = subprocess.run(command, cwd=Path(__file__).parents[3], timeout=60, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
 
 

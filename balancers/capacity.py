@@ -1,0 +1,33 @@
+"""How much can each take? What nodes say of their load, believed as far as is safe."""
+
+from collections.abc import Sequence
+from statistics import median_low
+
+from balancers.base import Candidate, Candidates
+
+BELIEVED = 4.0  # what a node says makes it at most this many times better, or worse, than the typical one
+FULL = 0.01  # even a node that is wholly busy gets something done
+MISSED = 3  # states in a row; what is older than that tells nothing of now
+
+
+def capacities(candidates: Candidates, interval: float) -> list[float]:
+    """For each candidate, more than 0; only their ratios mean anything. `interval` is s between two states.
+
+    A node of which nothing is known, or nothing new, counts as the typical one.
+    """
+    said = [_said(candidate, MISSED * interval) for candidate in candidates]
+    return tempered([capacity for capacity in said if capacity is not None], said)
+
+
+def tempered(known: Sequence[float], said: Sequence[float | None]) -> list[float]:
+    """What was said, brought within BELIEVED of the median of what is known; None becomes that median."""
+    # The low median: of two nodes the one that boasts must not be its own yardstick.
+    typical = median_low(known) if known else 1.0
+    low, high = typical / BELIEVED, typical * BELIEVED
+    return [typical if value is None else min(max(value, low), high) for value in said]
+
+
+def _said(candidate: Candidate, fresh: float) -> float | None:
+    if candidate.load is None or candidate.age is None or candidate.age > fresh:
+        return None
+    return max(1.0 - candidate.load, FULL)

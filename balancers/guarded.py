@@ -1,0 +1,72 @@
+"""What if somebody else's strategy fails, or names nobody who was asked about?"""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from balancers.base import Balancer, Candidates, Jitter, Message, NodeInfo, Registration, at_least_one
+from balancers.round_robin import RoundRobin
+
+Answer = TypeVar("Answer")
+
+
+class Guarded:
+    """A foreign balancer. Where it raises or answers nonsense, RoundRobin answers: no message is lost by it.
+
+    `faults` counts that; `fault` says what was wrong the last time, "" = nothing yet.
+    """
+
+    def __init__(self, name: str, inner: Balancer, jitter: Jitter) -> None:
+        self.faults = 0
+        self.fault = ""
+        self._name = name
+        self._inner = inner
+        self._instead = RoundRobin(jitter)
+
+    def pick(self, candidates: Candidates, message: Message | None = None) -> str:
+        names = _names(candidates)
+        return self._checked(
+            "pick",
+            lambda it: it.pick(candidates, message),
+            lambda node: isinstance(node, str) and node in names,
+        )
+
+    def assign(self, candidates: Candidates, n: int, message: Message | None = None) -> dict[str, int]:
+        names = _names(candidates)
+
+        def is_right(counts: dict[str, int]) -> bool:
+            has_counts = all(type(count) is int and count > 0 for count in counts.values())
+            return has_counts and counts.keys() <= names and sum(counts.values()) == n
+
+        return self._checked("assign", lambda it: it.assign(candidates, n, message), is_right)
+
+    def order(self, candidates: Candidates, message: Message | None = None) -> list[str]:
+        names = _names(candidates)
+        return self._checked(
+            "order",
+            lambda it: it.order(candidates, message),
+            lambda nodes: isinstance(nodes, list) and len(nodes) == len(names) and set(nodes) == names,
+        )
+
+    def started(self, node_info: NodeInfo) -> None:
+        self._checked("started", lambda it: it.started(node_info), lambda _: True)
+
+    def registrations(self, delta: Sequence[Registration]) -> None:
+        self._checked("registrations", lambda it: it.registrations(delta), lambda _: True)
+
+    def _checked(
+        self, what: str, ask: Callable[[Balancer], Answer], is_right: Callable[[Answer], bool]
+    ) -> Answer:
+        try:
+            answer = ask(self._inner)
+            if is_right(answer):
+                return answer
+            problem = f"answered {answer!r:.80}"
+        except Exception as error:  # whatever it is, it is not ours, and the message still wants a node
+            problem = f"raised {type(error).__name__}: {error!s:.80}"
+        self.faults += 1
+        self.fault = f"balancer {self._name}: {what} {problem}; RoundRobin answered instead."
+        return ask(self._instead)
+
+
+def _names(candidates: Candidates) -> set[str]:
+    return {candidate.node for candidate in at_least_one(candidates)}

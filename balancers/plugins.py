@@ -1,0 +1,85 @@
+"""Which strategies are there, by name? Ours, and those that other distributions bring."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from balancers.base import Balancer, Jitter
+from balancers.guarded import Guarded
+from balancers.least_loaded import LeastLoaded
+from balancers.round_robin import RoundRobin
+from balancers.two_choices import TwoChoices
+from balancers.weighted_round_robin import WeightedRoundRobin
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+GROUP = "mesh.balancers"  # the entry-point group
+OURS: dict[str, Callable[[Jitter], Balancer]] = {
+    "LeastLoaded": LeastLoaded,
+    "RoundRobin": RoundRobin,
+    "TwoChoices": TwoChoices,
+    "WeightedRoundRobin": WeightedRoundRobin,
+}
+
+
+class BadBalancer(ValueError):
+    """A strategy that is not installed, or cannot be made."""
+
+    code = "BAD_BALANCER"
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what} [{self.code}]")
+
+
+def named(name: str, jitter: Jitter) -> Balancer:
+    """A new balancer. `jitter` gives random numbers from [0, 1).
+
+    Ours win over foreign ones of the same name. A foreign one is guarded: see balancers/guarded.py.
+    Raises BadBalancer, which lists what is installed.
+    """
+    if name in OURS:
+        return OURS[name](jitter)
+    found = [entry for entry in _foreign() if entry.name == name]
+    if not found:
+        known = installed()
+        near = difflib.get_close_matches(name[:80], known, n=1)
+        meant = f" Did you mean {near[0]}?" if near else ""
+        raise BadBalancer(f"no balancer {name[:80]!r} is installed.{meant} Installed: {', '.join(known)}.")
+    if len({entry.value for entry in found}) > 1:
+        several = " and ".join(sorted(f"{entry.value} of {_origin(entry)}" for entry in found))
+        raise BadBalancer(f"balancer {name} is brought by {several}: uninstall all but one.")
+    return Guarded(name, _made(found[0], jitter), jitter)
+
+
+def installed() -> list[str]:
+    """The names that `named` knows, sorted."""
+    return sorted(OURS.keys() | {entry.name for entry in _foreign()})
+
+
+def _made(entry: EntryPoint, jitter: Jitter) -> Balancer:
+    try:
+        balancer: Balancer = entry.load()(jitter)
+    except Exception as error:  # foreign code may fail in any way; what helps is whose it is
+        what = f"balancer {entry.name} ({entry.value} of {_origin(entry)}) cannot be made"
+        why = f"{type(error).__name__}: {error!s:.200}"
+        raise BadBalancer(f"{what}: {why}. Mend or uninstall it, or choose another strategy.") from error
+    lacking = [part for part in ("pick", "assign", "order", "started", "registrations")
+               if not callable(getattr(balancer, part, None))]  # fmt: skip
+    if lacking:
+        what = f"balancer {entry.name} ({entry.value} of {_origin(entry)}) has no {', '.join(lacking)}"
+        raise BadBalancer(f"{what}. Derive it from balancers.base.Strategy, which has all but pick.")
+    return balancer
+
+
+def _foreign() -> list[EntryPoint]:
+    # Here and not above: it takes longer to load than all of balancers, and ours are found without it.
+    from importlib.metadata import entry_points
+
+    return [entry for entry in entry_points(group=GROUP) if entry.name not in OURS]
+
+
+def _origin(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist else "an unknown distribution"

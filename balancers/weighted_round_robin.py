@@ -1,0 +1,31 @@
+"""Whose turn is it, if more consumers mean more turns?"""
+
+from collections.abc import Mapping, Sequence
+
+from balancers.base import Candidates, Jitter, Message, Registration
+from balancers.in_turn import InTurn
+
+
+class WeightedRoundRobin(InTurn):
+    """In turn, as often as it has consumers at the message's key, where there are any; else by its weight."""
+
+    def __init__(self, jitter: Jitter) -> None:
+        super().__init__(jitter)
+        self._consumers: dict[str, dict[str, int]] = {}  # by address, by node; never 0
+
+    def weights(self, candidates: Candidates, message: Message | None) -> tuple[str, Mapping[str, float]]:
+        address = message.key if message is not None else ""
+        consumers = self._consumers.get(address)
+        if consumers is None:
+            return "", {candidate.node: max(0.0, candidate.weight) for candidate in candidates}
+        return address, {candidate.node: float(consumers.get(candidate.node, 0)) for candidate in candidates}
+
+    def registrations(self, delta: Sequence[Registration]) -> None:
+        for told in delta:
+            consumers = self._consumers.setdefault(told.address, {})
+            # From 0: the first consumer of a node counts as much as any other.
+            count = consumers.pop(told.node, 0) + told.change
+            if count > 0:
+                consumers[told.node] = count
+            if not consumers:
+                del self._consumers[told.address]

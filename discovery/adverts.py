@@ -1,0 +1,174 @@
+"""What does a node call out on the network, and which of the calls it hears are worth following?"""
+
+# Rule 1: an advert is a hint, never the truth about a node. It only says that an address is worth dialling.
+# Rule 2: what is not proven costs nothing: no other cluster's advert is news, no bad one raises an error.
+# Rule 3: hosts are not proven. They differ by interface and arrive one by one; a wrong one leads to a
+#         handshake that fails.
+
+import hashlib
+import hmac
+import ipaddress
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+FORMAT = b"1"
+LARGEST_READ = 512  # bytes of TXT
+MOST_HOSTS = 8
+MAC = 16  # bytes
+
+Sign = Callable[[bytes], bytes]  # text -> signature
+Verify = Callable[[bytes, bytes, bytes], bool]  # public key, text, signature
+
+_NAME = re.compile(rb"[A-Za-z0-9_.:-]{1,64}")
+_INSTANCE = re.compile(r"[0-9a-f]{32}")
+_BOOT = re.compile(rb"[1-9][0-9]{0,18}")
+_HEX = re.compile(rb"(?:[0-9a-f]{2})*")
+_SCOPE = re.compile(r"[A-Za-z0-9_.-]{1,16}")
+_FAR, _LINK, _LOOPBACK = range(3)  # how far an address goes
+
+
+@dataclass(frozen=True, slots=True)
+class Advert:
+    """Where a node can be dialled. `hosts` are IP addresses as text, those that go furthest first."""
+
+    uuid: bytes  # 16 bytes
+    name: str
+    boot: int
+    port: int
+    hosts: tuple[str, ...]
+    key: bytes = b""  # Ed25519 public key, 32 bytes; none in a mesh without keys
+
+    @property
+    def instance(self) -> str:
+        """What it is called among services: the uuid, since no two nodes have the same."""
+        return self.uuid.hex()
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """An advert that claims to be of our cluster and is not to be followed."""
+
+    instance: str  # as it was heard, cut short
+    reason: str  # for people
+    code: str
+
+
+class Adverts:
+    """Writes and reads the TXT record of one cluster. `sign` is None in a mesh without keys."""
+
+    def __init__(self, cluster: str, secret: bytes, sign: Sign | None, verify: Verify) -> None:
+        self._secret = secret
+        self._sign = sign
+        self._verify = verify
+        self._cluster = _mac(secret, b"cluster\0" + cluster.encode())[:8].hex().encode()
+
+    def write(self, advert: Advert) -> dict[str, bytes]:
+        """The TXT record: 346 bytes at most. All values are text that any mDNS browser can show."""
+        text = self._text(advert)
+        txt = {"v": FORMAT, "c": self._cluster, "n": advert.name.encode(), "b": b"%d" % advert.boot}
+        if advert.key:
+            txt["k"] = advert.key.hex().encode()
+        txt["m"] = _mac(self._secret, text)[:MAC].hex().encode()
+        if self._sign is not None:
+            txt["s"] = self._sign(text).hex().encode()
+        return txt
+
+    def read(
+        self, instance: str, txt: Mapping[bytes, bytes | None], port: int | None, hosts: Sequence[str]
+    ) -> Advert | Rejected | None:
+        """What was heard, if it is proven; None for what another cluster, or no node, has said."""
+        if txt.get(b"c") != self._cluster:
+            return None
+        try:
+            return self._proven(instance, txt, port, hosts)
+        except _Unfit as unfit:
+            return Rejected(instance[:64], unfit.reason, unfit.code)
+
+    def _proven(
+        self, instance: str, txt: Mapping[bytes, bytes | None], port: int | None, hosts: Sequence[str]
+    ) -> Advert:
+        if sum(2 + len(key) + len(value or b"") for key, value in txt.items()) > LARGEST_READ:
+            raise _Unfit(f"its TXT record is larger than {LARGEST_READ} bytes", "ADVERT_TOO_LARGE")
+        if txt.get(b"v") != FORMAT:
+            shown = repr((txt.get(b"v") or b"")[:8])
+            raise _Unfit(f"its format is {shown}; this release reads {FORMAT!r}", "ADVERT_FORMAT")
+        advert = _parsed(instance, txt, port)
+        text = self._text(advert)
+        if not hmac.compare_digest(_hex(txt, b"m", MAC), _mac(self._secret, text)[:MAC]):
+            raise _Unfit("its MAC is wrong: whoever sent it does not have the cluster's secret", "ADVERT_MAC")
+        if self._sign is not None and not self._verify(advert.key, text, _hex(txt, b"s", 64)):
+            raise _Unfit("its signature is wrong: it does not come from that node", "ADVERT_SIGNATURE")
+        reachable = usable(hosts)
+        if not reachable:
+            raise _Unfit("it names no address that could be dialled", "ADVERT_NO_ADDRESS")
+        return Advert(advert.uuid, advert.name, advert.boot, advert.port, reachable, advert.key)
+
+    def _text(self, advert: Advert) -> bytes:
+        """What is proven. The fields keep their borders: only the last can hold a zero byte."""
+        return b"\0".join(
+            (b"heronry advert " + FORMAT, self._cluster, advert.uuid.hex().encode(), advert.name.encode(),
+             b"%d" % advert.boot, b"%d" % advert.port, advert.key)
+        )  # fmt: skip
+
+
+class _Unfit(Exception):
+    """Why an advert is not to be followed. Never leaves this file."""
+
+    def __init__(self, reason: str, code: str = "ADVERT_MALFORMED") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.code = code
+
+
+def _parsed(instance: str, txt: Mapping[bytes, bytes | None], port: int | None) -> Advert:
+    name, boot = txt.get(b"n") or b"", txt.get(b"b") or b""
+    if _INSTANCE.fullmatch(instance) is None:
+        raise _Unfit("its instance name is not the uuid of a node")
+    if _NAME.fullmatch(name) is None:
+        raise _Unfit(f"{name[:80]!r} is not the name of a node")
+    if _BOOT.fullmatch(boot) is None:
+        raise _Unfit(f"{boot[:80]!r} is not the number of a boot")
+    if port is None or not 0 < port < 65536:
+        raise _Unfit(f"{port} is not a port")
+    return Advert(bytes.fromhex(instance), name.decode(), int(boot), port, (), _key(txt))
+
+
+def _key(txt: Mapping[bytes, bytes | None]) -> bytes:
+    return _hex(txt, b"k", 32) if b"k" in txt else b""
+
+
+def _hex(txt: Mapping[bytes, bytes | None], field: bytes, size: int) -> bytes:
+    value = txt.get(field) or b""
+    if len(value) != 2 * size or _HEX.fullmatch(value) is None:
+        raise _Unfit(f"its field {field.decode()} is not {size} bytes in hex")
+    return bytes.fromhex(value.decode())
+
+
+def _mac(secret: bytes, text: bytes) -> bytes:
+    return hmac.digest(secret, text, hashlib.sha256)
+
+
+def usable(hosts: Sequence[str]) -> tuple[str, ...]:
+    """Those that can be dialled, those that go furthest first, MOST_HOSTS at most.
+
+    Loopback only where nothing else is: it means another machine to each machine.
+    """
+    ranked = {host: rank for host in hosts if (rank := _rank(host)) is not None}
+    if min(ranked.values(), default=_LOOPBACK) < _LOOPBACK:
+        ranked = {host: rank for host, rank in ranked.items() if rank < _LOOPBACK}
+    return tuple(sorted(ranked, key=ranked.__getitem__)[:MOST_HOSTS])
+
+
+def _rank(host: str) -> int | None:
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return None
+    if "%" in host and _SCOPE.fullmatch(host.partition("%")[2]) is None:
+        return None
+    if address.is_loopback:
+        return _LOOPBACK
+    if address.is_unspecified or address.is_multicast or address.is_reserved:
+        return None
+    return _LINK if address.is_link_local else _FAR

@@ -1,0 +1,56 @@
+"""What does membership want said, and to whom?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from discovery.member import Node, Rumour
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Ask `to` whether it is that node, in that boot, and lives. Needs a connection, if there is none."""
+
+    to: bytes
+    number: int
+    uuid: bytes
+    boot: int
+    rumours: tuple[Rumour, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeFor:
+    """Ask `to` whether it can reach that node."""
+
+    to: bytes
+    number: int
+    node: Node
+    rumours: tuple[Rumour, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Answer what `to` asked with this number. Not `lives` from a helper: I asked, and heard nothing."""
+
+    to: bytes
+    number: int
+    lives: bool
+    rumours: tuple[Rumour, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """News for `to` that should not wait; where no connection is, they are not worth one."""
+
+    to: bytes
+    rumours: tuple[Rumour, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Knock:
+    """Try to open a connection to that node's address, and say whether the machine there refused it."""
+
+    node: Node
+
+
+Ask = Probe | ProbeFor | Answer | Tell | Knock

@@ -1,0 +1,224 @@
+"""Does everybody answer? Probes, those we send for others, and who must do so at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+
+from discovery.asks import Answer, Knock, Probe, ProbeFor, Tell
+from discovery.fates import Fates, Results
+from discovery.health import Health
+from discovery.member import Node, Presence, Rumour
+from discovery.news import PACKET, News
+from discovery.table import Record, Table
+from discovery.timers import Timer, Timers, call_off
+from discovery.timing import Timing
+
+ERRANDS = 1024  # probes for others under way: more are not answered
+EARLY = 0.8  # of its timeout, after which a helper says that it heard nothing, so that this comes in time
+RECALL = 10  # periods between two attempts to reach one of the dead: a partition may have healed
+
+
+@dataclass(slots=True, eq=False)
+class Question:
+    """A probe of ours that is not answered."""
+
+    record: Record
+    boot: int
+    asked: float
+    helpers: set[bytes] = field(default_factory=set)  # asked, and not answered
+    timer: Timer | None = None
+    is_final: bool = False  # nobody listens at its address: unless somebody vouches for it, it is dead
+
+    @property
+    def is_void(self) -> bool:
+        """Has its fate been decided meanwhile?"""
+        return not self.record.is_living or self.record.boot != self.boot
+
+
+@dataclass(slots=True, eq=False)
+class Errand:
+    """A probe that somebody else asked for."""
+
+    target: bytes
+    asker: bytes
+    number: int  # by which the asker knows it
+    timer: Timer | None = None
+
+
+class Detector:
+    """Sends probes, and hands to the fates who does not answer them. `jitter` gives chance, in [0, 1)."""
+
+    def __init__(
+        self,
+        table: Table,
+        fates: Fates,
+        news: News,
+        health: Health,
+        timers: Timers,
+        timing: Timing,
+        jitter: Callable[[], float],
+    ) -> None:
+        self._table = table
+        self._fates = fates
+        self._news = news
+        self._health = health
+        self._timers = timers
+        self._timing = timing
+        self._jitter = jitter
+        self._numbers = count(1)
+        self._questions: dict[int, Question] = {}
+        self._errands: dict[int, Errand] = {}
+        self._lost: dict[bytes, int] = {}  # uuid: number of the final question about it
+        self._is_probing = False
+        self._is_recalling = False
+
+    def wake(self, now: float) -> None:
+        """Somebody may have joined or died: there must be a next probe."""
+        if not self._is_probing and len(self._table.roster):
+            self._is_probing = True
+            self._timers.after(self._jitter() * self._timing.period, now, self._next)
+        if not self._is_recalling and self._table.group(Presence.DEAD):
+            self._is_recalling = True
+            self._timers.after(RECALL * self._timing.period, now, self._recall)
+
+    def packet(self, to: bytes) -> tuple[Rumour, ...]:
+        """What to tell this one with the next packet: first of all what is said of itself."""
+        record = self._table.records.get(to)
+        if record is None or record.state not in (Presence.SUSPECT, Presence.DEAD):
+            return self._news.take(self._table.alive)
+        others = self._news.take(self._table.alive, PACKET - 1)
+        return (
+            record.rumour(record.state, record.accuser),
+            *(rumour for rumour in others if rumour.node.uuid != to),
+        )
+
+    def tell_some(self, about: bytes) -> Results:
+        """What is new, for a few others, from whom it goes on with probes."""
+        some = self._table.roster.some(self._timing.indirect, about)
+        return [Tell(to, self.packet(to)) for to in some]
+
+    # --- our own probes -----------------------------------------------------------------------------------
+
+    def _next(self, now: float) -> Results:
+        uuid = self._table.roster.next()
+        if uuid is None:
+            self._is_probing = False
+            return []
+        self._timers.after(self._timing.period * self._health.patience, now, self._next)
+        return [self._ask(self._table.records[uuid], now)]
+
+    def _ask(self, record: Record, now: float) -> Probe:
+        number = next(self._numbers)
+        question = self._questions[number] = Question(record, record.boot, now)
+        wait = self._timing.timeout * self._health.patience
+        question.timer = self._timers.after(wait, now, lambda now: self._ask_others(number, now))
+        return Probe(record.uuid, number, record.uuid, question.boot, self.packet(record.uuid))
+
+    def _ask_others(self, number: int, now: float) -> Results:
+        question = self._questions[number]
+        if question.is_void:
+            del self._questions[number]
+            return []
+        wait = (self._timing.period - self._timing.timeout) * self._health.patience
+        question.timer = self._timers.after(wait, now, lambda now: self._unanswered(number, now))
+        return self._send_for(number, question)
+
+    def _send_for(self, number: int, question: Question) -> Results:
+        node = question.record.node
+        helpers = self._table.roster.some(self._timing.indirect, node.uuid)
+        question.helpers = set(helpers)
+        return [ProbeFor(to, number, node, self.packet(to)) for to in helpers]
+
+    def _unanswered(self, number: int, now: float) -> Results:
+        question = self._questions.pop(number)
+        record = question.record
+        if question.is_void:
+            return []
+        if record.heard > question.asked:  # it was slow to answer, and not to speak
+            self._health.better()
+            return []
+        # A helper that said it heard nothing proves that we hear. Those that said nothing tell of ourselves.
+        self._health.worse(len(question.helpers) if self._table.alive > 2 else 1)
+        return self._fates.suspect(record, self._table.me.uuid, now)
+
+    def answered(self, by: bytes, number: int, lives: bool) -> Results:
+        """The answer to a probe, of ours or for somebody else; nothing if this one was not asked."""
+        errand = self._errands.get(number)
+        if errand is not None:
+            return self._report(errand, number, True) if lives and by == errand.target else []
+        question = self._questions.get(number)
+        if question is None or not (by == question.record.uuid or by in question.helpers):
+            return []
+        if lives:
+            self._health.better()
+            self._settle(number)
+        elif by != question.record.uuid:
+            question.helpers.discard(by)
+        return []
+
+    def _settle(self, number: int) -> None:
+        question = self._questions.pop(number)
+        call_off(question.timer)
+        if question.is_final:
+            del self._lost[question.record.uuid]
+
+    # --- for others ---------------------------------------------------------------------------------------
+
+    def probe_for(self, by: bytes, number: int, node: Node, now: float) -> Results:
+        """Somebody cannot reach that node, and asks whether we can."""
+        if node.uuid == self._table.me.uuid:
+            return [Answer(by, number, node.boot == self._table.me.boot, self.packet(by))]
+        if len(self._errands) >= ERRANDS:
+            return []
+        mine = next(self._numbers)
+        errand = self._errands[mine] = Errand(node.uuid, by, number)
+        wait = EARLY * self._timing.timeout
+        errand.timer = self._timers.after(wait, now, lambda now: self._report(errand, mine, False))
+        return [Probe(node.uuid, mine, node.uuid, node.boot, self.packet(node.uuid))]
+
+    def _report(self, errand: Errand, number: int, lives: bool) -> Results:
+        del self._errands[number]
+        call_off(errand.timer)
+        return [Answer(errand.asker, errand.number, lives, self.packet(errand.asker))]
+
+    # --- at once ------------------------------------------------------------------------------------------
+
+    def disconnected(self, record: Record, now: float) -> Results:
+        """The connection to it broke: is the process gone?"""
+        is_asked = any(question.record is record for question in self._questions.values())
+        asks: Results = [] if is_asked else [self._ask(record, now)]
+        return [*asks, Knock(record.node)] if record.node.address else asks
+
+    def refused(self, record: Record, now: float) -> Results:
+        """Nobody listens at its address, says the machine there: ask others, and wait once."""
+        if record.uuid in self._lost:
+            return []
+        number = self._lost[record.uuid] = next(self._numbers)
+        question = Question(record, record.boot, now, is_final=True)
+        self._questions[number] = question
+        # No more patience for being unwell: it was not us who said that it is gone.
+        wait = 2 * self._timing.timeout
+        question.timer = self._timers.after(wait, now, lambda now: self._gone(number, now))
+        return self._send_for(number, question)
+
+    def spoke(self, record: Record) -> None:
+        """It spoke on a connection of later: it is not gone."""
+        number = self._lost.get(record.uuid)
+        if number is not None:
+            self._settle(number)
+
+    def _gone(self, number: int, now: float) -> Results:
+        question = self._questions[number]
+        self._settle(number)
+        return [] if question.is_void else self._fates.die(question.record, self._table.me.uuid, now)
+
+    def _recall(self, now: float) -> Results:
+        record = self._table.any_dead(self._jitter())
+        self._is_recalling = record is not None
+        if record is None:
+            return []
+        self._timers.after(RECALL * self._timing.period, now, self._recall)
+        number = next(self._numbers)  # nothing follows if it is not answered
+        return [Probe(record.uuid, number, record.uuid, record.boot, self.packet(record.uuid))]

@@ -1,0 +1,207 @@
+"""What becomes of a node, and who has to know?"""
+
+from __future__ import annotations
+
+from discovery.asks import Ask, Tell
+from discovery.member import (
+    Conflict,
+    Dead,
+    Event,
+    Joined,
+    Left,
+    Moved,
+    Node,
+    Presence,
+    Restarted,
+    Sighted,
+    Suspected,
+    Trusted,
+)
+from discovery.news import News
+from discovery.rivalry import SILENCE, Rivalry
+from discovery.suspicion import Suspicion
+from discovery.table import Record, Table, fresh, weigh
+from discovery.timers import Timers, call_off
+from discovery.timing import Timing
+
+Results = list[Event | Ask]
+
+SWEEP = 10.0  # s between two looks for what is to be forgotten
+
+
+class Fates:
+    """Every change of a node's state is made here: the table, the rumours and the timers follow it."""
+
+    def __init__(self, table: Table, news: News, timers: Timers, timing: Timing) -> None:
+        self._table = table
+        self._news = news
+        self._timers = timers
+        self._timing = timing
+        self._is_sweeping = False
+
+    # --- those that do not count as alive -----------------------------------------------------------------
+
+    def stranger(self, node: Node, via: str, now: float) -> Record:
+        """Somebody whom we did not know."""
+        record = Record(node, via, now, now)
+        self._table.add(record)
+        self._sweep_later(now)
+        return record
+
+    def sighted(self, record: Record, node: Node, now: float, is_back: bool = False) -> Results:
+        """There is something new about one that is not alive. `is_back`: it was gone, and seems not to be."""
+        self._table.replace(record, node)
+        if is_back:
+            record.heard = now
+            self._table.move(record, Presence.SEEN, now)
+        return [Sighted(record.member)]
+
+    # --- those that do ------------------------------------------------------------------------------------
+
+    def join(self, record: Record, node: Node, now: float) -> Results:
+        """It is alive, and was not."""
+        self._introduce(record, node)
+        record.rivalry = None
+        self._table.move(record, Presence.ALIVE, now)
+        self._news.add(record.rumour(Presence.ALIVE))
+        return [Joined(record.member)]
+
+    def revive(self, record: Record, node: Node, now: float) -> Results:
+        """It was called dead and speaks: it shall deny that to the others itself."""
+        self._table.replace(record, node)
+        accusation = record.rumour(Presence.DEAD)
+        self._table.move(record, Presence.ALIVE, now)
+        self._news.drop(record.uuid)
+        return [Joined(record.member), Tell(record.uuid, (accusation,))]
+
+    def restart(self, record: Record, node: Node, now: float) -> Results:
+        """It is another process now."""
+        self._acquit(record)
+        old = record.node
+        self._introduce(record, node)
+        record.rivalry = Rivalry(old, now, now, now) if node.boot > old.boot else None
+        self._table.move(record, Presence.ALIVE, now)
+        self._news.add(record.rumour(Presence.ALIVE))
+        return [Restarted(record.member, old.boot)]
+
+    def _introduce(self, record: Record, node: Node) -> None:
+        self._table.replace(record, node)
+        if record.weight[:2] != fresh(node.boot)[:2]:
+            record.weight = fresh(node.boot)  # what was said is of other processes
+
+    def describe(self, record: Record, node: Node) -> Results:
+        """The same process says where it is."""
+        old = record.node
+        self._table.replace(record, node)
+        has_moved = (node.address, node.also, node.gossip) != (old.address, old.also, old.gossip)
+        return [Moved(record.member, old.address)] if has_moved else []
+
+    # --- suspicion ----------------------------------------------------------------------------------------
+
+    def suspect(self, record: Record, by: bytes, now: float) -> Results:
+        """Somebody cannot reach it."""
+        if record.suspicion is not None:
+            return self.confirm(record, by, now)
+        self._table.move(record, Presence.SUSPECT, now)
+        record.learn(weigh(record.rumour(Presence.SUSPECT)))
+        record.suspicion = Suspicion(self._timing, self._table.alive, self._timers.local(now), by)
+        self._wait(record, record.suspicion, now)
+        self._news.add(record.rumour(Presence.SUSPECT, by))
+        return [Suspected(record.member)]
+
+    def confirm(self, record: Record, by: bytes, now: float) -> Results:
+        """Another one cannot, either: the suspicion becomes shorter."""
+        suspicion = record.suspicion
+        if suspicion is not None and suspicion.confirm(by):
+            self._wait(record, suspicion, now)
+            self._news.add(record.rumour(Presence.SUSPECT, by))
+        return []
+
+    def trust(self, record: Record, now: float) -> Results:
+        """The suspect lives."""
+        self._acquit(record)
+        self._table.move(record, Presence.ALIVE, now)
+        self._news.drop(record.uuid)  # whoever believes it already will hear the denial
+        return [Trusted(record.member)]
+
+    def _wait(self, record: Record, suspicion: Suspicion, now: float) -> None:
+        call_off(suspicion.timer)
+        left = max(0.0, suspicion.ends - self._timers.local(now))
+        suspicion.timer = self._timers.after(
+            left, now, lambda now: self.die(record, self._table.me.uuid, now)
+        )
+
+    def _acquit(self, record: Record) -> None:
+        if record.suspicion is not None:
+            call_off(record.suspicion.timer)
+            record.suspicion = None
+
+    # --- the end ------------------------------------------------------------------------------------------
+
+    def die(self, record: Record, by: bytes, now: float) -> Results:
+        """It does not answer, nor deny it."""
+        record.learn(weigh(record.rumour(Presence.DEAD)))
+        return self._end(record, Presence.DEAD, by, now)
+
+    def leave(self, record: Record, now: float) -> Results:
+        """It said goodbye."""
+        record.learn(weigh(record.rumour(Presence.LEFT)))
+        return self._end(record, Presence.LEFT, record.uuid, now)
+
+    def _end(self, record: Record, state: Presence, by: bytes, now: float) -> Results:
+        was_living = record.is_living
+        self._acquit(record)
+        record.rivalry = None
+        self._table.move(record, state, now)
+        self._news.add(record.rumour(state, by))
+        self._sweep_later(now)
+        if not was_living:
+            return []
+        return [Dead(record.member) if state is Presence.DEAD else Left(record.member)]
+
+    def _sweep_later(self, now: float) -> None:
+        if not self._is_sweeping:
+            self._is_sweeping = True
+            self._timers.after(SWEEP, now, self._sweep)
+
+    def _sweep(self, now: float) -> Results:
+        for record in self._table.outdated(now):
+            self._table.forget(record)
+        self._is_sweeping = False
+        if self._table.has_idle:
+            self._sweep_later(now)
+        return []
+
+    # --- two processes of one node ------------------------------------------------------------------------
+
+    def clash(self, record: Record, rivalry: Rivalry, now: float) -> Results:
+        """The older process speaks after the newer one."""
+        self._acquit(record)
+        self._table.move(record, Presence.CONFLICT, now)
+        self._news.drop(record.uuid)
+        self._timers.after(SILENCE * self._timing.period, now, lambda now: self._judge(record, rivalry, now))
+        return [Conflict(record.member)]
+
+    def _judge(self, record: Record, rivalry: Rivalry, now: float) -> Results:
+        if record.rivalry is not rivalry:
+            return []
+        patience = SILENCE * self._timing.period
+        speaks_older = now < rivalry.heard_older + patience
+        speaks_newer = now < rivalry.heard_newer + patience
+        if speaks_older and speaks_newer:
+            left = min(rivalry.heard_older, rivalry.heard_newer) + patience - now
+            self._timers.after(left, now, lambda now: self._judge(record, rivalry, now))
+            return []
+        if speaks_older:
+            return self.survive(record, rivalry, now)
+        if speaks_newer:
+            results = self.join(record, record.node, now)
+        else:
+            results = self._end(record, Presence.DEAD, self._table.me.uuid, now)
+        rivalry.began, record.rivalry = now, rivalry  # the silent one may only have been told to wait
+        return results
+
+    def survive(self, record: Record, rivalry: Rivalry, now: float) -> Results:
+        """The newer process is gone, and the older one was never."""
+        record.spoke, record.heard = rivalry.older.boot, rivalry.heard_older
+        return self.join(record, rivalry.older, now)

@@ -1,0 +1,128 @@
+"""What follows from what a node says itself?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from discovery.asks import Tell
+from discovery.detector import Detector
+from discovery.fates import Fates, Results
+from discovery.member import Member, NameClash, Node, Presence
+from discovery.table import Record, Table, better_via
+
+# Rule 1: the highest boot that a node spoke with wins; a lower one is old news, counted and dropped.
+# Rule 2: among the nodes that count as alive a name belongs to one; its holder keeps it.
+# Rule 3: a goodbye is the last word of a boot.
+# Rule 4: whoever is called dead or suspect and speaks to us is alive, and is told to deny it to the others.
+
+
+class Firsthand:
+    """`old_news` counts what came from an earlier boot, `no_room` nodes for which the table was too full."""
+
+    def __init__(self, table: Table, fates: Fates, detector: Detector) -> None:
+        self.old_news = 0
+        self.no_room = 0
+        self._table = table
+        self._fates = fates
+        self._detector = detector
+
+    def hear(self, node: Node, now: float) -> Results:
+        """It introduces itself."""
+        record = self._table.records.get(node.uuid)
+        if record is not None and self._is_old(record, node.boot):
+            return self._old(record, node, now)
+        clash = self._clash(record, node, now)
+        if clash is not None:
+            return [clash]
+        if record is None:
+            if not self._table.make_room():
+                self.no_room += 1
+                return []
+            record = self._fates.stranger(node, "hello", now)
+        record.via, record.heard, record.spoke = better_via(record.via, "hello"), now, node.boot
+        self._detector.spoke(record)
+        return self._admit(record, node, now)
+
+    def _is_old(self, record: Record, boot: int) -> bool:
+        has_left = record.weight[:2] == (boot, True)  # then it is a packet that the goodbye overtook
+        return boot < record.spoke or (boot == record.spoke and has_left)
+
+    def _old(self, record: Record, node: Node, now: float) -> Results:
+        self.old_news += 1
+        rivalry = record.rivalry
+        if rivalry is None or node.boot != rivalry.older.boot:
+            return []
+        rivalry.note(node.boot, now)
+        if record.state is Presence.DEAD:
+            clash = self._clash(record, node, now)
+            return [clash] if clash is not None else self._fates.survive(record, rivalry, now)
+        if record.is_living and rivalry.is_watched(now):
+            return self._fates.clash(record, rivalry, now)
+        return []
+
+    def _clash(self, record: Record | None, node: Node, now: float) -> NameClash | None:
+        if record is not None and record.is_living and record.node.name == node.name:
+            return None
+        holder = self._table.holder(node.name, node.uuid)
+        if holder is None:
+            return None
+        via = record.via if record is not None else "hello"
+        return NameClash(holder.member, Member(node, via, Presence.ALIVE, now, since=now))
+
+    def _admit(self, record: Record, node: Node, now: float) -> Results:
+        is_same = node.boot == record.boot
+        match record.state:
+            case Presence.ALIVE | Presence.SUSPECT if is_same:
+                return [*self._fates.describe(record, node), *self._vindicated(record, now)]
+            case Presence.ALIVE | Presence.SUSPECT:
+                return self._fates.restart(record, node, now)
+            case Presence.CONFLICT if is_same and record.rivalry is not None:
+                record.rivalry.note(node.boot, now)
+                return []
+            case Presence.DEAD if is_same:
+                return self._fates.revive(record, node, now)
+            case _:
+                return self._fates.join(record, node, now)
+
+    def heard(self, uuid: bytes, now: float) -> Results:
+        """Any message came from it."""
+        record = self._table.records.get(uuid)
+        if record is None or not record.is_living:
+            return []
+        record.heard = now
+        return self._vindicated(record, now)
+
+    def _vindicated(self, record: Record, now: float) -> Results:
+        if record.suspicion is None:
+            return []
+        # The others go on suspecting it until it denies that itself.
+        accusation = record.rumour(Presence.SUSPECT, record.accuser)
+        return [*self._fates.trust(record, now), Tell(record.uuid, (accusation,))]
+
+    def spoke(self, uuid: bytes, now: float) -> Results:
+        """It spoke on its control connection, of which nothing is left under way when it dies."""
+        record = self._table.records.get(uuid)
+        if record is None:
+            return []
+        self._detector.spoke(record)
+        if record.state is Presence.DEAD and self._table.holder(record.node.name, uuid) is None:
+            record.heard = now
+            return self._fates.revive(record, record.node, now)
+        return self.heard(uuid, now)
+
+    def leave(self, uuid: bytes, boot: int, now: float) -> Results:
+        """It says goodbye."""
+        record = self._table.records.get(uuid)
+        if record is None or record.state is Presence.SEEN:
+            return []
+        if record.state is Presence.CONFLICT and record.rivalry is not None:
+            record.rivalry.left(boot)
+            return []
+        if boot < record.spoke:
+            self.old_news += 1
+            return []
+        if record.state is Presence.LEFT and boot <= record.boot:
+            return []
+        record.heard, record.spoke = now, boot
+        self._table.replace(record, replace(record.node, boot=boot))
+        return self._fates.leave(record, now)

@@ -1,0 +1,187 @@
+"""What do we believe of what nodes say of each other?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from discovery.asks import Tell
+from discovery.fates import Fates, Results
+from discovery.health import Health
+from discovery.member import Node, Presence, Rumour
+from discovery.news import News
+from discovery.table import GONE, GRAVITY, Record, Table, better_via, weigh
+from discovery.timing import Timing
+
+# Rule 1: of two words about a node the weightier one counts (see Weight), whichever comes first.
+# Rule 2: up to HEARSAY nodes, what others say makes a node seen, no more: each will speak to us itself.
+# Rule 3: what a node itself said to us within the last period counts for more than a suspicion.
+# Rule 4: we deny what is said of our own end.
+
+HEARSAY = 32  # nodes; among more, not everybody speaks to everybody
+HIGHEST = 2**62  # incarnation: what comes after the highest that we believe must still fit on the wire
+
+
+class Hearsay:
+    """`no_room` counts the nodes for which the table was too full."""
+
+    def __init__(self, table: Table, fates: Fates, news: News, health: Health, timing: Timing) -> None:
+        self.no_room = 0
+        self._table = table
+        self._fates = fates
+        self._news = news
+        self._health = health
+        self._timing = timing
+
+    def sight(self, node: Node, via: str, now: float) -> Results:
+        """Somebody knows of a node, and not whether it lives."""
+        record = self._table.records.get(node.uuid)
+        if record is None:
+            if self._table.is_full:
+                self.no_room += 1  # this much hearsay pushes nobody out
+                return []
+            return self._fates.sighted(self._fates.stranger(node, via, now), node, now)
+        record.via = better_via(record.via, via)
+        is_new_boot = node.boot > record.boot
+        match record.state:
+            case Presence.SEEN:  # the boot that others told us proves nothing, not even an older one
+                is_news, is_back = node.address != record.node.address, False
+            case Presence.DEAD:
+                is_elsewhere = node.boot == record.boot and node.address != record.node.address
+                is_news, is_back = is_elsewhere or is_new_boot, is_new_boot
+            case Presence.LEFT:
+                is_news = is_back = is_new_boot
+            case _:
+                is_news = is_back = False
+        return self._fates.sighted(record, node, now, is_back) if is_news else []
+
+    def believe(self, rumours: tuple[Rumour, ...], by: bytes, now: float) -> Results:
+        """`by` told us these."""
+        results: Results = []
+        for rumour in rumours:
+            if rumour.state not in GRAVITY or rumour.incarnation > HIGHEST:
+                continue
+            if rumour.node.uuid == self._table.me.uuid:
+                results += self._about_us(rumour, by)
+            else:
+                results += self._about(rumour, now)
+        return results
+
+    # --- ourselves ----------------------------------------------------------------------------------------
+
+    def renew(self) -> None:
+        """Say of ourselves that we live, in the words that count most."""
+        self._news.add(self._table.me.rumour(Presence.ALIVE))
+
+    def raise_incarnation(self, above: int) -> None:
+        """Whatever was said of us so far is void."""
+        me = self._table.me
+        me.weight = (me.boot, False, max(me.incarnation, above) + 1, GRAVITY[Presence.ALIVE])
+        self.renew()
+
+    def _about_us(self, rumour: Rumour, by: bytes) -> Results:
+        me = self._table.me
+        if rumour.node.boot != me.boot or rumour.state not in (Presence.SUSPECT, Presence.DEAD):
+            return []
+        if rumour.incarnation >= me.incarnation:
+            self.raise_incarnation(rumour.incarnation)
+            self._health.worse(1)  # perhaps we were too slow
+        else:
+            self.renew()  # denied already, and not heard there
+        return [Tell(by, (me.rumour(Presence.ALIVE),))]
+
+    # --- others -------------------------------------------------------------------------------------------
+
+    def _about(self, rumour: Rumour, now: float) -> Results:
+        weight = weigh(rumour)
+        record = self._table.records.get(rumour.node.uuid)
+        if record is None:
+            return self._about_stranger(rumour, now)
+        if record.state is Presence.CONFLICT:
+            return []  # of which of the two would that be?
+        if weight > record.weight:
+            return self._news_of(record, rumour, now)
+        if weight == record.weight and rumour.state is Presence.SUSPECT:
+            return self._fates.confirm(record, rumour.by, now)
+        return []
+
+    def _about_stranger(self, rumour: Rumour, now: float) -> Results:
+        is_end = rumour.state in GONE
+        if self._table.is_full and (is_end or not self._is_crowd or not self._table.make_room()):
+            self.no_room += 1
+            return []
+        record = self._fates.stranger(rumour.node, "gossip", now)
+        if is_end or self._is_crowd:
+            return self._news_of(record, rumour, now)
+        record.learn(weigh(rumour))
+        self._news.add(rumour)
+        return self._fates.sighted(record, rumour.node, now)
+
+    @property
+    def _is_crowd(self) -> bool:
+        return self._table.alive > HEARSAY
+
+    def _news_of(self, record: Record, rumour: Rumour, now: float) -> Results:
+        node = pinned(rumour.node, record)
+        if rumour.state in GONE:
+            return self._end(record, replace(rumour, node=node), now)
+        if record.is_living:
+            return self._of_living(record, replace(rumour, node=node), now)
+        if self._is_crowd:
+            return self._enter(record, replace(rumour, node=node), now)
+        record.learn(weigh(rumour))
+        self._news.add(rumour)
+        if record.state is Presence.SEEN:
+            return self.sight(node, "gossip", now)
+        return self._fates.sighted(record, node, now, is_back=True)
+
+    def _end(self, record: Record, rumour: Rumour, now: float) -> Results:
+        is_newer = describes_better(rumour, record)
+        record.learn(weigh(rumour))
+        if rumour.node.boot < record.boot:
+            return []  # its forerunner died
+        if is_newer:
+            self._table.replace(record, rumour.node)
+        if rumour.state is Presence.DEAD:
+            return self._fates.die(record, rumour.by, now)
+        return self._fates.leave(record, now)
+
+    def _enter(self, record: Record, rumour: Rumour, now: float) -> Results:
+        """Among many, the word of others is enough."""
+        if self._table.holder(rumour.node.name, record.uuid) is not None:
+            return []  # whose name that is, it must settle with us itself
+        record.learn(weigh(rumour))
+        if record.is_living:
+            results = self._fates.restart(record, rumour.node, now)
+        else:
+            record.heard = now
+            results = self._fates.join(record, rumour.node, now)
+        if rumour.state is Presence.SUSPECT:
+            results += self._fates.suspect(record, rumour.by, now)
+        return results
+
+    def _of_living(self, record: Record, rumour: Rumour, now: float) -> Results:
+        if rumour.node.boot > record.boot:
+            # A boot that is made up must not shut out the true node, where it can speak for itself.
+            return self._enter(record, rumour, now) if self._is_crowd else []
+        results = self._fates.describe(record, rumour.node) if describes_better(rumour, record) else []
+        record.learn(weigh(rumour))
+        if record.state is Presence.SUSPECT:  # it denied what we suspected it for
+            results += self._fates.trust(record, now)
+        if rumour.state is Presence.ALIVE:
+            self._news.add(rumour)
+        elif record.spoke == record.boot and now - record.heard < self._timing.period:
+            results.append(Tell(record.uuid, (rumour,)))  # so that it denies that
+        else:
+            results += self._fates.suspect(record, rumour.by, now)
+        return results
+
+
+def pinned(node: Node, known: Record) -> Node:
+    """As others describe it, but with the key it had at first sight, and one name for one process."""
+    name = known.node.name if node.boot == known.boot else node.name
+    return replace(node, name=name, key=known.node.key or node.key)
+
+
+def describes_better(rumour: Rumour, known: Record) -> bool:
+    """Does it come from a later word of the node itself? An accuser may not know yet where it is now."""
+    return (rumour.node.boot, rumour.incarnation) > (known.boot, known.incarnation)

@@ -1,0 +1,148 @@
+"""On which network interfaces is this node, and where can others dial it?"""
+
+import ipaddress
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import Generic, TypeVar
+
+from discovery.adverts import MOST_HOSTS
+
+SETTLED = 3.0  # s that a change must stay to be believed
+PAUSE = 5.0  # s between two changes that are adopted
+LOOPBACK = "127.0.0.1"
+
+# Interfaces that lead to no other machine of the mesh, or to all too many: taken only when named.
+_KINDS = (
+    ("container bridge", ("docker*", "br-*", "veth*", "virbr*", "cni*", "podman*", "lxcbr*", "lxdbr*")),
+    ("tunnel", ("tun*", "tap*", "wg*", "tailscale*", "zt*", "utun*")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """A network interface as the system tells of it."""
+
+    name: str
+    addresses: tuple[str, ...]  # IP addresses as text; IPv6 ones of the link end in %name
+    is_up: bool  # it is switched on, and there is a cable or a radio link
+    has_multicast: bool
+
+
+def fit(
+    found: Sequence[Interface], patterns: Sequence[str] = ()
+) -> tuple[list[Interface], list[tuple[str, str]]]:
+    """Those that a node on all interfaces uses, and the names of the others, each with the reason.
+
+    `patterns` are names such as "eth*", or "!wlan0" for one that is not to be used. Without a positive
+    one all are taken that seem to lead to other machines. Loopback is never among them.
+    """
+    reasons = [(interface, _why_not(interface, patterns)) for interface in found]
+    chosen = [interface for interface, why in reasons if not why]
+    return chosen, [(interface.name, why) for interface, why in reasons if why]
+
+
+def _why_not(interface: Interface, patterns: Sequence[str]) -> str:
+    wanted = [pattern for pattern in patterns if not pattern.startswith("!")]
+    is_named = any(fnmatchcase(interface.name, pattern) for pattern in wanted)
+    if any(fnmatchcase(interface.name, pattern[1:]) for pattern in patterns if pattern.startswith("!")):
+        return "excluded by discovery.interfaces"
+    if wanted and not is_named:
+        return "not in discovery.interfaces"
+    if not interface.is_up:
+        return "down, or no cable"
+    if not interface.addresses:
+        return "no address"
+    if all(_ip(address).is_loopback for address in interface.addresses):
+        return "loopback"
+    kinds = [kind for kind, names in _KINDS if any(fnmatchcase(interface.name, name) for name in names)]
+    if kinds and not is_named:
+        return kinds[0]
+    return "" if interface.has_multicast else "no multicast"
+
+
+def advertised(bound: str, found: Sequence[Interface], patterns: Sequence[str] = ()) -> tuple[str, ...]:
+    """Hosts at which others can dial `bound` (tcp://HOST:PORT), those that go furthest first, not too many.
+
+    A concrete address is dialled as such. For a wildcard these are the addresses of all fit interfaces,
+    of IPv4 only if it is IPv4's. If none is fit, then those of interfaces that are down: a cable that is
+    pulled does not give a node another address. On a machine without any other, they are loopback's.
+    """
+    host = _host(bound)
+    if not _is_wildcard(host):
+        return (host,)
+    switched_on = [replace(interface, is_up=True) for interface in found]
+    chosen = fit(found, patterns)[0] or fit(switched_on, patterns)[0]
+    addresses = [address for interface in chosen for address in interface.addresses]
+    hosts = [address for address in addresses if "[" in bound or _ip(address).version == 4]
+    return tuple(sorted(hosts, key=lambda address: _ip(address).is_link_local)[:MOST_HOSTS]) or (LOOPBACK,)
+
+
+def mdns_interfaces(bound: str, found: Sequence[Interface], patterns: Sequence[str] = ()) -> tuple[str, ...]:
+    """Of each interface on which `bound` can be reached an address of IPv4 and one of IPv6.
+
+    They stand for the interface. For loopback it is 127.0.0.1, whatever was bound: `::1` takes no multicast.
+    """
+    host = _host(bound)
+    if _is_wildcard(host):
+        chosen, _ = fit(found, patterns)
+    elif _ip(host).is_loopback:
+        return (LOOPBACK,)
+    else:
+        chosen = [interface for interface in found if interface.is_up and _has(interface, host)]
+    spoken = tuple(address for interface in chosen for address in _one_of_each(interface, host))
+    is_alone = not spoken and any(LOOPBACK in interface.addresses and interface.is_up for interface in found)
+    return (LOOPBACK,) if is_alone and _is_wildcard(host) else spoken
+
+
+def _one_of_each(interface: Interface, host: str) -> list[str]:
+    """One address of IPv4, the bound one if it is there, and one of IPv6, of the link if there is one."""
+    # A second address of one interface could not join the multicast group again.
+    four = [address for address in interface.addresses if _ip(address).version == 4]
+    six = [address for address in interface.addresses if _ip(address).version == 6]
+    four.sort(key=lambda address: address != host)
+    six.sort(key=lambda address: not _ip(address).is_link_local)
+    scoped = [address if "%" in address else f"{address}%{interface.name}" for address in six]
+    return [*four[:1], *scoped[:1]]
+
+
+def _has(interface: Interface, host: str) -> bool:
+    return any(_ip(address) == _ip(host) for address in interface.addresses)
+
+
+def _host(bound: str) -> str:
+    return bound.removeprefix("tcp://").rpartition(":")[0].strip("[]")
+
+
+def _is_wildcard(host: str) -> bool:
+    return host == "*" or _ip(host).is_unspecified
+
+
+def _ip(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    return ipaddress.ip_address(address.partition("%")[0])
+
+
+T = TypeVar("T")
+
+
+class Changes(Generic[T]):
+    """Says when something that is looked at now and then has changed and stays so.
+
+    A cable with a loose contact shall not make a node announce itself all the time.
+    """
+
+    def __init__(self, adopted: T) -> None:
+        self.adopted = adopted
+        self._seen = adopted
+        self._seen_since = 0.0
+        self._pause_until = float("-inf")
+
+    def see(self, value: T, now: float) -> bool:
+        """Is it time to go over to `adopted`, which was changed just now? At most once in PAUSE."""
+        if value != self._seen:
+            self._seen, self._seen_since = value, now
+        if value == self.adopted or now - self._seen_since < SETTLED or now < self._pause_until:
+            return False
+        self.adopted = value
+        self._pause_until = now + PAUSE
+        return True

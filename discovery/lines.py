@@ -1,0 +1,65 @@
+"""What travels as gossip? States of nodes as signed lines, digests and tombstones, to bytes and back."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from discovery.state import LONGEST as LONGEST_STATE
+from discovery.state import Number, Uuid
+
+LONGEST = 256 * 1024  # bytes of one message
+MOST = 512  # entries of each of its lists
+
+Version = tuple[int, int]  # (boot, counter)
+Entry = tuple[Uuid, Number, Number]  # of a digest: whose, boot, counter
+Cursor = Annotated[bytes, Meta(max_length=16)]  # a place in the order of uuids
+
+
+class Line(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One state of one node as it said it, passed on unchanged."""
+
+    uuid: Uuid
+    boot: Number
+    counter: Number
+    state: Annotated[bytes, Meta(max_length=LONGEST_STATE)]  # an encoded NodeState
+    signature: Annotated[bytes, Meta(max_length=64)] = b""  # of `state`, by the owner's Ed25519 key
+    far: bool = False  # the owner wants it known beyond those who hear the owner: hand it on, once
+
+    @property
+    def version(self) -> Version:
+        return self.boot, self.counter
+
+
+class Message(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What one node publishes in one interval.
+
+    The digest lists all that the sender knows with uuids in `span`, that is from the first text up to,
+    and not with, the second; an empty second text means the end. No span at all: there is no digest.
+    """
+
+    sender: Uuid
+    boot: Number
+    number: Number  # grows with each message of one boot
+    lines: Annotated[tuple[Line, ...], Meta(max_length=MOST)] = ()
+    digest: Annotated[tuple[Entry, ...], Meta(max_length=MOST)] = ()
+    tombs: Annotated[tuple[tuple[Uuid, Number], ...], Meta(max_length=MOST)] = ()
+    span: tuple[Cursor, Cursor] | None = None
+
+
+def encode(message: Message) -> bytes:
+    """One msgpack array."""
+    return msgspec.msgpack.encode(message)
+
+
+_decode = msgspec.msgpack.Decoder(Message).decode
+
+
+def decode(data: bytes) -> Message:
+    """What `encode` wrote; ValueError for anything else. The states inside are not read."""
+    if len(data) > LONGEST:
+        raise ValueError(f"gossip of {len(data)} bytes, at most {LONGEST} are allowed")
+    try:
+        return _decode(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(f"not gossip: {error}") from error

@@ -1,0 +1,222 @@
+"""Who calls on this network? Multicast DNS, in a thread of its own that may die and come back."""
+
+# Rule 1: nothing here can hold up or break the node: it takes from a bounded queue when it likes.
+# Rule 2: only the interfaces that were given are spoken on.
+# Rule 3: a node that is no longer heard is not therefore gone. Others decide that.
+
+import asyncio
+import contextlib
+import logging
+import queue
+import random
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from discovery.adverts import Advert, Adverts, Rejected
+from discovery.multicast import CannotSpeak, Ear, Speaker, Wanted
+
+WAITING = 1024  # sights that wait to be taken; more are dropped
+PAUSE = 5.0  # s between two announcements of changes
+BACKOFF_MIN, BACKOFF_MAX = 1.0, 30.0  # s until it starts over
+GOODBYE = 1.0  # s that stopping may take
+BUSY, BUSY_FOR = 0.5, 3  # so much of a core, in so many seconds after each other, is a flood
+
+# RFC 6762 lets the time between two questions grow to an hour. Nodes that started on two sides of a broken
+# network would not find each other for that long after it is mended. So it is asked this often, in seconds,
+# and less often where there are many, so that all together ask about once a second.
+LOOK_AGAIN, LOOK_AGAIN_EACH = 30.0, 4.0
+
+log = logging.getLogger("discovery.mdns")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A node of our cluster is worth connecting to. The same may be found again at any time."""
+
+    advert: Advert
+
+
+@dataclass(frozen=True, slots=True)
+class Down:
+    """From now on nobody is heard, and we are not. It is tried again."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Up:
+    """From now on we are heard."""
+
+
+Sight = Found | Rejected | Down | Up
+
+
+class Mdns:
+    """Announces this node and listens for others.
+
+    `interfaces` are those of `discovery.interfaces.mdns_interfaces`. `tell` is called in the thread of
+    mDNS whenever there is something to `take`: it shall only wake up the taker.
+    """
+
+    def __init__(
+        self, adverts: Adverts, advert: Advert, interfaces: Sequence[str], tell: Callable[[], None]
+    ) -> None:
+        self._adverts = adverts
+        self._wanted = self._tried = Wanted(advert, tuple(interfaces))
+        self._tell = tell
+        self._sights: queue.Queue[Sight] = queue.Queue(WAITING)
+        self._dropped = 0
+        self._ear = Ear(adverts, advert.instance, self._heard)
+        self._stopping = False
+        self._roused = threading.Event()
+        self._rouse_life: Callable[[], object] | None = None
+        self._lock = threading.Lock()  # guards _rouse_life: its loop must not close while it is called
+        self._was_up: bool | None = None
+        self._pause_until = 0.0
+        self._thread = threading.Thread(target=self._run, name="mdns", daemon=True)
+
+    @property
+    def ignored(self) -> int:
+        """What was heard and thrown away unread, since more came than is listened to."""
+        return self._ear.sieve.ignored + self._dropped
+
+    def start(self) -> None:
+        """Once."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Say goodbye, within a second."""
+        self._stopping = True
+        self._rouse()
+        if self._thread.is_alive():
+            self._thread.join(GOODBYE)
+
+    def update(self, advert: Advert, interfaces: Sequence[str]) -> None:
+        """This is now the case. It is announced at once, but no two changes within five seconds."""
+        self._wanted = Wanted(advert, tuple(interfaces))
+        self._rouse()
+
+    def take(self) -> list[Sight]:
+        """What was seen since the last time."""
+        taken: list[Sight] = []
+        with contextlib.suppress(queue.Empty):
+            while len(taken) < WAITING:
+                taken.append(self._sights.get_nowait())
+        return taken
+
+    def _rouse(self) -> None:
+        self._roused.set()
+        with self._lock:
+            if self._rouse_life is not None:
+                self._rouse_life()
+
+    # --- in the thread --------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        logging.getLogger("zeroconf").setLevel(logging.ERROR)  # or strangers could fill our log
+        backoff = BACKOFF_MIN
+        while not self._stopping:
+            born = time.monotonic()
+            try:
+                # A loop for each life: nothing of a broken one goes on in the next.
+                asyncio.run(self._life())
+            except Exception as error:  # zeroconf, and the system below it, raise what they like
+                self._down(error)
+            self._ear.reset()
+            if time.monotonic() - born > 2 * BACKOFF_MAX:
+                backoff = BACKOFF_MIN
+            self._rest(time.monotonic() + backoff)
+            backoff = min(2 * backoff, BACKOFF_MAX)
+
+    def _rest(self, until: float) -> None:
+        """Until it is time to start over: at once when something has changed, but not within PAUSE."""
+        while True:
+            self._roused.clear()  # before looking, or a call in between would be missed
+            due = self._pause_until if self._wanted != self._tried else max(until, self._pause_until)
+            left = due - time.monotonic()
+            if self._stopping or left <= 0:
+                return
+            self._roused.wait(left)
+
+    async def _life(self) -> None:
+        """From opening the sockets until it is stopped; raises when it cannot go on."""
+        loop, roused = asyncio.get_running_loop(), asyncio.Event()
+        loop.set_exception_handler(lambda _, context: self._ear.upset(context))
+        with self._lock:
+            self._rouse_life = lambda: loop.call_soon_threadsafe(roused.set)
+        try:
+            self._tried = self._wanted
+            speaker = Speaker(self._adverts, self._tried)
+            try:
+                await speaker.start()
+                await self._live(speaker, roused)
+            finally:
+                await speaker.close()
+        finally:
+            with self._lock:
+                self._rouse_life = None
+
+    async def _live(self, speaker: Speaker, roused: asyncio.Event) -> None:
+        self._up()
+        load, look_at = _Load(time.monotonic(), time.thread_time()), 0.0
+        while not self._stopping:
+            now = time.monotonic()
+            load.check(now, time.thread_time())
+            if self._wanted != self._tried and now >= self._pause_until:
+                self._pause_until, look_at = now + PAUSE, now
+                self._tried = self._wanted
+                await speaker.go_over(self._tried)
+            if now >= look_at:
+                await speaker.look(self._ear.heard)
+                often = max(LOOK_AGAIN, LOOK_AGAIN_EACH * len(self._ear.sieve))
+                look_at = now + often * random.uniform(0.8, 1.2)  # not all nodes at the same moment
+            wait = min(1.0, self._pause_until - now) if self._wanted != self._tried else 1.0
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(roused.wait(), wait)
+            roused.clear()
+
+    def _up(self) -> None:
+        self._pause_until = time.monotonic() + PAUSE
+        self._was_up = True
+        self._put(Up())
+
+    def _down(self, error: Exception) -> None:
+        reason = str(error) if isinstance(error, CannotSpeak | _Flood) else f"{type(error).__name__}: {error}"
+        log.debug("mDNS is down: %s", reason)
+        if self._was_up is not False:  # that it still does not come up is no news
+            self._was_up = False
+            self._put(Down(reason))
+
+    def _heard(self, told: Advert | Rejected) -> None:
+        self._put(Found(told) if isinstance(told, Advert) else told)
+
+    def _put(self, sight: Sight) -> None:
+        try:
+            self._sights.put_nowait(sight)
+        except queue.Full:
+            self._dropped += 1
+        self._tell()
+
+
+class _Flood(Exception):
+    """So much is called out that reading it would slow the node."""
+
+
+class _Load:
+    """How much of the processor does this thread take from the others? Both clocks in seconds."""
+
+    def __init__(self, now: float, spent: float) -> None:
+        self._since, self._spent = now, spent
+        self._busy = 0
+
+    def check(self, now: float, spent: float) -> None:
+        """Once a second or more often. Raises _Flood when it was too much for a while."""
+        if now - self._since < 1.0:
+            return
+        is_busy = spent - self._spent > BUSY * (now - self._since)
+        self._busy = self._busy + 1 if is_busy else 0
+        self._since, self._spent = now, spent
+        if self._busy >= BUSY_FOR:
+            raise _Flood("a flood of mDNS packets: it is not listened to for a while")

@@ -1,0 +1,180 @@
+"""How is multicast DNS spoken? The one door to zeroconf."""
+
+import asyncio
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from zeroconf import Error, ServiceInfo, ServiceStateChange, Zeroconf
+from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
+
+from discovery.adverts import MOST_HOSTS, Advert, Adverts, Rejected
+from discovery.sieve import Boots, Sieve
+
+TYPE = "_heronry._tcp.local."
+ASKED = 16  # services that are asked at a time for what their advert left out
+ANSWER = 3000  # ms for them to answer
+TAKE_AGAIN = 0.1  # s until more of those that wait are looked at
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be said, and where."""
+
+    advert: Advert
+    interfaces: tuple[str, ...]  # those of discovery.interfaces.mdns_interfaces
+
+
+class CannotSpeak(Exception):
+    """Why nobody would hear us."""
+
+
+class Speaker:
+    """One zeroconf with its sockets, our service in it, and a look-out for others'."""
+
+    def __init__(self, adverts: Adverts, wanted: Wanted) -> None:
+        """Opens the sockets. To be made in a running loop; OSError and more when that fails."""
+        self._adverts = adverts
+        self._spoken = wanted
+        self._zeroconf = AsyncZeroconf(interfaces=_for_zeroconf(wanted.interfaces))
+        self._browser: AsyncServiceBrowser | None = None
+
+    async def start(self) -> None:
+        """Announce us."""
+        await self._zeroconf.zeroconf.async_wait_for_start()
+        self._check()
+        # The name is a uuid: it need not be asked whether it is free, which takes half a second.
+        await self._zeroconf.async_register_service(
+            self._service(self._spoken.advert), cooperating_responders=True
+        )
+
+    async def close(self) -> None:
+        """Say goodbye and close the sockets."""
+        await self._zeroconf.async_close()
+
+    async def go_over(self, wanted: Wanted) -> None:
+        """Announce what is new of us. The next look goes over to new interfaces."""
+        if wanted.advert != self._spoken.advert:
+            await (await self._zeroconf.async_update_service(self._service(wanted.advert)))
+        self._spoken = wanted
+
+    async def look(self, heard: Callable[..., None]) -> None:
+        """Ask who is there: whoever is known already is told again, and the others answer."""
+        # Also for interfaces that could not be spoken on the last time, such as one still without address.
+        await self._zeroconf.async_update_interfaces(_for_zeroconf(self._spoken.interfaces))
+        self._check()
+        if self._browser is not None:
+            await self._browser.async_cancel()
+        self._browser = AsyncServiceBrowser(self._zeroconf.zeroconf, TYPE, handlers=[heard])
+
+    def _check(self) -> None:
+        if not self._zeroconf.zeroconf.engine.senders:
+            raise CannotSpeak(f"none of {', '.join(self._spoken.interfaces)} can be spoken on")
+
+    def _service(self, advert: Advert) -> ServiceInfo:
+        return ServiceInfo(
+            TYPE, f"{advert.instance}.{TYPE}", advert.port, properties=self._adverts.write(advert),
+            server=f"{advert.instance}.local.",
+            parsed_addresses=[host.partition("%")[0] for host in advert.hosts[:MOST_HOSTS]],
+        )  # fmt: skip
+
+
+def _for_zeroconf(interfaces: Sequence[str]) -> list[str | int]:
+    """IPv4 addresses as they are; for IPv6 the interface's index, since two may have the same address."""
+    here: list[str | int] = []
+    for address in interfaces:
+        _, is_scoped, name = address.partition("%")
+        try:
+            here.append(socket.if_nametoindex(name) if is_scoped else _bindable(address))
+        except OSError:
+            continue  # it went away just now
+    if not here:
+        raise CannotSpeak(f"no network interface to speak on (wanted: {', '.join(interfaces) or 'none'})")
+    return here
+
+
+def _bindable(address: str) -> str:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as tried:
+        tried.bind((address, 0))
+    return address
+
+
+class Ear:
+    """Looks at what is heard, as much of it as the sieve lets through, and passes on what is news."""
+
+    def __init__(self, adverts: Adverts, own: str, put: Callable[[Advert | Rejected], None]) -> None:
+        self.sieve = Sieve()
+        self._boots = Boots()
+        self._adverts = adverts
+        self._own = own
+        self._put = put
+        self._asking: set[asyncio.Task[None]] = set()
+        self._is_coming_back = False
+
+    def reset(self) -> None:
+        """The loop it heard in is gone, and all that was under way there."""
+        self._asking.clear()
+        self._is_coming_back = False
+
+    def heard(
+        self, zeroconf: Zeroconf, service_type: str, name: str, state_change: ServiceStateChange
+    ) -> None:
+        """Somebody called, said something new, or goodbye. (zeroconf chose the names of the arguments.)"""
+        instance = name.removesuffix("." + service_type)
+        if state_change is ServiceStateChange.Removed:
+            self.sieve.forget(instance)
+        elif instance != self._own:
+            self.sieve.hear(instance)
+            self._look_at_some(zeroconf)
+
+    def upset(self, context: Mapping[str, object]) -> None:
+        """Something in the loop went wrong: most likely a packet that zeroconf did not expect."""
+        error = context.get("exception")
+        text = f"mDNS stumbled: {context.get('message')}: {error!r}"
+        self._complain(Rejected("", text, f"MDNS_{type(error).__name__.upper()}"))
+
+    def _look_at_some(self, zeroconf: Zeroconf) -> None:
+        if self._is_coming_back:
+            return
+        for instance in self.sieve.take(time.monotonic()):
+            self._look_at(zeroconf, instance)
+        if self.sieve.is_waiting:
+            self._is_coming_back = True
+            asyncio.get_running_loop().call_later(TAKE_AGAIN, self._come_back, zeroconf)
+
+    def _come_back(self, zeroconf: Zeroconf) -> None:
+        self._is_coming_back = False
+        self._look_at_some(zeroconf)
+
+    def _look_at(self, zeroconf: Zeroconf, instance: str) -> None:
+        try:
+            info = AsyncServiceInfo(TYPE, f"{instance}.{TYPE}")
+        except Error:  # a name that breaks the rules of DNS
+            self.sieve.ignored += 1
+            return
+        if info.load_from_cache(zeroconf):
+            self._judge(instance, info)
+        elif len(self._asking) < ASKED:
+            task = asyncio.get_running_loop().create_task(self._ask(zeroconf, instance, info))
+            self._asking.add(task)
+            task.add_done_callback(self._asking.discard)
+        else:
+            self.sieve.ignored += 1
+
+    async def _ask(self, zeroconf: Zeroconf, instance: str, info: AsyncServiceInfo) -> None:
+        if await info.async_request(zeroconf, ANSWER):
+            self._judge(instance, info)
+
+    def _judge(self, instance: str, info: AsyncServiceInfo) -> None:
+        told = self._adverts.read(instance, info.properties, info.port, info.parsed_scoped_addresses())
+        if isinstance(told, Advert):
+            told = self._boots.judge(told)
+        if isinstance(told, Rejected):
+            self._complain(told)
+        elif told is not None and self.sieve.keep(instance):
+            self._put(told)
+
+    def _complain(self, rejected: Rejected) -> None:
+        if self.sieve.is_news(rejected, time.monotonic()):
+            self._put(rejected)

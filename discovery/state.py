@@ -1,0 +1,113 @@
+"""What does a node say of itself, and how busy is it?"""
+
+import re
+from dataclasses import dataclass
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+LONGEST = 4096  # bytes of one encoded state
+CORES = 256  # that a state can list
+
+# What comes from elsewhere is believed only within these: NaN and infinity fit none of them.
+Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Percent = Annotated[float, Meta(ge=0, le=100)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Seconds = Annotated[float, Meta(ge=0, le=1e10)]
+Rate = Annotated[float, Meta(ge=0, le=1e12)]  # a second
+Uuid = Annotated[bytes, Meta(min_length=16, max_length=16)]
+Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.:-]{1,64}\Z")]
+Software = Annotated[str, Meta(pattern=r"^[ -~]{0,64}\Z")]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """How a machine, and this node's loop on it, are doing at one moment."""
+
+    cpu: tuple[float, ...]  # % idle of each core since the last sample; empty if not known
+    ram_free: int  # bytes
+    ram_total: int  # bytes
+    lag: float = 0.0  # s, how late the loop comes to its work (99 of 100 times at most)
+
+
+class NodeState(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=False):
+    """A node as it was at one moment. The higher (boot, counter) replaces the lower one.
+
+    A field added later goes to the end with a default, so that an older node ignores it.
+    """
+
+    uuid: Uuid
+    name: Name
+    boot: Number
+    counter: Number  # grows with each state of one boot
+    wall: Number  # ns since 1970 by the node's own clock
+    up: Seconds  # since its start
+    software: Software
+    cpu: Annotated[tuple[Percent, ...], Meta(max_length=CORES)]  # % idle of each core
+    ram_free: Number  # bytes
+    ram_total: Number
+    load: Share  # 0 idle .. 1 busy, from `load_index`
+    lag: Seconds
+    published: Rate  # messages that its clients publish,
+    delivered: Rate  # and that go to its clients
+    pending: Number  # messages that wait for subscribers here,
+    tailback: Number  # and for masters that are away
+    stored: Number  # envelopes on its disk
+    sessions: Number
+    subscriptions: Number
+    links: Number  # nodes that are logged in
+    insecure: bool = False  # an open mesh, on purpose
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """(boot, counter)."""
+        return self.boot, self.counter
+
+    @property
+    def cpu_used(self) -> float | None:
+        """% of all cores together; None if the node does not know."""
+        return 100 - sum(self.cpu) / len(self.cpu) if self.cpu else None
+
+    def encode(self) -> bytes:
+        """One msgpack array, as others decode it."""
+        return msgspec.msgpack.encode(self)
+
+
+_decode = msgspec.msgpack.Decoder(NodeState).decode
+
+
+def decode(data: bytes) -> NodeState:
+    """What `encode` wrote; ValueError, naming the field, for anything else."""
+    if len(data) > LONGEST:
+        raise ValueError(f"a node state of {len(data)} bytes, at most {LONGEST} are allowed")
+    try:
+        return _decode(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        place = re.search(r"\$\[(\d+)\]", str(error))
+        field = f", {NodeState.__struct_fields__[int(place[1])]}" if place else ""
+        raise ValueError(f"not a node state{field}: {error}") from error
+
+
+_LAG_FINE, _LAG_FULL = 0.02, 0.25  # s: a healthy loop stays below the first; at the second it is no use
+_RAM_SHORT = 0.1  # of the memory free: pressure begins below
+
+
+def load_index(sample: Sample) -> float:
+    """How busy is a node? 0 idle .. 1 busy; what cannot be known counts as idle.
+
+    Three things fill a node, and each takes its share of what the others leave:
+
+        load = 1 - (1 - cpu) (1 - memory) (1 - lag)
+
+    cpu is the busy share of all cores; memory rises from 0 with 10 % of it free to 1 with nothing free;
+    lag rises from 0 with a loop that is 20 ms late to 1 with one that is 250 ms late.
+    """
+    cpu = 1 - sum(sample.cpu) / len(sample.cpu) / 100 if sample.cpu else 0.0
+    memory = 1 - sample.ram_free / (_RAM_SHORT * sample.ram_total) if sample.ram_total else 0.0
+    lag = (sample.lag - _LAG_FINE) / (_LAG_FULL - _LAG_FINE)
+    return 1 - (1 - _share(cpu)) * (1 - _share(memory)) * (1 - _share(lag))
+
+
+def _share(value: float) -> float:
+    return min(1.0, max(0.0, value))

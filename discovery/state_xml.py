@@ -1,0 +1,37 @@
+"""How does a node's state read as XML?"""
+
+from lxml import etree
+
+from discovery.state import NodeState
+
+_KB = 1000  # bytes: the unit of `ram`
+
+
+def as_xml(state: NodeState) -> bytes:
+    """`<clusternode id="heron"><state>…`: idle in whole %, ram in kB, lag and up in s, rates a second."""
+    root = etree.Element("clusternode", id=state.name)
+    place = etree.SubElement(root, "state")
+    for core, idle in enumerate(state.cpu):
+        etree.SubElement(place, "cpu", id=str(core), idle=f"{idle:.0f}")
+    for tag, attributes in _elements(state).items():
+        etree.SubElement(place, tag, attributes)
+    return etree.tostring(root, encoding="UTF-8", pretty_print=True)
+
+
+def _elements(state: NodeState) -> dict[str, dict[str, str]]:
+    """Tag and attributes of what a node says once."""
+    return {
+        "ram": {"free": str(state.ram_free // _KB), "total": str(state.ram_total // _KB)},
+        "performance": {"idleIndex": f"{100 * (1 - state.load):.0f}", "lag": f"{state.lag:.4f}"},
+        "messages": {"published": f"{state.published:.1f}", "delivered": f"{state.delivered:.1f}"},
+        "queues": {
+            "pending": str(state.pending), "tailback": str(state.tailback), "stored": str(state.stored),
+        },
+        "clients": {"sessions": str(state.sessions), "subscriptions": str(state.subscriptions)},
+        "links": {"count": str(state.links)},
+        "version": {
+            "uuid": state.uuid.hex(), "boot": str(state.boot), "counter": str(state.counter),
+            "wall": str(state.wall), "up": f"{state.up:.1f}", "software": state.software,
+            "insecure": "true" if state.insecure else "false",
+        },
+    }  # fmt: skip

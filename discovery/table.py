@@ -1,0 +1,194 @@
+"""What do we know of each node, in one place and bounded?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from discovery.member import VIA, Member, Node, Presence, Rumour
+from discovery.rivalry import Rivalry
+from discovery.roster import Roster
+from discovery.suspicion import Suspicion
+
+CAPACITY = 4096  # nodes of whatever state, ourselves included
+SEEN_FOR = 600.0  # s after which a node that never spoke is forgotten
+GONE_FOR = 86_400.0  # s after which one that died or left is
+LIVING = (Presence.ALIVE, Presence.SUSPECT)
+GONE = (Presence.DEAD, Presence.LEFT)
+
+# How far a word about a node goes: (boot, is it a goodbye?, incarnation, gravity). A higher one replaces a
+# lower one, whichever comes first; so all nodes come to the same end, in whatever order they hear it.
+Weight = tuple[int, bool, int, int]
+NOTHING: Weight = (-1, False, 0, 0)
+GRAVITY = {Presence.ALIVE: 0, Presence.SUSPECT: 1, Presence.DEAD: 2, Presence.LEFT: 3}
+
+
+def fresh(boot: int) -> Weight:
+    """Of a process that has just said who it is."""
+    return (boot, False, 0, GRAVITY[Presence.ALIVE])
+
+
+def weigh(rumour: Rumour) -> Weight:
+    """A goodbye is the last word of a boot; else only a higher incarnation stands against a bad word."""
+    state = rumour.state
+    return (rumour.node.boot, state is Presence.LEFT, rumour.incarnation, GRAVITY[state])
+
+
+def better_via(a: str, b: str) -> str:
+    """The one of two ways of finding a node that stands first in VIA."""
+    return min(a, b, key=VIA.index)
+
+
+@dataclass(slots=True, eq=False)
+class Record:
+    """One node. Only the table moves it from state to state."""
+
+    node: Node
+    via: str
+    since: float
+    heard: float
+    state: Presence = Presence.SEEN
+    weight: Weight = NOTHING  # the weightiest word about it so far, its own included
+    spoke: int = -1  # the boot with which it spoke to us itself; -1 = it never did
+    suspicion: Suspicion | None = None
+    rivalry: Rivalry | None = None  # with its last restart, a process of the boot before may still live
+
+    @property
+    def uuid(self) -> bytes:
+        return self.node.uuid
+
+    @property
+    def boot(self) -> int:
+        return self.node.boot
+
+    @property
+    def incarnation(self) -> int:
+        """Of this boot."""
+        return self.weight[2] if self.weight[0] == self.node.boot else 0
+
+    @property
+    def is_living(self) -> bool:
+        """Does it count as alive?"""
+        return self.state in LIVING
+
+    @property
+    def accuser(self) -> bytes:
+        """Who began to suspect it."""
+        return self.suspicion.accuser if self.suspicion is not None else b""
+
+    @property
+    def member(self) -> Member:
+        return Member(self.node, self.via, self.state, self.heard, self.incarnation, self.since)
+
+    def rumour(self, state: Presence, by: bytes = b"") -> Rumour:
+        """That said of it, as it is known now."""
+        return Rumour(self.node, self.incarnation, state, by)
+
+    def learn(self, weight: Weight) -> None:
+        """The weightiest word counts."""
+        self.weight = max(self.weight, weight)
+
+
+class Table:
+    """All nodes by uuid, name and state. Nothing here looks through all of them for one."""
+
+    def __init__(self, me: Record, jitter: Callable[[], float]) -> None:
+        self.roster = Roster(jitter)
+        self.me = me
+        self.records = {me.uuid: me}
+        self._groups: dict[Presence, dict[bytes, Record]] = {state: {} for state in Presence}
+        self._named: dict[str, list[Record]] = {me.node.name: [me]}
+        self._groups[me.state][me.uuid] = me
+
+    @property
+    def alive(self) -> int:
+        """How many count as alive, ourselves included."""
+        return len(self.roster) + 1
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.records) >= CAPACITY
+
+    def group(self, state: Presence) -> dict[bytes, Record]:
+        """All in that state, the one that came into it first first."""
+        return self._groups[state]
+
+    def named(self, name: str) -> list[Record]:
+        """Those of that name, of whatever state."""
+        return self._named.get(name, [])
+
+    def holder(self, name: str, newcomer: bytes) -> Record | None:
+        """Who keeps the name against that newcomer. The dead and the only seen hold none."""
+        holders = (*LIVING, Presence.CONFLICT)
+        return next((r for r in self.named(name) if r.state in holders and r.uuid != newcomer), None)
+
+    def add(self, record: Record) -> None:
+        """A node that was unknown, only seen so far."""
+        self.records[record.uuid] = record
+        self._groups[record.state][record.uuid] = record
+        self._named.setdefault(record.node.name, []).append(record)
+
+    def forget(self, record: Record) -> None:
+        """One that is not alive."""
+        del self.records[record.uuid]
+        del self._groups[record.state][record.uuid]
+        self._unname(record)
+
+    def move(self, record: Record, state: Presence, now: float) -> None:
+        """Into another state."""
+        was_living = record.is_living
+        del self._groups[record.state][record.uuid]
+        record.state, record.since = state, now
+        self._groups[state][record.uuid] = record
+        if record.is_living and not was_living:
+            self.roster.add(record.uuid)
+        elif was_living and not record.is_living:
+            self.roster.remove(record.uuid)
+
+    def replace(self, record: Record, node: Node) -> None:
+        """It describes itself anew."""
+        if node.name != record.node.name:
+            self._unname(record)
+            self._named.setdefault(node.name, []).append(record)
+        # A key is pinned to its uuid at first sight; whoever names none takes nothing away.
+        record.node = node if node.key else replace(node, key=record.node.key)
+
+    def make_room(self) -> bool:
+        """True if one more fits, at the cost of the oldest hearsay, else of the longest gone."""
+        if not self.is_full:
+            return True
+        oldest = (next(iter(self._groups[state].values()), None) for state in (Presence.SEEN, *GONE))
+        idle = next((record for record in oldest if record is not None), None)
+        if idle is not None:
+            self.forget(idle)
+        return idle is not None
+
+    def outdated(self, now: float) -> list[Record]:
+        """Those that were seen, or are gone, for too long."""
+        old: list[Record] = []
+        for state, lasts in LASTS.items():
+            for record in self._groups[state].values():
+                if now < record.since + lasts:
+                    break
+                old.append(record)
+        return old
+
+    @property
+    def has_idle(self) -> bool:
+        """Is there anybody who will be forgotten, if time passes?"""
+        return any(self._groups[state] for state in LASTS)
+
+    def any_dead(self, chance: float) -> Record | None:
+        """One of the dead, by a chance in [0, 1)."""
+        dead = self._groups[Presence.DEAD]
+        return next(islice(dead.values(), int(chance * len(dead)), None), None)
+
+    def _unname(self, record: Record) -> None:
+        same = self._named[record.node.name]
+        same.remove(record)
+        if not same:
+            del self._named[record.node.name]
+
+
+LASTS = {Presence.SEEN: SEEN_FOR, Presence.DEAD: GONE_FOR, Presence.LEFT: GONE_FOR}

@@ -1,0 +1,92 @@
+"""How are a node's figures written in a cell?"""
+
+from typing import Any
+
+from rich.text import Text
+
+from mesh.cli.options import plainly, size
+
+NOTHING = {"messages": 0, "bytes": 0, "age": 0}
+STYLES = {
+    "seen": "dim",
+    "alive": "",
+    "suspect": "yellow",
+    "dead": "red",
+    "left": "dim",
+    "conflict": "bold red",
+}
+BAR, FULL = "█", "░"
+CALM, BUSY = 60, 85  # percent: green up to the first, red from the second
+
+
+def name(node: dict[str, Any]) -> str:
+    """With a star if it is the one that was asked."""
+    return f"{node['name']} *" if is_self(node) else str(node["name"])
+
+
+def is_self(node: dict[str, Any]) -> bool:
+    return bool(node["via"] == "self")
+
+
+def address(node: dict[str, Any]) -> str:
+    """A node that nobody can dial has none."""
+    return str(node["address"]).removeprefix("tcp://") or "-"
+
+
+def state(node: dict[str, Any]) -> Text:
+    """Coloured where it is anything but alive."""
+    return Text(node["state"], STYLES.get(node["state"], ""))
+
+
+def cpu(node: dict[str, Any]) -> float | None:
+    """Percent used, over all cores."""
+    used = node.get("cpu")
+    return None if used is None else float(used)
+
+
+def ram(node: dict[str, Any]) -> float | None:
+    """Percent used."""
+    free, total = node.get("ram_free"), node.get("ram_total")
+    return None if free is None or not total else 100 * (1 - free / total)
+
+
+def percent(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0f} %"
+
+
+def bar(value: float | None, width: int) -> Text:
+    """As many of `width` blocks as there are percent of 100, and the number."""
+    if value is None:
+        return Text("-")
+    filled = round(min(100.0, max(0.0, value)) / 100 * width)
+    style = "green" if value < CALM else "yellow" if value < BUSY else "red"
+    return Text.assemble((BAR * filled, style), (FULL * (width - filled), "dim"), f" {value:3.0f} %")
+
+
+def free(node: dict[str, Any]) -> str:
+    """Memory that is left."""
+    left = node.get("ram_free")
+    return "-" if left is None else size(left)
+
+
+def seconds(value: float | None) -> str:
+    """A duration; "-" where there is none, or nobody measured it."""
+    return plainly(value) if value else "-"
+
+
+def number(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.0f}"
+
+
+def version(node: dict[str, Any]) -> str:
+    return str(node.get("software") or "-").removeprefix("heronry ")
+
+
+def tailback(node: dict[str, Any]) -> dict[str, Any]:
+    """What waits here for it."""
+    return node.get("tailback") or NOTHING  # an older node has none
+
+
+def queued(queue: dict[str, Any]) -> str:
+    """How many messages wait, and for how long."""
+    return f"{queue['messages']:,}, {plainly(queue['age'])}" if queue["messages"] else "-"

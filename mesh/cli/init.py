@@ -1,0 +1,43 @@
+"""`mesh init`: make the keys of a mesh that spans more than this machine."""
+
+import os
+import time
+
+import click
+
+from mesh.cli import options
+from mesh.cli.options import say, tell_json
+from mesh.local.private import state_dir
+from mesh.security.joining import new_mesh, token_of
+from mesh.security.keyfiles import mesh_path
+from mesh.security.token import write_token
+
+DAY = 86_400  # s
+
+
+@click.command("init")
+@click.option(
+    "--cluster", metavar="NAME", envvar="MESH_CLUSTER", show_envvar=True, default="default",
+    show_default=True, help="Name of the mesh.",
+)  # fmt: skip
+@options.as_json
+def command(cluster: str, as_json: bool) -> None:
+    """Make the keys of a mesh, on its first machine; the others join it.
+
+    With keys a node listens to other machines, and everything between them is encrypted. Without, a mesh
+    stays on one machine.
+    """
+    state = state_dir(os.environ)
+    file = new_mesh(state, cluster)
+    token = write_token(token_of(file, "node", int(time.time()) + DAY))
+    path = mesh_path(state, cluster)
+    if as_json:
+        tell_json({"cluster": cluster, "file": str(path), "token": token})
+        return
+    name = "" if cluster == "default" else f" --cluster {cluster}"
+    say(f"the keys of mesh {cluster!r} are in {path}; only you can read them")
+    say("on every other machine, within 24 hours:")
+    click.echo(f"mesh join {token}")
+    say(f"then, on each of them and here:  mesh up{name}")
+    say("Who has this token is a node of the mesh: pass it on as you would a password.")
+    say("For programs that only use the mesh:  mesh token --role client")

@@ -1,0 +1,116 @@
+"""`mesh peer`: which addresses does a node try, besides what it finds by itself?"""
+
+import ipaddress
+from typing import Any
+
+import click
+
+from mesh import sync
+from mesh.cli import options
+from mesh.cli.options import plainly, say, tell_json
+from mesh.cli.table import tell_table
+from mesh.errors import BindRefused
+from mesh.local.addresses import is_loopback, is_wildcard, normal
+
+PORT = 7710  # where a node with keys listens unless it is told otherwise
+HEADER = ("ADDRESS", "KIND", "NODE", "STATE", "SEEN")
+
+
+@click.group("peer")
+def command() -> None:
+    """Where others are, if a node cannot find them by itself. One is enough: it introduces the rest."""
+
+
+@command.command("add")
+@click.argument("address")
+@options.url
+def add(address: str, url: str | None) -> None:
+    """Have the node dial ADDRESS, now and after every start.
+
+    HOST or HOST:PORT, such as 10.0.0.5, nas.example.com:7711 or [2001:db8::5]:7710; the port is 7710 by
+    default.
+    """
+    wanted = with_port(address)
+    with sync.connect(url) as m:
+        changed = m.call("peer", add=wanted)["changed"]
+        is_far = not is_loopback(wanted) and not m.call("ls").get("keys")  # an older node does not say
+    news = "is dialled from now on.  Who is there:  mesh ls" if changed else "was known already"
+    say(f"{wanted} {news}")
+    if is_far:
+        say("but this node has no keys, and another machine wants them:  mesh init, or mesh join TOKEN")
+
+
+@command.command("rm")
+@click.argument("who", metavar="ADDRESS|NAME")
+@options.url
+def rm(who: str, url: str | None) -> int:
+    """Have the node forget an address, or where the node of that name was. Exit code 1: it knew none."""
+    written = spellings(who)
+    with sync.connect(url) as m:
+        changed = any(m.call("peer", rm=spelling)["changed"] for spelling in written)
+        rows = m.call("peers")["peers"]
+    if any(row["kind"] == "config" and {row["address"], row["node"]} & {*written} for row in rows):
+        say(f"{who} stands in the node's configuration: take it out there, and start the node again")
+    elif changed:
+        say(f"{who} is forgotten; if it is there now, it stays until it goes")
+        return 0
+    else:
+        say(f"{who} is not among its peers.  To see them:  mesh peer ls")
+    return 1
+
+
+@command.command("ls")
+@options.as_json
+@options.url
+def ls(as_json: bool, url: str | None) -> None:
+    """Which addresses does it try?
+
+    KIND: config is in its configuration or was given to `mesh up`, added came by `mesh peer add`, and
+    remembered is where a node was met before. SEEN: how long ago.
+    """
+    with sync.connect(url) as m:
+        found = m.call("peers")
+    if as_json:
+        tell_json(found)
+    elif found["peers"]:
+        tell_table(HEADER, map(_row, found["peers"]))
+    else:
+        say("none.  To add one:  mesh peer add ADDRESS")
+
+
+def _row(row: dict[str, Any]) -> tuple[str, ...]:
+    seen = row["seen"]
+    return (
+        row["address"].removeprefix("tcp://"),
+        row["kind"],
+        row["node"] or "-",
+        row["state"] or "-",
+        "-" if seen is None else plainly(seen),
+    )
+
+
+def with_port(text: str) -> str:
+    """The address of a node at a host: `tcp://10.0.0.5:7710` for `10.0.0.5`. Raises BindRefused."""
+    host = text.removeprefix("tcp://")
+    if _is_ip_6(host):
+        host = f"[{host}]"
+    is_host = host.endswith("]") or ":" not in host
+    address = normal(f"{host}:{PORT}" if is_host else text)
+    if address.endswith(":0") or is_wildcard(address):
+        raise click.UsageError(f"{text!r} is where a node may listen, not where one is.")
+    return address
+
+
+def _is_ip_6(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).version == 6
+    except ValueError:
+        return False
+
+
+def spellings(text: str) -> tuple[str, ...]:
+    """What may be meant: the text as it is, for it may be a name, and the address."""
+    try:
+        return tuple(dict.fromkeys((text, with_port(text))))
+    except (BindRefused, click.UsageError):
+        return (text,)

@@ -1,0 +1,74 @@
+"""`mesh token`: what lets somebody else into the mesh."""
+
+import os
+import re
+import time
+
+import click
+
+from mesh.cli import options
+from mesh.cli.options import plainly, say, tell_json
+from mesh.errors import KeysRefused
+from mesh.local.private import state_dir
+from mesh.security.derive import ROLES
+from mesh.security.joining import token_of
+from mesh.security.keyfiles import clusters, read_mesh
+from mesh.security.token import write_token
+
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+WHAT = {
+    "node": "Who has it is a node of the mesh, and reads and writes everything.",
+    "client": "Who has it publishes and subscribes, and is no node.",
+    "monitor": "Who has it reads, and changes nothing.",
+}
+
+
+def seconds(ctx: click.Context, option: click.Parameter, text: str) -> int:
+    """Of "90s", "30m", "24h", "7d"; 0 for "never"."""
+    found = re.fullmatch(r"(\d{1,6})([smhd])", text)
+    if text != "never" and (found is None or not int(found[1])):
+        raise click.BadParameter(f"{text!r} is no time: write 30m, 24h, 7d or never.", ctx, option)
+    return int(found[1]) * UNITS[found[2]] if found is not None else 0
+
+
+@click.command("token")
+@click.option("--role", type=click.Choice(ROLES), default="node", show_default=True, help="For whom it is.")
+@click.option(
+    "--expires", callback=seconds, metavar="TIME", default="24h", show_default=True,
+    help="Until when it can be joined with: 30m, 24h, 7d or never.",
+)  # fmt: skip
+@click.option(
+    "--cluster", metavar="NAME", envvar="MESH_CLUSTER", show_envvar=True,
+    help="Of which mesh. Default: the only one here.",
+)  # fmt: skip
+@options.as_json
+def command(role: str, expires: int, cluster: str | None, as_json: bool) -> None:
+    """Print a token, with which somebody else joins by `mesh join TOKEN`.
+
+    After its time `mesh join` does not take it any more. What it holds stays good: whoever got at it is in
+    until the mesh has other keys.
+    """
+    state = state_dir(os.environ)
+    name = cluster or only(clusters(state))
+    file = read_mesh(state, name)
+    if file is None:
+        raise KeysRefused(f"There are no keys for {name!r} here.", hint="`mesh init` makes a mesh with keys.")
+    until = int(time.time()) + expires if expires else 0
+    token = write_token(token_of(file, role, until))
+    if as_json:
+        tell_json({"cluster": name, "role": role, "expires": until or None, "token": token})
+        return
+    click.echo(token)
+    how_long = f"for {plainly(expires)}" if expires else "for ever"
+    say(f"lets a {role} into mesh {name!r}, {how_long}:  mesh join TOKEN")
+    say(WHAT[role])
+
+
+def only(names: list[str]) -> str:
+    """The one mesh that this user has keys for."""
+    if len(names) == 1:
+        return names[0]
+    if not names:
+        raise KeysRefused("There are no keys here.", hint="`mesh init` makes a mesh with keys.")
+    hint = "Choose one: --cluster NAME"
+    raise KeysRefused(f"There are keys for {len(names)} meshes: {', '.join(names)}.", hint=hint)

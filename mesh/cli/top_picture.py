@@ -1,0 +1,96 @@
+"""What does `mesh top` show of an answer to "ls", as wide as the screen is?"""
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from rich.console import Console, Group, RenderableType
+from rich.text import Text
+
+from mesh.cli import figures
+from mesh.cli.options import count
+from mesh.cli.table import Cell, fitting, table_of
+
+BLOCKS = 8  # of a bar
+Node = dict[str, Any]
+
+
+class Column(NamedTuple):
+    """`order` is what is sorted by, the largest first; None: nobody would."""
+
+    title: str
+    cell: Callable[[Node], Cell]
+    order: Callable[[Node], float | None] | None = None
+
+
+def _figure(title: str, key: str, cell: Callable[[Any], str]) -> Column:
+    return Column(title, lambda node: cell(node.get(key)), lambda node: node.get(key))
+
+
+def _load(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
+
+
+COLUMNS = (
+    Column("NODE", figures.name),
+    Column("STATE", figures.state),
+    Column("CPU", lambda node: figures.bar(figures.cpu(node), BLOCKS), figures.cpu),
+    Column("RAM", lambda node: figures.percent(figures.ram(node)), figures.ram),
+    _figure("LOAD", "load", _load),
+    _figure("LAG", "lag", figures.seconds),
+    _figure("PUB/S", "published", figures.number),
+    _figure("DLV/S", "delivered", figures.number),
+    _figure("PENDING", "pending", figures.number),
+    _figure("TAIL-BACK", "waiting", figures.number),
+    _figure("LINKS", "links", figures.number),
+    _figure("RTT", "rtt", figures.seconds),
+    _figure("HEARD", "state_age", figures.seconds),
+)
+DROPPED = ("HEARD", "LINKS", "LAG", "PENDING", "RTT", "STATE", "RAM", "TAIL-BACK", "DLV/S", "PUB/S", "LOAD")
+TITLES = tuple(column.title for column in COLUMNS)
+WORDS = ("NODE", "STATE", "CPU", "CPU ▼")  # begin at the left; all others are numbers
+ORDERS = ("", *(column.title for column in COLUMNS if column.order))  # "": by name
+
+
+def next_order(order: str) -> str:
+    """What comes after it, round and round."""
+    return ORDERS[(ORDERS.index(order) + 1) % len(ORDERS)]
+
+
+def picture(found: dict[str, Any], order: str, console: Console, most: int | None = None) -> RenderableType:
+    """All nodes, or the first so many, a row each; where there is no room for all columns, fewer of them."""
+    nodes = ordered(found["nodes"], order)
+    rows = [[column.cell(node) for column in COLUMNS] for node in nodes[:most]]
+    more = [] if len(rows) == len(nodes) else [Text(f"... and {count(len(nodes) - len(rows), 'node')} more")]
+    header, dropped = ([_marked(title, order) for title in titles] for titles in (TITLES, DROPPED))
+    table = table_of(*fitting(header, rows, console.width, dropped=dropped))
+    for column in table.columns:
+        column.justify = "left" if column.header in WORDS else "right"
+    return Group(Text(summary(found), no_wrap=True, overflow="ellipsis"), Text(), table, *more)
+
+
+def _marked(title: str, order: str) -> str:
+    return f"{title} ▼" if title == order else title
+
+
+def ordered(nodes: list[Node], order: str) -> list[Node]:
+    """By name; or by a column, the largest first and what nobody knows last."""
+    by_name = sorted(nodes, key=lambda node: str(node["name"]))
+    for column in COLUMNS:
+        if column.title == order and column.order is not None:
+            value = column.order
+            return sorted(by_name, key=lambda node: -1.0 if (v := value(node)) is None else v, reverse=True)
+    return by_name
+
+
+def summary(found: dict[str, Any]) -> str:
+    """The mesh in a line."""
+    nodes = found["nodes"]
+    states = [node["state"] for node in nodes]
+    counts = " · ".join(f"{states.count(state)} {state}" for state in figures.STYLES if state in states)
+    home = next((node["name"] for node in nodes if figures.is_self(node)), "?")
+    published, delivered = (sum(node.get(what) or 0 for node in nodes) for what in ("published", "delivered"))
+    return (
+        f"{time.strftime('%H:%M:%S')}  as {home} sees it: {counts} · {published:,.0f} published/s · "
+        f"{delivered:,.0f} delivered/s"
+    )

@@ -1,0 +1,205 @@
+"""Where might nodes be? Addresses from the configuration, from people, and of nodes met before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+import msgspec
+
+from mesh.core.conn import Conn
+from mesh.core.desk import Desk
+from mesh.core.dialler import Dialler
+from mesh.store.base import Delete, Op, Put
+from mesh.wire.codec import pack, reader
+from mesh.wire.commands import NODE_CONTROL, Introduction
+
+PATIENT = 4  # dials of a given address before that is worth a word
+MET = 1024  # nodes that are remembered, the last ones met,
+DIALLED = 64  # and of them, the last ones, dialled at the next start
+FORGOTTEN = 7 * 24 * 3600 * 10**9  # ns after which a node that was met is not dialled any more
+CONFIG, ADDED, REMEMBERED = "config", "added", "remembered"
+
+
+@dataclass(slots=True)
+class Seed:
+    """An address to dial as long as nobody known lives there."""
+
+    kind: str
+    due: float = 0.0
+    attempt: int = 0
+    conn: Conn | None = None
+    is_heard: bool = False
+    node: str = ""  # who was there last
+
+
+class Met(msgspec.Struct, frozen=True, array_like=True):
+    """A node that was met, as it is stored. `wall`: ns since 1970, when that was."""
+
+    node: Introduction
+    wall: int
+
+
+_read_met = reader(Met, 64 * 1024)
+
+
+class Acquaintances:
+    """Seeds to dial, and what is kept of nodes over a restart: where they were, and with which key."""
+
+    def __init__(self, desk: Desk, dialler: Dialler) -> None:
+        self._desk = desk
+        self._dialler = dialler
+        self._remembers = desk.settings.remember
+        self._seeds = {address: Seed(CONFIG) for address in desk.settings.seeds}
+        self._met: dict[bytes, Met] = {}  # the one met last at the end
+        self._occupied: set[str] = set()  # addresses at which an alive node is
+        self.later: Callable[[str, bytes, Op], None] = lambda table, key, op: None  # set by the node
+        dialler.seed_ended = self.ended
+
+    # --- what is kept -----------------------------------------------------------------------------------
+
+    def restore(self, rows: dict[bytes, bytes]) -> None:
+        """From the store, at start."""
+        for key, row in sorted(rows.items()):
+            if key[:1] == b"a":
+                self._seeds.setdefault(key[1:].decode(), Seed(ADDED))
+            else:
+                self._met[key[1:]] = _read_met(row)
+        self._met = dict(sorted(self._met.items(), key=lambda item: item[1].wall))
+        for met in list(self._met.values())[-DIALLED:] if self._remembers else ():
+            if met.node.address and self._desk.wall - met.wall < FORGOTTEN:
+                for address in (met.node.address, *met.node.also):
+                    self._seeds.setdefault(address, Seed(REMEMBERED, node=met.node.name))
+
+    def met(self, node: Introduction) -> None:
+        """A node is there: remember it for the next start."""
+        known = self._met.pop(node.uuid, None)
+        kept = self._met[node.uuid] = Met(node, self._desk.wall)
+        if known is None or known.node != node or kept.wall - known.wall > FORGOTTEN // 7:
+            row = pack(msgspec.to_builtins(kept, builtin_types=(bytes,)))
+            self.later("peer", b"m" + node.uuid, Put("peer", b"m" + node.uuid, row))
+        if len(self._met) > MET:
+            self._forget(next(iter(self._met)))
+
+    def key_of(self, uuid: bytes) -> bytes:
+        """The Ed25519 key with which a node was met first; b"" when it never was."""
+        met = self._met.get(uuid)
+        return met.node.key if met is not None else b""
+
+    def _forget(self, uuid: bytes) -> None:
+        del self._met[uuid]
+        self.later("peer", b"m" + uuid, Delete("peer", b"m" + uuid))
+
+    # --- what people say ----------------------------------------------------------------------------------
+
+    def add(self, address: str) -> bool:
+        """Dial that address, now and after every start; False when that is so already."""
+        known = self._seeds.get(address)
+        if known is not None and known.kind != REMEMBERED:
+            return False
+        self._seeds[address] = Seed(ADDED)
+        self.later("peer", b"a" + address.encode(), Put("peer", b"a" + address.encode(), b""))
+        self._desk.event("peer", f"{address} was added")
+        self._desk.wake(self._desk.now)
+        return True
+
+    def remove(self, what: str) -> bool:
+        """Forget an address, or the node of that name; False when there is none, or the file names it."""
+        uuids = [uuid for uuid, met in self._met.items() if what in (met.node.name, met.node.address)]
+        for uuid in uuids:
+            self._forget(uuid)
+        found = [
+            address for address, seed in self._seeds.items()
+            if what in (address, seed.node) and seed.kind != CONFIG
+        ]  # fmt: skip
+        for address in found:
+            seed = self._seeds.pop(address)
+            if seed.conn is not None:
+                self._desk.hang_up(seed.conn)
+            if seed.kind == ADDED:
+                self.later("peer", b"a" + address.encode(), Delete("peer", b"a" + address.encode()))
+        if uuids or found:
+            self._desk.event("peer", f"{what} was forgotten")
+        return bool(uuids or found)
+
+    @property
+    def remembered(self) -> int:
+        """Addresses that are dialled because a node was there before."""
+        return sum(seed.kind == REMEMBERED for seed in self._seeds.values())
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Every address and every node met, for people."""
+        rows: list[dict[str, Any]] = [
+            {"address": address, "kind": seed.kind, "node": seed.node, "seen": None}
+            for address, seed in self._seeds.items()
+        ]
+        known = set(self._seeds)
+        for met in self._met.values():
+            seen = max(0.0, (self._desk.wall - met.wall) / 1e9)
+            if met.node.address in known:
+                next(r for r in rows if r["address"] == met.node.address).update(
+                    node=met.node.name, seen=seen
+                )
+            else:
+                rows.append(
+                    {"address": met.node.address, "kind": REMEMBERED, "node": met.node.name, "seen": seen}
+                )
+        return rows
+
+    # --- dialling -----------------------------------------------------------------------------------------
+
+    def via(self, address: str) -> str:
+        """How a node that answers there was found."""
+        seed = self._seeds.get(address)
+        return "remembered" if seed is not None and seed.kind == REMEMBERED else "seed"
+
+    @property
+    def are_heard(self) -> bool:
+        """Has an answer come from each of them, or from a node that lives there?"""
+        return all(s.is_heard or address in self._occupied for address, s in self._seeds.items())
+
+    def tick(self, occupied: set[str]) -> None:
+        """Dial what is due; `occupied` are the addresses of nodes that are alive."""
+        now, self._occupied = self._desk.now, occupied
+        for address, seed in self._seeds.items():
+            if address in occupied or seed.conn is not None or now < seed.due:
+                continue
+            seed.attempt += 1
+            rarely = 10 if seed.kind == REMEMBERED else 1
+            seed.due = now + rarely * self._dialler.wait(seed.attempt)
+            if seed.attempt == PATIENT and seed.kind != REMEMBERED:
+                text = f"{address} does not answer; is a node running there? Trying on."
+                self._desk.event("peer", text, level="warning")
+            seed.conn = self._dialler.dial(address, NODE_CONTROL, b"", seed=address)
+
+    def answered(self, conn: Conn, node: Introduction) -> None:
+        """Somebody is at home there."""
+        seed = self._seeds.get(conn.seed)
+        if seed is not None:
+            seed.is_heard, seed.conn, seed.node = True, None, node.name
+            seed.due, seed.attempt = 0.0, 0
+
+    def refused(self, conn: Conn, is_us: bool) -> None:
+        """Nobody to talk to lives there: ask rarely, or never if it is this very node."""
+        seed = self._seeds.get(conn.seed)
+        if seed is None:
+            return
+        seed.is_heard, seed.conn = True, None
+        if is_us:
+            del self._seeds[conn.seed]
+        else:
+            seed.due, seed.attempt = self._desk.now + self._desk.settings.backoff_max, 8
+
+    def ended(self, conn: Conn) -> None:
+        """The connection is gone, before or after an answer."""
+        seed = self._seeds.get(conn.seed)
+        if seed is not None and seed.conn is conn:
+            seed.conn = None
+            self._desk.wake(max(seed.due, self._desk.now))
+
+    def deadline(self) -> float:
+        """When tick() is next worth calling."""
+        idle = (s.due for a, s in self._seeds.items() if s.conn is None and a not in self._occupied)
+        return max(min(idle, default=inf), self._desk.now)

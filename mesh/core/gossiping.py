@@ -1,0 +1,229 @@
+"""How are the nodes doing? Our state goes out on the PUB, those of others come in, clients may read all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from discovery.gossip import Gossip, Line, decode, encode
+from discovery.state import NodeState, Sample, load_index
+from mesh.core import effects
+from mesh.core.desk import Desk
+from mesh.core.neighbours import Neighbours
+from mesh.core.peer import Peer
+from mesh.core.statetopics import PREFIX, StateTopics
+from mesh.wire.commands import Hear, Query, States
+
+TOPIC = PREFIX.encode()
+
+Figures = Callable[[], dict[str, int | float]]
+
+
+class Gossiping:
+    """`sample` measures the machine, `figures` are this node's own counters."""
+
+    def __init__(self, desk: Desk, neighbours: Neighbours, topics: StateTopics, software: str) -> None:
+        self._desk = desk
+        self._neighbours = neighbours
+        self.topics = topics
+        self._software = software
+        self._interval = desk.settings.state
+        self._keyring = desk.settings.keyring
+        self.gossip = Gossip(desk.me.uuid, desk.jitter, self._interval, self._is_signed)
+        self.mine: NodeState | None = None
+        self.sample: Callable[[], Sample] | None = None  # set by the shell, at start
+        self.figures: Figures = dict  # set by the node
+        self.favourites: Callable[[], Collection[bytes]] = tuple  # those that are balanced over
+        self._counter = 0
+        self._listening: dict[bytes, str] = {}  # uuid -> address of its PUB
+        self._asked: set[bytes] = set()  # whose states we want on the control link
+        self._due = 0.0
+        self._last: tuple[float, dict[str, int | float]] | None = None
+        self._born = 0.0
+
+    # --- others ---------------------------------------------------------------------------------------
+
+    def heard(self, frames: list[bytes]) -> None:
+        """From a PUB that we listen to."""
+        if len(frames) == 2 and frames[0] == TOPIC:
+            sender = self._take(frames[1])
+            peer = self._neighbours.peers.get(sender)
+            if sender in self._asked and peer is not None:
+                self._asked.discard(sender)  # its PUB is heard after all
+                self._desk.send(peer.control or peer.data, Hear(False))
+
+    def states(self, peer: Peer, command: States) -> None:
+        """From somebody whose PUB we cannot hear."""
+        self._take(command.gossip)
+
+    def _take(self, gossip: bytes) -> bytes:
+        """Learn from a message; returns whose it is."""
+        try:
+            message = decode(gossip)
+        except ValueError as error:
+            self._desk.count("malformed_gossip")
+            self._desk.note("debug", f"gossip that cannot be read: {error}")
+            return b""
+        for known in self.gossip.heard(message, self._boot_of, self._desk.now):
+            self.topics.changed(known.state)
+        return message.sender
+
+    def _boot_of(self, uuid: bytes) -> int | None:
+        peer = self._neighbours.peers.get(uuid)
+        return peer.node.boot if peer is not None and peer.alive else None
+
+    def _is_signed(self, line: Line) -> bool:
+        if self._keyring is None:
+            return True
+        peer = self._neighbours.peers.get(line.uuid)
+        return peer is not None and self._keyring.verify(peer.node.key, line.signature, _signed(line))
+
+    def hear(self, peer: Peer, command: Hear) -> None:
+        """It cannot hear our PUB, or can again."""
+        peer.hears_us = not command.wanted
+
+    def load_of(self, name: str) -> tuple[float, float, int] | None:
+        """What that node said last, if anything: load (0..1), how long ago (s), free RAM (bytes)."""
+        peer = self._neighbours.named(name)
+        known = self.gossip.known.get(peer.node.uuid) if peer is not None else None
+        if known is None:
+            return None
+        return known.state.load, self._desk.now - known.heard, known.state.ram_free
+
+    def joined(self, peer: Peer) -> None:
+        if not self._neighbours.is_crowd:  # in which whom to hear takes some time to find out
+            self._listen()
+
+    def lost(self, peer: Peer) -> None:
+        peer.hears_us = True
+        self._asked.discard(peer.node.uuid)
+        self.gossip.gone(peer.node.uuid, peer.node.boot, self._desk.now)
+        self.topics.gone(peer.node.name)
+        place = self._listening.pop(peer.node.uuid, "")
+        if place:  # also when a new process of it is there: ZeroMQ gives up where a handshake has failed
+            self._desk.emit(effects.Listen(place, wanted=False))
+        if not self._neighbours.is_crowd:
+            self._listen()
+
+    def asked(self, query: Query) -> None:
+        """A client is about to read something: if it is states, have them there."""
+        known = [known.state for known in self.gossip.known.values()]
+        self.topics.asked(query, known if self.mine is None else [self.mine, *known])
+
+    def _alive(self) -> set[bytes]:
+        return {uuid for uuid, peer in self._neighbours.peers.items() if peer.alive}
+
+    def _listen(self) -> set[bytes]:
+        """Hear the PUBs of the right ones; returns whose these are."""
+        wanted = self.gossip.listen_to(self._alive(), self.favourites(), self._desk.now)
+        places = {uuid: place for uuid in wanted if (place := self._place(uuid))}
+        for uuid, place in list(self._listening.items()):
+            if places.get(uuid) != place:
+                self._desk.emit(effects.Listen(place, wanted=False))
+                del self._listening[uuid]
+        for uuid, place in places.items():
+            if uuid not in self._listening:
+                self._desk.emit(effects.Listen(place, wanted=True))
+                self._listening[uuid] = place
+        return wanted
+
+    def _place(self, uuid: bytes) -> str:
+        """Where its PUB is to be heard; "" when nobody knows."""
+        peer = self._neighbours.peers.get(uuid)
+        if peer is None:
+            return ""
+        place = peer.node.gossip
+        if not place.startswith("tcp://*:"):
+            return place
+        reached = peer.reached or peer.node.address
+        host = reached.rpartition(":")[0]
+        return f"{host}:{place.rpartition(':')[2]}" if host.startswith("tcp://") else ""
+
+    # --- ourselves ------------------------------------------------------------------------------------
+
+    def start(self, sample: Callable[[], Sample] | None) -> None:
+        self.sample = sample
+        self._born = self._desk.now
+
+    def tick(self) -> None:
+        """Say how we are, when it is time."""
+        now = self._desk.now
+        if self.sample is None:
+            return
+        if now >= self._due:
+            self._due = max(self._due + self._interval, now + self._interval / 2)
+            self._speak(self.sample)
+        self._desk.wake(self._due)
+
+    def _speak(self, sample: Callable[[], Sample]) -> None:
+        now = self._desk.now
+        self.mine = self._measured(sample())
+        state = self.mine.encode()
+        line = Line(self._desk.me.uuid, self._desk.me.boot, self._counter, state, b"")
+        if self._keyring is not None:
+            line = Line(*_fields(line)[:-1], self._keyring.sign(_signed(line)))
+        self.gossip.own(line)
+        message = encode(self.gossip.outgoing(self._neighbours.membership.count, now))
+        self._desk.emit(effects.Gossip([TOPIC, message]))
+        for peer in self._neighbours.peers.values():
+            if not peer.hears_us:
+                self._desk.send(peer.control or peer.data, States(message))
+        self._ask_the_unheard(self._listen())
+        self.topics.changed(self.mine)
+
+    def _ask_the_unheard(self, listened: set[bytes]) -> None:
+        for uuid in self.gossip.unheard(listened, self._desk.now):
+            peer = self._neighbours.peers.get(uuid)
+            if peer is not None and (peer.control or peer.data) is not None:
+                self._desk.send(peer.control or peer.data, Hear(True))
+                self._asked.add(uuid)
+
+    def _measured(self, sample: Sample) -> NodeState:
+        self._counter += 1
+        now, figures, me = self._desk.now, self.figures(), self._desk.me
+        published, delivered = self._rates(figures)
+        self._last = (now, figures)
+        return NodeState(
+            uuid=me.uuid, name=me.name, boot=me.boot, counter=self._counter, wall=self._desk.wall,
+            up=now - self._born, software=self._software, cpu=sample.cpu, ram_free=sample.ram_free,
+            ram_total=sample.ram_total, load=load_index(sample), lag=sample.lag, published=published,
+            delivered=delivered, pending=int(figures["pending"]), tailback=int(figures["tailed_back"]),
+            stored=int(figures["stored_envelopes"]), sessions=int(figures["sessions"]),
+            subscriptions=int(figures["subscriptions"]), links=int(figures["data_links"]),
+            insecure=False,
+        )  # fmt: skip
+
+    def _rates(self, figures: dict[str, int | float]) -> tuple[float, float]:
+        if self._last is None:
+            return 0.0, 0.0
+        then, before = self._last
+        seconds = max(self._desk.now - then, 0.001)
+        return tuple(max(0.0, (figures[w] - before[w]) / seconds) for w in ("published", "delivered"))  # type: ignore[return-value]
+
+    def described(self, uuid: bytes) -> dict[str, Any]:
+        """The columns of `mesh ls` that come from gossip; None where nothing is known."""
+        known = self.gossip.known.get(uuid)
+        state = self.mine if uuid == self._desk.me.uuid else known.state if known else None
+        heard = self._desk.now if known is None else known.heard
+        if state is None:
+            return dict.fromkeys(COLUMNS)
+        return {
+            "cpu": state.cpu_used, "state_age": self._desk.now - heard, "up": state.up,
+            "waiting": state.tailback, **{name: getattr(state, name) for name in SAME},
+        }  # fmt: skip
+
+
+SAME = (
+    "ram_free", "ram_total", "load", "lag", "software", "published", "delivered", "pending", "sessions",
+    "links",
+)  # fmt: skip
+COLUMNS = ("cpu", "state_age", "up", "waiting", *SAME)
+
+
+def _fields(line: Line) -> tuple[bytes, int, int, bytes, bytes]:
+    return line.uuid, line.boot, line.counter, line.state, line.signature
+
+
+def _signed(line: Line) -> bytes:
+    """What the signature is of."""
+    return b"heronry state\0" + line.uuid + line.boot.to_bytes(8) + line.counter.to_bytes(8) + line.state

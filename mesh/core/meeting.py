@@ -1,0 +1,136 @@
+"""May this node come in, and which of its connections stays? Both ends of a handshake between nodes."""
+
+from __future__ import annotations
+
+from discovery.member import Presence
+from discovery.membership import NameClash
+from mesh.core.conn import Conn
+from mesh.core.desk import Desk
+from mesh.core.dialler import Dialler
+from mesh.core.effects import Stop
+from mesh.core.introductions import as_node
+from mesh.core.neighbours import Neighbours
+from mesh.core.peer import Peer
+from mesh.links.duel import keep_mine
+from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Hello, Introduction, Refuse
+
+YOUNG = 30.0  # s: a node this young gives way when its name is taken
+
+
+class Meeting:
+    """After the door has found that the other belongs to this mesh."""
+
+    def __init__(self, desk: Desk, dialler: Dialler, neighbours: Neighbours) -> None:
+        self._desk = desk
+        self._dialler = dialler
+        self._neighbours = neighbours
+        self._born = 0.0
+
+    def start(self) -> None:
+        self._born = self._desk.now
+
+    def admit(self, conn: Conn, h: Hello) -> Peer | Refuse:
+        """A node says HELLO: control or data."""
+        if h.node is None or len(h.node.uuid) != 16:
+            return Refuse("MALFORMED", "a node introduces itself with a uuid of 16 bytes", final=True)
+        if h.node.uuid == self._desk.me.uuid:
+            text = f"{h.node.name} has the identity of this node"
+            return Refuse("SAME_UUID", text, "Was a data directory copied? Remove one.", final=True)
+        refusal = self._hear(h.node)
+        if refusal is not None:
+            return refusal
+        peer = self._neighbours.peers[h.node.uuid]
+        both_dial = bool(peer.dials[h.role]) and peer.conns[h.role] is None
+        if both_dial and keep_mine(self._desk.me.uuid, h.node.uuid, True):
+            return Refuse("DUEL", "both dialled; the connection of the lower uuid stays")
+        conn.role = h.role
+        self._dialler.take(peer, conn)
+        return peer
+
+    def entered(self, conn: Conn, node: Introduction) -> Peer | None:
+        """Our own HELLO was welcomed; None when this connection is not needed after all."""
+        dialled = self._neighbours.of(conn)
+        if conn.seed:
+            via = self._neighbours.acquaintances.via(conn.seed)
+            self._neighbours.acquaintances.answered(conn, node)
+            self._neighbours.sighted(node, via)
+        refusal = self._hear(node)
+        if refusal is not None:
+            self._desk.event("refused", f"{refusal.reason} [{refusal.code}]", node, level="warning")
+            self._dialler.ended(conn, dialled)
+            self._desk.hang_up(conn)
+            return None
+        peer = self._neighbours.peers[node.uuid]
+        if dialled is not None and dialled is not peer:  # another node lives at that address now
+            self._dialler.ended(conn, dialled)
+        rival = peer.conns[conn.role]
+        if rival is not None and not keep_mine(self._desk.me.uuid, node.uuid, True):
+            if conn in peer.dials[conn.role]:
+                peer.dials[conn.role].remove(conn)
+            self._desk.hang_up(conn)
+            return None
+        self._dialler.take(peer, conn)
+        return peer
+
+    def connected(self, conn: Conn, peer: Peer) -> None:
+        """After HELLO and WELCOME."""
+        if conn.role == NODE_CONTROL:
+            self._neighbours.liveness.connected(peer)
+
+    def rejected(self, conn: Conn, r: Refuse) -> None:
+        """Our HELLO was refused."""
+        peer, now = self._neighbours.of(conn), self._desk.now
+        if conn.seed and r.final:
+            self._neighbours.acquaintances.refused(conn, is_us=r.code == "SAME_UUID")
+        if r.code in ("NAME_IN_USE", "CONFLICT") and r.final and now - self._born < YOUNG:
+            self._desk.emit(Stop(f"{r.reason}. {r.hint}", r.code))
+        elif r.code not in ("DUEL", "SAME_UUID"):
+            text = f"{conn.endpoint} refused us: {r.reason} {r.hint} [{r.code}]"
+            self._desk.event("refused", text, peer.node if peer else None, level="warning")
+        if peer is not None and conn.role == NODE_DATA and r.code != "DUEL":
+            if conn in peer.dials[NODE_DATA]:
+                peer.dials[NODE_DATA].remove(conn)
+            self._dialler.apply(peer, peer.link.refused(now, r.code, r.reason))
+        else:
+            self._dialler.ended(conn, peer)
+
+    # --- who it is ------------------------------------------------------------------------------------
+
+    def _hear(self, node: Introduction) -> Refuse | None:
+        known = self._neighbours.peers.get(node.uuid)
+        pinned = known.node.key if known is not None and known.node.key else b""
+        pinned = pinned or self._neighbours.acquaintances.key_of(node.uuid)
+        if pinned and pinned != node.key:
+            text = f"{node.name} shows another key than the node {node.uuid.hex()[:8]} had before"
+            hint = f"If that is right: mesh peer rm {node.name}"
+            return Refuse("WRONG_IDENTITY", text, hint, final=True)
+        events = self._neighbours.membership.hear(as_node(node), self._desk.now)
+        for event in events:
+            if isinstance(event, NameClash):
+                return self._name_in_use(event)
+        self._neighbours.happened(events)
+        known = self._neighbours.peers.get(node.uuid)
+        if known is None:
+            return Refuse("TOO_MANY_NODES", f"this node knows {len(self._neighbours.peers)} others already")
+        if node.boot < known.node.boot:
+            return Refuse("OLD_BOOT", f"{node.name} was here with boot {known.node.boot} already", final=True)
+        member = self._neighbours.membership.of(node.uuid)
+        if member is not None and member.state is Presence.CONFLICT:
+            text = f"two processes answer for {node.name} ({node.uuid.hex()[:8]})"
+            return Refuse("CONFLICT", text, "Was a data directory copied? Remove one.", final=True)
+        return None
+
+    def _name_in_use(self, clash: NameClash) -> Refuse:
+        holder, name = clash.holder, clash.newcomer.name
+        answers = holder.uuid == self._desk.me.uuid or self._answers(
+            self._neighbours.peers[holder.uuid], holder.heard
+        )
+        text = f"the name {name!r} belongs to a live node at {holder.address or 'an unknown address'}"
+        return Refuse("NAME_IN_USE", text, "Start one of them with another --id.", final=answers)
+
+    def _answers(self, holder: Peer, heard: float) -> bool:
+        """Has it been heard since somebody first asked for its name? It may be dead already, unnoticed."""
+        if self._desk.now - holder.probed > self._desk.settings.silence:
+            holder.probed = self._desk.now
+            self._dialler.ping(holder)
+        return heard > holder.probed

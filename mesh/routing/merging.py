@@ -1,0 +1,86 @@
+"""Of what several masters bring, what is new here? Each message is handed on once, from whoever is first."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+
+from mesh.routing.parcel import Parcel
+from mesh.wire.envelope import ERASED, Envelope
+
+# Law 1: every master brings a publisher's messages in their order. So what has a lower number than what went
+#        past already is no news, and handing on only news keeps the order.
+# Law 2: a repeat is settled with its own master when its first copy is settled here: else a crash of this
+#        node and of the master that was first would lose it together.
+
+STREAMS = 10_000  # of publishers, that were heard of last
+
+Masters = tuple[str, ...]
+Stream = tuple[bytes, str, Masters]
+
+
+class Merging:
+    """`masters(key, domain)` names those that rules give it."""
+
+    def __init__(self, me: str, masters: Callable[[str, str], Masters]) -> None:
+        self._me = me
+        self._masters = masters
+        self._highest: OrderedDict[Stream, int] = OrderedDict()  # that was handed on
+        # By stream: what somebody here still needs, each with its repeats.
+        self._open: dict[tuple[bytes, str], dict[Parcel, list[Parcel]]] = {}
+
+    def take(self, parcel: Parcel) -> tuple[int, ...] | None:
+        """Which of its messages are new? None = all. Whatever comes again is no news from now on."""
+        e = parcel.envelope
+        if e.flags & ERASED:
+            return None  # its numbers are another count: a client's requests
+        streams = self._streams(e)
+        rows = e.rows()
+        if not any(streams):
+            return None
+        before = [self._highest.get(stream, 0) if stream else 0 for stream in streams]
+        news = tuple([i for i in range(e.count) if e.number(i) > before[rows[i]]])
+        for i in news:
+            self._raise(streams[rows[i]], e.number(i))
+        return None if len(news) == e.count else news
+
+    def passed(self, value: Envelope) -> None:
+        """A last value went past what its masters still bring."""
+        self._raise(self._streams(value)[0], value.last)
+
+    def keep(self, parcel: Parcel) -> None:
+        """It was handed on, and somebody here needs it until it is released."""
+        self._open.setdefault(_lane(parcel), {})[parcel] = []
+
+    def waits(self, repeat: Parcel) -> bool:
+        """Is its first copy still needed here? Then it is settled with that one."""
+        e = repeat.envelope
+        for parcel, repeats in reversed(self._open.get(_lane(repeat), {}).items()):
+            if parcel.envelope.first <= e.last and parcel.envelope.last >= e.first:
+                repeats.append(repeat)
+                return True
+        return False
+
+    def released(self, parcel: Parcel) -> list[Parcel]:
+        """Nobody here needs it any more; returns the repeats that are settled with it."""
+        lane = self._open.get(_lane(parcel), {})
+        repeats = lane.pop(parcel, [])
+        if not lane:
+            self._open.pop(_lane(parcel), None)
+        return repeats
+
+    def _streams(self, e: Envelope) -> list[Stream | None]:
+        """For each key: what counts together; None for what has one master."""
+        shared = [self._masters(key, e.domain) for key in e.keys]
+        return [(e.stream, e.domain, m) if len(m) > 1 and self._me not in m else None for m in shared]
+
+    def _raise(self, stream: Stream | None, number: int) -> None:
+        if stream is not None:
+            self._highest[stream] = max(number, self._highest.get(stream, 0))
+            self._highest.move_to_end(stream)
+            while len(self._highest) > STREAMS:
+                self._highest.popitem(last=False)
+
+
+def _lane(parcel: Parcel) -> tuple[bytes, str]:
+    return parcel.envelope.stream, parcel.envelope.domain

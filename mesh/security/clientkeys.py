@@ -1,0 +1,70 @@
+"""With which keys does a client dial?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mesh.errors import KeysRefused
+from mesh.local.addresses import is_loopback
+from mesh.local.localnodes import running_nodes
+from mesh.local.private import state_dir
+from mesh.security.derive import role_secret
+from mesh.security.keyfiles import MeshFile, clusters, mesh_path, read_mesh
+from mesh.security.keys import Keys, Pair
+
+
+@dataclass(frozen=True, slots=True)
+class ClientKeys:
+    """`secret` is what its HELLO proves, `passwd` what it tells a node that asks for one."""
+
+    curve: Keys
+    secret: bytes = field(repr=False)
+    passwd: str = field(default="", repr=False)
+
+
+def client_keys(environ: Mapping[str, str], cluster: str | None, address: str) -> ClientKeys | None:
+    """With which keys, if with any, a client of this user dials `address`.
+
+    The mesh is `cluster`, else MESH_CLUSTER, else that of the node here that has this address, else the
+    only one that this user has keys for. KeysRefused when that one has none, or there are several.
+    """
+    if not address.startswith("tcp:"):
+        return None
+    state = state_dir(environ)
+    wanted = cluster or environ.get("MESH_CLUSTER") or ""
+    if not wanted:
+        node = _node_here(state, address)
+        if node is not None and not node["keyed"]:
+            return None
+        wanted = node["cluster"] if node is not None else _only(clusters(state))
+    if not wanted:
+        return None
+    file = read_mesh(state, wanted)
+    if file is None:
+        what = f"There are no keys for {wanted!r}: {mesh_path(state, wanted)} is missing."
+        raise KeysRefused(what, hint="Type `mesh join TOKEN`; `mesh token` on a node there prints one.")
+    return _of_client(file)
+
+
+def _of_client(file: MeshFile) -> ClientKeys:
+    secret = role_secret(file.secret, file.cluster, "node") if file.role == "node" else file.secret
+    return ClientKeys(Keys(Pair(file.public, file.private), Pair(file.server)), secret, file.passwd)
+
+
+def _only(names: list[str]) -> str:
+    if len(names) > 1:
+        hint = "Choose one: cluster=NAME in a program, or MESH_CLUSTER=NAME."
+        raise KeysRefused(f"There are keys for {len(names)} meshes: {', '.join(names)}.", hint=hint)
+    return names[0] if names else ""
+
+
+def _node_here(state: Path, address: str) -> dict[str, Any] | None:
+    """The node of this user at that address, if it is one of this machine."""
+    if is_loopback(address):
+        for node in running_nodes(state):
+            if str(node["tcp"]).rpartition(":")[2] == address.rpartition(":")[2]:
+                return node
+    return None

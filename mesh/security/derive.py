@@ -1,0 +1,28 @@
+"""How does one secret become many, so that no key has two jobs? (HKDF, RFC 5869, with SHA-256.)"""
+
+import hashlib
+import hmac
+
+SECRET_BYTES = 32
+SERVER, GOSSIP, ADVERTS = "curve server", "curve gossip", "adverts"  # jobs, beside one for each role
+ROLES = ("node", "client", "monitor")
+
+
+def hkdf(secret: bytes, salt: bytes, info: bytes, length: int) -> bytes:
+    """`length` bytes, at most 8,160, that tell nothing of the secret nor of what another `info` gives."""
+    key = hmac.digest(salt, secret, hashlib.sha256)
+    block, made = b"", b""
+    for number in range(1, -(-length // hashlib.sha256().digest_size) + 1):
+        block = hmac.digest(key, block + info + bytes([number]), hashlib.sha256)
+        made += block
+    return made[:length]
+
+
+def derived(secret: bytes, cluster: str, job: str) -> bytes:
+    """The 32 bytes for this job. The cluster's name is in them: no two meshes ever have the same."""
+    return hkdf(secret, b"heronry\0" + cluster.encode(), job.encode(), SECRET_BYTES)
+
+
+def role_secret(secret: bytes, cluster: str, role: str) -> bytes:
+    """What HELLO proves, to come in with this role."""
+    return derived(secret, cluster, f"role {role}")

@@ -1,0 +1,72 @@
+"""How does a mesh get its keys, and how does somebody else get them? By a token, typed once."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+import msgspec
+
+from mesh.errors import KeysRefused
+from mesh.security.derive import SECRET_BYTES, SERVER, derived, role_secret
+from mesh.security.keyfiles import MeshFile, mesh_path, read_mesh, write_mesh
+from mesh.security.signing import curve_pair
+from mesh.security.token import Token
+
+
+def new_mesh(state: Path, cluster: str) -> MeshFile:
+    """Make the keys of a mesh that has none. KeysRefused when this user has keys of that name."""
+    if read_mesh(state, cluster) is not None:
+        raise KeysRefused(
+            f"There are keys for {cluster!r} already, in {mesh_path(state, cluster)}.",
+            hint="`mesh token` prints a token for others; for one more mesh: mesh init --cluster NAME",
+            code="KEYS_EXIST",
+        )
+    file = _file(Token(cluster, "node", secrets.token_bytes(SECRET_BYTES)), "")
+    write_mesh(state, file)
+    return file
+
+
+def token_of(file: MeshFile, role: str, expires: int) -> Token:
+    """A token for somebody else. KeysRefused when these keys are not those of a node."""
+    if file.role != "node":
+        raise KeysRefused(
+            f"The keys here are those of a {file.role} of {file.cluster!r}: they let nobody else in.",
+            hint="Type `mesh token` where a node's keys are.",
+        )
+    if role == "node":
+        return Token(file.cluster, role, file.secret, expires=expires)
+    return Token(file.cluster, role, role_secret(file.secret, file.cluster, role), file.server, expires)
+
+
+def join(state: Path, token: Token, passwd: str) -> tuple[MeshFile, bool]:
+    """Keep what a token gives; (the keys, is anything new?). A node's keys are never given up for less.
+
+    KeysRefused when this user has keys of another mesh with that name.
+    """
+    given, found = _file(token, passwd), read_mesh(state, token.cluster)
+    if found is not None:
+        if found.server != given.server:
+            path = mesh_path(state, token.cluster)
+            raise KeysRefused(
+                f"The keys in {path} are those of another mesh that is called {token.cluster!r} too.",
+                hint=f"To leave that one for good, and join this: rm {path}",
+                code="KEYS_EXIST",
+            )
+        better = given if found.role != "node" else found
+        # Its own key stays: others may know it.
+        given = msgspec.structs.replace(
+            better, public=found.public, private=found.private, passwd=passwd or found.passwd
+        )
+    if given != found:
+        write_mesh(state, given)
+    return given, given != found
+
+
+def _file(token: Token, passwd: str) -> MeshFile:
+    server = token.server or curve_pair(derived(token.secret, token.cluster, SERVER)).public
+    own = curve_pair(secrets.token_bytes(SECRET_BYTES))
+    return MeshFile(
+        cluster=token.cluster, role=token.role, secret=token.secret, server=server,
+        public=own.public, private=own.secret, passwd=passwd,
+    )  # fmt: skip

@@ -1,0 +1,117 @@
+"""Which keys does this user have for which mesh, and which has a node? Files that nobody else may read."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from mesh.errors import BadName, KeysRefused
+from mesh.local.private import private_directory, read_private, refused, write_private
+from mesh.names import node_name
+from mesh.security.derive import ROLES, SECRET_BYTES
+from mesh.security.keys import KEY_BYTES
+
+_LONGEST = 4096  # bytes of such a file
+_LENGTHS = (SECRET_BYTES, 40, 40, 40)  # of secret, and of keys in Z85
+_OTHERS = "Or set MESH_STATE_DIR to a directory of your own."
+
+
+File = TypeVar("File", bound=msgspec.Struct)
+
+
+class MeshFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`<state>/keys/<cluster>.json`: what lets this user into a mesh.
+
+    `secret` is the mesh's for the role "node", else that role's; `server` the public CURVE key (Z85) of
+    its sockets; `public` and `private` the CURVE key pair (Z85) of this user's clients; `passwd` what they
+    tell nodes. docs/wire.md describes it for programs in other languages.
+    """
+
+    cluster: str
+    role: str
+    secret: bytes
+    server: str
+    public: str
+    private: str
+    passwd: str = ""
+
+    def __repr__(self) -> str:
+        return f"MeshFile({self.cluster!r}, {self.role!r})"  # secrets do not belong in a traceback
+
+
+class NodeKeys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`keys.json` in a node's directory: the secret CURVE key with which it dials, and its Ed25519 seed."""
+
+    curve: bytes
+    seed: bytes
+
+    def __repr__(self) -> str:
+        return "NodeKeys()"
+
+
+def mesh_path(state: Path, cluster: str) -> Path:
+    """Where a mesh's keys stand."""
+    if node_name(cluster) in (".", ".."):
+        raise BadName(f"{cluster!r} cannot be a cluster's name: a file is named after it.")
+    return state / "keys" / f"{cluster}.json"
+
+
+def clusters(state: Path) -> list[str]:
+    """The meshes that this user has keys for, by name."""
+    return sorted(path.stem for path in (state / "keys").glob("*.json") if not path.name.startswith("."))
+
+
+def read_mesh(state: Path, cluster: str) -> MeshFile | None:
+    """This user's keys for that mesh; None without any. KeysRefused; DataDirRefused as read_private."""
+    path = mesh_path(state, cluster)
+    hint = f"Restore it from a copy, or remove it and join again: rm {path}; mesh join TOKEN"
+    found = _read(path, MeshFile, hint)
+    if found is None:
+        return None
+    lengths = tuple(map(len, (found.secret, found.server, found.public, found.private)))
+    if (found.cluster, lengths) != (cluster, _LENGTHS) or found.role not in ROLES:
+        raise KeysRefused(f"{path} is damaged.", hint=hint)
+    return found
+
+
+def write_mesh(state: Path, file: MeshFile) -> Path:
+    """Keep these, in the place of what was there."""
+    path = mesh_path(state, file.cluster)
+    private_directory(path.parent, _OTHERS)
+    _write(path, file)
+    return path
+
+
+def node_keys(data: Path) -> NodeKeys:
+    """This node's keys, made at the first call. KeysRefused when damaged."""
+    path = data / "keys.json"
+    # Not made anew: others have pinned the old ones to this node's uuid.
+    hint = f"Restore it from a copy, or start as a new node: mv {data} {data}.old"
+    found = _read(path, NodeKeys, hint)
+    if found is None:
+        found = NodeKeys(curve=secrets.token_bytes(KEY_BYTES), seed=secrets.token_bytes(KEY_BYTES))
+        _write(path, found)
+    if {len(found.curve), len(found.seed)} != {KEY_BYTES}:
+        raise KeysRefused(f"{path} is damaged.", hint=hint)
+    return found
+
+
+def _read(path: Path, kind: type[File], hint: str) -> File | None:
+    try:
+        return msgspec.json.decode(read_private(path, _LONGEST, _OTHERS), type=kind)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise refused(path, error, hint) from error
+    except msgspec.MsgspecError as error:
+        raise KeysRefused(f"{path} is damaged: {error}.", hint=hint) from error
+
+
+def _write(path: Path, file: msgspec.Struct) -> None:
+    try:
+        write_private(path, msgspec.json.encode(file), durable=True)
+    except OSError as error:
+        raise refused(path, error, _OTHERS) from error

@@ -1,0 +1,58 @@
+"""What does a node need of its keys?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from mesh.core.password import check_hash
+from mesh.core.settings import Keyring
+from mesh.errors import KeysRefused
+from mesh.security.derive import ADVERTS, GOSSIP, ROLES, SERVER, derived, role_secret
+from mesh.security.keyfiles import node_keys, read_mesh
+from mesh.security.keys import Keys
+from mesh.security.signing import curve_pair, public_key, sign, verify
+
+
+@dataclass(frozen=True, slots=True)
+class MeshKeys:
+    """A node's part in a mesh with keys: for the core, for the sockets and for adverts."""
+
+    ring: Keyring
+    curve: Keys
+    advert: bytes = field(repr=False)  # secret that makes the MAC of an advert
+    identity: bytes  # public Ed25519 key of this node
+
+
+def keyring(
+    state: Path, data: Path, cluster: str, passwd: str = "", passwds: Mapping[str, str] | None = None
+) -> MeshKeys | None:
+    """The keys of the node in `data`, some made at the first call; None when its mesh has none.
+
+    `passwd`: scrypt hash of what others must tell this node; `passwds`: what it tells nodes, by name.
+    KeysRefused when the user has no keys for a node, or they are damaged.
+    """
+    file = read_mesh(state, cluster)
+    if file is None:
+        if passwd:
+            what = f"node.passwd is set, but {cluster!r} has no keys: it would protect nothing."
+            raise KeysRefused(what, hint="Type `mesh init` or `mesh join TOKEN`, or take the setting out.")
+        return None
+    if file.role != "node":
+        raise KeysRefused(
+            f"The keys here are those of a {file.role} of {cluster!r}; a node needs those of a node.",
+            hint="On a node of that mesh type `mesh token`, and here `mesh join TOKEN`.",
+        )
+    own = node_keys(data)
+    secret = file.secret
+    mine = curve_pair(own.curve)
+    server = curve_pair(derived(secret, cluster, SERVER))
+    ring = Keyring(
+        server=server.public, mine=mine.public, sign=partial(sign, own.seed), verify=verify,
+        secrets={role: role_secret(secret, cluster, role) for role in ROLES},
+        passwd=passwd and check_hash(passwd), passwds={"": file.passwd, **(passwds or {})},
+    )  # fmt: skip
+    curve = Keys(mine, server, curve_pair(derived(secret, cluster, GOSSIP)))
+    return MeshKeys(ring, curve, derived(secret, cluster, ADVERTS), public_key(own.seed))

@@ -1,0 +1,37 @@
+"""With which CURVE keys does a process bind and dial, and how are they written?"""
+
+from dataclasses import dataclass, field
+
+_Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+KEY_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Public and secret half, each 32 bytes in Z85. The secret one is "" where only the other end has it."""
+
+    public: str
+    secret: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """`mine` dials. Every ROUTER of the mesh has `server`, every PUB `gossip`: nodes know both halves.
+
+    A client knows the public half of `server` only, so nobody but a node can bind in the mesh's name.
+    """
+
+    mine: Pair
+    server: Pair
+    gossip: Pair = Pair("")
+
+
+def z85(data: bytes) -> str:
+    """As ZeroMQ writes keys: five letters for four bytes."""
+    if len(data) % 4:
+        raise ValueError(f"{len(data)} bytes cannot be written in Z85")
+    letters = []
+    for at in range(0, len(data), 4):
+        number = int.from_bytes(data[at : at + 4])
+        letters += [_Z85[number // 85**power % 85] for power in (4, 3, 2, 1, 0)]
+    return "".join(letters)

@@ -1,0 +1,78 @@
+"""What does somebody type to join? All that it needs to know of a mesh, in one word that survives a chat."""
+
+import base64
+import hashlib
+from dataclasses import dataclass, field
+
+import msgspec
+
+from mesh.errors import BadName, KeysRefused
+from mesh.names import node_name
+from mesh.security.derive import ROLES, SECRET_BYTES
+
+PREFIX = "HERON1"  # 1: how the rest is written
+CHECK_BYTES = 5  # with them the usual token is a multiple of what base32 pads to
+LONGEST = 1024  # letters
+AGAIN = "Copy it whole, or make another one with `mesh token`."
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """`secret` is the mesh's for a node, else its role's. `server`: public CURVE key; "" for a node.
+
+    `expires` in seconds since 1970; 0 = never.
+    """
+
+    cluster: str
+    role: str
+    secret: bytes = field(repr=False)
+    server: str = ""
+    expires: int = 0
+
+
+def write_token(token: Token) -> str:
+    """Letters and digits only."""
+    fields = (token.cluster, token.role, token.secret, token.server, token.expires)
+    content = msgspec.msgpack.encode(fields)
+    return PREFIX + base64.b32encode(content + _check(content)).decode().rstrip("=")
+
+
+def read_token(text: str, now: float) -> Token:
+    """The token; `now` in seconds since 1970. Blanks, line ends, hyphens and small letters do no harm.
+
+    KeysRefused: TOKEN when it is none, TOKEN_DAMAGED, TOKEN_EXPIRED.
+    """
+    word = "".join(text.split()).replace("-", "").upper()
+    if not word.startswith(PREFIX) or len(word) > LONGEST:
+        what = f"{text.strip()[:12]!r}… is no token: one begins with {PREFIX}."
+        raise KeysRefused(what, hint="`mesh token`, on a node of that mesh, prints one.", code="TOKEN")
+    token = _decoded(word.removeprefix(PREFIX))
+    if token.expires and now >= token.expires:
+        hint = "Ask for another one: `mesh token`, on a node of that mesh."
+        raise KeysRefused(f"This token for {token.cluster!r} has expired.", hint=hint, code="TOKEN_EXPIRED")
+    return token
+
+
+def _decoded(letters: str) -> Token:
+    what = "This token is damaged: letters are missing or wrong."
+    damaged = KeysRefused(what, hint=AGAIN, code="TOKEN_DAMAGED")
+    try:
+        data = base64.b32decode(letters + "=" * (-len(letters) % 8))
+    except ValueError:
+        raise damaged from None
+    content, check = data[:-CHECK_BYTES], data[-CHECK_BYTES:]
+    if check != _check(content):
+        raise damaged
+    try:
+        token = Token(*msgspec.msgpack.decode(content, type=tuple[str, str, bytes, str, int]))
+        node_name(token.cluster)
+    except (msgspec.MsgspecError, BadName):
+        raise damaged from None
+    server = 0 if token.role == "node" else 40
+    if token.role not in ROLES or (len(token.secret), len(token.server)) != (SECRET_BYTES, server):
+        raise damaged
+    return token
+
+
+def _check(content: bytes) -> bytes:
+    return hashlib.sha256(b"heronry token\0" + content).digest()[:CHECK_BYTES]

@@ -1,0 +1,144 @@
+"""What the network tells this node: others by multicast DNS, and which interfaces there are."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from discovery.adverts import Advert, Adverts, Rejected
+from discovery.interfaces import Changes, advertised, fit, mdns_interfaces
+from discovery.mdns import Down, Found, Mdns, Up
+from mesh.config import Discovery
+from mesh.core.introductions import ADDRESSES
+from mesh.local.addresses import is_wildcard
+from mesh.shell.machine import interfaces
+from mesh.wire.commands import Introduction
+
+LOOK = 3.0  # s between two looks at the interfaces
+
+Places = tuple[tuple[str, ...], tuple[str, ...]]  # addresses to be dialled at, interfaces for mDNS
+
+
+class Hears(Protocol):
+    """Who wants to know."""
+
+    def advertised(self, node: Introduction) -> None: ...
+    def readdressed(self, addresses: tuple[str, ...]) -> None: ...
+    def tell(self, kind: str, text: str, level: str = "info") -> None: ...
+
+
+def addresses(bound: Sequence[str], settings: Discovery) -> tuple[str, ...]:
+    """Where others can dial what was bound, the best first."""
+    found = interfaces()
+    there = dict.fromkeys(
+        f"tcp://{_bracketed(host)}:{address.rpartition(':')[2]}"
+        for address in bound for host in advertised(address, found, settings.interfaces)
+    )  # fmt: skip
+    return tuple(there)[: ADDRESSES + 1]
+
+
+class Finding:
+    """`me` is how this node introduces itself now; `hears` is called on the loop only."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, settings: Discovery, bound: Sequence[str], adverts: Adverts,
+        me: Callable[[], Introduction], hears: Hears,
+    ) -> None:  # fmt: skip
+        self._loop = loop
+        self._settings = settings
+        self._bound = tuple(bound)
+        self._me = me
+        self._hears = hears
+        self._changes = Changes(self._places())
+        self._timer: asyncio.TimerHandle | None = None
+        self._mdns: Mdns | None = None
+        self._planned = False
+        self._closed = False
+        if settings.mdns:
+            self._mdns = Mdns(adverts, self._advert(), self._changes.adopted[1], self._wake)
+
+    @property
+    def spoken(self) -> tuple[str, ...]:
+        """The interfaces on which mDNS speaks."""
+        return self._changes.adopted[1] if self._mdns is not None else ()
+
+    @property
+    def skipped(self) -> list[tuple[str, str]]:
+        """Interfaces that a node on all interfaces does not use, each with the reason."""
+        is_everywhere = any(is_wildcard(address) for address in self._bound)
+        skipped = fit(interfaces(), self._settings.interfaces)[1] if is_everywhere else []
+        return [(name, why) for name, why in skipped if why != "loopback"]
+
+    def start(self) -> None:
+        """Say what is not spoken on, and begin."""
+        for name, why in self.skipped:
+            self._hears.tell("interfaces", f"{name} is skipped: {why}")
+        if self._mdns is not None:
+            self._mdns.start()
+        self._timer = self._loop.call_later(LOOK, self._look)
+
+    def stop(self) -> None:
+        """Say goodbye."""
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._mdns is not None:
+            self._mdns.stop()
+
+    # --- interfaces -----------------------------------------------------------------------------------
+
+    def _places(self) -> Places:
+        found, patterns = interfaces(), self._settings.interfaces
+        spoken = (i for address in self._bound for i in mdns_interfaces(address, found, patterns))
+        return addresses(self._bound, self._settings), tuple(dict.fromkeys(spoken))
+
+    def _look(self) -> None:
+        self._timer = self._loop.call_later(LOOK, self._look)
+        before = self._changes.adopted
+        if not self._changes.see(self._places(), self._loop.time()):
+            return
+        there, spoken = self._changes.adopted
+        self._hears.tell("interfaces", f"this node is at {', '.join(there)} now")
+        if there != before[0]:
+            self._hears.readdressed(there)
+        if self._mdns is not None:
+            self._mdns.update(self._advert(), spoken)
+
+    # --- multicast DNS --------------------------------------------------------------------------------
+
+    def _advert(self) -> Advert:
+        me, there = self._me(), self._changes.adopted[0]
+        hosts = tuple(dict.fromkeys(address[6:].rpartition(":")[0].strip("[]") for address in there))
+        return Advert(me.uuid, me.name, me.boot, int(there[0].rpartition(":")[2]), hosts, me.key)
+
+    def _wake(self) -> None:
+        """In the thread of mDNS."""
+        if not self._planned and not self._closed:
+            self._planned = True
+            self._loop.call_soon_threadsafe(self._take)
+
+    def _take(self) -> None:
+        self._planned = False
+        if self._mdns is None or self._closed:
+            return
+        for sight in self._mdns.take():
+            match sight:
+                case Found(advert):
+                    self._hears.advertised(_introduced(advert))
+                case Rejected():
+                    self._hears.tell("advert", f"{sight.instance}: {sight.reason} [{sight.code}]", "warning")
+                case Down(reason):
+                    text = f"multicast DNS is down: {reason}. Trying again; seeds and gossip still work."
+                    self._hears.tell("mdns", text, "warning")
+                case Up():
+                    self._hears.tell("mdns", f"multicast DNS on {', '.join(self._changes.adopted[1])}")
+
+
+def _introduced(advert: Advert) -> Introduction:
+    first, *others = (f"tcp://{_bracketed(host)}:{advert.port}" for host in advert.hosts)
+    return Introduction(advert.uuid, advert.name, advert.boot, first, tuple(others), key=advert.key)
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,23 @@
+"""What does this machine say of its network interfaces?"""
+
+import socket
+
+import psutil
+
+from discovery.interfaces import Interface
+
+_IP = (socket.AF_INET, socket.AF_INET6)
+
+
+def interfaces() -> list[Interface]:
+    """All of them, as they are now."""
+    stats = psutil.net_if_stats()
+    return [
+        Interface(
+            name,
+            tuple(address.address for address in addresses if address.family in _IP),
+            is_up=name in stats and stats[name].isup,
+            has_multicast=name in stats and "multicast" in stats[name].flags.split(","),
+        )
+        for name, addresses in psutil.net_if_addrs().items()
+    ]

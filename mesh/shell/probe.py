@@ -1,0 +1,117 @@
+"""How busy is this machine, and how much memory is left?"""
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import psutil
+from msgspec import Meta
+
+from discovery.state import CORES, Number, Percent, Sample
+from mesh.errors import BadConfig
+
+log = logging.getLogger("mesh.probe")
+
+# What limits the memory of a container, what it uses, and how much of that are files kept for the case
+# that somebody reads them again, which is as good as free: cgroup version 2, and 1.
+_CGROUPS = (
+    ("", "memory.max", "memory.current", "inactive_file "),
+    ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "),
+)
+
+
+class MachineProbe:
+    """Measures this machine. In a container with a lower limit of memory, that limit counts."""
+
+    def __init__(self, cgroup: Path = Path("/sys/fs/cgroup")) -> None:
+        self._cgroup = cgroup
+        # The kernel counts since it started: the first answer is no figure, but what later ones count from.
+        psutil.cpu_percent(percpu=True)
+
+    def sample(self, lag: float = 0.0) -> Sample:
+        """Cores since the last call, memory now; `lag` (s) of the loop is passed through. Never waits."""
+        busy = psutil.cpu_percent(percpu=True)
+        memory = psutil.virtual_memory()
+        free, total = self._within_limit(memory.available, memory.total)
+        return Sample(_idle(busy), free, total, lag)
+
+    def _within_limit(self, free: int, total: int) -> tuple[int, int]:
+        for place, *names in _CGROUPS:
+            try:
+                limit, used = _limit_and_use(self._cgroup / place, *names)
+            except (OSError, ValueError):  # no such file; or "max", which is no limit
+                continue
+            if limit < total:
+                return min(free, max(0, limit - used)), limit
+        return free, total
+
+
+def _limit_and_use(place: Path, limit: str, used: str, files: str) -> tuple[int, int]:
+    """Bytes, by the names of two files and of a line in the third."""
+    lines = (place / "memory.stat").read_text().splitlines()
+    kept = sum(int(line.removeprefix(files)) for line in lines if line.startswith(files))
+    return int((place / limit).read_text()), int((place / used).read_text()) - kept
+
+
+def _idle(busy: Sequence[float]) -> tuple[float, ...]:
+    # Whole percents take a byte each on the wire, and nobody can tell more in one interval.
+    return tuple(min(100, max(0, 100 - round(core))) for core in busy[:CORES])
+
+
+class _Figures(msgspec.Struct, forbid_unknown_fields=True):
+    """What stands in the file: % of each core that is used, and bytes."""
+
+    cpu: Annotated[tuple[Percent, ...], Meta(max_length=CORES)] = ()
+    ram_free: Number = 0
+    ram_total: Number = 0
+
+
+class FileProbe:
+    """Says what a file says, and reads it again when it has changed. BadConfig if it cannot, at first.
+
+    The file is JSON: `{"cpu": [10, 20], "ram_free": 4000000000, "ram_total": 8000000000}`, in % used
+    of each core and in bytes. When it is damaged or gone later, the last good figures stay.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._is_broken = False
+        try:
+            self._stamp = _stamp(path)
+            self._figures = _read(path)
+        except (OSError, ValueError) as error:
+            raise BadConfig(
+                f"{path} cannot be read as figures of a machine: {error}",
+                hint='It holds JSON: {"cpu": [10, 20], "ram_free": 4000000000, "ram_total": 8000000000}, '
+                "with the % used of each core, and bytes.",
+            ) from error
+
+    def sample(self, lag: float = 0.0) -> Sample:
+        """The figures of the file; `lag` (s) of the loop is passed through."""
+        try:
+            self._read_if_changed()
+            self._is_broken = False
+        except (OSError, ValueError) as error:
+            if not self._is_broken:
+                log.warning("%s cannot be read, its last figures stay: %s", self._path, error)
+            self._is_broken = True
+        figures = self._figures
+        return Sample(_idle(figures.cpu), figures.ram_free, figures.ram_total, lag)
+
+    def _read_if_changed(self) -> None:
+        stamp = _stamp(self._path)
+        if stamp != self._stamp:
+            self._figures = _read(self._path)
+            self._stamp = stamp
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    """What differs when a file has changed, or was replaced by another."""
+    status = path.stat()
+    return status.st_mtime_ns, status.st_ino, status.st_size
+
+
+def _read(path: Path) -> _Figures:
+    return msgspec.json.decode(path.read_bytes(), type=_Figures)

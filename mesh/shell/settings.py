@@ -1,0 +1,38 @@
+"""What the core must be told, out of what is configured and what was found at start."""
+
+from collections.abc import Callable
+
+from balancers.base import Balancer
+from balancers.plugins import BadBalancer, named
+from mesh.config import Config, rules
+from mesh.core.settings import Keyring, Settings
+from mesh.errors import BadConfig
+from mesh.wire.commands import Introduction
+
+
+def settings_of(
+    config: Config, me: Introduction, seeds: tuple[str, ...], secret: bytes, keyring: Keyring | None,
+    jitter: Callable[[], float],
+) -> Settings:  # fmt: skip
+    """`secret` is the user's cookie, or with keys the secret of the role "node"."""
+    node, limits, timing = config.node, config.limits, config.timing
+    return Settings(
+        me=me, cluster=node.cluster, secret=secret, keyring=keyring, seeds=seeds,
+        max_content=limits.max_content, window_bytes=limits.window_bytes, window_count=limits.window_count,
+        backlog_bytes=limits.backlog_bytes, topics_bytes=limits.topics_bytes,
+        linger=limits.linger, peer_linger=60 * limits.linger,
+        ping=timing.ping, silence=timing.silence, probe=timing.probe, state=timing.state,
+        backoff_min=timing.backoff_min, backoff_max=timing.backoff_max,
+        pings={record.name: record.ping for record in config.nodes if record.ping is not None},
+        scope=config.default_scope, links=config.links, known=tuple(record.name for record in config.nodes),
+        rules=rules(config), balancer=_balancer(config, jitter), remember=config.discovery.remember,
+        patience=timing.forward_patience, tailback_bytes=limits.tailback_bytes,
+        tailback_count=limits.tailback_count, tailback_ttl=limits.tailback_ttl,
+    )  # fmt: skip
+
+
+def _balancer(config: Config, jitter: Callable[[], float]) -> Balancer:
+    try:
+        return named(config.balancing.strategy, jitter)
+    except BadBalancer as error:
+        raise BadConfig(f"balancing.strategy: {error}") from error

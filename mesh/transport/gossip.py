@@ -1,0 +1,127 @@
+"""How do nodes publish what all may hear? One PUB, and one SUB for all others' PUBs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import zmq
+
+from mesh.errors import BindRefused
+from mesh.security.keys import Keys
+from mesh.security.zap import GOSSIP
+from mesh.transport.options import (
+    Context,
+    Socket,
+    descriptor,
+    drain,
+    guard,
+    new_socket,
+    readable,
+    send_frames,
+    unlock,
+)
+
+TOPIC = b"__sys__cluster.node.state"
+KIB = 1024
+# (socket type) -> (largest frame that it takes in bytes, messages that wait to leave, or to be read)
+LIMITS = {zmq.PUB: (4 * KIB, 16, 16), zmq.SUB: (512 * KIB, 16, 256)}
+REDIAL, REDIAL_MAX = 200, 10_000  # ms between tries to reach a PUB that does not answer
+
+
+class Gossip:
+    """`heard` gets each message as its frames; `idle` ends a batch of them."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        context: Context,
+        heard: Callable[[list[bytes]], None],
+        idle: Callable[[], None],
+        keys: Keys | None,
+    ) -> None:
+        self._loop, self._context, self._keys = loop, context, keys
+        self._heard, self._idle = heard, idle
+        self._pub: Socket | None = None
+        self._file: Path | None = None
+        self._sub: Socket | None = None
+        self._listening: set[str] = set()
+
+    def bind(self, address: str) -> str:
+        """Where it can be heard. BindRefused without keys; zmq.ZMQError when that place cannot be had."""
+        is_file = address.startswith("ipc://")
+        socket = self._new(zmq.PUB, address)
+        if self._keys is not None and not is_file:
+            guard(socket, self._keys.gossip, GOSSIP)
+        elif not is_file:
+            socket.close()
+            raise BindRefused(f"{address}: without keys everybody could hear.", code="BIND_WITHOUT_KEYS")
+        try:
+            socket.bind(address)
+        except zmq.ZMQError:
+            socket.close()
+            raise
+        if is_file:
+            self._file = Path(address.removeprefix("ipc://"))
+            self._file.chmod(0o600)
+        self._pub = socket
+        return socket.getsockopt_string(zmq.LAST_ENDPOINT)
+
+    def publish(self, frames: list[bytes]) -> None:
+        if self._pub is not None:
+            send_frames(self._pub, frames)
+
+    def listen(self, address: str) -> None:
+        if address not in self._listening:
+            try:
+                self._subscriber().connect(address)
+            except zmq.ZMQError:
+                return  # what somebody said of itself is no address: there is nothing to hear
+            self._listening.add(address)
+
+    def unlisten(self, address: str) -> None:
+        if address in self._listening and self._sub is not None:
+            self._listening.remove(address)
+            self._sub.disconnect(address)
+
+    def close(self) -> None:
+        if self._sub is not None:
+            self._loop.remove_reader(descriptor(self._sub))
+            self._sub.close()
+            self._sub = None
+        if self._pub is not None:
+            self._pub.close()
+            self._pub = None
+        if self._file is not None:
+            self._file.unlink(missing_ok=True)
+
+    def _new(self, kind: zmq.SocketType, address: str) -> Socket:
+        socket = new_socket(self._context, kind, address)
+        frame, leaving, waiting = LIMITS[kind]
+        for option, value in (
+            (zmq.MAXMSGSIZE, frame), (zmq.SNDHWM, leaving), (zmq.RCVHWM, waiting),
+            (zmq.RECONNECT_IVL, REDIAL), (zmq.RECONNECT_IVL_MAX, REDIAL_MAX),
+        ):  # fmt: skip
+            socket.setsockopt(option, value)
+        return socket
+
+    def _subscriber(self) -> Socket:
+        if self._sub is None:
+            self._sub = self._new(zmq.SUB, "")
+            self._sub.setsockopt(zmq.IPV6, 1)  # one socket for both families: nobody compares these addresses
+            self._sub.setsockopt(zmq.SUBSCRIBE, TOPIC)
+            if self._keys is not None:
+                unlock(self._sub, self._keys, self._keys.gossip.public)
+            self._loop.add_reader(descriptor(self._sub), self._readable)
+            self._loop.call_soon(self._readable)
+        return self._sub
+
+    def _readable(self) -> None:
+        if self._sub is None:
+            return
+        for frames in drain(self._sub):
+            self._heard(frames)
+        if self._sub is not None and readable(self._sub):  # nobody announces what is there already
+            self._loop.call_soon(self._readable)
+        self._idle()

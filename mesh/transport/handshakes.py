@@ -1,0 +1,134 @@
+"""Who could not come in, and who did not let us in? Told from ZeroMQ's own events."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import socket as sockets
+import struct
+from collections.abc import Callable
+
+import zmq
+
+from mesh.errors import Refused
+from mesh.transport.options import Context, Socket, descriptor, drain, readable
+
+FAILED = (
+    zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+    | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+    | zmq.EVENT_HANDSHAKE_FAILED_AUTH
+)
+UNFIT = zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+# What our ZAP handler says no to, it tells itself.
+WATCHED = zmq.EVENT_ACCEPTED | UNFIT | zmq.EVENT_DISCONNECTED
+MISMATCH = zmq.PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH
+WHY: dict[int, str] = {MISMATCH: "it has no keys", zmq.PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC: "it has other keys"}
+JOIN = "Join its mesh with `mesh join TOKEN`; any node that has its keys prints one with `mesh token`."
+GAVE_UP = "it gave up during the handshake: it has no keys, or others"
+NO_KEYS, NO_KEYS_THERE, WRONG_KEYS = "NO_KEYS", "NO_KEYS_THERE", "WRONG_KEYS"
+TOLD_AT_ONCE, EVERY = 8, 10.0  # lines in so many s, and none of them twice
+
+
+class Doorman:
+    """Watches a bound socket with keys: `stranger` gets a line for each whose handshake failed."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        context: Context,
+        watched: Socket,
+        stranger: Callable[[str], None],
+    ) -> None:
+        self._loop = loop
+        self._stranger = stranger
+        self._watched = watched
+        self._guests: dict[int, str] = {}  # by descriptor: where it came from
+        self._failed: list[str] = []  # why, until the descriptor follows
+        self._told: dict[str, float] = {}
+        place = f"inproc://doorman-{id(watched):x}"
+        watched.monitor(place, WATCHED)
+        self._events = context.socket(zmq.PAIR)
+        # No bound: ZeroMQ's own thread would wait for us, and with it every connection.
+        self._events.setsockopt(zmq.RCVHWM, 0)
+        self._events.connect(place)
+        loop.add_reader(descriptor(self._events), self._readable)
+        loop.call_soon(self._readable)
+        self._closed = False
+
+    def close(self) -> None:
+        """To be called before the watched socket is closed."""
+        self._closed = True
+        self._loop.remove_reader(descriptor(self._events))
+        self._watched.disable_monitor()
+        self._events.close()
+
+    def _readable(self) -> None:
+        if self._closed:
+            return
+        for frames in drain(self._events):
+            self._note(*event_of(frames))
+        if readable(self._events):  # nobody announces what is there already
+            self._loop.call_soon(self._readable)
+
+    def _note(self, event: int, value: int) -> None:
+        if event == zmq.EVENT_ACCEPTED:
+            self._guests[value] = peer_of(value)
+        elif event == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
+            self._failed.append(WHY.get(value, "it does not speak our protocol"))
+        elif event == zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL and value == errno.EPIPE:
+            # Who resets a connection only wanted to know whether somebody listens.
+            self._failed.append(GAVE_UP)
+        elif event == zmq.EVENT_DISCONNECTED:
+            address = self._guests.pop(value, "")
+            # ZeroMQ's one thread tells of a failure and of its end without anything in between.
+            for why in self._failed:
+                self._tell(f"a stranger{address and f' from {address}'} was not let in: {why}")
+            self._failed.clear()
+
+    def _tell(self, text: str) -> None:
+        """But not all that somebody does who tries a thousand times a second."""
+        now = self._loop.time()
+        self._told = {text: at for text, at in self._told.items() if now - at < EVERY}
+        if text not in self._told and len(self._told) < TOLD_AT_ONCE:
+            self._told[text] = now
+            self._stranger(text)
+
+
+def event_of(frames: list[bytes]) -> tuple[int, int]:
+    """(event, value) of a monitor's message."""
+    event, value = struct.unpack("=HI", frames[0][:6])
+    return event, value
+
+
+def peer_of(number: int) -> str:
+    """The IP address at the other end of a descriptor of ZeroMQ's; "" when it is gone already."""
+    try:
+        with sockets.socket(fileno=os.dup(number)) as connection:
+            return str(connection.getpeername()[0]).removeprefix("::ffff:")
+    except (OSError, IndexError):
+        return ""
+
+
+def failure(events: list[list[bytes]], is_keyed: bool) -> Refused | None:
+    """Why a connection that we dialled came to nothing, if it ended during the handshake of ZeroMQ."""
+    for frames in events:
+        event, value = event_of(frames)
+        if event & FAILED:
+            return _failure(event, value, frames[1].decode("utf-8", "replace"), is_keyed)
+    return None
+
+
+def _failure(event: int, value: int, address: str, is_keyed: bool) -> Refused | None:
+    if event == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL and value == MISMATCH:
+        if is_keyed:
+            text = f"{address} has no keys, and a mesh with keys speaks to nobody without."
+            return Refused(text, hint="Has its user typed `mesh join TOKEN`?", code=NO_KEYS_THERE)
+        text = f"{address} belongs to a mesh with keys, and here are none."
+        return Refused(text, hint=JOIN, code=NO_KEYS)
+    if event == zmq.EVENT_HANDSHAKE_FAILED_AUTH:
+        return Refused(f"{address} does not let our key in.", hint=JOIN, code=WRONG_KEYS)
+    if is_keyed and value == errno.EPIPE:  # not a timeout: it closed, before the handshake was done
+        text = f"{address} ended the handshake: its mesh has other keys than ours, or none."
+        return Refused(text, hint=JOIN, code=WRONG_KEYS)
+    return None

@@ -1,0 +1,300 @@
+"""Which connections are there, and what comes on them? All of a process's sockets, on one loop."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from pathlib import Path
+
+import zmq
+
+from mesh.errors import BindRefused, Refused
+from mesh.security.keys import Keys
+from mesh.security.zap import DOMAIN
+from mesh.transport.gossip import Gossip
+from mesh.transport.handshakes import FAILED, Doorman, failure
+from mesh.transport.options import (
+    LINGER,
+    TURN,
+    Context,
+    Socket,
+    descriptor,
+    drain,
+    guard,
+    more_of,
+    new_socket,
+    readable,
+    send_frames,
+    unlock,
+    user_and_more,
+)
+from mesh.transport.zap import ZapHandler
+
+Key = Hashable  # of a connection: (router, routing id) came in; an int was dialled
+GONE = zmq.EVENT_DISCONNECTED | zmq.EVENT_CLOSED | FAILED
+NEVER = 86_400_000  # ms; a connection that has ended is closed at once
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """A bound ROUTER; with keys, `doorman` watches who fails to come in."""
+
+    socket: Socket
+    endpoint: str
+    trusted: bool
+    doorman: Doorman | None
+
+
+class Sockets:
+    """Owns all sockets: `came`, `received`, `gone` tell of a connection, `idle` ends a batch.
+
+    With `keys` every TCP socket speaks CURVE, and `came` has the public key of who dialled. `heard` gets
+    what others gossip, `stranger` a line about each who could not come in, or did not let us in; a
+    `failed` in its place gets the latter as an error with the key of the connection that we dialled.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        came: Callable[[Key, str, bool, str], None],
+        received: Callable[[Key, list[bytes]], None],
+        gone: Callable[[Key], None],
+        idle: Callable[[], None],
+        keys: Keys | None = None,
+        heard: Callable[[list[bytes]], None] = lambda frames: None,
+        stranger: Callable[[str], None] = lambda text: None,
+        failed: Callable[[Key, Refused], None] | None = None,
+    ) -> None:
+        self._loop = loop
+        self._context: Context = zmq.Context()
+        self._context.set(zmq.MAX_SOCKETS, 16384)
+        self._came, self._received, self._gone, self._idle = came, received, gone, idle
+        self._keys, self._stranger = keys, stranger
+        self._failed = failed or (lambda key, error: stranger(error.what))
+        self._zap = ZapHandler(loop, self._context, stranger) if keys and keys.server.secret else None
+        self._gossip = Gossip(loop, self._context, heard, idle, keys)
+        self._routers: dict[int, Listener] = {}
+        self._dialled: dict[Key, tuple[Socket, Socket]] = {}
+        self._known: set[Key] = set()
+        self._lost: list[Key] = []
+        self._again: set[Socket] = set()  # sockets that will be looked at in the next turn
+        self._closed = False
+
+    # --- coming in ------------------------------------------------------------------------------------
+
+    def bind(self, address: str, trusted: bool) -> str:
+        """Listen; returns the address with its real port. BindRefused when it cannot be had.
+
+        A trusted address is a file that only this user can open, and has no keys.
+        """
+        if self._keys is not None and not trusted:
+            self._require_zap()
+        socket = new_socket(self._context, zmq.ROUTER, address)
+        socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
+        doorman = None
+        if self._keys is not None and not trusted:
+            guard(socket, self._keys.server, DOMAIN)
+            doorman = Doorman(self._loop, self._context, socket, self._stranger)
+        try:
+            socket.bind(address)
+        except zmq.ZMQError as error:
+            if doorman is not None:
+                doorman.close()
+            socket.close()
+            raise refusal(address, error) from error
+        endpoint = socket.getsockopt_string(zmq.LAST_ENDPOINT)
+        if trusted:
+            Path(address.removeprefix("ipc://")).chmod(0o600)
+        number = len(self._routers)
+        self._routers[number] = Listener(socket, endpoint, trusted, doorman)
+        self._loop.add_reader(descriptor(socket), self._router_readable, number)
+        self._look_again(socket, lambda: self._router_readable(number))
+        return endpoint
+
+    def bind_pub(self, address: str) -> str:
+        """Where others will hear what `publish` says; like `bind`. Over TCP only with keys."""
+        if self._keys is not None:
+            self._require_zap()
+        try:
+            return self._gossip.bind(address)
+        except zmq.ZMQError as error:
+            raise refusal(address, error) from error
+
+    def proven(self, user: str) -> None:
+        """Who dials with this key belongs here: it said a good HELLO."""
+        if self._zap is not None:
+            self._zap.gate.proven(user)
+
+    def _require_zap(self) -> None:
+        # Not `assert`, which may be switched off.
+        if self._zap is None or self._zap.closed:
+            raise BindRefused("nobody is there to check who comes in.", code="BIND_WITHOUT_KEYS")
+
+    # --- going out ------------------------------------------------------------------------------------
+
+    def dial(self, key: Key, address: str, keys: Keys | None = None) -> None:
+        """Open a connection of its own: when it ends, it is gone, and `gone` is called."""
+        socket = new_socket(self._context, zmq.DEALER, address)
+        keys = keys or self._keys
+        if keys is not None and address.startswith("tcp:"):
+            unlock(socket, keys, keys.server.public)
+        # A new connection says HELLO anew, so this one must never reconnect. Not -1: with that ZeroMQ throws
+        # away at the disconnect what has arrived and was not read yet.
+        socket.setsockopt(zmq.RECONNECT_IVL, NEVER)
+        monitor = socket.get_monitor_socket(GONE)
+        self._dialled[key] = (socket, monitor)
+        self._loop.add_reader(descriptor(socket), self._dealer_readable, key)
+        self._loop.add_reader(descriptor(monitor), self._monitor_readable, key)
+        if readable(monitor):  # asked once, or its descriptor never tells of the first event
+            self._loop.call_soon(self._monitor_readable, key)
+        try:
+            socket.connect(address)
+        except zmq.ZMQError:
+            self._lose(key)
+
+    def send(self, key: Key, frames: list[bytes]) -> None:
+        """Put a message on a connection. One that cannot take it is gone: it will resume on a new one."""
+        if isinstance(key, tuple):
+            number, routing_id = key
+            socket = self._routers[number].socket
+            self._send(socket, key, [routing_id, *frames])
+            self._look_again(socket, lambda: self._router_readable(number))
+        elif key in self._dialled:
+            socket = self._dialled[key][0]
+            self._send(socket, key, frames)
+            self._look_again(socket, lambda: self._dealer_readable(key))
+
+    def _send(self, socket: Socket, key: Key, frames: list[bytes]) -> None:
+        try:
+            send_frames(socket, frames)
+        except zmq.ZMQError:
+            self._lose(key)
+
+    def look(self, key: Key) -> None:
+        """Take what has arrived on a dialled connection, now: for a caller that does not give up the loop."""
+        self._dealer_readable(key)
+
+    # --- gossip ---------------------------------------------------------------------------------------
+
+    def publish(self, frames: list[bytes]) -> None:
+        """To all who listen; who is too slow misses it."""
+        self._gossip.publish(frames)
+
+    def listen(self, address: str) -> None:
+        """Hear what is published there; twice does no harm, nor does an address where nobody is."""
+        self._gossip.listen(address)
+
+    def unlisten(self, address: str) -> None:
+        self._gossip.unlisten(address)
+
+    # --- ending ---------------------------------------------------------------------------------------
+
+    def hang_up(self, key: Key) -> None:
+        """Close, or forget, a connection."""
+        self._known.discard(key)
+        if key in self._dialled:
+            socket, monitor = self._dialled.pop(key)
+            self._loop.remove_reader(descriptor(socket))
+            self._loop.remove_reader(descriptor(monitor))
+            socket.disable_monitor()  # first: an event for a closed monitor stops ZeroMQ's thread for ever
+            monitor.close()
+            socket.close(linger=LINGER)
+
+    def close(self) -> None:
+        """Close everything; what was just sent gets a moment to leave."""
+        self._closed = True
+        for key in list(self._dialled):
+            self.hang_up(key)
+        for listener in self._routers.values():
+            self._loop.remove_reader(descriptor(listener.socket))
+            if listener.doorman is not None:
+                listener.doorman.close()
+            listener.socket.close(linger=LINGER)
+            if listener.endpoint.startswith("ipc://"):
+                Path(listener.endpoint.removeprefix("ipc://")).unlink(missing_ok=True)
+        self._gossip.close()
+        if self._zap is not None:
+            self._zap.close()
+        self._context.term()
+
+    # --- hearing --------------------------------------------------------------------------------------
+
+    def _router_readable(self, number: int) -> None:
+        if self._closed:
+            return
+        listener = self._routers[number]
+        socket = listener.socket
+        self._again.discard(socket)
+        for _ in range(TURN):
+            try:
+                routing_id = socket.recv(zmq.NOBLOCK)
+            except zmq.Again:
+                break
+            key = (number, routing_id)
+            self._received(key, self._frames(listener, key))
+        self._look_again(socket, lambda: self._router_readable(number))
+        self._idle()
+
+    def _frames(self, listener: Listener, key: Key) -> list[bytes]:
+        """The rest of a message; whose connection it is was told before."""
+        if key in self._known:
+            return more_of(listener.socket, [])
+        # Who dialled is asked for once: ZeroMQ gives no other connection the same routing id meanwhile.
+        socket = listener.socket
+        user, frames = user_and_more(socket) if listener.doorman is not None else ("", more_of(socket, []))
+        self._known.add(key)
+        self._came(key, listener.endpoint, listener.trusted, user)
+        return frames
+
+    def _dealer_readable(self, key: Key) -> None:
+        if key not in self._dialled:
+            return
+        socket = self._dialled[key][0]
+        self._again.discard(socket)
+        for frames in drain(socket):
+            self._received(key, frames)
+        if key in self._dialled:
+            self._look_again(socket, lambda: self._dealer_readable(key))
+        self._idle()
+
+    def _monitor_readable(self, key: Key) -> None:
+        events = drain(self._dialled[key][1]) if key in self._dialled else []
+        if not events:
+            return
+        while key in self._dialled and readable(self._dialled[key][0]):
+            self._dealer_readable(key)  # its last words first
+        if key in self._dialled:
+            is_keyed = self._dialled[key][0].getsockopt(zmq.MECHANISM) == zmq.CURVE
+            if (error := failure(events, is_keyed)) is not None:
+                self._failed(key, error)
+        self._lose(key)
+
+    def _look_again(self, socket: Socket, look: Callable[[], None]) -> None:
+        # The descriptor tells only of changes: what is there already after a send or recv, nobody announces.
+        if socket not in self._again and readable(socket):
+            self._again.add(socket)
+            self._loop.call_soon(look)
+
+    def _lose(self, key: Key) -> None:
+        """Tell of it in the next turn: the core must not be called from within its own effects."""
+        if not self._lost:
+            self._loop.call_soon(self._tell_lost)
+        self._lost.append(key)
+
+    def _tell_lost(self) -> None:
+        lost, self._lost = self._lost, []
+        for key in dict.fromkeys(lost):
+            self.hang_up(key)
+            if not self._closed:
+                self._gone(key)
+        self._idle()
+
+
+def refusal(address: str, error: zmq.ZMQError) -> BindRefused:
+    """Why an address cannot be had, and what else may be typed."""
+    hint = "Is another node running there? See `mesh ls`, or bind tcp://127.0.0.1:0 for a free port."
+    if error.errno not in (errno.EADDRINUSE, errno.EACCES):
+        hint = "Write it as tcp://127.0.0.1:PORT; port 0 takes a free one."
+    return BindRefused(f"cannot bind {address}: {zmq.strerror(error.errno or 0)}.", hint=hint)

@@ -1,0 +1,52 @@
+"""How does ZeroMQ ask whether somebody may come in? Answered at once, on the loop, whatever is asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import zmq
+
+from mesh.security.zap import Gate
+from mesh.transport.options import Context, descriptor, drain, new_socket, readable, send_frames
+
+PLACE = "inproc://zeromq.zap.01"  # where every ZeroMQ socket of the same context looks for it
+OVERHEAD = 2  # frames before a request: of our socket, and of the asking one
+
+
+class ZapHandler:
+    """`denied` gets a line for each who was not let in. Once closed, ZeroMQ lets nobody in at all."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, context: Context, denied: Callable[[str], None]
+    ) -> None:
+        self.gate = Gate()
+        self.closed = False
+        self._loop = loop
+        self._denied = denied
+        self._socket = new_socket(context, zmq.ROUTER, PLACE)
+        self._socket.bind(PLACE)
+        loop.add_reader(descriptor(self._socket), self._readable)
+        loop.call_soon(self._readable)
+
+    def close(self) -> None:
+        if not self.closed:
+            self.closed = True
+            self._loop.remove_reader(descriptor(self._socket))
+            self._socket.close()
+
+    def _readable(self) -> None:
+        if self.closed:
+            return
+        for frames in drain(self._socket):
+            self._answer(frames[:OVERHEAD], frames[OVERHEAD:])
+        if readable(self._socket):  # nobody announces what is there already
+            self._loop.call_soon(self._readable)
+
+    def _answer(self, asker: list[bytes], request: list[bytes]) -> None:
+        verdict = self.gate.decide(request, self._loop.time())
+        if verdict.status != b"200":
+            where = f" from {verdict.address}" if verdict.address else ""
+            self._denied(f"a stranger{where} was not let in: {verdict.text}")
+        words = [b"1.0", *request[1:2], verdict.status, verdict.text.encode(), verdict.user.encode(), b""]
+        send_frames(self._socket, asker + words)

@@ -1,0 +1,142 @@
+"""Do all strategies keep the laws of balancers/base.py?"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import mean
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import mesh
+from balancers import plugins
+from balancers.base import Balancer, Candidate, Message, NoCandidates, Strategy
+from balancers.guarded import Guarded
+from tests.balancers.candidates import Sample, chance, fresh, named
+
+
+class Plain(Strategy):
+    """The least that somebody else can write."""
+
+    def pick(self, candidates: Sequence[Candidate], message: Message | None = None) -> str:
+        return min(candidates, key=lambda candidate: (candidate.sent, candidate.node)).node
+
+
+def made(name: str, seed: int = 0) -> Balancer:
+    match name:
+        case "Plain":
+            return Plain(chance(seed))
+        case "Guarded":
+            return Guarded("guarded", Plain(chance(seed)), chance(seed))
+        case _:
+            return plugins.named(name, chance(seed))
+
+
+every = pytest.mark.parametrize("name", [*plugins.OURS, "Plain", "Guarded"])
+candidates = st.lists(
+    st.builds(
+        Candidate,
+        node=st.text("abcdefgh", min_size=1, max_size=3),
+        load=st.none() | st.floats(0, 1),
+        age=st.none() | st.floats(0, 99),
+        latency=st.floats(0, 9),
+        outstanding=st.integers(0, 9),
+        sent=st.floats(0, 999),
+        weight=st.floats(0, 9),
+    ),
+    min_size=1,
+    max_size=9,
+    unique_by=lambda candidate: candidate.node,
+)
+
+
+@every
+@given(candidates=candidates, n=st.integers(0, 40), seed=st.integers(0, 9))
+@settings(max_examples=40, deadline=None)
+def test_only_candidates_are_named_and_nobody_is_lost(
+    name: str, candidates: list[Candidate], n: int, seed: int
+) -> None:
+    balancer, names = made(name, seed), [candidate.node for candidate in candidates]
+    assert balancer.pick(candidates) in names
+    assert sorted(balancer.order(candidates, Sample())) == sorted(names)
+    counts = balancer.assign(candidates, n, Sample())
+    assert sum(counts.values()) == n
+    assert counts.keys() <= set(names) and all(count > 0 for count in counts.values())
+
+
+@pytest.mark.parametrize("name", [*plugins.OURS, "Guarded"])
+def test_with_nobody_to_choose_from_the_error_has_a_name(name: str) -> None:
+    balancer = made(name)
+    for ask in (balancer.pick, balancer.order, lambda none: balancer.assign(none, 1)):
+        with pytest.raises(NoCandidates, match="mesh ls") as caught:
+            ask([])
+        assert caught.value.code == "NO_CANDIDATES"
+
+
+@every
+def test_a_single_candidate_gets_everything(name: str) -> None:
+    [only] = named("a")
+    balancer = made(name)
+    assert (balancer.pick([only]), balancer.order([only]), balancer.assign([only], 7)) == (
+        "a",
+        ["a"],
+        {"a": 7},
+    )
+
+
+@every
+def test_to_assign_nothing_is_no_mistake(name: str) -> None:
+    assert made(name).assign(named("a b"), 0) == {}
+
+
+@every
+def test_the_first_of_an_order_is_what_pick_would_have_said(name: str) -> None:
+    among = [fresh("a", 0.2), fresh("b", 0.6), fresh("c", 0.21), fresh("d", 0.9)]
+    for seed in range(20):
+        assert made(name, seed).order(among)[0] == made(name, seed).pick(among)
+
+
+@every
+def test_three_equal_nodes_get_a_third_each(name: str) -> None:
+    balancer = made(name)
+    counts: Counter[str] = Counter()
+    sent = dict.fromkeys("abc", 0)
+    for _ in range(3000):
+        node = balancer.pick([replace(fresh(name), sent=sent[name]) for name in "abc"])
+        sent[node] += 1
+        counts[node] += 1
+    assert all(count == pytest.approx(1000, rel=0.03) for count in counts.values())
+
+
+@every
+def test_what_is_assigned_goes_where_as_many_picks_would_have_sent_it(name: str) -> None:
+    among = [
+        fresh("a", 0.1),
+        fresh("b", 0.5),
+        replace(fresh("c", 0.9), sent=8),
+        replace(fresh("d"), outstanding=5),
+    ]
+    at_once, one_by_one = [], []
+    for seed in range(200):
+        at_once.append(made(name, seed).assign(among, 40))
+        one_by_one.append(Strategy.assign(made(name, 1000 + seed), among, 40))  # type: ignore[arg-type]
+    for node in "abcd":
+        means = [mean(counts.get(node, 0) for counts in each) for each in (at_once, one_by_one)]
+        assert means[0] == pytest.approx(means[1], abs=0.6), node
+
+
+@every
+def test_a_node_that_goes_gets_nothing_and_one_that_comes_gets_its_part(name: str) -> None:
+    balancer = made(name)
+    assert balancer.assign(named("a b c"), 300).keys() == set("abc")
+    assert balancer.assign(named("a b"), 300).keys() == set("ab")
+    assert balancer.assign(named("a b d"), 300)["d"] == pytest.approx(100, abs=8)
+
+
+def test_a_message_of_the_mesh_is_one_that_a_strategy_can_read() -> None:
+    def seen_by_a_strategy(message: mesh.Message) -> Message:
+        return message  # that is what mypy is asked here
+
+    assert all(hasattr(mesh.Message, part) for part in vars(Message) if not part.startswith("_"))
+    assert seen_by_a_strategy is not None

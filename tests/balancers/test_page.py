@@ -1,0 +1,90 @@
+"""Does docs/balancing.md tell what the strategies really do?"""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from balancers import plugins
+from balancers.base import Balancer, Candidate, Strategy
+from balancers.capacity import capacities
+from balancers.least_loaded import LeastLoaded
+from tests.balancers.candidates import Sample, chance, named
+
+PAGE = (Path(__file__).parents[2] / "docs" / "balancing.md").read_text()
+
+
+def rows(head: str) -> list[list[str]]:
+    """The cells of the rows below the row that begins with `head`."""
+    [found] = re.findall(rf"^\| {head} \|.*\n\|[- |]+\|\n((?:\|.*\n)+)", PAGE, re.MULTILINE)
+    return [[cell.strip() for cell in row.strip().strip("|").split(" | ")] for row in found.splitlines()]
+
+
+def example() -> list[Candidate]:
+    """The nodes of the worked example."""
+    return [
+        Candidate(node, load=float(load), age=1.0, sent=float(sent), outstanding=int(outstanding))
+        for node, load, _, _, sent, outstanding, _ in rows("node")
+    ]
+
+
+def test_the_page_names_every_strategy_and_no_other() -> None:
+    assert sorted(row[0] for row in rows("strategy")) == sorted(f"`{name}`" for name in plugins.OURS)
+
+
+def test_the_page_names_every_method_of_a_balancer() -> None:
+    told = {re.sub(r"\W.*", "", row[0].strip("`")) for row in rows("method")}
+    assert told == {name for name in vars(Balancer) if not name.startswith("_")}
+
+
+def test_the_figures_of_the_worked_example_are_right() -> None:
+    believed = capacities(example(), 2.0)
+    for candidate, room, told in zip(example(), believed, rows("node"), strict=True):
+        assert candidate.load is not None
+        assert f"{max(1 - candidate.load, 0.01):.2f}" == told[2]
+        assert f"{room:.2f}" == told[3]
+        assert f"{(candidate.sent + candidate.outstanding + 1) / room:.1f}" == told[6]
+
+
+def test_the_worked_example_goes_on_as_the_page_says() -> None:
+    pairs = set()
+    for seed in range(50):
+        balancer, among = LeastLoaded(chance(seed)), example()
+        first = balancer.pick(among)
+        among = [replace(node, sent=node.sent + 1) if node.node == first else node for node in among]
+        pairs.add((first, balancer.pick(among)))
+    assert {first for first, _ in pairs} == {"heron", "frodo"}
+    assert [second for first, second in pairs if first == "frodo"] == ["heron"]
+
+
+def test_in_the_long_run_the_shares_are_those_of_the_page() -> None:
+    counts = LeastLoaded(chance()).assign(example(), 10_000)
+    told = {node: int(part) for part, node in re.findall(r"(\d+) % (?:go )?to (\w+)", PAGE)}
+    assert told.keys() == counts.keys()
+    assert all(counts[node] / 100 == pytest.approx(part, abs=1) for node, part in told.items())
+
+
+@pytest.fixture
+def sticky() -> Strategy:
+    """The plug-in of the page."""
+    [source] = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    module: dict[str, Any] = {"__name__": "sticky"}
+    exec(source, module)
+    made = module["Sticky"](chance())
+    assert isinstance(made, Strategy)
+    return made
+
+
+def test_the_plug_in_of_the_page_keeps_each_key_at_its_node(sticky: Strategy) -> None:
+    keys = [f"key{number}" for number in range(300)]
+    before = {key: sticky.pick(named("a b c"), Sample(key=key)) for key in keys}
+    after = {key: sticky.pick(named("c b"), Sample(key=key)) for key in keys}
+    assert all(list(before.values()).count(node) > 60 for node in "abc")
+    assert all(after[key] == node for key, node in before.items() if node != "a")
+
+
+def test_the_plug_in_of_the_page_answers_all_that_a_balancer_is_asked(sticky: Strategy) -> None:
+    [only] = sticky.assign(named("a b c"), 9, Sample()).items()
+    assert only == (sticky.order(named("a b c"), Sample())[0], 9)

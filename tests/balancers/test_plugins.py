@@ -1,0 +1,129 @@
+"""Is a strategy found by its name, ours and those of others, and does an error say what to do?"""
+
+from configparser import ConfigParser
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+from balancers import plugins
+from balancers.base import Candidates, Message, Strategy
+from balancers.guarded import Guarded
+from balancers.plugins import BadBalancer
+from balancers.round_robin import RoundRobin
+from tests.balancers.candidates import chance, named
+
+
+class First(Strategy):
+    """Whoever is first by name."""
+
+    def pick(self, candidates: Candidates, message: Message | None = None) -> str:
+        return min(candidate.node for candidate in candidates)
+
+
+class Unfinished(Strategy):
+    """Forgets to pick."""
+
+
+class Halfway:
+    """Derives from nothing, and lacks nearly all."""
+
+    def __init__(self, jitter: object) -> None:
+        pass
+
+    def pick(self, candidates: object, message: object = None) -> str:
+        return ""
+
+
+HERE = __name__
+
+
+@pytest.fixture
+def bring(monkeypatch: pytest.MonkeyPatch) -> list[EntryPoint]:
+    """What is put in here is installed."""
+    entries: list[EntryPoint] = []
+
+    def entry_points(group: str) -> list[EntryPoint]:
+        return [entry for entry in entries if entry.group == group]
+
+    monkeypatch.setattr("importlib.metadata.entry_points", entry_points)
+    return entries
+
+
+def entry(name: str, value: str) -> EntryPoint:
+    return EntryPoint(name, value, "mesh.balancers")
+
+
+@pytest.mark.parametrize("name", plugins.OURS)
+def test_each_of_ours_is_found_under_the_name_of_its_class(name: str) -> None:
+    assert type(plugins.named(name, chance())).__name__ == name
+
+
+def test_one_that_is_made_twice_shares_nothing() -> None:
+    one, other = plugins.named("RoundRobin", chance()), plugins.named("RoundRobin", chance())
+    assert [one.pick(named("a b")) for _ in range(3)] == [other.pick(named("a b")) for _ in range(3)]
+
+
+def test_a_foreign_one_is_found_by_its_entry_point_and_guarded(bring: list[EntryPoint]) -> None:
+    bring.append(entry("First", f"{HERE}:First"))
+    balancer = plugins.named("First", chance())
+    assert isinstance(balancer, Guarded)
+    assert balancer.pick(named("b c a")) == "a"
+    assert (balancer.assign(named("b a"), 5), balancer.order(named("b a"))) == ({"a": 5}, ["a", "b"])
+    assert balancer.faults == 0
+
+
+def test_a_foreign_one_cannot_take_the_name_of_ours(bring: list[EntryPoint]) -> None:
+    bring.append(entry("RoundRobin", f"{HERE}:First"))
+    assert type(plugins.named("RoundRobin", chance())) is RoundRobin
+
+
+def test_an_unknown_one_is_refused_with_what_is_installed_and_was_meant(bring: list[EntryPoint]) -> None:
+    bring.append(entry("First", f"{HERE}:First"))
+    with pytest.raises(BadBalancer) as caught:
+        plugins.named("leastloaded", chance())
+    assert str(caught.value) == (
+        "no balancer 'leastloaded' is installed. Did you mean LeastLoaded? "
+        "Installed: First, LeastLoaded, RoundRobin, TwoChoices, WeightedRoundRobin. [BAD_BALANCER]"
+    )
+    assert caught.value.code == "BAD_BALANCER"
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        (f"{HERE}:Missing", "AttributeError"),
+        ("no_such_module:Any", "ModuleNotFoundError"),
+        (f"{HERE}:Unfinished", "abstract"),
+        (f"{HERE}:Halfway", "has no assign, order, started, registrations"),
+        (f"{HERE}:HERE", "not callable"),
+    ],
+)
+def test_one_that_cannot_be_made_is_named_with_its_reason(
+    bring: list[EntryPoint], value: str, why: str
+) -> None:
+    bring.append(entry("Broken", value))
+    with pytest.raises(BadBalancer) as caught:
+        plugins.named("Broken", chance())
+    assert str(caught.value).startswith(f"balancer Broken ({value} of an unknown distribution)")
+    assert why in str(caught.value)
+
+
+def test_two_that_claim_one_name_are_refused(bring: list[EntryPoint]) -> None:
+    bring += [entry("First", f"{HERE}:First"), entry("First", f"{HERE}:Unfinished")]
+    with pytest.raises(BadBalancer, match="uninstall all but one"):
+        plugins.named("First", chance())
+
+
+def test_one_that_is_installed_twice_is_found_once(bring: list[EntryPoint]) -> None:
+    bring += [entry("First", f"{HERE}:First")] * 2
+    assert plugins.named("First", chance()).pick(named("b a")) == "a"
+    assert plugins.installed().count("First") == 1
+
+
+def test_ours_stand_in_the_entry_points_too_for_those_who_list_them() -> None:
+    setup = ConfigParser()
+    setup.read(Path(__file__).parents[2] / "setup.cfg")
+    lines = setup["options.entry_points"]["mesh.balancers"].split("\n")
+    told = dict(line.split(" = ") for line in lines if line)
+    assert told == {name: f"{made.__module__}:{name}" for name, made in plugins.OURS.items()}

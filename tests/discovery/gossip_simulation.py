@@ -1,0 +1,110 @@
+"""A mesh of nothing but gossip: nodes that publish in turn, and hear at once. Time counts intervals."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import msgspec
+
+from discovery.gossip import Gossip, Line, encode
+from discovery.state import NodeState
+
+INTERVAL = 2.0
+
+
+def state(uuid: bytes, /, boot: int = 1, counter: int = 1, **changes: Any) -> NodeState:
+    """Of a machine with eight cores."""
+    plain = NodeState(
+        uuid=uuid, name=f"n{uuid.hex()[:8]}", boot=boot, counter=counter, wall=1_790_000_000_000_000_000,
+        up=1e4, software="heronry 0.1.0", cpu=(40,) * 8, ram_free=4 * 10**9, ram_total=8 * 10**9, load=0.6,
+        lag=0.001, published=12.5, delivered=25.0, pending=3, tailback=0, stored=7, sessions=2,
+        subscriptions=5, links=31,
+    )  # fmt: skip
+    return msgspec.structs.replace(plain, **changes)
+
+
+def line(said: NodeState, signature: bytes = bytes(64)) -> Line:
+    return Line(said.uuid, said.boot, said.counter, said.encode(), signature)
+
+
+def boots(*uuids: bytes, boot: int = 1) -> Callable[[bytes], int | None]:
+    """A membership in which these are alive."""
+    return dict.fromkeys(uuids, boot).get
+
+
+@dataclass
+class SimNode:
+    uuid: bytes
+    gossip: Gossip
+    boot: int = 1
+    counter: int = 0
+    hears: set[bytes] = field(default_factory=set)
+
+
+class GossipMesh:
+    """`alive` is what membership tells everybody. `loss` is the share of messages that a listener misses."""
+
+    def __init__(self, count: int, seed: int = 0, loss: float = 0.0) -> None:
+        self.rng = Random(seed)
+        self.loss = loss
+        self.now = 100.0
+        self.nodes: dict[bytes, SimNode] = {}
+        self.alive: dict[bytes, int] = {}
+        self.sent: list[int] = []  # bytes of each message of the last round, once
+        self.delivered = 0  # bytes of the last round, to all listeners
+        self._listeners: dict[bytes, list[SimNode]] = {}
+        self._boots: dict[bytes, dict[bytes, int]] = {}  # what others than `alive` a node believes alive
+        self.join(self.rng.randbytes(16) for _ in range(count))
+
+    def join(self, uuids: Iterable[bytes], boot: int = 1) -> list[SimNode]:
+        nodes = [SimNode(uuid, Gossip(uuid, self.rng.random, INTERVAL), boot) for uuid in uuids]
+        self.nodes.update({node.uuid: node for node in nodes})
+        self.alive.update({node.uuid: boot for node in nodes})
+        self.listen()
+        return nodes
+
+    def kill(self, uuid: bytes, unaware: bytes = b"") -> None:
+        """All learn of it, but for one perhaps, to whom it stays alive for ever."""
+        del self.nodes[uuid]
+        if unaware:
+            self._boots[unaware] = dict(self.alive)
+        boot = self.alive.pop(uuid)
+        for node in self.nodes.values():
+            if node.uuid != unaware:
+                node.gossip.gone(uuid, boot, self.now)
+        self.listen()
+
+    def listen(self) -> None:
+        self._listeners = {uuid: [] for uuid in self.nodes}
+        for node in self.nodes.values():
+            node.hears = node.gossip.listen_to(self.alive, (), self.now)
+            for uuid in node.hears & self.nodes.keys():
+                self._listeners[uuid].append(node)
+
+    def round(self, count: int = 1) -> None:
+        """Each node publishes once in each interval, always in the same order, as clocks do."""
+        for _ in range(count):
+            self.sent, self.delivered = [], 0
+            for node in self.nodes.values():
+                self.now += INTERVAL / len(self.nodes)
+                self.publish(node)
+
+    def publish(self, node: SimNode) -> None:
+        node.counter += 1
+        said = state(node.uuid, node.boot, node.counter, up=self.now)
+        node.gossip.own(line(said))
+        message = node.gossip.outgoing(len(self.alive), self.now)
+        size = len(encode(message))
+        self.sent.append(size)
+        for listener in self._listeners[node.uuid]:
+            self.delivered += size
+            if self.rng.random() >= self.loss:
+                listener.gossip.heard(message, self._boots.get(listener.uuid, self.alive).get, self.now)
+
+    def knows_all(self, node: SimNode) -> bool:
+        return len(node.gossip.known) == len(self.alive) - 1
+
+    def ages(self, node: SimNode) -> list[float]:
+        """For each other node: intervals since it said what is known of it."""
+        return [(self.now - known.state.up) / INTERVAL for known in node.gossip.known.values()]

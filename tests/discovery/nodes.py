@@ -1,0 +1,71 @@
+"""Nodes, rumours and a membership to tell them to, as the tests of discovery need them."""
+
+from collections.abc import Iterable
+from random import Random
+
+from discovery.asks import Ask
+from discovery.member import Event, Node, Presence, Rumour
+from discovery.membership import Membership, Probe, Timing
+
+AT, ELSEWHERE = "tcp://127.0.0.1:7001", "tcp://127.0.0.1:7999"
+Results = list[Event | Ask]
+
+
+def uuid(name: str) -> bytes:
+    return name.encode().rjust(16, b".")
+
+
+def node(name: str, boot: int = 1, address: str = AT, **more: str) -> Node:
+    return Node(uuid(name), name, boot, address, **more)  # type: ignore[arg-type]
+
+
+ME = node("me", boot=3, address="tcp://127.0.0.1:7000")
+HERON, IBIS, STORK = uuid("heron"), uuid("ibis"), uuid("stork")
+
+
+def membership(*alive: str, timing: Timing | None = None, seed: int = 0) -> Membership:
+    """Ours, in which these have introduced themselves with boot 1 at 0 s."""
+    members = Membership(ME, Random(seed).random, timing)
+    for name in alive:
+        members.hear(node(name), 0.0)
+    return members
+
+
+def crowd(seed: int = 0) -> Membership:
+    """So many that the word of others is believed."""
+    return membership(*(f"n{i}" for i in range(32)), seed=seed)
+
+
+def rumour(
+    state: Presence, name: str = "heron", boot: int = 1, incarnation: int = 0, by: str = "ibis", at: str = AT
+) -> Rumour:
+    return Rumour(node(name, boot, at), incarnation, state, uuid(by))
+
+
+def kinds(results: Iterable[object]) -> list[str]:
+    """What came, by kind."""
+    return [type(result).__name__ for result in results]
+
+
+def state(members: Membership, name: str) -> Presence | None:
+    found = members.of(uuid(name))
+    return None if found is None else found.state
+
+
+def until(members: Membership, end: float) -> list[tuple[float, Event | Ask]]:
+    """Time passes; what came of it, and when."""
+    found: list[tuple[float, Event | Ask]] = []
+    while (due := members.deadline()) <= end:
+        found += [(due, result) for result in members.tick(due)]
+    return found
+
+
+def until_probe(members: Membership, of: str, within: float = 60.0) -> tuple[float, Probe]:
+    """Time passes until that node is probed."""
+    while (due := members.deadline()) <= within:
+        for result in members.tick(due):
+            if isinstance(result, Probe) and result.to == uuid(of):
+                return due, result
+            if isinstance(result, Probe):
+                members.answered(result.to, result.number, True, (), due)
+    raise AssertionError(f"{of} was not probed within {within} s")

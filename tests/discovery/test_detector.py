@@ -1,0 +1,446 @@
+from itertools import pairwise
+from math import inf
+
+import pytest
+
+from discovery.health import WORST, Health
+from discovery.member import Dead, Presence, Suspected, Trusted
+from discovery.membership import Answer, Knock, Membership, Probe, ProbeFor, Tell, Timing
+from discovery.suspicion import Suspicion
+from tests.discovery.nodes import (
+    AT,
+    HERON,
+    IBIS,
+    ME,
+    STORK,
+    Results,
+    kinds,
+    membership,
+    node,
+    rumour,
+    state,
+    until,
+    until_probe,
+    uuid,
+)
+
+SUSPECT, DEAD, ALIVE = Presence.SUSPECT, Presence.DEAD, Presence.ALIVE
+
+
+def asks(members: Membership, end: float) -> list[tuple[float, ProbeFor]]:
+    """Whom it asks for help until then, and when."""
+    return [(at, result) for at, result in until(members, end) if isinstance(result, ProbeFor)]
+
+
+def fates(members: Membership, end: float, of: str = "heron") -> list[tuple[float, str]]:
+    """What it concludes of that node until then, while all others answer."""
+    found: list[tuple[float, str]] = []
+    while (due := members.deadline()) <= end:
+        for result in members.tick(due):
+            if isinstance(result, Probe) and result.to != uuid(of):
+                members.answered(result.to, result.number, True, (), due)
+            if isinstance(result, Suspected | Trusted | Dead) and result.member.uuid == uuid(of):
+                found.append((due, type(result).__name__))
+    return found
+
+
+# --- probes -------------------------------------------------------------------------------------------------
+
+
+def test_who_is_alone_has_nothing_to_do() -> None:
+    members = membership()
+    members.sight(node("heron"), "mdns", 0.0)
+    until(members, 600.0)
+    assert members.deadline() > 600.0
+
+
+def test_each_node_is_probed_once_a_round_one_each_period() -> None:
+    members = membership(*"abcdefg")
+    probes: list[tuple[float, bytes]] = []
+    while len(probes) < 21:
+        due = members.deadline()
+        for result in members.tick(due):
+            assert isinstance(result, Probe)
+            assert result.to == result.uuid
+            probes.append((due, result.to))
+            members.answered(result.to, result.number, True, (), due)
+    starts = [at for at, _ in probes]
+    assert [round(b - a, 6) for a, b in pairwise(starts)] == [1.0] * 20
+    rounds = [[to for _, to in probes[i : i + 7]] for i in (0, 7, 14)]
+    assert all(len(set(r)) == 7 for r in rounds)
+    assert rounds[0] != rounds[1]
+
+
+def test_an_answer_in_time_leaves_no_trace() -> None:
+    members = membership("heron", "ibis", "stork")
+    at, probe = until_probe(members, "heron")
+    assert members.answered(HERON, probe.number, True, (), at + 0.1) == []
+    assert asks(members, at + 0.9) == []
+    assert state(members, "heron") is ALIVE
+
+
+def test_who_does_not_answer_within_half_a_period_is_asked_for_through_others() -> None:
+    members = membership("heron", "ibis", "stork")
+    at, _ = until_probe(members, "heron")
+    helpers = asks(members, at + 0.6)
+    assert {round(when - at, 6) for when, _ in helpers} == {0.5}
+    assert {ask.to for _, ask in helpers} == {IBIS, STORK}
+    assert {ask.node for _, ask in helpers} == {node("heron")}
+
+
+def test_who_answers_nobody_is_suspected_after_a_period() -> None:
+    members = membership("heron", "ibis", "stork")
+    at, _ = until_probe(members, "heron")
+    [(when, suspected)] = [(w, r) for w, r in until(members, at + 1.05) if isinstance(r, Suspected)]
+    assert round(when - at, 6) == 1.0
+    assert suspected.member.name == "heron"
+    assert "heron" in {member.name for member in members.alive()}
+
+
+@pytest.mark.parametrize("by", [HERON, IBIS])
+def test_an_answer_that_comes_late_or_by_a_helper_is_good_enough(by: bytes) -> None:
+    members = membership("heron", "ibis", "stork")
+    at, probe = until_probe(members, "heron")
+    until(members, at + 0.6)
+    members.answered(by, probe.number, True, (), at + 0.9)
+    until(members, at + 1.05)
+    assert state(members, "heron") is ALIVE
+
+
+def test_an_answer_of_somebody_who_was_not_asked_is_worth_nothing() -> None:
+    members = membership("heron", "ibis", "stork")
+    at, probe = until_probe(members, "heron")
+    members.answered(IBIS, probe.number, True, (), at + 0.1)
+    until(members, at + 0.6)
+    members.answered(uuid("egret"), probe.number, True, (), at + 0.7)
+    until(members, at + 1.05)
+    assert state(members, "heron") is SUSPECT
+
+
+def test_who_speaks_without_answering_is_not_suspected() -> None:
+    members = membership("heron", "ibis", "stork")
+    at, _ = until_probe(members, "heron")
+    members.heard(HERON, at + 0.9)
+    until(members, at + 1.05)
+    assert state(members, "heron") is ALIVE
+
+
+def test_we_answer_for_this_process_only() -> None:
+    members = membership("heron")
+    for asked, boot, lives in [
+        (ME.uuid, 3, True),
+        (ME.uuid, 2, False),
+        (ME.uuid, 4, False),
+        (IBIS, 3, False),
+    ]:
+        assert members.probe(HERON, 7, asked, boot, (), 1.0) == [
+            Answer(HERON, 7, lives, members.probe(HERON, 7, asked, boot, (), 1.0)[0].rumours)  # type: ignore[union-attr]
+        ]
+
+
+# --- helping ------------------------------------------------------------------------------------------------
+
+
+def test_a_helper_probes_and_passes_the_answer_on() -> None:
+    members = membership("heron", "ibis")
+    [probe] = members.probe_for(IBIS, 77, node("heron"), (), 5.0)
+    assert isinstance(probe, Probe)
+    assert (probe.to, probe.uuid, probe.boot) == (HERON, HERON, 1)
+    [answer] = members.answered(HERON, probe.number, True, (), 5.1)
+    assert isinstance(answer, Answer)
+    assert (answer.to, answer.number, answer.lives) == (IBIS, 77, True)
+    assert not [r for _, r in until(members, 7.0) if isinstance(r, Answer)]
+
+
+def test_a_helper_that_hears_nothing_says_so_before_the_asker_gives_up() -> None:
+    members = membership("heron", "ibis")
+    [probe] = members.probe_for(IBIS, 77, node("heron"), (), 5.0)
+    assert isinstance(probe, Probe)
+    [(at, answer)] = [(at, r) for at, r in until(members, 5.6) if isinstance(r, Answer)]
+    assert (round(at, 6), answer.to, answer.number, answer.lives) == (5.4, IBIS, 77, False)
+    assert "Answer" not in kinds(members.answered(HERON, probe.number, True, (), 5.7))
+
+
+def test_a_helper_that_is_asked_for_a_stranger_gets_to_know_it_first() -> None:
+    members = membership("ibis")
+    assert kinds(members.probe_for(IBIS, 77, node("heron"), (), 5.0)) == ["Sighted", "Probe"]
+
+
+def test_who_asks_a_helper_for_ourselves_gets_the_answer_at_once() -> None:
+    members = membership("ibis")
+    [answer] = members.probe_for(IBIS, 77, ME, (), 5.0)
+    assert isinstance(answer, Answer)
+    assert answer.lives
+    [answer] = members.probe_for(IBIS, 78, node("me", boot=2), (), 5.0)
+    assert isinstance(answer, Answer)
+    assert not answer.lives
+
+
+def test_nobody_can_make_us_remember_errands_without_bound() -> None:
+    members = membership("ibis")
+    found = [members.probe_for(IBIS, number, node("heron"), (), 5.0) for number in range(2000)]
+    assert sum(any(isinstance(r, Probe) for r in results) for results in found) == 1024
+
+
+# --- suspicion ----------------------------------------------------------------------------------------------
+
+
+def test_with_fewer_than_four_nodes_a_suspicion_waits_for_no_confirmation() -> None:
+    members = membership("heron", "ibis")
+    (suspected, first), (dead, second) = fates(members, 20.0)
+    assert (first, second) == ("Suspected", "Dead")
+    assert round(dead - suspected, 6) == 4.0
+
+
+def test_with_more_an_unconfirmed_suspicion_lasts_three_times_as_long() -> None:
+    members = membership("heron", "ibis", "stork", "egret")
+    (suspected, _), (dead, _) = fates(members, 40.0)
+    assert round(dead - suspected, 6) == 12.0
+
+
+def test_each_confirmation_of_another_one_makes_a_suspicion_shorter() -> None:
+    suspicion = Suspicion(Timing(), 5, began=100.0, accuser=IBIS)
+    ends = [suspicion.ends]
+    for accuser, counts in [(IBIS, False), (STORK, True), (STORK, False), (b"e", True), (b"g", False)]:
+        assert suspicion.confirm(accuser) is counts
+        ends.append(suspicion.ends)
+    assert (ends[0], ends[-1]) == (112.0, 104.0)
+    assert ends == [112.0, 112.0, ends[2], ends[2], 104.0, 104.0]
+    assert 104.0 < ends[2] < 108.0
+
+
+def test_whom_others_accuse_as_well_is_dead_sooner() -> None:
+    ends = []
+    for accusers in (["ibis"], ["ibis", "stork", "egret"]):
+        members = membership("heron", "ibis", "stork", "egret")
+        members.rumoured(IBIS, tuple(rumour(SUSPECT, by=name) for name in accusers), 3.0)
+        ends.append(fates(members, 60.0)[-1])
+    assert ends[1] == (7.0, "Dead")
+    assert ends[0] > ends[1]
+
+
+def test_a_suspicion_lasts_longer_among_many_for_a_rumour_takes_longer() -> None:
+    timing = Timing()
+    assert timing.suspicion(3, 0) == timing.suspicion(10, 2) == 4.0
+    assert timing.suspicion(1000, 2) == pytest.approx(12.0)
+    assert timing.suspicion(1000, 0) == pytest.approx(36.0)
+    assert Timing(period=0.5).suspicion(1000, 2) == pytest.approx(6.0)
+
+
+def test_a_suspect_that_speaks_is_trusted_and_told_to_deny_it_to_the_others() -> None:
+    members = membership("heron", "ibis", "stork")
+    members.rumoured(IBIS, (rumour(SUSPECT),), 9.0)
+    trusted, told = members.heard(HERON, 10.0)
+    assert isinstance(trusted, Trusted)
+    assert trusted.member.state is ALIVE
+    assert told == Tell(HERON, (rumour(SUSPECT),))
+    assert members.heard(HERON, 10.1) == []
+    _, probe = until_probe(members, "stork")
+    assert {rumour.state for rumour in probe.rumours} == {ALIVE}  # it spreads what is void no further
+    assert fates(members, 10.9) == []
+
+
+def test_a_suspect_hears_of_it_first_when_it_is_probed() -> None:
+    members = membership("heron", "ibis", "stork")
+    members.rumoured(IBIS, (rumour(SUSPECT), rumour(DEAD, "gull"), rumour(DEAD, "tern")), 9.0)
+    _, probe = until_probe(members, "heron")
+    assert probe.rumours[0] == rumour(SUSPECT)
+    assert [r.node.uuid for r in probe.rumours].count(HERON) == 1
+
+
+def test_what_we_conclude_ourselves_is_told_to_some_at_once() -> None:
+    members = membership("heron", "ibis", "stork", "egret", "gull")
+    at, _ = until_probe(members, "heron")
+    tells = [(when, r) for when, r in until(members, at + 1.05) if isinstance(r, Tell)]
+    assert {round(when - at, 6) for when, _ in tells} == {1.0}
+    assert len({tell.to for _, tell in tells} - {HERON}) == 3
+    assert all(tell.rumours[0].state is SUSPECT and tell.rumours[0].by == ME.uuid for _, tell in tells)
+
+
+# --- doubts about ourselves ---------------------------------------------------------------------------------
+
+
+def test_health_has_a_best_and_a_worst() -> None:
+    health = Health()
+    health.better()
+    assert health.patience == 1
+    health.worse(100)
+    assert health.patience == WORST + 1
+    health.better()
+    assert health.patience == WORST
+
+
+def gap(members: Membership, start: float) -> float:
+    """Seconds between two probes."""
+    probes = [at for at, result in until(members, start + 30.0) if isinstance(result, Probe)]
+    return round(probes[1] - probes[0], 6)
+
+
+def test_who_gets_no_answer_from_helpers_either_grows_patient() -> None:
+    gaps = []
+    for helpers_answer in (True, False):
+        members = membership("heron", "ibis", "stork")
+        at, probe = until_probe(members, "heron")
+        for _, ask in asks(members, at + 0.6) if helpers_answer else ():
+            members.answered(ask.to, probe.number, False, (), at + 0.9)
+        until(members, at + 1.05)
+        assert state(members, "heron") is SUSPECT
+        gaps.append(gap(members, at))
+    assert gaps[0] == 1.0
+    assert gaps[1] > 2.0
+
+
+def test_answers_make_well_again() -> None:
+    members = membership("heron")
+    members.rumoured(HERON, tuple(rumour(DEAD, "me", 3, i) for i in range(4)), 1.0)
+    starts: list[float] = []
+    while len(starts) < 8:
+        at, probe = until_probe(members, "heron", inf)
+        members.answered(HERON, probe.number, True, (), at + 0.01)
+        starts.append(at)
+    assert [round(b - a, 3) for a, b in pairwise(starts)] == [5.0, 4.0, 3.0, 2.0, 1.0, 1.0, 1.0]
+
+
+def test_who_is_known_to_be_dead_while_we_wait_for_its_answer_says_nothing_about_us() -> None:
+    for wait, asked in [(0.2, 0), (0.6, 1)]:
+        members = membership("heron", "ibis")
+        at, _ = until_probe(members, "heron")
+        results = [result for _, result in until(members, at + wait)]
+        members.rumoured(IBIS, (rumour(DEAD),), at + wait)
+        results += [result for _, result in until(members, at + 0.99)]
+        assert sum(isinstance(result, ProbeFor) for result in results) == asked
+        assert gap(members, at + 0.99) == 1.0
+
+
+def test_a_late_loop_blames_nobody() -> None:
+    members = membership("heron", "ibis", "stork")
+    at, _ = until_probe(members, "heron")
+    members.lagged(30.0)
+    assert members.tick(at + 30.4) == []
+    assert members.deadline() == pytest.approx(at + 30.5)
+    until(members, at + 30.9)
+    assert state(members, "heron") is ALIVE
+    until(members, at + 31.05)
+    assert state(members, "heron") is SUSPECT
+
+
+def test_a_late_loop_prolongs_a_suspicion() -> None:
+    members = membership("heron", "ibis")
+    members.rumoured(IBIS, (rumour(SUSPECT),), 10.0)
+    members.lagged(30.0)
+    [(dead, _)] = fates(members, 60.0)
+    assert dead == pytest.approx(44.0)
+
+
+# --- hints --------------------------------------------------------------------------------------------------
+
+
+def split(results: Results) -> tuple[list[Probe], list[Knock]]:
+    return [r for r in results if isinstance(r, Probe)], [r for r in results if isinstance(r, Knock)]
+
+
+def test_a_lost_connection_is_a_reason_to_probe_and_knock_at_once() -> None:
+    members = membership("heron", "ibis")
+    [probe], [knock] = split(members.disconnected(HERON, 5.0))
+    assert (probe.to, knock.node) == (HERON, node("heron"))
+    assert split(members.disconnected(HERON, 5.1)) == ([], [knock])
+
+
+def test_nobody_knocks_where_there_is_no_address() -> None:
+    members = membership("ibis")
+    members.hear(node("heron", address=""), 0.0)
+    assert kinds(members.disconnected(HERON, 5.0)) == ["Probe"]
+
+
+def test_a_lost_connection_to_one_that_is_not_alive_is_nothing() -> None:
+    members = membership("heron", "ibis")
+    members.leave(HERON, 1, 1.0)
+    assert members.disconnected(HERON, 5.0) == members.disconnected(STORK, 5.0) == []
+    assert members.knocked(HERON, True, 5.0) == members.knocked(STORK, True, 5.0) == []
+
+
+def test_where_nobody_listens_and_nobody_vouches_the_node_is_dead_within_a_period() -> None:
+    members = membership("heron", "ibis", "stork", "egret", "gull")
+    members.disconnected(HERON, 5.0)
+    helpers = members.knocked(HERON, True, 5.01)
+    assert kinds(helpers) == ["ProbeFor"] * 3
+    assert members.knocked(HERON, True, 5.02) == []
+    [(at, dead)] = [(at, r) for at, r in until(members, 7.0) if isinstance(r, Dead)]
+    assert (round(at, 6), dead.member.name) == (6.01, "heron")
+
+
+def test_two_nodes_need_no_third_to_see_that_one_is_gone() -> None:
+    members = membership("heron")
+    members.disconnected(HERON, 5.0)
+    assert members.knocked(HERON, True, 5.01) == []
+    assert "Dead" in [fate for _, fate in fates(members, 6.1)]
+
+
+def test_an_open_door_or_silence_behind_it_kills_nobody() -> None:
+    members = membership("heron", "ibis", "stork")
+    members.disconnected(HERON, 5.0)
+    assert members.knocked(HERON, False, 5.01) == []
+    assert "Dead" not in [fate for _, fate in fates(members, 8.0)]
+
+
+def vouch(members: Membership, number: int) -> None:
+    members.answered(IBIS, number, True, (), 5.5)
+
+
+def speak(members: Membership, number: int) -> None:
+    members.probe(HERON, 1, ME.uuid, ME.boot, (), 5.5)
+
+
+def come_back(members: Membership, number: int) -> None:
+    members.hear(node("heron", address=AT), 5.5)
+
+
+def restart(members: Membership, number: int) -> None:
+    members.hear(node("heron", boot=2), 5.5)
+
+
+@pytest.mark.parametrize("sign", [vouch, speak, come_back, restart])
+def test_one_sign_of_life_is_enough(sign: object) -> None:
+    members = membership("heron", "ibis", "stork")
+    members.disconnected(HERON, 5.0)
+    [helper, *_] = members.knocked(HERON, True, 5.01)
+    assert isinstance(helper, ProbeFor)
+    assert callable(sign)
+    sign(members, helper.number)
+    assert "Dead" not in [fate for _, fate in fates(members, 6.5)]
+    assert members.knocked(HERON, True, 6.6) != []  # and one may ask again
+
+
+def test_what_was_still_under_way_is_no_sign_of_life() -> None:
+    members = membership("heron", "ibis", "stork")
+    members.disconnected(HERON, 5.0)
+    members.knocked(HERON, True, 5.01)
+    members.heard(HERON, 5.02)
+    assert "Dead" in [fate for _, fate in fates(members, 6.1)]
+
+
+def test_a_helper_that_hears_nothing_does_not_vouch() -> None:
+    members = membership("heron", "ibis", "stork")
+    members.disconnected(HERON, 5.0)
+    for ask in members.knocked(HERON, True, 5.01):
+        assert isinstance(ask, ProbeFor)
+        members.answered(ask.to, ask.number, False, (), 5.4)
+    assert "Dead" in [fate for _, fate in fates(members, 6.1)]
+
+
+# --- the dead -----------------------------------------------------------------------------------------------
+
+
+def test_one_of_the_dead_is_probed_now_and_then_and_told_what_is_said_of_it() -> None:
+    members = membership("heron")
+    members.rumoured(IBIS, (rumour(DEAD),), 10.0)
+    probes = [(at, r) for at, r in until(members, 45.0) if isinstance(r, Probe) and r.to == HERON]
+    assert [round(at) for at, _ in probes] == [20, 30, 40]
+    assert all(probe.rumours[0].state is DEAD for _, probe in probes)
+
+
+def test_a_probe_of_the_dead_that_is_not_answered_makes_nobody_ill() -> None:
+    members = membership("heron", "ibis")
+    members.rumoured(IBIS, (rumour(DEAD),), 1.0)
+    fates(members, 60.0)
+    assert members.deadline() <= 61.0

@@ -1,0 +1,402 @@
+"""What one node makes of what others say: whom it believes, what it hands on, whom it misses."""
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+import pytest
+
+from discovery.gossip import FULL, GRAVES, MOURNING, TOMBS, Gossip, Line, Message, encode
+from discovery.relay import DIGEST, LINES, MISSED
+from tests.discovery.gossip_simulation import boots, line, state
+
+ME, HERON, FRODO, BILBO = (bytes([number]) * 16 for number in range(1, 5))
+LARGE = 64  # nodes: more than can hear each other
+OTHERS = [b"other" + number.to_bytes(11) for number in range(200)]
+
+
+def half() -> float:
+    return 0.5
+
+
+ALL = boots(ME, HERON, FRODO, BILBO, *OTHERS)
+
+
+def gossip(verify: Callable[[Line], bool] = lambda line: True) -> Gossip:
+    """Ours, with a first state."""
+    mine = Gossip(ME, half, 2.0, verify)
+    mine.own(line(state(ME)))
+    return mine
+
+
+def large() -> Gossip:
+    """Ours, in a mesh where states are handed on."""
+    mine = gossip()
+    mine.outgoing(LARGE, 0.0)
+    return mine
+
+
+def says(
+    sender: bytes, *lines: Line, number: int = 1, tombs: Iterable[tuple[bytes, int]] = (),
+) -> Message:  # fmt: skip
+    return Message(sender, 1, number, lines, tombs=tuple(tombs))
+
+
+def far(uuid: bytes, counter: int = 1) -> Line:
+    return msgspec.structs.replace(line(state(uuid, 1, counter)), far=True)
+
+
+def handed_on(mine: Gossip, now: float = 1.0) -> list[tuple[bytes, int]]:
+    """(uuid, counter) of the lines of others in the next message."""
+    return [(each.uuid, each.counter) for each in mine.outgoing(LARGE, now).lines[1:]]
+
+
+# --- believing --------------------------------------------------------------------------------------
+
+
+def test_what_a_node_says_of_itself_is_news_once_and_then_known() -> None:
+    mine = gossip()
+    said = state(HERON, 1, 5)
+    [news] = mine.heard(says(HERON, line(said)), ALL, 7.0)
+    assert (news.state, news.heard, news.direct) == (said, 7.0, True)
+    assert mine.known == {HERON: news}
+    assert mine.heard(says(HERON, line(said), number=2), ALL, 8.0) == []
+    assert mine.known[HERON].heard == 7.0
+
+
+def test_what_came_by_another_node_is_marked_so() -> None:
+    mine = gossip()
+    [news] = mine.heard(says(FRODO, line(state(HERON))), ALL, 0.0)
+    assert not news.direct
+
+
+def test_a_message_that_comes_by_two_ways_counts_once() -> None:
+    mine = gossip()
+    message = says(HERON, line(state(HERON)))
+    assert len(mine.heard(message, ALL, 0.0)) == 1
+    assert mine.heard(message, ALL, 0.1) == []
+    assert mine.repeated == 1
+
+
+def test_a_high_number_in_somebodys_name_does_not_silence_it() -> None:
+    mine = gossip()
+    mine.heard(says(HERON, number=2**63 - 1), ALL, 0.0)
+    assert len(mine.heard(says(HERON, line(state(HERON)), number=1), ALL, 1.0)) == 1
+
+
+def test_a_newer_state_replaces_an_older_one_and_never_the_other_way_round() -> None:
+    mine = gossip()
+    mine.heard(says(HERON, line(state(HERON, 1, 5))), ALL, 0.0)
+    assert mine.heard(says(FRODO, line(state(HERON, 1, 4))), ALL, 1.0) == []
+    assert mine.stale == 1
+    mine.heard(says(FRODO, line(state(HERON, 1, 6)), number=2), ALL, 2.0)
+    assert mine.known[HERON].state.counter == 6
+
+
+def test_after_a_restart_its_counter_begins_again() -> None:
+    mine = gossip()
+    mine.heard(says(HERON, line(state(HERON, 1, 500))), ALL, 0.0)
+    restarted = boots(HERON, boot=2)
+    mine.heard(Message(HERON, 2, 1, (line(state(HERON, 2, 1)),)), restarted, 1.0)
+    assert mine.known[HERON].state.version == (2, 1)
+    # What the old process said and is still under way is no news any more, nor is the process.
+    assert mine.heard(says(HERON, line(state(HERON, 1, 501)), number=9), restarted, 2.0) == []
+    assert mine.known[HERON].state.version == (2, 1)
+
+
+def test_nobody_is_believed_or_kept_whom_membership_does_not_call_alive() -> None:
+    mine = gossip()
+    assert mine.heard(says(HERON, line(state(HERON))), boots(FRODO), 0.0) == []
+    assert mine.heard(says(FRODO, line(state(HERON))), boots(FRODO), 0.0) == []
+    assert mine.heard(says(FRODO, line(state(HERON, 2)), number=2), boots(FRODO, HERON), 0.0) == []
+    assert (mine.strange, len(mine.known)) == (3, 0)
+
+
+def test_what_an_old_process_still_says_of_others_is_not_heard() -> None:
+    mine = gossip()
+    restarted = {HERON: 2, FRODO: 1}
+    assert mine.heard(says(HERON, line(state(FRODO))), restarted.get, 0.0) == []
+    assert (mine.strange, len(mine.known)) == (1, 0)
+
+
+def test_our_own_voice_that_comes_back_says_nothing() -> None:
+    mine = gossip()
+    assert mine.heard(says(FRODO, line(state(ME, 1, 99))), ALL, 0.0) == []
+    assert mine.heard(says(ME, line(state(HERON))), ALL, 0.0) == []
+    assert len(mine.known) == 0
+
+
+SIGNED = bytes(64)
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [Line(HERON, 1, 1, state(FRODO).encode(), SIGNED), Line(HERON, 1, 2, state(HERON).encode(), SIGNED),
+     Line(HERON, 1, 1, state(HERON, 2).encode(), SIGNED), Line(HERON, 1, 1, b"not a state", SIGNED),
+     Line(HERON, 1, 1, state(HERON, load=2).encode(), SIGNED), line(state(HERON), signature=b"wrong")],
+)  # fmt: skip
+def test_a_line_that_is_not_its_owners_word_is_dropped_and_counted(forged: Line) -> None:
+    mine = gossip(verify=lambda line: line.signature == SIGNED)
+    assert mine.heard(says(FRODO, forged), ALL, 0.0) == []
+    assert (mine.forged, len(mine.known)) == (1, 0)
+    assert len(mine.heard(says(HERON, line(state(HERON))), ALL, 1.0)) == 1
+
+
+def test_a_forged_line_does_not_keep_the_others_of_its_message_out() -> None:
+    mine = gossip()
+    message = says(FRODO, Line(HERON, 1, 1, b""), line(state(BILBO)), line(state(FRODO)))
+    assert {known.state.uuid for known in mine.heard(message, ALL, 0.0)} == {BILBO, FRODO}
+
+
+def test_signatures_are_checked_of_news_only() -> None:
+    checked: list[Line] = []
+
+    def verify(line: Line) -> bool:
+        checked.append(line)
+        return True
+
+    mine = gossip(verify)
+    for number in range(1, 6):
+        mine.heard(says(FRODO, line(state(HERON)), number=number), ALL, 0.0)
+    assert len(checked) == 1
+
+
+# --- speaking ---------------------------------------------------------------------------------------
+
+
+def test_in_a_small_mesh_a_node_speaks_of_itself_only() -> None:
+    mine = gossip()
+    mine.heard(says(FRODO, far(HERON)), ALL, 0.0)
+    mine.gone(BILBO, 1, 0.0)
+    message = mine.outgoing(FULL, 1.0)
+    assert (message.lines, message.digest, message.tombs, message.span) == ((line(state(ME)),), (), (), None)
+    assert (message.sender, message.boot, message.number) == (ME, 1, 1)
+    assert mine.outgoing(FULL, 2.0).number == 2
+
+
+def test_in_a_large_mesh_one_in_so_many_of_our_states_is_for_those_afar() -> None:
+    mine = gossip()
+    marks = [mine.outgoing(10 * FULL, 0.0).lines[0].far for _ in range(100)]
+    assert sum(marks) == 10
+    assert sum(gossip().outgoing(FULL, 0.0).lines[0].far for _ in range(100)) == 0
+
+
+def test_a_far_state_is_handed_on_once_unchanged_and_others_are_not() -> None:
+    mine = large()
+    said = far(HERON)
+    mine.heard(says(FRODO, said, line(state(BILBO))), ALL, 0.0)
+    assert mine.outgoing(LARGE, 1.0).lines[1:] == (said,)
+    mine.heard(says(BILBO, said), ALL, 1.0)
+    assert handed_on(mine) == []
+
+
+def test_of_a_state_that_waits_only_the_newest_is_handed_on() -> None:
+    mine = large()
+    mine.heard(says(FRODO, far(HERON, 1), far(BILBO, 1), far(HERON, 2)), ALL, 0.0)
+    assert handed_on(mine) == [(HERON, 2), (BILBO, 1)]
+
+
+def test_what_is_too_much_for_one_message_goes_with_the_next_in_order() -> None:
+    mine = large()
+    mine.heard(says(FRODO, *map(far, OTHERS[:60])), ALL, 0.0)
+    assert handed_on(mine) == [(uuid, 1) for uuid in OTHERS[:LINES]]
+    assert handed_on(mine) == [(uuid, 1) for uuid in OTHERS[LINES:60]]
+
+
+def knowing(count: int, counter: int = 100) -> Gossip:
+    """Ours, in a large mesh, knowing so many others."""
+    mine = large()
+    mine.heard(says(FRODO, *(line(state(uuid, 1, counter)) for uuid in OTHERS[:count])), ALL, 0.0)
+    return mine
+
+
+def test_digests_go_round_all_that_is_known_without_a_hole() -> None:
+    mine = knowing(70)
+    assert len(mine.outgoing(100, 0.0).digest) == 70  # of 99 others: it lacks some
+    parts = [mine.outgoing(LARGE, 0.0) for _ in range(4)]
+    assert [len(part.digest) for part in parts] == [DIGEST, DIGEST, 6, DIGEST]
+    edges = [OTHERS[DIGEST], OTHERS[2 * DIGEST]]
+    assert [part.span for part in parts] == [
+        (b"", edges[0]), (edges[0], edges[1]), (edges[1], b""), (b"", edges[0]),
+    ]  # fmt: skip
+    assert [entry for part in parts[:3] for entry in part.digest] == [(uuid, 1, 100) for uuid in OTHERS[:70]]
+
+
+def asks(*digest: tuple[bytes, int, int], span: tuple[bytes, bytes] = (b"", b"")) -> Message:
+    return Message(BILBO, 1, 1, (), digest, (), span)
+
+
+def test_a_newcomer_is_told_what_it_lacks_in_several_messages_and_nobody_hands_that_on() -> None:
+    mine = knowing(60)
+    mine.heard(asks(), ALL, 1.0)
+    first = mine.outgoing(LARGE, 1.0).lines[1:]
+    assert (len(first), {each.far for each in first}) == (LINES, {False})
+    mine.heard(asks(*((each.uuid, 1, 100) for each in first)), ALL, 2.0)  # the same number: not heard again
+    mine.heard(msgspec.structs.replace(asks(*((e.uuid, 1, 100) for e in first)), number=2), ALL, 2.0)
+    assert len({each.uuid for each in (*first, *mine.outgoing(LARGE, 2.0).lines[1:])}) == 60
+
+
+def test_what_a_node_lacks_is_told_once_though_it_was_marked_for_those_afar_and_never_its_own_state() -> None:
+    mine = large()
+    mine.heard(says(FRODO, far(HERON), line(state(BILBO))), ALL, 0.0)
+    assert handed_on(mine) == [(HERON, 1)]
+    mine.heard(asks(), ALL, 1.0)  # bilbo
+    [answer] = mine.outgoing(LARGE, 1.0).lines[1:]
+    assert (answer.uuid, answer.far) == (HERON, False)
+
+
+def test_two_that_answer_a_newcomer_begin_with_different_states() -> None:
+    first = []
+    for me in (ME, OTHERS[100]):
+        mine = Gossip(me, half)
+        mine.own(line(state(me)))
+        mine.outgoing(LARGE, 0.0)
+        mine.heard(says(FRODO, *(line(state(uuid)) for uuid in OTHERS if uuid != me)), ALL, 0.0)
+        mine.heard(asks(), ALL, 0.0)
+        first.append({each.uuid for each in mine.outgoing(LARGE, 0.0).lines[1:]})
+    assert not first[0] & first[1]
+
+
+def test_who_missed_the_last_far_states_is_told_who_is_a_little_behind_is_not() -> None:
+    mine = knowing(4)
+    lost = MISSED + 2 * LARGE // FULL
+    a, b, c, d = OTHERS[:4]
+    mine.heard(asks((a, 1, 100 - lost - 1), (b, 1, 100 - lost), (c, 1, 200), (d, 0, 999)), ALL, 1.0)
+    assert sorted(handed_on(mine)) == [(a, 100), (d, 100)]
+
+
+def test_a_digest_speaks_for_its_span_only() -> None:
+    mine = knowing(10)
+    mine.heard(asks((OTHERS[4], 1, 100), span=(OTHERS[3], OTHERS[6])), ALL, 1.0)
+    assert sorted(handed_on(mine)) == [(OTHERS[3], 100), (OTHERS[5], 100)]
+
+
+def test_no_digest_makes_us_say_more_than_fits() -> None:
+    mine = knowing(100)
+    mine.heard(asks(), ALL, 1.0)
+    mine.heard(says(FRODO, *(far(uuid, 101) for uuid in OTHERS[:30]), number=2), ALL, 1.0)
+    lines = handed_on(mine)
+    assert (len(lines), lines[:30]) == (LINES, [(uuid, 101) for uuid in OTHERS[:30]])
+
+
+# --- the dead ---------------------------------------------------------------------------------------
+
+
+def test_a_node_that_is_gone_takes_its_state_with_it_and_others_are_told() -> None:
+    mine = large()
+    mine.heard(says(FRODO, far(HERON, 5)), ALL, 0.0)
+    mine.gone(HERON, 1, 1.0)
+    assert HERON not in mine.known
+    message = mine.outgoing(LARGE, 1.0)
+    assert (len(message.lines), message.digest, message.tombs) == (1, (), ((HERON, 1),))
+
+
+def test_a_state_of_the_dead_never_comes_back() -> None:
+    mine = gossip()
+    mine.heard(says(HERON, line(state(HERON, 1, 5))), ALL, 0.0)
+    mine.gone(HERON, 1, 1.0)
+    assert mine.heard(says(FRODO, line(state(HERON, 1, 5))), ALL, 2.0) == []  # not even if it is called alive
+    assert mine.heard(says(FRODO, line(state(HERON, 1, 6)), number=2), boots(FRODO), 2.0) == []
+    assert HERON not in mine.known
+
+
+def test_a_node_that_lives_after_all_is_heard_again_in_the_same_boot_and_not_called_dead_any_more() -> None:
+    mine = large()
+    mine.heard(says(HERON, line(state(HERON, 1, 5))), ALL, 0.0)
+    mine.gone(HERON, 1, 1.0)
+    assert len(mine.heard(says(HERON, line(state(HERON, 1, 6)), number=2), ALL, 30.0)) == 1
+    assert mine.outgoing(LARGE, 30.0).tombs == ()
+
+
+def test_the_end_of_an_old_process_does_not_touch_the_state_of_the_new_one() -> None:
+    mine = gossip()
+    mine.heard(Message(HERON, 2, 1, (line(state(HERON, 2)),)), boots(HERON, boot=2), 0.0)
+    mine.gone(HERON, 1, 1.0)
+    assert mine.known[HERON].state.boot == 2
+
+
+def test_the_same_message_number_after_a_return_is_heard() -> None:
+    mine = gossip()
+    mine.heard(says(HERON, line(state(HERON, 1, 5))), ALL, 0.0)
+    mine.gone(HERON, 1, 1.0)
+    assert len(mine.heard(says(HERON, line(state(HERON, 1, 6))), ALL, 2.0)) == 1
+
+
+def test_a_rumour_of_death_takes_away_only_who_has_been_silent_for_long() -> None:
+    mine = large()
+    mine.heard(says(HERON, line(state(HERON))), ALL, 0.0)
+    patience = 2.0 * (3 + 2 * LARGE / FULL)
+    for number, (now, known) in enumerate([(patience, True), (patience + 1, False)], 1):
+        mine.heard(says(FRODO, tombs=[(HERON, 1)], number=number), ALL, now)
+        assert (HERON in mine.known) == known
+    assert mine.heard(says(BILBO, line(state(HERON))), ALL, 20.0) == []
+
+
+def test_a_rumour_about_an_old_boot_does_not_touch_the_new_one() -> None:
+    mine = large()
+    alive = boots(HERON, FRODO, boot=2)
+    mine.heard(Message(HERON, 2, 1, (line(state(HERON, 2)),)), alive, 0.0)
+    mine.heard(Message(FRODO, 2, 1, tombs=((HERON, 1),)), alive, 1e6)
+    assert HERON in mine.known
+
+
+def test_all_graves_are_told_of_in_turn_and_forgotten_in_the_end() -> None:
+    mine = large()
+    for uuid in OTHERS[:100]:
+        mine.gone(uuid, 1, 0.0)
+    tombs = [mine.outgoing(LARGE, 1.0).tombs for _ in range(2)]
+    assert [len(part) for part in tombs] == [TOMBS, TOMBS]
+    assert {uuid for part in tombs for uuid, _ in part} == set(OTHERS[:100])
+    for _ in range(2):
+        assert mine.outgoing(LARGE, MOURNING).tombs == ()
+
+
+def test_with_its_grave_everything_about_a_node_is_forgotten() -> None:
+    mine = large()
+    mine.heard(says(FRODO, line(state(HERON))), ALL, 0.0)
+    mine.gone(HERON, 1, 0.0)
+    mine.outgoing(LARGE, MOURNING)
+    assert len(mine.heard(says(FRODO, line(state(HERON)), number=2), ALL, MOURNING)) == 1
+
+
+def test_graves_are_bounded() -> None:
+    mine = gossip()
+    for number in range(3 * GRAVES):
+        mine.gone(number.to_bytes(16), 1, 0.0)
+    told = {uuid for _ in range(20) for uuid, _ in mine.outgoing(LARGE, 1.0).tombs}
+    assert len(told) == GRAVES
+    assert (3 * GRAVES - 1).to_bytes(16) in told
+
+
+# --- hearing ----------------------------------------------------------------------------------------
+
+
+def test_who_is_listened_to_and_says_nothing_for_three_intervals_is_asked_otherwise() -> None:
+    mine = gossip()
+    listened = mine.listen_to([HERON, FRODO], (), 10.0)
+    assert listened == {HERON, FRODO}
+    mine.heard(says(HERON, line(state(HERON))), ALL, 12.0)
+    assert mine.unheard(listened, 16.0) == set()
+    assert mine.unheard(listened, 16.1) == {FRODO}
+    mine.heard(says(HERON, line(state(FRODO)), number=2), ALL, 17.0)
+    assert mine.unheard(listened, 17.0) == {FRODO}  # what others say of it is not its voice
+    mine.heard(says(FRODO, line(state(FRODO, 1, 2))), ALL, 18.0)
+    assert mine.unheard(listened, 18.1) == set()
+    assert mine.unheard(listened, 24.1) == {HERON, FRODO}
+
+
+def test_waiting_begins_when_we_begin_to_listen() -> None:
+    mine = gossip()
+    mine.listen_to([HERON], (), 0.0)
+    both = mine.listen_to([HERON, FRODO], (), 100.0)
+    assert mine.unheard(both, 101.0) == {HERON}
+
+
+def test_the_known_cannot_be_changed_from_outside() -> None:
+    with pytest.raises(TypeError):
+        gossip().known[HERON] = None  # type: ignore[index]
+
+
+def test_what_is_published_is_bytes_that_others_read() -> None:
+    mine = large()
+    message = mine.outgoing(LARGE, 0.0)
+    assert msgspec.msgpack.decode(encode(message), type=Message) == message

@@ -1,0 +1,167 @@
+"""Gossip among 3 to 1,000 nodes: all learn all, soon and again and again, and no node says more for it."""
+
+import gc
+import tracemalloc
+from collections.abc import Iterator
+from functools import lru_cache
+from random import Random
+
+import pytest
+
+from discovery.gossip import FULL, Gossip, Message
+from discovery.state import decode
+from tests.discovery.gossip_simulation import INTERVAL, GossipMesh, boots, line, state
+
+USUAL = 250  # bytes of one line, and of a message that holds nothing else
+HOPS = 6  # intervals that a state may take from one end of a large mesh to the other
+
+
+def rounds_until_all_know_all(mesh: GossipMesh, limit: int) -> int:
+    for count in range(1, limit + 1):
+        mesh.round()
+        if all(map(mesh.knows_all, mesh.nodes.values())):
+            return count
+    lacking = sum(not mesh.knows_all(node) for node in mesh.nodes.values())
+    raise AssertionError(f"after {limit} intervals {lacking} nodes do not know all")
+
+
+@pytest.fixture
+def shared_states(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The nodes of a simulation live in one process: what one of them has read is read for all.
+
+    And no walks through all that a thousand nodes know, looking for circles that are not there.
+    """
+    monkeypatch.setattr("discovery.gossip.decode_state", lru_cache(100_000)(decode))
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.parametrize("count", [3, FULL])
+def test_in_a_small_mesh_all_know_all_at_once_and_nothing_is_older_than_an_interval(count: int) -> None:
+    mesh = GossipMesh(count)
+    assert rounds_until_all_know_all(mesh, 1) == 1
+    mesh.round(3)
+    assert max(max(mesh.ages(node)) for node in mesh.nodes.values()) <= 1
+    assert max(mesh.sent) < USUAL
+
+
+@pytest.mark.parametrize("count", [FULL + 1, 100, 250])
+def test_in_a_large_mesh_no_state_is_older_than_its_share_of_the_intervals_and_a_few_hops(count: int) -> None:
+    mesh = GossipMesh(count)
+    rounds_until_all_know_all(mesh, count // FULL + HOPS)
+    mesh.round(2 * count // FULL)
+    for _ in range(3):
+        mesh.round()
+        assert max(max(mesh.ages(node)) for node in mesh.nodes.values()) <= count / FULL + HOPS
+
+
+@pytest.mark.usefixtures("shared_states")
+def test_bytes_of_a_node_do_not_grow_with_the_mesh() -> None:
+    said: dict[int, int] = {}
+    carried: dict[int, float] = {}
+    for count in (FULL + 1, 80, 240):
+        mesh = GossipMesh(count)
+        mesh.round(count // FULL + 12)
+        totals = []
+        for _ in range(4):
+            mesh.round()
+            totals.append(mesh.delivered / count)
+            said[count] = max(said.get(count, 0), *mesh.sent)
+        carried[count] = sum(totals) / len(totals)
+    assert max(carried.values()) < 1.4 * min(carried.values())
+    assert max(said.values()) < 50 * USUAL
+
+
+@pytest.mark.usefixtures("shared_states")
+def test_a_thousand_nodes_that_start_at_once_all_know_all_after_their_share_of_the_intervals() -> None:
+    mesh = GossipMesh(1000)
+    for _ in range(1000 // FULL + HOPS):
+        mesh.round()
+        assert max(mesh.sent) < 60 * USUAL
+    assert all(map(mesh.knows_all, mesh.nodes.values()))
+    assert max(max(mesh.ages(node)) for node in mesh.nodes.values()) <= 1000 / FULL + HOPS
+    assert sum(node.gossip.forged + node.gossip.strange for node in mesh.nodes.values()) == 0
+
+
+def test_a_newcomer_to_a_large_mesh_knows_all_before_those_afar_have_spoken_to_it() -> None:
+    mesh = GossipMesh(400)
+    everybody = list(mesh.nodes)
+    mesh.round()
+    lines = tuple(line(state(uuid, 1, 1, up=mesh.now)) for uuid in everybody)
+    for uuid, node in mesh.nodes.items():  # as if they had run for long
+        teller = everybody[uuid == everybody[0]]
+        node.gossip.heard(Message(teller, 1, 10_000, lines), mesh.alive.get, mesh.now)
+    [newcomer] = mesh.join([b"newcomer's uuid."])
+    intervals = 0
+    while not mesh.knows_all(newcomer):
+        mesh.round()
+        intervals += 1
+        assert intervals < 0.8 * 400 / FULL
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_one_message_in_ten_lost_delays_little_and_loses_nothing(seed: int) -> None:
+    mesh = GossipMesh(100, seed, loss=0.1)
+    rounds_until_all_know_all(mesh, 2 * (100 // FULL + HOPS))
+    mesh.round(2 * 100 // FULL)
+    assert max(max(mesh.ages(node)) for node in mesh.nodes.values()) <= 2 * (100 / FULL + HOPS)
+
+
+def test_the_state_of_a_dead_node_disappears_and_never_comes_back() -> None:
+    mesh = GossipMesh(80)
+    rounds_until_all_know_all(mesh, 20)
+    victim = next(iter(mesh.nodes))
+    mesh.kill(victim)
+    for _ in range(20):
+        assert not any(victim in node.gossip.known for node in mesh.nodes.values())
+        mesh.round()
+
+
+def test_it_disappears_even_where_the_news_of_the_death_got_lost() -> None:
+    mesh = GossipMesh(80)
+    rounds_until_all_know_all(mesh, 20)
+    victim, unaware = list(mesh.nodes)[:2]
+    mesh.kill(victim, unaware)
+    mesh.round()
+    assert victim in mesh.nodes[unaware].gossip.known
+    mesh.round(3 + 2 * 80 // FULL + HOPS)
+    for _ in range(5):
+        mesh.round()
+        assert not any(victim in node.gossip.known for node in mesh.nodes.values())
+
+
+def test_a_node_that_restarts_is_known_in_its_new_boot_only() -> None:
+    mesh = GossipMesh(80)
+    rounds_until_all_know_all(mesh, 20)
+    victim = next(iter(mesh.nodes))
+    mesh.kill(victim)
+    mesh.join([victim], boot=2)
+    rounds_until_all_know_all(mesh, 20)
+    others = [node.gossip for uuid, node in mesh.nodes.items() if uuid != victim]
+    assert {gossip.known[victim].state.boot for gossip in others} == {2}
+
+
+def bytes_held(count: int) -> int:
+    """Memory of a node that knows so many others, and hands their states on."""
+    rng = Random(count)
+    uuids = [rng.randbytes(16) for _ in range(count)]
+    alive = boots(*uuids)
+    gc.collect()
+    tracemalloc.start()
+    gossip = Gossip(b"me, and no other", rng.random, INTERVAL)
+    gossip.own(line(state(b"me, and no other")))
+    for counter in range(1, 4):
+        gossip.outgoing(count, 0.0)
+        gossip.listen_to(uuids, (), 0.0)
+        for uuid in uuids:
+            gossip.heard(Message(uuid, 1, counter, (line(state(uuid, 1, counter)),)), alive, 0.0)
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    return held
+
+
+def test_memory_grows_with_the_nodes_that_are_known_and_no_faster() -> None:
+    small, large = bytes_held(500), bytes_held(1000)
+    assert large < 4_000_000
+    assert large < 2.2 * small

@@ -1,0 +1,372 @@
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discovery.hearsay import HIGHEST
+from discovery.member import Dead, Joined, Left, Member, Moved, Presence, Restarted, Rumour, Sighted
+from discovery.membership import HEARSAY, Membership, NameClash, Probe, Tell
+from tests.discovery.nodes import (
+    AT,
+    ELSEWHERE,
+    HERON,
+    IBIS,
+    ME,
+    STORK,
+    crowd,
+    kinds,
+    membership,
+    node,
+    rumour,
+    state,
+    until,
+    until_probe,
+    uuid,
+)
+
+ALIVE, SUSPECT, DEAD, LEFT, SEEN = (
+    Presence.ALIVE,
+    Presence.SUSPECT,
+    Presence.DEAD,
+    Presence.LEFT,
+    Presence.SEEN,
+)
+N1 = uuid("n1")
+
+
+def heron(members: Membership) -> Member:
+    found = members.of(HERON)
+    assert found is not None
+    return found
+
+
+# --- others --------------------------------------------------------------------------------------------
+
+
+def test_among_few_the_word_of_others_makes_a_node_seen_and_no_more() -> None:
+    members = membership("ibis")
+    [sighted] = members.rumoured(IBIS, (rumour(ALIVE),), 1.0)
+    assert sighted == Sighted(Member(node("heron"), "gossip", SEEN, 1.0, since=1.0))
+    assert members.rumoured(IBIS, (rumour(ALIVE), rumour(SUSPECT)), 2.0) == []
+    assert state(members, "heron") is SEEN
+
+
+def test_among_many_the_word_of_others_makes_a_node_alive() -> None:
+    members = crowd()
+    assert members.count == HEARSAY + 1
+    [joined] = members.rumoured(N1, (rumour(ALIVE),), 1.0)
+    assert joined == Joined(Member(node("heron"), "gossip", ALIVE, 1.0, since=1.0))
+    assert kinds(members.rumoured(N1, (rumour(SUSPECT, "ibis"),), 1.0)) == ["Joined", "Suspected"]
+    until_probe(members, "heron")
+
+
+def test_among_many_one_that_was_only_seen_is_alive_when_others_say_so() -> None:
+    members = crowd()
+    members.sight(node("heron"), "mdns", 0.0)
+    assert kinds(members.rumoured(N1, (rumour(ALIVE),), 1.0)) == ["Joined"]
+    assert heron(members).via == "mdns"
+
+
+def test_a_rumour_of_a_death_is_believed_and_spread() -> None:
+    members = membership("heron", "ibis", "stork")
+    [dead] = members.rumoured(IBIS, (rumour(DEAD),), 9.0)
+    assert isinstance(dead, Dead)
+    _, probe = until_probe(members, "stork")
+    assert probe.rumours[0] == rumour(DEAD)
+
+
+def test_a_rumour_of_a_goodbye_is_believed_and_spread() -> None:
+    members = membership("heron", "ibis", "stork")
+    [left] = members.rumoured(IBIS, (rumour(LEFT),), 9.0)
+    assert isinstance(left, Left)
+    _, probe = until_probe(members, "stork")
+    assert (probe.rumours[0].node.uuid, probe.rumours[0].state) == (HERON, LEFT)
+
+
+def test_old_rumours_do_not_raise_the_dead_and_a_denial_or_a_new_boot_does() -> None:
+    members = crowd()
+    members.hear(node("heron"), 0.0)
+    members.rumoured(N1, (rumour(DEAD, incarnation=4),), 9.0)
+    for old in (rumour(ALIVE, incarnation=4), rumour(SUSPECT, incarnation=4), rumour(ALIVE, boot=0)):
+        assert members.rumoured(N1, (old,), 10.0) == []
+    assert state(members, "heron") is DEAD
+    assert kinds(members.rumoured(N1, (rumour(ALIVE, incarnation=5),), 11.0)) == ["Joined"]
+    assert heron(members).incarnation == 5
+    members.rumoured(N1, (rumour(DEAD, incarnation=5),), 12.0)
+    assert kinds(members.rumoured(N1, (rumour(ALIVE, boot=2),), 13.0)) == ["Joined"]
+    assert (heron(members).boot, heron(members).incarnation) == (2, 0)
+
+
+def test_a_goodbye_is_the_last_word_of_a_boot() -> None:
+    members = crowd()
+    members.hear(node("heron"), 0.0)
+    members.rumoured(N1, (rumour(LEFT),), 9.0)
+    assert members.rumoured(N1, (rumour(ALIVE, incarnation=9), rumour(DEAD, incarnation=9)), 10.0) == []
+    assert state(members, "heron") is LEFT
+    assert kinds(members.rumoured(N1, (rumour(ALIVE, boot=2),), 11.0)) == ["Joined"]
+
+
+def test_among_few_a_dead_node_that_denies_it_is_worth_dialling() -> None:
+    members = membership("heron", "ibis")
+    members.rumoured(IBIS, (rumour(DEAD),), 9.0)
+    [sighted] = members.rumoured(IBIS, (rumour(ALIVE, incarnation=1),), 10.0)
+    assert isinstance(sighted, Sighted)
+    assert sighted.member.state is SEEN
+    assert kinds(members.hear(node("heron"), 11.0)) == ["Joined"]
+    assert heron(members).incarnation == 1
+
+
+def test_a_denial_ends_a_suspicion() -> None:
+    members = membership("heron", "ibis", "stork")
+    assert kinds(members.rumoured(IBIS, (rumour(SUSPECT),), 9.0)) == ["Suspected"]
+    assert members.rumoured(IBIS, (rumour(ALIVE),), 9.1) == []
+    assert kinds(members.rumoured(IBIS, (rumour(ALIVE, incarnation=1),), 9.2)) == ["Trusted"]
+    assert members.rumoured(STORK, (rumour(SUSPECT),), 9.3) == []
+    assert kinds(members.rumoured(STORK, (rumour(SUSPECT, incarnation=1),), 9.4)) == ["Suspected"]
+
+
+def test_who_denied_one_suspicion_and_is_accused_again_is_trusted_and_suspected() -> None:
+    members = membership("heron", "ibis", "stork")
+    members.rumoured(IBIS, (rumour(SUSPECT),), 9.0)
+    results = members.rumoured(IBIS, (rumour(SUSPECT, incarnation=1),), 9.4)
+    assert kinds(results) == ["Trusted", "Suspected"]
+
+
+def test_what_a_node_said_just_now_counts_for_more_than_a_suspicion_and_it_is_told() -> None:
+    members = membership("heron", "ibis", "stork")
+    members.heard(HERON, 9.0)
+    assert members.rumoured(IBIS, (rumour(SUSPECT),), 9.5) == [Tell(HERON, (rumour(SUSPECT),))]
+    assert members.rumoured(IBIS, (rumour(SUSPECT),), 9.6) == []
+    assert state(members, "heron") is ALIVE
+
+
+def test_a_suspicion_that_its_subject_has_refuted_to_us_does_not_return() -> None:
+    members = membership("heron", "ibis", "stork")
+    members.rumoured(IBIS, (rumour(SUSPECT),), 9.0)
+    members.heard(HERON, 9.1)
+    assert members.rumoured(STORK, (rumour(SUSPECT, by="stork"),), 20.0) == []
+    assert state(members, "heron") is ALIVE
+
+
+def test_a_death_that_its_subject_has_disproved_to_us_does_not_return() -> None:
+    members = membership("heron", "ibis", "stork")
+    members.rumoured(IBIS, (rumour(DEAD),), 9.0)
+    members.hear(node("heron"), 10.0)
+    assert members.rumoured(STORK, (rumour(DEAD), rumour(SUSPECT)), 20.0) == []
+    assert kinds(members.rumoured(STORK, (rumour(DEAD, incarnation=1),), 21.0)) == ["Dead"]
+
+
+def test_who_moved_is_followed_by_rumours() -> None:
+    members = membership("heron", "ibis")
+    [moved] = members.rumoured(IBIS, (rumour(ALIVE, incarnation=1, at=ELSEWHERE),), 9.0)
+    assert isinstance(moved, Moved)
+    assert (moved.old_address, moved.member.address) == (AT, ELSEWHERE)
+
+
+def test_an_accuser_that_does_not_know_yet_where_a_node_is_moves_it_nowhere() -> None:
+    members = membership("heron", "ibis", "stork")
+    members.hear(node("heron", address=ELSEWHERE), 1.0)
+    assert kinds(members.rumoured(IBIS, (rumour(SUSPECT),), 9.0)) == ["Suspected"]
+    assert kinds(members.rumoured(IBIS, (rumour(DEAD),), 9.1)) == ["Dead"]
+    assert heron(members).address == ELSEWHERE
+
+
+def test_a_new_boot_of_an_alive_node_is_believed_among_many_and_left_to_itself_among_few() -> None:
+    members = membership("heron", "ibis")
+    assert members.rumoured(IBIS, (rumour(ALIVE, boot=2),), 9.0) == []
+    assert kinds(members.hear(node("heron", 2), 9.1)) == ["Restarted"]
+    many = crowd()
+    many.hear(node("heron"), 0.0)
+    [restarted] = many.rumoured(N1, (rumour(ALIVE, boot=2, at=ELSEWHERE),), 9.0)
+    assert isinstance(restarted, Restarted)
+    assert (restarted.old_boot, restarted.member.boot, restarted.member.address) == (1, 2, ELSEWHERE)
+
+
+def test_a_made_up_boot_among_many_does_not_shut_out_the_true_node() -> None:
+    members = crowd()
+    members.hear(node("heron"), 0.0)
+    members.rumoured(N1, (rumour(ALIVE, boot=2**60),), 9.0)
+    assert kinds(members.hear(node("heron"), 10.0)) == ["Restarted"]
+    assert heron(members).boot == 1
+
+
+def test_a_name_that_is_taken_is_not_given_away_by_rumours() -> None:
+    members = crowd()
+    thief = Rumour(replace(node("n0"), uuid=HERON), 0, ALIVE)
+    assert members.rumoured(N1, (thief,), 1.0) == []
+    assert state(members, "heron") is SEEN
+    assert isinstance(members.hear(thief.node, 2.0)[0], NameClash)
+
+
+def test_rumours_change_neither_the_key_nor_the_name_of_a_process() -> None:
+    members = membership("ibis")
+    members.hear(replace(node("heron"), key=b"true"), 0.0)
+    forged = Rumour(replace(node("heron"), name="egret", key=b"false"), 1, ALIVE)
+    members.rumoured(IBIS, (forged,), 1.0)
+    assert (heron(members).incarnation, heron(members).node.key, heron(members).name) == (1, b"true", "heron")
+
+
+def test_a_death_of_the_boot_before_does_not_kill_the_one_that_was_seen() -> None:
+    members = membership("ibis")
+    members.sight(node("heron", 2), "mdns", 0.0)
+    assert members.rumoured(IBIS, (rumour(DEAD),), 1.0) == []
+    assert state(members, "heron") is SEEN
+    members.rumoured(IBIS, (rumour(DEAD, boot=2),), 1.0)
+    assert state(members, "heron") is DEAD
+
+
+@pytest.mark.parametrize("nonsense", [SEEN, Presence.CONFLICT])
+def test_rumours_that_nobody_spreads_are_dropped(nonsense: Presence) -> None:
+    members = membership("heron", "ibis")
+    assert members.rumoured(IBIS, (rumour(nonsense, incarnation=5),), 1.0) == []
+    assert members.rumoured(IBIS, (rumour(ALIVE, incarnation=HIGHEST + 1),), 1.0) == []
+    assert heron(members).incarnation == 0
+
+
+def test_what_a_newcomer_among_many_is_told_makes_everybody_alive_for_it() -> None:
+    old, newcomer = crowd(), crowd(seed=1)
+    old.hear(node("heron"), 0.0)
+    old.hear(node("ibis"), 0.0)
+    old.rumoured(N1, (rumour(SUSPECT, "ibis"),), 9.0)
+    old.rumoured(N1, (rumour(DEAD, "stork"),), 9.0)
+    newcomer.rumoured(N1, old.known(), 10.0)
+    assert (state(newcomer, "heron"), state(newcomer, "ibis"), state(newcomer, "stork")) == (
+        ALIVE,
+        SUSPECT,
+        None,
+    )
+
+
+# --- ourselves -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("word", [SUSPECT, DEAD])
+def test_we_deny_what_is_said_of_our_end_and_tell_everybody(word: Presence) -> None:
+    members = membership("heron", "ibis")
+    [told] = members.rumoured(IBIS, (rumour(word, "me", 3),), 1.0)
+    denial = Rumour(ME, 1, ALIVE)
+    assert told == Tell(IBIS, (denial,))
+    assert members.me.incarnation == 1
+    for name in ("heron", "ibis"):
+        _, probe = until_probe(members, name)
+        assert denial in probe.rumours
+
+
+def test_our_denial_goes_with_the_answer_to_who_probes_a_suspect() -> None:
+    members = membership("heron")
+    *_, answer = members.probe(HERON, 1, ME.uuid, 3, (rumour(SUSPECT, "me", 3, 6),), 1.0)
+    assert answer.rumours[0] == Rumour(ME, 7, ALIVE)  # type: ignore[union-attr]
+
+
+def test_what_we_denied_already_we_deny_again_with_the_same_words() -> None:
+    members = membership("heron", "ibis")
+    members.rumoured(IBIS, (rumour(DEAD, "me", 3),), 1.0)
+    assert members.rumoured(HERON, (rumour(DEAD, "me", 3),), 2.0) == [Tell(HERON, (Rumour(ME, 1, ALIVE),))]
+
+
+def test_what_is_said_of_another_boot_of_ours_is_not_about_us() -> None:
+    members = membership("heron")
+    for boot in (2, 4):
+        assert members.rumoured(HERON, (rumour(DEAD, "me", boot),), 1.0) == []
+    assert members.rumoured(HERON, (rumour(LEFT, "me", 3), rumour(ALIVE, "me", 3)), 1.0) == []
+    assert members.me.incarnation == 0
+
+
+def test_who_moves_says_so_with_a_higher_incarnation() -> None:
+    members = membership("heron")
+    moved = node("me", 3, ELSEWHERE)
+    [told] = members.readdressed(moved, 1.0)
+    assert isinstance(told, Tell)
+    assert told.rumours[0] == Rumour(moved, 1, ALIVE)
+    assert (members.me.node, members.me.incarnation) == (moved, 1)
+    _, probe = until_probe(members, "heron")
+    assert Rumour(moved, 1, ALIVE) in probe.rumours
+
+
+def test_our_goodbye_ends_us_for_whoever_believes_it() -> None:
+    members, other = membership("heron"), membership("heron")
+    members.readdressed(ME, 1.0)
+    [goodbye] = members.goodbye()
+    other = Membership(node("heron"), Random(0).random)
+    other.hear(ME, 0.0)
+    assert kinds(other.rumoured(ME.uuid, (goodbye,), 2.0)) == ["Left"]
+
+
+# --- laws ----------------------------------------------------------------------------------------------
+
+WORD = st.builds(
+    lambda state, boot, incarnation, by: rumour(state, "heron", boot, incarnation, by, f"tcp://{boot}:1"),
+    st.sampled_from([ALIVE, SUSPECT, DEAD, LEFT]),
+    st.integers(1, 2),
+    st.integers(0, 1),
+    st.sampled_from(["n1", "n2"]),
+)
+
+
+def few() -> Membership:
+    return membership("ibis")
+
+
+def many() -> Membership:
+    return crowd()
+
+
+def many_with_heron() -> Membership:
+    members = crowd()
+    members.hear(node("heron"), 0.0)
+    return members
+
+
+Made = Callable[[], Membership]
+EVERYWHERE = pytest.mark.parametrize("made", [few, many, many_with_heron])
+
+
+def believed(members: Membership, words: list[Rumour]) -> tuple[object, ...]:
+    """What is held of heron after these. Beside the state: what would still be news."""
+    for word in words:
+        members.rumoured(b"?" * 16, (word,), 5.0)
+    found = members.of(HERON)
+    return () if found is None else (found.state, found.node, found.incarnation)
+
+
+@EVERYWHERE
+@given(st.lists(WORD, max_size=8), st.randoms(use_true_random=False))
+def test_the_order_of_rumours_does_not_matter(made: Made, words: list[Rumour], shuffle: Random) -> None:
+    other = list(words)
+    shuffle.shuffle(other)
+    assert believed(made(), words) == believed(made(), other)
+
+
+@EVERYWHERE
+@given(st.lists(WORD, max_size=8))
+def test_a_rumour_heard_twice_is_heard_once(made: Made, words: list[Rumour]) -> None:
+    assert believed(made(), words) == believed(made(), words + words)
+
+
+@given(st.lists(WORD, max_size=8), st.lists(WORD, max_size=8))
+def test_two_that_tell_each_other_what_they_know_agree(mine: list[Rumour], yours: list[Rumour]) -> None:
+    a, b = crowd(1), crowd(2)
+    believed(a, mine)
+    believed(b, yours)
+    for members, other in ((a, yours), (b, mine)):
+        believed(members, other)
+    assert believed(a, []) == believed(b, [])
+
+
+@given(st.lists(WORD, max_size=8))
+def test_rumours_about_one_node_change_no_other(words: list[Rumour]) -> None:
+    members = crowd()
+    before = {m.uuid: m for m in members.all()}
+    believed(members, words)
+    assert {m.uuid: m for m in members.all() if m.uuid != HERON} == before
+
+
+def test_no_packet_holds_more_than_eight_rumours() -> None:
+    members = crowd()
+    for _, result in until(members, 30.0):
+        if isinstance(result, Probe):
+            assert len(result.rumours) <= 8
+            members.rumoured(result.to, (), 0.0)

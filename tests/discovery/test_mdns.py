@@ -1,0 +1,334 @@
+"""Do nodes on one network hear each other, whatever else is called there? Real packets, on loopback only."""
+
+import secrets
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+from zeroconf import ServiceBrowser, ServiceInfo, ServiceStateChange, Zeroconf, const
+from zeroconf._protocol.outgoing import DNSOutgoing
+
+import discovery.mdns
+import discovery.multicast
+from discovery.adverts import Advert, Adverts, Rejected
+from discovery.mdns import Down, Found, Mdns, Sight, Up, _Flood, _Load
+from discovery.multicast import ASKED, TYPE, Speaker, Wanted
+
+LIMIT = 20.0  # s that anything here may take; a busy machine is slow, not wrong
+LOOPBACK = ("127.0.0.1",)
+
+
+class Listener:
+    """A node's mDNS and all that it has seen."""
+
+    def __init__(self, name: str, secret: bytes, port: int = 7000) -> None:
+        self.advert = Advert(secrets.token_bytes(16), name, 1, port, LOOPBACK)
+        self.adverts = Adverts("test", secret, None, lambda *_: False)
+        self.seen: list[Sight] = []
+        self.mdns = Mdns(self.adverts, self.advert, LOOPBACK, lambda: None)
+
+    def look(self) -> list[Sight]:
+        self.seen += self.mdns.take()
+        return self.seen
+
+    def found(self) -> dict[str, Advert]:
+        """The last advert of each node, by name."""
+        return {sight.advert.name: sight.advert for sight in self.look() if isinstance(sight, Found)}
+
+    def complaints(self) -> list[str]:
+        return [sight.code for sight in self.look() if isinstance(sight, Rejected)]
+
+    def ups_and_downs(self) -> list[type]:
+        return [type(sight) for sight in self.look() if isinstance(sight, Up | Down)]
+
+
+@pytest.fixture
+def secret() -> bytes:
+    """Of this test alone: other tests call on the same loopback at the same time."""
+    return secrets.token_bytes(32)
+
+
+@contextmanager
+def listening(*listeners: Listener) -> Iterator[tuple[Listener, ...]]:
+    for listener in listeners:
+        listener.mdns.start()
+    try:
+        yield listeners
+    finally:
+        for listener in listeners:
+            listener.mdns.stop()
+
+
+def until(condition: Callable[[], bool], limit: float = LIMIT) -> float:
+    """Waits; returns how long it took, in seconds."""
+    start = time.monotonic()
+    while not condition():
+        assert time.monotonic() - start < limit, "it did not come to pass"
+        time.sleep(0.01)
+    return time.monotonic() - start
+
+
+@contextmanager
+def stranger() -> Iterator[Callable[[bytes], None]]:
+    """Somebody else on this loopback who sends any packet."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("127.0.0.1"))
+
+        def send(packet: bytes) -> None:
+            sender.sendto(packet, ("224.0.0.251", 5353))
+
+        yield send
+
+
+def packet(instance: str, txt: dict[str, bytes] | bytes, part: slice = slice(None)) -> bytes:
+    """An announcement with this TXT record, or a part of its records, as any program could send it."""
+    info = ServiceInfo(TYPE, f"{instance}.{TYPE}", 7000, properties=txt, server=f"{instance}.local.",
+                       parsed_addresses=["127.0.0.1"])  # fmt: skip
+    out = DNSOutgoing(const._FLAGS_QR_RESPONSE | const._FLAGS_AA)
+    for record in (info.dns_pointer(), info.dns_service(), info.dns_text(), *info.dns_addresses())[part]:
+        out.add_answer_at_time(record, 0)
+    return out.packets()[0]
+
+
+def test_three_see_each_other_within_two_seconds(secret: bytes) -> None:
+    with listening(*(Listener(name, secret) for name in "abc")) as nodes:
+        took = until(lambda: all(len(node.found()) == 2 for node in nodes))
+        assert [sorted(node.found()) for node in nodes] == [["b", "c"], ["a", "c"], ["a", "b"]]
+        assert nodes[0].found()["b"] == nodes[1].advert
+        assert took < 2.0
+
+
+def test_one_that_comes_later_sees_those_that_were_there(secret: bytes) -> None:
+    with listening(Listener("a", secret)) as (a,):
+        until(lambda: a.ups_and_downs() == [Up])
+        with listening(Listener("b", secret)) as (b,):
+            until(lambda: "a" in b.found() and "b" in a.found())
+
+
+def test_another_cluster_is_not_seen(secret: bytes) -> None:
+    with listening(Listener("a", secret), Listener("b", secrets.token_bytes(32))) as (a, b):
+        with listening(Listener("c", secret), Listener("d", b.adverts._secret)):
+            until(lambda: "c" in a.found() and "d" in b.found())
+            assert (list(a.found()), list(b.found())) == (["c"], ["d"])
+            assert a.complaints() == b.complaints() == []
+
+
+def test_a_new_start_of_a_node_is_found_as_such(secret: bytes) -> None:
+    with listening(Listener("a", secret)) as (a,):
+        with listening(Listener("b", secret)) as (b,):
+            until(lambda: "b" in a.found())
+        again = Listener("b", secret, port=7001)
+        again.mdns = Mdns(b.adverts, replace(b.advert, boot=2, port=7001), LOOPBACK, lambda: None)
+        with listening(again):
+            until(lambda: a.found()["b"].boot == 2)
+            assert a.found()["b"].port == 7001
+
+
+def test_a_change_is_announced_and_another_only_after_a_pause(
+    secret: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(discovery.mdns, "PAUSE", 1.0)
+    with listening(Listener("a", secret), Listener("b", secret)) as (a, b):
+        until(lambda: "b" in a.found())
+        start = time.monotonic()
+        for port in range(7001, 7004):
+            b.mdns.update(replace(b.advert, port=port), LOOPBACK)
+        until(lambda: a.found()["b"].port == 7003)
+        b.mdns.update(replace(b.advert, port=7004), LOOPBACK)
+        until(lambda: a.found()["b"].port == 7004)
+        assert time.monotonic() - start >= 0.9
+        ports = [sight.advert.port for sight in a.seen if isinstance(sight, Found)]
+        assert not {7001, 7002} & set(ports) or ports.index(7003) > 0  # only the newest is worth a packet
+        assert set(ports) <= {7000, 7001, 7003, 7004}
+
+
+def test_if_it_dies_that_is_told_and_it_comes_back(secret: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(discovery.mdns, "BACKOFF_MIN", 0.1)
+    monkeypatch.setattr(discovery.mdns, "PAUSE", 0.1)
+    look, struck = Speaker.look, [False]
+
+    async def die(self: Speaker, heard: Callable[..., None]) -> None:
+        if self._spoken.advert.name == "a" and not struck[0]:
+            struck[0] = True
+            raise RecursionError("a packet that is its own end")
+        await look(self, heard)
+
+    monkeypatch.setattr(Speaker, "look", die)
+    with listening(Listener("a", secret), Listener("b", secret)) as (a, b):
+        until(lambda: "b" in a.found() and "a" in b.found())
+        assert a.ups_and_downs() == [Up, Down, Up]
+        assert Down("RecursionError: a packet that is its own end") in a.seen
+        assert b.ups_and_downs() == [Up]
+
+
+def test_without_an_interface_it_waits_for_one(secret: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(discovery.mdns, "PAUSE", 0.1)
+    a = Listener("a", secret)
+    a.mdns = Mdns(a.adverts, a.advert, (), lambda: None)
+    with listening(a, Listener("b", secret)) as (_, b):
+        until(lambda: a.ups_and_downs() == [Down])
+        assert Down("no network interface to speak on (wanted: none)") in a.seen
+        a.mdns.update(a.advert, LOOPBACK)
+        until(lambda: "a" in b.found() and "b" in a.found())
+        assert a.ups_and_downs() == [Down, Up]
+
+
+def test_when_the_last_interface_goes_that_is_told(secret: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(discovery.mdns, "PAUSE", 0.1)
+    with listening(Listener("a", secret)) as (a,):
+        until(lambda: a.ups_and_downs() == [Up])
+        a.mdns.update(a.advert, ("203.0.113.7", "fe80::7%gone0"))
+        until(lambda: a.ups_and_downs() == [Up, Down])
+        a.mdns.update(a.advert, LOOPBACK)
+        until(lambda: a.ups_and_downs() == [Up, Down, Up])
+
+
+def test_stopping_says_goodbye_within_a_second(secret: bytes) -> None:
+    gone: list[str] = []
+
+    def changed(name: str, state_change: ServiceStateChange, **_: object) -> None:
+        if state_change is ServiceStateChange.Removed:
+            gone.append(name)
+
+    watcher = Zeroconf(interfaces=["127.0.0.1"])
+    try:
+        ServiceBrowser(watcher, TYPE, handlers=[changed])
+        with listening(Listener("a", secret), Listener("b", secret)) as (a, b):
+            until(lambda: "a" in b.found())
+            until(lambda: watcher.get_service_info(TYPE, f"{a.advert.instance}.{TYPE}", 100) is not None)
+            start = time.monotonic()
+            a.mdns.stop()
+            assert time.monotonic() - start < 1.0
+            until(lambda: f"{a.advert.instance}.{TYPE}" in gone)
+    finally:
+        watcher.close()
+
+
+def test_stopping_what_was_never_started_or_is_stopped_does_no_harm(secret: bytes) -> None:
+    Listener("a", secret).mdns.stop()
+    with listening(Listener("b", secret)) as (b,):
+        b.mdns.stop()
+        b.mdns.stop()
+
+
+def test_adverts_that_are_not_proven_are_told_once_and_not_found(
+    secret: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(discovery.mdns, "PAUSE", 0.1)
+    with listening(Listener("a", secret), Listener("b", secret)) as (a, b), stranger() as send:
+        until(lambda: "b" in a.found())
+        spoofed = a.adverts.write(replace(b.advert, uuid=b"\x01" * 16)) | {"m": b"00" * 16}
+        old = a.adverts.write(replace(b.advert, boot=3))
+        b.mdns.update(replace(b.advert, boot=5), LOOPBACK)
+        until(lambda: a.found()["b"].boot == 5)
+        for _ in range(3):
+            send(packet("01" * 16, spoofed))
+            send(packet("02" * 16, spoofed | {"x": b"x" * 250, "y": b"y" * 250}))
+            send(packet(b.advert.instance, old))  # recorded in an earlier life of b
+        until(lambda: len(a.complaints()) >= 3)
+        assert sorted(a.complaints()) == ["ADVERT_MAC", "ADVERT_REPLAYED", "ADVERT_TOO_LARGE"]
+        assert list(a.found()) == ["b"]
+        assert a.found()["b"].boot == 5
+
+
+def test_what_an_advert_leaves_out_is_asked_for(secret: bytes) -> None:
+    with listening(Listener("a", secret)) as (a,), stranger() as send:
+        until(lambda: a.ups_and_downs() == [Up])
+        b = Listener("b", secret)
+        txt = b.adverts.write(b.advert)
+        send(packet(b.advert.instance, txt, slice(1)))
+        until(lambda: bool(a.mdns._ear._asking))
+        send(packet(b.advert.instance, txt, slice(1, None)))
+        until(lambda: a.found() == {"b": b.advert})
+
+
+def test_so_many_are_asked_at_a_time_and_no_more(secret: bytes) -> None:
+    with listening(Listener("a", secret)) as (a,), stranger() as send:
+        until(lambda: a.ups_and_downs() == [Up])
+        for _ in range(ASKED + 5):
+            send(packet(secrets.token_hex(16), {}, slice(1)))
+        until(lambda: a.mdns.ignored == 5)
+        assert len(a.mdns._ear._asking) <= ASKED
+
+
+def test_malformed_packets_and_odd_names_break_nothing(secret: bytes) -> None:
+    good = packet("03" * 16, {"c": b"00" * 8})
+    with listening(Listener("a", secret)) as (a,), stranger() as send:
+        until(lambda: a.ups_and_downs() == [Up])
+        for length in range(0, len(good), 7):
+            send(good[:length])
+            send(good[:length] + secrets.token_bytes(40))
+            send(secrets.token_bytes(length))
+        send(b"\0\0\x84\0\0\0\0\1\0\0\0\0" + b"\xc0\x0c" * 2000)  # a name that points at itself
+        send(packet("x" * 63, b""))
+        send(packet("a.b.c", b"\xff" * 9))
+        send(b"\0" * 9000)
+        with listening(Listener("b", secret)) as (b,):
+            until(lambda: "b" in a.found() and "a" in b.found())
+        assert a.ups_and_downs() == [Up]
+
+
+def test_under_a_flood_of_names_others_are_found(secret: bytes) -> None:
+    with listening(Listener("a", secret)) as (a,), stranger() as send:
+        until(lambda: a.ups_and_downs() == [Up])
+        flood = [packet(secrets.token_hex(16), {"v": b"1", "c": b"00" * 8}) for _ in range(500)]
+        for one in flood:
+            send(one)
+        with listening(Listener("b", secret)) as (b,):
+            until(lambda: "a" in b.found())
+            until(lambda: "b" in a.found())
+        assert list(a.found()) == ["b"]
+
+
+def test_what_nobody_takes_is_dropped_and_counted(secret: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(discovery.mdns, "WAITING", 2)
+    with listening(*(Listener(name, secret) for name in "abcd")) as nodes:
+        until(lambda: all(node.mdns.ignored >= 1 for node in nodes))
+        assert len(nodes[0].mdns.take()) == 2
+
+
+def test_the_taker_is_woken_for_what_there_is_to_take(secret: bytes) -> None:
+    woken: list[bool] = []
+    a = Listener("a", secret)
+    a.mdns = Mdns(a.adverts, a.advert, LOOPBACK, lambda: woken.append(True))
+    with listening(a, Listener("b", secret)):
+        until(lambda: "b" in a.found())
+        assert len(woken) >= len(a.seen)
+
+
+def test_reading_that_takes_half_a_core_for_long_is_given_up() -> None:
+    load, spent = _Load(0.0, 0.0), 0.0
+    for second, share in enumerate((0.9, 0.9, 0.1, 0.9, 0.9, 0.49, 0.9, 0.9), start=1):
+        spent += share
+        load.check(float(second), spent)
+    with pytest.raises(_Flood):
+        load.check(9.0, spent + 0.9)
+
+
+def test_an_error_in_the_loop_is_told_once_and_goes_no_further(secret: bytes) -> None:
+    a = Listener("a", secret)
+    for _ in range(3):
+        a.mdns._ear.upset({"message": "Exception in callback", "exception": RecursionError("deep")})
+    assert a.complaints() == ["MDNS_RECURSIONERROR"]
+
+
+def test_a_service_is_said_in_one_packet_of_any_network(secret: bytes) -> None:
+    hosts = tuple(f"10.0.0.{number}" for number in range(1, 50))
+    advert = Advert(b"\x01" * 16, "n" * 64, 2**63 - 1, 65535, hosts, b"k" * 32)
+    adverts = Adverts("test", secret, lambda text: b"s" * 64, lambda *_: True)
+    service = Speaker._service(SimpleNamespace(_adverts=adverts), advert)  # type: ignore[arg-type]
+    out = DNSOutgoing(const._FLAGS_QR_RESPONSE | const._FLAGS_AA)
+    for record in (
+        service.dns_pointer(),
+        service.dns_service(),
+        service.dns_text(),
+        *service.dns_addresses(),
+    ):
+        out.add_answer_at_time(record, 0)
+    assert len(out.packets()) == 1
+    assert len(out.packets()[0]) < 1200
+    assert Wanted(advert, LOOPBACK).advert is advert

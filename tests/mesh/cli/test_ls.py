@@ -1,0 +1,97 @@
+"""Does `mesh ls` say who is there, and what to do where nobody is?"""
+
+import json
+
+import pytest
+
+from mesh.cli import ls
+from mesh.cli.main import main
+from tests.mesh.cli.fake import Given
+from tests.mesh.cli.rows import UNHEARD, listed, row
+
+
+def told(capsys: pytest.CaptureFixture[str]) -> list[list[str]]:
+    """The table: cells, without those that are empty."""
+    return [line.split("  ") for line in capsys.readouterr().out.split("\n\n")[0].splitlines()]
+
+
+def cells(capsys: pytest.CaptureFixture[str]) -> list[dict[str, str]]:
+    header, *rows = ([cell.strip() for cell in line if cell.strip()] for line in told(capsys))
+    return [dict(zip(header, row, strict=True)) for row in rows]
+
+
+def test_a_row_says_how_a_node_was_found_and_how_it_is(
+    given: Given, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given(call=listed(row("a", via="self", rtt=0.0), row("b", via="remembered", state="suspect")))
+    assert main(["ls"]) == 0
+    me, other = cells(capsys)
+    assert (me["NODE"], me["VIA"], me["RTT"], me["AGE"]) == ("a *", "self", "-", "-")
+    assert other == {
+        "NODE": "b", "ADDRESS": "127.0.0.1:1", "VIA": "remembered", "STATE": "suspect", "LINK": "logged in",
+        "RTT": "1.0 ms", "CPU": "50 %", "RAM": "25 %", "VERSION": "0.1.0", "AGE": "1 s",
+    }  # fmt: skip
+
+
+def test_what_is_not_known_of_a_node_is_a_dash(given: Given, capsys: pytest.CaptureFixture[str]) -> None:
+    given(
+        call=listed(
+            row("a", via="self"), row("b", **{**UNHEARD, "address": "", "state": "dead", "rtt": None})
+        )
+    )
+    assert main(["ls"]) == 0
+    other = cells(capsys)[1]
+    assert other["STATE"] == "dead"
+    assert {other[name] for name in ("ADDRESS", "RTT", "CPU", "RAM", "VERSION")} == {"-"}
+
+
+def test_as_json_it_is_the_answer_itself(given: Given, capsys: pytest.CaptureFixture[str]) -> None:
+    found = listed(row("a", via="self"))
+    fake = given(call=found)
+    assert main(["ls", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == found
+    assert fake.asked == [("call", ("ls",), {})]
+
+
+def test_there_is_a_column_for_what_waits_only_if_anything_does(
+    given: Given, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given(call=listed(row("a", via="self"), row("b")))
+    assert main(["ls"]) == 0
+    assert "TAIL-BACK" not in capsys.readouterr().out
+    given(call=listed(row("a", via="self"), row("b", 1234, 130)))
+    assert main(["ls"]) == 0
+    assert [cell["TAIL-BACK"] for cell in cells(capsys)] == ["-", "1,234, 2 m"]
+
+
+def test_what_waits_for_a_master_that_nobody_knows_is_told_below() -> None:
+    found = listed(row("a"), row("b"), unknown={"messages": 1200, "bytes": 34_000, "age": 3.4})
+    _, said, hint = ls.remarks(found)
+    assert "1,200 messages (34 KB)" in said and "3.4 s" in said and "mesh route" in hint
+    assert max(len(said), len(hint)) <= 80
+    assert not any("nobody knows" in line for line in ls.remarks(listed(row("a"), row("b"))))
+
+
+def test_each_scope_is_explained_and_when_only_named_nodes_are_linked() -> None:
+    rows = (row("a"), row("b"))
+    [plain] = ls.remarks(listed(*rows))
+    assert plain.startswith("default-scope mesh: ")
+    local, links = ls.remarks(listed(*rows, scope="local", links="configured"))
+    assert local.startswith("default-scope local: ") and links.startswith("links configured: ")
+    assert max(map(len, (plain, local, links))) <= 80
+
+
+@pytest.mark.parametrize(
+    ("keys", "elsewhere"), [(False, "mesh init"), (True, "mesh join TOKEN, then mesh up")]
+)
+def test_a_lonely_node_says_how_to_add_another(keys: bool, elsewhere: str) -> None:
+    _, *lines = ls.remarks(listed(row("a", via="self"), keys=keys))
+    here, by_hand, other = lines
+    assert here.startswith("Only this node is visible.") and here.endswith("mesh up --id NAME")
+    assert by_hand.endswith("mesh peer add tcp://127.0.0.1:1")
+    assert elsewhere in other
+    assert max(map(len, lines)) <= 80
+
+
+def test_nobody_is_told_to_dial_a_node_that_cannot_be_dialled() -> None:
+    assert not any("peer add" in line for line in ls.remarks(listed(row("a", via="self", address=""))))

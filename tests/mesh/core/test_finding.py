@@ -1,0 +1,223 @@
+"""How nodes find each other again, what they say of themselves, and what people are told of it."""
+
+from collections.abc import Callable
+from typing import Any
+
+from discovery.state import Sample
+from tests.simulated_client import client_of
+from tests.simulation import SimNetwork, SimNode
+
+IDLE = Sample(cpu=(90.0, 80.0), ram_free=12_000_000, ram_total=100_000_000)
+
+
+def rows(node: SimNode, verb: str = "ls", what: str = "nodes", **arguments: Any) -> list[dict[str, Any]]:
+    client = client_of(node).connected()
+    found: list[dict[str, Any]] = client.call(verb, **arguments)[what]
+    client.close()
+    return found
+
+
+def events(node: SimNode) -> list[tuple[str, str]]:
+    return [(e["kind"], e["node"]) for e in rows(node, "events", "events", after=0)]
+
+
+# --- addresses --------------------------------------------------------------------------------------------
+
+
+def test_after_a_restart_a_node_finds_those_that_it_had_met_without_any_seed() -> None:
+    net = SimNetwork()
+    *_, c = net.mesh("a", "b", "c")
+    net.run(3)  # what is remembered is written when there is time
+    c._seeds = ()
+    c.restart()
+    net.until(lambda: c.alive == {"a", "b"})
+    assert {row["name"]: row["via"] for row in rows(c)} == {"c": "self", "a": "remembered", "b": "remembered"}
+
+
+def test_a_node_that_shall_not_remember_waits_to_be_found() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b", remember=False)
+    net.run(3)
+    a.kill()
+    b._seeds = ()
+    b.restart()
+    a._seeds = ()
+    a.start()
+    net.run(60)
+    assert a.alive == b.alive == set()
+
+
+def test_an_address_that_was_added_is_dialled_at_once_and_after_every_restart() -> None:
+    net = SimNetwork()
+    a, b = net.node("a", remember=False), net.node("b", remember=False)
+    client = client_of(b).connected()
+    assert client.call("peer", add=a.address) == {"changed": True}
+    assert client.call("peer", add=a.address) == {"changed": False}
+    net.until(lambda: a.alive == {"b"} and b.alive == {"a"}, 2)
+    net.run(3)
+    b.restart()
+    net.until(lambda: b.alive == {"a"})
+    assert [(p["address"], p["kind"], p["node"], p["state"]) for p in rows(b, "peers", "peers")] == [
+        (a.address, "added", "a", "alive")
+    ]
+
+
+def test_an_address_that_was_removed_is_forgotten() -> None:
+    net = SimNetwork()
+    a, b = net.node("a"), net.node("b")
+    client = client_of(b).connected()
+    client.call("peer", add=a.address)
+    net.until(lambda: b.alive == {"a"})
+    net.run(3)
+    assert client.call("peer", rm=a.address) == {"changed": True}
+    assert client.call("peer", rm=a.address) == {"changed": False}
+    net.run(3)
+    a.kill()
+    b.restart()
+    net.run(1)
+    a.restart()
+    assert rows(b, "peers", "peers") == []
+
+
+def test_one_address_among_several_that_works_is_enough() -> None:
+    net = SimNetwork()
+    a = net.node("a")
+    b = net.node("b")
+    real = a.core.desk.me
+    where = real.__class__(a.uuid, "a", 1, "tcp://10.1.1.1:1", ("tcp://10.2.2.2:1", a.address))
+    b.core.advertised(where, net.now, net.wall)
+    b._carry_out_all()
+    net.until(lambda: b.alive == {"a"}, 2)
+    assert {row["name"]: row["via"] for row in rows(b)} == {"b": "self", "a": "mdns"}
+
+
+# --- what happened ----------------------------------------------------------------------------------------
+
+
+def test_what_happens_to_nodes_can_be_read_in_order() -> None:
+    net = SimNetwork()
+    a, b, c = net.mesh("a", "b", "c")
+    b.restart()
+    net.until(lambda: ("restarted", "b") in events(a))
+    c.close()
+    net.until(lambda: ("left", "c") in events(a))
+    b.kill()
+    net.until(lambda: ("dead", "b") in events(a))
+    kinds = [kind for kind, node in events(a) if node == "b"]
+    assert kinds[0] == "joined" and kinds[-1] == "dead" and kinds.index("restarted") < len(kinds) - 1
+
+
+def test_who_asks_for_events_goes_on_where_it_was() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    client = client_of(a).connected()
+    first = client.call("events", after=0)
+    assert client.call("events", after=first["next"]) == {"events": [], "next": first["next"], "boot": 1}
+    b.close()
+    net.until(lambda: client.call("events", after=first["next"])["events"])
+    (event,) = client.call("events", after=first["next"])["events"]
+    assert (event["kind"], event["node"], event["boot"]) == ("left", "b", 1)
+    assert event["number"] == first["next"] + 1
+
+
+# --- states -----------------------------------------------------------------------------------------------
+
+
+def heard(node: SimNode) -> set[str]:
+    return {known.state.name for known in node.core.gossiping.gossip.known.values()}
+
+
+def test_every_node_knows_how_every_other_is_doing() -> None:
+    net = SimNetwork()
+    a, _, c = net.mesh("a", "b", "c", sample=lambda: IDLE)
+    net.until(lambda: heard(a) == {"b", "c"} and heard(c) == {"a", "b"}, 10)
+    row = next(row for row in rows(a) if row["name"] == "b")
+    assert row["cpu"] == 15 and row["ram_free"] == 12_000_000 and 0 <= row["state_age"] < 3
+    assert [row["cpu"] for row in rows(a)] == [15, 15, 15]
+
+
+def test_the_state_of_a_dead_node_goes() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b", sample=lambda: IDLE)
+    net.until(lambda: heard(a) == {"b"}, 10)
+    b.kill()
+    net.until(lambda: a.alive == set())
+    assert heard(a) == set()
+
+
+def test_clients_read_and_follow_the_states_as_xml() -> None:
+    net = SimNetwork()
+    a, _ = net.mesh("a", "b", sample=lambda: IDLE)
+    net.until(lambda: heard(a) == {"b"}, 10)
+    client = client_of(a).connected()
+    subscription = client.subscribed("__sys__cluster.node.state[b]")
+    everything = client.subscribed(pattern="#")
+    net.run(9)
+    contents = subscription.contents
+    assert len(contents) in (4, 5, 6) and all(b"<clusternode id='b'" in c or b'id="b"' in c for c in contents)
+    assert everything.contents == []
+
+
+def test_a_node_whose_pub_cannot_be_heard_says_it_on_the_link() -> None:
+    net = SimNetwork()
+    a = net.node("a", sample=lambda: IDLE)
+    b = net.node("b", "a", sample=lambda: IDLE)
+    b.pub = "ipc:///run/nobody.listens.here"
+    net.until(lambda: heard(a) == {"b"}, 30)
+    assert heard(b) == {"a"} and a.core.neighbours.peers[b.uuid].hears_us
+    assert not b.core.neighbours.peers[a.uuid].hears_us
+    b.pub = a.listening.copy().pop()  # it can be heard after all
+    net.until(lambda: b.core.neighbours.peers[a.uuid].hears_us, 30)
+
+
+def test_a_node_that_has_moved_is_found_at_its_new_address() -> None:
+    net = SimNetwork()
+    a, b, c = net.mesh("a", "b", "c")
+    net.run(3)
+    net.bound["tcp://10.0.0.9:1"] = a
+    a.core.readdressed("tcp://10.0.0.9:1", (a.address,), net.now, net.wall)
+    a._carry_out_all()
+    net.until(lambda: all(n.core.neighbours.peers[a.uuid].node.address.endswith("9:1") for n in (b, c)), 20)
+    assert ("moved", "a") in events(b)
+    assert a.core.desk.me.also == (a.address,)
+
+
+def test_a_node_with_another_key_than_before_is_not_the_node_that_it_says() -> None:
+    net = SimNetwork()
+    a, b = net.node("a"), net.node("b", "a")
+    known = b.core.desk.me.__class__(b.uuid, "b", 1, b.address, key=b"k" * 32)
+    a.core.neighbours.acquaintances.met(known)
+    net.run(5)
+    assert a.alive == b.alive == set()
+    assert any("WRONG_IDENTITY" in note for note in b.notes)
+    client_of(a).connected().call("peer", rm="b")
+    net.until(lambda: a.alive == {"b"}, 120)
+
+
+def now_and_then(net: SimNetwork, condition: Callable[[], bool]) -> None:
+    """As `until`, for what is dear to look at."""
+    for _ in range(60):
+        net.run(1)
+        if condition():
+            return
+    raise AssertionError("not within a minute of simulated time")
+
+
+# --- more than can be linked ------------------------------------------------------------------------------
+
+
+def test_in_a_crowd_connections_stay_few_and_everybody_is_known_to_everybody() -> None:
+    net = SimNetwork()
+    nodes: list[SimNode] = []
+    for i in range(40):
+        seeds = ("n0",) if i else ()
+        nodes.append(net.node(f"n{i}", *seeds, remember=False, sample=lambda: IDLE))
+        net.run(0.1)
+    now_and_then(net, lambda: all(len(node.alive) == 39 and len(heard(node)) == 39 for node in nodes))
+    now_and_then(net, lambda: max(node.metric("control_links") for node in nodes) < 39)
+    nodes[7].kill()
+    now_and_then(net, lambda: all("n7" not in node.alive for node in nodes if node.is_up))
+    a, b = client_of(nodes[3]).connected(), client_of(nodes[33]).connected()
+    subscription = b.subscribed("k")
+    a.publish("k", b"far")
+    net.until(lambda: subscription.contents == [b"far"], 30)

@@ -1,0 +1,48 @@
+"""May an address be bound, and what does it mean?"""
+
+import pytest
+
+from mesh.errors import BindRefused
+from mesh.local.addresses import DEFAULT_BIND, KEYED_BINDS, check_bind, is_loopback, is_wildcard, normal
+
+WILDCARDS = ["tcp://*:7710", "tcp://0.0.0.0:7710", "tcp://[::]:7710"]
+LOOPBACK = ["tcp://127.0.0.1:0", "tcp://127.8.8.8:1", "tcp://[::1]:7710"]
+OPEN = [
+    *WILDCARDS,
+    "tcp://192.0.2.1:7710",
+    "tcp://[2001:db8::1]:1",
+    "tcp://[fe80::1%eth0]:1",
+    "tcp://heron:1",
+]
+
+
+@pytest.mark.parametrize("address", WILDCARDS)
+def test_a_wildcard_is_known_however_it_is_written(address: str) -> None:
+    assert is_wildcard(address)
+    assert normal(address) == address
+    assert normal(address.removeprefix("tcp://")) == address
+
+
+@pytest.mark.parametrize("address", [*LOOPBACK, *OPEN[3:]])
+def test_any_other_address_is_none(address: str) -> None:
+    assert not is_wildcard(address)
+
+
+@pytest.mark.parametrize("address", LOOPBACK)
+def test_what_only_this_machine_reaches_may_be_bound_without_keys(address: str) -> None:
+    assert is_loopback(address)
+    assert check_bind(address, has_keys=False) == address
+
+
+@pytest.mark.parametrize("address", OPEN)
+def test_everything_else_wants_keys_and_says_how_to_make_them(address: str) -> None:
+    assert not is_loopback(address)
+    assert check_bind(address, has_keys=True) == address
+    with pytest.raises(BindRefused, match=r"mesh init.*mesh join TOKEN") as refused:
+        check_bind(address, has_keys=False)
+    assert refused.value.code == "BIND_WITHOUT_KEYS"
+
+
+def test_the_defaults_may_be_bound() -> None:
+    assert check_bind(normal(DEFAULT_BIND), has_keys=False) == DEFAULT_BIND
+    assert [check_bind(normal(address), has_keys=True) for address in KEYED_BINDS] == list(KEYED_BINDS)

@@ -1,0 +1,88 @@
+"""Two masters bring the same: is each message handed on once, in order, and settled in time?"""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mesh.routing.merging import Merging
+from mesh.routing.parcel import Parcel
+from mesh.wire.envelope import ERASED
+from tests.mesh.envelopes import envelope
+
+SHARED = {"k": ("heron", "avalon"), "l": ("heron", "avalon"), "mine": ("frodo", "heron"), "alone": ("heron",)}
+
+
+def merging() -> Merging:
+    return Merging("frodo", lambda key, domain: SHARED[key])
+
+
+def parcel(first: int, keys: str = "k", master: bytes = b"h", position: int = 0, flags: int = 0) -> Parcel:
+    return Parcel(envelope(keys, first=first, flags=flags), position, master, source=master)
+
+
+def test_whoever_is_first_is_handed_on_and_the_other_is_not() -> None:
+    m = merging()
+    assert m.take(parcel(1)) is None
+    assert m.take(parcel(1, master=b"a")) == ()
+    assert m.take(parcel(2, master=b"a")) is None
+    assert m.take(parcel(2)) == ()
+
+
+def test_what_is_older_than_what_went_past_is_no_news_whoever_brings_it() -> None:
+    m = merging()
+    m.take(parcel(5))
+    assert m.take(parcel(4, master=b"a")) == ()
+
+
+def test_only_the_new_part_of_an_envelope_is_handed_on() -> None:
+    m = merging()
+    m.take(parcel(1, "k k"))
+    assert m.take(parcel(1, "k l k k", master=b"a")) == (2, 3)
+
+
+def test_what_has_one_master_or_this_node_for_one_counts_apart() -> None:
+    m = merging()
+    assert m.take(parcel(9)) is None
+    for key in ("alone", "mine"):
+        assert m.take(parcel(3, key)) is None
+        assert m.take(parcel(3, key)) is None
+    assert m.take(parcel(8, "k alone k")) == (1, 2)
+
+
+def test_the_end_of_a_topic_is_always_news() -> None:
+    m = merging()
+    m.take(parcel(9))
+    assert m.take(parcel(3, flags=ERASED)) is None
+
+
+def test_a_last_value_that_was_given_goes_past_what_is_still_brought() -> None:
+    m = merging()
+    m.passed(envelope("k", first=7))
+    m.passed(envelope("alone", first=9))
+    assert m.take(parcel(7)) == ()
+    assert m.take(parcel(8)) is None
+
+
+def test_a_repeat_is_settled_with_its_first_copy() -> None:
+    m = merging()
+    first, second = parcel(1, "k k", position=4), parcel(3, position=5)
+    m.keep(first)
+    m.keep(second)
+    repeats = [parcel(2, master=b"a", position=7), parcel(3, master=b"a", position=8)]
+    assert [m.waits(repeat) for repeat in repeats] == [True, True]
+    assert not m.waits(parcel(4, master=b"a", position=9))
+    assert (m.released(second), m.released(first)) == ([repeats[1]], [repeats[0]])
+    assert not m.waits(parcel(3, master=b"a", position=9))
+    assert m.released(first) == []
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(1, 3)), max_size=30))
+def test_however_two_masters_take_turns_it_goes_on_once_and_in_order(turns: list[tuple[bool, int]]) -> None:
+    m = merging()
+    brought = {True: 0, False: 0}
+    handed: list[int] = []
+    for who, count in turns:
+        it = parcel(brought[who] + 1, " ".join("k" * count), b"ah"[who : who + 1])
+        news = m.take(it)
+        handed += it.envelope.number_list(range(count) if news is None else news)
+        brought[who] += count
+    assert handed == list(range(1, max(brought.values()) + 1))

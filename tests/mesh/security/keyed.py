@@ -1,0 +1,80 @@
+"""Meshes with keys: their files, and real nodes within the test's own loop."""
+
+import secrets
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+from mesh.config import load
+from mesh.security.derive import SERVER, derived, role_secret
+from mesh.security.keyfiles import MeshFile, write_mesh
+from mesh.security.signing import curve_pair
+from mesh.shell.node import Node
+from tests.mesh.meshes import Mesh, alive, eventually
+from tests.mesh.running import environment, state_directory
+
+SECRET = b"s" * 32
+
+
+def mesh_file(cluster: str, role: str = "node", secret: bytes = SECRET, passwd: str = "") -> MeshFile:
+    """The keys of somebody in the mesh of this name and secret, with a CURVE key of his own."""
+    own = secret if role == "node" else role_secret(secret, cluster, role)
+    server = curve_pair(derived(secret, cluster, SERVER)).public
+    mine = curve_pair(secrets.token_bytes(32))
+    return MeshFile(
+        cluster=cluster, role=role, secret=own, server=server, public=mine.public, private=mine.secret,
+        passwd=passwd,
+    )  # fmt: skip
+
+
+@contextmanager
+def user(*files: MeshFile) -> Iterator[tuple[Path, dict[str, str]]]:
+    """The state directory of somebody who has these keys, and the environment of his programs."""
+    with state_directory() as state:
+        for file in files:
+            write_mesh(state, file)
+        yield state, environment(state)
+
+
+@asynccontextmanager
+async def node(name: str, environ: dict[str, str], cluster: str, **settings: Any) -> AsyncIterator[Node]:
+    """One that runs; settings with `__` for the dot."""
+    given = {"node.id": name, "node.cluster": cluster, "node.bind": ["tcp://127.0.0.1:0"],
+             "discovery.mdns": False}  # fmt: skip
+    started = Node(
+        load(None, {}, {**given, **{k.replace("__", "."): v for k, v in settings.items()}}), environ
+    )
+    await started.start()
+    try:
+        yield started
+    finally:
+        await started.close()
+
+
+@asynccontextmanager
+async def keyed_mesh(*names: str, cluster: str = "test", **settings: Any) -> AsyncIterator[Mesh]:
+    """Nodes of one user that all know each other."""
+    async with AsyncExitStack() as stack:
+        _, environ = stack.enter_context(user(mesh_file(cluster)))
+        nodes: dict[str, Node] = {}
+        for name in names:
+            peers = [at(first) for first in nodes.values()][:1]
+            it = node(name, environ, cluster, node__peers=peers, **settings)
+            nodes[name] = await stack.enter_async_context(it)
+        made = Mesh(environ, nodes)
+        await eventually(lambda: all(alive(made, name) == len(names) for name in names))
+        yield made
+
+
+def at(one: Node) -> str:
+    """Its TCP address."""
+    return str(one.described()["tcp"][0])
+
+
+def events(one: Node, kind: str) -> list[str]:
+    """What it has noted of this kind."""
+    return [e["text"] for e in one.core.desk.events.after(0)["events"] if e["kind"] == kind]
+
+
+__all__ = ["SECRET", "at", "events", "keyed_mesh", "mesh_file", "node", "user"]

@@ -1,0 +1,290 @@
+"""Who comes into a real mesh with keys, as what, and what is said of the others?"""
+
+import asyncio
+import secrets
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+import mesh
+from mesh.core.password import hashed
+from mesh.core.proof import curve_place, prove
+from mesh.errors import LocalError, MeshError, NodeNotFound, PublishRefused, Refused
+from mesh.security.clientkeys import client_keys
+from mesh.security.derive import role_secret
+from mesh.security.keyring import keyring
+from mesh.security.keys import Keys
+from mesh.wire import commands as c
+from mesh.wire.frames import read, write
+from tests.mesh.meshes import Mesh, eventually, take
+from tests.mesh.security.keyed import SECRET, at, events, keyed_mesh, mesh_file, node, user
+from tests.mesh.transport.ends import End
+
+
+class Talker(End):
+    """Somebody who dials with keys and says what he likes."""
+
+    def __init__(self, keys: Keys) -> None:
+        super().__init__(keys)
+        self.keys = keys
+        self.nonce = secrets.token_bytes(16)
+
+    def say(self, command: c.Command) -> None:
+        self.sockets.send(1, write(command))
+
+    async def hear(self) -> Any:
+        """The next command."""
+        await eventually(lambda: self.received or self.gone)
+        assert self.received, "the connection ended without a word"
+        return read(self.received.pop(0)[1])[0]
+
+    def hello(self, role: str = c.CLIENT, **more: Any) -> c.Hello:
+        return c.Hello((1, 1), role, "", self.nonce, client="eve", stream=b"e" * 16, **more)
+
+    async def challenged(self, address: str, hello: c.Hello | None = None) -> c.Challenge:
+        self.sockets.dial(1, address)
+        self.say(hello or self.hello())
+        challenge = await self.hear()
+        assert isinstance(challenge, c.Challenge)
+        return challenge
+
+    def proof(self, secret: bytes, challenge: c.Challenge) -> bytes:
+        where = curve_place(self.keys.mine.public, self.keys.server.public)
+        return prove(secret, "dialler", self.nonce, challenge.nonce, where)
+
+
+def test_nodes_with_keys_find_each_other_and_messages_pass() -> None:
+    async def story() -> None:
+        async with keyed_mesh("a", "b", "c") as made:
+            async with made.connect("b") as reader, made.connect("c") as writer:
+                async with reader.subscribe("demo/x") as subscription:
+                    await writer.publish("demo/x", b"hello")
+                    assert [m.content for m in await take(subscription, 1)] == [b"hello"]
+            assert all(events(one, "refused") == [] for one in made.nodes.values())
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("role", ["node", "client"])
+def test_a_client_elsewhere_comes_in_with_keys_of_its_own(role: str) -> None:
+    async def story() -> None:
+        async with keyed_mesh("a") as made:
+            with user(mesh_file("test", role)) as (_, environ):
+                async with mesh.connect(at(made.nodes["a"]), environ=environ) as m:
+                    await m.publish("demo/x", b"1")
+                    assert [v.content for v in await m.get("demo/x")] == [b"1"]
+
+    asyncio.run(story())
+
+
+def test_a_monitor_reads_and_changes_nothing() -> None:
+    async def story() -> None:
+        async with keyed_mesh("a") as made:
+            async with made.connect("a") as writer:
+                await writer.publish("demo/x", b"1")
+            with user(mesh_file("test", "monitor")) as (_, environ):
+                async with mesh.connect(at(made.nodes["a"]), environ=environ) as m:
+                    assert [v.content for v in await m.get("demo/x")] == [b"1"]
+                    assert (await m.call("ls"))["nodes"]
+                    for attempt in (
+                        m.publish("demo/x", b"2"), m.publish("demo/x", b"2", persistent=True),
+                        m.send("client/joe/session/1", b"2", force_queuing=True), m.erase("demo/x"),
+                        m.call("down"), m.call("peer", add="tcp://127.0.0.1:1"),
+                    ):  # fmt: skip
+                        with pytest.raises((PublishRefused, LocalError)) as refused:
+                            await attempt
+                        assert refused.value.code == "NOT_ALLOWED"
+                    assert [v.content for v in await m.get("demo/x")] == [b"1"]
+
+    asyncio.run(story())
+
+
+def test_who_has_no_keys_is_told_what_to_type() -> None:
+    async def story() -> None:
+        async with keyed_mesh("a") as made:
+            with user() as (_, environ):
+                with pytest.raises(Refused, match="mesh join TOKEN") as refused:
+                    async with mesh.connect(at(made.nodes["a"]), environ=environ):
+                        pass
+                assert refused.value.code == "NO_KEYS"
+            await eventually(lambda: events(made.nodes["a"], "refused"))
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("secret", "cluster"), [(b"x" * 32, "test"), (SECRET, "other")], ids=["other secret", "other cluster"]
+)
+def test_who_has_the_keys_of_another_mesh_is_told_so(secret: bytes, cluster: str) -> None:
+    async def story() -> None:
+        async with keyed_mesh("a") as made:
+            with user(mesh_file(cluster, secret=secret)) as (_, environ):
+                with pytest.raises(Refused) as refused:
+                    async with mesh.connect(at(made.nodes["a"]), cluster=cluster, environ=environ, timeout=1):
+                        pass
+                assert refused.value.code == "WRONG_KEYS"
+            await eventually(lambda: events(made.nodes["a"], "refused"))
+            assert "other keys" in events(made.nodes["a"], "refused")[0]
+
+    asyncio.run(story())
+
+
+def test_the_servers_public_key_alone_opens_nothing() -> None:
+    async def story() -> None:
+        async with keyed_mesh("a") as made:
+            stolen = replace(mesh_file("test", "client"), secret=b"?" * 32)
+            with user(stolen) as (_, environ):
+                with pytest.raises(Refused) as refused:
+                    async with mesh.connect(at(made.nodes["a"]), environ=environ):
+                        pass
+                assert refused.value.code == "WRONG_SECRET"
+            assert any("WRONG_SECRET" in text for text in events(made.nodes["a"], "refused"))
+
+    asyncio.run(story())
+
+
+def test_the_secret_of_a_client_makes_no_node() -> None:
+    async def story() -> None:
+        async with keyed_mesh("a") as made:
+            talker = await _client(made)
+            me = c.Introduction(b"e" * 16, "eve", 1, "")
+            hello = talker.hello(c.NODE_CONTROL, node=me)
+            challenge = await talker.challenged(at(made.nodes["a"]), hello)
+            talker.say(replace(hello, proof=talker.proof(role_secret(SECRET, "test", "client"), challenge)))
+            assert (await talker.hear()).code == "WRONG_SECRET"
+            talker.sockets.close()
+
+    asyncio.run(story())
+
+
+def test_a_node_must_sign_with_the_key_that_it_names() -> None:
+    async def story() -> None:
+        async with keyed_mesh("a") as made:
+            for signature in (b"", b"x" * 64):
+                talker = await _client(made)
+                me = c.Introduction(b"e" * 16, "eve", 1, "", key=b"k" * 32)
+                hello = talker.hello(c.NODE_CONTROL, node=me)
+                challenge = await talker.challenged(at(made.nodes["a"]), hello)
+                proof = talker.proof(role_secret(SECRET, "test", "node"), challenge)
+                talker.say(replace(hello, proof=proof, signature=signature))
+                assert (await talker.hear()).code == "WRONG_SIGNATURE"
+                talker.sockets.close()
+            assert any("WRONG_SIGNATURE" in text for text in events(made.nodes["a"], "refused"))
+
+    asyncio.run(story())
+
+
+def test_a_hello_that_was_heard_before_opens_nothing() -> None:
+    async def story() -> None:
+        async with keyed_mesh("a") as made:
+            first = await _client(made)
+            challenge = await first.challenged(at(made.nodes["a"]))
+            said = first.hello(proof=first.proof(role_secret(SECRET, "test", "client"), challenge))
+            first.say(said)
+            assert isinstance(await first.hear(), c.Welcome)
+            first.sockets.close()
+            # Even by its own author, with the same key: the node asks with another nonce.
+            again = Talker(first.keys)
+            again.nonce = first.nonce
+            await again.challenged(at(made.nodes["a"]))
+            again.say(said)
+            assert (await again.hear()).code == "WRONG_SECRET"
+            again.sockets.close()
+            # And without asking for a nonce there is none that would fit.
+            third = Talker(first.keys)
+            third.sockets.dial(1, at(made.nodes["a"]))
+            third.say(said)
+            assert (await third.hear()).code == "WRONG_SECRET"
+            third.sockets.close()
+
+    asyncio.run(story())
+
+
+def test_the_proof_of_one_holds_for_no_other_key() -> None:
+    async def story() -> None:
+        async with keyed_mesh("a") as made:
+            honest, middle = await _client(made), await _client(made)
+            middle.nonce = honest.nonce
+            challenge = await middle.challenged(at(made.nodes["a"]))  # passed on to the honest one
+            proof = honest.proof(role_secret(SECRET, "test", "client"), challenge)
+            middle.say(middle.hello(proof=proof))
+            assert (await middle.hear()).code == "WRONG_SECRET"
+            honest.sockets.close()
+            middle.sockets.close()
+
+    asyncio.run(story())
+
+
+def test_before_it_is_in_nobody_may_say_much() -> None:
+    async def story() -> None:
+        async with keyed_mesh("a") as made:
+            talker = await _client(made)
+            talker.sockets.dial(1, at(made.nodes["a"]))
+            talker.sockets.send(1, [b"x" * 5000])
+            assert isinstance(await talker.hear(), c.Who)
+            talker.sockets.close()
+
+    asyncio.run(story())
+
+
+def test_a_node_that_wants_a_password_gets_it_from_whoever_has_it() -> None:
+    stored = hashed("open sesame", b"s" * 16)
+
+    async def story() -> None:
+        with user(mesh_file("test")) as (_, environ), user(mesh_file("test", passwd="no")) as (_, wrong):
+            async with node("a", environ, "test", node__passwd=stored) as a:
+                async with mesh.connect("a", environ=environ):  # over its own file: asks for nothing
+                    pass
+                with user(mesh_file("test", passwd="open sesame")) as (_, right):
+                    async with mesh.connect(at(a), environ=right), mesh.connect(at(a), environ=right):
+                        pass
+                for guesser, said in ((environ, "it wants a password"), (wrong, "wrong password")):
+                    with pytest.raises(Refused, match=said) as refused:
+                        async with mesh.connect(at(a), cluster="test", environ=guesser):
+                            pass
+                    assert refused.value.code == "PASSWORD"
+
+    asyncio.run(story())
+
+
+def test_a_node_tells_the_password_of_the_node_that_it_dials() -> None:
+    stored = hashed("open sesame", b"s" * 16)
+
+    async def story() -> None:
+        with (
+            user(mesh_file("test")) as (_, environ),
+            user(mesh_file("test", passwd="open sesame")) as (_, other),
+        ):
+            async with node("a", environ, "test", node__passwd=stored) as a:
+                async with node("b", other, "test", node__peers=[at(a)]) as b:
+                    both = Mesh(environ, {"a": a, "b": b})
+                    await eventually(lambda: len(both.nodes["a"].core.neighbours.membership.alive()) == 2)
+                async with node("c", environ, "test", node__peers=[at(a)]):
+                    await eventually(lambda: any("PASSWORD" in text for text in events(a, "refused")))
+
+    asyncio.run(story())
+
+
+def test_who_does_not_answer_at_all_is_not_called_a_stranger() -> None:
+    async def story() -> None:
+        with user(mesh_file("test")) as (_, environ):
+            with pytest.raises(NodeNotFound):
+                async with mesh.connect("tcp://127.0.0.1:9", environ=environ, timeout=0.3):
+                    pass
+
+    asyncio.run(story())
+
+
+async def _client(made: Mesh) -> Talker:
+    """Somebody with the keys of a client of that mesh, new each time."""
+    with user(mesh_file("test", "client")) as (_, environ):
+        keys = client_keys(environ, "test", "tcp://192.0.2.1:1")
+    assert keys is not None
+    return Talker(keys.curve)
+
+
+def test_what_a_client_has_makes_no_keyring() -> None:
+    with user(mesh_file("test", "client")) as (state, _):
+        with pytest.raises(MeshError, match="of a client"):
+            keyring(state, state, "test")

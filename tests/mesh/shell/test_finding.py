@@ -1,0 +1,75 @@
+"""What the shell tells the core of this machine: its interfaces, and how late the loop is."""
+
+import asyncio
+import time
+
+import pytest
+
+from discovery.interfaces import Interface
+from mesh.config import Discovery
+from mesh.shell import finding
+from mesh.shell.finding import addresses
+from mesh.shell.knocking import is_refused
+from tests.mesh.meshes import eventually, mesh_of
+
+LOOPBACK = Interface("lo", ("127.0.0.1",), True, False)
+
+
+def test_other_nodes_learn_when_the_interfaces_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> None:
+        async with mesh_of("a", "b") as m:
+            a = m.nodes["a"]
+            there = a.described()["tcp"][0]
+            a.readdressed((there, "tcp://127.0.0.2:7"))
+            other = m.nodes["b"].core.neighbours.peers[a.core.desk.me.uuid]
+            await eventually(lambda: other.node.also == ("tcp://127.0.0.2:7",))
+
+    asyncio.run(story())
+
+
+def test_a_wildcard_is_told_as_the_addresses_of_fit_interfaces(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [
+        LOOPBACK, Interface("eth0", ("10.9.9.1", "fe80::1%eth0"), True, True),
+        Interface("docker0", ("172.17.0.1",), True, True), Interface("eth1", ("10.8.8.1",), False, True),
+    ]  # fmt: skip
+    monkeypatch.setattr(finding, "interfaces", lambda: found)
+    assert addresses(["tcp://*:7710"], Discovery()) == ("tcp://10.9.9.1:7710",)
+    assert addresses(["tcp://127.0.0.1:1"], Discovery()) == ("tcp://127.0.0.1:1",)
+    assert addresses(["tcp://[::]:1"], Discovery())[0] == "tcp://10.9.9.1:1"
+
+
+def test_after_a_stall_the_core_moves_its_deadlines_and_hears_before_it_judges(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def story() -> None:
+        async with mesh_of("a") as m:
+            a, order = m.nodes["a"], list[str]()
+            tick = a.core.tick
+
+            def noted(now: float, wall: int) -> None:
+                order.append("tick")
+                tick(now, wall)
+
+            monkeypatch.setattr(a.core, "lagged", lambda late: order.append(f"late by {late:.0f} s"))
+            monkeypatch.setattr(a.core, "tick", noted)
+            a._due = time.monotonic() - 1
+            asyncio.get_running_loop().call_soon(order.append, "heard")
+            a._tick()
+            assert order == ["late by 1 s"]
+            await eventually(lambda: "tick" in order)
+            assert order[:3] == ["late by 1 s", "heard", "tick"]
+
+    asyncio.run(story())
+
+
+def test_a_place_where_nobody_listens_refuses_and_one_where_somebody_does_does_not() -> None:
+    async def story() -> None:
+        async with mesh_of("a") as m:
+            told = m.nodes["a"].described()
+            assert not await is_refused(told["tcp"][0])
+            assert not await is_refused(told["ipc"])
+        assert await is_refused(told["tcp"][0])
+        assert await is_refused(told["ipc"])
+        assert not await is_refused("tcp://nonsense")
+
+    asyncio.run(story())

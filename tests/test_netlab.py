@@ -1,0 +1,150 @@
+"""Does the lab of network namespaces cut what it says, nothing else, and leave nothing behind?"""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.netlab import NetLab, Refused, require
+
+pytestmark = pytest.mark.whole
+
+# Answers each datagram, and those to a multicast group.
+LISTENER = """
+import socket, sys
+own = sys.argv[1]
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("", 5000))
+group = socket.inet_aton("224.0.0.77") + socket.inet_aton(own)
+s.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, group)
+print("ready", flush=True)
+while True:
+    text, sender = s.recvfrom(100)
+    s.sendto(text, sender)
+"""
+# Who answers to a datagram within a moment.
+ASKER = """
+import socket, sys
+own, *others = sys.argv[1:]
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind((own, 0))
+s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(own))
+s.settimeout(0.2)
+for other in others:
+    s.sendto(b"?", (other, 5000))
+try:
+    while True:
+        print(s.recvfrom(100)[1][0])
+except OSError:
+    pass
+"""
+
+
+@pytest.fixture
+def lab() -> Iterator[NetLab]:
+    require()
+    with NetLab(3) as lab:
+        for host in lab.hosts:
+            listener = lab.run(
+                host, [sys.executable, "-c", LISTENER, lab.address(host)], stdout=subprocess.PIPE, text=True
+            )
+            assert listener.stdout is not None
+            assert listener.stdout.readline() == "ready\n"
+        yield lab
+
+
+def answers(lab: NetLab, host: int, *asked: str) -> set[int]:
+    """Which other hosts answer when these addresses are asked."""
+    heard = lab.output(host, [sys.executable, "-c", ASKER, lab.address(host), *asked]).split()
+    return {n for n in lab.hosts if n != host and lab.address(n) in heard}
+
+
+def reaches(lab: NetLab, host: int) -> set[int]:
+    """Whom it reaches, other than itself."""
+    return answers(lab, host, *(lab.address(n) for n in lab.hosts if n != host))
+
+
+def heard_by(lab: NetLab, host: int) -> set[int]:
+    """Who hears its multicast, other than itself."""
+    return answers(lab, host, "224.0.0.77")
+
+
+def until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20.0
+    while not condition():
+        assert time.monotonic() < end, "it did not come to pass"
+
+
+def test_all_hosts_reach_each_other_by_address_and_by_multicast(lab: NetLab) -> None:
+    for host in lab.hosts:
+        others = set(lab.hosts) - {host}
+        until(lambda host=host, others=others: reaches(lab, host) == others)  # type: ignore[misc]
+        assert heard_by(lab, host) == others
+
+
+def test_a_host_whose_cable_is_pulled_is_alone_until_it_is_plugged_in(lab: NetLab) -> None:
+    lab.cut(1)
+    assert reaches(lab, 1) == set()
+    assert reaches(lab, 2) == {3}
+    lab.heal(1)
+    until(lambda: reaches(lab, 1) == {2, 3})
+
+
+def test_groups_that_are_split_reach_only_their_own_and_all_after_joining(lab: NetLab) -> None:
+    lab.split([1], [2, 3])
+    assert reaches(lab, 1) == heard_by(lab, 1) == set()
+    until(lambda: reaches(lab, 2) == heard_by(lab, 2) == {3})
+    assert "LOWER_UP" in lab.output(1, ["ip", "link", "show", "eth0"])  # the host was not told
+    lab.join()
+    until(lambda: reaches(lab, 1) == {2, 3})
+    until(lambda: heard_by(lab, 1) == {2, 3})
+
+
+def test_two_that_are_parted_still_reach_the_third(lab: NetLab) -> None:
+    lab.part(1, 2)
+    assert reaches(lab, 1) == heard_by(lab, 1) == {3}
+    assert reaches(lab, 3) == {1, 2}
+    lab.join()
+    until(lambda: reaches(lab, 1) == {2, 3})
+
+
+def test_multicast_can_be_lost_while_the_rest_goes_through(lab: NetLab) -> None:
+    lab.lose_multicast()
+    assert heard_by(lab, 1) == set()
+    assert reaches(lab, 1) == {2, 3}
+    lab.lose_multicast(False)
+    assert heard_by(lab, 1) == {2, 3}
+
+
+def test_dead_interfaces_have_an_address_and_lead_nowhere() -> None:
+    require()
+    with NetLab(1, dead=2) as lab:
+        shown = lab.output(1, ["ip", "-brief", "-4", "addr"])
+        assert "10.99.0.1" in shown and "10.1.1.1" in shown and "10.2.1.1" in shown
+        assert "NO-CARRIER" in lab.output(1, ["ip", "link", "show", "eth1"])
+        assert "LOWER_UP" in lab.output(1, ["ip", "link", "show", "eth2"])
+
+
+def test_a_lab_leaves_nothing_behind_even_when_the_test_fails(lab: NetLab) -> None:
+    with pytest.raises(ZeroDivisionError):
+        with NetLab(2) as other:
+            process = other.run(1, ["sleep", "100"])
+            made = {path.name for path in Path("/run/netns").iterdir() if other._id in path.name}
+            assert len(made) == 3
+            raise ZeroDivisionError
+    assert process.returncode is not None
+    left = {path.name for path in Path("/run/netns").iterdir()}
+    assert not made & left
+    assert {name for name in left if lab._id in name}  # the other lab stands
+
+
+def test_a_lab_that_cannot_be_built_wholly_is_taken_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    require()
+    broken = NetLab(1)
+    monkeypatch.setattr(broken, "_plug", lambda *_: broken._ip_switch("link", "add", "x", "type", "nonsense"))
+    with pytest.raises(Refused, match="nonsense"):
+        broken.__enter__()
+    assert not [path for path in Path("/run/netns").iterdir() if broken._id in path.name]

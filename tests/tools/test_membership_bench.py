@@ -1,0 +1,34 @@
+"""Does the simulated part of the benchmark measure what it says?"""
+
+import pytest
+
+from tools.benchmarks import membership
+from tools.benchmarks.goals import GOALS
+from tools.benchmarks.membership import STORIES, an_hour, crowded, killed, measured, steps
+
+
+def test_a_short_run_is_clean_and_takes_the_steps_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(membership, "HOURS", 1)
+    monkeypatch.setattr(membership, "PROBED", 20)
+    done: list[None] = []
+    report = measured(1, 7, lambda: done.append(None))
+    assert len(done) == steps(1)
+    assert report.is_clean
+    assert all(row.name in GOALS and row.measured >= 0.0 for row in report.rows)
+    assert len(report.details["simulated, 3"]) == 1
+
+
+def test_a_broken_connection_is_seen_sooner_than_silence() -> None:
+    silence, hint = (killed(story, 7)[0] for story in STORIES if story.size == 3)
+    assert 4.0 < silence < 8.0
+    assert hint < 1.5
+
+
+def test_who_is_called_dead_in_vain_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(membership, "LOSS", 0.6)
+    assert an_hour(3, 7) > 0
+
+
+def test_the_crowd_is_complete() -> None:
+    members, others = crowded()
+    assert members.count == len(others) + 1 == membership.MEMBERS

@@ -1,0 +1,161 @@
+"""How soon is a death seen, is anybody called dead in vain, and at what cost? In simulated time."""
+
+import gc
+import time
+import tracemalloc
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+
+from discovery.member import Dead, Node, Presence, Rumour
+from discovery.membership import Membership, Probe
+from tests.discovery.swim_simulation import SwimNetwork, subject
+from tools.benchmarks.figures import median, percentile
+from tools.benchmarks.report import Report, Row
+
+HOURS = 20  # simulated for each kill that was asked for: 1,000 with fifty
+SHARE_OF_TEN = 0.15  # of these hours, so much in meshes of ten; the rest in meshes of three
+LOSS = 0.05
+LIMIT = 60.0  # s after which a death that is not seen never will be
+MEMBERS = 1000
+PROBED = 600  # s of which the cost is measured
+HEARD = 100  # other messages a second, each a sign of life
+MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """So many nodes, of which one is killed. `rarer`: among many, so many times fewer kills."""
+
+    name: str
+    size: int
+    has_hints: bool = False
+    rarer: int = 1
+
+    def times(self, count: int) -> int:
+        return max(1, count // self.rarer)
+
+
+STORIES = (
+    Story("simulated, 3", 3),
+    Story("simulated, 10", 10),
+    Story("simulated, 3, hint", 3, has_hints=True),
+    Story("simulated, 10, hint", 10, has_hints=True),
+    Story("simulated, 100", 100, rarer=10),
+)
+
+
+def steps(count: int) -> int:
+    return sum(story.times(count) for story in STORIES) + HOURS * count + 1
+
+
+def killed(story: Story, seed: int) -> tuple[float, int]:
+    """Seconds until all others know that one is dead, and how often somebody else was called dead."""
+    net = SwimNetwork(seed, has_hints=story.has_hints)
+    nodes = net.together(story.size)
+    net.run(5.0 + net.random.random() * 5.0)  # so that it dies in any phase of anybody's probes
+    gone = nodes[net.random.randrange(story.size)]
+    start = net.now
+    net.kill(gone)
+    net.until(net.are_complete, LIMIT)
+    deaths = [h for h in net.happened if isinstance(h.event, Dead)]
+    falsely = sum(subject(h.event) != gone.name for h in deaths)
+    return max(h.at for h in deaths) - start, falsely
+
+
+def an_hour(size: int, seed: int) -> int:
+    """How often somebody is called dead while nobody dies, and packets are lost."""
+    net = SwimNetwork(seed, loss=LOSS)
+    net.together(size)
+    net.run(3600.0)
+    return sum(isinstance(h.event, Dead) for h in net.happened)
+
+
+def introduced(i: int) -> Node:
+    """One of many, as nodes with keys introduce themselves."""
+    uuid = Random(i).randbytes(16)
+    address = f"tcp://10.0.{i // 250}.{i % 250 + 1}"
+    return Node(uuid, f"node{i}", 1, f"{address}:7600", (), f"{address}:7601", Random(-i).randbytes(32))
+
+
+def crowded() -> tuple[Membership, list[Node]]:
+    """A member of a large mesh that has met all others."""
+    nodes = [introduced(i) for i in range(MEMBERS)]
+    members = Membership(nodes[0], Random(0).random)
+    for node in nodes[1:]:
+        members.hear(node, 0.0)
+    return members, nodes[1:]
+
+
+def memory() -> float:
+    """Megabytes that it takes to know them."""
+    gc.collect()
+    tracemalloc.start()
+    kept = crowded()
+    used = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert kept[0].count == MEMBERS
+    return used / MEGABYTE
+
+
+def cost() -> float:
+    """Percent of a core of one member, in a mesh in which every second somebody denies a suspicion.
+
+    It answers one probe a second, sends one, and all packets are full of rumours.
+    """
+    members, others = crowded()
+    random = Random(1)
+    denials = [0] * len(others)
+    start = time.process_time()
+    for second in range(1, PROBED + 1):
+        rumours = tuple(rumour_of(others, denials, random, second) for _ in range(8))
+        by = random.choice(others).uuid
+        members.probe(by, second, members.me.uuid, members.me.boot, rumours, float(second))
+        for _ in range(HEARD):
+            members.heard(random.choice(others).uuid, float(second))
+        while members.deadline() <= second + 1:
+            now = members.deadline()
+            for ask in members.tick(now):
+                if isinstance(ask, Probe):
+                    members.answered(ask.to, ask.number, True, rumours, now + 0.001)
+    return 100 * (time.process_time() - start) / PROBED
+
+
+def rumour_of(others: list[Node], denials: list[int], random: Random, second: int) -> Rumour:
+    """Half of them news."""
+    i = random.randrange(len(others))
+    denials[i] += random.random() < 0.5
+    return Rumour(others[i], denials[i], Presence.ALIVE)
+
+
+def rows_of(story: Story, seen: list[float]) -> list[Row]:
+    return [
+        Row(f"{story.name}, p50", median(seen), f"{len(seen)} kills"),
+        Row(f"{story.name}, p99", percentile(seen, 0.99), f"worst {max(seen):.3g} s"),
+    ]
+
+
+def measured(count: int, seed: int, advance: Callable[[], None]) -> Report:
+    """So many kills of each story, and twenty hours for each."""
+    rows: list[Row] = []
+    details: dict[str, object] = {"seed": seed}
+    falsely = 0
+    for story in STORIES:
+        seen: list[float] = []
+        for i in range(story.times(count)):
+            took, wrong = killed(story, seed + i)
+            seen.append(took)
+            falsely += wrong
+            advance()
+        rows += rows_of(story, seen)
+        details[story.name] = seen
+    hours = HOURS * count
+    for hour in range(hours):
+        falsely += an_hour(10 if hour < SHARE_OF_TEN * hours else 3, seed + hour)
+        advance()
+    flaw = f"{falsely} of the living" if falsely else ""
+    rows.append(Row("falsely dead", falsely, f"{hours} simulated hours, {LOSS:.0%} of packets lost", flaw))
+    rows.append(Row("membership, cpu", cost(), f"{MEMBERS:,} nodes, membership alone"))
+    rows.append(Row("membership, memory", memory(), f"{MEMBERS:,} nodes, membership alone"))
+    advance()
+    return Report("membership", rows, details)
