@@ -41,6 +41,7 @@ class Hearsay:
                 return []
             return self._fates.sighted(self._fates.stranger(node, via, now), node, now)
         record.via = better_via(record.via, via)
+        node = replace(node, key=record.node.key or node.key)
         is_new_boot = node.boot > record.boot
         match record.state:
             case Presence.SEEN:  # the boot that others told us proves nothing, not even an older one

@@ -46,6 +46,7 @@ class Changes:
             self._desk.wake(peer.next_control)
             return
         self._tell(event)
+        peer.suspect = isinstance(event, Suspected)
         match event:
             case Joined():
                 peer.alive = True

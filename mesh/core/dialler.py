@@ -111,7 +111,8 @@ class Dialler:
     def pong(self, peer: Peer, p: Pong) -> None:
         if not p.stamp:
             return  # it may have waited behind messages
-        peer.rtt = max(0.0, self._desk.now - p.stamp / 1e6)
+        rtt = max(0.0, self._desk.now - p.stamp / 1e6)
+        peer.rtt += (rtt - peer.rtt) / 4 if peer.rtt else rtt  # one slow answer is not a slow node
 
     # --- dialling ---------------------------------------------------------------------------------------
 

@@ -19,6 +19,8 @@ from mesh.routing.interest import CLIENTS
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
 
+HEDGE = 0.5  # s that one of several masters has to answer, before the next is asked
+
 
 @dataclass(frozen=True, slots=True)
 class Value:
@@ -41,6 +43,13 @@ class Found:
     @property
     def values(self) -> list[Value]:
         return list(self.best.values())
+
+    def take(self, replies: Replies) -> None:
+        """What nodes have answered."""
+        for uuid, told in replies.items():
+            for envelope, said in told.found:
+                self.add(_told_value(uuid, envelope, said))
+            self.away += told.value.get("away", []) if isinstance(told.value.get("away"), list) else []
 
     def add(self, value: Value) -> None:
         """The newest per topic: by hybrid clock, then id."""
@@ -111,20 +120,28 @@ class Lookup:
         me = self._desk.me.name
         found = self.own(query, is_local=by == CLIENTS)
         # A subscription begins with what all have: one of them may be behind what another brings.
-        sources = self._demand.sources(query, Use.SUBSCRIBE if after else Use.GET)
+        everybody = self._demand.sources(query)
+        sources = everybody if after else self._demand.sources(query, Use.GET)
+        spare = [hop for hop in everybody.hops if hop not in (*sources.hops, *visited)]
         found.away = list(sources.away)
-        targets = self._demand.targets(query, {by}, sources)
-        peers = [p for p in self._nodes.askable(visited) if p.node.uuid in targets]
         arguments: dict[str, Any] = {
             "kind": query.kind, "text": query.text, "domain": query.domain, "after": after,
             "visited": [*visited, me],
         }  # fmt: skip
 
+        def ask(targets: set[bytes]) -> None:
+            peers = [p for p in self._nodes.askable(visited) if p.node.uuid in targets]
+            self._questions.ask_all(peers, "get", arguments, came, min(within, HEDGE) if spare else within)
+
         def came(replies: Replies, missing: list[str]) -> None:
-            for uuid, told in replies.items():
-                for envelope, said in told.found:
-                    found.add(_told_value(uuid, envelope, said))
-                found.away += told.value.get("away", []) if isinstance(told.value.get("away"), list) else []
+            found.take(replies)
+            lacking = [node for node in missing if node in everybody.hops]
+            while lacking and spare:  # it dies, perhaps, and nobody has noticed yet
+                peer = self._nodes.named(spare.pop(0))
+                if peer is not None and self._nodes.is_alive(peer.node.name):
+                    ask({peer.node.uuid})
+                    return
+            found.away += lacking
             found.missing = missing
             if after:
                 for value in found.values:
@@ -132,7 +149,7 @@ class Lookup:
             self._remember(found)
             then(found)
 
-        self._questions.ask_all(peers, "get", arguments, came, within)
+        ask(self._demand.targets(query, {by}, sources))
 
     # --- the cache of what clients here have subscribed to ----------------------------------------------
 

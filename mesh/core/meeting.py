@@ -8,12 +8,13 @@ from mesh.core.conn import Conn
 from mesh.core.desk import Desk
 from mesh.core.dialler import Dialler
 from mesh.core.effects import Stop
-from mesh.core.introductions import as_node
+from mesh.core.introductions import as_node, to_wire
 from mesh.core.neighbours import Neighbours
 from mesh.core.peer import Peer
 from mesh.links.duel import keep_mine
-from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Hello, Introduction, Refuse
+from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Hello, Introduction, Refuse, Rumours
 
+MANY = 4096  # nodes told to a newcomer at once
 YOUNG = 30.0  # s: a node this young gives way when its name is taken
 
 
@@ -58,6 +59,8 @@ class Meeting:
         if refusal is not None:
             self._desk.event("refused", f"{refusal.reason} [{refusal.code}]", node, level="warning")
             self._dialler.ended(conn, dialled)
+            if dialled is not None and refusal.final:
+                dialled.next_control = self._desk.now + self._desk.settings.backoff_max
             self._desk.hang_up(conn)
             return None
         peer = self._neighbours.peers[node.uuid]
@@ -70,12 +73,17 @@ class Meeting:
             self._desk.hang_up(conn)
             return None
         self._dialler.take(peer, conn)
+        if peer.link.by == "peer":  # it has changed its mind
+            self._dialler.apply(peer, peer.link.allowed(self._desk.now))
         return peer
 
     def connected(self, conn: Conn, peer: Peer) -> None:
         """After HELLO and WELCOME."""
         if conn.role == NODE_CONTROL:
             self._neighbours.liveness.connected(peer)
+            if self._neighbours.is_crowd and not conn.dialled:
+                # Rumours are of what changes: who comes into a crowd would learn only slowly who is there.
+                self._desk.send(conn, Rumours(to_wire(self._neighbours.membership.known()[:MANY])))
 
     def rejected(self, conn: Conn, r: Refuse) -> None:
         """Our HELLO was refused."""
@@ -91,15 +99,16 @@ class Meeting:
             if conn in peer.dials[NODE_DATA]:
                 peer.dials[NODE_DATA].remove(conn)
             self._dialler.apply(peer, peer.link.refused(now, r.code, r.reason))
-        else:
-            self._dialler.ended(conn, peer)
+            return
+        self._dialler.ended(conn, peer)
+        if peer is not None and r.final and r.code != "SAME_UUID":  # that was said by ourselves
+            self._dialler.apply(peer, peer.link.refused(now, r.code, r.reason))
+            peer.next_control = now + self._desk.settings.backoff_max
 
     # --- who it is ------------------------------------------------------------------------------------
 
     def _hear(self, node: Introduction) -> Refuse | None:
-        known = self._neighbours.peers.get(node.uuid)
-        pinned = known.node.key if known is not None and known.node.key else b""
-        pinned = pinned or self._neighbours.acquaintances.key_of(node.uuid)
+        pinned = self._pinned(node.uuid)
         if pinned and pinned != node.key:
             text = f"{node.name} shows another key than the node {node.uuid.hex()[:8]} had before"
             hint = f"If that is right: mesh peer rm {node.name}"
@@ -119,6 +128,13 @@ class Meeting:
             text = f"two processes answer for {node.name} ({node.uuid.hex()[:8]})"
             return Refuse("CONFLICT", text, "Was a data directory copied? Remove one.", final=True)
         return None
+
+    def _pinned(self, uuid: bytes) -> bytes:
+        """The key of that node; b"" when it never had one, or people have forgotten it."""
+        known, member = self._neighbours.peers.get(uuid), self._neighbours.membership.of(uuid)
+        is_gone = member is not None and member.state in (Presence.DEAD, Presence.LEFT)
+        seen = known.node.key if known is not None and not is_gone else b""
+        return self._neighbours.acquaintances.key_of(uuid) or seen  # what was met counts more than hearsay
 
     def _name_in_use(self, clash: NameClash) -> Refuse:
         holder, name = clash.holder, clash.newcomer.name

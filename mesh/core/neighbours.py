@@ -190,6 +190,12 @@ class Neighbours:
             if not peer.alive and not is_needed and self.membership.of(uuid) is None:
                 del self.peers[uuid]
 
+    def ping_all(self) -> None:
+        """Those who have dialled us: whose connection is gone, the transport notices now."""
+        for peer in self.peers.values():
+            if any(conn is not None and not conn.dialled for conn in peer.conns.values()):
+                self._dialler.ping(peer)
+
     def review_login(self, peer: Peer) -> None:
         """Is the data connection needed? Logins are lazy."""
         if peer.alive and not peer.link.is_wanted and self.needs_login(peer):

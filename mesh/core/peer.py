@@ -37,6 +37,7 @@ class Peer:
         self.probe: Probe | ProbeFor | None = None  # waits for a control connection
         self.hears_us = True  # our PUB reaches it, as far as we know
         self.alive = False
+        self.suspect = False  # alive, as far as we know, but it did not answer
         self.lost_at: float | None = None  # when its data connection ended; None while it stands
         self.rtt = 0.0  # s, of the last ping
         self.pinged = 0.0

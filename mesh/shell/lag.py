@@ -2,20 +2,32 @@
 
 from collections import deque
 
+WINDOW = 5.0  # s: what was earlier says nothing of how the node is doing
+
 
 class Lag:
-    """Lateness of timers, in seconds, over the last thousand."""
+    """Lateness of timers, in seconds, of late: what is relieved soon says so."""
 
     def __init__(self) -> None:
-        self._last: deque[float] = deque(maxlen=1000)
+        self._last: deque[tuple[float, float]] = deque(maxlen=1000)
 
-    def note(self, late: float) -> None:
-        self._last.append(max(0.0, late))
+    def note(self, late: float, now: float) -> None:
+        self._last.append((now, max(0.0, late)))
 
-    def p99(self) -> float:
+    def p99(self, now: float) -> float:
         """99 of 100 were not later than this."""
-        ordered = sorted(self._last)
-        return ordered[int(len(ordered) * 0.99)] if ordered else 0.0
+        return self._quantile(0.99, now)
 
-    def worst(self) -> float:
-        return max(self._last, default=0.0)
+    def p90(self, now: float) -> float:
+        """9 of 10 were not later: a single hiccup among few timers is not load."""
+        return self._quantile(0.9, now)
+
+    def worst(self, now: float) -> float:
+        return max(self._since(now), default=0.0)
+
+    def _quantile(self, share: float, now: float) -> float:
+        ordered = sorted(self._since(now))
+        return ordered[int(len(ordered) * share)] if ordered else 0.0
+
+    def _since(self, now: float) -> list[float]:
+        return [late for then, late in self._last if now - then <= WINDOW]

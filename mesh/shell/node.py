@@ -10,7 +10,6 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +51,7 @@ from mesh.wire.commands import Introduction
 log = logging.getLogger("mesh.node")
 SETTLED = 1.0  # s after its start that a node needs no more memory than later
 DRAIN = 10.0  # s that a clean stop may take
+AGAIN = (0.0, 0.1, 0.4)  # s between knocks: a process that is dying may listen a moment longer
 LATE = 0.25  # s: a loop that comes so late to its work has been stopped or starved
 
 
@@ -102,8 +102,9 @@ class Node:
             random.random,
         )
         self.core.start(
-            image, *self._clock(), self._shell_status, lambda: replace(probe.sample(), lag=self._lag.p99())
-        )
+            image, *self._clock(), self._shell_status,
+            lambda: probe.sample(self._lag.p90(time.monotonic())),
+        )  # fmt: skip
         self._find(loop, secret)
         file = self._file()
         file.write(self._state)
@@ -118,7 +119,15 @@ class Node:
     def _bind(self, loop: asyncio.AbstractEventLoop) -> None:
         curve = self._keys.curve if self._keys else None
         self._sockets = Sockets(
-            loop, self._came, self._received, self._gone, self._idle, curve, self._heard, self._stranger
+            loop,
+            self._came,
+            self._received,
+            self._gone,
+            self._idle,
+            curve,
+            self._heard,
+            self._stranger,
+            left=self._left,
         )
         self._open.append(self._sockets.close)
         local = socket_path(self._data.path, self._data.uuid)
@@ -169,8 +178,11 @@ class Node:
         }  # fmt: skip
 
     def _shell_status(self) -> dict[str, Any]:
-        return {"uptime": time.monotonic() - self._started, "pid": os.getpid(), "data": str(self._data.path),
-                "ipc": self._ipc, "lag_p99": self._lag.p99(), "lag_worst": self._lag.worst()}  # fmt: skip
+        now = time.monotonic()
+        return {
+            "uptime": now - self._started, "pid": os.getpid(), "data": str(self._data.path),
+            "ipc": self._ipc, "lag_p99": self._lag.p99(now), "lag_worst": self._lag.worst(now),
+        }  # fmt: skip
 
     async def run(self, ready: Callable[[], None] = lambda: None) -> None:
         """Until SIGTERM, SIGINT, SIGHUP, `stop()` or a reason to give up (then the error is raised).
@@ -260,9 +272,18 @@ class Node:
         self.core.tell(kind, text, *self._clock(), level)
         self._idle()
 
+    def _left(self) -> None:
+        self.core.left(*self._clock())
+        self._idle()
+
     async def _knock(self, uuid: bytes, address: str) -> None:
-        refused = await is_refused(address)
-        self.core.knocked(uuid, refused, *self._clock())
+        for pause in AGAIN:
+            await asyncio.sleep(pause)
+            if await is_refused(address):
+                self.core.knocked(uuid, True, *self._clock())
+                self._idle()
+                return
+        self.core.knocked(uuid, False, *self._clock())
         self._idle()
 
     def _committed(
@@ -286,8 +307,9 @@ class Node:
 
     def _tick(self) -> None:
         self._timer = None
-        late = time.monotonic() - self._due
-        self._lag.note(late)
+        now = time.monotonic()
+        late = now - self._due
+        self._lag.note(late, now)
         if late > LATE:
             # What came in meanwhile is heard before anybody is called silent, and nobody's time ran out.
             self.core.lagged(late)

@@ -19,19 +19,19 @@ FAILED = (
     | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
     | zmq.EVENT_HANDSHAKE_FAILED_AUTH
 )
-UNFIT = zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
-# What our ZAP handler says no to, it tells itself.
-WATCHED = zmq.EVENT_ACCEPTED | UNFIT | zmq.EVENT_DISCONNECTED
+WATCHED = zmq.EVENT_ACCEPTED | FAILED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
 MISMATCH = zmq.PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH
 WHY: dict[int, str] = {MISMATCH: "it has no keys", zmq.PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC: "it has other keys"}
 JOIN = "Join its mesh with `mesh join TOKEN`; any node that has its keys prints one with `mesh token`."
 GAVE_UP = "it gave up during the handshake: it has no keys, or others"
+OTHER_PROTOCOL = "it does not speak our protocol"
 NO_KEYS, NO_KEYS_THERE, WRONG_KEYS = "NO_KEYS", "NO_KEYS_THERE", "WRONG_KEYS"
 TOLD_AT_ONCE, EVERY = 8, 10.0  # lines in so many s, and none of them twice
 
 
 class Doorman:
-    """Watches a bound socket with keys: `stranger` gets a line for each whose handshake failed."""
+    """Watches a bound socket: `stranger` gets a line for each whose handshake failed, `left` is called
+    when any connection has ended; ZeroMQ does not say which."""
 
     def __init__(
         self,
@@ -39,12 +39,15 @@ class Doorman:
         context: Context,
         watched: Socket,
         stranger: Callable[[str], None],
+        left: Callable[[], None],
     ) -> None:
         self._loop = loop
         self._stranger = stranger
+        self._left = left
         self._watched = watched
         self._guests: dict[int, str] = {}  # by descriptor: where it came from
-        self._failed: list[str] = []  # why, until the descriptor follows
+        self._new: set[int] = set()  # of these, whose handshake cannot have been a success yet
+        self._failed: list[str] = []  # why, until the descriptor follows; "" = not to be told
         self._told: dict[str, float] = {}
         place = f"inproc://doorman-{id(watched):x}"
         watched.monitor(place, WATCHED)
@@ -74,17 +77,23 @@ class Doorman:
     def _note(self, event: int, value: int) -> None:
         if event == zmq.EVENT_ACCEPTED:
             self._guests[value] = peer_of(value)
-        elif event == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
-            self._failed.append(WHY.get(value, "it does not speak our protocol"))
-        elif event == zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL and value == errno.EPIPE:
-            # Who resets a connection only wanted to know whether somebody listens.
-            self._failed.append(GAVE_UP)
+            self._new.add(value)
+        elif event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+            self._new.clear()  # ZeroMQ does not say whose: of several, no other one is accused either
+        elif event & FAILED:
+            self._failed.append(_reason(event, value))
         elif event == zmq.EVENT_DISCONNECTED:
-            address = self._guests.pop(value, "")
-            # ZeroMQ's one thread tells of a failure and of its end without anything in between.
-            for why in self._failed:
-                self._tell(f"a stranger{address and f' from {address}'} was not let in: {why}")
-            self._failed.clear()
+            self._ended(value)
+
+    def _ended(self, guest: int) -> None:
+        address = self._guests.pop(guest, "")
+        # Of old protocols, and of none, ZeroMQ tells no failure but only the end.
+        reasons = self._failed or [OTHER_PROTOCOL] * (guest in self._new)
+        # ZeroMQ's one thread tells of a failure and of its end without anything in between.
+        self._failed = []
+        self._new.discard(guest)
+        for why in filter(None, reasons):
+            self._tell(f"a stranger{address and f' from {address}'} was not let in: {why}")
 
     def _tell(self, text: str) -> None:
         """But not all that somebody does who tries a thousand times a second."""
@@ -93,6 +102,14 @@ class Doorman:
         if text not in self._told and len(self._told) < TOLD_AT_ONCE:
             self._told[text] = now
             self._stranger(text)
+
+
+def _reason(event: int, value: int) -> str:
+    if event == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
+        return WHY.get(value, OTHER_PROTOCOL)
+    # Who resets a connection only wanted to know whether somebody listens. And whom our ZAP handler does not
+    # let in, of those it tells itself.
+    return GAVE_UP if event == zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL and value == errno.EPIPE else ""
 
 
 def event_of(frames: list[bytes]) -> tuple[int, int]:

@@ -39,11 +39,12 @@ NEVER = 86_400_000  # ms; a connection that has ended is closed at once
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """A bound ROUTER; with keys, `doorman` watches who fails to come in."""
+    """A bound ROUTER; `doorman` watches who fails to come in over TCP, and that somebody has left."""
 
     socket: Socket
     endpoint: str
     trusted: bool
+    keyed: bool
     doorman: Doorman | None
 
 
@@ -53,6 +54,7 @@ class Sockets:
     With `keys` every TCP socket speaks CURVE, and `came` has the public key of who dialled. `heard` gets
     what others gossip, `stranger` a line about each who could not come in, or did not let us in; a
     `failed` in its place gets the latter as an error with the key of the connection that we dialled.
+    `left` is called when one of those who dialled us over TCP is gone: to find out which, send to them.
     """
 
     def __init__(
@@ -66,12 +68,13 @@ class Sockets:
         heard: Callable[[list[bytes]], None] = lambda frames: None,
         stranger: Callable[[str], None] = lambda text: None,
         failed: Callable[[Key, Refused], None] | None = None,
+        left: Callable[[], None] = lambda: None,
     ) -> None:
         self._loop = loop
         self._context: Context = zmq.Context()
         self._context.set(zmq.MAX_SOCKETS, 16384)
         self._came, self._received, self._gone, self._idle = came, received, gone, idle
-        self._keys, self._stranger = keys, stranger
+        self._keys, self._stranger, self._left = keys, stranger, left
         self._failed = failed or (lambda key, error: stranger(error.what))
         self._zap = ZapHandler(loop, self._context, stranger) if keys and keys.server.secret else None
         self._gossip = Gossip(loop, self._context, heard, idle, keys)
@@ -93,10 +96,12 @@ class Sockets:
             self._require_zap()
         socket = new_socket(self._context, zmq.ROUTER, address)
         socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
-        doorman = None
-        if self._keys is not None and not trusted:
+        doorman, is_keyed = None, self._keys is not None and not trusted
+        if self._keys is not None and is_keyed:
             guard(socket, self._keys.server, DOMAIN)
-            doorman = Doorman(self._loop, self._context, socket, self._stranger)
+        if not trusted:
+            stranger = self._stranger if is_keyed else lambda text: None
+            doorman = Doorman(self._loop, self._context, socket, stranger, self._left)
         try:
             socket.bind(address)
         except zmq.ZMQError as error:
@@ -108,7 +113,7 @@ class Sockets:
         if trusted:
             Path(address.removeprefix("ipc://")).chmod(0o600)
         number = len(self._routers)
-        self._routers[number] = Listener(socket, endpoint, trusted, doorman)
+        self._routers[number] = Listener(socket, endpoint, trusted, is_keyed, doorman)
         self._loop.add_reader(descriptor(socket), self._router_readable, number)
         self._look_again(socket, lambda: self._router_readable(number))
         return endpoint
@@ -243,7 +248,7 @@ class Sockets:
             return more_of(listener.socket, [])
         # Who dialled is asked for once: ZeroMQ gives no other connection the same routing id meanwhile.
         socket = listener.socket
-        user, frames = user_and_more(socket) if listener.doorman is not None else ("", more_of(socket, []))
+        user, frames = user_and_more(socket) if listener.keyed else ("", more_of(socket, []))
         self._known.add(key)
         self._came(key, listener.endpoint, listener.trusted, user)
         return frames

@@ -309,7 +309,7 @@ AnyCommand = (
 )  # fmt: skip
 
 # What only nodes say may fill a frame: it lists as much as there is. The rest is short, or refused unread.
-_LONG = bytes((3, 9, 15, 21, 22, 25, 30))  # Welcome, Peers, States, Answers, Items, Outcomes, Interest
+_LONG = bytes((3, 9, 14, 15, 21, 22, 25, 30))  # from Welcome, Peers, Rumours, States to Interest
 _read: Callable[[bytes], AnyCommand] = reader(AnyCommand, CONTROL_FRAME)  # type: ignore[arg-type]
 _read_long: Callable[[bytes], AnyCommand] = reader(AnyCommand, FRAME)  # type: ignore[arg-type]
 

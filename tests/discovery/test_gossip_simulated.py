@@ -73,6 +73,7 @@ def test_bytes_of_a_node_do_not_grow_with_the_mesh() -> None:
     assert max(said.values()) < 50 * USUAL
 
 
+@pytest.mark.whole  # for its length
 @pytest.mark.usefixtures("shared_states")
 def test_a_thousand_nodes_that_start_at_once_all_know_all_after_their_share_of_the_intervals() -> None:
     mesh = GossipMesh(1000)

@@ -191,6 +191,7 @@ def test_a_made_up_boot_among_many_does_not_shut_out_the_true_node() -> None:
     members.rumoured(N1, (rumour(ALIVE, boot=2**60),), 9.0)
     assert kinds(members.hear(node("heron"), 10.0)) == ["Restarted"]
     assert heron(members).boot == 1
+    assert kinds(members.rumoured(N1, (rumour(DEAD),), 11.0)) == ["Dead"]
 
 
 def test_a_name_that_is_taken_is_not_given_away_by_rumours() -> None:
@@ -316,7 +317,7 @@ def many() -> Membership:
 
 def many_with_heron() -> Membership:
     members = crowd()
-    members.hear(node("heron"), 0.0)
+    members.hear(node("heron", address="tcp://1:1"), 0.0)
     return members
 
 

@@ -20,7 +20,7 @@ from tools.demo_parts.processes import ROOT, Failed, Interrupted
 
 FOUND = ROOT / ".venv" / "bench"
 FAILED, INTERRUPTED = 1, 130
-GETS = 20  # a get takes so many times as long as a message
+MESSAGES_A_GET = 20
 MASTERS_RATE = 4  # one publisher does there what three do otherwise, and more
 Advance = Callable[[], None]
 Options = argparse.Namespace
@@ -51,7 +51,7 @@ def measure_membership(o: Options, advance: Advance) -> Report:
 
 
 def measure_balance(o: Options, advance: Advance) -> Report:
-    return balance.measured(o.messages // GETS, advance)
+    return balance.measured(o.messages // MESSAGES_A_GET, advance)
 
 
 def measure_kills(o: Options, advance: Advance) -> Report:
@@ -100,7 +100,7 @@ def arguments() -> Options:
     parser.add_argument("part", choices=parts)
     numbers = (
         ("--rounds", 5, 1, "rounds of each load; medians are shown"),
-        ("--messages", 200_000, 100, "messages of 100 B in a run"),
+        ("--messages", 200_000, 100, "messages of 100 B in a run; a 20th as many gets of balance"),
         ("--seconds", 5, 1, "seconds of a latency round"),
         ("--times", 7, 1, "times that something is started"),
         ("--count", 50, 1, "kills; of finding and membership, of each kind"),

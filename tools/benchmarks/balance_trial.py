@@ -65,7 +65,7 @@ def try_out(strategy: str, count: int, advance: Callable[[], None]) -> Trial:
         environ = {"MESH_STATE_DIR": str(processes.place)}
         with sync.connect(READER, timeout=READY, environ=environ) as m:
             m.publish(KEY, b"We win", domain=DOMAIN)
-            processes.until(lambda: _row(m)["load"] < IDLE, PATIENCE, f"{VICTIM} had enough to do")
+            processes.until(lambda: _row(m)["load"] < IDLE, PATIENCE, f"{VICTIM} was not idle again")
             return _run(processes, Trial(strategy), load, m, count / RATE, advance)
 
 

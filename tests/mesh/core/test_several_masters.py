@@ -171,6 +171,27 @@ def test_a_get_asks_only_who_is_alive() -> None:
         assert [source for source, _ in joe.sources] == ["heron"]
 
 
+@pytest.mark.parametrize("stops", ["killed", "cut off"])
+def test_a_get_whose_master_does_not_answer_is_asked_of_another(stops: str) -> None:
+    c = several("heron", "avalon", "golan")
+    joe = c.client("golan")
+    published(joe, b"We win")
+    c["avalon"].kill() if stops == "killed" else c.net.cut("avalon", "golan")
+    for _ in range(20):
+        began = c.net.now
+        assert [m.content for m in joe.get("k", domain=RUGBY, fresh=True)] == [b"We win"]
+        assert [source for source, _ in joe.sources] == ["heron"] and c.net.now - began < 1
+
+
+def test_a_get_that_no_master_answers_says_so() -> None:
+    c = several("heron", "avalon", "golan")
+    joe = c.client("golan")
+    published(joe, b"We win")
+    c.net.cut("avalon", "golan")
+    c.net.cut("heron", "golan")
+    assert joe.get("k", domain=RUGBY, fresh=True) == [] and joe.sources == "MASTER_AWAY"
+
+
 def test_a_subscriber_goes_on_when_one_of_the_masters_dies() -> None:
     c = several("heron", "avalon", "frodo", "bilbo")
     joe, ear = c.client("bilbo"), c.client("bilbo", "ear").subscribed("k", domain=RUGBY)

@@ -158,7 +158,7 @@ def test_of_two_choices_the_busy_one_is_taken_the_least_and_still_sometimes(tmp_
                 while not found or not is_not_nearer(await rows(reader)):  # ways may change meanwhile
                     await knows(reader, is_not_nearer)
                     found = await shares(reader)
-            assert 0 < found["b"] < min(found["a"], found["c"])
+            assert 0 < 1.2 * found["b"] < min(found["a"], found["c"])
 
     with company(tmp_path, "TwoChoices", b=BUSY) as c:
         asyncio.run(story(c))

@@ -1,0 +1,352 @@
+"""Who comes into a real mesh with keys? No stranger of any kind, and what each tried is told."""
+
+import asyncio
+import json
+import secrets
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zmq
+from msgspec.structs import replace
+
+import mesh
+from discovery.adverts import Advert, Adverts
+from mesh import sync
+from mesh.errors import NodeNotFound, PublishRefused, Refused
+from mesh.security.derive import ADVERTS, derived, role_secret
+from mesh.security.joining import join, new_mesh, token_of
+from mesh.security.keyfiles import MeshFile, node_keys
+from mesh.security.keys import Keys, Pair
+from mesh.security.signing import public_key, sign, verify
+from mesh.wire import commands as c
+from mesh.wire.frames import write
+from tests.discovery.test_mdns import packet
+from tests.discovery.test_mdns import stranger as somebody_on_the_network
+from tests.mesh.meshes import eventually
+from tests.mesh.running import RunningNode, environment, run_mesh, state_directory, until
+from tests.mesh.security.keyed import at, mesh_file, node, user
+from tests.mesh.security.test_admission import Talker
+
+pytestmark = pytest.mark.whole
+
+ANY = ("--bind", "tcp://127.0.0.1:0")
+HEARD = 7000  # port of all adverts that `packet` makes
+
+
+@dataclass
+class Fort:
+    """A running node whose user has the secret of the mesh."""
+
+    node: RunningNode
+    keys: MeshFile
+
+    def ask(self, verb: str, **arguments: Any) -> Any:
+        with sync.connect(self.node.name, environ=self.node.environ) as m:
+            return m.call(verb, **arguments)
+
+    def told(self, kind: str = "refused") -> list[str]:
+        """The lines of `mesh events` of this kind, without the time."""
+        return [event["text"] for event in self.ask("events", after=0)["events"] if event["kind"] == kind]
+
+    def tells(self, words: str, kind: str = "refused") -> None:
+        """Wait for a line with these words."""
+        until(lambda: any(words in text for text in self.told(kind)))
+
+    def others(self) -> dict[str, dict[str, Any]]:
+        """What `mesh ls` shows of other nodes."""
+        return {row["name"]: row for row in self.ask("ls")["nodes"] if row["via"] != "self"}
+
+    def is_alone(self) -> bool:
+        """Nobody but who asks has ever had a session, and no other node is known."""
+        return not self.others() and self.ask("info")["metrics"]["sessions"] == 1
+
+    def secret(self, role: str) -> bytes:
+        return role_secret(self.keys.secret, self.keys.cluster, role)
+
+
+@contextmanager
+def ended(*nodes: RunningNode) -> Iterator[None]:
+    """Stop them in the end; none may have written a traceback."""
+    try:
+        yield
+    finally:
+        for one in nodes:
+            if one.is_running:
+                one.stop()
+    for one in nodes:
+        assert "Traceback" not in one.log, one.log
+
+
+@contextmanager
+def fort(*options: str) -> Iterator[Fort]:
+    """With multicast DNS, unless the options say something else."""
+    with state_directory() as state:
+        cluster = f"test-{secrets.token_hex(4)}"
+        keys = new_mesh(state, cluster)
+        one = RunningNode("fort", state, cluster, (*ANY, *(options or ("--mdns",))))
+        with ended(one):
+            one.start()
+            yield Fort(one, keys)
+
+
+@contextmanager
+def joined(keys: MeshFile, role: str = "node") -> Iterator[Path]:
+    """The state directory of somebody with a token for that role."""
+    with state_directory() as state:
+        join(state, token_of(keys, role, expires=0), "")
+        yield state
+
+
+def talker(keys: MeshFile) -> Talker:
+    """Somebody who dials with a key of his own and the public key of that mesh, and says what he likes."""
+    mine = mesh_file("of nobody")
+    return Talker(Keys(Pair(mine.public, mine.private), Pair(keys.server)))
+
+
+def introduction(name: str = "eve") -> c.Introduction:
+    return c.Introduction(name.encode().ljust(16, b"?"), name, 1, "", key=public_key(b"e" * 32))
+
+
+# --- at the handshake of ZeroMQ ---------------------------------------------------------------------------
+
+
+def test_who_has_no_key_is_not_heard() -> None:
+    with fort() as f, zmq.Context() as context, context.socket(zmq.DEALER) as dealer:
+        dealer.setsockopt(zmq.LINGER, 0)
+        dealer.connect(f.node.tcp)
+        dealer.send_multipart(write(c.Hello((1, 1), c.CLIENT, "", b"n" * 16, client="eve", stream=b"e" * 16)))
+        f.tells("it has no keys")
+        assert dealer.poll(0) == 0
+        assert f.is_alone()
+
+
+@pytest.mark.parametrize(
+    "words", [b"GET / HTTP/1.1\r\nHost: fort\r\n\r\n" * 4, b"\xff" * 100, bytes(range(256))],
+    ids=["http", "ones", "all bytes"],
+)  # fmt: skip
+def test_who_speaks_another_protocol_is_thrown_out(words: bytes) -> None:
+    with fort() as f:
+        host, _, port = f.node.tcp.removeprefix("tcp://").rpartition(":")
+        with socket.create_connection((host, int(port)), timeout=20.0) as connection:
+            connection.sendall(words)
+            try:
+                while connection.recv(1000):
+                    pass  # it greets first
+            except ConnectionResetError:
+                pass
+        f.tells("it has no keys" if words[0] == 255 else "it does not speak our protocol")
+        assert f.is_alone()
+
+
+def test_who_has_the_key_of_another_mesh_is_not_heard() -> None:
+    async def story(f: Fort) -> None:
+        stranger = talker(mesh_file("another"))
+        while not any("was not let in: it has other keys" in text for text in f.told()):
+            stranger.sockets.dial(1, f.node.tcp)
+            stranger.say(stranger.hello())
+            await eventually(lambda: stranger.gone)
+            stranger.gone.clear()
+        assert stranger.received == []
+        stranger.sockets.close()
+
+    with fort() as f:
+        asyncio.run(asyncio.wait_for(story(f), 60))
+        assert f.is_alone()
+
+
+def test_another_mesh_of_the_same_name_stays_another() -> None:
+    with fort() as f, state_directory() as state:
+        made = run_mesh("init", "--cluster", f.node.cluster, environ=environment(state))
+        assert made.returncode == 0
+        theirs = RunningNode("theirs", state, f.node.cluster, (*ANY, "--mdns", "--peer", f.node.tcp))
+        with ended(theirs):
+            theirs.start()
+            other = Fort(theirs, f.keys)
+            f.tells("it has other keys")
+            other.tells(f"{f.node.tcp} ended the handshake: its mesh has other keys than ours")
+            assert f.is_alone()
+            assert other.is_alone()
+
+
+# --- at HELLO ---------------------------------------------------------------------------------------------
+
+
+def test_who_knows_the_public_key_only_gets_nowhere() -> None:
+    async def story(f: Fort) -> None:
+        for proof in (b"", secrets.token_bytes(32)):
+            eve = talker(f.keys)
+            eve.sockets.dial(1, f.node.tcp)
+            eve.say(c.Call(1, "ls"))
+            assert isinstance(await eve.hear(), c.Who)
+            eve.say(eve.hello(proof=proof))
+            answer = await eve.hear()
+            if proof:  # without having been asked
+                assert answer.code == "WRONG_SECRET"
+            else:
+                assert isinstance(answer, c.Challenge)
+                eve.say(eve.hello(proof=secrets.token_bytes(32)))
+                assert (await eve.hear()).code == "WRONG_SECRET"
+            eve.sockets.close()
+
+    with fort() as f:
+        asyncio.run(story(f))
+        assert sum("'eve' does not know the secret of a client of this mesh" in text for text in f.told()) == 2
+        assert f.is_alone()
+
+
+def test_who_names_another_cluster_does_not_belong_here() -> None:
+    async def story(f: Fort) -> None:
+        eve = talker(f.keys)
+        hello = replace(eve.hello(c.NODE_CONTROL, node=introduction()), cluster="elsewhere")
+        eve.sockets.dial(1, f.node.tcp)
+        eve.say(hello)
+        assert (await eve.hear()).code == "CLUSTER"
+        eve.sockets.close()
+
+    with fort() as f:
+        asyncio.run(story(f))
+        f.tells(f"'eve' belongs to cluster 'elsewhere', this node to '{f.node.cluster}'")
+        assert f.is_alone()
+
+
+def test_the_key_of_a_client_makes_no_node() -> None:
+    async def story(f: Fort) -> None:
+        eve = talker(f.keys)
+        hello = eve.hello(c.NODE_CONTROL, node=introduction())
+        challenge = await eve.challenged(f.node.tcp, hello)
+        eve.say(replace(hello, proof=eve.proof(f.secret("client"), challenge)))
+        assert (await eve.hear()).code == "WRONG_SECRET"
+        eve.sockets.close()
+
+    with fort() as f:
+        asyncio.run(story(f))
+        f.tells("'eve' does not know the secret of a node of this mesh")
+        assert f.is_alone()
+
+
+def test_a_node_with_another_key_than_it_had_is_not_taken_for_it() -> None:
+    with fort() as f, joined(f.keys) as state:
+        other = RunningNode("other", state, f.node.cluster, (*ANY, "--mdns"))
+        with ended(other):
+            other.start()
+            until(lambda: f.others().get("other", {}).get("state") == "alive")
+            other.stop()
+            until(lambda: f.others()["other"]["state"] == "left")
+            (state / "data" / "other" / "keys.json").unlink()  # as a copy of its uuid elsewhere has others
+            other.start()
+            short = str(other.it["uuid"])[:8]
+            f.tells(f"other shows another key than the node {short} had before")
+            assert (f.others()["other"]["state"], f.others()["other"]["boot"]) == ("left", 1)
+            Fort(other, f.keys).tells("mesh peer rm other")
+            assert f.node.mesh("peer", "rm", "other", "--url", "fort").returncode == 0
+            other.stop()
+            other.start()
+            until(lambda: f.others()["other"]["state"] == "alive")
+
+
+def test_a_monitor_changes_nothing() -> None:
+    async def story(f: Fort, state: Path) -> None:
+        async with mesh.connect(f.node.tcp, cluster=f.node.cluster, environ=environment(state)) as m:
+            with pytest.raises(PublishRefused) as refused:
+                await m.publish("demo/x", b"1")
+            assert refused.value.code == "NOT_ALLOWED"
+            assert await m.get("demo/x") == []
+
+    with fort() as f, joined(f.keys, "monitor") as state:
+        asyncio.run(story(f, state))
+
+
+# --- on the network ---------------------------------------------------------------------------------------
+
+
+def adverts(f: Fort, seed: bytes) -> Adverts:
+    """As a node with that Ed25519 seed writes them."""
+    secret = derived(f.keys.secret, f.keys.cluster, ADVERTS)
+    return Adverts(f.keys.cluster, secret, lambda text: sign(seed, text), lambda k, t, s: verify(k, s, t))
+
+
+def test_an_advert_that_is_not_of_this_mesh_is_not_followed() -> None:
+    with fort() as f, somebody_on_the_network() as send:
+        f.tells("multicast DNS on", "mdns")
+        advert = Advert(b"\x01" * 16, "eve", 1, HEARD, ("127.0.0.1",), public_key(b"e" * 32))
+        send(packet(advert.instance, adverts(f, b"e" * 32).write(advert) | {"m": b"00" * 16}))
+        f.tells(f"{advert.instance}: its MAC is wrong", "advert")
+        other = Advert(b"\x02" * 16, "eve", 1, HEARD, ("127.0.0.1",), public_key(b"f" * 32))
+        send(packet(other.instance, adverts(f, b"e" * 32).write(other)))
+        f.tells(f"{other.instance}: its signature is wrong", "advert")
+        assert f.is_alone()
+
+
+def test_an_old_advert_of_a_node_is_not_followed() -> None:
+    with fort() as f, joined(f.keys) as state, somebody_on_the_network() as send:
+        other = RunningNode("other", state, f.node.cluster, (*ANY, "--mdns"))
+        with ended(other):
+            other.start()
+            until(lambda: f.others().get("other", {}).get("state") == "alive")
+            other.kill()
+            other.start()
+            until(lambda: (f.others()["other"]["state"], f.others()["other"]["boot"]) == ("alive", 2))
+            before = f.others()["other"]["address"]
+            seed = node_keys(state / "data" / "other").seed
+            old = Advert(
+                bytes.fromhex(other.it["uuid"]), "other", 1, HEARD, ("127.0.0.1",), public_key(seed)
+            )
+            send(packet(old.instance, adverts(f, seed).write(old)))
+            f.tells("an old advert of other is replayed: boot 1, but 2 was heard", "advert")
+            now = f.others()["other"]
+            assert (now["state"], now["boot"], now["address"]) == ("alive", 2, before)
+
+
+# --- ourselves --------------------------------------------------------------------------------------------
+
+
+def test_without_its_handler_a_node_lets_nobody_in_and_keeps_whom_it_has() -> None:
+    async def story() -> None:
+        with user(mesh_file("test")) as (_, environ), user(mesh_file("test", "client")) as (_, elsewhere):
+            async with node("a", environ, "test") as a, mesh.connect(at(a), environ=elsewhere) as early:
+                assert a._sockets._zap is not None
+                a._sockets._zap.close()
+                with pytest.raises((Refused, NodeNotFound)):
+                    async with mesh.connect(at(a), environ=elsewhere, timeout=2.0):
+                        pass
+                await early.publish("demo/x", b"1")
+                assert [value.content for value in await early.get("demo/x")] == [b"1"]
+                assert a.core.info()["metrics"]["connections"] == 1
+
+    asyncio.run(story())
+
+
+def test_a_node_with_a_password_takes_whoever_is_told_to_tell_it() -> None:
+    with fort("--no-mdns") as f, joined(f.keys) as state:
+        other = RunningNode("other", state, f.node.cluster, (*ANY, "--no-mdns", "--peer", f.node.tcp))
+        with ended(other):
+            other.start()
+            guest = Fort(other, f.keys)
+            until(lambda: guest.others().get("fort", {}).get("state") == "alive")
+
+            stored = f.node.mesh("passwd", content="sesame\n").stdout.strip()
+            _restart(f.node, f"[discovery]\nremember = false\n[node]\npasswd = {json.dumps(stored)}\n")
+            until(lambda: guest.others()["fort"]["link"] == "not allowed by peer: PASSWORD")
+            f.tells("'other' with key ")
+            f.tells("fort: it wants a password")
+            guest.tells("passwd in [nodes.fort]")
+            assert f.is_alone()
+
+            _restart(other, '[nodes.fort]\npasswd = "wrong"\n')
+            f.tells("fort: wrong password")
+            assert f.is_alone()
+
+            _restart(other, '[nodes.fort]\npasswd = "sesame"\n')
+            until(lambda: guest.others().get("fort", {}).get("state") == "alive")
+            until(lambda: f.others().get("other", {}).get("state") == "alive")
+
+
+def _restart(one: RunningNode, settings: str) -> None:
+    one.stop()
+    (one.state / "mesh.toml").write_text(settings)  # where it is started
+    one.start()
