@@ -28,7 +28,7 @@ class Sample:
     cpu: tuple[float, ...]  # % idle of each core since the last sample; empty if not known
     ram_free: int  # bytes
     ram_total: int  # bytes
-    lag: float = 0.0  # s, how late the loop comes to its work (99 of 100 times at most)
+    lag: float = 0.0  # s, how late the loop comes to its work (9 of 10 times at most)
 
 
 class NodeState(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=False):
@@ -49,7 +49,7 @@ class NodeState(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=F
     ram_total: Number
     load: Share  # 0 idle .. 1 busy, from `load_index`
     lag: Seconds
-    published: Rate  # messages that its clients publish,
+    published: Rate  # messages that it took as their master,
     delivered: Rate  # and that go to its clients
     pending: Number  # messages that wait for subscribers here,
     tailback: Number  # and for masters that are away

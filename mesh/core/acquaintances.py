@@ -12,6 +12,7 @@ import msgspec
 from mesh.core.conn import Conn
 from mesh.core.desk import Desk
 from mesh.core.dialler import Dialler
+from mesh.errors import LocalError
 from mesh.store.base import Delete, Op, Put
 from mesh.wire.codec import pack, reader
 from mesh.wire.commands import NODE_CONTROL, Introduction
@@ -20,6 +21,7 @@ PATIENT = 4  # dials of a given address before that is worth a word
 MET = 1024  # nodes that are remembered, the last ones met,
 DIALLED = 64  # and of them, the last ones, dialled at the next start
 FORGOTTEN = 7 * 24 * 3600 * 10**9  # ns after which a node that was met is not dialled any more
+LONGEST = 300  # letters of an address
 CONFIG, ADDED, REMEMBERED = "config", "added", "remembered"
 
 
@@ -95,10 +97,15 @@ class Acquaintances:
     # --- what people say ----------------------------------------------------------------------------------
 
     def add(self, address: str) -> bool:
-        """Dial that address, now and after every start; False when that is so already."""
+        """Dial that address, now and after every start; False when that is so already. LocalError."""
         known = self._seeds.get(address)
         if known is not None and known.kind != REMEMBERED:
             return False
+        if not address.startswith("tcp://") or len(address) > LONGEST or len(self._seeds) >= MET:
+            raise LocalError(
+                f"{address[:80]!r} cannot be added.", hint="Write tcp://HOST:PORT; a thousand are the most.",
+                code="BAD_ADDRESS",
+            )  # fmt: skip
         self._seeds[address] = Seed(ADDED)
         self.later("peer", b"a" + address.encode(), Put("peer", b"a" + address.encode(), b""))
         self._desk.event("peer", f"{address} was added")

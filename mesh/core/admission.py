@@ -22,7 +22,7 @@ class Admission:
     """The two ends of each handshake, after the door has found that the other may come in."""
 
     def __init__(self, desk: Desk) -> None:
-        self.door = Door(desk, self._greet, self._admit, self._entered, self._rejected)
+        self.door = Door(desk, self._greet, self._admit, self._entered, self._rejected, self._denied)
         self.neighbours: Neighbours  # set by the node: they knock at this door
         self.meeting: Meeting
         self.dialler: Dialler
@@ -84,6 +84,9 @@ class Admission:
     def _logged_in(self, peer: Peer, conn: Conn) -> None:
         self.dialler.apply(peer, peer.link.hello(self._desk.now))
         self.links.login(peer, conn, conn.resume)
+
+    def _denied(self, conn: Conn, r: Refuse) -> None:
+        self.meeting.denied(conn, r)
 
     def _rejected(self, conn: Conn, r: Refuse) -> None:
         self.meeting.rejected(conn, r)

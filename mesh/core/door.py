@@ -16,6 +16,7 @@ from mesh.wire.limits import KIB, VERSION_MAX, VERSION_MIN
 NONCE = 16
 PENDING = 4 * KIB  # bytes of what somebody may say before it is in
 SOFTWARE = "heronry 0.1.0"
+TOLD, SAY_AGAIN = 256, 60.0  # refusals told as events, in so many s, and none of them twice
 JOIN = "Type `mesh join TOKEN` there; `mesh token` on a node of this mesh prints one."
 OTHER_USER = "Both must run as the same user, with the same state directory (MESH_STATE_DIR)."
 
@@ -27,7 +28,8 @@ OTHER_USER = "Both must run as the same user, with the same state directory (MES
 
 
 class Door:
-    """`admit` answers a proven HELLO; `entered` is told of a WELCOME to our own HELLO."""
+    """`admit` answers a proven HELLO; `entered` is told of a WELCOME to our own HELLO, `rejected` of a
+    REFUSE to it, and `denied` when it is us who do not want whoever welcomes us."""
 
     def __init__(
         self,
@@ -36,15 +38,18 @@ class Door:
         admit: Callable[[Conn, Hello], Welcome | Refuse],
         entered: Callable[[Conn, Welcome], None],
         rejected: Callable[[Conn, Refuse], None],
+        denied: Callable[[Conn, Refuse], None],
     ) -> None:
         self._desk = desk
         self._greet = greet
         self._admit = admit
         self._entered = entered
         self._rejected = rejected
+        self._denied = denied
         self._keyring = desk.settings.keyring
         passwd = self._keyring.passwd if self._keyring is not None else ""
         self._password = Password(passwd) if passwd else None
+        self._told: dict[tuple[str, str], float] = {}  # (who, why) -> when
 
     def knock(self, conn: Conn) -> None:
         """First words on a connection that we dialled."""
@@ -86,15 +91,16 @@ class Door:
         if not conn.trusted:
             proof = prove(self._secrets(h)[conn.grant], "listener", h.nonce, conn.nonce, self._where(conn))
             signature = self._sign(conn, "listener", h.nonce, conn.nonce) if h.node is not None else b""
-            answer = replace(answer, proof=proof, signature=signature)
+            answer = replace(answer, proof=proof, signature=signature, passwd=self._passwd_for(h))
         self._desk.send(conn, answer)
 
     def welcome(self, conn: Conn, w: Welcome) -> None:
         """We are in, if the other side is who it should be."""
-        refusal = None if conn.trusted else self._impostor(conn, w)
+        refusal = None if conn.trusted else self._impostor(conn, w) or self._untold_back(w)
         if refusal is not None:
-            self._desk.event("refused", f"{refusal.reason} [{refusal.code}]", level="warning")
-            self.turn_away(conn, refusal)
+            self._desk.hang_up(conn)
+            self._tell(w.node.name[:64], f"{refusal.reason} [{refusal.code}]", refusal.reason)
+            self._denied(conn, refusal)
             return
         conn.is_open = True
         self._entered(conn, w)
@@ -178,12 +184,27 @@ class Door:
         self._desk.count("hello_refused")
         key = f" with key {conn.user[:8]}…" if conn.user else ""
         text = f"{h.role[:20]} {_who(h)}{key}: {answer.reason} [{answer.code}]"
-        if answer.code == "DUEL":  # both dialled: nothing is wrong
+        if answer.code == "DUEL":  # both dialled, and nothing is wrong
             self._desk.note("info", f"refused {text}")
         else:
-            self._desk.event("refused", text, level="warning")
+            self._tell(conn.user or _who(h), text, answer.reason)
         self._desk.send(conn, answer)
         self._desk.hang_up(conn)
+
+    def _tell(self, who: str, text: str, why: str) -> None:
+        if self._is_news(who, why):
+            self._desk.event("refused", text, level="warning")
+        else:  # it asks and asks
+            self._desk.note("info", f"refused {text}")
+
+    def _is_news(self, who: str, why: str) -> bool:
+        """Nobody who asks all the time shall push all else out of the events."""
+        now = self._desk.now
+        self._told = {told: at for told, at in self._told.items() if now - at < SAY_AGAIN}
+        if (who, why) in self._told or len(self._told) >= TOLD:
+            return False
+        self._told[who, why] = now
+        return True
 
     # --- who let us in ------------------------------------------------------------------------------
 
@@ -202,6 +223,19 @@ class Door:
         if keyring is not None and not keyring.verify(w.node.key, w.signature, text_signed):
             return Refuse("WRONG_SIGNATURE", f"{conn.endpoint} did not sign with its key", final=True)
         return None
+
+    def _passwd_for(self, h: Hello) -> str:
+        """What a node that dialled us is told; clients ask for none."""
+        if self._keyring is None or h.node is None:
+            return ""
+        return self._keyring.passwds.get(h.node.name) or self._keyring.passwds.get("", "")
+
+    def _untold_back(self, w: Welcome) -> Refuse | None:
+        """A password that this node wants is wanted from whom it dials, too."""
+        if self._password is None:
+            return None
+        why = self._password.refuse(w.node.key.hex(), w.passwd, self._desk.now)
+        return Refuse("PASSWORD", f"{w.node.name} did not tell our password: {why}") if why else None
 
 
 def is_too_long(conn: Conn, frames: list[bytes]) -> bool:

@@ -14,6 +14,7 @@ from mesh.core.peer import Peer
 from mesh.links.duel import keep_mine
 from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Hello, Introduction, Refuse, Rumours
 
+NEW = 5.0  # s for which a node is a newcomer
 MANY = 4096  # nodes told to a newcomer at once
 YOUNG = 30.0  # s: a node this young gives way when its name is taken
 
@@ -73,17 +74,33 @@ class Meeting:
             self._desk.hang_up(conn)
             return None
         self._dialler.take(peer, conn)
-        if peer.link.by == "peer":  # it has changed its mind
-            self._dialler.apply(peer, peer.link.allowed(self._desk.now))
         return peer
 
     def connected(self, conn: Conn, peer: Peer) -> None:
         """After HELLO and WELCOME."""
+        if peer.link.by:  # one of us has changed its mind
+            self._dialler.apply(peer, peer.link.allowed(self._desk.now))
         if conn.role == NODE_CONTROL:
             self._neighbours.liveness.connected(peer)
             if self._neighbours.is_crowd and not conn.dialled:
-                # Rumours are of what changes: who comes into a crowd would learn only slowly who is there.
-                self._desk.send(conn, Rumours(to_wire(self._neighbours.membership.known()[:MANY])))
+                self._tell_newcomer(conn, peer)
+
+    def _tell_newcomer(self, conn: Conn, peer: Peer) -> None:
+        """Rumours are of what changes: who comes into a crowd would learn only slowly who is there."""
+        membership = self._neighbours.membership
+        member = membership.of(peer.node.uuid)
+        if member is not None and self._desk.now - member.since < NEW:
+            self._desk.send(conn, Rumours(to_wire(membership.known()[:MANY])))
+
+    def denied(self, conn: Conn, r: Refuse) -> None:
+        """We do not want whoever answers there."""
+        peer, now = self._neighbours.of(conn), self._desk.now
+        if conn.seed:
+            self._neighbours.acquaintances.refused(conn, is_us=False)
+        self._dialler.ended(conn, peer)
+        if peer is not None:
+            self._dialler.apply(peer, peer.link.denied(now, r.code, r.reason))
+            peer.next_control = now + self._desk.settings.backoff_max
 
     def rejected(self, conn: Conn, r: Refuse) -> None:
         """Our HELLO was refused."""
@@ -93,8 +110,11 @@ class Meeting:
         if r.code in ("NAME_IN_USE", "CONFLICT") and r.final and now - self._born < YOUNG:
             self._desk.emit(Stop(f"{r.reason}. {r.hint}", r.code))
         elif r.code not in ("DUEL", "SAME_UUID"):
-            text = f"{conn.endpoint} refused us: {r.reason} {r.hint} [{r.code}]"
-            self._desk.event("refused", text, peer.node if peer else None, level="warning")
+            text = f"{conn.endpoint} refused us: {r.reason}. {r.hint} [{r.code}]"
+            if peer is None or peer.link.reason != r.reason:
+                self._desk.event("refused", text, peer.node if peer else None, level="warning")
+            else:  # as before
+                self._desk.note("info", f"refused: {text}")
         if peer is not None and conn.role == NODE_DATA and r.code != "DUEL":
             if conn in peer.dials[NODE_DATA]:
                 peer.dials[NODE_DATA].remove(conn)
@@ -130,11 +150,10 @@ class Meeting:
         return None
 
     def _pinned(self, uuid: bytes) -> bytes:
-        """The key of that node; b"" when it never had one, or people have forgotten it."""
-        known, member = self._neighbours.peers.get(uuid), self._neighbours.membership.of(uuid)
-        is_gone = member is not None and member.state in (Presence.DEAD, Presence.LEFT)
-        seen = known.node.key if known is not None and not is_gone else b""
-        return self._neighbours.acquaintances.key_of(uuid) or seen  # what was met counts more than hearsay
+        """The key of that node; b"" when it was never met, or people have said to forget it."""
+        known = self._neighbours.peers.get(uuid)
+        present = known.node.key if known is not None and known.alive else b""
+        return self._neighbours.acquaintances.key_of(uuid) or present
 
     def _name_in_use(self, clash: NameClash) -> Refuse:
         holder, name = clash.holder, clash.newcomer.name

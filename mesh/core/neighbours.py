@@ -102,7 +102,9 @@ class Neighbours:
             self.happened(self.membership.leave(peer.node.uuid, peer.node.boot, self._desk.now))
 
     def others(self, than: bytes) -> tuple[Introduction, ...]:
-        """Whom a newcomer should know."""
+        """Whom a newcomer should know; in a crowd rumours tell it."""
+        if self.is_crowd:
+            return ()
         return tuple(p.node for p in self.peers.values() if p.alive and p.node.uuid != than)
 
     # --- what follows -----------------------------------------------------------------------------------

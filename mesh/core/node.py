@@ -144,6 +144,8 @@ class NodeCore(Parts):
     def tell(self, kind: str, text: str, now: float, wall: int, level: str = "info") -> None:
         """Something happened in the shell that people may want to read about."""
         self._at(now, wall)
+        if kind == "advert":
+            self.desk.count("adverts_rejected")
         self.desk.event(kind, text, level=level)
 
     def tick(self, now: float, wall: int) -> None:

@@ -65,6 +65,7 @@ def metrics(
         "inboxes_owed": len(inboxes),
         "cached_topics": len(router.cache),
         "old_news": neighbours.membership.old_news,
+        "no_room": neighbours.membership.no_room,
         "nodes_alive": len(neighbours.membership.alive()),
     }
 

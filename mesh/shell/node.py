@@ -29,7 +29,7 @@ from mesh.core.effects import (
     Stop,
 )
 from mesh.core.node import NodeCore
-from mesh.errors import MeshError, MeshTimeout, StoreError, StoreFull
+from mesh.errors import BindRefused, MeshError, MeshTimeout, StoreError, StoreFull
 from mesh.local.addresses import normal
 from mesh.local.localnodes import NodeFile, pick_name
 from mesh.local.private import cookie, socket_path, state_dir
@@ -137,8 +137,16 @@ class Node:
         if self._keys is None:
             self._pub = self._sockets.bind_pub(f"ipc://{local.with_suffix('.pub')}")
         else:
-            bound = self._sockets.bind_pub(f"{self._tcp[0].rpartition(':')[0]}:0")
-            self._pub = f"tcp://*:{bound.rpartition(':')[2]}"
+            self._pub = self._bind_pub(self._tcp[0])
+
+    def _bind_pub(self, tcp: str) -> str:
+        """Beside the first address, on the next port if it can be had: a firewall may have to know it."""
+        host, _, port = tcp.rpartition(":")
+        try:
+            bound = self._sockets.bind_pub(f"{host}:{int(port) + 1}")
+        except BindRefused:
+            bound = self._sockets.bind_pub(f"{host}:0")
+        return f"tcp://*:{bound.rpartition(':')[2]}"
 
     def _seeds(self) -> tuple[str, ...]:
         named = addresses(self._config, self.name)

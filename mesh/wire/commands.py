@@ -81,6 +81,7 @@ class Welcome(Command, frozen=True, tag=3):
     window: tuple[Number, Number] = (0, 0)  # bytes and envelopes that may be unanswered
     nodes: tuple[Introduction, ...] = ()  # whom else I know
     signature: bytes = b""  # in a mesh with keys: of the proof, by the node's Ed25519 key
+    passwd: str = ""  # as in Hello: who dials may ask for one, too
 
 
 class Refuse(Command, frozen=True, tag=4):

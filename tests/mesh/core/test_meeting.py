@@ -3,6 +3,7 @@
 from collections.abc import Hashable
 
 import pytest
+from msgspec.structs import replace
 
 from mesh.wire.commands import Ping
 from mesh.wire.frames import read
@@ -145,6 +146,41 @@ def test_who_does_not_belong_here_stays_out(settings: dict[str, object], code: s
     net.run(5)
     assert a.alive == stranger.alive == set()
     assert any(code in note for note in (*a.notes, *stranger.notes))
+
+
+def test_a_peer_that_refuses_us_is_shown_as_such_until_it_does_not() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    link = b.core.neighbours.peers[a.uuid].link
+    a._settings["cluster"] = "other"
+    a.restart()
+    net.until(lambda: link.describe(net.now) == "not allowed by peer: CLUSTER")
+    net.run(100)
+    assert link.describe(net.now) == "not allowed by peer: CLUSTER"
+    for node in (a, b):
+        told = [event for event in node.core.desk.events.after(0)["events"] if event["kind"] == "refused"]
+        assert 1 <= len(told) <= 8  # however often it was
+    assert b.alive == set()
+    del a._settings["cluster"]
+    a.restart()
+    net.until(lambda: a.alive == {"b"} and b.alive == {"a"})
+    assert link.describe(net.now) == "polling (idle)"
+    writer, reader = client_of(a).connected(), client_of(b).connected()
+    subscription = reader.subscribed("k")
+    writer.publish("k", b"1")
+    net.until(lambda: subscription.contents == [b"1"])
+
+
+def test_hearsay_changes_no_key_that_a_node_had_when_it_was_met() -> None:
+    net = SimNetwork()
+    a, b = net.node("a"), net.node("b", "a")
+    me = replace(b.core.desk.me, key=b"k" * 32)
+    a.core.neighbours.acquaintances.met(me)
+    a.core.advertised(replace(me, key=b"x" * 32, boot=2, address="tcp://10.0.0.9:1"), net.now, net.wall)
+    a.core.advertised(replace(me, key=b"", boot=3), net.now, net.wall)
+    net.run(5)
+    assert a.alive == set()
+    assert any("WRONG_IDENTITY" in note for note in b.notes)
 
 
 def test_over_tcp_a_client_without_the_cookie_is_refused_and_one_with_it_is_not() -> None:

@@ -61,6 +61,14 @@ class Fort:
         """What `mesh ls` shows of other nodes."""
         return {row["name"]: row for row in self.ask("ls")["nodes"] if row["via"] != "self"}
 
+    def state(self, name: str) -> str:
+        """Of another node; "" when it is not known."""
+        return str(self.others().get(name, {}).get("state", ""))
+
+    def link(self, name: str) -> str:
+        """How it stands with that node."""
+        return str(self.others().get(name, {}).get("link", ""))
+
     def is_alone(self) -> bool:
         """Nobody but who asks has ever had a session, and no other node is known."""
         return not self.others() and self.ask("info")["metrics"]["sessions"] == 1
@@ -112,6 +120,11 @@ def introduction(name: str = "eve") -> c.Introduction:
     return c.Introduction(name.encode().ljust(16, b"?"), name, 1, "", key=public_key(b"e" * 32))
 
 
+def address_of(f: Fort) -> tuple[str, int]:
+    host, _, port = f.node.tcp.removeprefix("tcp://").rpartition(":")
+    return host, int(port)
+
+
 # --- at the handshake of ZeroMQ ---------------------------------------------------------------------------
 
 
@@ -126,21 +139,42 @@ def test_who_has_no_key_is_not_heard() -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [b"GET / HTTP/1.1\r\nHost: fort\r\n\r\n" * 4, b"\xff" * 100, bytes(range(256))],
-    ids=["http", "ones", "all bytes"],
-)  # fmt: skip
-def test_who_speaks_another_protocol_is_thrown_out(words: bytes) -> None:
+    ("words", "told"),
+    [
+        (b"GET / HTTP/1.1\r\nHost: fort\r\n\r\n" * 4, "it does not speak our protocol"),
+        (bytes(range(256)), "it does not speak our protocol"),
+        (b"\xff" * 100, "it has no keys"),  # begins as a greeting should
+    ],
+    ids=["http", "all bytes", "ones"],
+)
+def test_who_speaks_another_protocol_is_thrown_out(words: bytes, told: str) -> None:
     with fort() as f:
-        host, _, port = f.node.tcp.removeprefix("tcp://").rpartition(":")
-        with socket.create_connection((host, int(port)), timeout=20.0) as connection:
+        with socket.create_connection(address_of(f), timeout=20.0) as connection:
             connection.sendall(words)
             try:
                 while connection.recv(1000):
                     pass  # it greets first
             except ConnectionResetError:
                 pass
-        f.tells("it has no keys" if words[0] == 255 else "it does not speak our protocol")
+        f.tells(told)
         assert f.is_alone()
+
+
+def test_who_belongs_here_comes_and_goes_without_a_word() -> None:
+    async def visit(f: Fort, state: Path) -> None:
+        async with mesh.connect(f.node.tcp, cluster=f.node.cluster, environ=environment(state)) as m:
+            await m.publish("demo/x", b"1")
+
+    async def visits(f: Fort, state: Path) -> None:
+        for _ in range(3):
+            await asyncio.gather(*(visit(f, state) for _ in range(8)))
+
+    with fort() as f, joined(f.keys, "client") as state:
+        asyncio.run(visits(f, state))
+        with socket.create_connection(address_of(f), timeout=20.0) as connection:
+            connection.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            f.tells("it does not speak our protocol")  # comes after them
+        assert len(f.told()) == 1
 
 
 def test_who_has_the_key_of_another_mesh_is_not_heard() -> None:
@@ -195,7 +229,10 @@ def test_who_knows_the_public_key_only_gets_nowhere() -> None:
 
     with fort() as f:
         asyncio.run(story(f))
-        assert sum("'eve' does not know the secret of a client of this mesh" in text for text in f.told()) == 2
+        told = [
+            text for text in f.told() if "'eve' does not know the secret of a client of this mesh" in text
+        ]
+        assert len(told) == 2
         assert f.is_alone()
 
 
@@ -234,19 +271,21 @@ def test_a_node_with_another_key_than_it_had_is_not_taken_for_it() -> None:
         other = RunningNode("other", state, f.node.cluster, (*ANY, "--mdns"))
         with ended(other):
             other.start()
-            until(lambda: f.others().get("other", {}).get("state") == "alive")
+            until(lambda: f.state("other") == "alive")
             other.stop()
-            until(lambda: f.others()["other"]["state"] == "left")
+            until(lambda: f.state("other") == "left")
             (state / "data" / "other" / "keys.json").unlink()  # as a copy of its uuid elsewhere has others
             other.start()
             short = str(other.it["uuid"])[:8]
             f.tells(f"other shows another key than the node {short} had before")
-            assert (f.others()["other"]["state"], f.others()["other"]["boot"]) == ("left", 1)
-            Fort(other, f.keys).tells("mesh peer rm other")
+            guest = Fort(other, f.keys)
+            guest.tells("mesh peer rm other")
+            assert f.state("other") in ("left", "seen")  # its advert has been heard, no more
+            until(lambda: guest.link("fort") == "not allowed by peer: WRONG_IDENTITY")
             assert f.node.mesh("peer", "rm", "other", "--url", "fort").returncode == 0
             other.stop()
             other.start()
-            until(lambda: f.others()["other"]["state"] == "alive")
+            until(lambda: f.state("other") == "alive")
 
 
 def test_a_monitor_changes_nothing() -> None:
@@ -287,15 +326,13 @@ def test_an_old_advert_of_a_node_is_not_followed() -> None:
         other = RunningNode("other", state, f.node.cluster, (*ANY, "--mdns"))
         with ended(other):
             other.start()
-            until(lambda: f.others().get("other", {}).get("state") == "alive")
+            until(lambda: f.state("other") == "alive")
             other.kill()
             other.start()
             until(lambda: (f.others()["other"]["state"], f.others()["other"]["boot"]) == ("alive", 2))
             before = f.others()["other"]["address"]
             seed = node_keys(state / "data" / "other").seed
-            old = Advert(
-                bytes.fromhex(other.it["uuid"]), "other", 1, HEARD, ("127.0.0.1",), public_key(seed)
-            )
+            old = Advert(bytes.fromhex(other.it["uuid"]), "other", 1, HEARD, ("127.0.0.1",), public_key(seed))
             send(packet(old.instance, adverts(f, seed).write(old)))
             f.tells("an old advert of other is replayed: boot 1, but 2 was heard", "advert")
             now = f.others()["other"]
@@ -327,11 +364,11 @@ def test_a_node_with_a_password_takes_whoever_is_told_to_tell_it() -> None:
         with ended(other):
             other.start()
             guest = Fort(other, f.keys)
-            until(lambda: guest.others().get("fort", {}).get("state") == "alive")
+            until(lambda: guest.state("fort") == "alive")
 
             stored = f.node.mesh("passwd", content="sesame\n").stdout.strip()
             _restart(f.node, f"[discovery]\nremember = false\n[node]\npasswd = {json.dumps(stored)}\n")
-            until(lambda: guest.others()["fort"]["link"] == "not allowed by peer: PASSWORD")
+            until(lambda: guest.link("fort") == "not allowed by peer: PASSWORD")
             f.tells("'other' with key ")
             f.tells("fort: it wants a password")
             guest.tells("passwd in [nodes.fort]")
@@ -342,8 +379,25 @@ def test_a_node_with_a_password_takes_whoever_is_told_to_tell_it() -> None:
             assert f.is_alone()
 
             _restart(other, '[nodes.fort]\npasswd = "sesame"\n')
-            until(lambda: guest.others().get("fort", {}).get("state") == "alive")
-            until(lambda: f.others().get("other", {}).get("state") == "alive")
+            until(lambda: guest.state("fort") == "alive")
+            until(lambda: f.state("other") == "alive")
+
+
+def test_a_password_is_wanted_from_whom_we_dial_too() -> None:
+    with fort("--no-mdns") as f, joined(f.keys) as state:
+        other = RunningNode("other", state, f.node.cluster, (*ANY, "--no-mdns"))
+        with ended(other):
+            other.start()
+            guest = Fort(other, f.keys)
+            stored = f.node.mesh("passwd", content="sesame\n").stdout.strip()
+            _restart(f.node, f"[node]\npasswd = {json.dumps(stored)}\npeers = [{json.dumps(other.tcp)}]\n")
+            f.tells("other did not tell our password: it wants a password")
+            assert f.is_alone()
+
+            _restart(other, '[nodes.fort]\npasswd = "sesame"\n')
+            f.node.stop()
+            f.node.start()
+            until(lambda: guest.state("fort") == "alive" and f.state("other") == "alive")
 
 
 def _restart(one: RunningNode, settings: str) -> None:

@@ -44,7 +44,7 @@ THREE = replace(
     gathered(READINGS, stamped=False), stream=STREAM, domain="WEATHER", flags=PERSISTENT, low=3, expires=SOON
 )
 HERE = Hop("heron", 0, NOON)
-FORWARDED = replace(THREE, sender=JOE).passed(HERE)
+FORWARDED = replace(THREE, sender=JOE).passed(replace(HERE, stratum=1), NOON)  # straight to its master
 STAMPED = FORWARDED.mastered(NOON, HERE)
 PIECE = STAMPED.cut([0, 2])
 LAST = replace(ONE, sender=JOE, flags=INITIAL).mastered(NOON, HERE)
@@ -53,6 +53,7 @@ LETTER = Envelope(
 )
 LETTER_SENT = replace(LETTER, sender=JOE, to="/node/heron/client/ann/session/1").mastered(NOON, HERE)
 WAITS = "waits at heron for swift (DOMAIN WEATHER, stratum 0)"
+PARTLY = "swift took it, but crane refused it: the disk is full."
 ERASURE = hashlib.sha256(b"erase" + STREAM).digest()[:16]
 GONE = Envelope(
     ERASURE, "", 6, 6, ("greeting",), 1, 0, b"", flags=ERASED, sender=JOE, route=(HERE,)
@@ -101,6 +102,7 @@ GOLDENS: dict[str, list[bytes]] = {
         c.Answers((c.Answer("WEATHER", 5, 7, "FORWARD_WARNING", text=WAITS),))
     ),
     "answers-later": write(c.Answers((c.Answer("WEATHER", 5, 7, "OK", 3),))),
+    "answers-partly": write(c.Answers((c.Answer("WEATHER", 5, 7, "PARTLY_REFUSED", text=PARTLY),))),
     "subscribe": write(c.Subscribe(1, 7, TEMPERATURE)),
     "reply-subscribe": write(c.Reply(1, {"subscription": 7})),
     "unsubscribe": write(c.Unsubscribe(2, 7)),
@@ -129,6 +131,11 @@ GOLDENS: dict[str, list[bytes]] = {
         {"node": "heron", "decision": "forward", "next": "swift", "why": "DOMAIN WEATHER, stratum 0"},
         {"node": "swift", "decision": "here", "next": "", "why": "DOMAIN WEATHER, stratum 0: master"},
     ]})),
+    "call-events": write(c.Call(8, "events", {"after": 40})),
+    "reply-events": write(c.Reply(8, {"events": [
+        {"number": 41, "wall": NOON, "kind": "joined", "node": "swift", "uuid": SWIFT.uuid.hex(), "boot": 8,
+         "text": "swift (boot 8) at an address of its own, found by hello"},
+    ], "next": 41, "boot": 3})),
     "reply-error": write(c.Reply(4, code="UNKNOWN_VERB", text="no verb 'fly' [UNKNOWN_VERB]")),
     "hello-node": write(
         c.Hello((1, 1), c.NODE_DATA, "default", DIALLER, node=SWIFT, boot_seen=3, have=17, next=5,
