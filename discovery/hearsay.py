@@ -59,8 +59,9 @@ class Hearsay:
         """`by` told us these."""
         results: Results = []
         for rumour in rumours:
-            if rumour.state not in GRAVITY or rumour.incarnation > HIGHEST:
-                continue
+            accuses = rumour.state is not Presence.ALIVE
+            if rumour.state not in GRAVITY or rumour.incarnation > HIGHEST - accuses:
+                continue  # there must be room for a denial
             if rumour.node.uuid == self._table.me.uuid:
                 results += self._about_us(rumour, by)
             else:

@@ -80,15 +80,19 @@ class Sieve:
 
 
 class Boots:
-    """The highest boot heard of each node: an advert of an earlier one is a recording, or a ghost."""
+    """The highest boot heard of each node: an advert of an earlier one is a recording, or a ghost.
+
+    A node is its uuid and its key: another member may sign with its own what it likes about any uuid.
+    """
 
     def __init__(self) -> None:
-        self._highest: OrderedDict[bytes, int] = OrderedDict()
+        self._highest: OrderedDict[tuple[bytes, bytes], int] = OrderedDict()
 
     def judge(self, advert: Advert) -> Advert | Rejected:
         """The advert, or why it is not to be followed. To be asked about proven ones only."""
-        highest = max(advert.boot, self._highest.pop(advert.uuid, 0))
-        self._highest[advert.uuid] = highest
+        node = advert.uuid, advert.key
+        highest = max(advert.boot, self._highest.pop(node, 0))
+        self._highest[node] = highest
         if len(self._highest) > MOST_BOOTS:
             self._highest.popitem(last=False)
         if advert.boot < highest:

@@ -28,7 +28,7 @@ class Sample:
     cpu: tuple[float, ...]  # % idle of each core since the last sample; empty if not known
     ram_free: int  # bytes
     ram_total: int  # bytes
-    lag: float = 0.0  # s, how late the loop comes to its work (9 of 10 times at most)
+    lag: float = 0.0  # s, how late the loop came to its work in the last seconds (99 of 100 times at most)
 
 
 class NodeState(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=False):

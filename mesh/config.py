@@ -15,6 +15,7 @@ from msgspec.structs import FieldInfo
 
 from mesh.config_nodes import NodeRecord, node_settings
 from mesh.config_source import File, Setting, fitted, read_file
+from mesh.core.password import check_hash
 from mesh.errors import BadConfig, BadName
 from mesh.mapping.rules import Rule
 from mesh.names import node_name
@@ -36,6 +37,10 @@ class NodeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cluster: str = "default"  # name of the mesh; nodes of two clusters never link
     passwd: str | None = None  # scrypt hash of a password that others must tell; see `mesh passwd`
     probe: str | None = None  # file with cpu and ram to report instead of this machine's, for tests
+
+    def __repr__(self) -> str:
+        shown = (f"{name}={getattr(self, name)!r}" for name in self.__struct_fields__ if name != "passwd")
+        return f"NodeSettings({', '.join(shown)})"
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -95,7 +100,7 @@ SECTIONS: dict[str, type[msgspec.Struct]] = {
     "node": NodeSettings, "limits": Limits, "timing": Timing, "discovery": Discovery, "balancing": Balancing,
 }  # fmt: skip
 TOP_LEVEL = ("default_scope", "links")
-NAMES = {"node.id", "node.cluster"}  # these keep the grammar of names
+CHECKS = {"node.id": node_name, "node.cluster": node_name, "node.passwd": check_hash}
 FIELDS: dict[str, FieldInfo] = {
     **{field.name: field for field in msgspec.structs.fields(Config) if field.name in TOP_LEVEL},
     **{
@@ -197,9 +202,9 @@ def _checked(name: str, value: object, origin: str, strict: bool = True) -> Sett
     hint = "Leave it out for the default" + (f", {field.default!r}." if field.default else ".")
     converted = fitted(value, field.type, name, origin, hint, strict)
     try:
-        if name in NAMES and converted is not None:
-            node_name(converted)
-    except BadName as error:
+        if name in CHECKS and converted is not None:
+            CHECKS[name](converted)
+    except (BadConfig, BadName) as error:
         raise BadConfig(f"{origin}: {name}: {error.what}", hint=error.hint) from error
     return Setting(name, converted, origin)
 

@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import Annotated, Any
 
@@ -42,7 +42,7 @@ class NodeRecord:
     address: str | None = None
     masters: tuple[Rule, ...] = ()
     ping: float | None = None
-    passwd: str | None = None
+    passwd: str | None = field(default=None, repr=False)
 
 
 def node_settings(file: File) -> tuple[Setting, ...]:

@@ -20,8 +20,14 @@ export async function findAccess(address, environ) {
   return { secret: file.role === 'node' ? roleSecret(secret, cluster) : secret, keys: file, passwd: file.passwd };
 }
 
-/** 32 bytes that all processes of this user can read; who has none can prove nothing. */
-const cookie = (folder) => readFile(join(folder, 'cookie')).catch(() => Buffer.alloc(0));
+/** 32 bytes that all processes of this user can read. */
+async function cookie(folder) {
+  const path = join(folder, 'cookie');
+  return readFile(path).catch(({ code }) => {
+    const help = 'be the user of the node (MESH_STATE_DIR), or have its keys: mesh join TOKEN';
+    throw new Error(`${path} cannot be read (${code}): ${help}`);
+  });
+}
 
 /** The mesh whose keys are to be used; null for none. */
 async function findCluster(address, environ) {

@@ -7,6 +7,7 @@ import click
 
 from mesh.cli import options
 from mesh.cli.options import say, tell_json
+from mesh.local.localnodes import running_nodes
 from mesh.local.private import state_dir
 from mesh.security.joining import new_mesh, token_of
 from mesh.security.keyfiles import mesh_path
@@ -39,5 +40,8 @@ def command(cluster: str, as_json: bool) -> None:
     say("on every other machine, within 24 hours:")
     click.echo(f"mesh join {token}")
     say(f"then, on each of them and here:  mesh up{name}")
+    names = [n["name"] for n in running_nodes(state) if n["cluster"] == cluster and not n["keyed"]]
+    if names:
+        say(f"These run here without keys, and have to be started again:  {', '.join(names)}")
     say("Who has this token is a node of the mesh: pass it on as you would a password.")
     say("For programs that only use the mesh:  mesh token --role client")

@@ -1,6 +1,7 @@
 """`mesh ls`: who is there, and how do we stand with each?"""
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
@@ -9,6 +10,8 @@ from mesh import sync
 from mesh.cli import figures, options
 from mesh.cli.options import count, plainly, size, tell_json
 from mesh.cli.table import Cell, tell_table
+from mesh.local.localnodes import running_nodes
+from mesh.local.private import state_dir
 
 HEADER = ("NODE", "ADDRESS", "VIA", "STATE", "LINK", "RTT", "CPU", "RAM", "VERSION", "AGE")
 TAIL_BACK = "TAIL-BACK"
@@ -42,11 +45,11 @@ def command(url: str | None, as_json: bool) -> None:
     waits = any(figures.tailback(node)["messages"] for node in nodes)
     header = (*HEADER, TAIL_BACK) if waits else HEADER
     tell_table(header, [_row(node, waits) for node in nodes], folded="LINK", dropped=DROPPED)
-    click.echo("\n" + "\n".join(remarks(found)))
+    click.echo("\n" + "\n".join(remarks(found, running_nodes(state_dir(os.environ)))))
 
 
-def remarks(found: dict[str, Any]) -> list[str]:
-    """What is to be said below the table."""
+def remarks(found: dict[str, Any], here: Sequence[dict[str, Any]] = ()) -> list[str]:
+    """What is to be said below the table; `here`: the nodes of this user on this machine."""
     scope = found["scope"]
     said = [f"default-scope {scope}: {SCOPES[scope]}"]
     if found.get("links") == "configured":
@@ -59,13 +62,19 @@ def remarks(found: dict[str, Any]) -> list[str]:
             "  to see why:  mesh route KEY --domain NAME      mesh route --to DESTINATION",
         ]
     if len(found["nodes"]) == 1:
-        said += _alone(found)
+        said += _alone(found, here)
     return said
 
 
-def _alone(found: dict[str, Any]) -> Iterator[str]:
-    """How to add another node."""
+def _alone(found: dict[str, Any], here: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Why there is no other, and how to add one."""
     address = found["nodes"][0]["address"]
+    if strange := _other_keys(found, here):
+        names = ", ".join(node["name"] for node in strange)
+        if found.get("keys"):
+            yield f"These run here without keys, and have to be started again:  {names}"
+        else:
+            yield f"These run here with keys, so this one has to be started again:  {names}"
     yield "Only this node is visible. To add one on this machine:  mesh up --id NAME"
     if address:
         yield f"  if they do not find each other, say there:  mesh peer add {address}"
@@ -73,6 +82,14 @@ def _alone(found: dict[str, Any]) -> Iterator[str]:
         yield "  on another machine:  mesh join TOKEN, then mesh up      a TOKEN:  mesh token"
     else:
         yield "  for nodes on other machines it needs keys:  mesh init"
+
+
+def _other_keys(found: dict[str, Any], here: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Nodes of the same mesh here that have keys where the one that was asked has none, or have none."""
+    asked = next((node for node in here if node["uuid"] == found["nodes"][0]["uuid"]), None)
+    if asked is None:
+        return []
+    return [n for n in here if (n["cluster"], n["keyed"]) == (asked["cluster"], not asked["keyed"])]
 
 
 def _row(node: dict[str, Any], waits: bool) -> tuple[Cell, ...]:

@@ -23,7 +23,7 @@ EVENTS = {
 
 url = click.option(
     "--url", metavar="ADDRESS", envvar="MESH_URL", show_envvar=True,
-    help="The node: its name, tcp://HOST:PORT or ipc://PATH. Default: the only one here.",
+    help="The node: its name, tcp://HOST[:PORT] or ipc://PATH. Default: the only one here.",
 )  # fmt: skip
 as_json = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 domain = click.option("--domain", metavar="NAME", help="The topic domain. Default: none.")

@@ -1,6 +1,5 @@
 """`mesh peer`: which addresses does a node try, besides what it finds by itself?"""
 
-import ipaddress
 from typing import Any
 
 import click
@@ -10,9 +9,8 @@ from mesh.cli import options
 from mesh.cli.options import plainly, say, tell_json
 from mesh.cli.table import tell_table
 from mesh.errors import BindRefused
-from mesh.local.addresses import is_loopback, is_wildcard, normal
+from mesh.local.addresses import is_loopback, is_wildcard, with_port
 
-PORT = 7710  # where a node with keys listens unless it is told otherwise
 HEADER = ("ADDRESS", "KIND", "NODE", "STATE", "SEEN")
 
 
@@ -30,7 +28,7 @@ def add(address: str, url: str | None) -> None:
     HOST or HOST:PORT, such as 10.0.0.5, nas.example.com:7711 or [2001:db8::5]:7710; the port is 7710 by
     default.
     """
-    wanted = with_port(address)
+    wanted = address_of(address)
     with sync.connect(url) as m:
         changed = m.call("peer", add=wanted)["changed"]
         is_far = not is_loopback(wanted) and not m.call("ls").get("keys")  # an older node does not say
@@ -89,28 +87,17 @@ def _row(row: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-def with_port(text: str) -> str:
-    """The address of a node at a host: `tcp://10.0.0.5:7710` for `10.0.0.5`. Raises BindRefused."""
-    host = text.removeprefix("tcp://")
-    if _is_ip_6(host):
-        host = f"[{host}]"
-    is_host = host.endswith("]") or ":" not in host
-    address = normal(f"{host}:{PORT}" if is_host else text)
+def address_of(text: str) -> str:
+    """Where a node may be. Raises BindRefused."""
+    address = with_port(text)
     if address.endswith(":0") or is_wildcard(address):
         raise click.UsageError(f"{text!r} is where a node may listen, not where one is.")
     return address
 
 
-def _is_ip_6(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).version == 6
-    except ValueError:
-        return False
-
-
 def spellings(text: str) -> tuple[str, ...]:
     """What may be meant: the text as it is, for it may be a name, and the address."""
     try:
-        return tuple(dict.fromkeys((text, with_port(text))))
+        return tuple(dict.fromkeys((text, address_of(text))))
     except (BindRefused, click.UsageError):
         return (text,)

@@ -3,29 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from mesh.errors import NodeNotFound
-from mesh.local.addresses import normal
+from mesh.local.addresses import PORT, with_port
 from mesh.local.localnodes import running_nodes
 from mesh.local.private import state_dir
+from mesh.security.keyfiles import clusters, read_mesh
 
 
 def find_node(address: str | None, environ: Mapping[str, str], home: str = "") -> str:
     """An address to dial: the one given, or that of the named or only node of this user on this machine.
 
+    What has a dot or a colon is an address if no node here has that name; the port is 7710 by default.
     `home` is the name of the node where the client was: without an address it waits for that one, and
     never strays to another. Raises NodeNotFound, which lists the nodes there are.
     """
-    wanted = address or environ.get("MESH_URL") or home
+    given = address or environ.get("MESH_URL") or ""
+    wanted = given or home
     if wanted.startswith("ipc://"):
         return wanted
-    nodes = running_nodes(state_dir(environ))
+    state = state_dir(environ)
+    nodes = running_nodes(state)
     chosen = [node for node in nodes if not wanted or node["name"] == wanted]
     if len(chosen) == 1:
         return _address(chosen[0])
-    if ":" in wanted and wanted != home:
-        return normal(wanted)
+    if (":" in wanted and wanted != home) or "." in given:
+        return with_port(wanted)
+    if not wanted and not nodes and _is_guest(state):
+        hint = f"Dial one: --url tcp://HOST:{PORT}"
+        raise NodeNotFound("no node runs here, for this user.", hint=hint)
     raise _not_found(wanted, [node["name"] for node in nodes])
 
 
@@ -36,10 +44,16 @@ def _not_found(wanted: str, names: list[str]) -> NodeNotFound:
         hint = "Start one with `mesh up`, or give --url ADDRESS."
         return NodeNotFound(f"no node{named} runs here, for this user.", hint=hint)
     if wanted:
-        hint = f"Choose one with --url NAME, or start it: mesh up --id {wanted}"
+        hint = f"Choose one with --url NAME, or start it: mesh up --id {wanted}; a host: --url tcp://{wanted}"
         return NodeNotFound(f"no node named {wanted!r} runs here, but {listed}.", hint=hint)
     hint = "Choose one: --url NAME, or MESH_URL=NAME."
     return NodeNotFound(f"{len(names)} nodes run here: {listed}.", hint=hint, code="MANY_NODES")
+
+
+def _is_guest(state: Path) -> bool:
+    """Has this user keys, but none with which a node could be started here?"""
+    files = [read_mesh(state, cluster) for cluster in clusters(state)]
+    return bool(files) and all(file is not None and file.role != "node" for file in files)
 
 
 def _address(node: dict[str, Any]) -> str:

@@ -12,7 +12,7 @@ import msgspec
 from mesh.core.conn import Conn
 from mesh.core.desk import Desk
 from mesh.core.dialler import Dialler
-from mesh.errors import LocalError
+from mesh.errors import LocalError, MeshError
 from mesh.store.base import Delete, Op, Put
 from mesh.wire.codec import pack, reader
 from mesh.wire.commands import NODE_CONTROL, Introduction
@@ -34,7 +34,8 @@ class Seed:
     attempt: int = 0
     conn: Conn | None = None
     is_heard: bool = False
-    node: str = ""  # who was there last
+    node: str = ""  # who was there last,
+    uuid: bytes = b""  # and its uuid
 
 
 class Met(msgspec.Struct, frozen=True, array_like=True):
@@ -57,6 +58,7 @@ class Acquaintances:
         self._seeds = {address: Seed(CONFIG) for address in desk.settings.seeds}
         self._met: dict[bytes, Met] = {}  # the one met last at the end
         self._occupied: set[str] = set()  # addresses at which an alive node is
+        self.is_alive: Callable[[bytes], bool] = lambda uuid: False  # set by the neighbours
         self.later: Callable[[str, bytes, Op], None] = lambda table, key, op: None  # set by the node
         dialler.seed_ended = self.ended
 
@@ -65,10 +67,14 @@ class Acquaintances:
     def restore(self, rows: dict[bytes, bytes]) -> None:
         """From the store, at start."""
         for key, row in sorted(rows.items()):
-            if key[:1] == b"a":
-                self._seeds.setdefault(key[1:].decode(), Seed(ADDED))
-            else:
-                self._met[key[1:]] = _read_met(row)
+            try:
+                if key[:1] == b"a":
+                    self._seeds.setdefault(key[1:].decode(), Seed(ADDED))
+                else:
+                    self._met[key[1:]] = _read_met(row)
+            except (MeshError, UnicodeDecodeError):  # it was only a hint
+                self._desk.note("warning", "an address that was remembered cannot be read, and is forgotten")
+                self.later("peer", key, Delete("peer", key))
         self._met = dict(sorted(self._met.items(), key=lambda item: item[1].wall))
         for met in list(self._met.values())[-DIALLED:] if self._remembers else ():
             if met.node.address and self._desk.wall - met.wall < FORGOTTEN:
@@ -162,6 +168,11 @@ class Acquaintances:
         seed = self._seeds.get(address)
         return "remembered" if seed is not None and seed.kind == REMEMBERED else "seed"
 
+    def who(self, address: str) -> bytes:
+        """The uuid of who was there last; b"" when nobody knows."""
+        seed = self._seeds.get(address)
+        return seed.uuid if seed is not None else b""
+
     @property
     def are_heard(self) -> bool:
         """Has an answer come from each of them, or from a node that lives there?"""
@@ -171,7 +182,7 @@ class Acquaintances:
         """Dial what is due; `occupied` are the addresses of nodes that are alive."""
         now, self._occupied = self._desk.now, occupied
         for address, seed in self._seeds.items():
-            if address in occupied or seed.conn is not None or now < seed.due:
+            if seed.conn is not None or now < seed.due or self._is_taken(address, seed):
                 continue
             seed.attempt += 1
             rarely = 10 if seed.kind == REMEMBERED else 1
@@ -181,12 +192,18 @@ class Acquaintances:
                 self._desk.event("peer", text, level="warning")
             seed.conn = self._dialler.dial(address, NODE_CONTROL, b"", seed=address)
 
+    def _is_taken(self, address: str, seed: Seed) -> bool:
+        """Does a node that is alive live there? It may call the place by another name."""
+        if address in self._occupied or (seed.uuid and self.is_alive(seed.uuid)):
+            seed.attempt = 0
+            return True
+        return False
+
     def answered(self, conn: Conn, node: Introduction) -> None:
         """Somebody is at home there."""
         seed = self._seeds.get(conn.seed)
         if seed is not None:
-            seed.is_heard, seed.conn, seed.node = True, None, node.name
-            seed.due, seed.attempt = 0.0, 0
+            seed.is_heard, seed.conn, seed.node, seed.uuid = True, None, node.name, node.uuid
 
     def refused(self, conn: Conn, is_us: bool) -> None:
         """Nobody to talk to lives there: ask rarely, or never if it is this very node."""
@@ -208,5 +225,5 @@ class Acquaintances:
 
     def deadline(self) -> float:
         """When tick() is next worth calling."""
-        idle = (s.due for a, s in self._seeds.items() if s.conn is None and a not in self._occupied)
+        idle = (s.due for a, s in self._seeds.items() if s.conn is None and not self._is_taken(a, s))
         return max(min(idle, default=inf), self._desk.now)

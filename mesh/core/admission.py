@@ -88,5 +88,5 @@ class Admission:
     def _denied(self, conn: Conn, r: Refuse) -> None:
         self.meeting.denied(conn, r)
 
-    def _rejected(self, conn: Conn, r: Refuse) -> None:
-        self.meeting.rejected(conn, r)
+    def _rejected(self, conn: Conn, r: Refuse, is_proven: bool) -> None:
+        self.meeting.rejected(conn, r, is_proven)

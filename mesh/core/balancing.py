@@ -45,8 +45,10 @@ class Balancing:
         return chosen
 
     def _pick(self, nodes: Sequence[str]) -> str:
+        """A new choice: if possible none that does not answer just now."""
         now = self._desk.now
-        node = self._balancer.pick([self._candidate(node) for node in nodes])
+        steady = [node for node in nodes if (peer := self._peer(node)) is None or not peer.suspect]
+        node = self._balancer.pick([self._candidate(node) for node in steady or nodes])
         self._sent.add(node, now)
         if now - self._swept > SWEEP:
             self._swept = now

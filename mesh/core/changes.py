@@ -37,26 +37,28 @@ class Changes:
         self._acquaintances = acquaintances
         self._announce = announce
         self.joined: Callable[[Peer], None] = lambda peer: None  # set by the node
-        self.lost: Callable[[Peer], None] = lambda peer: None
+        self.lost: Callable[[Peer, int], None] = lambda peer, boot: None  # in that boot
 
     def react(self, peer: Peer, event: Lived) -> None:
         now, dialler = self._desk.now, self._dialler
         if isinstance(event, Sighted):
+            peer.is_news = True
             peer.next_control = min(peer.next_control, now + HEAD_START)
+            peer.has_left = False
             self._desk.wake(peer.next_control)
             return
         self._tell(event)
         peer.suspect = isinstance(event, Suspected)
         match event:
             case Joined():
-                peer.alive = True
+                peer.alive, peer.is_news, peer.has_left = True, False, False
                 dialler.apply(peer, peer.link.restarted(now))
                 self._acquaintances.met(peer.node)
                 self.joined(peer)
                 self._announce(peer)
-            case Restarted():
+            case Restarted(old_boot=old_boot):
                 dialler.drop(peer, NODE_CONTROL)
-                self.lost(peer)
+                self.lost(peer, old_boot)
                 if peer.link.is_dialling and not peer.dials[NODE_DATA]:
                     dialler.apply(peer, peer.link.disconnected(now))  # the old one was asked to
                 dialler.apply(peer, peer.link.restarted(now))
@@ -70,10 +72,13 @@ class Changes:
                 peer.alive = False
                 gone = peer.link.bye(now) if isinstance(event, Left) else peer.link.silence(now)
                 dialler.apply(peer, gone)
+                dialler.apply(peer, peer.link.unwanted(now))  # wanted anew when it is back
+                peer.probe, peer.untried, peer.is_news = None, [], False
+                peer.has_left = isinstance(event, Left)
                 dialler.drop(peer, NODE_CONTROL)
                 peer.control_attempt, peer.next_control = 0, now + dialler.wait(1)
                 self._desk.wake(peer.next_control)
-                self.lost(peer)
+                self.lost(peer, peer.node.boot)
 
     def _tell(self, event: Lived) -> None:
         """For people."""

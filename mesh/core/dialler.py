@@ -16,6 +16,7 @@ from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Bye, Login, Ping, Pong
 
 REPLACED = "replaced"  # a goodbye of one connection only
 STAGGER = 0.15  # s that one address of a node has before the next is dialled beside it
+SOON = 30  # dials after which a dead node is given more time
 CONTROL_WAIT = 5.0  # s at most between two dials of a node's control: what was cut heals soon
 
 
@@ -119,8 +120,8 @@ class Dialler:
     def dial(self, address: str, role: str, owner: bytes, seed: str = "") -> Conn:
         """Open a connection and say HELLO."""
         self._dialled += 1
-        now, is_tcp = self._desk.now, address.startswith("tcp:")
-        conn = Conn(self._dialled, True, not is_tcp, address, now, now, role, owner=owner, seed=seed)
+        now = self._desk.now
+        conn = Conn(self._dialled, True, False, address, now, now, role, owner=owner, seed=seed)
         self.conns[conn.key] = conn
         self._desk.emit(Dial(conn.key, address))
         self._knock(conn)
@@ -137,18 +138,20 @@ class Dialler:
             peer.next_control = self._desk.now  # no need to wait for one that does not answer
         elif not peer.dials[NODE_CONTROL]:
             peer.control_attempt += 1
-            peer.next_control = self._desk.now + self.wait(peer.control_attempt, CONTROL_WAIT)
+            most = CONTROL_WAIT if peer.alive or peer.control_attempt < SOON else inf
+            peer.next_control = self._desk.now + self.wait(peer.control_attempt, most)
         self._desk.wake(peer.next_control)
 
     def sight(self, peer: Peer) -> None:
         """Dial its control, when it is time: each of its addresses has a head start of the next."""
         now = self._desk.now
-        if peer.control is not None or now < peer.next_control or not peer.node.address:
+        if peer.control is not None or now < peer.next_control or not peer.node.address or peer.has_left:
             return
         if not peer.untried:
             if peer.dials[NODE_CONTROL]:
                 return
             node = peer.node
+            peer.is_news = False
             peer.untried = list(dict.fromkeys(filter(None, (peer.reached, node.address, *node.also))))
         address = peer.untried.pop(0)
         peer.dials[NODE_CONTROL].append(self.dial(address, NODE_CONTROL, peer.node.uuid))

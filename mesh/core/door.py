@@ -14,6 +14,7 @@ from mesh.wire.commands import CLIENT, NODE_CONTROL, NODE_DATA, Challenge, Hello
 from mesh.wire.limits import KIB, VERSION_MAX, VERSION_MIN
 
 NONCE = 16
+LONGEST = 300  # letters of what somebody gives as a reason
 PENDING = 4 * KIB  # bytes of what somebody may say before it is in
 SOFTWARE = "heronry 0.1.0"
 TOLD, SAY_AGAIN = 256, 60.0  # refusals told as events, in so many s, and none of them twice
@@ -29,7 +30,7 @@ OTHER_USER = "Both must run as the same user, with the same state directory (MES
 
 class Door:
     """`admit` answers a proven HELLO; `entered` is told of a WELCOME to our own HELLO, `rejected` of a
-    REFUSE to it, and `denied` when it is us who do not want whoever welcomes us."""
+    REFUSE to it (and whether that is proven), and `denied` when we do not want whoever welcomes us."""
 
     def __init__(
         self,
@@ -37,7 +38,7 @@ class Door:
         greet: Callable[[Conn], Hello],
         admit: Callable[[Conn, Hello], Welcome | Refuse],
         entered: Callable[[Conn, Welcome], None],
-        rejected: Callable[[Conn, Refuse], None],
+        rejected: Callable[[Conn, Refuse, bool], None],
         denied: Callable[[Conn, Refuse], None],
     ) -> None:
         self._desk = desk
@@ -66,8 +67,9 @@ class Door:
             hello = replace(hello, passwd=hello.passwd or passwds.get(c.endpoint) or passwds.get("", ""))
         elif c.endpoint != conn.endpoint:
             # Somebody between us could pass our proof on to a listener elsewhere.
-            text = f"{conn.endpoint} says that it is {c.endpoint}: not who was dialled"
-            self.turn_away(conn, Refuse("ENDPOINT", text))
+            text = f"{conn.endpoint} says that it is {plain(c.endpoint)}: not who was dialled"
+            self._desk.hang_up(conn)
+            self._denied(conn, Refuse("ENDPOINT", text))
             return
         proof = prove(secret, "dialler", conn.nonce, c.nonce, self._where(conn))
         signature = self._sign(conn, "dialler", conn.nonce, c.nonce)
@@ -106,9 +108,14 @@ class Door:
         self._entered(conn, w)
 
     def turn_away(self, conn: Conn, r: Refuse) -> None:
-        """We, or they, say no to a connection that we dialled."""
+        """They say no to a connection that we dialled."""
         self._desk.hang_up(conn)
-        self._rejected(conn, r)
+        mine, theirs = conn.nonce[:NONCE], conn.nonce[NONCE:]
+        secret = self._desk.settings.secret
+        is_theirs = same(r.proof, prove(secret, "refuser", mine, theirs, self._where(conn)))
+        # Whoever got hold of a port where a node was shall not be able to end this one.
+        is_proven = conn.trusted or self._keyring is not None or is_theirs
+        self._rejected(conn, replace(r, reason=plain(r.reason), hint=plain(r.hint)), is_proven)
 
     def _unfit(self, conn: Conn, h: Hello) -> Refuse | None:
         oldest, newest = h.versions
@@ -188,6 +195,9 @@ class Door:
             self._desk.note("info", f"refused {text}")
         else:
             self._tell(conn.user or _who(h), text, answer.reason)
+        if conn.nonce and self._keyring is None:  # over CURVE nobody else could have said it
+            proof = prove(self._desk.settings.secret, "refuser", h.nonce, conn.nonce, self._where(conn))
+            answer = replace(answer, proof=proof)
         self._desk.send(conn, answer)
         self._desk.hang_up(conn)
 
@@ -236,6 +246,11 @@ class Door:
             return None
         why = self._password.refuse(w.node.key.hex(), w.passwd, self._desk.now)
         return Refuse("PASSWORD", f"{w.node.name} did not tell our password: {why}") if why else None
+
+
+def plain(text: str) -> str:
+    """What somebody else says, fit for a terminal and for a log."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text[:LONGEST])
 
 
 def is_too_long(conn: Conn, frames: list[bytes]) -> bool:

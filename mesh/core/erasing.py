@@ -76,9 +76,10 @@ class Erasing:
 
     def erase_for(self, peer: Peer, said: dict[str, Any], within: float, then: Erased) -> None:
         """For a peer."""
-        route = said.get("route")
+        route, stream, number = said.get("route"), said.get("stream"), said.get("number")
         erasure = Erasure(
-            bytes(said.get("stream") or b"")[:16].ljust(16, b"\0"), int(said.get("number") or 1),
+            (stream if isinstance(stream, bytes) else b"")[:16].ljust(16, b"\0"),
+            number if isinstance(number, int) and 0 < number < 2**63 else 1,
             check_key(str(said.get("key"))), check_domain(str(said.get("domain", ""))),
             str(said.get("sender", "")), tuple(map(str, route)) if isinstance(route, list) else (),
             is_copy=said.get("copy") is True,

@@ -53,8 +53,10 @@ class Gossiping:
                 self._desk.send(peer.control or peer.data, Hear(False))
 
     def states(self, peer: Peer, command: States) -> None:
-        """From somebody whose PUB we cannot hear."""
+        """From somebody whose PUB we cannot hear; or not any more, which it may not know."""
         self._take(command.gossip)
+        if peer.node.uuid not in self._asked:
+            self._desk.send(peer.control or peer.data, Hear(False))
 
     def _take(self, gossip: bytes) -> bytes:
         """Learn from a message; returns whose it is."""
@@ -94,10 +96,10 @@ class Gossiping:
         if not self._neighbours.is_crowd:  # in which whom to hear takes some time to find out
             self._listen()
 
-    def lost(self, peer: Peer) -> None:
+    def lost(self, peer: Peer, boot: int) -> None:
         peer.hears_us = True
         self._asked.discard(peer.node.uuid)
-        self.gossip.gone(peer.node.uuid, peer.node.boot, self._desk.now)
+        self.gossip.gone(peer.node.uuid, boot, self._desk.now)
         self.topics.gone(peer.node.name)
         place = self._listening.pop(peer.node.uuid, "")
         if place:  # also when a new process of it is there: ZeroMQ gives up where a handshake has failed
@@ -134,7 +136,7 @@ class Gossiping:
             return ""
         place = peer.node.gossip
         if not place.startswith("tcp://*:"):
-            return place
+            return place if self._keyring is None and place.startswith("ipc:///") else ""
         reached = peer.reached or peer.node.address
         host = reached.rpartition(":")[0]
         return f"{host}:{place.rpartition(':')[2]}" if host.startswith("tcp://") else ""

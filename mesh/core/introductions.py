@@ -1,5 +1,7 @@
 """Nodes and rumours, as they travel and as membership knows them."""
 
+import ipaddress
+import re
 from collections.abc import Iterable
 
 import msgspec
@@ -9,6 +11,9 @@ from discovery.member import Node, Presence
 from mesh.errors import RemoteError
 from mesh.wire.commands import Introduction, Rumour
 
+_DIALABLE = re.compile(r"tcp://(?:\[([0-9A-Fa-f:.]+)(?:%[\w.-]{1,15})?\]|([0-9.]+)):([0-9]{1,5})")
+_NAME = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
+LONGEST, KEY = 300, 32  # letters of an address, bytes of a key
 UUID = 16  # bytes
 ADDRESSES = 8  # of one node
 
@@ -17,9 +22,25 @@ def as_node(said: Introduction) -> Node:
     """What somebody said of a node; RemoteError when that cannot be."""
     if len(said.uuid) != UUID:
         raise RemoteError("an introduction without a uuid of 16 bytes")
+    if _NAME.fullmatch(said.name) is None or len(said.gossip) > LONGEST or len(said.key) not in (0, KEY):
+        raise RemoteError(f"an introduction that cannot be: {said.name[:80]!r}")
     if len(said.also) > ADDRESSES:
         raise RemoteError(f"an introduction with {len(said.also)} addresses, at most {ADDRESSES}")
+    for address in (said.address, *said.also):
+        if address and not is_dialable(address):
+            raise RemoteError(f"an introduction with the address {address[:80]!r}, not tcp://IP:PORT")
     return Node(*msgspec.structs.astuple(said))
+
+
+def is_dialable(address: str) -> bool:
+    """Is it tcp://IP:PORT? A name would have to be asked for, and a file is no other machine."""
+    found = _DIALABLE.fullmatch(address)
+    try:
+        return (
+            found is not None and bool(ipaddress.ip_address(found[1] or found[2])) and int(found[3]) < 65536
+        )
+    except ValueError:
+        return False
 
 
 def as_introduction(node: Node) -> Introduction:

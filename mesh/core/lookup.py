@@ -19,7 +19,7 @@ from mesh.routing.interest import CLIENTS
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
 
-HEDGE = 0.5  # s that one of several masters has to answer, before the next is asked
+HEDGE = 1.0  # s that one of several masters has to answer, before the next is asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,8 @@ class Found:
         for uuid, told in replies.items():
             for envelope, said in told.found:
                 self.add(_told_value(uuid, envelope, said))
-            self.away += told.value.get("away", []) if isinstance(told.value.get("away"), list) else []
+            away = told.value.get("away")
+            self.away += [name for name in away if isinstance(name, str)] if isinstance(away, list) else []
 
     def add(self, value: Value) -> None:
         """The newest per topic: by hybrid clock, then id."""

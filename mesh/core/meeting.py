@@ -14,6 +14,8 @@ from mesh.core.peer import Peer
 from mesh.links.duel import keep_mine
 from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Hello, Introduction, Refuse, Rumours
 
+TOLD = 64  # nodes of which it is remembered what was told
+DUEL = 0.5  # s in which both may have dialled at once
 NEW = 5.0  # s for which a node is a newcomer
 MANY = 4096  # nodes told to a newcomer at once
 YOUNG = 30.0  # s: a node this young gives way when its name is taken
@@ -27,6 +29,7 @@ class Meeting:
         self._dialler = dialler
         self._neighbours = neighbours
         self._born = 0.0
+        self._refused: dict[bytes, str] = {}  # whom we did not want, and why: told once
 
     def start(self) -> None:
         self._born = self._desk.now
@@ -42,7 +45,9 @@ class Meeting:
         if refusal is not None:
             return refusal
         peer = self._neighbours.peers[h.node.uuid]
-        both_dial = bool(peer.dials[h.role]) and peer.conns[h.role] is None
+        # Only while ours is young: one that goes into a firewall shall not stand against one that works.
+        ours = any(self._desk.now - dial.opened < DUEL for dial in peer.dials[h.role])
+        both_dial = ours and peer.conns[h.role] is None
         if both_dial and keep_mine(self._desk.me.uuid, h.node.uuid, True):
             return Refuse("DUEL", "both dialled; the connection of the lower uuid stays")
         conn.role = h.role
@@ -52,18 +57,14 @@ class Meeting:
     def entered(self, conn: Conn, node: Introduction) -> Peer | None:
         """Our own HELLO was welcomed; None when this connection is not needed after all."""
         dialled = self._neighbours.of(conn)
-        if conn.seed:
-            via = self._neighbours.acquaintances.via(conn.seed)
-            self._neighbours.acquaintances.answered(conn, node)
-            self._neighbours.sighted(node, via)
+        if conn.seed and not self._pinned_otherwise(node):
+            self._neighbours.sighted(node, self._neighbours.acquaintances.via(conn.seed))
         refusal = self._hear(node)
         if refusal is not None:
-            self._desk.event("refused", f"{refusal.reason} [{refusal.code}]", node, level="warning")
-            self._dialler.ended(conn, dialled)
-            if dialled is not None and refusal.final:
-                dialled.next_control = self._desk.now + self._desk.settings.backoff_max
-            self._desk.hang_up(conn)
+            self._unwanted(conn, node, refusal, dialled)
             return None
+        if conn.seed:
+            self._neighbours.acquaintances.answered(conn, node)
         peer = self._neighbours.peers[node.uuid]
         if dialled is not None and dialled is not peer:  # another node lives at that address now
             self._dialler.ended(conn, dialled)
@@ -75,6 +76,18 @@ class Meeting:
             return None
         self._dialler.take(peer, conn)
         return peer
+
+    def _unwanted(self, conn: Conn, node: Introduction, refusal: Refuse, dialled: Peer | None) -> None:
+        """Whoever welcomed us is not who may be there."""
+        if conn.seed:
+            self._neighbours.acquaintances.refused(conn, is_us=refusal.code == "SAME_UUID")
+        if self._refused.get(node.uuid) != refusal.code:
+            self._refused = {**dict(list(self._refused.items())[-TOLD:]), node.uuid: refusal.code}
+            self._desk.event("refused", f"{refusal.reason} [{refusal.code}]", node, level="warning")
+        self._dialler.ended(conn, dialled)
+        if dialled is not None and refusal.final:
+            dialled.next_control = self._desk.now + self._desk.settings.backoff_max
+        self._desk.hang_up(conn)
 
     def connected(self, conn: Conn, peer: Peer) -> None:
         """After HELLO and WELCOME."""
@@ -102,12 +115,15 @@ class Meeting:
             self._dialler.apply(peer, peer.link.denied(now, r.code, r.reason))
             peer.next_control = now + self._desk.settings.backoff_max
 
-    def rejected(self, conn: Conn, r: Refuse) -> None:
+    def rejected(self, conn: Conn, r: Refuse, is_proven: bool) -> None:
         """Our HELLO was refused."""
         peer, now = self._neighbours.of(conn), self._desk.now
+        if peer is None:  # a seed: REFUSE does not say who says it
+            peer = self._neighbours.peers.get(self._neighbours.acquaintances.who(conn.seed))
         if conn.seed and r.final:
             self._neighbours.acquaintances.refused(conn, is_us=r.code == "SAME_UUID")
-        if r.code in ("NAME_IN_USE", "CONFLICT") and r.final and now - self._born < YOUNG:
+        ends = r.code in ("NAME_IN_USE", "CONFLICT") and r.final and is_proven
+        if ends and now - self._born < YOUNG:
             self._desk.emit(Stop(f"{r.reason}. {r.hint}", r.code))
         elif r.code not in ("DUEL", "SAME_UUID"):
             text = f"{conn.endpoint} refused us: {r.reason}. {r.hint} [{r.code}]"
@@ -128,8 +144,9 @@ class Meeting:
     # --- who it is ------------------------------------------------------------------------------------
 
     def _hear(self, node: Introduction) -> Refuse | None:
-        pinned = self._pinned(node.uuid)
-        if pinned and pinned != node.key:
+        if node.uuid == self._desk.me.uuid:
+            return Refuse("SAME_UUID", f"{node.name} has the identity of this node", final=True)
+        if self._pinned_otherwise(node):
             text = f"{node.name} shows another key than the node {node.uuid.hex()[:8]} had before"
             hint = f"If that is right: mesh peer rm {node.name}"
             return Refuse("WRONG_IDENTITY", text, hint, final=True)
@@ -148,6 +165,10 @@ class Meeting:
             text = f"two processes answer for {node.name} ({node.uuid.hex()[:8]})"
             return Refuse("CONFLICT", text, "Was a data directory copied? Remove one.", final=True)
         return None
+
+    def _pinned_otherwise(self, node: Introduction) -> bool:
+        pinned = self._pinned(node.uuid)
+        return bool(pinned) and pinned != node.key
 
     def _pinned(self, uuid: bytes) -> bytes:
         """The key of that node; b"" when it was never met, or people have said to forget it."""

@@ -32,6 +32,7 @@ class Neighbours:
         timing = Timing(period=desk.settings.probe)
         self.membership = Membership(as_node(desk.me), desk.jitter, timing)
         self.acquaintances = Acquaintances(desk, dialler)
+        self.acquaintances.is_alive = lambda uuid: uuid in self.peers and self.peers[uuid].alive
         self.liveness = Liveness(desk, self.membership, self.happened, self.peers.get)
         self._desk = desk
         self._dialler = dialler
@@ -217,7 +218,7 @@ class Neighbours:
         for peer in self._active():
             times.append(self._next_ping(peer))
             waits = peer.control is None and (peer.untried or not peer.dials[NODE_CONTROL])
-            if peer.node.address and waits:
+            if peer.node.address and waits and not peer.has_left:
                 times.append(peer.next_control)
             link = peer.link.deadline()
             if link is not None:

@@ -144,8 +144,6 @@ class NodeCore(Parts):
     def tell(self, kind: str, text: str, now: float, wall: int, level: str = "info") -> None:
         """Something happened in the shell that people may want to read about."""
         self._at(now, wall)
-        if kind == "advert":
-            self.desk.count("adverts_rejected")
         self.desk.event(kind, text, level=level)
 
     def tick(self, now: float, wall: int) -> None:
@@ -215,7 +213,9 @@ class NodeCore(Parts):
         session, peer = self.clients.of(conn), self.neighbours.of(conn)
         who = session.text if session else peer.node.name if peer else "a stranger"
         self.desk.count("malformed")
-        self.desk.note("warning", f"{who} broke the protocol, its connection is closed: {error}")
+        # Who is not in yet could be anybody: he is counted, and fills no log.
+        level = "warning" if conn.is_open else "info"
+        self.desk.note(level, f"{who} broke the protocol, its connection is closed: {error}")
         self.desk.send(conn, c.Refuse(error.code, error.what))
         self.desk.hang_up(conn)
         self._ended(conn)

@@ -56,10 +56,8 @@ class Nodes:
         return [peer for peer, name in names if name not in visited and self.is_alive(name)]
 
     def choose(self, nodes: Sequence[str], of: Hashable) -> str:
-        """One of several that would do as well, if possible none that does not answer just now."""
-        peers = {node: self.named(node) for node in nodes}
-        steady = [node for node, peer in peers.items() if peer is None or not peer.suspect]
-        return self.balancing.choose(steady or nodes, of)
+        """One of several that would do as well; see the balancing."""
+        return self.balancing.choose(nodes, of)
 
     def balanced_over(self) -> set[bytes]:
         """Those whose load this node should know: the masters and ways that the rules name."""

@@ -159,8 +159,8 @@ class Parts:
     def _released(self, parcel: Parcel) -> None:
         if parcel.own:
             self.router.log.released(parcel)
-        else:
-            self.links.released(self.neighbours.peers[parcel.source], parcel)
+        elif (peer := self.neighbours.peers.get(parcel.source)) is not None:  # else it was forgotten
+            self.links.released(peer, parcel)
 
     def _ask(self, peer: Peer, call: c.Call) -> None:
         peer.reads[call.request] = call
@@ -188,9 +188,9 @@ class Parts:
         self.forwarder.review()
         self.subscribing.review()
 
-    def _lost(self, peer: Peer) -> None:
+    def _lost(self, peer: Peer, boot: int) -> None:
         peer.reads.clear()
-        self.gossiping.lost(peer)
+        self.gossiping.lost(peer, boot)
         self.questions.lost(peer)
         self._changed()
 

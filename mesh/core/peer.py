@@ -36,6 +36,8 @@ class Peer:
         self.used = 0.0  # when the control connection was last needed
         self.probe: Probe | ProbeFor | None = None  # waits for a control connection
         self.hears_us = True  # our PUB reaches it, as far as we know
+        self.has_left = False  # it comes back by itself, if at all
+        self.is_news = False  # somebody told us of it, and it was not dialled yet
         self.alive = False
         self.suspect = False  # alive, as far as we know, but it did not answer
         self.lost_at: float | None = None  # when its data connection ended; None while it stands
@@ -66,7 +68,7 @@ class Peer:
     def is_active(self) -> bool:
         """Is something connected, wanted or waited for?"""
         is_connected = any(self.conns.values()) or any(self.dials.values())
-        return is_connected or self.link.is_wanted or self.probe is not None
+        return is_connected or self.link.is_wanted or self.probe is not None or self.is_news
 
     def new_inlet(self, boot: int) -> None:
         """The other end is a new process: its numbers begin again."""

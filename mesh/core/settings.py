@@ -16,11 +16,11 @@ class Keyring:
 
     server: str  # public CURVE key (Z85) of this mesh's sockets
     mine: str  # public CURVE key (Z85) with which this node dials
-    secrets: Mapping[str, bytes]
-    sign: Callable[[bytes], bytes]  # our Ed25519 signature of a text
+    secrets: Mapping[str, bytes] = field(repr=False)
+    sign: Callable[[bytes], bytes] = field(repr=False)  # our Ed25519 signature of a text
     verify: Callable[[bytes, bytes, bytes], bool]  # (public key, signature, text): is it theirs?
-    passwd: str = ""  # scrypt hash of what others must tell us; "" = nothing
-    passwds: Mapping[str, str] = field(default_factory=dict)  # what we tell nodes, by name
+    passwd: str = field(default="", repr=False)  # scrypt hash of what others must tell us; "" = nothing
+    passwds: Mapping[str, str] = field(default_factory=dict, repr=False)  # what we tell nodes, by name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,9 @@ class Settings:
 
     me: Introduction
     cluster: str = "default"
-    secret: bytes = b""  # the user's cookie; with keys, the secret of the role "node"
+    secret: bytes = field(
+        default=b"", repr=False
+    )  # the user's cookie; with keys, the secret of the role "node"
     keyring: "Keyring | None" = None  # None: a mesh without keys, on this machine only
     seeds: tuple[str, ...] = ()  # addresses to begin with
     max_content: int = MAX_CONTENT

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mesh.core import status
-from mesh.core.conn import ONLY_READS, Conn
+from mesh.core.conn import NODE, ONLY_READS, Conn
 from mesh.core.datalink import DataLinks
 from mesh.core.desk import Desk
 from mesh.core.effects import Stop
@@ -26,6 +26,7 @@ from mesh.wire import commands as c
 from mesh.wire.frames import body_frames
 from mesh.wire.limits import ENVELOPES_A_MESSAGE
 
+RULES = ("down", "peer")  # verbs of whoever runs the node
 READS = ("get", "route", "ls", "info", "events", "peers")  # verbs that change nothing
 
 
@@ -55,6 +56,9 @@ class Verbs:
         a = call.arguments
         if not conn.may_write and call.verb not in READS:
             raise LocalError(ONLY_READS, code="NOT_ALLOWED")
+        if conn.grant != NODE and call.verb in RULES:
+            what = f"{call.verb!r} is for those who have the keys of a node."
+            raise LocalError(what, hint="Type it on the machine of the node.", code="NOT_ALLOWED")
         match call.verb:
             case "get":
                 self._lookup.get(_query(a), lambda f: self._found(conn, call, f), fresh=bool(a.get("fresh")))

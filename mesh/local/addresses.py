@@ -6,7 +6,8 @@ import re
 from mesh.errors import BindRefused
 
 DEFAULT_BIND = "tcp://127.0.0.1:0"
-KEYED_BINDS = ("tcp://*:7710", "tcp://*:0")  # with keys: the first of these that is free
+PORT = 7710  # where a node with keys listens unless it is told otherwise
+KEYED_BINDS = (f"tcp://*:{PORT}", "tcp://*:0")  # with keys: the first of these that is free
 _TCP = re.compile(r"(?:tcp://|socket://)?(\[[0-9A-Fa-f:.%]+\]|[^:/\[\]]+):(\d{1,5}|\*)")
 
 
@@ -19,6 +20,15 @@ def normal(address: str) -> str:
         )
     host = "127.0.0.1" if found[1] == "localhost" else found[1]
     return f"tcp://{host}:{0 if found[2] == '*' else int(found[2])}"
+
+
+def with_port(text: str) -> str:
+    """The address of a node at a host: `tcp://10.0.0.5:7710` for `10.0.0.5`. BindRefused when malformed."""
+    host = text.strip().removeprefix("tcp://")
+    if _is_ip_6(host):
+        host = f"[{host}]"
+    is_host = host.endswith("]") or ":" not in host
+    return normal(f"{host}:{PORT}" if is_host else text)
 
 
 def is_wildcard(address: str) -> bool:
@@ -45,6 +55,13 @@ def check_bind(address: str, has_keys: bool) -> str:
             code="BIND_WITHOUT_KEYS",
         )
     return address
+
+
+def _is_ip_6(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).version == 6
+    except ValueError:
+        return False
 
 
 def _host(address: str) -> str:

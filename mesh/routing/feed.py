@@ -31,6 +31,7 @@ class Portion:
     parcel: Parcel
     indices: tuple[int, ...] | None = None
     waiting: bool = False  # in the backlog
+    number: int = 0  # in the order in which the feed was offered it
 
     @property
     def messages(self) -> int:
@@ -74,6 +75,7 @@ class Feed:
         self._released = released
         self._peer = peer  # a peer passes on: taking an item does not settle it
         self._keeps = keeps  # an inbox drops nothing: whoever fills it asks for room first
+        self._offered = 0
         self._backlog: deque[Portion] = deque()
         self._backlog_bytes = 0
         self._flight: deque[Portion] = deque()
@@ -95,6 +97,8 @@ class Feed:
 
     def offer(self, portion: Portion, now: float) -> None:
         """Sent now, or waiting here, or dropped."""
+        self._offered += 1
+        portion.number = self._offered
         if self.closed:
             self._release(portion.parcel)
         elif self.connected and not self._backlog and self._has_credit():
@@ -162,7 +166,8 @@ class Feed:
         self._unsettled.clear()
         self._trusted.clear()
         self._flight_bytes = self._unsettled_bytes = self._sent = self._used = 0
-        self._backlog.extendleft(reversed(again))
+        # What waited may have been offered before what the other end had, and forgot.
+        self._backlog = deque(sorted((*again, *self._backlog), key=lambda portion: portion.number))
         self._backlog_bytes += sum(portion.size for portion in again)
         for portion in again:
             portion.waiting = True

@@ -56,7 +56,9 @@ class Merging:
         """Is its first copy still needed here? Then it is settled with that one."""
         e = repeat.envelope
         for parcel, repeats in reversed(self._open.get(_lane(repeat), {}).items()):
-            if parcel.envelope.first <= e.last and parcel.envelope.last >= e.first:
+            if parcel.envelope.last < e.first:
+                break  # they are in the order of their numbers
+            if parcel.envelope.first <= e.last:
                 repeats.append(repeat)
                 return True
         return False

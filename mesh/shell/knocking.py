@@ -19,7 +19,7 @@ async def is_refused(address: str) -> bool:
                 _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
     except (ConnectionRefusedError, FileNotFoundError):
         return True
-    except (OSError, ValueError):  # a timeout is an OSError too
+    except (OSError, ValueError, OverflowError):  # a timeout is an OSError too
         return False
     # Reset, not closed: so that it is told apart there from a stranger who gave up during a handshake.
     connection = writer.get_extra_info("socket")

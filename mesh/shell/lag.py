@@ -16,18 +16,11 @@ class Lag:
 
     def p99(self, now: float) -> float:
         """99 of 100 were not later than this."""
-        return self._quantile(0.99, now)
-
-    def p90(self, now: float) -> float:
-        """9 of 10 were not later: a single hiccup among few timers is not load."""
-        return self._quantile(0.9, now)
+        ordered = sorted(self._since(now))
+        return ordered[int(len(ordered) * 0.99)] if ordered else 0.0
 
     def worst(self, now: float) -> float:
         return max(self._since(now), default=0.0)
-
-    def _quantile(self, share: float, now: float) -> float:
-        ordered = sorted(self._since(now))
-        return ordered[int(len(ordered) * share)] if ordered else 0.0
 
     def _since(self, now: float) -> list[float]:
         return [late for then, late in self._last if now - then <= WINDOW]

@@ -9,7 +9,7 @@ import random
 import signal
 import socket
 import time
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Coroutine, Hashable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,12 +36,14 @@ from mesh.local.private import cookie, socket_path, state_dir
 from mesh.security.keyring import MeshKeys, keyring
 from mesh.security.signing import verify
 from mesh.shell.binding import bind_all
+from mesh.shell.damper import Damper
 from mesh.shell.finding import Finding
 from mesh.shell.finding import addresses as places
 from mesh.shell.knocking import is_refused
 from mesh.shell.lag import Lag
-from mesh.shell.memory import give_back
+from mesh.shell.memory import give_back, take_descriptors
 from mesh.shell.probe import FileProbe, MachineProbe
+from mesh.shell.resolving import is_ip, resolved
 from mesh.shell.settings import settings_of
 from mesh.store.sqlite import SQLiteStore
 from mesh.store.worker import StoreWorker
@@ -52,6 +54,7 @@ log = logging.getLogger("mesh.node")
 SETTLED = 1.0  # s after its start that a node needs no more memory than later
 DRAIN = 10.0  # s that a clean stop may take
 AGAIN = (0.0, 0.1, 0.4)  # s between knocks: a process that is dying may listen a moment longer
+DAMPED = ("refused", "advert")  # kinds of which strangers could have us tell as many as they like
 LATE = 0.25  # s: a loop that comes so late to its work has been stopped or starved
 
 
@@ -62,6 +65,7 @@ class Node:
         self._config = config
         self._state = state_dir(environ)
         self._lag = Lag()
+        self._damper = Damper()
         self._stopping: asyncio.Event | None = None
         self._stop = Stop()
         self._timer: asyncio.TimerHandle | None = None
@@ -69,7 +73,10 @@ class Node:
         self._started = time.monotonic()
         self._idle_planned = False
         self._commit_ended = asyncio.Event()
-        self._knocks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._named: dict[
+            Hashable, list[list[bytes]]
+        ] = {}  # dialled by name: what to send once that is known
         self._open: list[Callable[[], None]] = []  # how to undo what start has done, in reverse
 
     async def start(self) -> None:
@@ -81,6 +88,7 @@ class Node:
             raise
 
     def _start(self) -> None:
+        take_descriptors()
         node, loop = self._config.node, asyncio.get_running_loop()
         probe = FileProbe(Path(node.probe)) if node.probe else MachineProbe()
         data = Path(node.data).expanduser() if node.data else None
@@ -103,7 +111,7 @@ class Node:
         )
         self.core.start(
             image, *self._clock(), self._shell_status,
-            lambda: probe.sample(self._lag.p90(time.monotonic())),
+            lambda: probe.sample(self._lag.p99(time.monotonic())),
         )  # fmt: skip
         self._find(loop, secret)
         file = self._file()
@@ -228,7 +236,7 @@ class Node:
         self._idle_now()
         if self._timer is not None:
             self._timer.cancel()
-        for task in self._knocks:
+        for task in self._tasks:
             task.cancel()
         self._undo()
 
@@ -277,12 +285,41 @@ class Node:
 
     def tell(self, kind: str, text: str, level: str = "info") -> None:
         """Something happened here that people may want to read about."""
+        if kind == "advert":
+            self.core.desk.count("adverts_rejected")
+        if kind in DAMPED and not self._damper.is_news(kind, text, time.monotonic()):
+            return
         self.core.tell(kind, text, *self._clock(), level)
         self._idle()
 
     def _left(self) -> None:
         self.core.left(*self._clock())
         self._idle()
+
+    def _dial(self, conn: Hashable, address: str) -> None:
+        if is_ip(address):
+            self._sockets.dial(conn, address)
+        else:
+            self._named[conn] = []
+            self._later(self._dial_by_name(conn, address))
+
+    async def _dial_by_name(self, conn: Hashable, address: str) -> None:
+        found = await resolved(address)
+        if conn not in self._named:
+            return  # nobody wants it any more
+        waiting = self._named.pop(conn)
+        if found is None:
+            self._gone(conn)
+        else:
+            self._sockets.dial(conn, found)
+            for frames in waiting:
+                self._sockets.send(conn, frames)
+        self._idle()
+
+    def _later(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _knock(self, uuid: bytes, address: str) -> None:
         for pause in AGAIN:
@@ -327,6 +364,8 @@ class Node:
 
     def _tick_now(self) -> None:
         self.core.tick(*self._clock())
+        for kind, text in self._damper.over(time.monotonic()):
+            self.core.tell(kind, text, *self._clock(), "warning")
         self._idle()
 
     def _idle(self) -> None:
@@ -348,21 +387,23 @@ class Node:
     def _carry_out(self, effect: Effect) -> None:
         match effect:
             case Send(conn, frames):
-                self._sockets.send(conn, frames)
+                if conn in self._named:
+                    self._named[conn].append(frames)
+                else:
+                    self._sockets.send(conn, frames)
             case Commit(token, ops):
                 self._worker.submit(token, ops)
             case Dial(conn, address):
-                self._sockets.dial(conn, address)
+                self._dial(conn, address)
             case HangUp(conn):
+                self._named.pop(conn, None)
                 self._sockets.hang_up(conn)
             case Gossip(frames):
                 self._sockets.publish(frames)
             case Listen(address, wanted):
                 (self._sockets.listen if wanted else self._sockets.unlisten)(address)
             case Knock(uuid, address):
-                task = asyncio.get_running_loop().create_task(self._knock(uuid, address))
-                self._knocks.add(task)
-                task.add_done_callback(self._knocks.discard)
+                self._later(self._knock(uuid, address))
             case Proven(user):
                 self._sockets.proven(user)
             case Note(level, text):

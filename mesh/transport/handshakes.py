@@ -26,7 +26,8 @@ JOIN = "Join its mesh with `mesh join TOKEN`; any node that has its keys prints 
 GAVE_UP = "it gave up during the handshake: it has no keys, or others"
 OTHER_PROTOCOL = "it does not speak our protocol"
 NO_KEYS, NO_KEYS_THERE, WRONG_KEYS = "NO_KEYS", "NO_KEYS_THERE", "WRONG_KEYS"
-TOLD_AT_ONCE, EVERY = 8, 10.0  # lines in so many s, and none of them twice
+SOON = 0.05  # s
+MOMENT = 1.0  # s: whose attempt that was ZeroMQ does not say, so of two the one that has an address is told
 
 
 class Doorman:
@@ -48,7 +49,9 @@ class Doorman:
         self._guests: dict[int, str] = {}  # by descriptor: where it came from
         self._new: set[int] = set()  # of these, whose handshake cannot have been a success yet
         self._failed: list[str] = []  # why, until the descriptor follows; "" = not to be told
-        self._told: dict[str, float] = {}
+        self._addressed = float("-inf")  # when a line had an address
+        self._unaddressed: set[str] = set()  # reasons that wait for such a line
+        self._planned = False
         place = f"inproc://doorman-{id(watched):x}"
         watched.monitor(place, WATCHED)
         self._events = context.socket(zmq.PAIR)
@@ -93,15 +96,29 @@ class Doorman:
         self._failed = []
         self._new.discard(guest)
         for why in filter(None, reasons):
-            self._tell(f"a stranger{address and f' from {address}'} was not let in: {why}")
+            self._tell(address, why)
+        if not self._planned:  # once for many that end together
+            self._planned = True
+            self._loop.call_later(SOON, self._say_left)
 
-    def _tell(self, text: str) -> None:
-        """But not all that somebody does who tries a thousand times a second."""
-        now = self._loop.time()
-        self._told = {text: at for text, at in self._told.items() if now - at < EVERY}
-        if text not in self._told and len(self._told) < TOLD_AT_ONCE:
-            self._told[text] = now
-            self._stranger(text)
+    def _say_left(self) -> None:
+        self._planned = False
+        if not self._closed:
+            self._left()
+
+    def _tell(self, address: str, why: str) -> None:
+        if address:
+            self._addressed = self._loop.time()
+            self._stranger(f"a stranger from {address} was not let in: {why}")
+        elif why not in self._unaddressed:
+            self._unaddressed.add(why)
+            self._loop.call_later(MOMENT, self._tell_unaddressed, why)
+
+    def _tell_unaddressed(self, why: str) -> None:
+        self._unaddressed.discard(why)
+        # The same attempt may have been told shortly before it, or since.
+        if not self._closed and self._loop.time() - self._addressed > 2 * MOMENT:
+            self._stranger(f"a stranger was not let in: {why}")
 
 
 def _reason(event: int, value: int) -> str:
@@ -146,6 +163,7 @@ def _failure(event: int, value: int, address: str, is_keyed: bool) -> Refused | 
     if event == zmq.EVENT_HANDSHAKE_FAILED_AUTH:
         return Refused(f"{address} does not let our key in.", hint=JOIN, code=WRONG_KEYS)
     if is_keyed and value == errno.EPIPE:  # not a timeout: it closed, before the handshake was done
-        text = f"{address} ended the handshake: its mesh has other keys than ours, or none."
+        why = "its mesh has other keys than ours, or none, or it was just ending"
+        text = f"{address} ended the handshake: {why}."
         return Refused(text, hint=JOIN, code=WRONG_KEYS)
     return None

@@ -141,6 +141,12 @@ class Sockets:
 
     def dial(self, key: Key, address: str, keys: Keys | None = None) -> None:
         """Open a connection of its own: when it ends, it is gone, and `gone` is called."""
+        try:
+            self._open(key, address, keys)
+        except zmq.ZMQError:  # no such address, or no descriptor left
+            self._lose(key)
+
+    def _open(self, key: Key, address: str, keys: Keys | None) -> None:
         socket = new_socket(self._context, zmq.DEALER, address)
         keys = keys or self._keys
         if keys is not None and address.startswith("tcp:"):
@@ -148,16 +154,17 @@ class Sockets:
         # A new connection says HELLO anew, so this one must never reconnect. Not -1: with that ZeroMQ throws
         # away at the disconnect what has arrived and was not read yet.
         socket.setsockopt(zmq.RECONNECT_IVL, NEVER)
-        monitor = socket.get_monitor_socket(GONE)
+        try:
+            monitor = socket.get_monitor_socket(GONE)
+        except zmq.ZMQError:
+            socket.close()
+            raise
         self._dialled[key] = (socket, monitor)
         self._loop.add_reader(descriptor(socket), self._dealer_readable, key)
         self._loop.add_reader(descriptor(monitor), self._monitor_readable, key)
         if readable(monitor):  # asked once, or its descriptor never tells of the first event
             self._loop.call_soon(self._monitor_readable, key)
-        try:
-            socket.connect(address)
-        except zmq.ZMQError:
-            self._lose(key)
+        socket.connect(address)
 
     def send(self, key: Key, frames: list[bytes]) -> None:
         """Put a message on a connection. One that cannot take it is gone: it will resume on a new one."""

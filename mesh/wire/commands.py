@@ -15,11 +15,18 @@ from mesh.wire.limits import CONTROL_FRAME, FRAME
 
 NODE_CONTROL, NODE_DATA, CLIENT = "control", "data", "client"  # what a connection is for
 
+SECRETS = ("passwd", "token")
+
 U32 = Annotated[int, Meta(ge=0, le=2**32 - 1)]
 
 
 class Command(msgspec.Struct, frozen=True, array_like=True, tag_field="kind"):
     """Base of all commands."""
+
+    def __repr__(self) -> str:
+        # What is told to prove oneself does not belong in a log or a traceback.
+        shown = (f"{name}={getattr(self, name)!r}" for name in self.__struct_fields__ if name not in SECRETS)
+        return f"{type(self).__name__}({', '.join(shown)})"
 
 
 class Introduction(msgspec.Struct, frozen=True, array_like=True):
@@ -91,6 +98,7 @@ class Refuse(Command, frozen=True, tag=4):
     reason: str
     hint: str = ""
     final: bool = False  # do not try again by yourself
+    proof: bytes = b""  # as in Welcome; without it nobody knows who said that
 
 
 class Who(Command, frozen=True, tag=5):

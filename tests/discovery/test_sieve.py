@@ -116,6 +116,13 @@ def test_each_node_counts_its_own_boots() -> None:
     assert boots.judge(egret) == egret
 
 
+def test_a_boot_that_another_member_made_up_for_it_makes_no_recording_of_a_node() -> None:
+    boots = Boots()
+    true, forged = replace(HERON, key=b"h" * 32), replace(HERON, boot=10**18, key=b"e" * 32)
+    assert boots.judge(forged) == forged  # whose key is the right one others decide
+    assert boots.judge(true) == true
+
+
 def test_boots_are_remembered_of_those_heard_last() -> None:
     boots = Boots()
     boots.judge(HERON)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from mesh import config
 from mesh.config import Config, load, settings
 from mesh.config_source import Setting
+from mesh.core.password import hashed
 from mesh.errors import BadConfig
 
 
@@ -309,3 +310,24 @@ def test_reading_a_configuration_loads_no_socket_and_no_terminal_library() -> No
     code = f"import sys, mesh.config; print(sorted({names} & sys.modules.keys()))"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"
+
+
+def test_a_password_that_is_no_hash_is_refused_where_it_stands_and_not_repeated(tmp_path: Path) -> None:
+    path = tmp_path / "mesh.toml"
+    path.write_text('[node]\nid = "heron"\npasswd = "sesame"\n')
+    by_environment = {"MESH_NODE__PASSWD": "sesame"}
+    for file, environ, origin in ((path, NOTHING, f"{path}:3"), (None, by_environment, "environment")):
+        with pytest.raises(BadConfig, match=r"node\.passwd: this is no hash") as refused:
+            load(file, environ, {})
+        assert refused.value.what.startswith(origin)
+        assert "mesh passwd" in refused.value.hint
+        assert "sesame" not in str(refused.value)
+
+
+def test_no_password_is_shown_when_settings_are_printed(tmp_path: Path) -> None:
+    path, stored = tmp_path / "mesh.toml", hashed("sesame", b"s" * 16)
+    path.write_text(f'[node]\npasswd = "{stored}"\n[nodes.stork]\npasswd = "opensesame"\n')
+    config = load(path, {}, {})
+    assert (config.node.passwd, config.nodes[0].passwd) == (stored, "opensesame")
+    assert "stork" in repr(config)
+    assert "scrypt" not in repr(config) and "opensesame" not in repr(config)

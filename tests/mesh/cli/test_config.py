@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from mesh.cli.main import main
+from mesh.core.password import hashed
 
 GOOD = '[node]\nid = "heron"\npeers = ["127.0.0.1:7710"]\n'
 
@@ -104,7 +105,8 @@ def test_as_json_it_tells_nodes_and_rules_too(alone: Path, capsys: pytest.Captur
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
 def test_no_password_is_printed(alone: Path, capsys: pytest.CaptureFixture[str], options: list[str]) -> None:
-    (alone / "mesh.toml").write_text('[node]\npasswd = "scrypt$abc"\n[nodes.heron]\npasswd = "open sesame"\n')
+    stored = hashed("sesame", b"s" * 16)
+    (alone / "mesh.toml").write_text(f'[node]\npasswd = "{stored}"\n[nodes.heron]\npasswd = "open sesame"\n')
     assert main(["config", "check", *options]) == 0
     told = "".join(capsys.readouterr())
     assert told.count("(hidden)") == 2

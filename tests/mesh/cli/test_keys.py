@@ -159,3 +159,33 @@ def test_the_hash_of_a_password_is_alone_on_stdout(machines: tuple[Machine, Mach
     assert "passwd" in err
     assert machines[0].mesh("passwd", stdin="sesame\n")[1] != out  # has salt
     assert machines[0].mesh("passwd", stdin="\n")[0] == 2
+
+
+def test_init_names_the_nodes_that_run_without_keys(
+    machines: tuple[Machine, Machine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes = [
+        {"name": "heron", "cluster": "default", "keyed": False},
+        {"name": "stork", "cluster": "default", "keyed": True},
+        {"name": "egret", "cluster": "other", "keyed": False},
+    ]
+    monkeypatch.setattr("mesh.cli.init.running_nodes", lambda _: nodes)
+    code, out, err = machines[0].mesh("init")
+    [line] = [line for line in err.splitlines() if "started again" in line]
+    assert code == 0 and len(out.splitlines()) == 1
+    assert line.endswith(":  heron")
+    monkeypatch.undo()
+    assert "started again" not in machines[1].mesh("init")[2]
+
+
+@pytest.mark.parametrize("role", ["client", "monitor"])
+def test_who_joined_without_the_keys_of_a_node_is_told_to_dial_one(
+    machines: tuple[Machine, Machine], role: str
+) -> None:
+    first, second = machines
+    first.mesh("init")
+    second.mesh("join", first.mesh("token", "--role", role)[1].strip())
+    code, _, err = second.mesh("ls")
+    assert (code, "[NO_NODE]" in err) == (2, True)
+    assert "Dial one: --url tcp://HOST:7710" in err and "mesh up" not in err
+    assert "mesh up" in first.mesh("ls")[2]

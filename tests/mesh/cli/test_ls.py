@@ -95,3 +95,19 @@ def test_a_lonely_node_says_how_to_add_another(keys: bool, elsewhere: str) -> No
 
 def test_nobody_is_told_to_dial_a_node_that_cannot_be_dialled() -> None:
     assert not any("peer add" in line for line in ls.remarks(listed(row("a", via="self", address=""))))
+
+
+@pytest.mark.parametrize(("keys", "said"), [(True, "without keys"), (False, "with keys")])
+def test_a_lonely_node_says_which_others_here_are_for_themselves_since_they_have_other_keys(
+    keys: bool, said: str
+) -> None:
+    me = {"name": "a", "uuid": "aa", "cluster": "home", "keyed": keys}
+    here = [
+        me, {**me, "name": "b", "uuid": "bb", "keyed": not keys}, {**me, "name": "c", "uuid": "cc"},
+        {**me, "name": "d", "uuid": "dd", "keyed": not keys, "cluster": "other"},
+    ]  # fmt: skip
+    alone = listed(row("a", via="self", uuid="aa"), keys=keys)
+    [line] = [line for line in ls.remarks(alone, here) if "started again" in line]
+    assert said in line and line.endswith("  b") and len(line) <= 80
+    for others in ((), here[1:], here[::2]):  # nobody, those of another machine, those of our kind
+        assert not any("started again" in line for line in ls.remarks(alone, others))

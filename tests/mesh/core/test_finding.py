@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from discovery.state import Sample
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
@@ -221,3 +223,94 @@ def test_in_a_crowd_connections_stay_few_and_everybody_is_known_to_everybody() -
     subscription = b.subscribed("k")
     a.publish("k", b"far")
     net.until(lambda: subscription.contents == [b"far"], 30)
+
+
+def test_in_a_crowd_a_node_that_only_others_hear_of_is_let_in() -> None:
+    net = SimNetwork(2)
+    nodes: list[SimNode] = []
+    for i in range(34):
+        nodes.append(net.node(f"n{i}", *(("n0",) if i else ()), remember=False))
+        net.run(0.1)
+    now_and_then(net, lambda: all(len(node.alive) == 33 for node in nodes))
+    lonely = net.node("lonely")
+    nodes[5].core.advertised(lonely.core.desk.me, net.now, net.wall)
+    nodes[5]._carry_out_all()
+    now_and_then(net, lambda: len(lonely.alive) == 34 and all("lonely" in node.alive for node in nodes))
+
+
+# --- what must not go on for ever -------------------------------------------------------------------------
+
+
+def dialled(node: SimNode) -> int:
+    return node.core._dialler._dialled
+
+
+@pytest.mark.parametrize("uuid", [b"\x01" * 16, b"\xf0" * 16])
+def test_a_seed_under_another_name_is_left_alone_while_its_node_is_there(uuid: bytes) -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    net.bound["tcp://b.lan:7710"] = b
+    a.core.neighbours.acquaintances.add("tcp://b.lan:7710")
+    a._carry_out_all()
+    net.run(5)
+    before = dialled(a)
+    net.run(600)
+    assert dialled(a) <= before + 3 and a.alive == {"b"}
+    b.kill()
+    net.run(60)
+    assert dialled(a) > before + 3
+
+
+def test_who_has_left_is_not_dialled_and_who_died_less_and_less() -> None:
+    net = SimNetwork()
+    a, b, c = net.mesh("a", "b", "c", remember=False)
+    b.close()
+    net.run(60)
+    before = dialled(a)
+    net.run(300)
+    assert dialled(a) == before
+    c.kill()
+    net.run(600)
+    before = dialled(a)
+    net.run(600)
+    assert dialled(a) - before < 150  # ten a minute, with the recalls of the dead
+
+
+def test_where_only_one_of_two_can_dial_the_other_they_meet_at_once() -> None:
+    class Hole:
+        """A firewall: what is dialled there is never answered."""
+
+        name = "hole"
+
+        def __init__(self) -> None:
+            self.came_in: dict[Any, Any] = {}
+
+        def heard_on(self, pipe: Any, frames: list[bytes]) -> None:
+            pass
+
+    for seed in range(6):
+        net = SimNetwork(seed)
+        low = SimNode(net, "low", (), {"uuid": b"\x01" * 16})
+        low.start()
+        net.run(1)
+        high = SimNode(net, "high", (), {"uuid": b"\xf0" * 16})
+        high.address = "tcp://10.0.0.9:7710"
+        high.start()
+        net.bound[high.address] = Hole()  # type: ignore[assignment]
+        for one, other in ((low, high), (high, low)):
+            one.core.advertised(other.core.desk.me, net.now, net.wall)
+            one._carry_out_all()
+        net.until(lambda: bool(low.alive and high.alive), 3)  # noqa: B023
+
+
+def test_what_the_store_held_of_nodes_and_cannot_be_read_is_forgotten() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    net.run(3)
+    tables = a.disk.store._tables
+    tables["peer"].update({b"m" + b"x" * 16: b"\xc1", b"a\xff": b""})
+    a._seeds = ()
+    a.restart()
+    net.until(lambda: a.alive == {"b"} and b.alive == {"a"})
+    net.run(3)
+    assert set(tables["peer"]) == {b"m" + b.uuid}

@@ -38,19 +38,42 @@ def test_a_connection_more_of_who_was_right_costs_nothing(count: list[str]) -> N
     assert count == ["sesame", "sesame"]
 
 
-def test_who_guesses_waits_longer_each_time(count: list[str]) -> None:
+def test_all_who_guess_wait_together_and_longer_each_time(count: list[str]) -> None:
     checked, now, waits = Password(STORED), 0.0, []
+    assert checked.refuse("joe", "sesame", now) == ""
     for _ in range(9):
-        for _ in range(TRIES):
-            assert checked.refuse("eve", "wrong", now) == "wrong password"
-        said = checked.refuse("eve", "sesame", now)  # not even the right one
+        for number in range(TRIES):  # with a new key each time, which costs nothing
+            assert checked.refuse(f"eve {now} {number}", "wrong", now) == "wrong password"
+        said = checked.refuse("somebody new", "sesame", now)  # not even the right one
         assert said.startswith("too many wrong passwords")
+        assert checked.refuse("joe", "sesame", now) == ""  # who was right before does not wait
+        assert checked.refuse("joe", "Sesame", now) == said
         waits.append(float(said.split()[-2]))
         now += waits[-1]
     assert waits == [60, 120, 240, 480, 960, 1920, LONGEST_WAIT, LONGEST_WAIT, LONGEST_WAIT]
-    assert len(count) == 9 * TRIES
-    assert checked.refuse("joe", "sesame", 0.0) == ""  # others are not to blame
-    assert checked.refuse("eve", "sesame", now) == ""
+    assert len(count) == 1 + 9 * TRIES
+    assert checked.refuse("somebody new", "sesame", now) == ""
+
+
+def test_in_no_minute_are_more_than_ten_tried(count: list[str]) -> None:
+    checked, tried = Password(STORED), list[float]()
+    for step in range(6000):
+        before = len(count)
+        now = step * 0.5 if step else 1 - MINUTE  # the first is nearly a minute old when the others come
+        checked.refuse(str(step), "wrong", now)
+        tried += [now] * (len(count) - before)
+    assert all(later - earlier >= MINUTE for earlier, later in zip(tried, tried[TRIES:], strict=False))
+
+
+def test_after_a_quiet_hour_the_wait_is_short_again(count: list[str]) -> None:
+    checked, now = Password(STORED), 0.0
+    for pause in (60.0, 120.0, LONGEST_WAIT + 1):
+        for _ in range(TRIES):
+            checked.refuse("eve", "wrong", now)
+        now += pause + 240
+    for _ in range(TRIES):
+        checked.refuse("eve", "wrong", now)
+    assert checked.refuse("eve", "wrong", now).endswith("in 60 s")
 
 
 def test_a_few_wrong_ones_over_hours_are_forgiven(count: list[str]) -> None:

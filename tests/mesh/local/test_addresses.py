@@ -3,7 +3,15 @@
 import pytest
 
 from mesh.errors import BindRefused
-from mesh.local.addresses import DEFAULT_BIND, KEYED_BINDS, check_bind, is_loopback, is_wildcard, normal
+from mesh.local.addresses import (
+    DEFAULT_BIND,
+    KEYED_BINDS,
+    check_bind,
+    is_loopback,
+    is_wildcard,
+    normal,
+    with_port,
+)
 
 WILDCARDS = ["tcp://*:7710", "tcp://0.0.0.0:7710", "tcp://[::]:7710"]
 LOOPBACK = ["tcp://127.0.0.1:0", "tcp://127.8.8.8:1", "tcp://[::1]:7710"]
@@ -46,3 +54,22 @@ def test_everything_else_wants_keys_and_says_how_to_make_them(address: str) -> N
 def test_the_defaults_may_be_bound() -> None:
     assert check_bind(normal(DEFAULT_BIND), has_keys=False) == DEFAULT_BIND
     assert [check_bind(normal(address), has_keys=True) for address in KEYED_BINDS] == list(KEYED_BINDS)
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("10.99.0.1", "tcp://10.99.0.1:7710"),
+        ("tcp://10.99.0.1", "tcp://10.99.0.1:7710"),
+        ("tcp://nas", "tcp://nas:7710"),
+        ("nas.example.com:1", "tcp://nas.example.com:1"),
+        ("tcp://2001:db8::5", "tcp://[2001:db8::5]:7710"),
+    ],
+)
+def test_an_address_without_a_port_has_that_of_a_node_with_keys(text: str, address: str) -> None:
+    assert with_port(text) == address
+
+
+def test_what_is_no_host_has_no_port_either() -> None:
+    with pytest.raises(BindRefused):
+        with_port("a b:c:d")

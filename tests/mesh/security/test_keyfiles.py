@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from mesh.core.password import hashed
+from mesh.core.settings import Settings
 from mesh.errors import BadConfig, BadName, DataDirRefused, KeysRefused
 from mesh.local.localnodes import NodeFile
 from mesh.security.clientkeys import client_keys
@@ -11,6 +13,7 @@ from mesh.security.joining import join, new_mesh, token_of
 from mesh.security.keyfiles import clusters, mesh_path, node_keys, read_mesh
 from mesh.security.keyring import keyring
 from mesh.security.token import Token
+from mesh.wire.commands import Introduction
 from tests.mesh.running import environment
 from tests.mesh.security.keyed import mesh_file, user
 
@@ -137,6 +140,20 @@ def test_two_nodes_of_a_mesh_bind_with_the_same_keys_and_dial_with_their_own(tmp
     assert b.ring.verify(a.identity, a.ring.sign(b"text"), b"text")
     assert not b.ring.verify(b.identity, a.ring.sign(b"text"), b"text")
     assert "secret" not in repr(a.curve)
+
+
+def test_no_secret_of_a_node_is_in_a_traceback(tmp_path: Path) -> None:
+    new_mesh(tmp_path, "prod")
+    (tmp_path / "a").mkdir(mode=0o700)
+    stored = hashed("sesame", b"s" * 16)
+    found = keyring(tmp_path, tmp_path / "a", "prod", stored, {"b": "sesame"})
+    assert found is not None
+    seed, ring = node_keys(tmp_path / "a").seed, found.ring
+    settings = Settings(me=Introduction(b"a" * 16, "a", 1, ""), secret=ring.secrets["node"], keyring=ring)
+    shown = repr(settings) + repr(found)
+    for secret in (repr(seed), repr(found.advert), stored, "sesame", *map(repr, ring.secrets.values())):
+        assert secret not in shown
+    assert ring.mine in shown  # what everybody may know
 
 
 def test_a_password_that_is_no_hash_stops_the_start(tmp_path: Path) -> None:

@@ -82,6 +82,22 @@ def test_a_malformed_message_is_refused_and_counted(frames: list[bytes]) -> None
     asyncio.run(with_stranger(story))
 
 
+def test_who_is_not_in_breaks_the_protocol_without_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    async def story(m: Mesh, stranger: Stranger) -> None:
+        stranger.socket.send(b"GET / HTTP/1.1")
+        await stranger.hears()
+        stranger.socket.send(c.encode(HELLO))
+        assert isinstance(await stranger.hears(), c.Welcome)
+        stranger.socket.send(b"GET / HTTP/1.1")
+        await stranger.hears()
+        said = [record for record in caplog.records if "broke the protocol" in record.message]
+        assert [record.levelname for record in said] == ["INFO", "WARNING"]
+        assert m.metric("a", "malformed") == 2
+
+    with caplog.at_level("INFO"):
+        asyncio.run(with_stranger(story))
+
+
 def test_whoever_speaks_before_hello_is_asked_who_it_is() -> None:
     async def story(m: Mesh, stranger: Stranger) -> None:
         stranger.socket.send(c.encode(c.Ping(1)))

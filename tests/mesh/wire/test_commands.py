@@ -150,3 +150,11 @@ def test_only_what_nodes_list_may_be_longer_than_64_kib() -> None:
         with pytest.raises(RemoteError) as error:
             c.decode(c.encode(command))
         assert error.value.code == code
+
+
+def test_what_is_told_to_prove_oneself_is_in_no_traceback() -> None:
+    hello = c.Hello((1, 1), c.CLIENT, "", b"n" * 16, client="joe", token=b"hushhush", passwd="sesame")
+    welcome = c.Welcome(1, HERON, "home", token=b"hushhush", passwd="sesame")
+    for command in (hello, welcome):
+        assert "sesame" not in repr(command) and "hushhush" not in repr(command)
+    assert repr(hello).startswith("Hello(versions=(1, 1), role='client'") and "client='joe'" in repr(hello)

@@ -1,0 +1,32 @@
+"""Which IP address has a host? Asked off the loop, with a limit: ZeroMQ would hold up everybody meanwhile."""
+
+import asyncio
+import ipaddress
+import socket
+
+LIMIT = 3.0  # s
+
+
+def is_ip(address: str) -> bool:
+    """Is there nothing to ask for tcp://HOST:PORT, or another kind of address?"""
+    try:
+        return bool(ipaddress.ip_address(_host(address).partition("%")[0]))
+    except ValueError:
+        return not address.startswith("tcp://")
+
+
+async def resolved(address: str) -> str | None:
+    """tcp://IP:PORT of the host; None when nobody says what that is."""
+    port = address.rpartition(":")[2]
+    try:
+        async with asyncio.timeout(LIMIT):
+            loop = asyncio.get_running_loop()
+            found = await loop.getaddrinfo(_host(address), int(port), type=socket.SOCK_STREAM)
+    except (OSError, ValueError):
+        return None
+    host = str(found[0][4][0])
+    return f"tcp://[{host}]:{port}" if ":" in host else f"tcp://{host}:{port}"
+
+
+def _host(address: str) -> str:
+    return address.removeprefix("tcp://").rpartition(":")[0].strip("[]")

@@ -1,0 +1,44 @@
+"""Is everything told once, and no flood at all?"""
+
+import asyncio
+
+from mesh.shell.damper import MINUTE, MOST, Damper
+from tests.mesh.meshes import mesh_of
+from tests.mesh.security.keyed import events
+
+
+def test_the_same_is_told_once_a_minute() -> None:
+    damper = Damper()
+    assert [damper.is_news("refused", "eve", now) for now in (0.0, 59.0, 60.0, 61.0)] == [1, 0, 1, 0]
+    assert damper.over(1e6) == []  # it was told
+
+
+def test_a_flood_is_counted_and_its_count_told_when_the_minute_is_over() -> None:
+    damper = Damper()
+    told = [damper.is_news("refused", str(number), number / 1000) for number in range(5000)]
+    assert sum(told) == MOST and all(told[:MOST])
+    assert damper.is_news("advert", "0", 5.0)  # another kind
+    assert damper.over(MINUTE) == []
+    assert damper.over(MINUTE + 5) == [("refused", "… and more: 4,984 in a minute")]
+    assert damper.over(MINUTE + 5) == []
+    assert damper.is_news("refused", "again", MINUTE + 5)
+
+
+def test_a_node_that_is_knocked_at_by_thousands_tells_of_few() -> None:
+    async def story() -> None:
+        async with mesh_of("a") as m:
+            a = m.nodes["a"]
+            for number in range(100):
+                a._stranger(f"a stranger from {number}")
+                a.tell("advert", f"{number}: its MAC is wrong", "warning")
+                a.tell("mdns", "multicast DNS on lo")
+            assert len(events(a, "refused")) == len(events(a, "advert")) == MOST
+            assert len(events(a, "mdns")) == 100  # nobody but this node can have it say that
+            assert m.metric("a", "adverts_rejected") == 100
+            since, count = a._damper._left_out["refused"]
+            a._damper._left_out["refused"] = since - MINUTE, count
+            a._tick_now()
+            assert events(a, "refused")[-1] == "… and more: 84 in a minute"
+            assert len(events(a, "refused")) == MOST + 1
+
+    asyncio.run(story())
