@@ -12,6 +12,8 @@ from discovery.gossip import FULL, Gossip, Message
 from discovery.state import decode
 from tests.discovery.gossip_simulation import INTERVAL, GossipMesh, boots, line, state
 
+pytestmark = pytest.mark.whole  # for its length
+
 USUAL = 250  # bytes of one line, and of a message that holds nothing else
 HOPS = 6  # intervals that a state may take from one end of a large mesh to the other
 
@@ -73,7 +75,6 @@ def test_bytes_of_a_node_do_not_grow_with_the_mesh() -> None:
     assert max(said.values()) < 50 * USUAL
 
 
-@pytest.mark.whole  # for its length
 @pytest.mark.usefixtures("shared_states")
 def test_a_thousand_nodes_that_start_at_once_all_know_all_after_their_share_of_the_intervals() -> None:
     mesh = GossipMesh(1000)

@@ -50,7 +50,7 @@ def test_in_a_large_mesh_few_are_heard_and_nobody_has_more_listeners_than_anothe
     assert all(node in heard[source] for node, sources in heard.items() for source in sources)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0])
 @pytest.mark.parametrize("count", LARGE)
 def test_in_a_large_mesh_each_reaches_all_in_a_few_hops(count: int, seed: int) -> None:
     nodes = uuids(count, seed)

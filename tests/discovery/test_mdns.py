@@ -18,6 +18,8 @@ from discovery.adverts import Advert, Adverts, Rejected
 from discovery.mdns import Down, Found, Mdns, Sight, Up, _Flood, _Load
 from discovery.multicast import ASKED, TYPE, Speaker, Wanted
 
+pytestmark = pytest.mark.whole  # for its length
+
 LIMIT = 20.0  # s that anything here may take; a busy machine is slow, not wrong
 LOOPBACK = ("127.0.0.1",)
 
