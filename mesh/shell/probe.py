@@ -27,15 +27,19 @@ class MachineProbe:
 
     def __init__(self, cgroup: Path = Path("/sys/fs/cgroup")) -> None:
         self._cgroup = cgroup
+        self._last = (0, 0)  # bytes free, and in all
         # The kernel counts since it started: the first answer is no figure, but what later ones count from.
         psutil.cpu_percent(percpu=True)
 
     def sample(self, lag: float = 0.0) -> Sample:
         """Cores since the last call, memory now; `lag` (s) of the loop is passed through. Never waits."""
-        busy = psutil.cpu_percent(percpu=True)
-        memory = psutil.virtual_memory()
-        free, total = self._within_limit(memory.available, memory.total)
-        return Sample(_idle(busy), free, total, lag)
+        try:
+            busy = psutil.cpu_percent(percpu=True)
+            memory = psutil.virtual_memory()
+        except OSError:  # no descriptor left: figures are the least that is lacking then
+            return Sample((), self._last[0], self._last[1], lag)
+        self._last = self._within_limit(memory.available, memory.total)
+        return Sample(_idle(busy), *self._last, lag)
 
     def _within_limit(self, free: int, total: int) -> tuple[int, int]:
         for place, *names in _CGROUPS:

@@ -127,3 +127,15 @@ def test_a_file_that_makes_no_sense_is_refused_at_the_start(text: str, tmp_path:
 def test_a_file_that_is_not_there_is_refused_at_the_start(tmp_path: Path) -> None:
     with pytest.raises(BadConfig, match="No such file"):
         FileProbe(tmp_path / "probe.json")
+
+
+def test_a_machine_that_has_no_descriptor_left_is_told_by_what_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    probe = MachineProbe()
+    before = probe.sample()
+
+    def refused(**options: object) -> None:
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(psutil, "cpu_percent", refused)
+    after = probe.sample(0.5)
+    assert (after.cpu, after.ram_total, after.lag) == ((), before.ram_total, 0.5)
