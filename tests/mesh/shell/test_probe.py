@@ -129,7 +129,7 @@ def test_a_file_that_is_not_there_is_refused_at_the_start(tmp_path: Path) -> Non
         FileProbe(tmp_path / "probe.json")
 
 
-def test_a_machine_that_has_no_descriptor_left_is_told_by_what_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_descriptor_a_machine_is_told_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     probe = MachineProbe()
     before = probe.sample()
 
