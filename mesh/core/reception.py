@@ -134,18 +134,6 @@ class Reception:
                 self._forwarder.outcomes(peer, command)
             case c.Peers():
                 self._neighbours.introduced(command.nodes)
-            case c.Probe():
-                self._neighbours.liveness.probe(conn, peer, command)
-            case c.ProbeFor():
-                self._neighbours.liveness.probe_for(peer, command)
-            case c.Probed():
-                self._neighbours.liveness.probed(peer, command)
-            case c.Rumours():
-                self._neighbours.liveness.rumours(peer, command)
-            case c.States():
-                self._gossiping.states(peer, command)
-            case c.Hear():
-                self._gossiping.hear(peer, command)
             case c.Login():
                 self._dialler.apply(peer, peer.link.wanted(self._desk.now))
             case c.Bye():
@@ -153,6 +141,25 @@ class Reception:
             case c.Who():
                 self._desk.hang_up(conn)
                 self._ended(conn)
+            case _:
+                self._of_others(conn, peer, command)
+
+    def _of_others(self, conn: Conn, peer: Peer, command: c.AnyCommand) -> None:
+        """What nodes say of each other's life, and of how they are."""
+        liveness = self._neighbours.liveness
+        match command:
+            case c.Probe():
+                liveness.probe(conn, peer, command)
+            case c.ProbeFor():
+                liveness.probe_for(peer, command)
+            case c.Probed():
+                liveness.probed(peer, command)
+            case c.Rumours():
+                liveness.rumours(peer, command)
+            case c.States():
+                self._gossiping.states(peer, command)
+            case c.Hear():
+                self._gossiping.hear(peer, command)
             case _:
                 raise RemoteError(f"a node sent {type(command).__name__}", code="UNEXPECTED")
 
