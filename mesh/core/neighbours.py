@@ -167,6 +167,8 @@ class Neighbours:
         self.acquaintances.tick(self._occupied)
         if now - self._swept > SWEEP:
             self._sweep()
+        if self.is_crowd:
+            self._close_unused()
         for peer in self._active():
             if now >= self._next_ping(peer):
                 dialler.ping(peer)
@@ -176,14 +178,16 @@ class Neighbours:
 
     def _active(self) -> list[Peer]:
         """Those for whom time alone may matter."""
-        if not self.is_crowd:
-            return list(self.peers.values())
+        is_crowd = self.is_crowd
+        return [p for p in self.peers.values() if not is_crowd or p.is_active]
+
+    def _close_unused(self) -> None:
+        """In a crowd a control connection is kept only as long as it is needed."""
         for peer in self.peers.values():
             control = peer.control
             is_idle = peer.data is None and self._desk.now - peer.used > UNUSED
             if control is not None and control.dialled and is_idle:
                 self._dialler.drop(peer, NODE_CONTROL)
-        return [p for p in self.peers.values() if p.is_active]
 
     def _sweep(self) -> None:
         """Forget peers that membership has forgotten, when nothing is owed to them."""
