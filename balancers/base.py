@@ -40,7 +40,7 @@ class Candidate:
     latency: float = 0.0  # s, as measured here; 0 = unknown
     outstanding: int = 0  # what was sent there and is not answered
     sent: float = 0.0  # what was sent there and is not in `load` yet; see balancers/sent.py
-    weight: float = 1.0
+    weight: float = 1.0  # how much it counts beside others, learnt or given by people; 1 = as any other
     metadata: Mapping[str, str] = field(default_factory=lambda: NONE)
 
 

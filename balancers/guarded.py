@@ -18,7 +18,7 @@ class Guarded:
     def __init__(self, name: str, inner: Balancer, jitter: Jitter) -> None:
         self.faults = 0
         self.fault = ""
-        self._name = name
+        self.name = name
         self._inner = inner
         self._instead = RoundRobin(jitter)
 
@@ -64,7 +64,7 @@ class Guarded:
         except Exception as error:  # whatever it is, it is not ours, and the message still wants a node
             problem = f"raised {type(error).__name__}: {error!s:.80}"
         self.faults += 1
-        self.fault = f"balancer {self._name}: {what} {problem}; RoundRobin answered instead."
+        self.fault = f"balancer {self.name}: {what} {problem}; RoundRobin answered instead."
         return ask(self._instead)
 
 

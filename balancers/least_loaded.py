@@ -7,7 +7,7 @@ BAND = 1.1  # scores that are no more than this many times the best are as good 
 
 
 class LeastLoaded(Strategy):
-    """The one that has the least to do for what it can: (sent + outstanding + 1) / capacity.
+    """The one that has the least to do for what it can: (sent + outstanding + 1) / (capacity x weight).
 
     One of those within 10 % of the best is taken by chance, and what was sent counts before its receiver says
     so. So senders that see the same figures do not all run to the same node.

@@ -8,7 +8,7 @@ from balancers.least_loaded import BAND, LeastLoaded
 
 
 class TwoChoices(LeastLoaded):
-    """The better of two that are drawn: latency x (sent + outstanding + 1) / capacity.
+    """The better of two that are drawn: latency x (sent + outstanding + 1) / (capacity x weight).
 
     No candidate, however good it looks, is taken by more than the senders that draw it: 2 of k. Best where
     many send to many, and where the ways to them differ.

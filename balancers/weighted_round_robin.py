@@ -1,13 +1,14 @@
-"""Whose turn is it, if more consumers mean more turns?"""
+"""Whose turn is it, if more consumers, or a higher weight, mean more turns?"""
 
 from collections.abc import Mapping, Sequence
 
 from balancers.base import Candidates, Jitter, Message, Registration
+from balancers.capacity import weights
 from balancers.in_turn import InTurn
 
 
 class WeightedRoundRobin(InTurn):
-    """In turn, as often as it has consumers at the message's key, where there are any; else by its weight."""
+    """In turn, as often as its weight says; where the message's key has consumers, by weight x consumers."""
 
     def __init__(self, jitter: Jitter) -> None:
         super().__init__(jitter)
@@ -16,9 +17,10 @@ class WeightedRoundRobin(InTurn):
     def weights(self, candidates: Candidates, message: Message | None) -> tuple[str, Mapping[str, float]]:
         address = message.key if message is not None else ""
         consumers = self._consumers.get(address)
+        by_node = {c.node: weight for c, weight in zip(candidates, weights(candidates), strict=True)}
         if consumers is None:
-            return "", {candidate.node: max(0.0, candidate.weight) for candidate in candidates}
-        return address, {candidate.node: float(consumers.get(candidate.node, 0)) for candidate in candidates}
+            return "", by_node
+        return address, {node: weight * consumers.get(node, 0) for node, weight in by_node.items()}
 
     def registrations(self, delta: Sequence[Registration]) -> None:
         for told in delta:

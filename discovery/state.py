@@ -58,6 +58,7 @@ class NodeState(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=F
     subscriptions: Number
     links: Number  # nodes that are logged in
     insecure: bool = False  # an open mesh, on purpose
+    weights: Number = 0  # the stamp of the balancers' weights that it has; 0: none
 
     @property
     def version(self) -> tuple[int, int]:

@@ -83,6 +83,15 @@ class Balancing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     strategy: str = "RoundRobin"  # or LeastLoaded, TwoChoices, WeightedRoundRobin, or a plug-in's name
 
 
+class Snapshots(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[snapshots]`: what a node writes down of the mesh, for `mesh report` and whoever reads the files."""
+
+    enabled: bool = True  # write them
+    dir: str | None = None  # where; several nodes may share it; unset: snapshots, in its own directory
+    limit_bytes: Bytes = 256 * MIB  # bytes it may fill; then the oldest go, those that were read first
+    interval: Annotated[float, Meta(ge=1, le=3600)] = 10.0  # seconds between two lines of the same figure
+
+
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All settings of one node."""
 
@@ -93,11 +102,13 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     timing: Timing = msgspec.field(default_factory=Timing)
     discovery: Discovery = msgspec.field(default_factory=Discovery)
     balancing: Balancing = msgspec.field(default_factory=Balancing)
+    snapshots: Snapshots = msgspec.field(default_factory=Snapshots)
     nodes: tuple[NodeRecord, ...] = ()  # the sections [nodes.NAME] and their rules
 
 
 SECTIONS: dict[str, type[msgspec.Struct]] = {
     "node": NodeSettings, "limits": Limits, "timing": Timing, "discovery": Discovery, "balancing": Balancing,
+    "snapshots": Snapshots,
 }  # fmt: skip
 TOP_LEVEL = ("default_scope", "links")
 CHECKS = {"node.id": node_name, "node.cluster": node_name, "node.passwd": check_hash}

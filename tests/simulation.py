@@ -15,10 +15,11 @@ from random import Random
 from typing import Any, Protocol
 
 from discovery.state import Sample
-from mesh.core.effects import Commit, Dial, Effect, Gossip, HangUp, Knock, Listen, Note, Send, Stop
+from mesh.core.effects import Commit, Dial, Effect, Gossip, HangUp, Knock, Listen, Note, Record, Send, Stop
 from mesh.core.node import NodeCore
 from mesh.core.settings import Settings
 from mesh.errors import StoreFull
+from mesh.snapshots.line import Line
 from mesh.store.base import Append, Drop, Op, Put
 from mesh.store.memory import MemoryStore
 from mesh.wire.commands import Introduction
@@ -215,6 +216,7 @@ class SimNode:
         self.listening: set[str] = set()
         self.disk = Disk(MemoryStore())
         self.notes: list[str] = []
+        self.lines: list[Line] = []  # of its snapshots
         self.stop: Stop | None = None
         self.is_up = False
         self.came_in: dict[Hashable, Pipe] = {}
@@ -356,6 +358,8 @@ class SimNode:
                 self._write_next()
             case Note(level, text):
                 self.notes.append(f"{level}: {text}")
+            case Record(line):
+                self.lines.append(line)
             case Stop():
                 self.stop = effect
 

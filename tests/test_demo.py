@@ -14,10 +14,11 @@ import pytest
 from tests.mesh.running import until
 from tools.demo_parts.compare import difference
 from tools.demo_parts.growing import Lines, lose_a_line
+from tools.demo_parts.history import Stopped, differences, unseen
 from tools.demo_parts.text import MOST_LINES, UnfitText, default_text, lines_of
 
 DEMO = Path(__file__).parents[1] / "tools" / "demo"
-LIMIT = 120.0  # s; a busy machine is slow, not wrong
+LIMIT = 170.0  # s; a busy machine is slow, not wrong
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ class Demo:
         with self._out.open("wb") as out, self._err.open("wb") as err:
             self.process = subprocess.Popen(
                 [DEMO, *arguments], stdin=subprocess.DEVNULL, stdout=out, stderr=err,
-                env={**os.environ, "TMPDIR": str(place)}, start_new_session=True,
+                env={**os.environ, "TMPDIR": str(place)}, cwd=output, start_new_session=True,
             )  # fmt: skip
 
     @property
@@ -75,6 +76,7 @@ def processes_of(place: Path) -> list[psutil.Process]:
 
 
 @pytest.mark.whole
+@pytest.mark.spark
 def test_every_line_and_letter_arrives_though_the_way_is_killed(place: Path, tmp_path: Path) -> None:
     with Demo(place, tmp_path, "--seconds", "6") as demo:
         assert (demo.wait(), demo.err) == (0, ""), demo.out
@@ -92,6 +94,11 @@ def test_every_line_and_letter_arrives_though_the_way_is_killed(place: Path, tmp
         lines, letters, kills, warnings = (int(number.replace(",", "")) for number in numbers.groups())
         assert lines > letters > lines // 60 and kills > 0 and warnings >= kills
         assert "Everything that was published arrived" in demo.out
+        assert "rows of all 4 nodes" in demo.out
+        assert re.search(r"^ +bilbo +boot 1: [\d,]{4,} messages forwarded", demo.out, re.MULTILINE), demo.out
+        report = tmp_path / "demo-report.html"
+        assert str(report) in demo.out
+        assert all(name in report.read_text() for name in ("heron", "avalon", "frodo", "bilbo"))
         assert processes_of(place) == []
 
 
@@ -112,8 +119,12 @@ def test_ctrl_c_leaves_no_process_and_no_file(place: Path, tmp_path: Path, momen
     with Demo(place, tmp_path) as demo:
         until(lambda: moment in demo.out or demo.process.poll() is not None, LIMIT)
         demo.ctrl_c()
+        if moment == "kill -9 frodo":  # late enough for a report, for which nobody waits here
+            until(lambda: "Ctrl-C once more" in demo.out or demo.process.poll() is not None, LIMIT)
+            demo.ctrl_c()
         assert (demo.wait(), demo.err) == (130, "")
-        assert "Ended early" in demo.out
+        assert "Ended early. Nothing stays behind." in demo.out
+        assert not (tmp_path / "demo-report.html").exists()
         assert processes_of(place) == []
         # That no file lies there either, the fixture finds out.
 
@@ -211,3 +222,38 @@ def test_a_text_without_fit_lines_is_refused(tmp_path: Path, content: bytes) -> 
     (tmp_path / "text").write_bytes(content)
     with pytest.raises(UnfitText, match="--file"):
         lines_of(tmp_path / "text")
+
+
+COUNTED = {"forwarded": 12, "balance_chosen": 0, "balance_asked": 2, "balance_answered": 2}
+ROW = {
+    "observer": "bilbo", "observer_boot": 2, "node": "frodo", "sent": 12, "chosen": 0, "asked": 2,
+    "answered": 2, "clean": True,
+}  # fmt: skip
+STOPPED = Stopped("bilbo", 2, COUNTED)
+
+
+def test_the_same_counts_are_no_difference_whatever_other_boots_counted() -> None:
+    rows = [
+        ROW,
+        {**ROW, "observer_boot": 1, "sent": 99, "clean": False},
+        {**ROW, "observer": "heron", "sent": 3},
+    ]
+    assert differences({"counters": rows}, [STOPPED]) == []
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([{**ROW, "sent": 11}], "bilbo, boot 2: forwarded 12, in the report 11"),
+        ([ROW, {**ROW, "node": "heron", "answered": 1}], "bilbo, boot 2: forwarded 12, in the report 24"),
+        ([], "bilbo, boot 2: forwarded 12, in the report 0"),
+        ([{**ROW, "clean": False}], "bilbo, boot 2: it stopped cleanly, and the report does not know it"),
+    ],
+)
+def test_a_report_that_counts_otherwise_is_noticed(rows: list[dict[str, object]], said: str) -> None:
+    assert differences({"counters": rows}, [STOPPED])[0] == said
+
+
+def test_a_node_without_a_state_of_its_own_is_noticed() -> None:
+    facts = {"nodes": [{"name": "bilbo", "states": 3}, {"name": "frodo", "states": 0}]}
+    assert unseen(facts, ["bilbo", "frodo", "heron"]) == ["no state of frodo", "no state of heron"]

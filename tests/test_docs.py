@@ -1,127 +1,33 @@
-"""Do the commands and programs in README and docs run as they stand there?
-
-A ```console block holds commands after "$ "; what they print is not compared. Those that stay (`mesh up`,
-`mesh sub`) run beside the others until the page ends. A ```python block is a whole program. The port 7710
-becomes a free one, and nodes find each other before the page goes on, as they would for a person.
-"""
+"""Do the commands and programs in README and docs run as they stand there? tests/pages.py says how."""
 
 import os
 import re
-import signal
-import socket
 import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from tests.mesh.running import LIMIT, RunningNode, environment, running, state_directory, until
+from tests.mesh.running import LIMIT, RunningNode, running
+from tests.pages import PAGES, ROOT, SPARK, Block, blocks, commands, terminal
 
-ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 ELSEWHERE = {
     "tools/demo --seconds 20": "tests/test_demo.py runs it",
     "tools/check": "it runs this test",
+    "mesh report --html report.html": "on the page of Spark, too, which tests/spark/test_page.py runs",
 }
-READY = {"up": "Ctrl-C stops it", "sub": "subscribed to"}  # what a verb that stays says when it is
-
-
-class Block(NamedTuple):
-    """A fenced block of a page, and the line where it begins."""
-
-    page: Path
-    line: int
-    language: str
-    text: str
-
-    def __str__(self) -> str:
-        return f"{self.page.name}:{self.line}"
-
-
-def blocks(language: str) -> list[Block]:
-    found = []
-    for page in PAGES:
-        text = page.read_text()
-        for match in re.finditer(r"^```(\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
-            found.append(Block(page, text.count("\n", 0, match.start()) + 1, match[1], match[2]))
-    return [block for block in found if block.language == language]
-
-
-def commands(page: Path) -> list[str]:
-    lines = [line for block in blocks("console") if block.page == page for line in block.text.splitlines()]
-    return [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
-
-
-class Beside:
-    """A command that stays, in a process group of its own."""
-
-    def __init__(self, command: str, environ: dict[str, str], output: Path) -> None:
-        self.command = command
-        self._output = output
-        with output.open("wb") as file:
-            self._process = subprocess.Popen(
-                ["bash", "-c", f"exec {command}"], cwd=ROOT, env=environ, stdin=subprocess.DEVNULL,
-                stdout=file, stderr=subprocess.STDOUT, start_new_session=True,
-            )  # fmt: skip
-
-    def wait_until_ready(self, word: str) -> None:
-        until(lambda: word in self._output.read_text() or self._process.poll() is not None)
-        assert self._process.poll() is None, f"{self.command}: {self._output.read_text()}"
-
-    @property
-    def finds_others(self) -> bool:
-        """Is it a node that runs, with multicast DNS?"""
-        return self._process.poll() is None and "discovery   mdns" in self._output.read_text()
-
-    def wait_until_met(self, others: int) -> None:
-        until(lambda: self._output.read_text().count(" joined: ") >= others)
-
-    def end(self) -> None:
-        """As Ctrl-C does."""
-        if self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGINT)
-        code = self._process.wait(LIMIT)
-        # One that is just going, as `mesh down` told it, no longer listens.
-        assert code in (0, 130, -signal.SIGINT), f"{self.command}: {code}, {self._output.read_text()}"
-
-
-def free_port() -> str:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
+HERE = [page for page in PAGES if page != SPARK]
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [page for page in HERE if commands(page)], ids=lambda page: page.name)
 def test_the_commands_of_a_page_run_one_after_the_other(page: Path, tmp_path: Path) -> None:
-    port = free_port()
-    with state_directory() as state, ExitStack() as besides:
-        environ = environment(state)
-        environ["PATH"] = f"{Path(sys.executable).parent}:{environ['PATH']}"
-        del environ["MESH_DISCOVERY__MDNS"]
-        nodes: list[Beside] = []
-        for number, command in enumerate(commands(page)):
-            if command in ELSEWHERE:
-                continue
-            verb = re.match(r"mesh (\w+)", command)
-            here = command.replace("7710", port)
-            if verb and verb[1] in READY:
-                beside = Beside(here, environ, tmp_path / str(number))
-                besides.callback(beside.end)
-                beside.wait_until_ready(READY[verb[1]])
-                if beside.finds_others:
-                    beside.wait_until_met(sum(node.finds_others for node in nodes))
-                    nodes.append(beside)
-            else:
-                result = subprocess.run(
-                    ["bash", "-c", here], cwd=ROOT, env=environ, capture_output=True, text=True,
-                    timeout=2 * LIMIT,
-                )  # fmt: skip
-                assert result.returncode == 0, f"{command}: {result.stdout}{result.stderr}"
+    with terminal(tmp_path) as shell:
+        for command in commands(page):
+            if command not in ELSEWHERE:
+                shell.type(command)
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +37,7 @@ def node() -> Iterator[RunningNode]:
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize("block", blocks("python"), ids=str)
+@pytest.mark.parametrize("block", blocks("python", HERE), ids=str)
 def test_a_program_on_a_page_runs(block: Block, node: RunningNode) -> None:
     result = subprocess.run(
         [sys.executable, "-c", block.text], env=node.environ, capture_output=True, text=True, timeout=LIMIT
@@ -156,10 +62,25 @@ def test_what_a_page_points_to_is_there(page: Path) -> None:
     assert [target for target in targets if not (page.parent / target).exists()] == []
 
 
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)
+def test_a_page_points_to_headings_that_are_there(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)#:]*)#([^)]+)\)", page.read_text())
+    wanted = [(page.parent / target if target else page, anchor) for target, anchor in targets]
+    assert [anchor for target, anchor in wanted if anchor not in anchors(target)] == []
+
+
+def anchors(page: Path) -> set[str]:
+    """What stands behind # to point to the headings of a page."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 def test_what_runs_elsewhere_stands_on_a_page_and_can_be_run() -> None:
-    written = {command for page in PAGES for command in commands(page)}
+    written = {command for page in HERE for command in commands(page)}
     assert written >= ELSEWHERE.keys()
-    assert all(os.access(ROOT / command.split()[0], os.X_OK) for command in ELSEWHERE)
+    tools = [command.split()[0] for command in ELSEWHERE if command not in commands(SPARK)]
+    assert all(os.access(ROOT / tool, os.X_OK) for tool in tools)
 
 
 def test_every_room_of_the_house_stands_in_the_drawing_of_its_floors() -> None:

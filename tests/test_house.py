@@ -44,6 +44,10 @@ PLANTED = {
                   "Illegal imports of protected package nacl: - mesh.transport.planted -> nacl"),
     "door-msgpack": ({"mesh.store.planted": "msgpack"},
                      "Illegal imports of protected package msgpack: - mesh.store.planted -> msgpack"),
+    "door-pyspark": ({"mesh.security.planted": "pyspark"},
+                     "Illegal imports of protected package pyspark: - mesh.security.planted -> pyspark"),
+    "door-plotly": ({"spark.planted_chart": "plotly"},
+                    "Illegal imports of protected package plotly: - spark.planted_chart -> plotly"),
     "door-terminal": ({"mesh.streams.planted": "rich"},
                       "Illegal imports of protected package rich: - mesh.streams.planted -> rich"),
 }  # fmt: skip

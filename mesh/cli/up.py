@@ -47,7 +47,12 @@ KEYS = {
     "--probe", metavar="FILE", help="Report the cpu and ram of this JSON file, not this machine's, for tests."
 )
 @click.option("--properties", metavar="FILE", help="An xmlBlaster property file (in a later release).")
-@click.option("--json", "as_json", is_flag=True, help="Say that it is ready in one line of JSON.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="A line of JSON when it is ready, and one with what it counted when it has stopped.",
+)
 @click.option(
     "--log-level", default="info", show_default=True,
     type=click.Choice(["debug", "info", "warning", "error"]), help="What goes to stderr.",
@@ -91,6 +96,16 @@ async def _run(settings: Config, file: Path | None, as_json: bool) -> None:
         await node.run(lambda: click.echo(json.dumps(it) if as_json else described(it)))
     finally:
         await node.close()
+    if as_json:
+        _say_last({"stopped": node.name, "boot": it["boot"], "metrics": node.core.figures()})
+
+
+def _say_last(it: dict[str, Any]) -> None:
+    """To a script that may have read no more than the first line: that is no failure."""
+    try:
+        click.echo(json.dumps(it))
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left goes there at exit
 
 
 def described(it: dict[str, Any]) -> str:

@@ -20,7 +20,8 @@ State = tuple[float | None, float, int | None]  # load (0..1), age of what it sa
 
 
 class Balancing:
-    """`peer(name)` finds a node; `state_of(name)` is what it said of itself last, if anything."""
+    """`peer(name)` finds a node; `state_of(name)` is what it said of itself last, `weight_of(name)` what was
+    learnt of it."""
 
     def __init__(self, desk: Desk, balancer: Balancer, peer: Callable[[str], Peer | None]) -> None:
         self._desk = desk
@@ -29,7 +30,10 @@ class Balancing:
         self._sent = Sent(desk.settings.state)
         self._chosen: OrderedDict[Hashable, str] = OrderedDict()
         self._swept = 0.0
-        self.state_of: Callable[[str], State | None] = lambda node: None  # set by the node
+        self.name: str = getattr(balancer, "name", type(balancer).__name__)  # a foreign one has its own
+        # Set by the node.
+        self.state_of: Callable[[str], State | None] = lambda node: None
+        self.weight_of: Callable[[str], float] = lambda node: 1.0
         balancer.started(NodeInfo(desk.me.name, desk.me.uuid, desk.settings.state))
 
     def choose(self, nodes: Sequence[str], of: Hashable) -> str:
@@ -50,6 +54,7 @@ class Balancing:
         steady = [node for node in nodes if (peer := self._peer(node)) is None or not peer.suspect]
         node = self._balancer.pick([self._candidate(node) for node in steady or nodes])
         self._sent.add(node, now)
+        self._desk.tally.of(node).chosen += 1
         if now - self._swept > SWEEP:
             self._swept = now
             self._sent.forget(now)
@@ -60,5 +65,5 @@ class Balancing:
         load, age, ram_free = self.state_of(node) or (None, None, None)
         return Candidate(
             node, peer.node.uuid if peer else b"", load, age, ram_free, peer.rtt if peer else 0.0,
-            len(peer.reads) if peer else 0, self._sent.of(node, self._desk.now),
+            len(peer.reads) if peer else 0, self._sent.of(node, self._desk.now), self.weight_of(node),
         )  # fmt: skip

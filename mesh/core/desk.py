@@ -9,6 +9,7 @@ from mesh.core.conn import Conn
 from mesh.core.effects import Effect, HangUp, Note, Send
 from mesh.core.events import Events
 from mesh.core.settings import Settings
+from mesh.core.tally import Tally
 from mesh.values import Hop
 from mesh.wire.commands import Command, Introduction
 from mesh.wire.envelope import Envelope
@@ -38,6 +39,9 @@ class Desk:
         self.replying: dict[Peer, None] = {}
         self.counters: dict[str, int] = {}
         self.events = Events()
+        self.tally = Tally()
+        # Set by the node: who else wants to know of events.
+        self.told: Callable[[str, str, Introduction | None], None] = lambda kind, text, who: None
         self.alarm = 0.0  # when tick() is next worth calling
         self._stamp = 0
 
@@ -70,6 +74,7 @@ class Desk:
         """Something happened that people may want to read about later."""
         name, uuid, boot = (who.name, who.uuid, who.boot) if who is not None else ("", b"", 0)
         self.events.add(kind, text, self.wall, name, uuid, boot)
+        self.told(kind, text, who)
         self.note(level, f"{kind}: {text}")
 
     def count(self, what: str, n: int = 1) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Hashable
 from dataclasses import dataclass
 
+from mesh.snapshots.line import Line
 from mesh.store.base import Op
 
 ConnKey = Hashable  # made by the shell for a connection that came in, by the core for one it dials
@@ -70,6 +71,13 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True)
+class Record:
+    """Write this line into the snapshots."""
+
+    line: Line
+
+
+@dataclass(frozen=True, slots=True)
 class Note:
     """Worth a line in the log."""
 
@@ -85,4 +93,4 @@ class Stop:
     code: str = ""
 
 
-Effect = Send | Dial | HangUp | Gossip | Listen | Knock | Proven | Commit | Note | Stop
+Effect = Send | Dial | HangUp | Gossip | Listen | Knock | Proven | Commit | Record | Note | Stop

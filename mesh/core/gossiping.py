@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
-from discovery.gossip import Gossip, Line, decode, encode
+from discovery.gossip import Gossip, Known, Line, decode, encode
 from discovery.state import NodeState, Sample, load_index
 from mesh.core import effects
 from mesh.core.desk import Desk
@@ -33,6 +33,9 @@ class Gossiping:
         self.mine: NodeState | None = None
         self.sample: Callable[[], Sample] | None = None  # set by the shell, at start
         self.figures: Figures = dict  # set by the node
+        self.weights: Callable[[], int] = lambda: 0  # stamp of the set that we have
+        self.news: Callable[[Known], None] = lambda known: None  # of another node
+        self.spoke: Callable[[NodeState], None] = lambda state: None  # we ourselves
         self.favourites: Callable[[], Collection[bytes]] = tuple  # those that are balanced over
         self._counter = 0
         self._listening: dict[bytes, str] = {}  # uuid -> address of its PUB
@@ -68,6 +71,7 @@ class Gossiping:
             return b""
         for known in self.gossip.heard(message, self._boot_of, self._desk.now):
             self.topics.changed(known.state)
+            self.news(known)
         return message.sender
 
     def _boot_of(self, uuid: bytes) -> int | None:
@@ -91,6 +95,11 @@ class Gossiping:
         if known is None:
             return None
         return known.state.load, self._desk.now - known.heard, known.state.ram_free
+
+    def behind(self, stamp: int) -> list[str]:
+        """Nodes that have older weights than these, as far as is known."""
+        known = self.gossip.known.values()
+        return [one.state.name for one in known if one.state.weights < stamp]
 
     def joined(self, peer: Peer) -> None:
         if not self._neighbours.is_crowd:  # in which whom to hear takes some time to find out
@@ -172,6 +181,7 @@ class Gossiping:
                 self._desk.send(peer.control or peer.data, States(message))
         self._ask_the_unheard(self._listen())
         self.topics.changed(self.mine)
+        self.spoke(self.mine)
 
     def _ask_the_unheard(self, listened: set[bytes]) -> None:
         for uuid in self.gossip.unheard(listened, self._desk.now):
@@ -192,7 +202,7 @@ class Gossiping:
             delivered=delivered, pending=int(figures["pending"]), tailback=int(figures["tailed_back"]),
             stored=int(figures["stored_envelopes"]), sessions=int(figures["sessions"]),
             subscriptions=int(figures["subscriptions"]), links=int(figures["data_links"]),
-            insecure=False,
+            insecure=False, weights=self.weights(),
         )  # fmt: skip
 
     def _rates(self, figures: dict[str, int | float]) -> tuple[float, float]:

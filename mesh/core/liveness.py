@@ -36,9 +36,9 @@ class Liveness:
         """Put it on the way. A probe waits for a control connection, if there is none."""
         match ask:
             case Probe(to, number, uuid, boot, rumours):
-                self._probe(self._peer(to), c.Probe(number, uuid, boot, to_wire(rumours)))
+                self.ask(self._peer(to), c.Probe(number, uuid, boot, to_wire(rumours)))
             case ProbeFor(to, number, node, rumours):
-                self._probe(self._peer(to), c.ProbeFor(number, as_introduction(node), to_wire(rumours)))
+                self.ask(self._peer(to), c.ProbeFor(number, as_introduction(node), to_wire(rumours)))
             case Answer(to, number, lives, rumours):
                 self._say(self._peer(to), c.Probed(number, lives, to_wire(rumours)))
             case Tell(to, rumours):
@@ -49,7 +49,8 @@ class Liveness:
                 if address:
                     self._desk.emit(effects.Knock(node.uuid, address))
 
-    def _probe(self, peer: Peer | None, command: c.Probe | c.ProbeFor) -> None:
+    def ask(self, peer: Peer | None, command: c.Probe | c.ProbeFor | c.Call) -> None:
+        """On its control connection, for which it waits if there is none. The last question counts."""
         if peer is None:
             return
         peer.used = self._desk.now

@@ -45,6 +45,7 @@ class NodeCore(Parts):
         tables = image.tables
         self._meeting.start()
         self.neighbours.start(tables.get("peer", {}))
+        self.weights.restore(tables.get("weights", {}))
         self.gossiping.start(sample)
         positions = tables.get("position", {})
         feeds = tables.get("feed", {})
@@ -71,6 +72,7 @@ class NodeCore(Parts):
         for position, envelope in sorted(tailed, key=lambda t: (t[1].stream, t[1].domain, t[1].first)):
             self.router.log.live += 1
             self.forwarder.restore(position, envelope)
+        self.recording.start()
         self.tick(now, wall)
 
     def accept(self, key: ConnKey, endpoint: str, trusted: bool, user: str = "") -> None:
@@ -156,6 +158,8 @@ class NodeCore(Parts):
             self._ended(conn)
         self.neighbours.tick()
         self.gossiping.tick()
+        self.weights.tick()
+        self.recording.tick()
         self.clients.tick()
         self.questions.review()
         self.demand.tick()
@@ -181,6 +185,13 @@ class NodeCore(Parts):
 
     def take_effects(self) -> list[Effect]:
         """What is to be done now, in order."""
+        self._flush()
+        desk = self.desk
+        effects, desk.effects = desk.effects, []
+        return effects
+
+    def _flush(self) -> None:
+        """Put on their way what has gathered for clients and for other nodes."""
         desk = self.desk
         if self.router.pacing:
             self.router.pacing.release(desk.now)
@@ -192,16 +203,16 @@ class NodeCore(Parts):
         self.forwarder.flush()
         self.clients.flush()
         self.links.flush()
-        effects, desk.effects = desk.effects, []
-        return effects
 
     def goodbye(self, now: float, wall: int) -> None:
-        """Leave on purpose: tell everybody."""
+        """Leave on purpose: tell everybody. Nothing that is counted happens after it."""
         self._at(now, wall)
+        self._flush()  # before the word goodbye, behind which nobody listens; and it is counted
         forward = tuple(p.node.address for p in self.neighbours.alive() if p.node.address)
         for conn in list(self._conns.values()):
             if conn.is_open:
                 self.desk.send(conn, c.Bye("stopping", forward))
+        self.recording.finish()
         self.router.commit_later()
 
     # --- within -----------------------------------------------------------------------------------------

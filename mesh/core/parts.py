@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from balancers.round_robin import RoundRobin
+from discovery.gossip import Known
 from mesh.core import status
 from mesh.core.admission import Admission
 from mesh.core.balancing import Balancing
@@ -28,12 +29,14 @@ from mesh.core.outlet import Outlet
 from mesh.core.peer import Peer, peer_key
 from mesh.core.questions import Questions
 from mesh.core.reception import Reception
+from mesh.core.recording import Recording, Waiting
 from mesh.core.router import Router
 from mesh.core.routes import Routes
 from mesh.core.settings import Settings
 from mesh.core.statetopics import StateTopics
 from mesh.core.subscribing import Subscribing
 from mesh.core.verbs import Verbs
+from mesh.core.weights import Weights
 from mesh.core.whereabouts import Whereabouts
 from mesh.links.backoff import Timing
 from mesh.links.link import Link
@@ -72,6 +75,8 @@ class Parts:
         routes = Routes(desk, self.mapping, self.nodes, self.questions)
         self.gossiping = Gossiping(desk, n, StateTopics(desk, self.router), SOFTWARE)
         lookup.asked = self.gossiping.asked
+        self.recording = Recording(desk, n, self.nodes.balancing, self.router.busy, self._queues)
+        self.weights = Weights(desk, n, self.questions)
         verbs = Verbs(
             desk,
             lookup,
@@ -82,6 +87,7 @@ class Parts:
             self.forwarder,
             n,
             self.gossiping,
+            self.weights,
             self.info,
         )
         self._reception = Reception(
@@ -114,7 +120,13 @@ class Parts:
         n.acquaintances.later = self.router.log.later
         self.gossiping.figures = self.figures
         self.gossiping.favourites = self.nodes.balanced_over
+        self.gossiping.news, self.gossiping.spoke = self._news, self.recording.own
+        self.gossiping.weights = lambda: self.weights.stamp
+        self.desk.told = self.recording.event
         self.nodes.balancing.state_of = self.gossiping.load_of
+        self.nodes.balancing.weight_of = self.recording.weight_of = self.weights.of
+        self.weights.later = self.router.log.later
+        self.weights.behind, self.weights.strategy = self.gossiping.behind, self.nodes.balancing.name
         n.changes.joined = self._joined
         n.changes.lost = self._lost
         links.is_usable = self.nodes.is_usable
@@ -176,6 +188,7 @@ class Parts:
         return found
 
     def _joined(self, peer: Peer) -> None:
+        self.recording.changed()
         self.gossiping.joined(peer)
         self._changed()
         self.neighbours.review_login(peer)
@@ -190,9 +203,28 @@ class Parts:
 
     def _lost(self, peer: Peer, boot: int) -> None:
         peer.reads.clear()
+        self.recording.lost(peer.node.uuid)
+        self.recording.changed()
         self.gossiping.lost(peer, boot)
         self.questions.lost(peer)
         self._changed()
+
+    def _news(self, known: Known) -> None:
+        """Another node has said how it is."""
+        self.recording.heard(known)
+        self.weights.heard(known)
+
+    def _queues(self) -> Iterator[Waiting]:
+        """What waits here: for masters that are away, and for sessions."""
+        for hop in self.forwarder.onward.hops():
+            depth = self.forwarder.tailback.depth(hop)
+            yield f"tailback/{hop or '?'}", depth["messages"], depth["bytes"], depth["age"]
+        for session in self.clients.sessions.values():
+            # Of sixteen thousand nearly all are idle, and that must cost next to nothing.
+            waiting = [feed for feed in session.feeds.values() if feed.waiting_bytes]
+            if waiting:
+                pending, size = (sum(f.pending for f in waiting), sum(f.waiting_bytes for f in waiting))
+                yield f"session/{session.text}", pending, size, None
 
     def _gap(self, messages: int) -> None:
         for session in self.clients.sessions.values():

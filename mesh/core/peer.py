@@ -34,7 +34,7 @@ class Peer:
         self.next_control = 0.0  # when to dial control again
         self.control_attempt = 0
         self.used = 0.0  # when the control connection was last needed
-        self.probe: Probe | ProbeFor | None = None  # waits for a control connection
+        self.probe: Probe | ProbeFor | Call | None = None  # waits for a control connection
         self.hears_us = True  # our PUB reaches it, as far as we know
         self.has_left = False  # it comes back by itself, if at all
         self.is_news = False  # somebody told us of it, and it was not dialled yet

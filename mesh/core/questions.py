@@ -41,6 +41,7 @@ class Question:
     need: dict[bytes, str]  # uuid -> name of those that have yet to reply
     deadline: float
     then: Then
+    asked: float | None  # when, if it is a get, whose answers are counted
     replies: Replies = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
 
@@ -80,19 +81,26 @@ class Questions:
         self.review()
 
     def ask_all(
-        self, peers: Iterable[Peer], verb: str, arguments: dict[str, Any], then: Then, within: float = CONFIRM
-    ) -> None:
-        """Ask each of them; `then` has what came within so many seconds."""
+        self, peers: Iterable[Peer], verb: str, arguments: dict[str, Any], then: Then,
+        within: float = CONFIRM, ask: Callable[[Peer, Call], None] | None = None,
+    ) -> None:  # fmt: skip
+        """Ask each of them; `then` has what came within so many seconds. `ask` takes another way than
+        the data connection."""
         self._request += 1
         peers = list(peers)
         need = {peer.node.uuid: peer.node.name for peer in peers}
-        question = Question(need, self._desk.now + within, then)
+        # What follows all that is on its way says more of that than of who answers.
+        is_read = verb == "get" and not arguments.get("after")
+        asked = self._desk.now if is_read else None
+        question = Question(need, self._desk.now + within, then, asked)
+        for node in need.values() if is_read else ():
+            self._desk.tally.of(node).asked += 1
         self._questions[self._request] = question
         self._desk.wake(question.deadline)
         # Whoever is asked may have to ask others, and must not take longer than we wait.
         call = Call(self._request, verb, {**arguments, "within": within * 3 / 4})
         for peer in peers:
-            self.ask(peer, call)
+            (ask or self.ask)(peer, call)
         self.review()
 
     def answered(self, peer: Peer, reply: Reply, envelopes: list[Envelope]) -> None:
@@ -107,7 +115,10 @@ class Questions:
         told.found += zip(envelopes, sources, strict=True)
         told.value.update(value)
         if not value.get("more"):
-            del question.need[peer.node.uuid]
+            node = question.need.pop(peer.node.uuid)
+            if question.asked is not None:
+                self._desk.tally.of(node).answered += 1
+                self._desk.tally.of(node).seconds += self._desk.now - question.asked
             self.review()
 
     def lost(self, peer: Peer) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import dropwhile
 
+from mesh.core.busytopics import BusyTopics
 from mesh.core.desk import Desk
 from mesh.core.effects import Commit
 from mesh.errors import LocalError, MeshError
@@ -54,6 +55,7 @@ class Router:
         self.addressed: Callable[[Envelope], tuple[list[tuple[Envelope, Targets]], int]]
         self.inbox: Callable[[str], Feed]
         self.pacing = Pacing()
+        self.busy = BusyTopics()
         self._desk = desk
         self._token = 0
         self._storing: dict[int, tuple[Sequence[Op], Committed]] = {}  # with what rides along
@@ -119,6 +121,8 @@ class Router:
             answered(refusal(envelope, error))
             return
         self._desk.count("published", envelope.count)
+        if not envelope.to:
+            self.busy.count(envelope)
         accepted, ops = self.log.accept(lane, pieces, matched, self._desk.me.uuid)
         if ops:
             self.commit(ops, lambda error: self._landed(lane, accepted, source, answered, error))

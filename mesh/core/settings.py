@@ -59,6 +59,7 @@ class Settings:
     tailback_ttl: float = 86_400.0  # and for how long
     probe: float = 1.0  # s between two probes of SWIM
     state: float = 2.0  # s between two of our own gossiped states
+    snapshots: float = 0.0  # s between two lines of each figure in the snapshots; 0: none are written
     remember: bool = True  # dial at start the nodes that were met before
     balancer: Balancer | None = None  # which of several nodes is taken; None: each in turn
 

@@ -65,5 +65,7 @@ class Shipping:
             self._ship(peer, batch)
 
     def _ship(self, peer: Peer, batch: list[Envelope]) -> None:
-        self._desk.count("forwarded", sum(envelope.count for envelope in batch))
+        messages = sum(envelope.count for envelope in batch)
+        self._desk.count("forwarded", messages)
+        self._desk.tally.of(peer.node.name).sent += messages
         self._desk.send(peer.data, Forward(tuple(map(body_frames, batch))), batch)

@@ -233,13 +233,15 @@ class TailBack:
 
     def depth(self, hop: str) -> dict[str, Any]:
         """What waits for a node (for "" nobody knows whom): messages, bytes, age of the oldest in s."""
-        waiting = [e for line in self._onward.lines(hop) for e in line.entries() if e.warned]
-        age = max((self._desk.wall - entry.envelope.route[-1].at for entry in waiting), default=0) / 1e9
-        return {
-            "messages": sum(e.lacking[hop].count() for e in waiting),
-            "bytes": sum(e.size for e in waiting),
-            "age": age,
-        }
+        messages = size = 0
+        oldest = self._desk.wall  # also where a clock went back: nothing waits for less than no time
+        for line in self._onward.lines(hop):
+            entries = [*line.flight, *line.waiting]
+            early = [e for e in entries if not e.warned]  # they may be answered any moment
+            messages += line.messages - sum(e.lacking[hop].count() for e in early)
+            size += line.bytes - sum(e.size for e in early)
+            oldest = min([oldest, *(e.envelope.route[-1].at for e in entries if e.warned)])
+        return {"messages": messages, "bytes": size, "age": (self._desk.wall - oldest) / 1e9}
 
 
 def _tailed(envelope: Envelope) -> Envelope:

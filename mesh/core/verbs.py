@@ -20,6 +20,7 @@ from mesh.core.peer import Peer
 from mesh.core.routes import Routes
 from mesh.core.session import Session
 from mesh.core.settings import CONFIRM
+from mesh.core.weights import Weights
 from mesh.errors import LocalError, MasterAway
 from mesh.routing.subscriptions import check_query
 from mesh.wire import commands as c
@@ -27,7 +28,7 @@ from mesh.wire.frames import body_frames
 from mesh.wire.limits import ENVELOPES_A_MESSAGE
 
 RULES = ("down", "peer")  # verbs of whoever runs the node
-READS = ("get", "route", "ls", "info", "events", "peers")  # verbs that change nothing
+READS = ("get", "route", "ls", "info", "events", "peers", "weights")  # verbs that change nothing
 
 
 class Verbs:
@@ -35,7 +36,7 @@ class Verbs:
 
     def __init__(
         self, desk: Desk, lookup: Lookup, erasing: Erasing, routes: Routes, nodes: Nodes, links: DataLinks,
-        forwarder: Forwarder, neighbours: Neighbours, gossiping: Gossiping,
+        forwarder: Forwarder, neighbours: Neighbours, gossiping: Gossiping, weights: Weights,
         info: Callable[[], dict[str, Any]],
     ) -> None:  # fmt: skip
         self._desk = desk
@@ -47,6 +48,7 @@ class Verbs:
         self._forwarder = forwarder
         self._neighbours = neighbours
         self._gossiping = gossiping
+        self._weights = weights
         self._info = info
 
     # --- clients ----------------------------------------------------------------------------------------
@@ -56,7 +58,7 @@ class Verbs:
         a = call.arguments
         if not conn.may_write and call.verb not in READS:
             raise LocalError(ONLY_READS, code="NOT_ALLOWED")
-        if conn.grant != NODE and call.verb in RULES:
+        if conn.grant != NODE and (call.verb in RULES or (call.verb == "weights" and a)):
             what = f"{call.verb!r} is for those who have the keys of a node."
             raise LocalError(what, hint="Type it on the machine of the node.", code="NOT_ALLOWED")
         match call.verb:
@@ -78,6 +80,8 @@ class Verbs:
                 self._say(conn, call, {"peers": self._peers()})
             case "peer":
                 self._say(conn, call, {"changed": self._peer(a)})
+            case "weights":
+                self._say(conn, call, self._weights.called(a, session.text))
             case "down":
                 self._say(conn, call, {})
                 self._desk.emit(Stop())
@@ -147,6 +151,8 @@ class Verbs:
                     self._where(peer, call, visited, within)
                 case "route":
                     self._routes.trace(a, lambda steps: self._say(peer.data, call, {"steps": steps}))
+                case "weights":
+                    self._say(peer.control or peer.data, call, self._weights.told())
                 case verb:
                     raise LocalError(f"no verb {verb[:40]!r}", code="UNKNOWN_VERB")
         except LocalError as error:

@@ -22,7 +22,8 @@ class NodeFile:
     """What a running node tells the programs of its user: `<state>/nodes/<name>.json`.
 
     `uuid` in hex, `ipc` and `tcp` addresses or None, `data` the data directory as an absolute path.
-    `keyed`: over TCP it speaks to nobody without the keys of its cluster.
+    `keyed`: over TCP it speaks to nobody without the keys of its cluster. `snapshots`: where it writes
+    them, absolute; "" = it writes none.
     """
 
     name: str
@@ -34,6 +35,7 @@ class NodeFile:
     data: str
     cluster: str
     keyed: bool = False
+    snapshots: str = ""
 
     def write(self, state: Path) -> None:
         """Tell. DataDirRefused when that cannot be written."""

@@ -84,8 +84,14 @@ class Line:
     waiting: OrderedDict[Entry, None] = field(default_factory=OrderedDict)
     flight: dict[Entry, None] = field(default_factory=dict)
     flight_bytes: int = 0
+    # Of all in it, so that nobody has to look at each of very many:
+    messages: int = 0  # those without this node's last word,
+    bytes: int = 0  # and the sizes of the entries
     progress: float = 0.0  # when it last answered something
     is_mixed: bool = False  # `waiting` has an older one behind a newer one
+
+    def __contains__(self, entry: Entry) -> bool:
+        return entry in self.waiting or entry in self.flight
 
     def entries(self) -> list[Entry]:
         """All of them, in the order of their arrival."""
@@ -163,6 +169,8 @@ class Onward:
     def _put_in(self, entry: Entry, hop: str) -> None:
         line = self._lines.setdefault(hop, {}).setdefault(entry.track, Line())
         line.is_mixed |= bool(line.waiting) and next(reversed(line.waiting)).serial > entry.serial
+        line.messages += entry.lacking[hop].count()
+        line.bytes += entry.size
         line.waiting[entry] = None  # put in order when something leaves: often many are moved at once
 
     def depart(self, hop: str) -> Iterator[Entry]:
@@ -201,6 +209,9 @@ class Onward:
         """That node has had its last word on these numbers; returns those of which it was the last of all."""
         left, taken = entry.lacking[hop].without(first, last)
         entry.lacking[hop] = left
+        line = self.line_of(entry, hop)
+        if line is not None and entry in line:
+            line.messages -= sum(b - a + 1 for a, b in taken)
         if not left:
             self._take_out(entry, hop)
         others = entry.open if len(entry.lacking) > 1 else left
@@ -247,12 +258,15 @@ class Onward:
 
     def _take_out(self, entry: Entry, hop: str) -> None:
         line = self.line_of(entry, hop)
-        if line is None:
+        if line is None or entry not in line:
             return
+        line.messages -= entry.lacking[hop].count()
+        line.bytes -= entry.size
         if entry in line.flight:
             del line.flight[entry]
             line.flight_bytes -= entry.size
-        line.waiting.pop(entry, None)
+        else:
+            del line.waiting[entry]
         if not line.flight and not line.waiting:
             del self._lines[hop][entry.track]
             if not self._lines[hop]:

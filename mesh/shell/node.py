@@ -20,6 +20,7 @@ from mesh.errors import BindRefused, MeshError, MeshTimeout, StoreError
 from mesh.local.addresses import normal
 from mesh.local.localnodes import NodeFile, pick_name
 from mesh.local.private import cookie, socket_path, state_dir
+from mesh.local.segments import SegmentLog
 from mesh.security.keyring import MeshKeys, keyring
 from mesh.security.signing import verify
 from mesh.shell.binding import bind_all
@@ -27,7 +28,7 @@ from mesh.shell.finding import Finding
 from mesh.shell.finding import addresses as places
 from mesh.shell.memory import give_back, take_descriptors
 from mesh.shell.probe import FileProbe, MachineProbe
-from mesh.shell.settings import settings_of
+from mesh.shell.settings import place, settings_of
 from mesh.shell.world import World
 from mesh.store.sqlite import SQLiteStore
 from mesh.store.worker import StoreWorker
@@ -61,13 +62,15 @@ class Node(World):
         take_descriptors()
         node, loop = self._config.node, asyncio.get_running_loop()
         probe = FileProbe(Path(node.probe)) if node.probe else MachineProbe()
-        data = Path(node.data).expanduser() if node.data else None
+        data = place("node.data", node.data) if node.data else None
         self.name, self._data = pick_name(self._state, node.id, socket.gethostname(), data)
         self._open.append(self._data.close)
         self._keys = self._read_keys()
         store = SQLiteStore(self._data.store_path)
         image = store.load()
         self._stopping = asyncio.Event()
+        if self._config.snapshots.enabled:
+            self._snapshots = self._open_snapshots(loop)
         self._worker = StoreWorker(store, lambda tokens, error: self._committed(loop, tokens, error))
         self._open.append(lambda: self._worker.close(DRAIN))
         self._bind(loop)
@@ -88,6 +91,25 @@ class Node(World):
         file.write(self._state)
         self._open.append(lambda: file.remove(self._state))
         self._idle()
+
+    def _open_snapshots(self, loop: asyncio.AbstractEventLoop) -> SegmentLog:
+        def tell(level: str, text: str) -> None:
+            loop.call_soon_threadsafe(self._tell_of_snapshots, level, text)
+
+        s, data = self._config.snapshots, self._data
+        log = SegmentLog(self._snapshots_dir(), self.name, data.uuid, data.boot, s.limit_bytes, tell)
+        self._open.append(lambda: log.close(DRAIN))
+        return log
+
+    def _tell_of_snapshots(self, level: str, text: str) -> None:
+        if self._open:
+            self.tell("snapshots", text, level)
+        else:  # the node could not start, or has stopped
+            log.log(logging.getLevelNamesMapping()[level.upper()], "%s", text)
+
+    def _snapshots_dir(self) -> Path:
+        chosen = self._config.snapshots.dir
+        return (place("snapshots.dir", chosen) if chosen else self._data.path / "snapshots").absolute()
 
     def _read_keys(self) -> MeshKeys | None:
         node = self._config.node
@@ -152,6 +174,7 @@ class Node(World):
             name=self.name, uuid=self._data.uuid.hex(), boot=self._data.boot, pid=os.getpid(), ipc=self._ipc,
             tcp=self._tcp[0], data=str(self._data.path.absolute()), cluster=self._config.node.cluster,
             keyed=self._keys is not None,
+            snapshots=str(self._snapshots_dir()) if self._config.snapshots.enabled else "",
         )  # fmt: skip
 
     def described(self) -> dict[str, Any]:
@@ -168,6 +191,7 @@ class Node(World):
         return {
             "uptime": now - self._started, "pid": os.getpid(), "data": str(self._data.path),
             "ipc": self._ipc, "lag_p99": self._lag.p99(now), "lag_worst": self._lag.worst(now),
+            "snapshots": self._snapshots.counters() if self._config.snapshots.enabled else {},
         }  # fmt: skip
 
     async def run(self, ready: Callable[[], None] = lambda: None) -> None:

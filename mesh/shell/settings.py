@@ -1,6 +1,7 @@
 """What the core must be told, out of what is configured and what was found at start."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 from balancers.base import Balancer
 from balancers.plugins import BadBalancer, named
@@ -27,8 +28,20 @@ def settings_of(
         scope=config.default_scope, links=config.links, known=tuple(record.name for record in config.nodes),
         rules=rules(config), balancer=_balancer(config, jitter), remember=config.discovery.remember,
         patience=timing.forward_patience, tailback_bytes=limits.tailback_bytes,
+        snapshots=config.snapshots.interval if config.snapshots.enabled else 0.0,
         tailback_count=limits.tailback_count, tailback_ttl=limits.tailback_ttl,
     )  # fmt: skip
+
+
+def place(setting: str, text: str) -> Path:
+    """The directory that this setting names. BadConfig."""
+    if "\0" in text:
+        raise BadConfig(f"{setting} = {text!r}: no path has such a character.")
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as error:
+        user = text.partition("/")[0]
+        raise BadConfig(f"{setting} = {text!r}: nobody here has the home directory {user}.") from error
 
 
 def _balancer(config: Config, jitter: Callable[[], float]) -> Balancer:

@@ -18,11 +18,13 @@ from mesh.core.effects import (
     Listen,
     Note,
     Proven,
+    Record,
     Send,
     Stop,
 )
 from mesh.core.node import NodeCore
 from mesh.errors import StoreError, StoreFull
+from mesh.local.segments import SegmentLog
 from mesh.shell.damper import Damper
 from mesh.shell.knocking import is_refused
 from mesh.shell.lag import Lag
@@ -40,9 +42,10 @@ LATE = 0.25  # s: a loop that comes so late to its work has been stopped or star
 class World:
     """The loop's side of a core: it tells the core what happens, and carries out what follows."""
 
-    core: NodeCore  # these three are made at start
+    core: NodeCore  # these four are made at start
     _sockets: Sockets
     _worker: StoreWorker
+    _snapshots: SegmentLog
 
     def __init__(self) -> None:
         self._lag = Lag()
@@ -212,6 +215,8 @@ class World:
                 self._later(self._knock(uuid, address))
             case Proven(user):
                 self._sockets.proven(user)
+            case Record(line):
+                self._snapshots.record(line)
             case Note(level, text):
                 log.log(logging.getLevelNamesMapping()[level.upper()], "%s", text)
             case Stop():

@@ -10,7 +10,8 @@ from typing import Protocol
 #   position  how far a feed is settled
 #   retained  the last value of a key
 #   peer      a node that was met, or an address that somebody gave us
-TABLES = ("stream", "feed", "position", "retained", "peer")
+#   weights   how much each node counts for the balancers
+TABLES = ("stream", "feed", "position", "retained", "peer", "weights")
 
 FIRST_POSITION = 1
 

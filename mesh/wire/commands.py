@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from mesh.wire.codec import Number, check_plain, malformed, pack, reader
-from mesh.wire.limits import CONTROL_FRAME, FRAME
+from mesh.wire.limits import CALL_FRAME, CONTROL_FRAME, FRAME
 
 NODE_CONTROL, NODE_DATA, CLIENT = "control", "data", "client"  # what a connection is for
 
@@ -319,7 +319,9 @@ AnyCommand = (
 
 # What only nodes say may fill a frame: it lists as much as there is. The rest is short, or refused unread.
 _LONG = bytes((3, 9, 14, 15, 21, 22, 25, 30))  # from Welcome, Peers, Rumours, States to Interest
+_CALLS = bytes((34, 35))  # Call and Reply
 _read: Callable[[bytes], AnyCommand] = reader(AnyCommand, CONTROL_FRAME)  # type: ignore[arg-type]
+_read_call: Callable[[bytes], AnyCommand] = reader(AnyCommand, CALL_FRAME)  # type: ignore[arg-type]
 _read_long: Callable[[bytes], AnyCommand] = reader(AnyCommand, FRAME)  # type: ignore[arg-type]
 
 
@@ -330,7 +332,8 @@ def encode(command: Command) -> bytes:
 
 def decode(frame: bytes) -> AnyCommand:
     """The command in a first frame; RemoteError for anything else."""
-    command = (_read_long if frame[1:2] in _LONG else _read)(frame)
+    kind = frame[1:2]
+    command = (_read_long if kind in _LONG else _read_call if kind in _CALLS else _read)(frame)
     try:
         if isinstance(command, Call):
             check_plain(command.arguments)

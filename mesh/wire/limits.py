@@ -10,6 +10,7 @@ CHUNK = MIB  # a longer body travels in several frames of this size
 FRAME = MIB + 128 * KIB  # ZMQ_MAXMSGSIZE, so the most that any frame can be
 FRAMES = 130  # of one ZeroMQ message: one command and 64 envelopes, or 64 chunks and more
 CONTROL_FRAME = 64 * KIB  # a command that a stranger or a client may send, and a message's own properties
+CALL_FRAME = 256 * KIB  # a question and its reply, which tell of each node
 
 MAX_CONTENT = MIB  # default of `limits.max_content`
 MAX_CONTENT_EVER = 64 * MIB

@@ -1,10 +1,13 @@
-"""How far is a node believed?"""
+"""How far is a node believed, and how much does a weight move?"""
+
+from dataclasses import replace
+from math import inf, nan
 
 import pytest
 
 from balancers.base import Candidate
-from balancers.capacity import capacities
-from tests.balancers.candidates import fresh
+from balancers.capacity import capacities, weights
+from tests.balancers.candidates import fresh, named
 
 
 def test_what_a_node_has_left_is_what_it_can_take() -> None:
@@ -54,3 +57,40 @@ def test_when_nothing_is_known_of_anybody_all_are_equal() -> None:
 
 def test_when_all_are_wholly_busy_all_are_equal() -> None:
     assert len(set(capacities([fresh("a", 1.0), fresh("b", 1.0)], 2.0))) == 1
+
+
+def weighed(*given: float) -> list[Candidate]:
+    names = named(" ".join(f"n{place}" for place in range(len(given))))
+    return [replace(candidate, weight=weight) for candidate, weight in zip(names, given, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("given", "count"),
+    [
+        ((1.0, 1.0, 1.0), [1, 1, 1]),
+        ((3.0, 3.0), [1, 1]),
+        ((0.5, 1.0, 2.5), [0.5, 1, 2.5]),
+        ((2.0, 4.0, 8.0), [0.5, 1, 2]),
+        ((1.0, 1000.0), [1, 4]),
+        ((0.001, 1.0, 1.0), [0.25, 1, 1]),
+    ],
+)
+def test_a_weight_counts_against_the_typical_one_and_four_times_at_most(
+    given: tuple[float, ...], count: list[float]
+) -> None:
+    assert weights(weighed(*given)) == count
+
+
+@pytest.mark.parametrize("senseless", [0.0, -1.0, -inf, nan])
+def test_a_weight_that_makes_no_sense_counts_as_the_least(senseless: float) -> None:
+    assert weights(weighed(1.0, senseless, 2.0)) == [1.0, 0.25, 2.0]
+    assert weights(weighed(senseless, senseless)) == [0.25, 0.25]
+
+
+def test_an_endless_weight_counts_as_the_most() -> None:
+    assert weights(weighed(1.0, inf, 2.0)) == [1.0, 4.0, 2.0]
+
+
+def test_a_weight_multiplies_what_a_node_has_left() -> None:
+    among = [replace(fresh("a", 0.2), weight=0.5), fresh("b", 0.5), replace(fresh("c", 0.6), weight=2.0)]
+    assert capacities(among, 2.0) == pytest.approx([0.4, 0.5, 0.8])

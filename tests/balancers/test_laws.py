@@ -134,6 +134,45 @@ def test_a_node_that_goes_gets_nothing_and_one_that_comes_gets_its_part(name: st
     assert balancer.assign(named("a b d"), 300)["d"] == pytest.approx(100, abs=8)
 
 
+WEIGHING = ("LeastLoaded", "TwoChoices", "WeightedRoundRobin")
+weighing = pytest.mark.parametrize("name", WEIGHING)
+
+
+@every
+@given(candidates=candidates, weight=st.floats(0.25, 4), n=st.integers(0, 40), seed=st.integers(0, 9))
+@settings(max_examples=40, deadline=None)
+def test_equal_weights_change_nothing(
+    name: str, candidates: list[Candidate], weight: float, n: int, seed: int
+) -> None:
+    same = [replace(candidate, weight=weight) for candidate in candidates]
+    none = [replace(candidate, weight=1.0) for candidate in candidates]
+    assert made(name, seed).assign(same, n) == made(name, seed).assign(none, n)
+    assert made(name, seed).order(same) == made(name, seed).order(none)
+
+
+@weighing
+@given(weights=st.lists(st.floats(), min_size=2, max_size=6))
+@settings(max_examples=60, deadline=None)
+def test_no_weight_shuts_a_node_out(name: str, weights: list[float]) -> None:
+    among = [replace(fresh(f"n{place}"), weight=weight) for place, weight in enumerate(weights)]
+    least = 400 / (1 + 16 * (len(among) - 1))  # a quarter of the typical one among those of four times that
+    assert made(name).assign(among, 400).keys() == {candidate.node for candidate in among}
+    assert min(made(name).assign(among, 400).values()) >= least - 2
+
+
+@weighing
+def test_a_weight_four_times_as_high_draws_four_times_as_much_and_no_more(name: str) -> None:
+    among = [replace(fresh("a"), weight=1000.0), *(fresh(f"n{n}") for n in range(6))]
+    counts = made(name).assign(among, 10_000)
+    most = {"TwoChoices": 2 / 7}.get(name, 0.4)  # two of seven are drawn
+    assert counts["a"] / 10_000 == pytest.approx(most, abs=0.03)
+
+
+def test_round_robin_looks_at_no_weight() -> None:
+    counts = made("RoundRobin").assign([replace(fresh("a"), weight=4.0), fresh("b")], 100)
+    assert counts == {"a": 50, "b": 50}
+
+
 def test_a_message_of_the_mesh_is_one_that_a_strategy_can_read() -> None:
     def seen_by_a_strategy(message: mesh.Message) -> Message:
         return message  # that is what mypy is asked here

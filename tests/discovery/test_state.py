@@ -23,7 +23,7 @@ states = st.builds(
     cpu=st.lists(st.floats(0, 100), max_size=CORES).map(tuple), ram_free=counts, ram_total=counts,
     load=st.floats(0, 1), lag=st.floats(0, 1e10), published=st.floats(0, 1e12), delivered=st.floats(0, 1e12),
     pending=counts, tailback=counts, stored=counts, sessions=counts, subscriptions=counts, links=counts,
-    insecure=st.booleans(),
+    insecure=st.booleans(), weights=counts,
 )  # fmt: skip
 
 
@@ -36,6 +36,7 @@ def test_the_fullest_state_fits() -> None:
     full = state(
         UUID, name="n" * 64, software="s" * 64, cpu=(0.1,) * CORES,
         **dict.fromkeys(("boot", "counter", "wall", "ram_free", "ram_total", "pending", "stored"), 2**63 - 1),
+        weights=2**63 - 1,
     )  # fmt: skip
     assert len(full.encode()) < LONGEST
     assert decode(full.encode()) == full
@@ -56,7 +57,7 @@ def test_a_usual_state_is_small() -> None:
      ("software", "v\x00"), ("software", "v" * 65),
      ("boot", -1), ("counter", 2**63), ("wall", 1.5), ("ram_free", -1), ("ram_total", 2**64 - 1),
      ("pending", -1), ("tailback", "many"), ("stored", -1), ("sessions", -1), ("subscriptions", None),
-     ("links", -1), ("insecure", "no")],
+     ("links", -1), ("insecure", "no"), ("weights", -1), ("weights", 2**63)],
 )  # fmt: skip
 def test_a_field_out_of_bounds_is_refused_by_its_name(field: str, value: Any) -> None:
     with pytest.raises(ValueError, match=rf"not a node state, {field}: "):

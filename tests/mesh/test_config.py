@@ -109,9 +109,8 @@ def test_an_unknown_key_like_no_other_is_answered_with_the_known_ones(tmp_path: 
     assert "Known there: id, bind, peers, data, cluster, passwd, probe." in refusal(
         written(tmp_path, "[node]\nzzz = 1")
     )
-    assert "Known: default_scope, links, node, limits, timing, discovery, balancing, nodes." in refusal(
-        written(tmp_path, "zzz = 1")
-    )
+    known = "default_scope, links, node, limits, timing, discovery, balancing, snapshots, nodes."
+    assert f"Known: {known}" in refusal(written(tmp_path, "zzz = 1"))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,19 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from tools.benchmarks import balance, durable, finding, footprint, kills, latency, membership, throughput
+from tools.benchmarks import (
+    balance,
+    durable,
+    finding,
+    footprint,
+    kills,
+    latency,
+    membership,
+    snapshots,
+    spark_scale,
+    throughput,
+    weights,
+)
 from tools.benchmarks.report import Report, tell
 from tools.benchmarks.stories import STORIES
 from tools.demo_parts.processes import ROOT, Failed, Interrupted
@@ -21,6 +33,8 @@ from tools.demo_parts.processes import ROOT, Failed, Interrupted
 FOUND = ROOT / ".venv" / "bench"
 FAILED, INTERRUPTED = 1, 130
 MESSAGES_A_GET = 20
+SECONDS_OF_SNAPSHOTS = 12  # for each second of a latency round
+COUNT_A_ROUND = 25  # kills for which weights are learnt once
 MASTERS_RATE = 4  # one publisher does there what three do otherwise, and more
 Advance = Callable[[], None]
 Options = argparse.Namespace
@@ -54,6 +68,22 @@ def measure_balance(o: Options, advance: Advance) -> Report:
     return balance.measured(o.messages // MESSAGES_A_GET, advance)
 
 
+def measure_snapshots(o: Options, advance: Advance) -> Report:
+    return snapshots.measured(SECONDS_OF_SNAPSHOTS * o.seconds, advance)
+
+
+def measure_spark(o: Options, advance: Advance) -> Report:
+    return spark_scale.measured(o.lines, o.plot, advance)
+
+
+def measure_weights(o: Options, advance: Advance) -> Report:
+    return weights.measured(rounds_of_weights(o), o.messages // MESSAGES_A_GET, advance)
+
+
+def rounds_of_weights(o: Options) -> int:
+    return max(1, int(o.count) // COUNT_A_ROUND)
+
+
 def measure_kills(o: Options, advance: Advance) -> Report:
     return kills.measured(STORIES["nodes"], o.count, o.seed, o.rate, advance)
 
@@ -71,6 +101,9 @@ PARTS: dict[str, tuple[Callable[[Options, Advance], Report], Callable[[Options],
     "finding": (measure_finding, lambda o: finding.steps(o.count, o.times)),
     "membership": (measure_membership, lambda o: membership.steps(o.count)),
     "balance": (measure_balance, lambda o: balance.STEPS),
+    "snapshots": (measure_snapshots, lambda o: snapshots.STEPS),
+    "spark": (measure_spark, lambda o: spark_scale.STEPS * len(spark_scale.sizes(o.lines))),
+    "weights": (measure_weights, lambda o: weights.STEPS * rounds_of_weights(o)),
     "kills": (measure_kills, lambda o: o.count),
     "kills-masters": (measure_masters, lambda o: o.count),
 }
@@ -100,10 +133,11 @@ def arguments() -> Options:
     parser.add_argument("part", choices=parts)
     numbers = (
         ("--rounds", 5, 1, "rounds of each load; medians are shown"),
-        ("--messages", 200_000, 100, "messages of 100 B in a run; a 20th as many gets of balance"),
+        ("--messages", 200_000, 100, "messages of 100 B in a run; a 20th as many gets of balance, weights"),
         ("--seconds", 5, 1, "seconds of a latency round"),
         ("--times", 7, 1, "times that something is started"),
-        ("--count", 50, 1, "kills; of finding and membership, of each kind"),
+        ("--count", 50, 1, "kills; of finding and membership, of each kind; 25 for a round of weights"),
+        ("--lines", 5_000_000, 1_000, "most lines of spark, which begins with a million"),
         ("--rate", 500, 1, "messages a second of each publisher, while nodes are killed"),
     )
     for name, default, least, help in numbers:
@@ -113,6 +147,9 @@ def arguments() -> Options:
         help="who is killed: masters of their own (nodes), or a master and the way to it (masters)",
     )  # fmt: skip
     parser.add_argument("--seed", type=at_least(0), metavar="N", help="of the kills; any one if not given")
+    parser.add_argument(
+        "--plot", type=Path, metavar="FILE", help="where a picture of spark is put, as a page"
+    )
     parser.add_argument("--json", type=Path, default=FOUND, metavar="DIR", help="where PART.json is written")
     return parser.parse_args()
 

@@ -96,7 +96,7 @@ def _run(
     stage("relieved", RELIEVED + seconds)
     trial.ended = time.monotonic()
     processes.end([reader], SIGTERM)
-    trial.gets = _read(answers)
+    trial.gets = read_gets(answers)
     return trial
 
 
@@ -142,7 +142,8 @@ def _told(m: sync.Client) -> str:
     return f"load {row['load']:.2f}, loop {1000 * row['lag']:.0f} ms late"
 
 
-def _read(answers: Path) -> list[Get]:
+def read_gets(answers: Path) -> list[Get]:
+    """What the reader wrote down, as it asked."""
     lines = (line.split() for line in answers.read_text().splitlines())
     gets = [Get(float(at), float(taken), source) for at, taken, source in lines]
     return sorted(gets, key=lambda get: get.at)

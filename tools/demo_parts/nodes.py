@@ -66,6 +66,17 @@ class Node:
         self._processes.until(self.is_ready, READY, f"{self.name} was not ready")
         return time.monotonic() - self._started
 
+    def stop(self) -> dict[str, int]:
+        """Cleanly; returns what it says that it counted."""
+        assert self._program is not None
+        self._processes.end([self._program])
+        self.is_up = False
+        *_, last = self._program.out.read_text().splitlines()
+        if self._program.code or "metrics" not in (said := json.loads(last)):
+            raise Failed(f"{self.name} did not stop cleanly: {self._program.words()}")
+        metrics: dict[str, int] = said["metrics"]
+        return metrics
+
     def kill(self) -> None:
         """kill -9: no time for a last word."""
         assert self._program is not None

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from types import FrameType, TracebackType
 
@@ -48,6 +48,11 @@ class Program:
         if not self.ended():
             self._process.send_signal(number)
 
+    def kill(self) -> None:
+        """Whatever it has started goes, too: each program is a group of its own."""
+        if not self.ended():
+            os.killpg(self.pid, signal.SIGKILL)
+
     def words(self) -> str:
         """The last that it wrote to stderr."""
         return self.err.read_text(errors="replace").strip()[-1000:]
@@ -81,9 +86,9 @@ class Processes:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for number in (signal.SIGTERM, signal.SIGKILL):
+        for end in (lambda program: program.signal(signal.SIGTERM), Program.kill):
             for program in self._programs:
-                program.signal(number)
+                end(program)
             limit = time.monotonic() + GRACE
             while not all(program.ended() for program in self._programs) and time.monotonic() < limit:
                 time.sleep(LOOK)
@@ -101,17 +106,22 @@ class Processes:
         self._programs = [p for p in self._programs if not p.ended()] + [program]
         return program
 
-    def run(self, name: str, *arguments: str) -> Program:
-        """Likewise, until it has ended."""
+    def run(self, name: str, *arguments: str, limit: float = 30.0) -> Program:
+        """Likewise, until it has ended. Failed when that takes longer than `limit` seconds."""
         program = self.start(name, *arguments)
-        self.until(program.ended, 30.0, f"{name} did not end")
+        self.until(program.ended, limit, f"{name} did not end")
         return program
+
+    def end_all_but(self, pids: Collection[int]) -> None:
+        """What else runs, ends."""
+        self.end([program for program in self._programs if program.pid not in pids])
 
     def end(self, programs: list[Program], number: int = signal.SIGTERM) -> None:
         """Send a signal, and wait until they are gone."""
         for program in programs:
             program.signal(number)
-        self.until(lambda: all(p.ended() for p in programs), 30.0, f"{programs[0].name} does not end")
+        names = ", ".join(program.name for program in programs)
+        self.until(lambda: all(p.ended() for p in programs), 30.0, f"not all of {names} ended")
 
     def until(
         self,

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from tools.demo_parts.figures import Outcome
+from tools.demo_parts.history import History
 from tools.demo_parts.journey import DOMAIN, IN_WORDS, WAY
 from tools.demo_parts.nodes import READY, Node, all_nodes, sees_all
 from tools.demo_parts.processes import Failed, Interrupted, Processes
@@ -21,6 +22,7 @@ SHORTEST = 3.0  # s of such a round, at least
 ENDING = 1.5  # s that a round needs at its end
 REST = 1.2  # s that a killed node stays dead after its death was noticed
 BETWEEN = 1.0  # s between two kills
+REPORT = "demo-report.html"  # in the directory where it was typed
 
 
 class Demo:
@@ -41,6 +43,11 @@ class Demo:
             left = ROUND if seconds is None else self._left(seconds) - ENDING
             self._with_kills(min(ROUND, max(SHORTEST, left)))
         self._tell("events", "--url", "avalon", "--count", "8")
+
+    def report(self, page: Path) -> None:
+        """What the nodes wrote down of all that, as Spark reads it. Ends all that runs."""
+        self._processes.end_all_but([node.pid for node in self.nodes.values()])
+        History(self._processes, self._screen, self.nodes, page).tell()
 
     def _left(self, seconds: float) -> float:
         return self._began + seconds - time.monotonic()
@@ -159,20 +166,37 @@ def main() -> int:
     except UnfitText as error:
         screen.fail(f"tools/demo: {error}")
         return 2
+    page, early = Path(REPORT).resolve(), False
     with Processes() as processes:
         demo = Demo(processes, screen, text, count, options.lose)
         try:
-            demo.run(options.seconds)
-        except (Interrupted, Failed) as error:
+            try:
+                demo.run(options.seconds)
+            except Interrupted:
+                if not demo.outcomes[1:]:  # too early for a report
+                    raise
+                screen.say("Ended early, and the last round not compared. Ctrl-C once more ends at once.")
+                early, processes.interrupted = True, False
             demo.summarize()
-            if processes.interrupted:  # then what failed was only interrupted, too
-                screen.say("Ended early, and the last round not compared. Nothing stays behind.")
-                return 130
-            screen.fail(f"tools/demo: {error}")
-            for node in demo.nodes.values():
-                screen.fail(f"{node.name} said: {node.words() or 'nothing'}")
-            return 1
-        demo.summarize()
+            demo.report(page)
+        except (Interrupted, Failed) as error:
+            return _ended(screen, demo, error, processes.interrupted)
     screen.say(demo.sum())
-    screen.say("Everything that was published arrived: every line, once and in order.", style="bold green")
-    return 0
+    if not early:
+        screen.say(
+            "Everything that was published arrived: every line, once and in order.", style="bold green"
+        )
+    screen.say(f"Nothing stays behind but the report: {page}")
+    return 130 if early else 0
+
+
+def _ended(screen: Screen, demo: Demo, error: Exception, interrupted: bool) -> int:
+    """Before its end; returns the exit code."""
+    if interrupted:  # then what failed was only interrupted, too
+        screen.say("Ended early. Nothing stays behind.")
+        return 130
+    demo.summarize()
+    screen.fail(f"tools/demo: {error}")
+    for node in demo.nodes.values():
+        screen.fail(f"{node.name} said: {node.words() or 'nothing'}")
+    return 1

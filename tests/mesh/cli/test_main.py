@@ -16,7 +16,19 @@ from mesh.errors import BadKey, MeshTimeout
 from tests.mesh.running import LIMIT
 
 # What asks no node, or has verbs of its own that do.
-OFFLINE = {"up", "config", "peer", "init", "join", "token", "passwd"}
+OFFLINE = {
+    "up",
+    "config",
+    "peer",
+    "init",
+    "join",
+    "token",
+    "passwd",
+    "report",
+    "ingest",
+    "snapshots",
+    "weights",
+}
 
 
 def python(text: str) -> "subprocess.CompletedProcess[str]":

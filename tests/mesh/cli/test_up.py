@@ -79,6 +79,15 @@ def said_by(state: Path, *options: str) -> tuple[list[str], str]:
 
 
 @pytest.mark.whole
+def test_it_stops_cleanly_also_when_nobody_reads_its_last_word() -> None:
+    with running("a") as a:
+        stdout = a._running().stdout
+        assert stdout is not None
+        stdout.close()
+        assert (a.stop(), a.log) == (0, "")
+
+
+@pytest.mark.whole
 def test_for_a_person_it_says_where_it_is_and_what_to_type_next() -> None:
     with state_directory() as state:
         lines, err = said_by(state, "--bind", "127.0.0.1:0", "--bind", "localhost:0")

@@ -66,6 +66,12 @@ def test_the_strategy_sees_what_a_node_has_said_of_itself(balancing: Balancing, 
     assert (unknown.load, unknown.age, unknown.ram_free) == (None, None, None)
 
 
+def test_the_strategy_sees_how_much_a_node_counts(balancing: Balancing, strategy: Last) -> None:
+    balancing.weight_of = {"a": 2.5, "b": 1.0}.__getitem__
+    balancing.choose(("a", "b"), None)
+    assert [candidate.weight for candidate in strategy.shown] == [2.5, 1.0]
+
+
 def test_own_choices_count_until_the_node_can_have_said_so(
     balancing: Balancing, strategy: Last, desk: Desk
 ) -> None:

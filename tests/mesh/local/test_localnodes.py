@@ -77,6 +77,7 @@ def test_a_running_node_is_listed_with_all_that_it_told(nodes: Nodes) -> None:
             "data": f"{nodes.state}/data/heron",
             "cluster": "default",
             "keyed": False,
+            "snapshots": "",
         }
     ]
     assert (nodes.state / "nodes").stat().st_mode & 0o777 == 0o700

@@ -142,6 +142,8 @@ class OnwardMachine(RuleBasedStateMachine):
             assert line.entries() == [h.entry for h in self.held if h.hop == hop]
             assert set(line.flight) == {h.entry for h in self.on(hop, True)}
             assert line.flight_bytes == sum(h.entry.size for h in self.on(hop, True))
+            assert line.messages == sum(len(h.open) for h in self.held if h.hop == hop)
+            assert line.bytes == sum(h.entry.size for h in self.held if h.hop == hop)
 
     @invariant()
     def the_counters_add_up(self) -> None:

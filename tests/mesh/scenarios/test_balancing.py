@@ -47,6 +47,9 @@ class Company:
         beside = self._nodes.get(MASTERS[0])
         self._nodes[name] = stack.enter_context(running(name, beside=beside, options=options))
 
+    def node(self, name: str) -> RunningNode:
+        return self._nodes[name]
+
     def connect(self, name: str) -> Client:
         return mesh.connect(name, environ=self._nodes[name].environ, timeout=LIMIT)
 

@@ -1,11 +1,16 @@
 """The shell of a node: it sleeps when there is nothing to do, remembers its port, counts its boots."""
 
 import asyncio
+import os
+import socket
+import threading
 import time
+from pathlib import Path
 
 import pytest
 
 from mesh.config import load
+from mesh.errors import BadConfig, BindRefused
 from mesh.shell.node import Node
 from tests.mesh.meshes import eventually, mesh_of, take
 from tests.mesh.running import environment, running, state_directory
@@ -136,3 +141,61 @@ def test_what_was_answered_survives_kill_9_of_a_node(victim: str) -> None:
             assert [int(message.content) for message in messages] == list(range(2000))
 
         asyncio.run(story())
+
+
+def test_a_node_that_cannot_start_does_not_stumble_over_snapshots_that_it_cannot_write(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("mine")
+    with state_directory() as state, socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        given = {
+            "node.id": "a",
+            "node.bind": [f"tcp://127.0.0.1:{port}"],
+            "snapshots.dir": f"{tmp_path}/file",
+        }
+        with pytest.raises(BindRefused):
+            asyncio.run(Node(load(None, {}, given), environment(state)).start())
+    [record] = caplog.records
+    assert (record.levelname, record.name) == ("WARNING", "mesh.node")
+    assert record.getMessage().startswith("Snapshots cannot be written to ")
+
+
+@pytest.mark.parametrize("place", ["file", "file/below"])
+def test_a_node_starts_and_works_wherever_its_snapshots_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    (tmp_path / "file").write_text("mine")
+    monkeypatch.chdir(tmp_path)
+
+    async def story() -> None:
+        async with mesh_of("a", settings={"snapshots.dir": place}) as m, m.connect("a") as ma:
+
+            def told() -> list[str]:
+                events = m.nodes["a"].core.desk.events.after(0)["events"]
+                return [event["text"] for event in events if event["kind"] == "snapshots"]
+
+            await eventually(told)
+            assert len(told()) == 1 and told()[0].startswith("Snapshots cannot be written to ")
+            await ma.publish("k", b"v")
+            assert [x.content for x in await ma.get("k")] == [b"v"]
+
+    asyncio.run(story())
+
+
+def test_without_snapshots_nothing_is_written_and_no_thread_is_there_for_it() -> None:
+    async def story() -> None:
+        async with mesh_of("a", "b", settings={"snapshots.enabled": False}) as m:
+            await eventually(lambda: m.nodes["a"].core.gossiping.gossip.known)  # something to write down
+            assert "mesh-snapshots" not in {thread.name for thread in threading.enumerate()}
+            info = m.nodes["a"].core.info()
+            assert info["snapshots"] == {} and "snapshots" not in os.listdir(info["data"])
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("setting", ["node.data", "snapshots.dir"])
+@pytest.mark.parametrize("path", ["~nobody-of-that-name/snapshots", "a\0b"])
+def test_a_directory_that_cannot_be_is_a_wrong_setting(setting: str, path: str) -> None:
+    with state_directory() as state, pytest.raises(BadConfig, match=f"^{setting} = "):
+        asyncio.run(Node(load(None, {}, {"node.id": "a", setting: path}), environment(state)).start())

@@ -8,7 +8,7 @@ import pytest
 
 from mesh.errors import RemoteError
 from mesh.wire import commands as c
-from mesh.wire.limits import CONTROL_FRAME, FRAME
+from mesh.wire.limits import CALL_FRAME, CONTROL_FRAME, FRAME
 from tests.mesh.wire.examples import COMMANDS, HERON
 
 NAMES = [type(command).__name__ for command in COMMANDS]
@@ -132,7 +132,7 @@ def test_text_that_is_not_utf_8_is_malformed(command: c.AnyCommand) -> None:
                 c.decode(frame.replace(text, b"\xff" * len(text)))
 
 
-def test_only_what_nodes_list_may_be_longer_than_64_kib() -> None:
+def test_only_questions_replies_and_what_nodes_list_may_be_longer_than_64_kib() -> None:
     many = c.Peers((HERON,) * 2000)
     assert CONTROL_FRAME < len(c.encode(many)) < FRAME
     assert c.decode(c.encode(many)) == many
@@ -141,10 +141,13 @@ def test_only_what_nodes_list_may_be_longer_than_64_kib() -> None:
     assert c.decode(c.encode(long)) == long
     states = c.States(bytes(256 * 1024))
     assert c.decode(c.encode(states)) == states
+    for asked in (c.Call(1, "get", {"text": "y" * 250_000}), c.Reply(1, {"text": "y" * 250_000})):
+        assert c.decode(c.encode(asked)) == asked
     for command, code in (
         (c.Rumours((c.Rumour(HERON, 0, "alive"),) * 40_000), "FRAME_TOO_LARGE"),
         (c.Refuse("X", "y" * CONTROL_FRAME), "FRAME_TOO_LARGE"),
-        (c.Call(1, "get", {"text": "y" * CONTROL_FRAME}), "FRAME_TOO_LARGE"),
+        (c.Call(1, "get", {"text": "y" * CALL_FRAME}), "FRAME_TOO_LARGE"),
+        (c.Reply(1, {"text": "y" * CALL_FRAME}), "FRAME_TOO_LARGE"),
         (c.Peers((HERON,) * 40_000), "FRAME_TOO_LARGE"),
     ):
         with pytest.raises(RemoteError) as error:

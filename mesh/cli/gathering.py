@@ -1,0 +1,78 @@
+"""Where do this user's nodes write what they know, and where is it gathered?"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from mesh.errors import LocalError
+from mesh.local.localnodes import running_nodes
+from mesh.local.private import refused, state_dir
+from mesh.local.segmentfiles import find
+
+NONE = "NO_SNAPSHOTS"  # the code of the error
+
+sources = click.option(
+    "--from", "given", multiple=True, metavar="PLACE",
+    help="Where nodes write. Default: those of all your nodes on this machine. Can be repeated.",
+)  # fmt: skip
+history = click.option(
+    "--to", metavar="PLACE", help="Where it is gathered. Default: history, in your state directory."
+)
+master = click.option("--master", metavar="URL", help="A Spark cluster. Default: this machine.")
+conf = click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A setting of Spark. Can be repeated.")
+
+
+def places(given: Sequence[str]) -> list[str]:
+    """Those that are given; else the directories of this user's nodes in which there is a segment.
+
+    LocalError NO_SNAPSHOTS when there is none at all.
+    """
+    found = [_whole(text) for text in given] or [str(place) for place in _usual() if _has_any(place)]
+    if not found:
+        raise LocalError(
+            "Nothing is written down yet: no node of yours on this machine has closed a segment.",
+            hint="Start a node with `mesh up` and wait for ten seconds; or name a directory:  --from DIR",
+            code=NONE,
+        )
+    return list(dict.fromkeys(found))
+
+
+def history_place(given: str | None) -> str:
+    """Where the history is: what is given, else a directory that all nodes of this user share."""
+    return _whole(given) if given else str(state_dir(os.environ) / "history")
+
+
+def to_spark(**options: str | Sequence[str] | None) -> list[str]:
+    """Options as they are typed: `from=["a", "b"]` as --from a --from b; None is left out."""
+    arguments = []
+    for name, value in options.items():
+        for text in [value] if isinstance(value, str) else value or ():
+            arguments += [f"--{name.rstrip('_').replace('_', '-')}", text]
+    return arguments
+
+
+def _whole(place: str) -> str:
+    """An address stays as it is."""
+    return place if "://" in place or place.startswith("file:") else str(Path(place).absolute())
+
+
+def _usual() -> list[Path]:
+    """Of the nodes that run and of those that do not."""
+    state = state_dir(os.environ)
+    running = running_nodes(state)
+    # A node may write elsewhere now, and have older snapshots in the usual place.
+    found = [
+        *(Path(node["snapshots"]) for node in running if node.get("snapshots")),
+        *(Path(node["data"]) / "snapshots" for node in running),
+        *sorted(state.glob("data/*/snapshots")),
+    ]
+    return [place.resolve() for place in found]
+
+
+def _has_any(place: Path) -> bool:
+    try:
+        return bool(find(place).closed)
+    except OSError as error:
+        raise refused(place, error, "Choose another directory with --from DIR.") from error

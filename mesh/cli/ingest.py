@@ -1,0 +1,27 @@
+"""`mesh ingest`: gather what the nodes wrote down."""
+
+import click
+
+from mesh.cli import gathering, options, spark_child
+
+
+@click.command("ingest")
+@gathering.sources
+@gathering.history
+@click.option("--every", metavar="SECONDS", help="Go on, with what has come since, until Ctrl-C.")
+@options.as_json
+@gathering.master
+@gathering.conf
+def command(
+    given: tuple[str, ...], to: str | None, every: str | None, as_json: bool, master: str | None,
+    conf: tuple[str, ...],
+) -> int:  # fmt: skip
+    """Gather what the nodes wrote down of the mesh into one history: Parquet, for reports and for SQL.
+
+    Every line counts once, however often it is gathered and whoever heard it. It is a Spark job, and needs
+    `pip install 'heronry[spark]'` and Java 17 or newer.
+    """
+    arguments = gathering.to_spark(
+        from_=gathering.places(given), to=gathering.history_place(to), every=every, master=master, conf=conf
+    )
+    return spark_child.run("ingest", [*arguments, *(["--json"] if as_json else [])])

@@ -1,0 +1,157 @@
+"""`mesh snapshots`: what have the nodes of this machine written down, and is it safe elsewhere?"""
+
+import os
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+
+from mesh.cli import options
+from mesh.cli.options import count, say, size, tell_json
+from mesh.cli.table import tell_table
+from mesh.errors import DataDirRefused
+from mesh.local.localnodes import running_nodes
+from mesh.local.private import refused, state_dir
+from mesh.local.segmentfiles import find, read_marker
+from mesh.local.syncing import Problem, Tally, sync
+from mesh.snapshots.marker import INGESTED, SYNCED, Marker
+from mesh.snapshots.segment import Segment
+
+HEADER = ("NODE", "SEGMENTS", "SIZE", "OLDEST", "NEWEST", "INGESTED", "SYNCED", "UNREAD", "DIRECTORY")
+NONE = "none.  A node closes its first segment after 10 s.  Those of another place:  --from DIR"
+
+places = click.option(
+    "--from", "given", multiple=True, metavar="DIR", type=click.Path(exists=True, file_okay=False),
+    help="A directory of snapshots. Default: those of all your nodes on this machine. Can be repeated.",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What one node has in one directory. Times are the hour, in UTC, to which the lines belong."""
+
+    node: str
+    uuid8: str
+    directory: str
+    segments: int
+    bytes: int
+    oldest: str  # "2026-01-31T09"
+    newest: str
+    ingested: int  # segments, as the following
+    synced: int
+    unread: int  # neither ingested nor synced
+
+
+@click.group("snapshots")
+def command() -> None:
+    """What nodes write down of the mesh, for `mesh report`: lines of JSON in segments of 10 seconds."""
+
+
+@command.command("ls")
+@places
+@options.as_json
+def ls(given: tuple[str, ...], as_json: bool) -> None:
+    """Which snapshots are on this machine?
+
+    \b
+    OLDEST, NEWEST  the hour in UTC
+    INGESTED        segments that are in a history already; SYNCED: that were copied elsewhere
+    UNREAD          neither; if a node has too many, it deletes the oldest
+    """
+    kept = [it for place in _places(given) for it in _kept(place)]
+    if as_json:
+        tell_json({"snapshots": [asdict(it) for it in kept]})
+    elif kept:
+        tell_table(HEADER, map(_row, kept), folded="DIRECTORY")
+    else:
+        say(NONE)
+
+
+@command.command("sync")
+@click.option("--to", required=True, metavar="DIR", help="The same paths are made there.")
+@places
+@options.as_json
+def sync_command(to: str, given: tuple[str, ...], as_json: bool) -> int:
+    """Copy closed segments to DIR, as safe from then on.
+
+    What is there is not copied again. Exit code 2: something could not be copied.
+    """
+    if "://" in to:
+        raise click.UsageError(f"--to {to!r} is no directory. For object storage:  mesh ingest")
+    sources, tally = _places(given), Tally()
+    for place in sources:
+        try:
+            sync(place, Path(to).absolute(), tally)
+        except DataDirRefused as error:
+            tally.problems.append(Problem("", error.code, f"{error.what} {error.hint}"))
+    if as_json:
+        tell_json({"from": [str(place) for place in sources], "to": to, **asdict(tally)})
+    elif not sources:
+        say(NONE)
+    else:
+        say(_done(tally))
+    for problem in tally.problems:
+        say(f"mesh: {problem.text} [{problem.code}]")
+    return 2 if tally.problems else 0
+
+
+def _done(tally: Tally) -> str:
+    copied = f"copied {count(tally.copied, 'segment')} ({size(tally.bytes)})"
+    return f"{copied}, {tally.present:,} {'was' if tally.present == 1 else 'were'} there"
+
+
+def _places(given: Sequence[str]) -> list[Path]:
+    """The directories that are meant, each once."""
+    if given:
+        return list(dict.fromkeys(Path(text).resolve() for text in given))
+    state = state_dir(os.environ)
+    running = running_nodes(state)
+    # One may run with snapshots elsewhere, and have older ones in the usual place.
+    found = [
+        *(Path(node["snapshots"]) for node in running if node.get("snapshots")),
+        *(Path(node["data"]) / "snapshots" for node in running),
+        *sorted(state.glob("data/*/snapshots")),
+    ]
+    return list(dict.fromkeys(place.resolve() for place in found if place.is_dir()))
+
+
+def _kept(place: Path) -> Iterator[Kept]:
+    """For each node that has written there."""
+    ingested, synced = (_marker(place / name) for name in (INGESTED, SYNCED))
+    try:
+        closed = find(place).closed
+    except OSError as error:
+        raise refused(place, error, "Choose another directory with --from DIR.") from error
+    of: defaultdict[tuple[str, str], list[Segment]] = defaultdict(list)
+    for segment in closed:
+        of[segment.name.node, segment.name.uuid8].append(segment)
+    for (node, uuid8), segments in sorted(of.items()):
+        is_ingested = [ingested.covers(it.name) for it in segments]
+        is_synced = [synced.covers(it.name) for it in segments]
+        hours = sorted({it.hour for it in segments})
+        yield Kept(
+            node, uuid8, str(place), len(segments), sum(it.bytes for it in segments), _plain(hours[0]),
+            _plain(hours[-1]), sum(is_ingested), sum(is_synced),
+            sum(not (one or other) for one, other in zip(is_ingested, is_synced, strict=True)),
+        )  # fmt: skip
+
+
+def _marker(path: Path) -> Marker:
+    marker, wrong = read_marker(path)
+    if wrong:
+        say(f"{path} cannot be read: {wrong}. No snapshot counts as safe by it.")
+    return marker
+
+
+def _plain(hour: str) -> str:
+    return hour.removeprefix("date=").replace("/hour=", "T")
+
+
+def _row(it: Kept) -> tuple[str, ...]:
+    counts = (it.ingested, it.synced, it.unread)
+    return (
+        it.node, f"{it.segments:,}", size(it.bytes), it.oldest.replace("T", " ") + ":00",
+        it.newest.replace("T", " ") + ":00", *(f"{number:,}" for number in counts), it.directory,
+    )  # fmt: skip

@@ -1,0 +1,107 @@
+"""`mesh weights`: how much does each node count when one of several is chosen?"""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from balancers.plugins import OURS
+from mesh import sync
+from mesh.cli import options, spark_child
+from mesh.cli.options import count, harmless, plainly, say, tell_json
+from mesh.cli.table import tell_table
+
+HEADER = ("NODE", "WEIGHT", "REASON")
+
+
+@click.group("weights")
+def command() -> None:
+    """How much each node counts when one of several is chosen: learnt from history, in the whole mesh."""
+
+
+@command.command("apply")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="Also if they were learnt in another mesh.")
+@options.url
+def apply(file: Path, force: bool, url: str | None) -> None:
+    """Put the weights of FILE in force, in the whole mesh, in place of those there are.
+
+    FILE is written by `mesh weights learn`, or by hand: a weight from 0.25 to 4 for each node, 1 for a
+    typical one. Nodes that are away learn them when they are back.
+    """
+    from mesh.cli.weights_file import read
+
+    found = read(file)
+    if force:
+        del found.given["cluster"]
+    with sync.connect(url) as m:
+        unknown = m.call("weights", set=found.given)["unknown"]
+    weights, until = found.given["weights"], _moment(found.given["expires"])
+    say(f"weights of {count(len(weights), 'node')} are in force until {until}, and spread to all")
+    if not found.has_reasons:
+        say("without their reasons, for which there was no room")
+    if unknown:
+        say(f"never met: {', '.join(map(harmless, unknown))}.  Who is there:  mesh ls")
+
+
+@command.command("show")
+@options.as_json
+@options.url
+def show(as_json: bool, url: str | None) -> None:
+    """Which weights are in force, why, since when and until when?"""
+    with sync.connect(url) as m:
+        found = m.call("weights")
+    if as_json:
+        weights = {node: {"weight": w, "reason": why} for node, (w, why) in found["weights"].items()}
+        tell_json({**found, "weights": weights})
+        return
+    if found["weights"]:
+        tell_table(HEADER, [(n, f"{w:g}", why) for n, (w, why) in found["weights"].items()], folded="REASON")
+    click.echo(("\n" if found["weights"] else "") + "\n".join(map(harmless, remarks(found))))
+
+
+@command.command("clear")
+@options.url
+def clear(url: str | None) -> None:
+    """Let all nodes count the same again, in the whole mesh."""
+    with sync.connect(url) as m:
+        m.call("weights", clear=True)
+    say("no weights are in force any more: all nodes count the same, and all will know")
+
+
+@command.command("learn", context_settings={"ignore_unknown_options": True}, add_help_option=False)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def learn(arguments: tuple[str, ...]) -> int:
+    """Learn them from what the nodes wrote down: a Spark job. See `mesh weights learn --help`."""
+    return spark_child.run("weights", arguments)
+
+
+def remarks(found: dict[str, Any]) -> list[str]:
+    """What is to be said below the table, or in its place."""
+    said = []
+    if not found["weights"]:
+        cleared = f", since they were cleared by {found['by']}" if found["stamp"] else ""
+        said.append(f"none: all nodes count the same{cleared}")
+    else:
+        until = _moment(found["expires"])
+        ends = (
+            f"expired at {until}: all nodes count the same" if found["expired"] else f"in force until {until}"
+        )
+        said.append(f"{ends}; reckoned at {_moment(found['made'])}, applied by {found['by']}")
+    if found["behind"]:
+        said.append(f"not yet known to: {', '.join(found['behind'])}")
+    return [*said, f"this node balances by {_strategy(found['strategy'])}"]
+
+
+def _strategy(name: str) -> str:
+    if name == "RoundRobin":
+        return f"{name}, which looks at no weights; balancing.strategy in mesh.toml chooses another"
+    return f"{name}, which {'looks at them' if name in OURS else 'is shown them'}"
+
+
+def _moment(wall: int) -> str:
+    """In local time, and how far away: `2026-11-21 09:57:25 (in 5 d)`."""
+    away = wall / 1e9 - time.time()
+    far = f"in {plainly(away)}" if away > 0 else f"{plainly(-away)} ago"
+    return f"{time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(wall / 1e9))} ({far})"

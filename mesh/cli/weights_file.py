@@ -1,0 +1,96 @@
+"""What does a weights.json say? Read strictly: whatever is wrong with it is named, with its place."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from mesh.core.weightset import PACKED, REASON, Weight, WeightSet, bad, check, packed
+from mesh.errors import LocalError
+from mesh.wire.limits import LARGEST_NUMBER, MIB
+
+VERSION = 1
+LONGEST = 4 * MIB  # bytes of a file
+FULL = "x" * 255  # of a session's name
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+HINT = "A good one is written by:  mesh weights learn"
+
+
+class Versioned(msgspec.Struct):
+    """What every version has."""
+
+    version: int
+
+
+class File(msgspec.Struct):
+    """What is read of it; the rest is for people."""
+
+    cluster: str
+    made: datetime
+    expires: datetime
+    weights: dict[str, Any]
+
+
+class Row(msgspec.Struct):
+    """What is read of one node."""
+
+    weight: float
+    reason: str = ""
+
+
+class Found(NamedTuple):
+    """What a node is told: the argument `set`. Where reasons took too much room, they are left out."""
+
+    given: dict[str, Any]
+    has_reasons: bool
+
+
+def read(path: Path) -> Found:
+    """All of it. LocalError BAD_WEIGHTS or BAD_NAME."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(LONGEST + 1)
+    except OSError as error:
+        raise bad(f"{path} cannot be read: {error.strerror or error}.", HINT) from error
+    if len(data) > LONGEST:
+        raise bad(f"{path} has more than {LONGEST // MIB} MiB: is it a file of weights?", HINT)
+    try:
+        return _found(data)
+    except LocalError as error:
+        raise LocalError(f"{path}: {error.what}", hint=error.hint or HINT, code=error.code) from error
+
+
+def _found(data: bytes) -> Found:
+    try:
+        version = msgspec.json.decode(data, type=Versioned).version
+        if version != VERSION:
+            raise bad(f"version {version} of such files is not known here, only {VERSION}.")
+        file = msgspec.json.decode(data, type=File)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise bad(f"this is no file of weights: {error}.") from error
+    made, expires = _ns("made", file.made), _ns("expires", file.expires)
+    weights = {node: _weight(node, row) for node, row in file.weights.items()}
+    check(weights)
+    fullest = WeightSet(LARGEST_NUMBER, made, expires, FULL, weights)
+    has_reasons = len(packed(fullest)) <= PACKED
+    rows = {node: [it.weight, it.reason if has_reasons else ""] for node, it in weights.items()}
+    given = {"cluster": file.cluster, "made": made, "expires": expires, "weights": rows}
+    return Found(given, has_reasons)
+
+
+def _weight(node: str, said: Any) -> Weight:
+    try:
+        row = msgspec.convert(said, Row)
+    except msgspec.ValidationError as error:
+        raise bad(f"what stands there of {node!r:.80} is no weight: {error}.") from error
+    return Weight(row.weight, row.reason if len(row.reason) <= REASON else f"{row.reason[: REASON - 1]}…")
+
+
+def _ns(what: str, when: datetime) -> int:
+    """ns since 1970. Without a time zone it is UTC."""
+    utc = when if when.tzinfo is not None else when.replace(tzinfo=UTC)
+    found = (utc - EPOCH) // timedelta(microseconds=1) * 1000
+    if not 0 <= found <= LARGEST_NUMBER:
+        raise bad(f"{what!r} cannot be {when:%Y-%m-%d}.", "Is a clock wrong?")
+    return found

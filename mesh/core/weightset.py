@@ -1,0 +1,89 @@
+"""What may a set of weights hold? Checked alike when it is applied, spread, and read from the disk."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from mesh.errors import LocalError
+from mesh.names import node_name
+from mesh.snapshots.moment import iso
+from mesh.wire.codec import Number, pack
+from mesh.wire.limits import KIB
+
+LOW, HIGH = 0.25, 4.0  # of a weight; 1 is that of a typical node
+NODES = 4096  # of which one set can tell
+REASON = 200  # letters
+PACKED = 240 * KIB  # bytes of a whole set: it travels in one message
+YEAR = 366 * 24 * 3600 * 10**9  # ns: for longer nobody can know
+
+
+class Weight(msgspec.Struct, frozen=True, array_like=True):
+    """How much a node counts beside others, and why."""
+
+    weight: float
+    reason: Annotated[str, Meta(max_length=REASON)] = ""
+
+
+class WeightSet(msgspec.Struct, frozen=True, array_like=True):
+    """The weights of a mesh, as they are spread and stored. Times are ns since 1970."""
+
+    stamp: Number  # the hybrid clock when they were applied: of two sets the higher one counts
+    made: Number  # when they were reckoned
+    expires: Number  # from then on they count no more
+    by: Annotated[str, Meta(pattern=r"^[ -~]{0,255}\Z")]  # the session that applied them
+    weights: dict[str, Weight]
+
+
+NONE = WeightSet(0, 0, 0, "", {})
+
+
+def weight_set(values: Any) -> WeightSet:
+    """A set from its fields in a list. LocalError BAD_WEIGHTS, BAD_NAME, TOO_LARGE."""
+    try:
+        found = msgspec.convert(values, WeightSet)
+    except msgspec.ValidationError as error:
+        raise bad(f"this is no set of weights: {error}.") from error
+    check(found.weights)
+    size = len(packed(found))
+    if size > PACKED:
+        what = f"weights of {len(found.weights)} nodes take {size:,} bytes, {PACKED:,} are the most."
+        raise LocalError(what, hint="Give shorter reasons, or none.", code="TOO_LARGE")
+    return found
+
+
+def check_times(weights: WeightSet, wall: int) -> None:
+    """Can these be its times, if it is `wall` now? LocalError BAD_WEIGHTS."""
+    times = {"applied": weights.stamp, "made": weights.made, "good until": weights.expires}
+    for what, time in times.items():
+        if time > wall + YEAR:
+            text = f"weights cannot be {what} {iso(time)}, more than a year from now."
+            raise bad(text, "Is a clock wrong?")
+
+
+def check(weights: dict[str, Weight]) -> None:
+    """Are names and figures right? LocalError that names the node."""
+    if len(weights) > NODES:
+        raise bad(f"weights of {len(weights)} nodes, {NODES} are the most.")
+    for node, it in weights.items():
+        node_name(node)
+        if not LOW <= it.weight <= HIGH:
+            raise bad(f"the weight of {node} is {it.weight:g}, and must be from {LOW} to {HIGH:g}.")
+
+
+def packed(weights: WeightSet) -> bytes:
+    """As it is stored."""
+    return pack(plain(weights))
+
+
+def plain(weights: WeightSet) -> list[Any]:
+    """As it is sent: what `weight_set` reads."""
+    fields: list[Any] = msgspec.to_builtins(weights)
+    return fields
+
+
+def bad(what: str, hint: str = "") -> LocalError:
+    """The refusal of a set."""
+    return LocalError(what, hint=hint, code="BAD_WEIGHTS")

@@ -1,0 +1,106 @@
+"""How do lines become segments? One is opened with its first line, and closed when it is full."""
+
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from mesh.local.segmentfiles import OpenSegment, make_directories
+from mesh.local.segmentkeeper import SegmentKeeper
+from mesh.snapshots import segment
+from mesh.snapshots.line import Line, encode
+from mesh.snapshots.segment import Name
+from mesh.snapshots.troubles import Tell, Troubles
+
+AGAIN = 10.0  # s from a failure until the next try
+
+
+class SegmentWriter:
+    """Writes the lines of one boot of a node; `name` is that of its first segment.
+
+    No method raises for what the disk does: that is told. `lines`, `bytes` and `segments` count what was
+    closed, `lost` the lines that will never be in a segment.
+    """
+
+    def __init__(self, place: Path, name: Name, limit: int, tell: Tell) -> None:
+        self.lines = self.bytes = self.segments = self.lost = 0
+        self.troubles = Troubles(tell)
+        self.keeper = SegmentKeeper(place, name.uuid8, limit, self.troubles)
+        self._place = place
+        self._next = name
+        self._open: OpenSegment | None = None
+        self._opened = 0.0
+        self._try_from = 0.0  # when, after a failure
+        self._taken = 0  # lines
+
+    def begin(self, now: float) -> None:
+        """Make the directory, and finish what earlier boots have left there."""
+        self._next = replace(self._next, number=self.keeper.begin(self._next.boot, now) + 1)
+        try:
+            make_directories(self._place, Path(self._place.anchor), 0o700)
+        except OSError as error:
+            self._fail(error, now)
+
+    def deadline(self) -> float | None:
+        """When the segment is to be closed, by another `write`; None: none is open."""
+        return None if self._open is None else self._opened + segment.SECONDS
+
+    def write(self, lines: Sequence[Line], now: float, *, last: bool = False) -> None:
+        """Hand them to the operating system; close the segment if they are the `last`, or it is full."""
+        self._taken += len(lines)
+        try:
+            if lines and (self._open is not None or now >= self._try_from):
+                self._write(lines, now)
+            if self._open is not None and (last or segment.is_full(self._open.bytes, self._opened, now)):
+                self._finish(self._open, now)
+        except Exception as error:  # a fault of ours must not end the thread either
+            self._fail(error, now)
+        self.lost = self._taken - self.lines - (0 if self._open is None else self._open.lines)
+
+    def _write(self, lines: Sequence[Line], now: float) -> None:
+        encoded = [content for line in lines if (content := self._encoded(line, now))]
+        if not encoded:
+            return
+        if self._open is None:
+            name = self._next
+            # Before it can fail: no number is used twice.
+            self._next = replace(name, number=name.number + 1)
+            self._opened = now
+            self._open = OpenSegment(self._place, name, segment.hour(lines[0].ts))
+        self._open.write(encoded)
+
+    def _encoded(self, line: Line, now: float) -> bytes:
+        """Nothing for a line that cannot be, such as one with half a character in a text."""
+        try:
+            return encode(line)
+        except (TypeError, ValueError, OverflowError) as error:
+            text = f"A snapshot of kind {line.kind!r} cannot be written, and is lost: {error}."
+            self.troubles.happens("encode", text, now)
+            return b""
+
+    def _finish(self, opened: OpenSegment, now: float) -> None:
+        self._open = None
+        closed = opened.finish()
+        if closed is None:
+            return
+        self.lines += opened.lines
+        self.bytes += opened.bytes
+        self.segments += 1
+        self.troubles.goes_well(
+            "write", f"Snapshots are written again. {self.lost:,} lines were lost since this start.", now
+        )
+        self.keeper.add(closed, now)
+
+    def _fail(self, error: Exception, now: float) -> None:
+        self._try_from = now + AGAIN
+        why = (isinstance(error, OSError) and error.strerror) or f"{type(error).__name__}: {error}"
+        self.troubles.happens(
+            "write",
+            f"Snapshots cannot be written to {self._place}: {why}. Until that is mended they are lost; "
+            f"it is tried again every {AGAIN:g} s.",
+            now,
+        )
+        if self._open is not None:
+            with contextlib.suppress(Exception):
+                self._finish(self._open, now)  # what was written before is good

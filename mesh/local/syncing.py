@@ -1,0 +1,155 @@
+"""How do closed segments get to another place? Copied once, and written down as safe there."""
+
+import contextlib
+import fcntl
+import itertools
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mesh.errors import DataDirRefused
+from mesh.local.private import refused, sync_directory, write_private
+from mesh.local.segmentfiles import find, make_directories, read_marker, sizes
+from mesh.snapshots.marker import SYNCED
+from mesh.snapshots.segment import Name, Segment
+
+_OTHER_FROM = "Choose a directory of snapshots that you may write to with --from DIR."
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A segment, or with an empty path a whole directory, that was not copied, and why."""
+
+    path: str
+    code: str  # OTHER_SIZE, CANNOT_READ, CANNOT_WRITE, or that of the error
+    text: str
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was done. `present`: segments that were there already."""
+
+    copied: int = 0
+    bytes: int = 0
+    present: int = 0
+    problems: list[Problem] = field(default_factory=list)
+
+    def fail(self, path: str, code: str, text: str) -> None:
+        self.problems.append(Problem(path, code, text))
+
+
+def sync(place: Path, to: Path, tally: Tally) -> None:
+    """Copy the closed segments in `place` to the same paths below `to`, and write down that they are safe.
+
+    What is there already is not copied again. A run that was killed leaves `_….part` files there, which
+    the next one replaces. DataDirRefused when `place` is not to be used at all: code SAME_PLACE,
+    SYNC_RUNS or DATA_DIR.
+    """
+    _check_apart(place, to)
+    with _alone(place):
+        try:
+            found = find(place).closed
+        except OSError as error:
+            raise refused(place, error, _OTHER_FROM) from error
+        safe: list[Name] = []
+        try:
+            for hour, segments in itertools.groupby(found, lambda it: it.hour):
+                safe += _sync_hour(place, to, hour, list(segments), tally)
+        except OSError as error:  # it would fail for all the others as well
+            text = f"{to} cannot be written: {error.strerror}. The rest was not tried."
+            tally.fail("", "CANNOT_WRITE", text)
+        _write_down(place, found, safe, tally)
+
+
+def _check_apart(place: Path, to: Path) -> None:
+    if to.is_dir() and place.is_dir() and place.samefile(to):
+        # Everything would be there already, and be deleted as safe elsewhere.
+        raise DataDirRefused(
+            f"{to} is the directory in which the snapshots are written.",
+            hint="Choose another one with --to DIR, best on another machine.",
+            code="SAME_PLACE",
+        )
+
+
+@contextlib.contextmanager
+def _alone(place: Path) -> Iterator[None]:
+    """Two at once would replace each other's unfinished copies, and forget what the other wrote down."""
+    try:
+        lock = os.open(place / f"{SYNCED}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise refused(place, error, _OTHER_FROM) from error
+    with open(lock, "wb"):
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise DataDirRefused(
+                f"The snapshots in {place} are just being copied by another process.",
+                hint="Try again when it has ended.",
+                code="SYNC_RUNS",
+            ) from error
+        yield
+
+
+def _sync_hour(place: Path, to: Path, hour: str, segments: Sequence[Segment], tally: Tally) -> list[Name]:
+    """The names of those that are safe now. OSError when `to` cannot be written."""
+    make_directories(to / hour, Path(to.anchor), 0o777)
+    there = sizes(to / hour)
+    safe = []
+    for segment in segments:
+        size = there.get(str(segment.name))
+        if size is None:
+            if not _copied(place, to, segment, tally):
+                continue
+        elif size == segment.bytes:
+            tally.present += 1
+        else:
+            text = f"{to / segment.path} is there with {size:,} bytes, but {place} has {segment.bytes:,}."
+            tally.fail(segment.path, "OTHER_SIZE", text)
+            continue
+        safe.append(segment.name)
+    sync_directory(to / hour)  # for those too that a killed run has renamed
+    return safe
+
+
+def _copied(place: Path, to: Path, segment: Segment, tally: Tally) -> bool:
+    try:
+        content = (place / segment.path).read_bytes()
+    except FileNotFoundError:  # its node has deleted it meanwhile
+        return False
+    except OSError as error:
+        text = f"{place / segment.path} cannot be read: {error.strerror}."
+        tally.fail(segment.path, "CANNOT_READ", text)
+        return False
+    _write(to, segment, content)
+    tally.copied += 1
+    tally.bytes += len(content)
+    return True
+
+
+def _write(to: Path, segment: Segment, content: bytes) -> None:
+    """OSError as it comes; then nothing of it is left."""
+    # Not the name of an unfinished segment: a node that writes to this directory would recover it as its own.
+    temporary = to / segment.hour / f"{segment.name.unfinished}.part"
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.rename(to / segment.path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _write_down(place: Path, found: Sequence[Segment], safe: Sequence[Name], tally: Tally) -> None:
+    path = place / SYNCED
+    known, wrong = read_marker(path)
+    marker = known.only({segment.name.run for segment in found}).add(safe)
+    if marker == known and not wrong:
+        return
+    try:
+        write_private(path, marker.encode(), durable=True)
+    except OSError as error:
+        text = f"{path} cannot be written: {error.strerror}. The node does not know what is safe."
+        tally.fail(SYNCED, "CANNOT_WRITE", text)

@@ -1,0 +1,1 @@
+"""What nodes write down of the mesh, for whoever asks later: lines, segments, and how long they are kept."""

@@ -1,0 +1,82 @@
+"""What is one line of the snapshots? A JSON object; spark/schema.py reads the same fields.
+
+docs/spark.md says what each means. A field added later is one more with a default, so that old lines stay
+right; what a field means never changes.
+"""
+
+import msgspec
+
+STATE, EVENT, LINK, QUEUE, BALANCE, TOPIC = "state", "event", "link", "queue", "balance", "topic"
+KINDS = (STATE, EVENT, LINK, QUEUE, BALANCE, TOPIC)
+
+
+class Line(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
+    """One fact, as one node wrote it down. What is None is not written.
+
+    `ts` and `wall` are texts, ISO 8601 in UTC with microseconds. Durations are in seconds.
+    """
+
+    kind: str
+    cluster: str
+    observer: str  # name of the node that wrote it,
+    observer_uuid: str  # 32 hexadecimal digits
+    observer_boot: int
+    line: int  # from 1 in each boot of the observer; a number that is missing is a line that was lost
+    ts: str  # when it was written, by the observer's clock
+    node: str  # whom it is about: the state's owner, the other end of the link, the candidate, …
+    uuid: str = ""
+    boot: int | None = None
+    age: float | None = None  # since the observer last heard from that node itself
+
+    # state: what the node said of itself. (uuid, boot, version) is the same for everybody who heard it.
+    version: int | None = None
+    wall: str | None = None  # when it said so, by its own clock
+    up: float | None = None  # since its start
+    software: str | None = None
+    cores: int | None = None
+    cpu: float | None = None  # % used, of all cores together
+    ram_free: int | None = None  # bytes
+    ram_total: int | None = None
+    load: float | None = None  # 0 idle .. 1 busy
+    lag: float | None = None  # how late its loop comes to its work
+    published: float | None = None  # messages a second that it took as their master,
+    delivered: float | None = None  # and that went to its clients
+    pending: int | None = None  # messages that wait for its subscribers,
+    tailback: int | None = None  # and for masters that are away
+    stored: int | None = None  # envelopes on its disk
+    sessions: int | None = None
+    subscriptions: int | None = None
+    links: int | None = None
+
+    # event: what `mesh events` shows; `event` is its kind, or "started" and "stopped" of the observer itself
+    event: str | None = None
+    text: str | None = None
+
+    # link: what connects the observer with `node`
+    state: str | None = None  # "logged in", "polling", "not allowed", …
+    rtt: float | None = None  # round trip
+    skew: float | None = None  # how far `node`'s clock is ahead of the observer's
+
+    # queue: what waits at the observer
+    queue: str | None = None  # "tailback/heron", "session//node/heron/client/joe/session/1"
+    depth: int | None = None  # messages
+    bytes: int | None = None
+    oldest: float | None = None  # how long the first of them waits
+
+    # balance: what the observer gave to the candidate `node`, counted since the observer's start
+    strategy: str | None = None
+    weight: float | None = None  # that is in force for it
+    chosen: int | None = None  # times that it was chosen among several
+    sent: int | None = None  # messages forwarded to it
+    asked: int | None = None  # questions put to it,
+    answered: int | None = None  # those that it answered,
+    seconds: float | None = None  # and how long these took, all together
+
+    # topic: what the observer took as the master of a topic, counted since its start
+    topic: str | None = None
+    domain: str | None = None
+    messages: int | None = None
+    content: int | None = None  # bytes of content
+
+
+encode = msgspec.json.Encoder().encode

@@ -1,0 +1,66 @@
+"""Which segments are safe elsewhere? Ranges of their numbers, for each boot of each node."""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from typing import Annotated
+
+import msgspec
+
+from mesh.snapshots.segment import Name
+
+# Files beside the segments: written by ingest, and by `mesh snapshots sync`.
+INGESTED, SYNCED = "_ingested.json", "_synced.json"
+
+Number = Annotated[int, msgspec.Meta(ge=1)]
+Range = tuple[Number, Number]  # first and last, both included
+_decoder = msgspec.json.Decoder(dict[str, list[Range]])
+
+
+class Marker(msgspec.Struct, frozen=True):
+    """What one of these files says: for each `Name.run` the ranges of numbers, in order and apart."""
+
+    ranges: dict[str, tuple[Range, ...]] = {}
+
+    @classmethod
+    def parse(cls, content: bytes) -> "Marker":
+        """`{"heron-1a2b3c4d-7": [[1, 340], [342, 350]]}`. ValueError, which says where, for anything else."""
+        found = _decoder.decode(content)
+        for run, ranges in found.items():
+            for first, last in ranges:
+                if first > last:
+                    raise ValueError(f"{run[:80]!r} has a range from {first} to {last}")
+        return cls({run: _joined(ranges) for run, ranges in found.items()})
+
+    def encode(self) -> bytes:
+        """What `parse` reads."""
+        return msgspec.json.encode(self.ranges, order="sorted")
+
+    def covers(self, name: Name) -> bool:
+        """Is this segment safe elsewhere?"""
+        ranges = self.ranges.get(name.run, ())
+        after = bisect_right(ranges, (name.number + 1,))  # the first range that begins behind it
+        return after > 0 and name.number <= ranges[after - 1][1]
+
+    def add(self, names: Iterable[Name]) -> "Marker":
+        """These too."""
+        more: defaultdict[str, list[Range]] = defaultdict(list)
+        for name in names:
+            more[name.run].append((name.number, name.number))
+        joined = {run: _joined([*self.ranges.get(run, ()), *ranges]) for run, ranges in more.items()}
+        return Marker({**self.ranges, **joined})
+
+    def only(self, runs: Collection[str]) -> "Marker":
+        """Without boots of which no segment is left: they would gather for ever."""
+        return Marker({run: ranges for run, ranges in self.ranges.items() if run in runs})
+
+
+def _joined(ranges: Iterable[Range]) -> tuple[Range, ...]:
+    """In order; those that overlap or touch are one."""
+    joined: list[Range] = []
+    for first, last in sorted(ranges):
+        if joined and first <= joined[-1][1] + 1:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], last))
+        else:
+            joined.append((first, last))
+    return tuple(joined)

@@ -1,0 +1,101 @@
+"""How does a batch of lines get into the table, so that nothing is there twice, whenever it is killed?
+
+It is written beside the table first, and made unique there. Then its files are moved in, one by one; a batch
+that is done again finds in the table what had been moved already, and adds the rest.
+"""
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+
+from spark.files import Files
+from spark.lines import PARTITION, QUARANTINE, TABLE, explained, rows, unique, unknown
+
+STAGE = "_ingest"  # beside the partitions: Spark passes over what begins with _
+FILES = "kind=*/date=*/hour=*/*.parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What a batch has brought: rows, bad lines, and lines that are there once more or were there already."""
+
+    rows: int
+    quarantined: int
+    repeated: int
+
+
+class Table:
+    """The history in `place`, an address, as who writes it sees it. Nobody else may at the same time."""
+
+    def __init__(self, session: SparkSession, files: Files, place: str) -> None:
+        self._session, self._files, self._place = session, files, place
+        self._new, self._beside = f"{place}/{STAGE}/new", f"{place}/{STAGE}/beside"
+
+    def add(self, lines: DataFrame) -> Added:
+        """Lines are rows of `value` and `path`, that of the segment."""
+        self._files.remove(f"{self._place}/{STAGE}")
+        read = self._write_unique(lines)
+        self._explain_bad()
+        self._leave_out_known()
+        counts = self._count()
+        self._move(self._new, self._place)
+        self._files.remove(f"{self._place}/{STAGE}")
+        good = sum(count for kind, count in counts.items() if kind != QUARANTINE)
+        return Added(good, counts.get(QUARANTINE, 0), read - sum(counts.values()))
+
+    def _write_unique(self, lines: DataFrame) -> int:
+        """What the batch holds, each once; returns how many lines it has."""
+        counted = Observation()
+        given = lines.where(F.trim("value") != "").observe(counted, F.count(F.lit(1)).alias("lines"))
+        # As many files of an hour as can be written at the same time.
+        parts = self._session.sparkContext.defaultParallelism
+        self._write(unique(rows(given), parts), self._new)
+        return int(counted.get["lines"])
+
+    def _explain_bad(self) -> None:
+        """Bad lines, which are few, get their reason."""
+        bad = f"kind={QUARANTINE}"
+        if self._files.find(self._new, bad):
+            self._replace([bad], explained(self._read(self._new, [bad])))
+
+    def _leave_out_known(self) -> None:
+        """Of hours that the table has already only that stays which is not there."""
+        touched = {file.rpartition("/")[0] for file in self._files.find(self._new, FILES)}
+        there = sorted(part for part in touched if self._files.find(f"{self._place}/{part}", "*.parquet"))
+        if there:
+            new = self._read(self._new, there)
+            self._replace(there, unknown(new, self._like(new, there)))
+
+    def _like(self, new: DataFrame, parts: list[str]) -> DataFrame:
+        """What the table has of their time. Equal rows have the same: other files need not be read."""
+        ends = new.agg(F.unix_micros(F.min("ts")), F.unix_micros(F.max("ts"))).head() or (None, None)
+        first, last = (F.timestamp_micros(F.lit(end).cast("long")) for end in ends)
+        return self._read(self._place, parts).where(F.col("ts").between(first, last) | F.col("ts").isNull())
+
+    def _replace(self, parts: list[str], rows: DataFrame) -> None:
+        """Put rows, which were made of these parts of what is new, in their place."""
+        self._write(rows, self._beside)
+        for part in parts:
+            self._files.remove(f"{self._new}/{part}")
+        self._move(self._beside, self._new)
+        self._files.remove(self._beside)
+
+    def _count(self) -> dict[str, int]:
+        """Rows by kind; Parquet keeps the number in each file."""
+        if not self._files.find(self._new, FILES):
+            return {}
+        return {
+            row["kind"]: row["count"] for row in self._read(self._new, []).groupBy("kind").count().collect()
+        }
+
+    def _move(self, source: str, target: str) -> None:
+        for file in self._files.find(source, FILES):
+            self._files.move(f"{source}/{file}", f"{target}/{file}")
+
+    def _read(self, place: str, parts: list[str]) -> DataFrame:
+        paths = [f"{place}/{part}" for part in parts] or [place]
+        return self._session.read.schema(TABLE).option("basePath", place).parquet(*paths)
+
+    def _write(self, rows: DataFrame, place: str) -> None:
+        rows.write.option("compression", "zstd").partitionBy(*PARTITION).parquet(place)

@@ -1,0 +1,164 @@
+"""Is a line what a node writes? And if not, what is wrong with it?
+
+`is_good` is asked of each line, so it is one expression that is quick where all is well. `reason` is asked
+of the few that are not, and may take its time.
+"""
+
+from collections.abc import Sequence
+from functools import reduce
+from operator import and_, or_
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType, TimestampType
+
+from spark.schema import COLUMNS, LINE
+
+KINDS = ("state", "event", "link", "queue", "balance", "topic")
+REQUIRED = ("kind", "cluster", "observer", "observer_uuid", "observer_boot", "line", "ts", "node")
+REQUIRED_OF = {
+    "state": ("uuid", "boot", "version", "wall"),
+    "event": ("event",),
+    "queue": ("queue",),
+    "topic": ("topic",),
+}
+HIGHEST = {"cpu": 100.0, "load": 1.0}  # all others have no end
+SIGNED = ("skew",)  # all others are 0 or more
+YEARS = "1970-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z"
+CORRUPT = "not_parsed"  # the column that holds a line that Spark could not read as it should
+SHOWN = 40  # characters of what is wrong
+UUID = 32  # characters
+
+TIMES = [name for name, type_ in COLUMNS.items() if type_ == TimestampType()]
+TEXTS = [name for name, type_ in COLUMNS.items() if type_ == StringType()]
+WHOLE = [name for name, type_ in COLUMNS.items() if type_ == LongType()]
+DOUBLE = [name for name, type_ in COLUMNS.items() if type_ == DoubleType()]
+UNSIGNED = [name for name in DOUBLE if name not in SIGNED]
+# Spark takes a number or an object for a text, and half of a time for a time: so times are read as texts.
+PARSED = StructType(
+    [StructField(field.name, StringType() if field.name in TIMES else field.dataType) for field in LINE]
+    + [StructField(CORRUPT, StringType())]
+)
+
+
+JSON = {"columnNameOfCorruptRecord": CORRUPT, "allowSingleQuotes": "false"}
+
+
+def parse(value: Column) -> Column:
+    """A line as a struct of the columns of PARSED; what cannot be read is in CORRUPT, as a whole."""
+    return F.from_json(value, PARSED, JSON)
+
+
+def moment(text: Column) -> Column:
+    """A time as a timestamp; null for what is none, or not of the years 1970 to 9999."""
+    found = F.when(F.substring(text, 11, 1) == "T", text.cast(TimestampType()))
+    return F.when(found.between(*(F.lit(end).cast(TimestampType()) for end in YEARS)), found)
+
+
+def is_good(value: Column) -> Column:
+    """Asked of a line and its columns, `ts` and `wall` as timestamps. Never null."""
+    kind = F.col("kind")
+    finite = F.greatest(*(F.abs(name) for name in DOUBLE)) < float("inf")  # NaN counts as more than that
+    return F.coalesce(
+        F.col(CORRUPT).isNull()
+        & kind.isin(*KINDS)
+        & _given(REQUIRED)
+        & reduce(and_, ((kind != name) | _given(fields) for name, fields in REQUIRED_OF.items()))
+        & _or_null(F.least(*WHOLE) >= 0)
+        & _or_null(F.least(*UNSIGNED) >= 0)
+        & _or_null(finite)
+        & reduce(and_, (_or_null(F.col(name) <= highest) for name, highest in HIGHEST.items()))
+        & ~reduce(or_, (_is_no_text(value, name) for name in TEXTS))
+        & _is_one_object(value),
+        F.lit(False),
+    )
+
+
+def reason(value: Column) -> Column:
+    """Why a line is not good, in words. Asked of the same columns."""
+    kind = F.col("kind")
+    return F.coalesce(
+        F.when(~_is_one_object(value), _instead_of_an_object(value)),
+        *(F.when(_is_no_text(value, name), F.lit(f"{name} is not a text")) for name in TEXTS),
+        _wrong_types(value),
+        F.when(~kind.isin(*KINDS), F.concat(F.lit("unknown kind: "), F.substring(kind, 1, SHOWN))),
+        *(_no_time(value, name) for name in TIMES),
+        _missing(REQUIRED),
+        *(F.when(kind == name, _missing(fields)) for name, fields in REQUIRED_OF.items()),
+        *(_out_of_range(name) for name in WHOLE + DOUBLE),
+        F.lit("not JSON"),
+    )
+
+
+def _given(names: Sequence[str]) -> Column:
+    return reduce(and_, (F.col(name).isNotNull() for name in names))
+
+
+def _or_null(condition: Column) -> Column:
+    return F.coalesce(condition, F.lit(True))
+
+
+def _is_no_text(value: Column, name: str) -> Column:
+    """Was it a number, say, in the line? That is looked up only where the text looks like one."""
+    text = F.col(name)
+    doubtful = (text < ":") | text.startswith("[") | text.startswith("{") | text.isin("true", "false")
+    if name.endswith("uuid"):  # most of them look like a number at first
+        doubtful &= F.length(text) != UUID
+    return F.coalesce(doubtful & value.rlike(rf'(?<!\\)"{name}"\s*:\s*[^"\s]'), F.lit(False))
+
+
+def _is_one_object(value: Column) -> Column:
+    """Spark reads the first object of a line, and is content, whatever comes behind it."""
+    plain = value.startswith("{") & (F.instr(value, "}") == F.length(value))
+    # What takes long stands here once: Spark works out what it sees twice, before it knows if it is needed.
+    return plain | (F.ltrim(value).startswith("{") & (F.size(_as_list(value)) == 1))
+
+
+def _fields(value: Column) -> Column:
+    """The fields of a line as texts; null if it is not one object."""
+    return F.when(F.size(_as_list(value)) == 1, _as_list(value)[0])
+
+
+def _as_list(value: Column, of: str = "map<string,string>") -> Column:
+    return F.from_json(F.concat(F.lit("["), value, F.lit("]")), f"array<{of}>", JSON)
+
+
+def _instead_of_an_object(value: Column) -> Column:
+    is_json = _as_list(value, "string").isNotNull()
+    return (
+        F.when(is_json, F.lit("no JSON object"))
+        .when(F.col(CORRUPT).isNull(), F.lit("something stands behind the JSON object"))
+        .otherwise(F.lit("not JSON"))
+    )
+
+
+def _wrong_types(value: Column) -> Column:
+    """Which fields are there, and yet were not read?"""
+    given = F.map_keys(F.map_filter(_fields(value), lambda _, text: text.isNotNull()))
+    lost = F.array_intersect(given, _nulls(WHOLE + DOUBLE))
+    return F.when(F.size(lost) > 0, F.concat(F.lit("wrong type: "), F.array_join(lost, ", ")))
+
+
+def _no_time(value: Column, name: str) -> Column:
+    text = _fields(value)[name]
+    return F.when(
+        F.col(name).isNull() & text.isNotNull(),
+        F.concat(F.lit(f"{name} is not a time: "), F.substring(text, 1, SHOWN)),
+    )
+
+
+def _missing(names: Sequence[str]) -> Column:
+    nulls = _nulls(names)
+    return F.when(F.size(nulls) > 0, F.concat(F.lit("missing: "), F.array_join(nulls, ", ")))
+
+
+def _nulls(names: Sequence[str]) -> Column:
+    return F.array_compact(F.array(*(F.when(F.col(name).isNull(), F.lit(name)) for name in names)))
+
+
+def _out_of_range(name: str) -> Column:
+    figure = F.col(name)
+    is_out = ~(F.abs(figure) < float("inf")) | (figure > HIGHEST.get(name, float("inf")))
+    if name not in SIGNED:
+        is_out |= figure < 0
+    return F.when(is_out, F.concat(F.lit(f"{name} is out of its range: "), figure.cast("string")))

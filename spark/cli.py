@@ -1,0 +1,61 @@
+"""Which job was asked for, and what is said when it fails?
+
+A job's module is imported when it is asked for: `--help` starts no Spark.
+"""
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+
+from spark.errors import SparkJobError
+
+JOBS = {
+    "ingest": ("spark.ingest_command", "Gather what nodes wrote down into a history."),
+    "compact": ("spark.compact_command", "Make few large files of many small ones."),
+    "report": ("spark.report.command", "What has happened, in pictures."),
+    "weights": ("spark.weights_command", "Learn how much each node can take."),
+}
+FAILED, INTERRUPTED = 2, 130
+
+
+class Jobs(click.Group):
+    """A group whose commands are placeholders with one line of help, until one is wanted."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None and command.name in JOBS:
+            command = import_module(JOBS[command.name][0]).command
+        return name, command, rest
+
+
+@click.group(
+    cls=Jobs,
+    commands=[click.Command(job, short_help=line) for job, (_, line) in JOBS.items()],
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="On a cluster: spark-submit OPTION… spark/__main__.py JOB …",
+)
+def spark() -> None:
+    """The history of a mesh, by Spark."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Carry out a command line; returns the exit code."""
+    try:
+        code = spark.main(arguments, prog_name="spark", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except click.Abort:  # Ctrl-C
+        return INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except SparkJobError as error:
+        if os.environ.get("MESH_DEBUG"):
+            traceback.print_exception(error)
+        click.echo(f"spark: {error.what} [{error.code}]\n       {error.hint}", file=sys.stderr)
+        return FAILED

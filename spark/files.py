@@ -1,0 +1,122 @@
+"""How does the driver look after files, wherever they are? Through Hadoop's file systems, as Spark does.
+
+So a place may be a path here, file:, hdfs: or s3a:. A name that is no address is a path on this machine.
+"""
+
+import os
+import re
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+MISSING = "java.io.FileNotFoundException"
+PRESENT = ("org.apache.hadoop.fs.FileAlreadyExistsException", "java.nio.file.FileAlreadyExistsException")
+
+HERE = "file:"
+
+
+def address(place: str) -> str:
+    """The whole name of a place: the same for every working directory, and without a slash at its end."""
+    whole = place if ":/" in place else f"file://{os.path.abspath(place)}"
+    return whole.rstrip("/")
+
+
+def path_here(address: str) -> str:
+    """Where on this machine a file: address lies."""
+    return "/" + address.removeprefix(HERE).lstrip("/")
+
+
+class Files:
+    """The file systems that a session knows; what goes wrong is a Py4JJavaError with Java's own words."""
+
+    def __init__(self, session: SparkSession) -> None:
+        context = session.sparkContext
+        assert context._jvm is not None
+        self._jvm: Any = context._jvm
+        self._conf: Any = context._jsc.hadoopConfiguration()
+        # Files named .NAME.crc beside all others help nobody, and a name with a colon cannot have one.
+        local = self._jvm.org.apache.hadoop.fs.FileSystem.getLocal(self._conf)
+        local.setWriteChecksum(False)
+        local.setVerifyChecksum(False)
+
+    def find(self, folder: str, pattern: str) -> list[str]:
+        """What matches below a directory, as `pattern` is written, in order: `find(place, "kind=*/date=*")`.
+
+        Nothing when there is no such directory.
+        """
+        escaped = re.sub(r"([\\*?\[\]{}])", r"\\\1", folder)
+        # All in one text: each call into the JVM takes its time.
+        paths = self._jvm.org.apache.spark.deploy.SparkHadoopUtil.get().globPath(
+            self._path(f"{escaped}/{pattern}")
+        )
+        depth = pattern.count("/") + 1
+        return sorted("/".join(path.split("/")[-depth:]) for path in paths.mkString("\n").splitlines())
+
+    def exists(self, place: str) -> bool:
+        return bool(self._system(place).exists(self._path(place)))
+
+    def read(self, place: str) -> str | None:
+        """The text of a file, or None if there is none."""
+        try:
+            stream = self._system(place).open(self._path(place))
+        except Py4JJavaError as error:
+            if _is(error, MISSING):
+                return None
+            raise
+        try:
+            return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+        finally:
+            stream.close()
+
+    def create(self, place: str, text: str) -> bool:
+        """Write a file that does not exist yet; False if it does."""
+        try:
+            self._write(place, text, overwrite=False)
+        except Py4JJavaError as error:
+            if _is(error, *PRESENT):
+                return False
+            raise
+        return True
+
+    def overwrite(self, place: str, text: str) -> None:
+        """Write a file in its place; who reads it at this moment may find it empty."""
+        self._write(place, text, overwrite=True)
+
+    def replace(self, place: str, text: str) -> None:
+        """Write a file so that there is always the old one or the new one; elsewhere, or neither."""
+        folder, _, name = place.rpartition("/")
+        beside = f"{folder}/.{name}.new"
+        self._write(beside, text, overwrite=True)
+        if place.startswith(HERE):  # where Hadoop's rename would refuse
+            os.replace(path_here(beside), path_here(place))
+        elif not self.move(beside, place):
+            self.remove(place)
+            self.move(beside, place)
+
+    def move(self, source: str, target: str) -> bool:
+        """Give a file another name; directories come into being as they are needed. False if it is taken."""
+        system = self._system(target)
+        system.mkdirs(self._path(target.rpartition("/")[0]))
+        return bool(system.rename(self._path(source), self._path(target)))
+
+    def remove(self, place: str) -> None:
+        """A file, or a directory and all that is in it; that there is none is as good."""
+        self._system(place).delete(self._path(place), True)
+
+    def _write(self, place: str, text: str, overwrite: bool) -> None:
+        stream = self._system(place).create(self._path(place), overwrite)
+        try:
+            stream.write(text.encode())
+        finally:
+            stream.close()
+
+    def _path(self, place: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(place)
+
+    def _system(self, place: str) -> Any:
+        return self._path(place).getFileSystem(self._conf)
+
+
+def _is(error: Py4JJavaError, *classes: str) -> bool:
+    return error.java_exception.getClass().getName() in classes

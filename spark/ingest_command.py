@@ -1,0 +1,59 @@
+"""`ingest`: gather what nodes wrote down into a history."""
+
+import json
+import signal
+from collections.abc import Mapping
+from dataclasses import asdict
+from types import FrameType
+
+import click
+
+from spark import options
+from spark.ingest import BATCH, Ingest, Ingested
+from spark.progress import Progress
+from spark.session import session
+
+OFTEN = 1.0  # s between two batches of a stream that goes on
+
+
+@click.command("ingest")
+@options.sources
+@options.to
+@click.option("--every", type=click.FloatRange(min=0.1, max=86400), metavar="SECONDS",
+              help="Go on, with what has come since, until Ctrl-C.")  # fmt: skip
+@click.option("--continuous", is_flag=True, help="Go on, as soon as something comes, until Ctrl-C.")
+@click.option("--batch", type=click.IntRange(1, 1 << 20), default=BATCH, show_default=True, metavar="MIB",
+              help="Read so much at a time: less takes less memory and more time.")  # fmt: skip
+@options.as_json
+@options.spark
+def command(
+    sources: tuple[str, ...], to: str, every: float | None, continuous: bool, batch: int, as_json: bool,
+    master: str | None, conf: Mapping[str, str],
+) -> None:  # fmt: skip
+    """Gather what the nodes of a mesh wrote down: every line once, as often as this is done."""
+    if not sources:
+        raise click.UsageError("--from PLACE says where the snapshots are; it can be repeated.")
+    spark = session("mesh ingest", master, conf)
+    job = Ingest(spark, sources, to, batch=batch, tell=lambda text: click.echo(text, err=True))
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        click.echo("Ends after the batch at hand.", err=True)
+        job.stop()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    pause = OFTEN if continuous else every
+    with Progress(spark, "ingest"):
+        done = job.once() if pause is None else job.again_and_again(pause)
+    click.echo(json.dumps(asdict(done)) if as_json else in_words(done, to))
+    spark.stop()
+
+
+def in_words(done: Ingested, to: str) -> str:
+    """What an ingest has brought."""
+    parts = [f"{done.rows:,} new rows of {done.segments:,} segments"]
+    if done.repeated:
+        parts.append(f"{done.repeated:,} lines were there already")
+    if done.quarantined:
+        parts.append(f"{done.quarantined:,} in quarantine (kind=quarantine, with the reason)")
+    return f"{', '.join(parts)}, in {done.seconds:.0f} s: {to}"

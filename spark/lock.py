@@ -1,0 +1,119 @@
+"""May this job write to the history? One at a time does, and one that was killed does not bar it for ever."""
+
+import json
+import os
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from typing import Any
+
+from py4j.protocol import Py4JError
+
+from spark.errors import SparkJobError
+from spark.files import Files
+
+NAME = "_lock"
+BEAT = 2.0  # s between two signs of life,
+STALE = 30.0  # s without one, after which a writer counts as dead: a busy disk may hold it up for a while
+LOOK = 0.2  # s between two looks at the sign of another
+
+
+class Lock:
+    """A file that says who writes, and changes all the time: so nobody's clock needs to be right."""
+
+    def __init__(self, files: Files, place: str) -> None:
+        self._files, self._place = files, place
+        self._path = f"{place}/{NAME}"
+        self._since = datetime.now(UTC).isoformat(timespec="seconds")
+        self._token = uuid.uuid4().hex
+        self._beats = 0
+        self._lost = False
+        self._ended = threading.Event()
+
+    def acquire(self) -> None:
+        """Returns once it is ours, at once as a rule; raises SparkJobError IN_USE."""
+        while not self._files.create(self._path, self._sign()):
+            seen = self._read()
+            if seen and not _is_dead_here(seen):
+                self._wait_for_its_end(seen)
+            if self._read() == seen:
+                self._files.remove(self._path)
+        threading.Thread(target=self._beat, daemon=True).start()
+
+    def check(self) -> None:
+        """Raises SparkJobError LOCK_LOST when another took it, because this process stood still for long."""
+        if self._lost:
+            raise SparkJobError(
+                f"Another job writes to {self._place}: this one stood still for more than {STALE:.0f} s.",
+                "Nothing is lost and nothing counts twice. Start it again, when the other has ended.",
+                "LOCK_LOST",
+            )
+
+    def release(self) -> None:
+        self._ended.set()
+        if not self._lost:
+            self._files.remove(self._path)
+
+    def _wait_for_its_end(self, seen: dict[str, Any]) -> None:
+        """Until it shows no sign of life for long enough."""
+        deadline = time.monotonic() + STALE
+        while time.monotonic() < deadline:
+            time.sleep(LOOK)
+            now = self._read()
+            if now and now != seen:
+                raise SparkJobError(
+                    f"Another job writes to {self._place}: process {now.get('pid')} on {now.get('host')}, "
+                    f"since {now.get('since')}.",
+                    f"Wait until it has ended, or end it. After a kill it bars for {STALE:.0f} s at most.",
+                    "IN_USE",
+                )
+
+    def _beat(self) -> None:
+        while not self._ended.wait(BEAT):
+            with suppress(Py4JError, OSError):  # a full disk, say: the job itself will tell
+                seen = self._read()
+                if seen and seen.get("token") != self._token:
+                    self._lost = True
+                    return
+                self._files.overwrite(self._path, self._sign())
+
+    def _sign(self) -> str:
+        self._beats += 1
+        who = {"pid": os.getpid(), "host": socket.gethostname(), "since": self._since, "token": self._token}
+        return json.dumps({**who, "beats": self._beats})
+
+    def _read(self) -> dict[str, Any]:
+        """Empty, if there is none, or while it is written."""
+        try:
+            read = json.loads(self._files.read(self._path) or "{}")
+        except ValueError:
+            return {}
+        return read if isinstance(read, dict) else {}
+
+
+@contextmanager
+def locked(files: Files, place: str) -> Iterator[Lock]:
+    """While nobody else writes there."""
+    lock = Lock(files, place)
+    lock.acquire()
+    try:
+        yield lock
+    finally:
+        lock.release()
+
+
+def _is_dead_here(sign: dict[str, Any]) -> bool:
+    """A process of this machine that has ended: no need to wait for signs."""
+    if sign.get("host") != socket.gethostname() or not isinstance(sign.get("pid"), int):
+        return False
+    try:
+        os.kill(sign["pid"], 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        pass
+    return False

@@ -1,0 +1,38 @@
+"""Which segments are in the history? A file beside them tells their nodes, which may then delete them."""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+
+NAME = "_ingested.json"
+SEGMENT = re.compile(r"(.+-[0-9a-f]{8}-\d+)-(\d+)\.jsonl")
+Ranges = dict[str, list[list[int]]]  # boot of a node, as its segments are named -> [first, last] numbers
+
+
+def added(text: str | None, segments: Iterable[str]) -> str:
+    """The marker with these segments, too; one that cannot be read counts for nothing."""
+    numbers: defaultdict[str, list[list[int]]] = defaultdict(list, _read(text))
+    for segment in segments:
+        if match := SEGMENT.fullmatch(segment):
+            numbers[match[1]].append([int(match[2]), int(match[2])])
+    return json.dumps({run: joined(ranges) for run, ranges in sorted(numbers.items())})
+
+
+def joined(ranges: Iterable[list[int]]) -> list[list[int]]:
+    """In order; those that overlap or touch are one."""
+    found: list[list[int]] = []
+    for first, last in sorted(ranges):
+        if found and first <= found[-1][1] + 1:
+            found[-1][1] = max(found[-1][1], last)
+        else:
+            found.append([first, last])
+    return found
+
+
+def _read(text: str | None) -> Ranges:
+    try:
+        read = json.loads(text or "{}")
+        return {str(run): [[int(first), int(last)] for first, last in ranges] for run, ranges in read.items()}
+    except (ValueError, TypeError, AttributeError):
+        return {}

@@ -1,0 +1,100 @@
+"""Which options do several jobs share, and what do their values mean?"""
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+FARTHEST = timedelta(days=36_500)
+
+
+class Moment(click.ParamType[datetime]):
+    """A time as ISO 8601, UTC unless it says otherwise; or how long ago that was: 30m, 12h, 7d."""
+
+    name = "moment"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        if isinstance(value, datetime):
+            return value
+        text = str(value).strip()
+        try:
+            if (ago := span(text)) is not None:
+                return datetime.now(UTC) - ago
+            found = datetime.fromisoformat(text)
+        except (ValueError, OverflowError):
+            self.fail(f"{text!r} is neither a time such as 2026-11-21T08:00 nor a span such as 12h or 7d.")
+        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+class Span(click.ParamType[timedelta]):
+    """How long: 30m, 12h, 7d."""
+
+    name = "span"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
+        if isinstance(value, timedelta):
+            return value
+        found = span(str(value).strip())
+        if found is None:
+            self.fail(f"{value!r} is no span of time such as 30m, 12h or 7d.")
+        return found
+
+
+def span(text: str) -> timedelta | None:
+    """What "90s", "1.5h" or "7d" means; None for another text."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", text)
+    if match is None:
+        return None
+    return min(timedelta(**{UNITS[match[2]]: min(float(match[1]), 1e6)}), FARTHEST)
+
+
+def settings(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> Mapping[str, str]:
+    """Those of --conf, by name."""
+    found = {}
+    for text in given:
+        name, assigned, value = text.partition("=")
+        if not name or not assigned:
+            raise click.BadParameter(f"{text!r} is not NAME=VALUE.")
+        found[name] = value
+    return found
+
+
+def spark(command: F) -> F:
+    """--master and --conf, which become `master` and `conf`."""
+    master = click.option(
+        "--master", metavar="URL", help="Where Spark runs. Default: that of spark-submit, else local[*]."
+    )
+    conf = click.option(
+        "--conf", multiple=True, callback=settings, metavar="NAME=VALUE",
+        help="A setting of Spark, such as spark.driver.memory=4g. Can be repeated.",
+    )  # fmt: skip
+    return master(conf(command))
+
+
+def place(text: str) -> str:
+    """A path, or an address that Hadoop knows."""
+    if not text.strip():
+        raise click.BadParameter("a place has a name.")
+    return text
+
+
+sources = click.option(
+    "--from", "sources", multiple=True, type=place, metavar="PLACE",
+    help="Where nodes write their snapshots: a directory or an address that Hadoop knows. Can be repeated.",
+)  # fmt: skip
+to = click.option(
+    "--to", required=True, type=place, metavar="PLACE", help="The history: a directory or an address."
+)
+since = click.option(
+    "--since",
+    type=Moment(),
+    metavar="TIME",
+    help="From then on: 30m, 12h, 7d ago, or 2026-11-21T08:00 (UTC).",
+)
+until = click.option("--until", type=Moment(), metavar="TIME", help="Until then.")
+as_json = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")

@@ -1,0 +1,153 @@
+"""How do rows of the views become what a report tells? Series over time, and what is known of each node."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from spark.report.facts import MEASURES, Coverage, Facts, Flapping, Load, Node, Quality, Series, Values
+from spark.report.sampling import mean, median, most
+
+Span = tuple[str, datetime, datetime]  # a node, from when until when
+AboutNode = TypeVar("AboutNode", Load, Coverage, Flapping)
+
+
+def assemble(
+    *,
+    load: Sequence[Load],
+    width_s: float,
+    coverage: Sequence[Coverage],
+    flapping: Sequence[Flapping],
+    balance: Sequence[Quality],
+    **others: Any,
+) -> Facts:
+    """The facts, of rows of load.over_time and the fields of Facts that are rows of one view."""
+    times = axis((row.bucket_at for row in load), timedelta(seconds=width_s))
+    return Facts(
+        width_s=width_s,
+        times=times,
+        series=series(load, times),
+        nodes=nodes(load, coverage, flapping, balance),
+        coverage=tuple(coverage),
+        flapping=tuple(flapping),
+        balance=tuple(balance),
+        **others,
+    )
+
+
+def waiting(row: Load) -> float | None:
+    """Messages for subscribers and for masters that are away."""
+    return None if row.pending is None and row.tailback is None else (row.pending or 0) + (row.tailback or 0)
+
+
+def axis(starts: Iterable[datetime], width: timedelta) -> tuple[datetime, ...]:
+    """The buckets, with an empty one at each end of a time of which nobody knows anything.
+
+    So a gap is seen as one, and a history with long gaps stays short.
+    """
+    times: list[datetime] = []
+    for start in sorted(set(starts)):
+        if times and start - times[-1] > width:
+            times.append(times[-1] + width)
+            if start - times[-1] > width:
+                times.append(start - width)
+        times.append(start)
+    return tuple(times)
+
+
+def series(load: Sequence[Load], times: Sequence[datetime]) -> dict[str, Series]:
+    """MEASURES by node over the times."""
+    found: dict[tuple[str, datetime], Load] = {(row.node, row.bucket_at): row for row in load}
+    names = sorted({row.node for row in load})
+
+    def of(measure: str) -> Series:
+        return {name: tuple(_value(found.get((name, when)), measure) for when in times) for name in names}
+
+    return {measure: of(measure) for measure in MEASURES}
+
+
+def _value(row: Load | None, measure: str) -> float | None:
+    if row is None:
+        return None
+    value: float | None = waiting(row) if measure == "waiting" else getattr(row, measure)
+    return value
+
+
+def nodes(
+    load: Sequence[Load],
+    coverage: Sequence[Coverage],
+    flapping: Sequence[Flapping],
+    balance: Sequence[Quality],
+) -> tuple[Node, ...]:
+    """One for each name, the busiest first."""
+    loads, covered, restless = _by_node(load), _by_node(coverage), _by_node(flapping)
+    shares = fair_shares(balance)
+    found = [
+        _node(name, loads[name], covered[name], restless[name], shares.get(name, (None, None)))
+        for name in {*loads, *covered}
+    ]
+    return tuple(
+        sorted(found, key=lambda node: (-(node.load_share or 0), -(node.cpu_percent or 0), node.name))
+    )
+
+
+def _by_node(rows: Iterable[AboutNode]) -> defaultdict[str, list[AboutNode]]:
+    groups: defaultdict[str, list[AboutNode]] = defaultdict(list)
+    for row in rows:
+        groups[row.node].append(row)
+    return groups
+
+
+def _node(
+    name: str,
+    load: Sequence[Load],
+    coverage: Sequence[Coverage],
+    flapping: Sequence[Flapping],
+    share: tuple[float | None, float | None],
+) -> Node:
+    lags = [row.lag_s for row in load]
+    return Node(
+        name=name,
+        boots=sum(row.boots for row in coverage),
+        states=sum(row.states for row in coverage),
+        first_at=min((row.first_at for row in coverage if row.first_at), default=None),
+        last_at=max((row.last_at for row in coverage if row.last_at), default=None),
+        cpu_percent=mean([row.cpu_percent for row in load]),
+        cpu_peak_percent=most([row.cpu_percent for row in load]),
+        load_share=mean([row.load_share for row in load]),
+        lag_s=median(lags),
+        lag_worst_s=most(lags),
+        ram_peak_percent=most([row.ram_percent for row in load]),
+        published_per_s=mean([row.published_per_s for row in load]),
+        delivered_per_s=mean([row.delivered_per_s for row in load]),
+        waiting=most([waiting(row) for row in load]),
+        share=share[0],
+        fair_share=share[1],
+        deaths=sum(row.deaths for row in flapping),
+        restarts=sum(row.restarts for row in flapping),
+    )
+
+
+def fair_shares(balance: Sequence[Quality]) -> dict[str, tuple[float, float]]:
+    """What each candidate got of all that was balanced, and what it should have got by its capacity."""
+    totals: dict[str, int] = {}
+    for row in balance:
+        totals[row.observer] = totals.get(row.observer, 0) + row.chosen
+    everything = sum(totals.values())
+    if not everything:
+        return {}
+    shares: dict[str, tuple[float, float]] = {}
+    for row in balance:
+        got, fair = shares.get(row.node, (0.0, 0.0))
+        due = totals[row.observer] * (row.capacity_share or 0)
+        shares[row.node] = got + row.chosen / everything, fair + due / everything
+    return {node: (got, fair) for node, (got, fair) in shares.items() if got or fair}
+
+
+def alive(spans: Iterable[Span], times: Sequence[datetime], width: timedelta) -> Values:
+    """How many nodes were there in each bucket, for some of it at least; each counts once."""
+    known = list(spans)
+    return tuple(
+        len({node for node, since, until in known if since < start + width and until >= start})
+        for start in times
+    )

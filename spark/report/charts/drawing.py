@@ -1,0 +1,93 @@
+"""What have all charts in common? Colours, fonts, axes, and names that nobody carries out.
+
+Colours are "var(--…)" of page.css: page.js puts in those of the scheme that is in force.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from html import escape
+from math import ceil
+from typing import Any
+
+from plotly.graph_objects import Figure as Figure  # type: ignore[import-untyped]
+from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
+
+from spark.report.figures import short
+
+Values = Sequence[float | None]
+
+COLOURS = tuple(f"var(--c{number})" for number in range(1, 9))
+SCALE = [[step / 4, f"var(--h{step})"] for step in range(5)]
+ROW, TALLEST, NAMED = 20, 620, 40  # pixels of a row with its name, and of all rows; names beside an axis
+FONT = {"family": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif", "size": 13}
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """What Plotly draws, in JSON, `height` pixels high."""
+
+    json: str
+    height: int
+
+
+def library() -> str:
+    """Plotly's JavaScript, whole."""
+    return str(get_plotlyjs())
+
+
+def chart(figure: Figure, height: int, **layout: Any) -> Chart:
+    """The figure in our looks; `layout` prevails."""
+    figure.update_layout(
+        template="none", height=height, margin={"l": 8, "r": 12, "t": 8, "b": 8}, dragmode=False,
+        font=FONT | {"color": "var(--ink)"}, paper_bgcolor="var(--surface)", plot_bgcolor="var(--surface)",
+        legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "traceorder": "normal"},
+        hoverlabel={"bgcolor": "var(--raised)", "bordercolor": "var(--line)", "font_color": "var(--ink)"},
+    )  # fmt: skip
+    for axes in (figure.update_xaxes, figure.update_yaxes):
+        axes(
+            automargin=True, fixedrange=True, tickfont_color="var(--muted)",
+            title_font={"color": "var(--muted)", "size": 13},
+            gridcolor="var(--grid)", linecolor="var(--line)", zerolinecolor="var(--line)",
+        )  # fmt: skip
+    figure.update_layout(**layout)
+    return Chart(figure.to_json(), height)
+
+
+def name(text: str) -> str:
+    """Plotly reads texts as a kind of HTML, with links."""
+    return escape(text, quote=False)
+
+
+def names_beside(names: Sequence[str]) -> dict[str, Any]:
+    """An axis of names: short ones, and of very many only some."""
+    shown = names[:: ceil(len(names) / NAMED) or 1]
+    texts = [name(short(text)) for text in shown]
+    return {
+        "type": "category", "tickmode": "array", "tickvals": [*map(name, shown)], "ticktext": texts,
+        "ticks": "outside", "ticklen": 6, "tickcolor": "var(--clear)",
+    }  # fmt: skip
+
+
+def height_of(rows: int, rest: int) -> int:
+    """For so many rows, and `rest` pixels for what stands around them."""
+    return min(ROW * rows, TALLEST) + rest
+
+
+def colour_bar(unit: str) -> dict[str, Any]:
+    """Above the chart, so that it takes no width from a narrow page."""
+    return {
+        "orientation": "h", "thickness": 10, "len": 0.5, "lenmode": "fraction", "outlinewidth": 0, "x": 0,
+        "xanchor": "left", "y": 1.0, "yanchor": "bottom",
+        "title": {"text": escape(unit), "side": "top", "font_size": 13},
+    }  # fmt: skip
+
+
+def dates(times: Sequence[datetime]) -> list[str]:
+    """In UTC, as text without a zone: a browser would put its own on them."""
+    return [f"{when.astimezone(UTC):%Y-%m-%d %H:%M:%S}" for when in times]
+
+
+def rounded(values: Values) -> list[float | None]:
+    """Four digits are more than anybody sees, and half the size."""
+    return [None if value is None else float(f"{value:.4g}") for value in values]

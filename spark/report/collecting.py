@@ -1,0 +1,161 @@
+"""How do the views become plain values? One Spark job after the other, each bounded."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from math import isnan
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from spark.report import assembling, facts
+from spark.report.facts import Facts, Load
+from spark.report.figures import harmless
+from spark.views import (
+    balance,
+    clocks,
+    coverage,
+    detection,
+    forecast,
+    links,
+    load,
+    membership,
+    queues,
+    topics,
+)
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+SETTLED, AHEAD = datetime(2020, 1, 1, tzinfo=UTC), timedelta(hours=1)  # a clock beyond these was not set
+BUCKETS, TOPICS = 120, 20
+FEW, SOME, MANY = 200, 5000, 100_000  # rows
+
+Tell = Callable[[str, int, int], None]  # what comes next, how many steps are done, of how many
+Noun = TypeVar("Noun", bound="DataclassInstance")
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A view, of the history and the lives in it, that becomes a field of Facts: its first `most` rows.
+
+    `order`: columns; with a "-" in front the greatest comes first.
+    """
+
+    words: str
+    of: Callable[[DataFrame, DataFrame], DataFrame]
+    noun: type[Any]
+    order: tuple[str, ...]
+    most: int
+
+
+def _alone(view: Callable[[DataFrame], DataFrame]) -> Callable[[DataFrame, DataFrame], DataFrame]:
+    return lambda history, lives: view(history)
+
+
+VIEWS = {
+    "lives": View("who came and went", lambda history, lives: lives, facts.Life, ("-first_at", "node"), SOME),
+    "flapping": View("who was restless", membership.flapping, facts.Flapping,
+                     ("-deaths", "-restarts", "-suspicions", "node"), SOME),
+    "detections": View("how soon deaths were noticed", detection.times, facts.Detection,
+                       ("-first_at", "node"), SOME),
+    "counters": View("counting what was balanced", _alone(balance.counters), facts.Counter,
+                     ("observer", "observer_boot", "-sent", "node"), MANY),
+    "balance": View("weighing the balance", _alone(balance.quality), facts.Quality,
+                    ("observer", "-chosen", "node"), MANY),
+    "links": View("who is linked with whom", _alone(links.matrix), facts.Link, ("observer", "node"), MANY),
+    "queues": View("what waits", _alone(queues.growth), facts.Queue,
+                   ("-growth_per_hour", "-depth_max", "observer", "queue"), FEW),
+    "topics": View("the busiest topics", _alone(topics.busiest), facts.Topic,
+                   ("-messages", "topic", "domain"), TOPICS),
+    "forecasts": View("what nodes could take", _alone(forecast.capacity), facts.Forecast,
+                      ("full_at", "-rate_per_s", "node"), SOME),
+    "coverage": View("what is missing", _alone(coverage.rows), facts.Coverage,
+                     ("-states_lost", "-gap_s", "node"), SOME),
+    "quarantined": View("what could not be read", _alone(coverage.quarantined), facts.Quarantined,
+                        ("-rows", "reason", "node"), FEW),
+}  # fmt: skip
+
+
+def collect(history: DataFrame, now: datetime, tell: Tell) -> Facts:
+    """The facts of a history, as spark.reading tells it; `now` is when this report is made."""
+    done = count()
+
+    def step(words: str) -> None:
+        tell(words, next(done), len(VIEWS) + 3)
+
+    step("whose clock is wrong")
+    skews = clocks.skews(history).cache()
+    found: dict[str, tuple[Any, ...]] = {"clocks": rows_of(skews, facts.Clock)}
+    aligned = clocks.aligned(history, skews)
+    step("what there is")
+    whole = _whole(aligned, now)
+    step("load over time")
+    width = load.width(aligned, BUCKETS) or 0
+    busy = [row for row in rows_of(load.over_time(aligned, width), Load) if _is_likely(row.bucket_at, now)]
+    lives = membership.timeline(aligned).cache()
+    for field, view in VIEWS.items():
+        step(view.words)
+        rows = view.of(aligned, lives).orderBy(*map(_ordered, view.order)).limit(view.most)
+        found[field] = rows_of(rows, view.noun)
+    for frame in (skews, lives):
+        frame.unpersist()
+    step("done")
+    return assembling.assemble(load=busy, width_s=width, made_at=now, **whole, **found)
+
+
+def _ordered(by: str) -> Column:
+    return F.desc_nulls_last(by[1:]) if by.startswith("-") else F.asc_nulls_last(by)
+
+
+def _whole(history: DataFrame, now: datetime) -> dict[str, Any]:
+    """Of all rows together: clusters, from when until when, how many of each kind."""
+    likely = F.when(F.col("ts").between(F.lit(SETTLED), F.lit(now + AHEAD)), F.unix_micros("ts"))
+    rows = history.groupBy("kind", "cluster").agg(
+        F.count("*").alias("rows"), F.min(likely).alias("since"), F.max(likely).alias("until")
+    ).collect()  # fmt: skip
+    kinds: Counter[str] = Counter()
+    for row in rows:
+        kinds[row["kind"]] += row["rows"]
+    return {
+        "clusters": tuple(sorted({harmless(row["cluster"]) for row in rows if row["cluster"]})),
+        "since": moment(min((row["since"] for row in rows if row["since"]), default=None)),
+        "until": moment(max((row["until"] for row in rows if row["until"]), default=None)),
+        "kinds": dict(kinds.most_common()),
+    }
+
+
+def _is_likely(when: datetime, now: datetime) -> bool:
+    return SETTLED <= when <= now + AHEAD
+
+
+def rows_of(frame: DataFrame, noun: type[Noun]) -> tuple[Noun, ...]:
+    """One noun for each row; its fields name the columns."""
+    moments = {name for name, hint in get_type_hints(noun).items() if "datetime" in str(hint)}
+    names = [field.name for field in fields(noun)]
+    # As a timestamp it would come in the zone of this machine, and not say so.
+    columns = [F.unix_micros(name).alias(name) if name in moments else F.col(name) for name in names]
+    return tuple(
+        noun(**{name: _plain(row[name], name in moments) for name in names})
+        for row in frame.select(columns).collect()
+    )
+
+
+def _plain(value: Any, is_moment: bool) -> Any:
+    if is_moment:
+        return moment(value)
+    if isinstance(value, str):
+        return harmless(value)
+    return None if isinstance(value, float) and isnan(value) else value
+
+
+def moment(micros: int | None) -> datetime | None:
+    """Microseconds since 1970; None also for what no calendar has."""
+    try:
+        return None if micros is None else EPOCH + timedelta(microseconds=micros)
+    except OverflowError:
+        return None

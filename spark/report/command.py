@@ -1,0 +1,83 @@
+"""`report`: what has happened, as a page, on the terminal, or as JSON."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from spark import options, reading
+from spark.errors import SparkJobError
+from spark.ingest import ingest
+from spark.progress import Progress
+from spark.report import writing
+from spark.report.collecting import collect
+from spark.report.document import document
+from spark.report.facts import Facts
+from spark.report.terminal import summary
+from spark.session import session
+
+WIDE = 100  # columns of what is no terminal
+
+
+@click.command("report")
+@options.sources
+@options.to
+@options.since
+@options.until
+@click.option(
+    "--html", type=click.Path(path_type=Path), metavar="FILE",
+    help="Write a page with charts, all in one file, for any browser.",
+)  # fmt: skip
+@options.as_json
+@options.spark
+def command(
+    sources: tuple[str, ...], to: str, since: datetime | None, until: datetime | None, html: Path | None,
+    as_json: bool, master: str | None, conf: Mapping[str, str],
+) -> None:  # fmt: skip
+    """What has happened in the mesh: on the terminal, as a page with --html, as one document with --json.
+
+    With --from, what the nodes wrote down there is gathered into the history first.
+    """
+    if html is not None:
+        _check(html)
+    facts = _facts(sources, to, (since, until), master, conf)
+    if as_json:
+        json.dump(document(facts), sys.stdout, allow_nan=False)
+        click.echo()
+    else:
+        console = Console(highlight=False)
+        width = console.width if console.is_terminal else WIDE
+        Console(highlight=False, width=width).print(summary(facts, width))
+    if html is not None:
+        from spark.report.page import page  # and Plotly with it, which nothing else needs
+
+        writing.write(html, page(facts))
+        click.echo(f"\nThe page: {html.absolute()}", err=as_json)
+
+
+def _check(html: Path) -> None:
+    """What would fail in the end fails before the long job. SparkJobError NO_PLOTLY, CANNOT_WRITE."""
+    if find_spec("plotly") is None:
+        what = "The page's charts need Plotly, which is not installed in the Python that runs this."
+        raise SparkJobError(what, "Install it:  pip install 'heronry[spark]'", "NO_PLOTLY")
+    writing.check(html)
+
+
+def _facts(
+    sources: Sequence[str], to: str, span: tuple[datetime | None, datetime | None], master: str | None,
+    conf: Mapping[str, str],
+) -> Facts:  # fmt: skip
+    spark = session("mesh report", master, conf)
+    with Progress(spark, "starting") as bar:
+        if sources:
+            bar.say("gathering what the nodes wrote down")
+            ingest(spark, sources, to, tell=lambda text: click.echo(text, err=True))
+        history = reading.history(spark, to, *span)
+        return collect(
+            history, datetime.now(UTC), lambda words, done, total: bar.say(f"{done} of {total}: {words}")
+        )

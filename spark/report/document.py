@@ -1,0 +1,27 @@
+"""What do programs get of a report? All facts, as one JSON document."""
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from spark.report.facts import Facts
+from spark.report.findings import findings
+
+VERSION = 1
+
+
+def document(facts: Facts) -> dict[str, Any]:
+    """The fields of Facts, with their names and units, and `findings`; times are texts, ISO 8601 in UTC."""
+    found = {"findings": [asdict(finding) for finding in findings(facts)]}
+    told: dict[str, Any] = _plain({"version": VERSION} | asdict(facts) | found)
+    return told
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return value

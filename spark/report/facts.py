@@ -1,0 +1,262 @@
+"""What does a report tell? Plain values, bounded, without Spark.
+
+A noun's fields are columns of the view that it comes from, with the same names and units; spark/views says
+what each means. Times are aware and in UTC; None is what nobody knows. Texts of the mesh are in one line and
+not endless, and escaped by nobody yet.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+Values = tuple[float | None, ...]  # one for each of `Facts.times`
+Series = dict[str, Values]  # by node
+MEASURES = ("cpu_percent", "load_share", "lag_s", "published_per_s", "delivered_per_s", "waiting")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """One node over the whole time, from several views. Means, unless the name says otherwise.
+
+    `lag_s` is the median of the buckets' worst; `waiting` the most messages that waited at once; shares are
+    of everything that was balanced.
+    """
+
+    name: str
+    boots: int
+    states: int
+    first_at: datetime | None
+    last_at: datetime | None
+    cpu_percent: float | None
+    cpu_peak_percent: float | None
+    load_share: float | None
+    lag_s: float | None
+    lag_worst_s: float | None
+    ram_peak_percent: float | None
+    published_per_s: float | None
+    delivered_per_s: float | None
+    waiting: float | None
+    share: float | None
+    fair_share: float | None
+    deaths: int
+    restarts: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """A row of load.over_time."""
+
+    bucket_at: datetime
+    node: str
+    cpu_percent: float | None
+    load_share: float | None
+    lag_s: float | None
+    ram_percent: float | None
+    published_per_s: float | None
+    delivered_per_s: float | None
+    pending: float | None
+    tailback: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counter:
+    """A row of balance.counters: what one boot of an observer gave to a candidate, exactly.
+
+    `clean`: that boot stopped cleanly, so the figures are final.
+    """
+
+    observer: str
+    observer_uuid: str
+    observer_boot: int
+    node: str
+    sent: int
+    chosen: int
+    asked: int
+    answered: int
+    seconds: float
+    clean: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quality:
+    """A row of balance.quality: what an observer gave to a candidate, against what it had room for."""
+
+    observer: str
+    node: str
+    sent: int
+    chosen: int
+    chosen_share: float | None
+    answered: int
+    latency_ms: float | None
+    capacity_share: float | None
+    chosen_ratio: float | None
+    chosen_variation: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Life:
+    """A row of membership.timeline: one boot of a node, and how it ended."""
+
+    node: str
+    boot: int
+    first_at: datetime
+    last_at: datetime
+    ended: str
+    ended_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flapping:
+    """A row of membership.flapping: how restless a node was."""
+
+    node: str
+    suspicions: int
+    refutations: int
+    deaths: int
+    restarts: int
+    seen_hours: float
+    changes_per_hour: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detection:
+    """A row of detection.times: how soon the others knew."""
+
+    how: str
+    node: str
+    boot: int | None
+    last_at: datetime | None
+    first_observer: str
+    first_at: datetime
+    first_s: float | None
+    final_s: float | None
+    observers: int
+    lived_on: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """A row of links.matrix."""
+
+    observer: str
+    node: str
+    state: str | None
+    rtt_median_ms: float | None
+    rtt_p95_ms: float | None
+    logged_in_share: float | None
+    lost: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queue:
+    """A row of queues.growth."""
+
+    observer: str
+    queue: str
+    depth: int
+    bytes: int | None
+    oldest_s: float | None
+    depth_max: int
+    growth_per_hour: float | None
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topic:
+    """A row of topics.busiest."""
+
+    domain: str | None
+    topic: str
+    messages: int
+    messages_per_s: float | None
+    bytes: int
+    masters: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """A row of forecast.capacity."""
+
+    node: str
+    points: int
+    rate_per_s: float | None
+    load_share: float | None
+    capacity_per_s: float | None
+    capacity_low_per_s: float | None
+    capacity_high_per_s: float | None
+    reason: str | None
+    full_at: datetime | None
+    full_first_at: datetime | None
+    full_last_at: datetime | None
+
+    @property
+    def in_use(self) -> float:
+        """Share of its capacity; 0 where that is unknown."""
+        return (self.rate_per_s or 0) / self.capacity_per_s if self.capacity_per_s else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clock:
+    """A row of clocks.skews: how far a node's clock is ahead of the mesh's common time."""
+
+    node: str
+    skew_s: float
+    observers: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage:
+    """A row of coverage.rows: what there is of a node, and what is missing."""
+
+    node: str
+    boots: int
+    states: int
+    states_lost: int
+    first_at: datetime | None
+    last_at: datetime | None
+    gap_s: float | None
+    gap_at: datetime | None
+    lines: int
+    future: int
+    past: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quarantined:
+    """A row of coverage.quarantined: lines that could not be read, by reason and writer."""
+
+    reason: str
+    node: str | None
+    rows: int
+    segments: int
+    example: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """All of it, by the views' own order or the worst first.
+
+    `series` holds MEASURES by node over `times`, the starts of buckets of `width_s` seconds. `kinds` counts
+    the rows of the history by kind; a state counts once, whoever heard it.
+    """
+
+    clusters: tuple[str, ...]
+    made_at: datetime
+    since: datetime | None
+    until: datetime | None
+    kinds: dict[str, int]
+    width_s: float
+    times: tuple[datetime, ...]
+    series: dict[str, Series]
+    nodes: tuple[Node, ...]  # the busiest first
+    counters: tuple[Counter, ...]
+    balance: tuple[Quality, ...]
+    lives: tuple[Life, ...]
+    flapping: tuple[Flapping, ...]
+    detections: tuple[Detection, ...]
+    links: tuple[Link, ...]
+    queues: tuple[Queue, ...]
+    topics: tuple[Topic, ...]
+    forecasts: tuple[Forecast, ...]
+    clocks: tuple[Clock, ...]
+    coverage: tuple[Coverage, ...]
+    quarantined: tuple[Quarantined, ...]

@@ -1,0 +1,78 @@
+"""What is a report about, and which few figures come first?"""
+
+from dataclasses import dataclass
+
+from spark.report.facts import Facts
+from spark.report.figures import counted, decimal, duration, moment, number, percent
+from spark.report.sampling import mean, median, most
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure in plain words; `is_text`: it is a word, such as a node's name."""
+
+    label: str
+    value: str
+    note: str
+    is_text: bool = False
+
+
+def name(facts: Facts) -> str:
+    """What the report is about."""
+    return f"Mesh {', '.join(facts.clusters)}" if facts.clusters else "A mesh of which nothing is known"
+
+
+def span(facts: Facts) -> str:
+    """From when until when, and how long that is."""
+    if facts.since is None or facts.until is None:
+        return "no time at all"
+    long = duration((facts.until - facts.since).total_seconds())
+    return f"{moment(facts.since)} to {moment(facts.until)} UTC ({long})"
+
+
+def headline(facts: Facts) -> list[Figure]:
+    """In this order, always as many."""
+    return [_nodes(facts), _deaths(facts), _noticed(facts), _missing(facts), _busiest(facts), _carried(facts)]
+
+
+def _nodes(facts: Facts) -> Figure:
+    last = {life.node: life.ended for life in facts.lives}
+    there = sum(ended == "there" for ended in last.values())
+    return Figure("Nodes seen", number(len(facts.nodes)), f"{there:,} there in the end")
+
+
+def _deaths(facts: Facts) -> Figure:
+    deaths, restarts = (sum(getattr(row, what) for row in facts.flapping) for what in ("deaths", "restarts"))
+    return Figure("Deaths", number(deaths), counted(restarts, "restart"))
+
+
+def _noticed(facts: Facts) -> Figure:
+    real = [row for row in facts.detections if row.how == "dead" and not row.lived_on]
+    firsts, lasts = [row.first_s for row in real], [row.final_s for row in real]
+    if median(firsts) is None:
+        return Figure("Deaths noticed after", "-", "nobody died")
+    note = f"at the median; by everybody after {duration(most(lasts))} at most"
+    return Figure("Deaths noticed after", duration(median(firsts)), note)
+
+
+def _missing(facts: Facts) -> Figure:
+    lost = sum(row.states_lost for row in facts.coverage)
+    bad = sum(row.rows for row in facts.quarantined)
+    return Figure("Lines missing", number(lost + bad), f"{number(lost)} lost, {number(bad)} in quarantine")
+
+
+def _busiest(facts: Facts) -> Figure:
+    for node in facts.nodes[:1]:
+        note = f"load {decimal(node.load_share)} of 1, cpu {percent(node.cpu_percent)} at the mean"
+        return Figure("Busiest node", node.name, note, is_text=True)
+    return Figure("Busiest node", "-", "no node has said how busy it is")
+
+
+def _carried(facts: Facts) -> Figure:
+    taken, delivered = (
+        sum(mean(values) or 0 for values in facts.series[what].values())
+        for what in ("published_per_s", "delivered_per_s")
+    )
+    return Figure(
+        "Messages a second", decimal(taken), f"taken by their masters; {decimal(delivered)} delivered"
+    )

@@ -1,0 +1,82 @@
+"""How does text become HTML in which nothing that somebody wrote is carried out?
+
+Rule: what is no `Html` is text, and is escaped. Only `tag` and `raw` make `Html`.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from typing import Any
+
+
+class Html(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+def raw(text: str) -> Html:
+    """Our own HTML, never anybody else's."""
+    return Html(text)
+
+
+def html(content: Any) -> Html:
+    """The HTML of a text, or of several pieces in a row; of None nothing."""
+    if content is None:
+        return Html()
+    if isinstance(content, Html):
+        return content
+    if isinstance(content, str):
+        return Html(escape(content))
+    if isinstance(content, Iterable):
+        return Html("".join(html(piece) for piece in content))
+    return Html(escape(str(content)))
+
+
+SHORT = 42  # characters
+EMPTY = ("meta", "input")
+
+
+def tag(name: str, /, *content: Any, **attributes: Any) -> Html:
+    """An element. `class_` is class, `aria_label` is aria-label; None and False are left out."""
+    written = "".join(_attribute(key, value) for key, value in attributes.items())
+    if name in EMPTY:
+        return Html(f"<{name}{written}>")
+    return Html(f"<{name}{written}>{html(content)}</{name}>")
+
+
+def _attribute(key: str, value: Any) -> str:
+    if value is None or value is False:
+        return ""
+    key = key.rstrip("_").replace("_", "-")
+    return f" {key}" if value is True else f' {key}="{escape(str(value))}"'
+
+
+def table(
+    caption: Any, header: Sequence[str], rows: Sequence[Sequence[Any]], words: int = 1, *, label: str
+) -> Html:
+    """A real table. The first `words` columns hold text, the others figures; the first names the row.
+
+    `label` is the caption for those who come to it with the keyboard, to move it sideways.
+    """
+    sides = ["word" if column < words else None for column in range(len(header))]
+    titles = [tag("th", title, scope="col", class_=side) for title, side in zip(header, sides, strict=True)]
+    body = [tag("tr", _row(row, sides)) for row in rows]
+    whole = tag(
+        "table",
+        tag("caption", tag("span", caption, class_="text")),
+        tag("thead", tag("tr", titles)),
+        tag("tbody", body),
+    )
+    return tag("div", whole, class_="wide", tabindex="0", role="region", aria_label=label)
+
+
+def _row(row: Sequence[Any], sides: Sequence[str | None]) -> Iterator[Html]:
+    first, *rest = zip(row, sides, strict=True)
+    yield tag("th", first[0], scope="row", class_=_side(*first))
+    for cell, side in rest:
+        yield tag("td", cell, class_=_side(cell, side))
+
+
+def _side(cell: Any, side: str | None) -> str | None:
+    """A short text stays on its line where there is room."""
+    return f"{side} short" if side and len(str(cell)) <= SHORT else side

@@ -1,0 +1,79 @@
+// Draws the charts in the colours of page.css, for the scheme that is in force; a filter for long tables.
+"use strict";
+(() => {
+  const NARROW = 560; // pixels: more than four times would stand on each other
+  const root = document.documentElement;
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const probe = document.body.appendChild(document.createElement("span"));
+  probe.hidden = true;
+
+  // Plotly knows no CSS variables: each "var(--…)" becomes the colour that it has now.
+  const colour = (text) => {
+    probe.style.color = text;
+    return getComputedStyle(probe).color;
+  };
+  const coloured = (value, key) => {
+    if (Array.isArray(value)) return value.map((item) => coloured(item, key));
+    if (value && typeof value === "object")
+      return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, coloured(item, name)]));
+    const isColour = typeof value === "string" && /color/i.test(key) && value.startsWith("var(--");
+    return isColour ? colour(value) : value;
+  };
+
+  const charts = [...document.querySelectorAll(".chart")].map((place) => ({
+    place,
+    figure: JSON.parse(document.getElementById(place.dataset.figure).textContent),
+  }));
+  const config = { responsive: true, displayModeBar: false, scrollZoom: false, doubleClick: "reset" };
+  const draw = ({ place, figure }) => {
+    const { data, layout } = coloured(figure, "figure");
+    if (layout.xaxis.type === "date" && place.clientWidth < NARROW) layout.xaxis.nticks = 4;
+    return Plotly.react(place, data, layout, config);
+  };
+  const drawAll = async () => {
+    for (const chart of charts) {
+      await draw(chart);
+      await new Promise((resume) => setTimeout(resume)); // so that the page can be read meanwhile
+    }
+    root.dataset.drawn = scheme();
+  };
+
+  const scheme = () => root.dataset.theme || (dark.matches ? "dark" : "light");
+  const toggle = document.querySelector(".theme");
+  const other = () => (scheme() === "dark" ? "light" : "dark");
+  const changed = () => {
+    toggle.textContent = other() === "dark" ? "Dark colours" : "Light colours";
+    drawAll();
+  };
+  toggle.hidden = false;
+  toggle.addEventListener("click", () => {
+    root.dataset.theme = other();
+    changed();
+  });
+  dark.addEventListener("change", changed);
+
+  // A long table shows its first rows, and all that match what is typed.
+  for (const tools of document.querySelectorAll(".tools")) {
+    const rows = [...tools.nextElementSibling.querySelectorAll("tbody tr")];
+    const [find, more] = [tools.querySelector("input"), tools.querySelector("button")];
+    const first = Number(tools.dataset.first);
+    let all = false;
+    const show = () => {
+      const wanted = find.value.trim().toLowerCase();
+      rows.forEach((row, number) => {
+        row.hidden = wanted ? !row.cells[0].textContent.toLowerCase().includes(wanted) : !all && number >= first;
+      });
+      more.textContent = all ? `Only the first ${first}` : `Show ${(rows.length - first).toLocaleString("en")} more`;
+      more.setAttribute("aria-expanded", String(all));
+    };
+    more.addEventListener("click", () => {
+      all = !all;
+      show();
+    });
+    find.addEventListener("input", show);
+    tools.hidden = false;
+    show();
+  }
+
+  changed();
+})();

@@ -1,0 +1,122 @@
+"""How does one page tell everything? A single file, that loads nothing from anywhere."""
+
+from base64 import b64encode
+from collections.abc import Mapping
+from hashlib import sha256
+from importlib.resources import files
+
+from spark.report.charts.drawing import library
+from spark.report.facts import Facts
+from spark.report.figures import counted, moment, number
+from spark.report.findings import RANKS, Finding, findings
+from spark.report.headline import Figure, headline, name, span
+from spark.report.markup import Html, html, raw, tag
+from spark.report.sections.balance import balance
+from spark.report.sections.load import load
+from spark.report.sections.membership import detection, membership
+from spark.report.sections.network import links, queues, topics
+from spark.report.sections.quality import capacity, clocks, quality
+from spark.report.sections.section import Section
+
+SECTIONS = (load, balance, membership, detection, links, queues, topics, capacity, clocks, quality)
+
+
+def page(facts: Facts) -> str:
+    """The HTML of the report."""
+    sections = [section(facts) for section in SECTIONS]
+    title = name(facts)
+    style, script = _own("page.css"), _own("page.js")
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=_policy(library(), script)),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("title", title),
+        tag("style", raw(style)),
+    )
+    titles = {section.name: section.title for section in sections}
+    body = tag(
+        "body",
+        tag("a", "To the report", href="#main", class_="skip"),
+        _header(title, facts),
+        _contents(sections),
+        tag(
+            "main",
+            _headline(headline(facts)),
+            _findings(findings(facts), titles),
+            map(_section, sections),
+            id="main",
+        ),
+        _footer(facts),
+        tag("script", raw(library())),
+        tag("script", raw(script)),
+    )
+    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
+
+
+def _own(file: str) -> str:
+    return files("spark.report").joinpath(file).read_text(encoding="utf-8")
+
+
+def _policy(*scripts: str) -> str:
+    """Nothing is fetched, and nothing runs but our own scripts, even if somebody's text became HTML."""
+    hashes = " ".join(f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in scripts)
+    return f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:"
+
+
+def _header(title: str, facts: Facts) -> Html:
+    lines = counted(sum(facts.kinds.values()), "line")
+    made = f"{counted(len(facts.nodes), 'node')} · {span(facts)} · {lines} · made {moment(facts.made_at)} UTC"
+    toggle = tag("button", type="button", class_="theme", hidden=True)
+    return tag("header", tag("div", tag("h1", title), tag("p", made, class_="made")), toggle)
+
+
+def _contents(sections: list[Section]) -> Html:
+    links = [tag("li", tag("a", section.title, href=f"#{section.name}")) for section in sections]
+    return tag("nav", tag("ul", links), aria_label="Contents")
+
+
+def _headline(figures: list[Figure]) -> Html:
+    return tag("dl", map(_figure, figures), class_="headline")
+
+
+def _figure(figure: Figure) -> Html:
+    size = "value text" if figure.is_text else "value"
+    told = tag("dd", tag("span", figure.value, class_=size)), tag("dd", figure.note, class_="note")
+    return tag("div", tag("dt", figure.label), told)
+
+
+def _findings(found: list[Finding], titles: Mapping[str, str]) -> Html:
+    items = [
+        tag(
+            "li",
+            tag("span", RANKS[finding.rank], class_=f"rank {finding.rank}"),
+            tag(
+                "span",
+                finding.text,
+                " ",
+                tag("a", titles[finding.about], href=f"#{finding.about}"),
+            ),
+        )
+        for finding in found
+    ]
+    return tag(
+        "section", tag("h2", "What stands out"),
+        tag("ul", items, class_="findings") if items else tag("p", "There is nothing that could stand out."),
+        id="findings",
+    )  # fmt: skip
+
+
+def _section(section: Section) -> Html:
+    return tag(
+        "section", tag("h2", section.title, id=f"{section.name}-title"), tag("p", section.how, class_="how"),
+        section.body, id=section.name, aria_labelledby=f"{section.name}-title",
+    )  # fmt: skip
+
+
+def _footer(facts: Facts) -> Html:
+    return tag(
+        "footer",
+        html(f"All times are UTC. Made by Heronry from {number(sum(facts.kinds.values()))} lines; "),
+        "this file loads nothing from anywhere.",
+    )

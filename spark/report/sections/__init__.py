@@ -1,0 +1,1 @@
+"""What each part of the page says: facts in, HTML out."""

@@ -1,0 +1,102 @@
+"""Was work shared out as it should?"""
+
+from spark.report.charts.by_name import Dots, dots
+from spark.report.facts import Counter, Facts, Node, Quality
+from spark.report.figures import counted, decimal, duration, number, percent
+from spark.report.markup import Html
+from spark.report.sections.section import Section, drawn, nothing, worst
+
+HOW = (
+    "A message that several nodes could take goes to one of them. A node with twice the idle cores should be "
+    "chosen twice as often: its share of the choices (●) should stand where its share of the capacity (◇) "
+    "stands, both in %. The variation is 0 where it does everywhere; above 0.25 it is worth a look."
+)
+DRAWN = 30  # nodes; of more, those that are the furthest off
+OBSERVERS = (
+    "Balanced by", "Furthest off", "Its share", "Its share of the capacity", "Candidates", "Choices",
+    "Variation", "Answers", "Mean answer",
+)  # fmt: skip
+COUNTERS = (
+    "Sent by", "Sent to", "Stopped cleanly", "Start", "Sent", "Chosen", "Asked", "Answered", "Answers took",
+)  # fmt: skip
+
+
+def balance(facts: Facts) -> Section:
+    """Shares against capacity, and the counters as they are."""
+    return Section("balance", "Balance", HOW, Html(_shares(facts) + _observers(facts) + _counters(facts)))
+
+
+def _shares(facts: Facts) -> Html:
+    nodes = [node for node in facts.nodes if node.share is not None]
+    if not nodes:
+        return nothing("Nobody had a choice: no message could have gone to one of several nodes.")
+    nodes = sorted(sorted(nodes, key=_off)[:DRAWN], key=lambda node: -(node.share or 0))
+    title = "Share of the choices and of the capacity"
+    if len(nodes) == DRAWN:
+        title += f", of the {DRAWN} nodes that are the furthest off"
+    rows = {
+        "of the choices": Dots([100 * (node.share or 0) for node in nodes]),
+        "of the capacity": Dots([100 * (node.fair_share or 0) for node in nodes]),
+    }
+    told = [f"{n.name} {percent(n.share, 1)} with {percent(n.fair_share, 1)} of the capacity" for n in nodes]
+    text = f"{title}: {'; '.join(told)}."
+    return drawn("shares", title, dots([node.name for node in nodes], rows, "%"), text)
+
+
+def _off(node: Node) -> float:
+    return -abs((node.share or 0) - (node.fair_share or 0))
+
+
+def _observers(facts: Facts) -> Html:
+    groups: dict[str, list[Quality]] = {}
+    for row in facts.balance:
+        groups.setdefault(row.observer, []).append(row)
+    rows = [rows for rows in groups.values() if any(row.chosen for row in rows)]
+    rows.sort(key=lambda rows: -(rows[0].chosen_variation or 0))
+    caption = "Who balanced how evenly, the least even first"
+    return worst(caption, OBSERVERS, [_observer(group) for group in rows], 2) if rows else Html()
+
+
+def _observer(rows: list[Quality]) -> tuple[str, ...]:
+    far = max(rows, key=lambda row: abs((row.chosen_ratio or 0) - 1))
+    answers = sum(row.answered for row in rows)
+    took = sum(row.answered * (row.latency_ms or 0) / 1000 for row in rows)
+    return (
+        far.observer, far.node, percent(far.chosen_share, 1), percent(far.capacity_share, 1),
+        number(len(rows)), number(sum(row.chosen for row in rows)), decimal(far.chosen_variation),
+        number(answers), duration(took / answers if answers else None),
+    )  # fmt: skip
+
+
+def _counters(facts: Facts) -> Html:
+    told = [row for row in facts.counters if row.sent or row.chosen or row.asked]
+    if not told:
+        return nothing("No node has given anything to another.")
+    cut = sum(not clean for clean in {(r.observer_uuid, r.observer_boot): r.clean for r in told}.values())
+    caption = "Counters of each start of a node, to its end; exact where it stopped cleanly"
+    note = (
+        nothing(
+            f"Of {counted(cut, 'start')} there is no clean end (yet): the last ten seconds may be missing."
+        )
+        if cut
+        else Html()
+    )
+    return Html(worst(caption, COUNTERS, [_counter(row) for row in _largest(told)], 3, shown=30) + note)
+
+
+def _largest(rows: list[Counter]) -> list[Counter]:
+    """Together those of one start of a node, first those that gave the most."""
+    given: dict[tuple[str, int], int] = {}
+    for row in rows:
+        key = row.observer_uuid, row.observer_boot
+        given[key] = given.get(key, 0) + row.sent + row.asked
+    return sorted(
+        rows, key=lambda row: (-given[row.observer_uuid, row.observer_boot], row.observer, -row.sent)
+    )
+
+
+def _counter(row: Counter) -> tuple[str, ...]:
+    return (
+        row.observer, row.node, "yes" if row.clean else "no", number(row.observer_boot), number(row.sent),
+        number(row.chosen), number(row.asked), number(row.answered), duration(row.seconds),
+    )  # fmt: skip

@@ -1,0 +1,83 @@
+"""How busy were the nodes?"""
+
+from spark.report.charts.over_time import bands, heat, lines
+from spark.report.facts import Facts, Node, Series
+from spark.report.figures import decimal, duration, number, percent
+from spark.report.markup import Html
+from spark.report.sampling import mean
+from spark.report.sections.section import (
+    FEW,
+    Section,
+    axis,
+    drawn,
+    findable,
+    in_words,
+    milliseconds,
+    nothing,
+)
+
+ROWS = 300  # of a heat map: a pixel or two each
+COLUMNS = (
+    "Node", "CPU mean", "CPU peak", "Load, 0 to 1", "Loop late, median", "Loop late, worst", "Memory peak",
+    "Messages taken a second", "Delivered a second", "Most waiting", "Deaths",
+)  # fmt: skip
+
+
+def load(facts: Facts) -> Section:
+    """The nodes over time, and a table of them."""
+    point = (
+        f"; a point here is the mean of {duration(facts.width_s)}, of the loop the worst"
+        if facts.times
+        else ""
+    )
+    how = (
+        f"Each node says every two seconds how busy it is{point}. A loop that comes late to its work (in ms) "
+        f"makes every message late. A gap in a line is a time of which nothing is known."
+    )
+    return Section("load", "Load over time", how, _body(facts))
+
+
+def _body(facts: Facts) -> Html:
+    if not facts.nodes:
+        return nothing("No node has said how busy it is.")
+    late = {name: milliseconds(values) for name, values in facts.series["lag_s"].items()}
+    charts = [
+        _chart(facts, "cpu", "CPU in use", facts.series["cpu_percent"], "% of all cores"),
+        _chart(facts, "rate", "Messages taken", facts.series["published_per_s"], "messages a second"),
+        _chart(facts, "lag", "How late the loop is", late, "ms"),
+    ]
+    return Html("".join([*charts, _map(facts), _table(facts)]))
+
+
+def _chart(facts: Facts, key: str, title: str, rows: Series, unit: str) -> Html:
+    draw = lines if len(rows) <= FEW else bands
+    if draw is bands:
+        title = f"{title}, of {len(rows):,} nodes: the median, the middle 80 % and the highest"
+    text = in_words(rows, f"{title}, {unit}", decimal)
+    return drawn(key, title, draw(axis(facts), rows, unit), text)
+
+
+def _map(facts: Facts) -> Html:
+    rows = facts.series["cpu_percent"]
+    if len(rows) <= FEW:
+        return Html()
+    names = sorted(rows, key=lambda name: -(mean(rows[name]) or 0))
+    shown = {name: rows[name] for name in names[:ROWS]}
+    title = "CPU in use, node by node, the busiest at the top"
+    if names[ROWS:]:
+        title += f", and {len(names) - ROWS:,} more"
+    text = in_words(shown, f"{title}, % of all cores", decimal)
+    return drawn("cpu-map", title, heat(axis(facts), shown, "% of all cores", 100), text)
+
+
+def _table(facts: Facts) -> Html:
+    return findable("nodes", "All nodes, the busiest first", COLUMNS, [_row(node) for node in facts.nodes])
+
+
+def _row(node: Node) -> tuple[str, ...]:
+    return (
+        node.name, percent(node.cpu_percent), percent(node.cpu_peak_percent), decimal(node.load_share),
+        duration(node.lag_s), duration(node.lag_worst_s), percent(node.ram_peak_percent),
+        decimal(node.published_per_s), decimal(node.delivered_per_s), number(node.waiting),
+        number(node.deaths),
+    )  # fmt: skip

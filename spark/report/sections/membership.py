@@ -1,0 +1,155 @@
+"""Who was there, who was restless, and how soon was a death noticed?"""
+
+from collections import Counter
+from datetime import datetime, timedelta
+
+from spark.report import assembling
+from spark.report.charts.over_time import Bar, points, spells, steps
+from spark.report.facts import Detection, Facts, Life
+from spark.report.figures import counted, decimal, duration, number, second
+from spark.report.markup import Html
+from spark.report.sampling import most, quantile
+from spark.report.sections.section import Section, axis, drawn, nothing, worst
+
+HOW_LIVES = (
+    "A bar is one life of a node, from its first sign of life to its last (times in UTC); the mark tells how "
+    "it ended. A node that comes and goes makes the others move its work each time."
+)
+HOW_SOON = (
+    "Time from a node's last state until the first and until the last of the others knew that it was gone. "
+    "States come every two seconds, so that up to two seconds of it may still have been life."
+)
+DRAWN = 40  # nodes
+ENDS = {
+    "dead": ("x", "dead"), "silent": ("triangle-up", "dead"), "replaced": ("diamond", "suspect"),
+    "left": ("square", "left"), "stopped": ("circle", "left"),
+}  # fmt: skip
+RESTLESS = ("Node", "Deaths", "Restarts", "Suspected", "Suspicion denied", "Seen", "Changes an hour")
+DEATHS = ("Node", "How", "First to know", "When", "First after", "Last after", "Knew of it")
+
+
+def membership(facts: Facts) -> Section:
+    """Lives and flapping."""
+    return Section(
+        "membership", "Who was there", HOW_LIVES, Html(_alive(facts) + _lives(facts) + _flapping(facts))
+    )
+
+
+def _alive(facts: Facts) -> Html:
+    if not facts.lives or not facts.times:
+        return Html()
+    values = assembling.alive(
+        ((life.node, life.first_at, _end(life, facts)) for life in facts.lives),
+        facts.times,
+        timedelta(seconds=facts.width_s),
+    )
+    text = f"Nodes that were alive: at most {number(most(values))}, in the end {number(values[-1])}."
+    return drawn("alive", "Nodes alive", steps(axis(facts), values, "nodes"), text)
+
+
+def _end(life: Life, facts: Facts) -> datetime:
+    return life.ended_at or max(facts.until or life.last_at, life.last_at)
+
+
+def _lives(facts: Facts) -> Html:
+    lives: dict[str, list[Life]] = {}
+    for life in facts.lives:
+        lives.setdefault(life.node, []).append(life)
+    if not lives:
+        return nothing("No node has been seen.")
+    eventful = [name for name, of_node in lives.items() if [life.ended for life in of_node] != ["there"]]
+    steady = len(lives) - len(eventful)
+    said = nothing(_steady(steady, len(lives))) if steady else Html()
+    shown = (
+        list(lives) if len(lives) <= DRAWN else sorted(eventful, key=lambda name: -len(lives[name]))[:DRAWN]
+    )
+    if not shown:
+        return said
+    bars = [
+        Bar(life.node, life.first_at, _end(life, facts), "" if life.ended == "there" else life.ended)
+        for name in shown for life in lives[name]
+    ]  # fmt: skip
+    ends = Counter(bar.end for bar in bars if bar.end)
+    title = "Lives of the nodes"
+    if len(shown) < len(eventful):
+        title += f" that came and went most, and {len(eventful) - len(shown):,} more"
+    told = ", ".join(f"{number} {end}" for end, number in ends.items())
+    many = f"{counted(len(bars), 'life', 'lives')} of {counted(len(shown), 'node')}"
+    text = f"{title}: {many}. Ends: {told or 'none'}."
+    return Html(
+        said
+        + drawn(
+            "lives",
+            title,
+            spells(axis(facts).span, bars, {end: ENDS[end] for end in ENDS if end in ends}),
+            text,
+        )
+    )
+
+
+def _steady(steady: int, everybody: int) -> str:
+    if steady < everybody:
+        return f"{counted(steady, 'node')} of {everybody:,} were there all the time, without a restart."
+    who = "The only node was" if everybody == 1 else f"All {everybody:,} nodes were"
+    return f"{who} there all the time, without a restart."
+
+
+def _flapping(facts: Facts) -> Html:
+    rows = [row for row in facts.flapping if row.deaths or row.restarts or row.suspicions]
+    if not rows:
+        return nothing("Nobody flapped: no death, no restart, no suspicion.")
+    rows.sort(key=lambda row: (-(row.deaths + row.restarts), -row.suspicions))
+    return worst(
+        "The most restless nodes",
+        RESTLESS,
+        [
+            (
+                row.node, number(row.deaths), number(row.restarts), number(row.suspicions),
+                number(row.refutations), duration(3600 * row.seen_hours), decimal(row.changes_per_hour),
+            )
+            for row in rows
+        ],
+    )  # fmt: skip
+
+
+def detection(facts: Facts) -> Section:
+    """How long a death went unnoticed."""
+    return Section("detection", "How soon deaths were noticed", HOW_SOON, _detection(facts))
+
+
+def _detection(facts: Facts) -> Html:
+    if not facts.detections:
+        return nothing("Nobody died and nobody left.")
+    deaths = [row for row in facts.detections if row.how == "dead"]
+    real = [row for row in deaths if not row.lived_on]
+    goodbyes = counted(len(facts.detections) - len(deaths), "goodbye")
+    said = [
+        f"{counted(len(deaths), 'death')} noticed, and {goodbyes}.",
+        f"Of these deaths {counted(len(deaths) - len(real), 'was none', 'were none')}: the node lived on."
+        if len(real) < len(deaths)
+        else "",
+    ]
+    rows = {
+        sort: [(row.first_at, value, row.node) for row in real if (value := getattr(row, field)) is not None]
+        for sort, field in (("the first knew", "first_s"), ("the last knew", "final_s"))
+    }
+    chart = Html()
+    if any(rows.values()):
+        text = "; ".join(f"{sort} after {_spread([v for _, v, _ in of])}" for sort, of in rows.items() if of)
+        title = "From the last sign of life until others knew"
+        chart = drawn("detection", title, points(axis(facts).span, rows, "seconds"), f"{title}: {text}.")
+    slowest = sorted(facts.detections, key=lambda row: (row.lived_on, -(row.final_s or 0)))
+    caption = "Deaths and goodbyes, the latest to be known first"
+    return Html(nothing(" ".join(said)) + chart + worst(caption, DEATHS, [_death(row) for row in slowest], 3))
+
+
+def _spread(values: list[float]) -> str:
+    return f"{duration(quantile(values, 0.5))} at the median, {duration(most(values))} at most"
+
+
+def _death(row: Detection) -> tuple[str, ...]:
+    how = "said goodbye" if row.how == "left" else "lived on" if row.lived_on else "died"
+    return (
+        row.node, how, row.first_observer, second(row.first_at), duration(row.first_s), duration(row.final_s),
+        counted(row.observers, "node"),
+    )  # fmt: skip

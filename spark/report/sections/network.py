@@ -1,0 +1,137 @@
+"""How are the nodes connected, what waits between them, and what do they carry?"""
+
+from spark.report.charts.by_name import bars, matrix
+from spark.report.charts.over_time import bands, lines
+from spark.report.facts import Facts, Link, Queue, Topic
+from spark.report.figures import counted, decimal, duration, harmless, number, percent, signed, size
+from spark.report.markup import Html
+from spark.report.sampling import median, most
+from spark.report.sections.section import FEW, Section, axis, drawn, in_words, nothing, worst
+
+HOW_LINKS = (
+    "Each cell is the time from the node at the left to the node below and back, in ms (median of one "
+    "measurement every ten seconds); the stronger the colour, the longer. An empty cell is a link that "
+    "nobody needed."
+)
+HOW_QUEUES = (
+    "Messages that wait at a node, for subscribers that are slow or away and for masters that cannot be "
+    "reached. Growth is the slope of a line through all that was seen, in messages an hour."
+)
+HOW_TOPICS = "What the masters of a topic took, in messages and in bytes of content."
+MOST = 300  # rows and columns of the matrix
+LINKS = ("From", "To", "Last state", "Median", "95 of 100 below", "Logged in", "Times lost")
+QUEUES = ("At", "Queue", "Verdict", "Growth an hour", "Waiting now", "Most", "Oldest waits", "Size")
+TOPICS = ("Topic", "Domain", "Messages", "Share of these", "A second", "Content", "Mean size", "Masters")
+GROWTH = {"growing": "grows", "draining": "drains", "steady": "steady", "unknown": "too new"}
+
+
+def links(facts: Facts) -> Section:
+    """Round trips from everybody to everybody."""
+    return Section("links", "Links", HOW_LINKS, _links(facts))
+
+
+def _links(facts: Facts) -> Html:
+    if not facts.links:
+        return nothing("No link has been seen.")
+    slowest = sorted(facts.links, key=lambda link: (-(link.rtt_median_ms or 0), link.observer, link.node))
+    loose = [link for link in facts.links if link.lost or (link.logged_in_share or 0) < 1]
+    loose.sort(key=lambda link: (link.logged_in_share or 0, -link.lost))
+    table = worst("The slowest links", LINKS, [_link(link) for link in slowest], 3)
+    if loose:
+        table = Html(
+            table + worst("Links that were not always there", LINKS, [_link(link) for link in loose], 3)
+        )
+    else:
+        table = Html(table + nothing("Every link was there all the time."))
+    return Html(_matrix(facts) + table)
+
+
+def _matrix(facts: Facts) -> Html:
+    measured = [link for link in facts.links if link.rtt_median_ms]
+    if not measured:
+        return nothing("No round trip has been measured.")
+    rows, columns = (sorted({getattr(link, end) for link in measured})[:MOST] for end in ("observer", "node"))
+    found = {(link.observer, link.node): link.rtt_median_ms for link in measured}
+    cells = [[found.get((row, column)) for column in columns] for row in rows]
+    times = [link.rtt_median_ms for link in measured]
+    title = "Round trip from each node to each other"
+    text = (
+        f"{title}: {counted(len(measured), 'link')}, {decimal(median(times))} ms at the median, "
+        f"{decimal(most(times))} ms at most."
+    )
+    return drawn("links", title, matrix(rows, columns, cells, "ms"), text)
+
+
+def _link(link: Link) -> tuple[str, ...]:
+    return (
+        link.observer, link.node, link.state or "-", _ms(link.rtt_median_ms), _ms(link.rtt_p95_ms),
+        percent(link.logged_in_share, 1), number(link.lost),
+    )  # fmt: skip
+
+
+def _ms(value: float | None) -> str:
+    return duration(None if value is None else value / 1000)
+
+
+def queues(facts: Facts) -> Section:
+    """What waits, and whether it grows."""
+    return Section("queues", "Queues", HOW_QUEUES, Html(_waiting(facts) + _queues(facts)))
+
+
+def _waiting(facts: Facts) -> Html:
+    rows = facts.series["waiting"]
+    if not any(most(values) for values in rows.values()):
+        return nothing("Nothing has ever waited at a node when it said how it was.")
+    title, unit = "Messages that wait", "messages"
+    if len(rows) > FEW:
+        title += f", of {len(rows):,} nodes: the median, the middle 80 % and the highest"
+    draw = lines if len(rows) <= FEW else bands
+    return drawn("waiting", title, draw(axis(facts), rows, unit), in_words(rows, f"{title}, {unit}", number))
+
+
+def _queues(facts: Facts) -> Html:
+    grows = [queue for queue in facts.queues if queue.verdict == "growing"]
+    words = nothing("No queue has grown." if not grows else f"{counted(len(grows), 'queue')} grew.")
+    rows = [queue for queue in facts.queues if queue.depth_max]
+    if not rows:
+        return words
+    return Html(words + worst("Queues, the fastest growing first", QUEUES, [_queue(row) for row in rows], 3))
+
+
+def _queue(queue: Queue) -> tuple[str, ...]:
+    return (
+        queue.observer, queue.queue, GROWTH.get(queue.verdict, queue.verdict), signed(queue.growth_per_hour),
+        number(queue.depth), number(queue.depth_max), duration(queue.oldest_s), size(queue.bytes),
+    )  # fmt: skip
+
+
+def topics(facts: Facts) -> Section:
+    """What the masters took."""
+    return Section("topics", "Busiest topics", HOW_TOPICS, _topics(facts))
+
+
+def _topics(facts: Facts) -> Html:
+    if not facts.topics:
+        return nothing("No master has taken a message.")
+    names = [_name(topic) for topic in facts.topics]
+    title = f"The {counted(len(names), 'busiest topic')}" if len(names) > 1 else "The only topic"
+    told = [f"{name} {number(topic.messages)}" for name, topic in zip(names, facts.topics, strict=True)]
+    chart = bars(names, [topic.messages for topic in facts.topics], "messages")
+    total = sum(topic.messages for topic in facts.topics)
+    rows = [_topic(topic, total) for topic in facts.topics]
+    return Html(
+        drawn("topics", title, chart, f"{title}, messages: {'; '.join(told)}.")
+        + worst("Topics, the busiest first", TOPICS, rows, 2, shown=20)
+    )
+
+
+def _name(topic: Topic) -> str:
+    return harmless(f"{topic.topic} ({topic.domain})" if topic.domain else topic.topic)
+
+
+def _topic(topic: Topic, total: int) -> tuple[str, ...]:
+    mean = topic.bytes / topic.messages if topic.messages else None
+    return (
+        topic.topic, topic.domain or "-", number(topic.messages), percent(topic.messages, total or 1),
+        decimal(topic.messages_per_s), size(topic.bytes), size(mean), number(topic.masters),
+    )  # fmt: skip

@@ -1,0 +1,183 @@
+"""What could the nodes take, are their clocks right, and how good is what is known of them?"""
+
+from math import inf
+
+from spark.report.charts.by_name import Dots, dots
+from spark.report.facts import Clock, Coverage, Facts, Forecast, Quarantined
+from spark.report.figures import (
+    counted,
+    decimal,
+    duration,
+    moment,
+    number,
+    percent,
+    second,
+)
+from spark.report.findings import CLOCK_S, wrong_clocks
+from spark.report.markup import Html
+from spark.report.sampling import most
+from spark.report.sections.section import Section, drawn, nothing, worst
+
+HOW_CAPACITY = (
+    "A line through (messages a second, load) of each node tells at how many messages a second its load "
+    "would reach 1, where it is full (◇, with the interval in which that lies in 95 of 100 cases); ● is what "
+    "it carries now. It is a forecast, and only as good as the line."
+)
+HOW_CLOCKS = (
+    f"How far a clock is ahead of the mesh's common time, which is the median of all. What is more than "
+    f"{CLOCK_S:g} s is put right before anything here was counted."
+)
+HOW_QUALITY = (
+    "What this report was made from, and what is missing in it. A state that several nodes heard counts "
+    "once; a line that cannot be read is kept in quarantine and counts nowhere else."
+)
+DRAWN = 30
+CAPACITY = (
+    "Node",
+    "Carries a second",
+    "Could take",
+    "At least",
+    "At most",
+    "In use",
+    "Full at",
+)
+CLOCKS = ("Node", "Ahead", "Measured by")
+REASONS = ("Reason", "Written by", "For example", "Lines", "Segments")
+MISSING = (
+    "Node",
+    "Starts",
+    "States",
+    "States lost",
+    "First",
+    "Last",
+    "Longest silence",
+    "Silent from",
+    "Future",
+    "Past",
+)
+KINDS = {
+    "state": "states of nodes", "event": "events", "link": "links", "queue": "queues", "balance": "balance",
+    "topic": "topics", "quarantine": "in quarantine",
+}  # fmt: skip
+
+
+def capacity(facts: Facts) -> Section:
+    """Forecasts, with their intervals."""
+    return Section("capacity", "What the nodes could take", HOW_CAPACITY, _capacity(facts))
+
+
+def _capacity(facts: Facts) -> Html:
+    if not facts.forecasts:
+        return nothing("No node has said how busy it is.")
+    known = sorted((row for row in facts.forecasts if row.capacity_per_s), key=_urgency)
+    unknown = [(row.node, row.reason or "-") for row in facts.forecasts if not row.capacity_per_s]
+    parts = []
+    if known:
+        table = worst("Nodes, the fullest first", CAPACITY, [_forecast(row) for row in known])
+        parts += [nothing(_full(known)), _ranges(known[:DRAWN], len(known)), table]
+    if unknown:
+        parts.append(worst("Nodes of which it cannot be told", ("Node", "Because"), unknown, 2))
+    return Html("".join(parts))
+
+
+def _urgency(row: Forecast) -> tuple[float, float]:
+    return row.full_at.timestamp() if row.full_at else inf, -row.in_use
+
+
+def _full(rows: list[Forecast]) -> str:
+    full = [row for row in rows if row.full_at]
+    if not full:
+        return "No node's load grows so that it would be full soon."
+    return f"{counted(len(full), 'node')} will be full if the load goes on growing as it did."
+
+
+def _ranges(rows: list[Forecast], of: int) -> Html:
+    title = "Messages a second: carried now, and at most" + (
+        f" ({len(rows)} of {of:,} nodes)" if len(rows) < of else ""
+    )
+    told = [
+        f"{row.node} carries {number(row.rate_per_s)} of {number(row.capacity_per_s)} "
+        f"({number(row.capacity_low_per_s)} to {number(row.capacity_high_per_s)})"
+        for row in rows
+    ]
+    drawing = dots(
+        [row.node for row in rows],
+        {
+            "carried now": Dots([row.rate_per_s for row in rows]),
+            "at most": Dots(
+                [row.capacity_per_s for row in rows],
+                [row.capacity_low_per_s for row in rows],
+                [row.capacity_high_per_s for row in rows],
+            ),
+        },
+        "messages a second",
+    )
+    return drawn("capacity", title, drawing, f"{title}: {'; '.join(told)}.")
+
+
+def _forecast(row: Forecast) -> tuple[str, ...]:
+    return (
+        row.node, decimal(row.rate_per_s), number(row.capacity_per_s),
+        number(row.capacity_low_per_s), number(row.capacity_high_per_s), percent(row.in_use, 1),
+        moment(row.full_at),
+    )  # fmt: skip
+
+
+def clocks(facts: Facts) -> Section:
+    """Whose clock is wrong."""
+    return Section("clocks", "Clocks", HOW_CLOCKS, _clocks(facts))
+
+
+def _clocks(facts: Facts) -> Html:
+    if not facts.clocks:
+        return nothing("Nobody has compared clocks: that takes two nodes that are linked.")
+    wrong = wrong_clocks(facts)
+    right = [clock for clock in facts.clocks if clock not in wrong]
+    within = duration(most([abs(clock.skew_s) for clock in right]))
+    words = f"{counted(len(right), 'clock is', 'clocks are')} right, within {within}."
+    said = nothing(words) if right else Html()
+    if not wrong:
+        return Html(nothing("No clock is wrong.") + said)
+    wrong.sort(key=lambda clock: -abs(clock.skew_s))
+    return Html(worst("Clocks that are wrong", CLOCKS, [_clock(clock) for clock in wrong]) + said)
+
+
+def _clock(clock: Clock) -> tuple[str, ...]:
+    sign = "+" if clock.skew_s > 0 else ""
+    return clock.node, sign + duration(clock.skew_s), counted(clock.observers, "node")
+
+
+def quality(facts: Facts) -> Section:
+    """How much of what happened is known."""
+    told = [f"{number(count)} {KINDS.get(kind, kind)}" for kind, count in facts.kinds.items()]
+    words = nothing(f"Made from {', '.join(told)}." if told else "There is not a single line.")
+    return Section(
+        "quality", "Quality of the data", HOW_QUALITY, Html(words + _reasons(facts) + _missing(facts))
+    )
+
+
+def _reasons(facts: Facts) -> Html:
+    if not facts.quarantined:
+        return nothing("Every line could be read.")
+    return worst("Lines that could not be read", REASONS, [_reason(row) for row in facts.quarantined], 3)
+
+
+def _reason(row: Quarantined) -> tuple[str, ...]:
+    return row.reason, row.node or "no node", row.example or "", number(row.rows), number(row.segments)
+
+
+def _missing(facts: Facts) -> Html:
+    if not facts.coverage:
+        return Html()
+    lost = sum(row.states_lost for row in facts.coverage)
+    words = nothing("No state is missing.") if not lost else Html()
+    caption = "What is known of each node, the most incomplete first"
+    rows = sorted(facts.coverage, key=lambda row: (-row.states_lost, -(row.gap_s or 0), row.node))
+    return Html(words + worst(caption, MISSING, [_coverage(row) for row in rows]))
+
+
+def _coverage(row: Coverage) -> tuple[str, ...]:
+    return (
+        row.node, number(row.boots), number(row.states), number(row.states_lost), second(row.first_at),
+        second(row.last_at), duration(row.gap_s), second(row.gap_at), number(row.future), number(row.past),
+    )  # fmt: skip

@@ -1,0 +1,86 @@
+"""What is a part of the page, and how do charts and tables stand in it?"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from spark.report.charts.drawing import Chart
+from spark.report.charts.over_time import Axis
+from spark.report.facts import Facts, Values
+from spark.report.markup import Html, raw, table, tag
+from spark.report.sampling import mean, most
+
+FEW = 8  # nodes that can be told apart as lines
+SHOWN = 10  # rows of a table whose rest is left out
+FIRST = 15  # rows of a table in which one can look for the others
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """`name` is for links to it; `how` says in one sentence how to read it, with units."""
+
+    name: str
+    title: str
+    how: str
+    body: Html
+
+
+def nothing(text: str) -> Html:
+    """Said in place of an empty chart."""
+    return tag("p", text, class_="nothing")
+
+
+def drawn(key: str, title: str, chart: Chart, text: str) -> Html:
+    """A chart under its title; `text` says the same to those who do not see it."""
+    # In a script nothing is an entity: only what would end it is written otherwise.
+    figure = raw(chart.json.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+    return tag(
+        "figure",
+        tag("h3", title),
+        tag("div", class_="chart", role="img", aria_label=text, data_figure=f"figure-{key}",
+            style=f"height: {chart.height}px"),
+        tag("script", figure, type="application/json", id=f"figure-{key}"),
+    )  # fmt: skip
+
+
+def in_words(rows: Mapping[str, Values], unit: str, write: Callable[[float | None], str]) -> str:
+    """What a chart over time shows, for those who do not see it."""
+    told = [f"{name} {write(mean(values))}, at most {write(most(values))}" for name, values in rows.items()]
+    rest = f"; and {len(told) - FEW:,} more" if told[FEW:] else ""
+    return f"{unit}. Means and peaks: {'; '.join(told[:FEW])}{rest}."
+
+
+def worst(
+    caption: str, header: Sequence[str], rows: Sequence[Sequence[Any]], words: int = 1, shown: int = SHOWN
+) -> Html:
+    """A table of the first rows, which says how many more there are."""
+    left = len(rows) - shown
+    more = tag("span", f" and {left:,} more", class_="more") if left > 0 else None
+    return table([caption, more], header, rows[:shown], words, label=caption)
+
+
+def findable(
+    key: str, caption: str, header: Sequence[str], rows: Sequence[Sequence[Any]], words: int = 1
+) -> Html:
+    """A table of all rows; if they are many, the first of them and a field to look for others."""
+    whole = table(caption, header, rows, words, label=caption)
+    if len(rows) <= FIRST:
+        return whole
+    tools = tag(
+        "div",
+        tag("label", "Find a node", for_=f"find-{key}"),
+        tag("input", type="search", id=f"find-{key}", autocomplete="off"),
+        tag("button", type="button"),
+        class_="tools", data_first=FIRST, hidden=True,
+    )  # fmt: skip
+    return raw(tools + whole)
+
+
+def axis(facts: Facts) -> Axis:
+    """The time that all charts show."""
+    return Axis(facts.times, timedelta(seconds=facts.width_s))
+
+
+def milliseconds(values: Values) -> Values:
+    return tuple(None if value is None else 1000 * value for value in values)

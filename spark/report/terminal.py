@@ -1,0 +1,108 @@
+"""What does a report say on a terminal? One screen: the figures, the nodes, what stands out."""
+
+from collections.abc import Callable
+from textwrap import wrap
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from spark.report.facts import Facts, Node
+from spark.report.figures import counted, decimal, duration, number, percent, short
+from spark.report.findings import BAD, GOOD, NOTE, RANKS, WARN, Finding, findings
+from spark.report.headline import headline, name, span
+
+NODES, ROOM = 10, 17  # nodes, and lines for what stands out: together with the rest no more than 40
+GAP = 2  # between columns
+STYLES = {BAD: "bold red", WARN: "yellow", NOTE: "dim", GOOD: "green"}
+LONGEST_RANK = max(map(len, RANKS.values()))
+COLUMNS: dict[str, Callable[[Node], str]] = {
+    "NODE": lambda node: short(node.name, 24),
+    "SHARE": lambda node: percent(node.share, 1),
+    "CAPACITY": lambda node: percent(node.fair_share, 1),
+    "CPU": lambda node: percent(node.cpu_percent),
+    "LOAD": lambda node: decimal(node.load_share),
+    "LAG": lambda node: duration(node.lag_s),
+    "RAM": lambda node: percent(node.ram_peak_percent),
+    "TAKEN/S": lambda node: decimal(node.published_per_s),
+    "DLV/S": lambda node: decimal(node.delivered_per_s),
+    "WAITING": lambda node: number(node.waiting),
+    "DEATHS": lambda node: number(node.deaths),
+}
+DROPPED = (
+    "RAM",
+    "LOAD",
+    "DLV/S",
+    "WAITING",
+    "TAKEN/S",
+    "CAPACITY",
+    "SHARE",
+)  # where there is no room for all
+
+
+def summary(facts: Facts, width: int) -> RenderableType:
+    """At most 40 lines of a terminal that is `width` columns wide."""
+    lines = counted(sum(facts.kinds.values()), "line")
+    title = Text(f"{name(facts)} · {span(facts)} · {lines}", style="bold", no_wrap=True, overflow="ellipsis")
+    if not facts.nodes:
+        return Group(title, Text("No node has written anything down in this time."))
+    parts = _headline(facts), _nodes(facts, width), _findings(findings(facts), width)
+    return Group(title, *(piece for part in parts for piece in (Text(), part)))
+
+
+def _headline(facts: Facts) -> Table:
+    table, figures = _table(), headline(facts)
+    values = [short(figure.value, 24) for figure in figures]
+    # Where it is narrow, the notes give way.
+    table.add_column(no_wrap=True, min_width=max(len(figure.label) for figure in figures))
+    table.add_column(justify="right", no_wrap=True, min_width=max(map(len, values)), style="bold")
+    table.add_column(no_wrap=True, overflow="ellipsis", style="dim")
+    for figure, value in zip(figures, values, strict=True):
+        table.add_row(figure.label, Text(value), Text(figure.note))
+    return table
+
+
+def _nodes(facts: Facts, width: int) -> RenderableType:
+    table = _table(has_header=True)
+    cells = {
+        title: [Text(cell(node)) for node in facts.nodes[:NODES]]
+        for title, cell in _columns(facts, width).items()
+    }
+    for title in cells:
+        table.add_column(title, justify="left" if title == "NODE" else "right", no_wrap=True)
+    for row in zip(*cells.values(), strict=True):
+        table.add_row(*row)
+    left = len(facts.nodes) - NODES
+    return Group(table, Text(f"the busiest; and {left:,} more", "dim")) if left > 0 else table
+
+
+def _columns(facts: Facts, width: int) -> dict[str, Callable[[Node], str]]:
+    """Those that fit."""
+    shown = dict(COLUMNS)
+    wide = {
+        title: GAP + max(len(title), *(len(cell(node)) for node in facts.nodes[:NODES]))
+        for title, cell in COLUMNS.items()
+    }
+    for title in DROPPED:
+        if sum(wide[title] for title in shown) <= width + GAP:
+            break
+        del shown[title]
+    return shown
+
+
+def _findings(found: list[Finding], width: int) -> RenderableType:
+    table = _table()
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    room = ROOM
+    for number_shown, finding in enumerate(found):
+        room -= len(wrap(finding.text, max(20, width - LONGEST_RANK - GAP), break_on_hyphens=False))
+        if room < 0:
+            left = Text(f"and {len(found) - number_shown:,} more, which --html FILE shows", "dim")
+            return Group(table, left)
+        table.add_row(Text(RANKS[finding.rank], STYLES[finding.rank]), Text(finding.text))
+    return table
+
+
+def _table(has_header: bool = False) -> Table:
+    return Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), show_header=has_header, header_style="dim")

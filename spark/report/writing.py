@@ -1,0 +1,41 @@
+"""How does a page get onto the disk? Whole, or not at all."""
+
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+from spark.errors import SparkJobError
+
+
+def check(path: Path) -> None:
+    """Could the page be written there? Asked before a long job. SparkJobError CANNOT_WRITE."""
+    why = (
+        "it is a directory" if path.is_dir()
+        else "there is no such directory" if not path.parent.is_dir()
+        else "you may not write there" if not os.access(path.parent, os.W_OK)
+        else ""
+    )  # fmt: skip
+    if why:
+        raise _refused(path, why)
+
+
+def write(path: Path, text: str) -> None:
+    """Replace the file as a whole. SparkJobError CANNOT_WRITE."""
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with beside.open("x", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+        raise _refused(path, error.strerror or str(error)) from error
+
+
+def _refused(path: Path, why: str) -> SparkJobError:
+    return SparkJobError(
+        f"{path} cannot be written: {why}.", "Name another file:  --html FILE", "CANNOT_WRITE"
+    )

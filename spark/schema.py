@@ -1,0 +1,26 @@
+"""Which columns has the history? Those of the nodes' snapshot lines; a test holds both together."""
+
+from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType, TimestampType
+
+_T, _L, _D, _TS = StringType(), LongType(), DoubleType(), TimestampType()
+
+# mesh/snapshots/line.py says what each means; docs/spark.md lists them.
+COLUMNS = {
+    "kind": _T, "cluster": _T, "observer": _T, "observer_uuid": _T, "observer_boot": _L, "line": _L,
+    "ts": _TS, "node": _T, "uuid": _T, "boot": _L, "age": _D,
+    # state
+    "version": _L, "wall": _TS, "up": _D, "software": _T, "cores": _L, "cpu": _D, "ram_free": _L,
+    "ram_total": _L, "load": _D, "lag": _D, "published": _D, "delivered": _D, "pending": _L, "tailback": _L,
+    "stored": _L, "sessions": _L, "subscriptions": _L, "links": _L,
+    # event
+    "event": _T, "text": _T,
+    # link
+    "state": _T, "rtt": _D, "skew": _D,
+    # queue
+    "queue": _T, "depth": _L, "bytes": _L, "oldest": _D,
+    # balance
+    "strategy": _T, "weight": _D, "chosen": _L, "sent": _L, "asked": _L, "answered": _L, "seconds": _D,
+    # topic
+    "topic": _T, "domain": _T, "messages": _L, "content": _L,
+}  # fmt: skip
+LINE = StructType([StructField(name, type_) for name, type_ in COLUMNS.items()])

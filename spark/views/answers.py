@@ -1,0 +1,54 @@
+"""How fast did each node answer?"""
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from spark.views import counting
+from spark.views.rows import of_kind, ratio
+
+UNANSWERED = 2.0  # s that a question counts for that was never answered
+OLDEST = 500  # half-lives: what is older counts as if it were just that old, and not as nothing at all
+
+
+def latencies(history: DataFrame, known: DataFrame, half_life_s: float = 86_400.0) -> DataFrame:
+    """One row a node: node, answers, unanswered (questions), latency_ms (mean; an unanswered question
+    counts 2 s; what was counted one half-life earlier counts half as much). Over all observers but the node
+    itself, which asks itself over no network. Of several nodes that had one name only the last one's lines
+    count."""
+    boot = Window.partitionBy(*counting.BOOT, "node").orderBy("line")
+    lines = of_kind(history, "balance").where(F.col("observer") != F.col("node"))
+    begun = lines.join(F.broadcast(counting.boots(history)), list(counting.BOOT), "left")
+    whole = begun.withColumns({name: F.coalesce(name, F.lit(0)) for name in ("asked", "answered", "seconds")})
+    # What was asked since the line before may still be under way. Of a boot that began before the history
+    # nothing is known of what its first line counts.
+    before = F.lag("asked").over(boot)
+    at_first = F.when(F.col("started"), 0).otherwise(F.col("asked") - F.col("answered"))
+    open_ = F.coalesce(F.greatest(F.lit(0), before - F.col("answered")), at_first)
+    grown = whole.withColumn("open", open_).withColumns(
+        {
+            f"_{name}": F.col(name)
+            - F.coalesce(F.lag(name).over(boot), F.when(F.col("started"), F.lit(0)), F.col(name))
+            for name in ("answered", "seconds", "open")
+        }
+    )
+    age = F.greatest(F.lit(0.0), F.unix_seconds(F.now()) - F.unix_seconds("ts"))
+    worth = F.pow(F.lit(0.5), F.least(F.lit(OLDEST), age / half_life_s))
+    unanswered = F.greatest(F.lit(0.0), F.sum(F.col("_open") * worth))
+    took = F.sum(F.col("_seconds") * worth) + UNANSWERED * unanswered
+    return (
+        _of_known(grown, known)
+        .groupBy("node")
+        .agg(
+            F.sum("_answered").alias("answers"),
+            F.greatest(F.lit(0), F.sum("_open")).alias("unanswered"),
+            (1000 * ratio(took, F.sum(F.col("_answered") * worth) + unanswered)).alias("latency_ms"),
+        )
+    )
+
+
+def _of_known(lines: DataFrame, known: DataFrame) -> DataFrame:
+    """Lines that are not about another node that had the name earlier."""
+    last = known.select("node", F.col("uuid").alias("_uuid"))
+    joined = lines.join(F.broadcast(last), "node", "left")
+    is_other = (F.col("uuid") != "") & (F.col("uuid") != F.col("_uuid"))
+    return joined.where(~F.coalesce(is_other, F.lit(False)))

@@ -1,0 +1,62 @@
+"""How was work shared out, and was it just?"""
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from spark.views import counting
+from spark.views.capacity import idle
+from spark.views.rows import newest, ratio
+
+COUNTERS = ("sent", "chosen", "asked", "answered", "seconds")
+
+
+def counters(history: DataFrame) -> DataFrame:
+    """One row an observer, its boot and a candidate, counted since that boot began: observer,
+    observer_uuid, observer_boot, node, sent, chosen (messages), asked, answered (questions), seconds (that
+    the answers took, all together), clean (the boot ended with a clean stop, so that this is all there
+    was)."""
+    return counting.totals(history, "balance", ("node",), COUNTERS).select(
+        "observer", *counting.BOOT, "node", *COUNTERS, F.col("stopped").alias("clean")
+    )
+
+
+def quality(history: DataFrame) -> DataFrame:
+    """One row an observer and candidate, counted within the history: observer, observer_uuid, node, sent,
+    chosen, sent_share, chosen_share (of what this observer gave to all), answered, latency_ms (mean of the
+    answers), capacity (idle cores, as `capacity.idle` says), capacity_share (a candidate that never said
+    anything counts as the typical one), sent_ratio, chosen_ratio (share / capacity_share: 1 is just),
+    sent_variation, chosen_variation (standard deviation of these ratios / their mean: 0 is just; the same
+    in all rows of an observer)."""
+    sums = counting.totals(history, "balance", ("node",), COUNTERS).groupBy(
+        "observer", "observer_uuid", "node"
+    )
+    room = newest(idle(history)).select("node", F.col("idle_cores").alias("capacity"))
+    shared = sums.agg(*map(counting.within, COUNTERS)).join(F.broadcast(room), "node", "left")
+    all_of = Window.partitionBy("observer", "observer_uuid")
+    capacity = F.coalesce("capacity", F.median("capacity").over(all_of), F.lit(1.0))
+    shares = shared.withColumns(
+        {
+            "latency_ms": 1000 * ratio(F.col("seconds"), F.col("answered")),
+            "capacity_share": capacity / F.sum(capacity).over(all_of),
+            "sent_share": ratio(F.col("sent"), F.sum("sent").over(all_of)),
+            "chosen_share": ratio(F.col("chosen"), F.sum("chosen").over(all_of)),
+        }
+    )
+    return (
+        shares.withColumn("sent_ratio", F.col("sent_share") / F.col("capacity_share"))
+        .withColumn("chosen_ratio", F.col("chosen_share") / F.col("capacity_share"))
+        .withColumn("sent_variation", _variation("sent_ratio"))
+        .withColumn("chosen_variation", _variation("chosen_ratio"))
+        .select(
+            "observer", "observer_uuid", "node", "sent", "chosen", "sent_share", "chosen_share", "answered",
+            "latency_ms", "capacity", "capacity_share", "sent_ratio", "chosen_ratio", "sent_variation",
+            "chosen_variation",
+        )
+    )  # fmt: skip
+
+
+def _variation(of: str) -> Column:
+    """The coefficient of variation among an observer's candidates; null where there is only one."""
+    all_of = Window.partitionBy("observer", "observer_uuid")
+    mean = F.avg(of).over(all_of)
+    return F.when((F.count(of).over(all_of) > 1) & (mean > 0), F.stddev_pop(of).over(all_of) / mean)

@@ -1,0 +1,39 @@
+"""How much of each machine is there for the mesh?"""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from spark.views.forecast import EXPLAINED
+from spark.views.regression import Line, fit
+from spark.views.rows import named, of_kind
+
+FULL = 0.01  # even a machine that is wholly busy gets something done
+
+
+def idle(history: DataFrame) -> DataFrame:
+    """One row a node: node, uuid, states, last_at, load_share (mean), foreign_share (load that is not the
+    mesh's), idle_cores (what is left of its cores without the mesh's own load).
+
+    With the mean load alone, whoever is given more messages would seem to have less room for them. So it is
+    the load that a line through (messages a second, load) shows at no messages; where messages do not
+    explain the load, all of it counts as foreign.
+    """
+    rate = F.coalesce("published", F.lit(0.0)) + F.coalesce("delivered", F.lit(0.0))
+    line, mean = Line("_line"), F.col("load_share")
+    said = named(of_kind(history, "state")).where(F.col("load").isNotNull())
+    fitted = said.groupBy("node", "uuid").agg(
+        F.count("*").alias("states"),
+        F.max("ts").alias("last_at"),
+        F.avg("load").alias("load_share"),
+        F.max("cores").alias("_cores"),
+        *fit("_line", F.col("load"), rate),
+    )
+    explained = line.significant & (line.slope > 0) & (line.r2 >= EXPLAINED)
+    alone = F.greatest(F.lit(0.0), line.at(F.lit(0.0)))
+    foreign = F.when(explained, F.least(mean, alone)).otherwise(mean)
+    left = F.coalesce("_cores", F.lit(1)) * F.greatest(F.lit(FULL), 1 - F.col("foreign_share"))
+    return (
+        fitted.withColumn("foreign_share", foreign)
+        .withColumn("idle_cores", left)
+        .select("node", "uuid", "states", "last_at", "load_share", "foreign_share", "idle_cores")
+    )

@@ -1,0 +1,47 @@
+"""How much did observers count? Counters grow from 0 in each boot of an observer."""
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from spark.views.rows import of_kind
+
+BOOT = ("observer_uuid", "observer_boot")
+
+
+def boots(history: DataFrame) -> DataFrame:
+    """One row a boot of an observer whose start or clean end is in the history: observer_uuid,
+    observer_boot, started, stopped (whether)."""
+    events = of_kind(history, "event").where(F.col("event").isin("started", "stopped"))
+    return events.groupBy(*BOOT).agg(
+        F.max(F.col("event") == "started").alias("started"),
+        F.max(F.col("event") == "stopped").alias("stopped"),
+    )
+
+
+def totals(history: DataFrame, kind: str, about: Sequence[str], counters: Sequence[str]) -> DataFrame:
+    """One row an observer, its boot and what was counted: observer, BOOT, `about`; what `counters` reached,
+    and in `<counter>_before` what each had reached at the first line in the history, or 0 if the boot's
+    start is in it; first_at, last_at (lines), started, stopped."""
+    # A counter only grows, so that its last value is its greatest one, which Spark finds without sorting.
+    counted: list[Column] = []
+    for name in counters:
+        counted += [F.max(name).alias(name), F.min(name).alias(f"{name}_before")]
+    lines = of_kind(history, kind).groupBy("observer", *BOOT, *about)
+    reached = lines.agg(*counted, F.min("ts").alias("first_at"), F.max("ts").alias("last_at"))
+    started = F.coalesce("started", F.lit(False))
+    joined = reached.join(F.broadcast(boots(history)), list(BOOT), "left")
+    return joined.withColumns(
+        {name: F.coalesce(name, F.lit(0)) for name in counters}
+        | {
+            f"{name}_before": F.when(started, 0).otherwise(F.coalesce(f"{name}_before", F.lit(0)))
+            for name in counters
+        }
+        | {"started": started, "stopped": F.coalesce("stopped", F.lit(False))}
+    )
+
+
+def within(name: str) -> Column:
+    """What of a counter that `totals` tells was counted within the history, over all rows of a group."""
+    return F.sum(F.col(name) - F.col(f"{name}_before")).alias(name)

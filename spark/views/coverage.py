@@ -1,0 +1,111 @@
+"""How much of what happened is in the history, and what could not be read?"""
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from spark.views.forecast import SETTLED
+from spark.views.rows import TOLERANCE, named, of_kind, seconds
+
+GAP = 30  # s: no state for so long is worth a word
+WRITER = r"^(.+)-[0-9a-f]{8}-\d+-\d+\.jsonl$"  # in the name of a segment
+
+
+def rows(history: DataFrame) -> DataFrame:
+    """One row a node: node, uuid, boots, states, states_lost (numbers that are missing between the first
+    and the last of a boot: nobody's line of them came here), first_at, last_at (states), gap_s (longest
+    time without a state, from 30 s; null if there was none), gap_at (when that began), lines (of other
+    kinds, that it wrote), future (rows later than now), past (rows before 2020; both by the clock of who
+    wrote them)."""
+    told = _states(history).join(_lines(history), ["node", "uuid"], "full")
+    counts = {name: F.coalesce(name, F.lit(0)) for name in ("boots", "states", "states_lost", "lines")}
+    odd = {
+        name: F.coalesce(f"_states_{name}", F.lit(0)) + F.coalesce(f"_lines_{name}", F.lit(0))
+        for name in ("future", "past")
+    }
+    return told.withColumns(counts | odd).select(
+        "node", "uuid", "boots", "states", "states_lost", "first_at", "last_at", "gap_s", "gap_at", "lines",
+        "future", "past",
+    )  # fmt: skip
+
+
+def quarantined(history: DataFrame) -> DataFrame:
+    """One row a reason and node: reason, node (that wrote the segment; null for files that are no node's),
+    rows, segments, example (the text of one of the lines)."""
+    writer = F.regexp_extract("segment", WRITER, 1)
+    return (
+        of_kind(history, "quarantine")
+        .groupBy("reason", F.when(writer != "", writer).alias("node"), "segment")
+        .agg(F.count("*").alias("rows"), F.min("raw").alias("example"))
+        .groupBy("reason", "node")
+        .agg(
+            F.sum("rows").alias("rows"),
+            F.count("segment").alias("segments"),
+            F.min("example").alias("example"),
+        )
+    )
+
+
+def _states(history: DataFrame) -> DataFrame:
+    """What nodes said of themselves."""
+    missing = F.max("_newest") - F.min("_oldest") + 1 - F.sum("_versions")
+    before = F.lag("_last").over(Window.partitionBy("uuid").orderBy("_span", "_first"))
+    pause = seconds("_first") - seconds(before)
+    boots = _spans(history).withColumn("_before", before).withColumn("_pause", F.when(pause >= GAP, pause))
+    return (
+        boots.groupBy("node", "uuid", "boot")
+        .agg(
+            F.sum("_rows").alias("_rows"),
+            F.greatest(F.lit(0), F.coalesce(missing, F.lit(0))).alias("_lost"),
+            F.min("_first").alias("_first"),
+            F.max("_last").alias("_last"),
+            F.max("_pause").alias("_pause"),
+            F.max_by("_before", "_pause").alias("_before"),
+            F.sum("_future").alias("_future"),
+            F.sum("_past").alias("_past"),
+        )
+        .groupBy("node", "uuid")
+        .agg(
+            F.count("boot").alias("boots"),
+            F.sum("_rows").alias("states"),
+            F.sum("_lost").alias("states_lost"),
+            F.min("_first").alias("first_at"),
+            F.max("_last").alias("last_at"),
+            F.max("_pause").alias("gap_s"),
+            F.max_by("_before", "_pause").alias("gap_at"),
+            F.sum("_future").alias("_states_future"),
+            F.sum("_past").alias("_states_past"),
+        )
+    )
+
+
+def _spans(history: DataFrame) -> DataFrame:
+    """A gap of GAP or more lies between two spans of that length, and these are much fewer than states."""
+    span = F.floor(F.unix_seconds("ts") / GAP).alias("_span")
+    return named(of_kind(history, "state")).groupBy("node", "uuid", "boot", span).agg(
+        F.count("*").alias("_rows"),
+        F.count("version").alias("_versions"),
+        F.min("version").alias("_oldest"),
+        F.max("version").alias("_newest"),
+        F.min("ts").alias("_first"),
+        F.max("ts").alias("_last"),
+        F.count_if(_is_future()).alias("_future"),
+        F.count_if(_is_past()).alias("_past"),
+    )  # fmt: skip
+
+
+def _lines(history: DataFrame) -> DataFrame:
+    """What they wrote besides."""
+    others = history.where(~F.col("kind").isin("state", "quarantine")).where(F.col("observer_uuid") != "")
+    return others.groupBy(F.col("observer").alias("node"), F.col("observer_uuid").alias("uuid")).agg(
+        F.count("*").alias("lines"),
+        F.count_if(_is_future()).alias("_lines_future"),
+        F.count_if(_is_past()).alias("_lines_past"),
+    )
+
+
+def _is_future() -> Column:
+    return seconds("ts") > seconds(F.now()) + TOLERANCE
+
+
+def _is_past() -> Column:
+    return F.col("ts") < F.lit(SETTLED).cast("timestamp")

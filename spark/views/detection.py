@@ -1,0 +1,44 @@
+"""How long did it take until a death was noticed?"""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from spark.views.membership import timeline
+from spark.views.rows import TOLERANCE, episodes, named, of_kind, seconds
+
+TOGETHER = 60.0  # s: observers who notice so close together notice the same death
+
+
+def times(history: DataFrame, lives: DataFrame | None = None) -> DataFrame:
+    """One row a death or goodbye: how ("dead": somebody found out, "left": it said so), node, uuid, boot,
+    last_at (its last state), first_observer, first_at, final_at (when the first and the last observer
+    noticed), first_s, final_s (from last_at until then), age_s (since the first observer had heard of it,
+    by that one's own clock), observers, lived_on (states came later, so that it was none; last_at, first_s
+    and final_s are null then).
+
+    A node says its state every 2 s, so that it lived up to 2 s longer than its last state tells. `lives`:
+    what `membership.timeline` found, if that is at hand.
+    """
+    ends = named(of_kind(history, "event")).where(F.col("event").isin("dead", "left"))
+    noticed = episodes(ends, TOGETHER).groupBy("event", "node", "uuid", "boot", "episode").agg(
+        F.min_by("observer", "ts").alias("first_observer"),
+        F.min("ts").alias("first_at"),
+        F.max("ts").alias("final_at"),
+        F.min_by("age", "ts").alias("age_s"),
+        F.size(F.collect_set("observer_uuid")).alias("observers"),
+    )  # fmt: skip
+    boots = timeline(history) if lives is None else lives
+    states = boots.select("uuid", "boot", F.col("state_at").alias("_last"))
+    lived_on = F.coalesce(seconds("_last") > seconds("first_at") + TOLERANCE, F.lit(False))
+    last = F.when(~lived_on, F.col("_last"))
+    joined = noticed.join(states, ["uuid", "boot"], "left")
+    return joined.select(
+        F.col("event").alias("how"), "node", "uuid", "boot", last.alias("last_at"), "first_observer",
+        "first_at", "final_at", _since(last, "first_at").alias("first_s"),
+        _since(last, "final_at").alias("final_s"), "age_s", "observers", lived_on.alias("lived_on"),
+    )  # fmt: skip
+
+
+def _since(last: Column, noticed: str) -> Column:
+    """Clocks that differ a little must not make it less than nothing."""
+    return F.when(last.isNotNull(), F.greatest(F.lit(0.0), seconds(noticed) - seconds(last)))

@@ -1,0 +1,81 @@
+"""How much could each node take, and when will it be full?"""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from spark.views.regression import Line, fit
+from spark.views.rows import named, of_kind
+
+POINT = 10  # s: states so close together are one point; single ones tell more of chance than of the load
+ENOUGH = 30  # points
+EXPLAINED = 0.5  # r2: below, something else than messages makes the load
+FAR = 10  # times as long as the history: nobody can see further
+SETTLED = "2020-01-01"  # an earlier clock is one that was not set yet
+
+
+def capacity(history: DataFrame) -> DataFrame:
+    """One row a node: node, uuid, points (of 10 s), rate_per_s (mean of published and delivered messages),
+    load_share (mean), r2; capacity_per_s (messages at which its load would be 1, if it goes on growing as
+    it does), capacity_low_per_s, capacity_high_per_s (95 %), or null and a `reason`; full_at,
+    full_first_at, full_last_at (when the trend of its load reaches 1, and 95 %), null where that is never,
+    or too far off to tell."""
+    points, moment = _points(history), F.unix_seconds("_at").cast("double")
+    settled = F.when(F.col("_at") >= F.lit(SETTLED).cast("timestamp"), moment)
+    fitted = points.groupBy("node", "uuid").agg(
+        F.count("*").alias("points"),
+        F.avg("_rate").alias("rate_per_s"),
+        F.avg("_load").alias("load_share"),
+        F.min(settled).alias("_first"),
+        F.max(settled).alias("_last"),
+        *fit("_work", F.col("_load"), F.col("_rate")),
+        *fit("_trend", F.col("_load"), settled),
+    )
+    work = Line("_work")
+    full, reason = work.crossing(1.0), _reason(work)
+    told = {
+        "r2": work.r2,
+        "reason": reason,
+        "capacity_per_s": F.when(reason.isNull(), full.x),
+        "capacity_low_per_s": F.when(reason.isNull(), F.greatest(F.lit(0.0), full.low)),
+        "capacity_high_per_s": F.when(reason.isNull(), full.high),
+    }
+    return fitted.withColumns(told | _full()).select(
+        "node", "uuid", "points", "rate_per_s", "load_share", "r2", "capacity_per_s", "capacity_low_per_s",
+        "capacity_high_per_s", "reason", "full_at", "full_first_at", "full_last_at",
+    )  # fmt: skip
+
+
+def _points(history: DataFrame) -> DataFrame:
+    """Means of load and rate, for each node and each 10 s."""
+    moment = F.unix_seconds("ts")
+    states = named(of_kind(history, "state")).where(F.col("load").isNotNull())
+    rate = F.coalesce("published", F.lit(0.0)) + F.coalesce("delivered", F.lit(0.0))
+    at = F.timestamp_seconds(moment - F.pmod(moment, F.lit(POINT))).alias("_at")
+    return states.groupBy("node", "uuid", at).agg(F.avg("load").alias("_load"), F.avg(rate).alias("_rate"))
+
+
+def _reason(work: Line) -> Column:
+    """Why the history cannot tell what a node could take; null where it can."""
+    return (
+        F.when(work.n < ENOUGH, F.format_string(f"only %d of {ENOUGH} points of {POINT} s", work.n))
+        .when(work.spread == 0, F.lit("its messages were always as many"))
+        .when(work.slope <= 0, F.lit("its load does not grow with its messages"))
+        .when(
+            work.r2 < EXPLAINED,
+            F.format_string("its messages explain only %.0f %% of its load", 100 * work.r2),
+        )
+        .when(work.at(F.lit(0.0)) >= 1, F.lit("it is full without any messages"))
+    )
+
+
+def _full() -> dict[str, Column]:
+    """When the trend reaches 1: if load does rise, and that moment is still to come and not too far off."""
+    trend = Line("_trend")
+    full, last = trend.crossing(1.0), F.col("_last")
+    horizon = last + FAR * (last - F.col("_first"))
+    comes = (trend.n >= ENOUGH) & trend.significant & (full.x > last) & (full.x <= horizon)
+    return {
+        "full_at": F.when(comes, F.timestamp_seconds(full.x)),
+        "full_first_at": F.when(comes, F.timestamp_seconds(F.greatest(full.low, last))),
+        "full_last_at": F.when(comes & (full.high <= horizon), F.timestamp_seconds(full.high)),
+    }

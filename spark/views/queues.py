@@ -1,0 +1,47 @@
+"""Where do messages pile up?"""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from spark.views.forecast import SETTLED
+from spark.views.regression import Line, fit
+from spark.views.rows import of_kind, seconds
+
+ENOUGH = 3  # lines
+MATTERS = 0.1  # of the greatest depth: a line that rises by less, and that is at least one message, is level
+
+
+def growth(history: DataFrame) -> DataFrame:
+    """One row an observer and queue: observer, queue, depth (messages), bytes, oldest_s (at the last line),
+    depth_max, growth_per_hour (messages: the slope of a line through all depths), verdict, lines, last_at.
+
+    `verdict` is "growing" or "draining" if that line is surely no level one (95 %) and rises or falls by a
+    message and a tenth of the greatest depth, else "steady"; "unknown" with less than 3 lines.
+    """
+    settled = F.when(F.col("ts") >= F.lit(SETTLED).cast("timestamp"), seconds("ts"))
+    fitted = of_kind(history, "queue").groupBy("observer", "queue").agg(
+        F.max_by("depth", "ts").alias("depth"),
+        F.max_by("bytes", "ts").alias("bytes"),
+        F.max_by("oldest", "ts").alias("oldest_s"),
+        F.max("depth").alias("depth_max"),
+        F.count("*").alias("lines"),
+        F.max("ts").alias("last_at"),
+        (F.max(settled) - F.min(settled)).alias("_long"),
+        *fit("_line", F.col("depth"), settled),
+    )  # fmt: skip
+    line = Line("_line")
+    return fitted.select(
+        "observer", "queue", "depth", "bytes", "oldest_s", "depth_max",
+        (3600 * line.slope).alias("growth_per_hour"), _verdict(line).alias("verdict"), "lines", "last_at",
+    )  # fmt: skip
+
+
+def _verdict(line: Line) -> Column:
+    risen = line.slope * F.col("_long")
+    matters = F.abs(risen) >= F.greatest(F.lit(1.0), MATTERS * F.col("depth_max"))
+    return (
+        F.when(F.coalesce(line.n, F.lit(0)) < ENOUGH, "unknown")
+        .when(~line.significant | ~matters, "steady")
+        .when(risen > 0, "growing")
+        .otherwise("draining")
+    )

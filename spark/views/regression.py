@@ -1,0 +1,107 @@
+"""Where does a straight line through points reach a level, and how sure is that?"""
+
+from dataclasses import dataclass
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+_Z = 1.959964  # 97.5 % of a normal distribution lie below
+
+
+def fit(name: str, y: Column, x: Column) -> list[Column]:
+    """Aggregates of y over x, of those rows that have both: what `Line` reads."""
+    return [
+        F.regr_count(y, x).alias(f"{name}_n"),
+        F.regr_slope(y, x).alias(f"{name}_slope"),
+        F.regr_avgx(y, x).alias(f"{name}_x"),
+        F.regr_avgy(y, x).alias(f"{name}_y"),
+        F.regr_sxx(y, x).alias(f"{name}_sxx"),
+        F.regr_syy(y, x).alias(f"{name}_syy"),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """x where a line reaches a level, and the 95 % interval; low and high are null where the slope could be
+    none."""
+
+    x: Column
+    low: Column
+    high: Column
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of least squares, from the columns that `fit` of that name made. Null where there is none."""
+
+    name: str
+
+    @property
+    def n(self) -> Column:
+        return self._of("n")
+
+    @property
+    def slope(self) -> Column:
+        return self._of("slope")
+
+    @property
+    def spread(self) -> Column:
+        """Of x: the sum of squares about its mean."""
+        return self._of("sxx")
+
+    @property
+    def r2(self) -> Column:
+        """What share of y's spread x explains; null where y has none."""
+        return F.when(self._of("syy") > 0, F.least(F.lit(1.0), self._explained / self._of("syy")))
+
+    @property
+    def significant(self) -> Column:
+        """Whether the slope is other than 0, with 95 % confidence."""
+        return F.coalesce((self.n > 2) & (self._explained > 0) & (self._doubt < 1), F.lit(False))
+
+    def at(self, x: Column) -> Column:
+        """y of the line there."""
+        return self._of("y") + self.slope * (x - self._of("x"))
+
+    def crossing(self, level: float) -> Crossing:
+        """Where a rising line reaches `level`: Fieller's interval, all levels at which the line's
+        confidence band holds `level`. It is wider to the side of what is further off, as it should be."""
+        ahead = F.try_divide(F.lit(level) - self._of("y"), self.slope)
+        sureness = 1 - self._doubt
+        root = F.sqrt(sureness / self.n + F.try_divide(ahead * ahead, self.spread))
+        middle = F.try_divide(ahead, sureness)
+        half = F.try_divide(_student(self.n) * F.sqrt(self._variance) * root, self.slope * sureness)
+        sure = self.significant & (self.slope > 0)
+        start = self._of("x")
+        return Crossing(
+            F.when(self.slope > 0, start + ahead),
+            F.when(sure, start + middle - half),
+            F.when(sure, start + middle + half),
+        )
+
+    def _of(self, what: str) -> Column:
+        return F.col(f"{self.name}_{what}")
+
+    @property
+    def _explained(self) -> Column:
+        return self.slope * self.slope * self.spread
+
+    @property
+    def _variance(self) -> Column:
+        """Of y about the line."""
+        return F.try_divide(F.greatest(F.lit(0.0), self._of("syy") - self._explained), self.n - 2)
+
+    @property
+    def _doubt(self) -> Column:
+        """1 where the slope could just be 0; less where it is surer."""
+        return F.try_divide(F.pow(_student(self.n), F.lit(2.0)) * self._variance, self._explained)
+
+
+def _student(n: Column) -> Column:
+    """Student's t for 95 % and n - 2 degrees of freedom, by its series in 1 / degrees: from 10 points to 3
+    digits."""
+    freedom = F.try_divide(F.lit(1.0), n - 2)
+    first = (_Z**3 + _Z) / 4
+    second = (5 * _Z**5 + 16 * _Z**3 + 3 * _Z) / 96
+    third = (3 * _Z**7 + 19 * _Z**5 + 17 * _Z**3 - 15 * _Z) / 384
+    return _Z + freedom * (first + freedom * (second + freedom * third))

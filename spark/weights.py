@@ -1,0 +1,175 @@
+"""How much should each node count when one of several is chosen? What the history says of their work."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from math import sqrt
+from statistics import median, median_high, median_low
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from spark.views.answers import latencies
+from spark.views.capacity import idle
+from spark.views.forecast import capacity
+from spark.views.rows import newest
+
+HALF_LIFE = 86_400.0  # s
+ANSWERS, STATES = 100, 30  # with fewer nobody can say what a node is like
+NEAR = 0.1  # figures that differ by less are equal: that much is chance
+LEAST, MOST = 0.25, 4.0
+VAGUE = 1.0  # a capacity whose 95 % interval is wider than so many times itself is not used
+INSTANT = 0.001  # ms: nothing is answered faster
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What the history says of a node."""
+
+    node: str
+    answers: int = 0
+    unanswered: int = 0
+    latency_ms: float | None = None  # mean
+    states: int = 0
+    idle_cores: float | None = None
+    capacity: float | None = None  # messages/s at full load
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """The weight of a node: 1 is that of a typical one."""
+
+    node: str
+    weight: float
+    answers: int
+    latency_ms: float | None
+    capacity: float | None  # messages/s at full load; None where the history does not tell
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Typical:
+    """What the others are measured by."""
+
+    latency_ms: float
+    room: float  # messages/s at full load; idle cores if `a_core` is None
+    a_core: float | None  # messages/s that an idle core takes, as far as anybody's capacity is known
+
+
+def learn(history: DataFrame, half_life_s: float = HALF_LIFE) -> list[Learnt]:
+    """The weights of all nodes that said a state or were asked something, by name."""
+    return weigh(measure(history, half_life_s))
+
+
+def measure(history: DataFrame, half_life_s: float = HALF_LIFE) -> list[Measured]:
+    """Of each node: its answers, of which those of one half-life earlier count half as much, and its
+    capacity."""
+    high, low = F.col("capacity_high_per_s"), F.col("capacity_low_per_s")
+    told = F.when(high - low <= VAGUE * F.col("capacity_per_s"), F.col("capacity_per_s"))
+    full = capacity(history).select("node", "uuid", told.alias("capacity"))
+    said = newest(idle(history).join(full, ["node", "uuid"], "left")).cache()
+    nodes = latencies(history, said, half_life_s).join(said, "node", "full").where(F.col("node").isNotNull())
+    counts = [F.coalesce(name, F.lit(0)).alias(name) for name in ("answers", "unanswered", "states")]
+    rows = nodes.select("node", *counts, "latency_ms", "idle_cores", "capacity").collect()
+    said.unpersist()
+    return [Measured(**row.asDict()) for row in rows]
+
+
+def weigh(nodes: Sequence[Measured]) -> list[Learnt]:
+    """weight = (typical latency / latency) * sqrt(capacity / typical capacity), from 0.25 to 4; by name.
+
+    A node's latency tells all of its slowness under the load that it had. Its capacity is part of that, and
+    not measured as well; so the root. What a node could take is its capacity in messages a second, or what
+    its idle cores would take if they were like those of the nodes whose capacity is known.
+    """
+    typical = _typical([it for it in nodes if _is_known(it)])
+    learnt = [_weighed(it, typical) if typical and _is_known(it) else _unknown(it) for it in nodes]
+    return sorted(learnt, key=lambda it: it.node)
+
+
+def as_file(
+    learnt: Iterable[Learnt],
+    *,
+    cluster: str,
+    made: datetime,
+    expires: datetime,
+    since: datetime,
+    until: datetime,
+) -> dict[str, Any]:
+    """The content of weights.json, version 1: the weights of that mesh, from its history from `since` to
+    `until`."""
+    times = {"made": made, "expires": expires, "since": since, "until": until}
+    weights: Mapping[str, Any] = {
+        it.node: {
+            "weight": it.weight, "answers": it.answers, "latency_ms": _rounded(it.latency_ms),
+            "capacity": _rounded(it.capacity), "reason": it.reason,
+        }
+        for it in learnt
+    }  # fmt: skip
+    iso = {name: f"{time.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}" for name, time in times.items()}
+    return {"version": 1, "cluster": cluster, **iso, "weights": weights}
+
+
+def _is_known(it: Measured) -> bool:
+    is_enough = it.answers + it.unanswered >= ANSWERS and it.states >= STATES
+    return is_enough and it.latency_ms is not None and it.idle_cores is not None
+
+
+def _typical(known: Sequence[Measured]) -> Typical | None:
+    if not known:
+        return None
+    rates = [it.capacity / it.idle_cores for it in known if it.capacity and it.idle_cores]
+    a_core = median(rates) if rates else None
+    # Of two nodes the better one is the typical one: then the worse one counts less, and nobody is overrated.
+    return Typical(
+        median_low(_latency(it) for it in known), median_high(_room(it, a_core) for it in known), a_core
+    )
+
+
+def _weighed(it: Measured, typical: Typical) -> Learnt:
+    room = _room(it, typical.a_core)
+    slowness, roominess = _relative(_latency(it), typical.latency_ms), _relative(room, typical.room)
+    free = round(sqrt(roominess) / slowness, 2)
+    weight = min(MOST, max(LEAST, free))
+    reason = f"answers in {_figure(_latency(it))} ms, " + (
+        "as the typical node" if slowness == 1 else f"the typical node in {_figure(typical.latency_ms)} ms"
+    )
+    if it.unanswered:
+        reason += f" ({it.unanswered} without an answer count 2 s each)"
+    if roominess != 1:
+        unit = "idle cores" if typical.a_core is None else "messages/s at full load"
+        reason += f"; {_figure(room)} {unit}, the typical node {_figure(typical.room)}"
+    if weight != free:
+        reason += f"; {weight:g} is the {'most' if weight == MOST else 'least'}"
+    return Learnt(it.node, weight, it.answers, it.latency_ms, it.capacity, reason)
+
+
+def _unknown(it: Measured) -> Learnt:
+    few = f"{it.answers} answers of {ANSWERS} and {it.states} states of {STATES}"
+    reason = f"too little history to tell, so as the typical node: {few}"
+    return Learnt(it.node, 1.0, it.answers, it.latency_ms, it.capacity, reason)
+
+
+def _latency(it: Measured) -> float:
+    """ms."""
+    return max(INSTANT, it.latency_ms or 0.0)
+
+
+def _room(it: Measured, a_core: float | None) -> float:
+    """What a node can take: messages/s; idle cores where nobody's messages/s are known."""
+    return it.capacity or (it.idle_cores or 0.0) * (1.0 if a_core is None else a_core)
+
+
+def _relative(value: float, typical: float) -> float:
+    relative = value / typical
+    return 1.0 if abs(relative - 1) < NEAR else relative
+
+
+def _figure(value: float) -> str:
+    """With as many digits as mean something."""
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 3)

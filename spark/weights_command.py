@@ -1,0 +1,146 @@
+"""`python -m spark weights`: how much should each node count when one of several is chosen?"""
+
+import json
+import os
+import secrets
+import shlex
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+from pyspark.sql import DataFrame
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from spark import options, reading
+from spark.errors import SparkJobError
+from spark.progress import Progress
+from spark.session import session
+from spark.views.rows import of_kind
+from spark.weights import Learnt, as_file, learn
+
+WIDE = 10_000  # columns of what is no terminal: nothing is folded for a program that reads it
+
+
+@click.command("weights")
+@click.option(
+    "--from-history", "history", required=True, type=options.place, metavar="PLACE",
+    help="The history that ingest made: a directory or an address.",
+)  # fmt: skip
+@click.option(
+    "--since", type=options.Moment(), default="7d", show_default=True, metavar="TIME",
+    help="From then on: 30m, 12h, 7d ago, or 2026-11-21T08:00 (UTC).",
+)  # fmt: skip
+@options.until
+@click.option(
+    "--half-life", type=options.Span(), default="1d", show_default=True, metavar="SPAN",
+    help="What was so long ago counts half as much as what is new.",
+)  # fmt: skip
+@click.option(
+    "--expires", type=options.Span(), default="7d", show_default=True, metavar="SPAN",
+    help="After that nodes use the weights no more.",
+)  # fmt: skip
+@click.option("--cluster", metavar="NAME", help="Of which mesh, if the history is of several.")
+@click.option(
+    "--out", type=click.Path(path_type=Path, dir_okay=False), default="weights.json", show_default=True,
+    metavar="FILE",
+)  # fmt: skip
+@options.spark
+def command(
+    history: str, since: datetime, until: datetime | None, half_life: timedelta, expires: timedelta,
+    cluster: str | None, out: Path, master: str | None, conf: Mapping[str, str],
+) -> None:  # fmt: skip
+    """Learn from the history how much each node can take, and write that down for `mesh weights apply`.
+
+    A typical node has weight 1, the others from 0.25 to 4: more for those who answered faster than the
+    typical node and had more room. Whoever has too little history gets 1.
+    """
+    if half_life <= timedelta() or expires <= timedelta():
+        raise click.UsageError("--half-life and --expires are longer than nothing.")
+    check(out)
+    made = datetime.now(UTC)
+    spark = session("heronry weights", master, conf)
+    with Progress(spark, "learning"):
+        rows = reading.history(spark, history, since, until)
+        mesh = cluster or the_cluster(rows, history)
+        learnt = learn(rows.where(rows.cluster == mesh), half_life.total_seconds())
+    file = as_file(
+        learnt, cluster=mesh, made=made, expires=made + expires, since=since, until=until or made
+    )  # fmt: skip
+    write(out, file)
+    console = Console(highlight=False)
+    (console if console.is_terminal else Console(highlight=False, width=WIDE)).print(table(learnt))
+    click.echo(f"\n{out} is good until {file['expires']}. Put it in force:  mesh weights apply {quoted(out)}")
+
+
+def the_cluster(history: DataFrame, place: str) -> str:
+    """The name of the mesh. SparkJobError EMPTY_HISTORY, SEVERAL_CLUSTERS."""
+    states = of_kind(history, "state").select("cluster").distinct()
+    found = sorted(row.cluster for row in states.collect() if row.cluster is not None)
+    if not found:
+        what = f"in {place} no node has said anything in that time."
+        raise SparkJobError(what, "Look further back, for example:  --since 30d", "EMPTY_HISTORY")
+    if len(found) > 1:
+        what = f"{place} is the history of several meshes: {', '.join(found)}."
+        raise SparkJobError(what, f"Name one of them:  --cluster {shlex.quote(found[0])}", "SEVERAL_CLUSTERS")
+    return str(found[0])
+
+
+def table(learnt: Sequence[Learnt]) -> Table:
+    """For people; the heaviest first."""
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    made.add_column("NODE", no_wrap=True)
+    for title in ("WEIGHT", "ANSWERS", "LATENCY", "CAPACITY"):
+        made.add_column(title, justify="right", no_wrap=True)
+    made.add_column("REASON", overflow="fold")
+    for it in sorted(learnt, key=lambda it: (-it.weight, it.node)):
+        latency = "" if it.latency_ms is None else f"{it.latency_ms:,.1f} ms"
+        capacity = "" if it.capacity is None else f"{it.capacity:,.0f}/s"
+        figures = f"{it.weight:g}", f"{it.answers:,}", latency, capacity
+        made.add_row(*map(Text, (harmless(it.node), *figures, it.reason)))
+    return made
+
+
+def harmless(name: str) -> str:
+    """What stands in a history may hold anything, and a terminal would carry it out."""
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in name)
+
+
+def check(path: Path) -> None:
+    """Could the file be written? Asked before a long job. SparkJobError CANNOT_WRITE."""
+    if not path.parent.is_dir():
+        raise refused(path, "there is no such directory")
+    if not os.access(path.parent, os.W_OK):
+        raise refused(path, "you may not write there")
+
+
+def write(path: Path, content: Mapping[str, Any]) -> None:
+    """The whole file or nothing. SparkJobError CANNOT_WRITE."""
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with beside.open("x", encoding="utf-8") as file:
+            json.dump(content, file, indent=1, ensure_ascii=False)
+            file.write("\n")
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+        raise refused(path, error.strerror or str(error)) from error
+
+
+def refused(path: Path, why: str) -> SparkJobError:
+    """It cannot be written."""
+    return SparkJobError(
+        f"{path} cannot be written: {why}.", "Name another file:  --out FILE", "CANNOT_WRITE"
+    )
+
+
+def quoted(path: Path) -> str:
+    """As it is typed."""
+    return shlex.quote(str(path))

@@ -1,0 +1,81 @@
+"""Is a Spark job that was started from here the same as one that was typed, also when it is to end?"""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.mesh.running import LIMIT
+
+# As main.py does: SIGTERM leaves by way of every `finally`. The job is a script in the place of Python.
+STARTER = """
+import signal, sys
+from mesh.cli import spark_child
+signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+sys.executable = sys.argv[1]
+sys.exit(spark_child.run("ingest", sys.argv[2:]))
+"""
+STAYS = "echo ready; while :; do sleep 0.05; done"
+
+Child = subprocess.Popen[str]
+
+
+@pytest.fixture
+def children() -> Iterator[list[Child]]:
+    """What is started in a test; whatever is left of it is ended."""
+    started: list[Child] = []
+    yield started
+    for child in started:
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGKILL)
+        child.communicate(timeout=LIMIT)
+
+
+def start(children: list[Child], place: Path, job: str, *arguments: str) -> Child:
+    script = place / "python"
+    script.write_text(f"#!/bin/sh\n{job}\n")
+    script.chmod(0o700)
+    child = subprocess.Popen(
+        [sys.executable, "-c", STARTER, script, *arguments], stdout=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    children.append(child)
+    return child
+
+
+def ready(child: Child) -> None:
+    assert child.stdout is not None and child.stdout.readline() == "ready\n"
+
+
+def test_it_gets_what_was_typed_and_its_exit_code_is_that_of_the_command(
+    children: list[Child], tmp_path: Path
+) -> None:
+    child = start(children, tmp_path, 'printf "%s\\n" "$@"; exit 7', "--from", "a b", "--", "")
+    said, _ = child.communicate(timeout=LIMIT)
+    assert said.splitlines() == ["-P", "-m", "spark", "ingest", "--from", "a b", "--", ""]
+    assert child.returncode == 7
+
+
+def test_that_a_signal_ended_it_shows_in_the_exit_code(children: list[Child], tmp_path: Path) -> None:
+    child = start(children, tmp_path, "kill -9 $$")
+    assert child.wait(LIMIT) == 128 + 9
+
+
+def test_ctrl_c_is_for_the_job_which_ends_in_its_own_time(children: list[Child], tmp_path: Path) -> None:
+    child = start(children, tmp_path, f"trap 'sleep 1; echo saved; exit 5' INT; {STAYS}")
+    ready(child)
+    os.killpg(child.pid, signal.SIGINT)
+    said, _ = child.communicate(timeout=LIMIT)
+    assert (said, child.returncode) == ("saved\n", 5)
+
+
+def test_when_the_command_is_ended_the_job_is_too(children: list[Child], tmp_path: Path) -> None:
+    child = start(children, tmp_path, f"trap 'echo told; exit 0' TERM; {STAYS}")
+    ready(child)
+    child.send_signal(signal.SIGTERM)
+    said, _ = child.communicate(timeout=LIMIT)  # ends when nobody holds its stdout any more
+    assert (said, child.returncode) == ("told\n", 128 + signal.SIGTERM)

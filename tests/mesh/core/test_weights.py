@@ -1,0 +1,438 @@
+"""Has every node the same weights in the end, the last ones applied, and do they count as they should?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from balancers.weighted_round_robin import WeightedRoundRobin
+from discovery.state import Sample
+from mesh.core.weightset import HIGH, LOW, NODES, REASON, YEAR
+from mesh.wire import commands as c
+from tests.balancers.candidates import chance
+from tests.mesh.core.stranger import Stranger
+from tests.simulated_client import Call, SimClient, client_of
+from tests.simulation import SimNetwork, SimNode
+
+IDLE = Sample(cpu=(90.0,), ram_free=4_000, ram_total=8_000)
+HOUR = 3600 * 10**9
+GIVEN = {"a": [2.0, "answers in 0.6 ms"], "b": [0.5, ""]}
+
+
+def node(net: SimNetwork, name: str, *seeds: str, **settings: Any) -> SimNode:
+    """One that says how it is."""
+    return net.node(name, *seeds, sample=lambda: IDLE, **settings)
+
+
+def three(net: SimNetwork) -> list[SimNode]:
+    return net.mesh("a", "b", "c", sample=lambda: IDLE)
+
+
+def ask(at: SimNode, **arguments: Any) -> c.Reply:
+    """A client of that node says "weights"."""
+    client = client_of(at).connected()
+    call = asked(client, arguments)
+    at.net.until(lambda: call.reply)
+    client.close()
+    assert call.reply is not None
+    return call.reply
+
+
+def asked(client: SimClient, arguments: dict[str, Any]) -> Call:
+    return client.ask(lambda request: c.Call(request, "weights", arguments))
+
+
+def some(net: SimNetwork, **fields: Any) -> dict[str, Any]:
+    """A set to apply, for an hour."""
+    return {"made": net.wall, "expires": net.wall + HOUR, "weights": GIVEN, **fields}
+
+
+def applied(at: SimNode, weights: dict[str, Any] | None = None, seconds: float = 3600.0) -> int:
+    """The stamp of what is in force then."""
+    given = some(at.net, expires=at.net.wall + int(seconds * 1e9))
+    reply = ask(at, set=given if weights is None else {**given, "weights": weights})
+    assert reply.code == "", reply.text
+    return int(reply.value["stamp"])
+
+
+def in_force(at: SimNode) -> list[float]:
+    return [at.core.weights.of(name) for name in "abc"]
+
+
+def told(at: SimNode) -> list[str]:
+    """What people can read of weights."""
+    found = at.core.desk.events.after(0)["events"]
+    return [event["text"] for event in found if event["kind"] == "weights"]
+
+
+@pytest.fixture
+def net() -> SimNetwork:
+    return SimNetwork()
+
+
+# --- everywhere -------------------------------------------------------------------------------------------
+
+
+def test_what_is_applied_at_one_node_is_soon_in_force_at_all(net: SimNetwork) -> None:
+    nodes = three(net)
+    stamp = applied(nodes[1])
+    assert in_force(nodes[1]) == [2.0, 0.5, 1.0]
+    net.until(lambda: all(in_force(one) == [2.0, 0.5, 1.0] for one in nodes), 5)
+    net.run(5)
+    for one in nodes:
+        said = ask(one).value
+        assert said["weights"] == GIVEN and said["stamp"] == stamp and not said["expired"]
+        assert said["by"].startswith("/node/b/client/joe/session/-") and said["behind"] == []
+    assert [len(told(one)) for one in nodes] == [1, 1, 1]
+    assert (
+        told(nodes[0])[0].endswith("as b says") and "of 2 nodes were applied by /node/b/" in told(nodes[1])[0]
+    )
+
+
+def test_nodes_that_nobody_asked_for_anything_else_need_no_login_for_it(net: SimNetwork) -> None:
+    nodes = three(net)
+    applied(nodes[0])
+    net.until(lambda: all(in_force(one) == [2.0, 0.5, 1.0] for one in nodes), 5)
+    assert [one.metric("data_links") for one in nodes] == [0, 0, 0]
+
+
+def test_one_that_comes_later_learns_them(net: SimNetwork) -> None:
+    a, *_ = three(net)
+    applied(a)
+    late = node(net, "d", "b")
+    net.until(lambda: in_force(late) == [2.0, 0.5, 1.0], 10)
+
+
+def test_one_that_was_away_learns_them_when_it_is_back(net: SimNetwork) -> None:
+    a, b, away = three(net)
+    applied(a, {"a": [3.0, ""]})
+    net.until(lambda: in_force(away)[0] == 3.0, 5)
+    net.run(3)  # written when there is time
+    away.kill()
+    net.until(lambda: a.alive == {"b"})
+    applied(b)
+    net.run(30)
+    away.start()
+    assert in_force(away) == [3.0, 1.0, 1.0]  # as it knew them
+    net.until(lambda: in_force(away) == [2.0, 0.5, 1.0], 10)
+
+
+def test_until_a_node_has_said_that_it_has_them_it_is_named(net: SimNetwork) -> None:
+    a, b, _ = three(net)
+    net.run(3)
+    net.cut("a", "b")
+    net.cut("b", "c")
+    applied(a)
+    assert ask(a).value["behind"] == ["b", "c"]
+    net.until(lambda: ask(a).value["behind"] == ["b"], 6)
+    net.heal()
+    net.until(lambda: ask(a).value["behind"] == [], 20)
+    assert in_force(b) == [2.0, 0.5, 1.0]
+
+
+def test_of_two_that_are_applied_at_once_the_higher_stamp_is_in_force_everywhere(net: SimNetwork) -> None:
+    nodes = three(net)
+    net.run(3)
+    clients = [client_of(one).connected() for one in nodes[:2]]
+    calls = []
+    for client, weight in zip(clients, (2.0, 3.0), strict=True):
+        calls.append((weight, asked(client, {"set": some(net, weights={"a": [weight, ""]})})))
+    net.until(lambda: all(call.reply for _, call in calls))
+    _, last = max((call.reply.value["stamp"], weight) for weight, call in calls if call.reply is not None)
+    net.run(10)
+    assert [in_force(one)[0] for one in nodes] == [last] * 3
+
+
+def test_no_two_nodes_ever_make_the_same_stamp_in_the_same_moment(net: SimNetwork) -> None:
+    nodes = three(net)
+    given = {"set": some(net)}
+    stamps = []
+    for one in nodes:
+        one.core._at(net.now, net.wall)
+        stamps += [one.core.weights.called(given, "me")["stamp"] for _ in range(50)]
+    assert len(set(stamps)) == 150
+
+
+def test_a_clock_that_was_hours_ahead_does_not_keep_others_from_applying_newer_ones(net: SimNetwork) -> None:
+    nodes = three(net)
+    core = nodes[0].core
+    ahead = net.wall + 5 * HOUR
+    core._at(net.now, ahead)
+    core.weights.called({"set": {"made": ahead, "expires": ahead + HOUR, "weights": GIVEN}}, "me")
+    nodes[0]._carry_out_all()
+    net.until(lambda: all(one.core.weights.stamp >= ahead for one in nodes), 10)
+    assert applied(nodes[2], {"c": [4.0, ""]}) > ahead
+    net.until(lambda: all(in_force(one) == [1.0, 1.0, 4.0] for one in nodes), 10)
+
+
+def test_cleared_ones_are_cleared_everywhere_and_stay_so(net: SimNetwork) -> None:
+    nodes = three(net)
+    applied(nodes[0])
+    net.until(lambda: all(in_force(one) == [2.0, 0.5, 1.0] for one in nodes), 5)
+    assert ask(nodes[2], clear=True).code == ""
+    net.until(lambda: all(in_force(one) == [1.0, 1.0, 1.0] for one in nodes), 5)
+    assert told(nodes[2])[-1].startswith("the weights were cleared by /node/c/")
+    nodes[1].restart()
+    late = node(net, "d", "a")
+    net.run(10)
+    assert all(in_force(one) == [1.0, 1.0, 1.0] for one in (*nodes, late))
+
+
+def test_in_a_crowd_they_reach_everybody_too() -> None:
+    net = SimNetwork()
+    nodes = [node(net, "n0", remember=False)]
+    for i in range(1, 40):
+        nodes.append(node(net, f"n{i}", "n0", remember=False))
+        net.run(0.1)
+    for _ in range(60):
+        net.run(1)
+        if all(len(one.alive) == 39 for one in nodes):
+            break
+    net.run(60)  # in which most connections are closed again
+    assert min(one.metric("control_links") for one in nodes) < 39
+    applied(nodes[17])
+    net.run(5)  # a node that has no connection to one that has them makes one
+    assert [one.core.weights.of("a") for one in nodes] == [2.0] * 40
+
+
+# --- kept, and for how long -------------------------------------------------------------------------------
+
+
+def test_a_restart_keeps_them(net: SimNetwork) -> None:
+    a = node(net, "a")
+    applied(a)
+    net.run(3)  # written when there is time
+    a.restart()
+    assert in_force(a) == [2.0, 0.5, 1.0] and told(a) == []
+    assert ask(a).value["weights"] == GIVEN
+
+
+def test_what_is_stored_and_cannot_be_read_is_forgotten(net: SimNetwork) -> None:
+    a = node(net, "a")
+    applied(a)
+    net.run(3)
+    a.disk.store._tables["weights"][b"set"] = b"\xc1"
+    a.restart()
+    assert in_force(a) == [1.0, 1.0, 1.0]
+    assert any("cannot be read" in note for note in a.notes)
+    net.run(3)
+    assert a.disk.store.load().tables["weights"] == {}
+
+
+def test_what_has_expired_counts_no_more_and_that_is_told_once(net: SimNetwork) -> None:
+    nodes = three(net)
+    applied(nodes[0], seconds=30)
+    net.until(lambda: all(in_force(one) == [2.0, 0.5, 1.0] for one in nodes), 5)
+    net.run(20)
+    assert in_force(nodes[1])[0] == 2.0
+    net.run(20)
+    for one in nodes:
+        assert in_force(one) == [1.0, 1.0, 1.0]
+        assert ask(one).value["expired"]
+        assert [text.startswith("the weights of 2 nodes have expired") for text in told(one)] == [False, True]
+    nodes[1].restart()
+    net.run(10)
+    assert told(nodes[1]) == []
+
+
+# --- who may, and what ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [
+        ({"heron": [4.01, ""]}, "heron is 4.01"),
+        ({"heron": [0.24, ""]}, "heron is 0.24"),
+        ({"heron": [-1, ""]}, "heron is -1"),
+        ({"heron": [float("nan"), ""]}, "heron is nan"),
+        ({"heron": [float("inf"), ""]}, "heron is inf"),
+        ({"heron": ["2", ""]}, "no set of weights"),
+        ({"heron": [True, ""]}, "no set of weights"),
+        ({"heron": 2.0}, "no set of weights"),
+        ({"heron": [1.0, "x" * (REASON + 1)]}, "no set of weights"),
+        ({"no name": [1.0, ""]}, "'no name' is not a name"),
+        ([], "no set of weights"),
+        (None, "no set of weights"),
+        ({f"n{i}": [1.0, ""] for i in range(NODES + 1)}, "4097 nodes"),
+        ({f"n{i}": [1.0, "y" * REASON] for i in range(1200)}, "shorter reasons"),
+    ],
+)
+def test_what_is_no_weight_is_refused_by_name_and_nothing_changes(
+    net: SimNetwork, weights: Any, said: str
+) -> None:
+    a = node(net, "a")
+    stamp = applied(a)
+    reply = ask(a, set=some(net, weights=weights))
+    assert reply.code in ("BAD_WEIGHTS", "BAD_NAME", "TOO_LARGE") and said in reply.text
+    assert a.core.weights.stamp == stamp and in_force(a) == [2.0, 0.5, 1.0]
+
+
+@pytest.mark.parametrize("fields", [{"expires": 1}, {"expires": -1}, {"made": "today"}, {"expires": None}])
+def test_times_that_cannot_be_are_refused(net: SimNetwork, fields: dict[str, Any]) -> None:
+    a = node(net, "a")
+    assert ask(a, set=some(net, **fields)).code == "BAD_WEIGHTS"
+    assert a.core.weights.stamp == 0
+
+
+@pytest.mark.parametrize("what", ["made", "expires"])
+def test_nothing_is_made_or_holds_more_than_a_year_from_now(net: SimNetwork, what: str) -> None:
+    a = node(net, "a")
+    assert "Is a clock wrong?" in ask(a, set=some(net, **{what: net.wall + YEAR + HOUR})).text
+    assert ask(a, set=some(net, **{what: net.wall + YEAR})).code == ""
+
+
+@pytest.mark.parametrize("arguments", [{"set": None}, {"set": []}, {"set": {}}, {"set": 1}])
+def test_a_set_that_is_none_is_refused(net: SimNetwork, arguments: dict[str, Any]) -> None:
+    assert ask(node(net, "a"), **arguments).code == "BAD_WEIGHTS"
+
+
+@pytest.mark.parametrize("arguments", [{"clear": False}, {"clear": 1}, {"sett": {}}])
+def test_what_is_neither_a_set_nor_a_clear_word_only_reads(
+    net: SimNetwork, arguments: dict[str, Any]
+) -> None:
+    a = node(net, "a")
+    stamp = applied(a)
+    assert ask(a, **arguments).value["weights"] == GIVEN and a.core.weights.stamp == stamp
+
+
+def test_what_was_learnt_in_another_mesh_is_refused(net: SimNetwork) -> None:
+    a = node(net, "a")
+    assert ask(a, set=some(net, cluster="elsewhere")).code == "CLUSTER"
+    assert ask(a, set=some(net, cluster="default")).code == ""
+
+
+def test_nodes_that_were_never_met_are_named(net: SimNetwork) -> None:
+    a, *_ = three(net)
+    known = {name: [1.0, ""] for name in ("a", "b", "c", "ghost", "shade")}
+    assert ask(a, set=some(net, weights=known)).value["unknown"] == ["ghost", "shade"]
+
+
+def test_the_lowest_and_the_highest_weight_are_weights(net: SimNetwork) -> None:
+    a = node(net, "a")
+    applied(a, {"a": [LOW, ""], "b": [HIGH, ""], "c": [1, ""]})
+    assert in_force(a) == [0.25, 4.0, 1.0]
+
+
+def test_as_many_nodes_as_there_may_be_fit_with_usual_names(net: SimNetwork) -> None:
+    a, b = net.mesh("a", "b", sample=lambda: IDLE)
+    applied(a, {f"station-{i:04}": [1.25, "answers in 1.2 ms, as the typ."] for i in range(NODES)})
+    net.until(lambda: b.core.weights.of("station-4095") == 1.25, 5)
+
+
+def test_whoever_may_read_may_read_them_and_only_who_runs_a_node_may_change_them(net: SimNetwork) -> None:
+    a = node(net, "a")
+    for grant in ("monitor", "client"):
+        client = client_of(a).connected()
+        for conn in a.core._conns.values():
+            conn.grant = grant
+        assert client.call("weights")["stamp"] == 0
+        calls = [asked(client, {"clear": True}), asked(client, {"set": some(net)})]
+        net.run(1)
+        assert [call.reply and call.reply.code for call in calls] == ["NOT_ALLOWED"] * 2
+        client.close()
+    assert a.core.weights.stamp == 0
+
+
+# --- nodes that lie ---------------------------------------------------------------------------------------
+
+
+class Liar:
+    """Takes the place of what a node tells of its weights."""
+
+    def __init__(self, at: SimNode, stamp: int, answer: dict[str, Any]) -> None:
+        at.core.gossiping.weights = lambda: stamp
+        at.core.weights.told = lambda: answer  # type: ignore[method-assign]
+
+
+def wild(wall: int, **fields: Any) -> dict[str, Any]:
+    whole = {"stamp": wall + HOUR, "made": wall, "expires": wall + HOUR, "by": "me", "weights": GIVEN}
+    return {"set": list({**whole, **fields}.values())}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"weights": {"a": [400.0, ""]}},
+        {"weights": {"a": [float("nan"), ""]}},
+        {"weights": {"\x1b[2J": [1.0, ""]}},
+        {"weights": {"a": [1.0, "x" * 300]}},
+        {"weights": "many"},
+        {"stamp": 2**63 - 1},
+        {"stamp": -1},
+        {"expires": 2**62},
+        {"by": "x" * 300},
+        {"by": "\x1b[2J"},
+    ],
+    ids=str,
+)
+def test_what_another_node_tells_is_checked_like_a_file(net: SimNetwork, fields: dict[str, Any]) -> None:
+    a, b, liar = three(net)
+    applied(a)
+    net.until(lambda: in_force(b)[0] == 2.0, 5)
+    Liar(liar, 2**63 - 1, wild(net.wall, **fields))
+    net.run(20)
+    assert in_force(a) == in_force(b) == [2.0, 0.5, 1.0]
+    assert sum("c told none" in text for text in told(a)) == 1
+    assert applied(b, {"c": [3.0, ""]}) < net.wall + HOUR
+    net.until(lambda: in_force(a) == [1.0, 1.0, 3.0], 10)
+
+
+@pytest.mark.parametrize("answer", [{}, {"set": None}, {"sets": [1]}])
+def test_who_boasts_of_weights_and_tells_none_keeps_nobody_from_those_of_others(
+    net: SimNetwork, answer: dict[str, Any]
+) -> None:
+    a, b, liar = three(net)
+    Liar(liar, 2**62, answer)
+    net.run(5)
+    applied(a)
+    net.until(lambda: in_force(b) == [2.0, 0.5, 1.0], 20)
+
+
+def test_who_never_answers_keeps_nobody_from_those_of_others_and_is_not_pestered(net: SimNetwork) -> None:
+    mute = node(net, "a")  # its state comes first each time, also when another could be asked
+    net.run(3.4)
+    a, b = node(net, "b", "a"), node(net, "c", "a")
+    net.run(3)
+    mute.core.gossiping.weights = lambda: 2**62
+    mute.core._reception._verbs.from_peer = lambda peer, call: None  # type: ignore[method-assign]
+    net.run(5)
+    applied(a)
+    net.is_watched = True
+    net.until(lambda: in_force(b) == [2.0, 0.5, 1.0], 15)
+    net.run(60 - net.now)
+    assert 5 < net.seen.count(("c", "a", "Call")) <= 11  # one in 5 s at most
+
+
+def test_an_old_set_does_not_replace_a_newer_one_whatever_was_said_of_it(net: SimNetwork) -> None:
+    a, b, liar = three(net)
+    applied(a)
+    net.until(lambda: in_force(b)[0] == 2.0, 5)
+    Liar(liar, 2**62, wild(net.wall, stamp=5, weights={"a": [4.0, ""]}))
+    net.run(20)
+    assert in_force(a) == in_force(b) == [2.0, 0.5, 1.0]
+
+
+def test_a_reply_that_nobody_asked_for_changes_nothing(net: SimNetwork) -> None:
+    a = node(net, "a")
+    applied(a)
+    stranger = Stranger(a)
+    stranger.as_node(c.NODE_CONTROL)
+    for request in range(5):
+        stranger.say(c.Reply(request, wild(net.wall + 9 * HOUR)))
+    net.run(3)
+    assert in_force(a) == [2.0, 0.5, 1.0]
+
+
+# --- used -------------------------------------------------------------------------------------------------
+
+
+def test_the_balancer_of_a_node_takes_them_into_account(net: SimNetwork) -> None:
+    a = node(net, "a", balancer=WeightedRoundRobin(chance()))
+    applied(a, {"x": [3.0, ""], "y": [1.0, ""]})
+    chosen = [a.core.nodes.choose(("x", "y"), None) for _ in range(400)]
+    assert chosen.count("x") == 300
+    assert ask(a).value["strategy"] == "WeightedRoundRobin"
+    ask(a, clear=True)
+    chosen = [a.core.nodes.choose(("x", "y"), None) for _ in range(400)]
+    assert chosen.count("x") == 200

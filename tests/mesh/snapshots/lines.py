@@ -1,0 +1,23 @@
+"""Snapshot lines and segments, for tests of what becomes of them."""
+
+from mesh.snapshots.line import Line
+from mesh.snapshots.segment import Name, Segment
+
+UUID = bytes.fromhex("1a2b3c4d" + "00" * 12)
+UUID8 = "1a2b3c4d"
+HOUR = "date=2026-01-31/hour=09"
+
+
+def line(number: int, *, ts: str = "2026-01-31T09:57:25.000001Z", text: str = "") -> Line:
+    """The event with this number."""
+    return Line(
+        kind="event", cluster="lab", observer="heron", observer_uuid=UUID.hex(), observer_boot=7, line=number,
+        ts=ts, node="wren", event="joined", text=text or None,
+    )  # fmt: skip
+
+
+def segment(
+    number: int, *, boot: int = 7, size: int = 100, hour: str = HOUR, node: str = "heron", uuid8: str = UUID8
+) -> Segment:
+    """One of the node "heron", unless told otherwise."""
+    return Segment(Name(node, uuid8, boot, number), hour, size)

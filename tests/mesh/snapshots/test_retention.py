@@ -1,0 +1,109 @@
+"""What a node deletes when it has too much: what is safe elsewhere first, and the oldest first."""
+
+import tracemalloc
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mesh.snapshots.marker import Marker
+from mesh.snapshots.retention import Holding
+from mesh.snapshots.segment import Segment
+from tests.mesh.snapshots.lines import segment
+
+
+def numbers(segments: list[Segment]) -> list[int]:
+    return [it.name.number for it in segments]
+
+
+def marker(*numbers: int) -> Marker:
+    return Marker().add(segment(number).name for number in numbers)
+
+
+def test_what_fits_stays() -> None:
+    holding = Holding([segment(1), segment(2)])
+    assert holding.take(200) == ([], [])
+    assert holding.bytes == 200
+
+
+def test_the_oldest_goes_first_and_only_as_much_as_must() -> None:
+    holding = Holding(map(segment, (3, 1, 4, 2)))
+    safe, unread = holding.take(250)
+    assert (safe, numbers(unread)) == ([], [1, 2])
+    assert holding.take(250) == ([], [])
+
+
+def test_what_is_safe_goes_before_what_is_older() -> None:
+    holding = Holding(map(segment, range(1, 7)), [marker(4, 5), marker(2)])
+    safe, unread = holding.take(200)
+    assert (numbers(safe), numbers(unread)) == ([2, 4, 5], [1])
+
+
+def test_the_oldest_is_of_the_earliest_boot_whatever_the_clock_said() -> None:
+    holding = Holding([segment(1, boot=8, hour="date=1970-01-01/hour=00"), segment(9, boot=7)])
+    _, unread = holding.take(100)
+    assert [it.name.boot for it in unread] == [7]
+
+
+def test_one_that_is_closed_later_is_the_last_to_go() -> None:
+    holding = Holding([segment(5)])
+    holding.add(segment(6, size=300))
+    assert holding.bytes == 400
+    assert numbers(holding.take(300)[1]) == [5]
+
+
+def test_it_says_beforehand_whether_unread_ones_would_go() -> None:
+    holding = Holding(map(segment, (1, 2, 3)), [marker(1)])
+    assert not holding.must_drop(200)
+    assert holding.must_drop(199)
+
+
+def test_what_goes_is_not_held_any_more() -> None:
+    holding = Holding(map(segment, (1, 2, 3)), [marker(2)])
+    holding.take(200)
+    assert numbers(list(holding)) == [1, 3]
+    assert Holding(list(holding), [marker(3)]).take(0) == ([segment(3)], [segment(1)])
+
+
+@given(
+    st.dictionaries(st.integers(1, 30), st.integers(0, 500)),
+    st.sets(st.integers(1, 30)),
+    st.integers(0, 5000),
+)
+def test_nothing_goes_that_could_stay(sizes: dict[int, int], safe: set[int], limit: int) -> None:
+    holding = Holding((segment(n, size=size) for n, size in sizes.items()), [marker(*safe)])
+    must_drop = holding.must_drop(limit)
+    deleted, dropped = holding.take(limit)
+    kept = list(holding)
+    assert sorted(numbers([*deleted, *dropped, *kept])) == sorted(sizes)
+    assert sum(it.bytes for it in kept) == holding.bytes <= limit
+    order = [*sorted(safe & sizes.keys()), *sorted(sizes.keys() - safe)]
+    assert numbers([*deleted, *dropped]) == order[: len(deleted) + len(dropped)]
+    assert {*numbers(deleted)} <= safe and not {*numbers(dropped)} & safe
+    assert must_drop or not dropped
+    if deleted or dropped:
+        assert holding.bytes + [*deleted, *dropped][-1].bytes > limit
+
+
+def test_very_many_take_next_to_no_memory() -> None:
+    def hour(number: int) -> str:
+        return f"date=2026-01-{1 + number // 8640:02}/hour={number // 360 % 24:02}"
+
+    tracemalloc.start()
+    try:
+        holding = Holding(segment(number, hour=hour(number)) for number in range(1, 20_001))
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < 20_000 * 20
+    assert holding.take(100) == ([], [segment(n, hour=hour(n)) for n in range(1, 20_000)])
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 3), st.integers(1, 9), st.integers(0, 3)), unique_by=lambda t: t[:2])
+)
+def test_the_oldest_go_first_in_whatever_hours_and_order_they_are_found(
+    found: list[tuple[int, int, int]],
+) -> None:
+    segments = [segment(number, boot=boot, hour=f"date=2026-01-31/hour=0{h}") for boot, number, h in found]
+    _, dropped = Holding(segments).take(0)
+    assert dropped == sorted(segments, key=lambda it: (it.name.boot, it.name.number))

@@ -1,0 +1,32 @@
+"""One Spark session for all tests that need one: it takes longer to start than most of them to run."""
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark.session import session as start_session
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """With `--dist loadgroup` all that need Spark run in one worker, and so share its session."""
+    for item in items:
+        if item.get_closest_marker("spark"):
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.fixture(scope="session")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """Spark on two threads of this machine, whose files all lie in a directory of the tests."""
+    place = tmp_path_factory.mktemp("spark")
+    conf = {
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": f"{place}/warehouse",
+        "spark.local.dir": f"{place}/local",
+        "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={place} -XX:TieredStopAtLevel=1",
+        "spark.driver.memory": "1g",
+        "spark.driver.bindAddress": "127.0.0.1",
+    }
+    made = start_session("tests", "local[2]", conf)
+    yield made
+    made.stop()

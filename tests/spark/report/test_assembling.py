@@ -1,0 +1,87 @@
+"""Do rows of the views become the right series and the right sums?"""
+
+from datetime import UTC, datetime, timedelta
+
+from spark.report.assembling import alive, axis, fair_shares, nodes, series
+from spark.report.facts import Coverage, Flapping, Load, Quality
+from spark.report.sampling import mean, median, most, quantile
+
+START = datetime(2026, 11, 21, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+
+
+def load(node: str, minute: int, **values: float) -> Load:
+    known = {
+        "cpu_percent": 50.0, "load_share": 0.5, "lag_s": 0.01, "ram_percent": 40.0, "published_per_s": 10.0,
+        "delivered_per_s": 20.0, "pending": 1.0, "tailback": 2.0,
+    }  # fmt: skip
+    return Load(node=node, bucket_at=START + minute * MINUTE, **(known | values))
+
+
+def quality(observer: str, node: str, chosen: int, capacity_share: float) -> Quality:
+    return Quality(
+        observer=observer, node=node, sent=chosen, chosen=chosen, chosen_share=None, answered=0,
+        latency_ms=None, capacity_share=capacity_share, chosen_ratio=None, chosen_variation=None,
+    )  # fmt: skip
+
+
+def test_a_time_of_which_nothing_is_known_becomes_an_empty_bucket_at_each_end() -> None:
+    starts = [START + minute * MINUTE for minute in (0, 1, 10, 11, 13)]
+    minutes = [(when - START) // MINUTE for when in axis(starts, MINUTE)]
+    assert minutes == [0, 1, 2, 9, 10, 11, 12, 13]
+    assert axis([], MINUTE) == ()
+
+
+def test_a_series_has_a_value_for_each_time_and_none_where_nobody_knows() -> None:
+    rows = [load("wren", 0), load("wren", 2, cpu_percent=70.0), load("heron", 1)]
+    times = [START + minute * MINUTE for minute in range(3)]
+    found = series(rows, times)
+    assert found["cpu_percent"] == {"heron": (None, 50.0, None), "wren": (50.0, None, 70.0)}
+    assert found["waiting"]["heron"] == (None, 3.0, None)
+
+
+def test_a_node_has_means_and_peaks_of_what_it_said_and_sums_of_what_befell_it() -> None:
+    rows = [load("wren", 0, cpu_percent=20.0, lag_s=0.1), load("wren", 1, cpu_percent=60.0, lag_s=0.3)]
+    covered = Coverage(
+        node="wren", boots=2, states=60, states_lost=0, first_at=START, last_at=START + MINUTE, gap_s=2.0,
+        gap_at=START, lines=5, future=0, past=0,
+    )  # fmt: skip
+    flapped = Flapping(
+        node="wren", suspicions=1, refutations=0, deaths=3, restarts=2, seen_hours=1.0, changes_per_hour=6.0
+    )
+    (wren,) = nodes(rows, [covered], [flapped], [])
+    assert (wren.cpu_percent, wren.cpu_peak_percent, wren.lag_s, wren.lag_worst_s) == (40.0, 60.0, 0.2, 0.3)
+    assert (wren.boots, wren.states, wren.deaths, wren.restarts, wren.waiting) == (2, 60, 3, 2, 3.0)
+    assert (wren.share, wren.first_at) == (None, START)
+
+
+def test_the_busiest_node_comes_first_and_one_without_states_last() -> None:
+    covered = Coverage(
+        node="silent", boots=0, states=0, states_lost=0, first_at=None, last_at=None, gap_s=None, gap_at=None,
+        lines=9, future=0, past=0,
+    )  # fmt: skip
+    found = nodes([load("a", 0, load_share=0.2), load("b", 0, load_share=0.9)], [covered], [], [])
+    assert [node.name for node in found] == ["b", "a", "silent"]
+
+
+def test_a_fair_share_is_that_of_the_capacity_weighed_by_what_each_observer_chose() -> None:
+    rows = [quality("x", "a", 300, 0.5), quality("x", "b", 300, 0.5), quality("y", "a", 200, 0.8)]
+    rows += [quality("y", "b", 200, 0.2), quality("z", "c", 0, 1.0)]
+    shares = fair_shares(rows)
+    assert shares.keys() == {"a", "b"}
+    assert [round(value, 3) for value in (*shares["a"], *shares["b"])] == [0.5, 0.62, 0.5, 0.38]
+    assert fair_shares([quality("x", "a", 0, 1.0)]) == {}
+
+
+def test_a_node_that_restarts_within_a_bucket_is_one_node() -> None:
+    seconds = timedelta(seconds=1)
+    spans = [("wren", START, START + 20 * seconds), ("wren", START + 30 * seconds, START + 3 * MINUTE)]
+    spans += [("heron", START + 2 * MINUTE, START + 9 * MINUTE)]
+    times = [START + minute * MINUTE for minute in range(5)]
+    assert alive(spans, times, MINUTE) == (1, 1, 2, 2, 1)
+
+
+def test_quantiles_lie_between_neighbours_and_ignore_what_is_unknown() -> None:
+    assert [quantile([4, 1, 3, 2], share) for share in (0, 0.5, 1)] == [1, 2.5, 4]
+    assert (median([None, 3, 1]), mean([None, 3, 1]), most([None, 3, 1])) == (2, 2, 3)
+    assert (quantile([], 0.5), mean([None]), most([])) == (None, None, None)

@@ -1,0 +1,133 @@
+"""Does what is wrong stand out, in plain words, and does nothing stand out where nothing is wrong?"""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from spark.report.facts import Clock, Detection, Facts, Forecast, Life, Queue
+from spark.report.findings import BAD, GOOD, NOTE, WARN, findings
+from spark.report.page import page
+from tests.spark.report.invented import END, empty, facts
+
+
+@pytest.fixture
+def calm() -> Facts:
+    """Three nodes and nothing to tell."""
+    made = facts(3)
+    return replace(
+        made,
+        nodes=tuple(replace(n, lag_s=0.001, cpu_percent=20.0, ram_peak_percent=50.0) for n in made.nodes),
+        lives=tuple(life for life in made.lives if life.ended == "there"),
+        flapping=(), detections=(), queues=(), balance=(), topics=(), forecasts=(), quarantined=(),
+        links=tuple(replace(link, rtt_median_ms=0.3, logged_in_share=1.0, lost=0) for link in made.links),
+        clocks=tuple(replace(clock, skew_s=0.01) for clock in made.clocks),
+        coverage=tuple(replace(row, states_lost=0, gap_s=2.0, future=0, past=0) for row in made.coverage),
+    )  # fmt: skip
+
+
+def told(of: Facts) -> list[tuple[str, str]]:
+    return [(finding.rank, finding.text) for finding in findings(of)]
+
+
+def test_of_a_calm_mesh_that_alone_is_said(calm: Facts) -> None:
+    ((rank, text),) = told(calm)
+    assert rank == GOOD and text.startswith("Nobody is slow")
+
+
+def test_of_a_time_without_lines_nothing_is_said() -> None:
+    assert told(empty()) == []
+
+
+def test_the_worst_comes_first() -> None:
+    ranks = [rank for rank, _ in told(facts(300))]
+    assert ranks == sorted(ranks, key=[BAD, WARN, NOTE, GOOD].index)
+    assert {BAD, WARN, NOTE} == set(ranks)
+
+
+def test_each_finding_leads_to_a_section_of_the_page() -> None:
+    text = page(facts(300))
+    assert all(f'<section id="{finding.about}"' in text for finding in findings(facts(300)))
+
+
+def test_a_slow_node_is_named_with_how_late_it_is(calm: Facts) -> None:
+    slow = replace(calm, nodes=(replace(calm.nodes[0], name="crane", lag_s=0.24), *calm.nodes[1:]))
+    assert (BAD, "crane is slow: its loop comes 240 ms late, that of the typical node 1 ms.") in told(slow)
+
+
+def test_where_all_are_late_alike_none_is_called_slow(calm: Facts) -> None:
+    late = replace(calm, nodes=tuple(replace(node, lag_s=0.2) for node in calm.nodes))
+    assert told(late) == told(calm)
+
+
+def test_a_queue_that_grows_is_told_with_what_waits_and_a_steady_one_is_not(calm: Facts) -> None:
+    queue = Queue(
+        observer="heron", queue="tailback/crane", depth=3400, bytes=1, oldest_s=720.0, depth_max=3400,
+        growth_per_hour=1200.4, verdict="growing",
+    )  # fmt: skip
+    text = (
+        "At heron the queue tailback/crane grows by 1,200 messages an hour; 3,400 messages wait, "
+        "the oldest for 12 min."
+    )
+    assert (BAD, text) in told(replace(calm, queues=(queue,)))
+    assert told(replace(calm, queues=(replace(queue, verdict="steady"),))) == told(calm)
+
+
+def test_a_clock_that_is_hours_off_is_told_and_many_of_them_in_one_sentence(calm: Facts) -> None:
+    wrong = [Clock(node=name, skew_s=skew, observers=2) for name, skew in (("a", -7200.0), ("b", 10_812.0))]
+    assert (WARN, "The clock of a is 2 h behind. Times here are put right.") in told(
+        replace(calm, clocks=(wrong[0],))
+    )
+    assert (WARN, "The clocks of b and a are off, by up to 3 h. Times here are put right.") in told(
+        replace(calm, clocks=tuple(wrong))
+    )
+
+
+def test_who_died_for_good_is_told_and_who_came_back_is_not(calm: Facts) -> None:
+    life = Life(
+        node="wren", boot=1, first_at=END - timedelta(hours=3), last_at=END - timedelta(hours=2),
+        ended="dead", ended_at=END - timedelta(hours=2),
+    )  # fmt: skip
+    again = replace(life, boot=2, ended="there", ended_at=None)
+    text = "wren died at 21\xa0Nov\xa02026,\xa007:58 and has not come back."
+    assert (BAD, text) in told(replace(calm, lives=(*calm.lives, life)))
+    assert told(replace(calm, lives=(*calm.lives, life, again))) == told(calm)
+
+
+def test_a_death_that_was_none_is_told(calm: Facts) -> None:
+    alarm = Detection(
+        how="dead", node="wren", boot=1, last_at=None, first_observer="heron", first_at=END, first_s=None,
+        final_s=None, observers=1, lived_on=True,
+    )  # fmt: skip
+    text = "Once a node was held dead that lived on (wren): a cut network, or a machine that stood still."
+    assert told(replace(calm, detections=(alarm,))) == [(WARN, text)]
+
+
+def test_the_forecast_says_when_and_how_sure_it_is(calm: Facts) -> None:
+    row = Forecast(
+        node="heron", points=900, rate_per_s=500.0, load_share=0.4, capacity_per_s=1000.0,
+        capacity_low_per_s=900.0, capacity_high_per_s=1100.0, reason=None, full_at=END + timedelta(days=3),
+        full_first_at=END + timedelta(days=2), full_last_at=None,
+    )  # fmt: skip
+    text = (
+        "If its load goes on growing as it did, heron is full on 24 Nov 2026, 09:58 "
+        "(between 23 Nov 2026, 09:58 and a time too far off to tell)."
+    )
+    ((rank, said),) = told(replace(calm, forecasts=(row,)))
+    assert (rank, said.replace("\xa0", " ")) == (WARN, text)
+    near = replace(row, full_at=None, rate_per_s=850.0)
+    ((rank, said),) = told(replace(calm, forecasts=(near,)))
+    assert said == "heron carries 850 of the 1,000 messages a second that it can take."
+
+
+def test_what_is_missing_in_the_data_is_told(calm: Facts) -> None:
+    whole = facts(3)
+    rows = tuple(replace(row, states_lost=9, gap_s=None) for row in calm.coverage)
+    said = told(replace(calm, coverage=rows, quarantined=whole.quarantined))
+    assert (WARN, "4 lines could not be read and lie in quarantine, most often because: not JSON.") in said
+    assert (NOTE, "27 states of nodes never came here, most of them of heron.") in said
+
+
+def test_no_finding_is_said_twice_at_three_hundred_nodes_and_there_are_few() -> None:
+    said = told(facts(300))
+    assert len(said) == len(set(said)) <= 20

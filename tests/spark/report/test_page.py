@@ -1,0 +1,202 @@
+"""Does the page tell everything, in one file, whatever names somebody has thought of?"""
+
+import json
+import re
+from dataclasses import fields, is_dataclass, replace
+from html.parser import HTMLParser
+
+import pytest
+
+from spark.report.charts.drawing import library
+from spark.report.facts import Facts
+from spark.report.findings import findings
+from spark.report.page import SECTIONS, page
+from tests.spark.report.invented import empty, facts
+
+EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(1)>&lt;'\""
+MOST_BYTES = 8_000_000  # besides Plotly
+VOID = {"meta", "input", "br", "img"}
+
+
+class Page(HTMLParser):
+    """What a browser would find in it: tags, rows of tables by their captions, scripts that hold data."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.tables: dict[str, list[list[str]]] = {}
+        self.data: dict[str, str] = {}
+        self.text = ""
+        self._open: list[str] = []
+        self._id = ""
+        self._rows: list[list[str]] = []
+        self.feed(text)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag not in VOID:
+            self._open.append(tag)
+        if tag == "caption":
+            self._rows = []
+            self._caption = ""
+        elif tag == "tr":
+            self._rows.append([])
+        elif tag in ("td", "th"):
+            self._rows[-1].append("")
+        self._id = dict(attrs).get("id") or ""
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag, tag
+        if tag == "table":
+            self.tables[self._caption] = self._rows
+
+    def handle_data(self, data: str) -> None:
+        if self._open and self._open[-1] == "script":
+            self.data[self._id] = self.data.get(self._id, "") + data
+            return
+        self.text += data
+        if "caption" in self._open:
+            self._caption += data
+        elif self._rows and ("td" in self._open or "th" in self._open):
+            self._rows[-1][-1] += data
+
+
+def read(of: Facts) -> Page:
+    """Without the library, whose text is long and not ours."""
+    return Page(page(of).replace(library(), ""))
+
+
+@pytest.mark.parametrize("count", [1, 3, 8, 9, 300])
+def test_every_section_is_there_with_how_to_read_it(count: int) -> None:
+    made = facts(count)
+    seen = read(made)
+    for section in (build(made) for build in SECTIONS):
+        assert section.title in seen.text and section.how in seen.text
+        assert ("id", section.name) in seen.attributes
+    assert all(finding.text in seen.text for finding in findings(made))
+    assert "All times are UTC." in seen.text
+
+
+def test_the_tables_have_the_figures_that_the_facts_have() -> None:
+    made = facts(3)
+    tables = read(made).tables
+    header, *rows = tables["All nodes, the busiest first"]
+    assert header[0] == "Node" and [row[0] for row in rows] == [node.name for node in made.nodes]
+    assert [row[-1] for row in rows] == [str(node.deaths) for node in made.nodes]
+    counters = tables["Counters of each start of a node, to its end; exact where it stopped cleanly"]
+    told = {(row[0], row[1], row[3]): tuple(row[2:3] + row[4:8]) for row in counters[1:]}
+    assert told == {
+        (c.observer, c.node, str(c.observer_boot)): (
+            "yes" if c.clean else "no", f"{c.sent:,}", f"{c.chosen:,}", f"{c.asked:,}", f"{c.answered:,}"
+        )
+        for c in made.counters
+    }  # fmt: skip
+
+
+def test_a_table_that_is_too_long_says_how_much_more_there_is() -> None:
+    made = facts(300)
+    tables = read(made).tables
+    caption = next(caption for caption in tables if caption.startswith("The slowest links"))
+    rows = tables[caption][1:]
+    assert caption == f"The slowest links and {len(made.links) - len(rows):,} more"
+    slowest = max(link.rtt_median_ms or 0 for link in made.links)
+    assert rows[0][3] == f"{slowest:.0f} ms"
+
+
+def test_all_nodes_are_in_their_table_so_that_any_of_them_can_be_found() -> None:
+    rows = read(facts(300)).tables["All nodes, the busiest first"][1:]
+    assert len(rows) == 300
+
+
+def test_where_there_is_nothing_it_is_said_in_words_and_nothing_is_drawn() -> None:
+    seen = read(empty())
+    assert ("class", "chart") not in seen.attributes and seen.tables == {}
+    for words in (
+        "No node has said how busy it is.", "Nobody had a choice", "No node has been seen.", "Nobody flapped",
+        "Nobody died and nobody left.", "No link has been seen.", "No queue has grown.",
+        "No master has taken a message.", "Nobody has compared clocks", "There is not a single line.",
+    ):  # fmt: skip
+        assert words in seen.text, words
+
+
+def test_every_section_of_every_page_says_something_besides_how_to_read_it() -> None:
+    for made in (empty(), facts(1), facts(3), facts(300)):
+        for build in SECTIONS:
+            assert len(build(made).body) > 20
+
+
+def _hostile(value: object) -> object:
+    """The same, told by somebody who wants to break the page: every text but those that are ours."""
+    if isinstance(value, str):
+        return f"{value}{EVIL}"
+    if isinstance(value, tuple):
+        return tuple(_hostile(item) for item in value)
+    if isinstance(value, dict):
+        return {_hostile(key): _hostile(item) for key, item in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        ours = ("ended", "how", "verdict")
+        names = [field.name for field in fields(value) if field.name not in ours]
+        return replace(value, **{name: _hostile(getattr(value, name)) for name in names})
+    return value
+
+
+def hostile(count: int) -> Facts:
+    made = facts(count)
+    evil = _hostile(made)
+    assert isinstance(evil, Facts)
+    return replace(evil, series={measure: evil.series[measure + EVIL] for measure in made.series})
+
+
+@pytest.mark.parametrize("count", [3, 20])
+def test_nothing_that_the_mesh_says_becomes_html_or_leaves_its_script(count: int) -> None:
+    calm, evil = read(facts(count)), read(hostile(count))
+    assert (evil.tags.count("script"), evil.tags.count("img")) == (calm.tags.count("script"), 0)
+    assert sorted(set(evil.tags)) == sorted(set(calm.tags))
+    assert not [name for name, _ in evil.attributes if name.startswith("on")]
+    assert EVIL in evil.text
+
+
+@pytest.mark.parametrize("count", [3, 20])
+def test_in_charts_names_are_escaped_for_plotly_which_reads_them_as_html(count: int) -> None:
+    figures = {key: text for key, text in read(hostile(count)).data.items() if key.startswith("figure-")}
+    assert len(figures) > 7
+    for text in figures.values():
+        assert not set("<>&") & set(text)
+        drawn = json.loads(text)
+        assert "&lt;/script&gt;" in str(drawn) or "alert" not in str(drawn)
+        assert "<script" not in str(drawn) and "<img" not in str(drawn)
+
+
+def test_no_script_runs_but_ours_and_nothing_is_fetched() -> None:
+    text = page(facts(3))
+    (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', text)
+    assert policy.startswith("default-src &#x27;none&#x27;; script-src &#x27;sha256-")
+    assert "script-src" in policy and "unsafe-eval" not in policy
+    ours = text.replace(library(), "")
+    assert not re.search(r"(src|href)=[\"']?(https?:|//)|@import|url\(", ours)
+
+
+def test_a_page_of_three_hundred_nodes_is_small() -> None:
+    assert len(page(facts(300)).encode()) - len(library().encode()) < MOST_BYTES / 4
+
+
+def test_every_chart_has_words_for_those_who_do_not_see_it() -> None:
+    seen = read(facts(3))
+    charts = seen.attributes.count(("class", "chart"))
+    labels = [value or "" for name, value in seen.attributes if name == "aria-label"]
+    drawn = [label for label in labels if label.endswith(".") and len(label) > 30]
+    assert charts == seen.attributes.count(("role", "img")) >= 10
+    assert len(drawn) >= charts
+    assert any("crane" in label for label in drawn)
+
+
+def test_the_language_and_one_main_heading_are_there() -> None:
+    seen = read(facts(3))
+    assert ("lang", "en") in seen.attributes
+    assert (seen.tags.count("h1"), seen.tags.count("main"), seen.tags.count("title")) == (1, 1, 1)
+    targets = {(value or "")[1:] for name, value in seen.attributes if name == "href"}
+    assert targets <= {value for name, value in seen.attributes if name == "id"}

@@ -1,0 +1,70 @@
+"""Does the command write what it has learnt, and say what is wrong?"""
+
+import json
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from mesh.cli.weights_file import read
+from spark.cli import main
+from tests.spark.views.histories import Row, balance, event, history, state
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def place(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A history of two meshes: in the one stork is slower than egret, in the other is nobody else."""
+    rows: list[Row] = [event("started", "heron", "heron", 0), state("other", 0, cluster="attic")]
+    for node, seconds in (("egret", 1.0), ("stork", 2.0)):
+        rows += [state(node, 2 * at) for at in range(40)]
+        rows += [balance("heron", node, 10, asked=1000, answered=1000, seconds=seconds)]
+    path = tmp_path_factory.mktemp("history") / "h"
+    history(session, rows).write.partitionBy("kind", "date", "hour").parquet(str(path))
+    return str(path)
+
+
+def weights(place: str, out: Path, *more: str) -> int:
+    return main(["weights", "--from-history", place, "--since", "2026-01-01", "--out", str(out), *more])
+
+
+def test_the_file_holds_what_the_table_shows(
+    place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "weights.json"
+    assert weights(place, out, "--cluster", "lab", "--expires", "36h") == 0
+    said, file = capsys.readouterr().out, json.loads(out.read_text())
+    assert (file["version"], file["cluster"], file["since"]) == (1, "lab", "2026-01-01T00:00:00Z")
+    life = datetime.fromisoformat(file["expires"]) - datetime.fromisoformat(file["made"])
+    assert life.total_seconds() == 36 * 3600
+    assert {node: it["weight"] for node, it in file["weights"].items()} == {"egret": 1.0, "stork": 0.5}
+    assert file["weights"]["stork"]["reason"] == "answers in 2 ms, the typical node in 1 ms"
+    assert [line.split()[:3] for line in said.splitlines()[:3]] == [
+        ["NODE", "WEIGHT", "ANSWERS"], ["egret", "1", "1,000"], ["stork", "0.5", "1,000"],
+    ]  # fmt: skip
+    assert f"mesh weights apply {out}" in said
+    assert list(tmp_path.iterdir()) == [out]
+    assert read(out).given["weights"]["stork"] == [0.5, "answers in 2 ms, the typical node in 1 ms"]
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "hint"),
+    [
+        ([], "SEVERAL_CLUSTERS", "--cluster attic"),
+        (["--since", "2026-02-01"], "EMPTY_HISTORY", "--since 30d"),
+        (["--out", "/no/such/place/w.json"], "CANNOT_WRITE", "--out FILE"),
+    ],
+)
+def test_what_is_wrong_is_said_with_what_to_type_next(
+    place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str], code: str, hint: str
+) -> None:
+    assert weights(place, tmp_path / "w.json", *more) == 2
+    said = capsys.readouterr().err
+    assert f"[{code}]" in said and hint in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_weights_that_are_never_good_are_not_learnt(place: str, tmp_path: Path) -> None:
+    assert weights(place, tmp_path / "w.json", "--expires", "0d") == 2

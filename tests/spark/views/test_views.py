@@ -1,0 +1,77 @@
+"""Does every view hold on an empty history, with one node only, and with nothing but nulls? Is it as
+documented?"""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from spark import views
+from spark.views import (
+    answers,
+    balance,
+    capacity,
+    clocks,
+    coverage,
+    detection,
+    forecast,
+    links,
+    load,
+    membership,
+    queues,
+    topics,
+)
+from tests.spark.views.histories import balance as line
+from tests.spark.views.histories import event, history, link, queue, state, topic
+
+pytestmark = pytest.mark.spark
+
+VIEWS: dict[str, Callable[[DataFrame], DataFrame]] = {
+    "clocks.skews": clocks.skews,
+    "load.over_time": load.over_time,
+    "balance.counters": balance.counters,
+    "balance.quality": balance.quality,
+    "membership.timeline": membership.timeline,
+    "membership.flapping": membership.flapping,
+    "detection.times": detection.times,
+    "links.matrix": links.matrix,
+    "queues.growth": queues.growth,
+    "topics.busiest": topics.busiest,
+    "forecast.capacity": forecast.capacity,
+    "capacity.idle": capacity.idle,
+    "answers.latencies": lambda history: answers.latencies(history, capacity.idle(history)),
+    "coverage.rows": coverage.rows,
+    "coverage.quarantined": coverage.quarantined,
+}
+EMPTY_KINDS = [
+    state(
+        "egret", 0, load=None, cores=None, version=None, up=None, published=None, delivered=None, boot=None
+    ),
+    event("dead", "egret", "heron", 0, boot=None, age=None),
+    link("egret", "heron", 0, state=None, rtt=None, skew=None),
+    line("egret", "heron", 0),
+    queue("egret", "q", 0, None),
+    topic("egret", "t", 0, None, domain=None),
+    {"kind": "quarantine", "at": 0},
+]
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_an_empty_history_says_nothing(session: SparkSession, name: str) -> None:
+    assert VIEWS[name](history(session, [])).collect() == []
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_lines_without_figures_break_no_view(session: SparkSession, name: str) -> None:
+    VIEWS[name](clocks.aligned(history(session, EMPTY_KINDS))).collect()
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_the_columns_are_those_of_the_docs_in_their_order(session: SparkSession, name: str) -> None:
+    pages = str(views.__doc__).split("\n\n")[-1]
+    page = re.search(rf"^{re.escape(name)}\(.*\n((?:    .*\n)+)", pages, re.MULTILINE)
+    assert page is not None
+    told = re.sub(r"\([^()]*\)", "", " ".join(page[1].split())).partition(": ")[2].partition(".")[0]
+    documented = [word.strip().rstrip(";") for word in re.split(r"[,;]", told)]
+    assert VIEWS[name](history(session, [])).columns == documented

@@ -1,0 +1,148 @@
+"""How long does Spark need for how many lines, and does that grow as they do?"""
+
+import json
+import math
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import linear_regression
+
+import psutil
+
+from tools.benchmarks.goals import GOALS
+from tools.benchmarks.report import Report, Row
+from tools.benchmarks.runs import said
+from tools.demo_parts.processes import Failed, Processes
+
+MILLION = 1_000_000
+SIZES = tuple(n * MILLION for n in (1, 2, 5, 10, 20))  # lines
+STEPS = 2  # of one size
+NODES, SEED, WARM = 100, 7, 20_000  # of the made-up mesh; lines by which the session gets warm
+MEMORY = "2g"  # of the JVM
+TIDYING = 30.0  # s that the JVM may take after the end of a job
+LEAST, MOST = 300.0, 200.0  # s that a job may take, and s more for each million lines
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One history. Times in s; `memory`: MB resident of JVM and Python together, at most."""
+
+    lines: int  # all that are in the segments
+    segments: int
+    bytes: int
+    ingest: float
+    views: float
+    by_view: dict[str, float]
+    memory: float
+    wrong: list[str]
+
+    @property
+    def seconds(self) -> float:
+        return self.ingest + self.views
+
+
+def sizes(most: int) -> list[int]:
+    """Those up to so many lines."""
+    return [size for size in SIZES if size <= most] or [most]
+
+
+def measured(most: int, plot: Path | None, advance: Callable[[], None]) -> Report:
+    """All sizes up to so many lines; `plot`: where a picture of it is put."""
+    with Processes() as processes:
+        runs = [measure(processes, size, advance) for size in sizes(most)]
+    if plot is not None:
+        from tools.benchmarks.spark_plot import draw
+
+        draw(runs, plot)
+    return told(runs)
+
+
+def measure(processes: Processes, size: int, advance: Callable[[], None]) -> Measured:
+    """So many lines, written, ingested and looked at."""
+    place = processes.place / str(size)
+    place.mkdir()
+    generate(processes, WARM, place / "warm")
+    truth = generate(processes, size, place / "segments")
+    shutil.copy(truth, place / "truth.json")
+    advance()
+    job = processes.start("job", "tools.benchmarks.spark_job", str(place), MEMORY)
+    family, memory = [psutil.Process(job.pid)], 0.0
+
+    def look() -> None:
+        nonlocal family, memory
+        family = with_children(family)
+        memory = max(memory, resident(family))
+
+    processes.until(job.ended, LEAST + MOST * size / MILLION, f"{size:,} lines did not end", look)
+    psutil.wait_procs(family, TIDYING)  # the JVM tidies up behind it
+    found, true = said(job), json.loads(truth.read_text())
+    shutil.rmtree(place)
+    advance()
+    return Measured(
+        true["lines"], true["segments"], true["bytes"], found["ingest"], found["views"], found["by view"],
+        memory, found["wrong"],
+    )  # fmt: skip
+
+
+def generate(processes: Processes, lines: int, place: Path) -> Path:
+    """Returns where it says what it has written."""
+    options = ("--nodes", str(NODES), "--lines", str(lines), "--seed", str(SEED), "--to", str(place))
+    program = processes.start("generate", "tools.generate_snapshots", *options)
+    processes.until(program.ended, LEAST + MOST * lines / MILLION, "the lines were not written")
+    if program.code:
+        raise Failed(f"tools/generate_snapshots: {program.words()}")
+    return program.out
+
+
+def with_children(family: Sequence[psutil.Process]) -> list[psutil.Process]:
+    """The first of them, and all that it has started; as before, when it has ended."""
+    try:
+        return [family[0], *family[0].children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return list(family)
+
+
+def resident(family: Sequence[psutil.Process]) -> float:
+    """MB of all together."""
+    sizes = []
+    for process in family:
+        with suppress(psutil.NoSuchProcess):
+            sizes.append(process.memory_info().rss)
+    return sum(sizes) / MILLION
+
+
+def told(runs: Sequence[Measured]) -> Report:
+    """What came of them, the fewest lines first."""
+    rows = [Row(name(run.lines), run.seconds, _note(run), "; ".join(run.wrong[:3])) for run in runs]
+    if len(runs) > 1:
+        first, last = (1e6 * run.seconds / run.lines for run in (runs[0], runs[-1]))
+        note = f"{first:.2f} s a million lines with {runs[0].lines:,}, {last:.2f} s with {runs[-1].lines:,}"
+        rows.append(Row("spark, growth", exponent(runs), note))
+    rows.append(Row("spark, memory", max(run.memory for run in runs), f"of which {MEMORY} are for the heap"))
+    return Report("spark", rows, {"runs": [asdict(run) for run in runs]})
+
+
+def name(lines: int) -> str:
+    """Of the row: by the size that so many lines were made for."""
+    return next(
+        (row for size in SIZES if size <= lines < 1.1 * size and (row := _row(size)) in GOALS), "spark, few"
+    )
+
+
+def _row(size: int) -> str:
+    return f"spark, {size // MILLION} M"
+
+
+def _note(run: Measured) -> str:
+    return (
+        f"ingest {run.ingest:.1f} s, views {run.views:.1f} s; "
+        f"{run.lines:,} lines in {run.segments:,} segments, {run.memory:,.0f} MB"
+    )
+
+
+def exponent(runs: Sequence[Measured]) -> float:
+    """By which power of the lines the time grows: 1 is in proportion."""
+    lines = [math.log(run.lines) for run in runs]
+    return linear_regression(lines, [math.log(run.seconds) for run in runs]).slope

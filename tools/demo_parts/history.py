@@ -1,0 +1,82 @@
+"""What did the nodes write down? Gathered and read by Spark, and held against what they counted."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tools.demo_parts.nodes import Node
+from tools.demo_parts.processes import Failed, Processes, Program
+from tools.demo_parts.screen import Screen
+
+LONGEST = 300.0  # s for Spark, which on a busy machine needs half a minute only to start
+# What a node counted -> the same in the report, of all candidates together.
+COUNTED = {
+    "forwarded": "sent", "balance_chosen": "chosen", "balance_asked": "asked", "balance_answered": "answered",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """What a node said at its clean end."""
+
+    node: str
+    boot: int
+    metrics: dict[str, int]
+
+
+class History:
+    """`report` is the page that is written."""
+
+    def __init__(self, processes: Processes, screen: Screen, nodes: dict[str, Node], report: Path) -> None:
+        self._processes, self._screen, self._nodes, self._report = processes, screen, nodes, report
+
+    def tell(self) -> None:
+        """Stop all nodes, gather, show the report. Failed when it does not say what the nodes counted."""
+        stopped = [Stopped(node.name, node.boot, node.stop()) for node in self._nodes.values() if node.is_up]
+        self._screen.heading(f"$ mesh report --html {self._report}")
+        self._screen.say("Spark starts, and reads what the nodes wrote down; that takes about half a minute")
+        shown = self._spark("report", "mesh", "report", "--html", str(self._report))
+        self._screen.say(shown.out.read_text())
+        facts = json.loads(self._spark("facts", "mesh", "report", "--json", "--no-ingest").out.read_text())
+        wrong = [*unseen(facts, self._nodes), *differences(facts, stopped)]
+        if wrong:
+            raise Failed("the report does not say what the nodes counted:\n" + "\n".join(wrong))
+        self._screen.say(
+            f"The report has rows of all {len(self._nodes)} nodes, and of each boot that stopped cleanly the "
+            "same counts as the node itself:\n" + "\n".join(map(_in_words, stopped)),
+            style="green",
+        )
+
+    def _spark(self, name: str, *arguments: str) -> Program:
+        program = self._processes.run(name, *arguments, limit=LONGEST)
+        if program.code:
+            raise Failed(f"{' '.join(arguments)} failed: {program.words()}")
+        return program
+
+
+def unseen(facts: dict[str, Any], nodes: Iterable[str]) -> list[str]:
+    """Nodes without a row of their own, in words."""
+    seen = {row["name"] for row in facts["nodes"] if row["states"]}
+    return [f"no state of {name}" for name in nodes if name not in seen]
+
+
+def differences(facts: dict[str, Any], stopped: list[Stopped]) -> list[str]:
+    """Where the report has other counts than a node that stopped cleanly, in words."""
+    found = []
+    for it in stopped:
+        rows = [r for r in facts["counters"] if (r["observer"], r["observer_boot"]) == (it.node, it.boot)]
+        if not all(row["clean"] for row in rows):
+            found.append(f"{it.node}, boot {it.boot}: it stopped cleanly, and the report does not know it")
+        for counter, column in COUNTED.items():
+            said = sum(row[column] for row in rows)
+            if said != it.metrics[counter]:
+                found.append(
+                    f"{it.node}, boot {it.boot}: {counter} {it.metrics[counter]}, in the report {said}"
+                )
+    return found
+
+
+def _in_words(it: Stopped) -> str:
+    return f"{it.node:8}boot {it.boot}: {it.metrics['forwarded']:,} messages forwarded"

@@ -1,0 +1,90 @@
+"""What goes wrong in segments? Lines that are none, and lines and segments that are there twice."""
+
+import random
+import re
+from collections.abc import Callable
+
+# Law: no two bad lines are equal, and none has the bytes of a line's end in it: each counts as one line.
+
+Mutilate = Callable[[bytes, random.Random], bytes]
+
+
+def _truncated(line: bytes, chance: random.Random) -> bytes:
+    return line[: chance.randrange(len(line) // 2, len(line) - 1)]
+
+
+def _binary(line: bytes, chance: random.Random) -> bytes:
+    return b"\x00\xff" + chance.randbytes(200).replace(b"\n", b"\xfe").replace(b"\r", b"\xfe")
+
+
+def _no_object(line: bytes, chance: random.Random) -> bytes:
+    return b"[%d,%d]" % (chance.getrandbits(60), chance.getrandbits(60))
+
+
+def _instead(pattern: bytes, replacement: bytes) -> Mutilate:
+    """The line with a field that is wrong; `pattern` finds it in every state."""
+
+    def mutilated(line: bytes, chance: random.Random) -> bytes:
+        text = replacement.replace(b"?", b"%d" % chance.getrandbits(60))
+        found, count = re.subn(pattern, text, line, count=1)
+        assert count, f"{pattern!r} is not in {line!r}"
+        return found
+
+    return mutilated
+
+
+# why it is bad -> what makes it so
+WAYS: dict[str, Mutilate] = {
+    "truncated": _truncated,
+    "binary": _binary,
+    "no object": _no_object,
+    "wrong type": _instead(rb'"line":\d+', b'"line":"line ?"'),
+    "field missing": _instead(rb'"observer_uuid":"\w+"', b'"observed_by":"?"'),
+    "unknown kind": _instead(rb'"kind":"\w+"', b'"kind":"weather-?"'),
+    "out of range": _instead(rb'"cpu":[\d.]+', b'"cpu":1?.5'),
+    "unreadable time": _instead(rb'"ts":"[^"]+"', b'"ts":"half past ?"'),
+}
+REASONS = tuple(WAYS)
+
+# Of so many segments one has it: that with this remainder. No segment is bad and copied.
+BAD, REPEATED, COPIED, LATE = (40, 7), (60, 3), (150, 11), (100, 13)
+
+
+class Blemishes:
+    """Says of each segment, in turn, what befalls it. Among the first there is one of each."""
+
+    def __init__(self, chance: random.Random, clean: bool) -> None:
+        self._chance = chance
+        self._clean = clean
+        self._segments = self._bad = 0
+
+    def begin(self) -> None:
+        """Another segment."""
+        self._segments += 1
+
+    def bad(self, state: bytes) -> tuple[str, bytes] | None:
+        """A bad line to be put in, made of a good one about a state, and why it is bad."""
+        if self._clean or not self._is_due(BAD):
+            return None
+        why = REASONS[self._bad % len(REASONS)]
+        self._bad += 1
+        return why, WAYS[why](state, self._chance)
+
+    @property
+    def repeats(self) -> bool:
+        """Its last line is in it twice."""
+        return self._is_due(REPEATED)
+
+    @property
+    def is_copied(self) -> bool:
+        """Another file has the same content."""
+        return self._is_due(COPIED)
+
+    @property
+    def is_late(self) -> bool:
+        """It comes when its hour is long past."""
+        return self._is_due(LATE)
+
+    def _is_due(self, when: tuple[int, int]) -> bool:
+        every, remainder = when
+        return self._segments % every == remainder
