@@ -120,6 +120,7 @@ class Ingest:
             .option("recursiveFileLookup", "true")
             .option("pathGlobFilter", "*.jsonl")
             .option("maxFileAge", ANY_AGE)
+            .option("ignoreMissingFiles", "true")  # its node needed the room
             .option("maxBytesPerTrigger", f"{self._batch * 2**20}")
             .load(source)
             .select("value", F.col("_metadata.file_path").alias("path"))

@@ -8,10 +8,13 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import click
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from rich.console import Console
 
 from spark import options, reading
 from spark.errors import SparkJobError
+from spark.failures import explained
 from spark.ingest import ingest
 from spark.progress import Progress
 from spark.report import writing
@@ -74,10 +77,14 @@ def _facts(
 ) -> Facts:  # fmt: skip
     spark = session("mesh report", master, conf)
     with Progress(spark, "starting") as bar:
+
+        def tell(words: str, done: int, total: int) -> None:
+            bar.say(f"{done} of {total}: {words}")
+
         if sources:
             bar.say("gathering what the nodes wrote down")
             ingest(spark, sources, to, tell=lambda text: click.echo(text, err=True))
-        history = reading.history(spark, to, *span)
-        return collect(
-            history, datetime.now(UTC), lambda words, done, total: bar.say(f"{done} of {total}: {words}")
-        )
+        try:
+            return collect(reading.history(spark, to, *span), datetime.now(UTC), tell)
+        except (PySparkException, Py4JJavaError) as error:
+            raise explained(error, to) from error

@@ -21,7 +21,7 @@ from tools.generating.history import History, Wish
 
 def run(millions: float, seconds: float, wrong: list[str] | None = None) -> Measured:
     return Measured(
-        int(millions * MILLION), 7_000, 10**9, seconds / 2, seconds / 2, {"what there is": 1.0},
+        int(millions * MILLION), 7_000, 10**9, seconds / 2, seconds / 2, seconds, {"what there is": 1.0},
         memory=1_500.0 + millions, wrong=wrong or [],
     )  # fmt: skip
 
@@ -127,6 +127,7 @@ def signals() -> Iterator[None]:
 
 
 @pytest.mark.spark
+@pytest.mark.timeout(600)
 def test_a_few_lines_come_through_as_they_were_written(
     signals: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

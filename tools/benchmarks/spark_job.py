@@ -3,7 +3,7 @@
 python -m tools.benchmarks.spark_job PLACE MEMORY
 
 PLACE holds `warm` and `segments`, and `truth.json`, what tools/generate_snapshots said of the latter. MEMORY
-is that of the JVM, as 2g. Prints as JSON: seconds by step, and what is wrong.
+is that of the JVM, as 2g. Prints as JSON: seconds by step, those of CPU, and what is wrong.
 """
 
 import json
@@ -14,6 +14,8 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from spark.ingest import Ingested, ingest
 from spark.reading import history
@@ -33,7 +35,7 @@ def main(place: str, memory: str) -> dict[str, Any]:
     collect(history(spark, f"{place}/warm-history"), datetime.now(UTC), lambda words, done, total: None)
     warm = time.monotonic() - begin
 
-    begin = time.monotonic()
+    before, begin = cpu(), time.monotonic()
     ingested = ingest(spark, [f"{place}/segments"], f"{place}/history")
     taken = {"ingest": time.monotonic() - begin}
     steps: list[tuple[str, float]] = []
@@ -42,10 +44,18 @@ def main(place: str, memory: str) -> dict[str, Any]:
         lambda words, done, total: steps.append((words, time.monotonic())),
     )  # fmt: skip
     taken["views"] = time.monotonic() - begin - taken["ingest"]
+    taken["cpu"] = cpu() - before
     by_view = {words: end - start for (words, start), (_, end) in pairwise(steps)}
     truth = json.loads((Path(place) / "truth.json").read_text())
     wrong = [*wrong_counts(ingested, truth), *wrong_facts(facts, truth)]
     return {"warm": warm, **taken, "by view": by_view, "wrong": wrong}
+
+
+def cpu() -> float:
+    """s that this process and its JVM have used."""
+    this = psutil.Process()
+    times = [process.cpu_times() for process in (this, *this.children(recursive=True))]
+    return float(sum(each.user + each.system for each in times))
 
 
 def wrong_counts(ingested: Ingested, truth: Mapping[str, Any]) -> list[str]:

@@ -41,6 +41,11 @@ def test_a_bucket_holds_means_and_the_worst_lag(session: SparkSession) -> None:
     assert found[60.0, "egret"]["ram_percent"] is None
 
 
+def test_an_empty_history_has_no_width(session: SparkSession) -> None:
+    assert load.width(history(session, [])) is None
+    assert load.over_time(history(session, [])).collect() == []
+
+
 @pytest.mark.parametrize(
     ("moments", "buckets", "width"),
     [

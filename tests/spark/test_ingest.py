@@ -1,0 +1,273 @@
+"""Does every line get into the history once, whatever happens on the way?"""
+
+import json
+import shutil
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark import compaction
+from spark.batch import Added, Table
+from spark.errors import SparkJobError
+from spark.files import Files, address
+from spark.ingest import Ingest, Ingested, ingest
+from spark.lock import locked
+from spark.reading import history
+from tests.mesh.running import until
+from tests.spark.writing import START, line, segments
+
+pytestmark = pytest.mark.spark
+
+NODES = ("heron", "stork", "egret")
+
+
+def rows(session: SparkSession, to: Path) -> list[str]:
+    """All there is, in an order of its own."""
+    everything = history(session, str(to)).select(F.to_json(F.struct("*")))
+    return sorted(row[0] for row in everything.collect())
+
+
+def said(done: Ingested) -> tuple[int, int, int]:
+    return done.rows, done.repeated, done.quarantined
+
+
+def of_kind(session: SparkSession, to: Path, kind: str) -> list[dict[str, Any]]:
+    found = history(session, str(to)).where(F.col("kind") == kind).collect()
+    return [row.asDict() for row in found]
+
+
+def heard_by_all(version: int, **fields: Any) -> list[dict[str, Any]]:
+    """A state of egret, as three nodes wrote it down."""
+    return [line("state", observer=observer, node="egret", version=version, **fields) for observer in NODES]
+
+
+def test_a_state_of_three_observers_is_one_row_of_what_its_owner_said(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    wall = START + timedelta(seconds=2)
+    segments(tmp_path / "in", heard_by_all(7, wall=wall, cpu=12.5))
+    assert said(ingest(session, [str(tmp_path / "in")], str(tmp_path / "to"))) == (1, 2, 0)
+    [row] = of_kind(session, tmp_path / "to", "state")
+    assert (row["node"], row["version"], row["cpu"], row["ts"]) == ("egret", 7, 12.5, row["wall"])
+    assert (row["observer"], row["line"], row["age"], row["segment"]) == (None, None, None, None)
+
+
+def test_a_second_time_adds_nothing_and_what_comes_later_is_added_once(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    source, to = tmp_path / "in", tmp_path / "to"
+    segments(
+        source, [*heard_by_all(1), line("event"), line("link"), line("queue"), line("balance"), line("topic")]
+    )
+    assert said(ingest(session, [str(source)], str(to))) == (6, 2, 0)
+    before = rows(session, to)
+    assert said(ingest(session, [str(source)], str(to))) == (0, 0, 0)
+    assert rows(session, to) == before
+    late = [line("event", ts=START - timedelta(days=2)), *heard_by_all(1), *heard_by_all(2)]
+    segments(source, late)
+    assert said(ingest(session, [str(source)], str(to))) == (2, 5, 0)
+
+
+def test_the_same_lines_in_another_place_are_no_news(session: SparkSession, tmp_path: Path) -> None:
+    segments(tmp_path / "in", [*heard_by_all(1), line("event")])
+    shutil.copytree(tmp_path / "in", tmp_path / "copy")
+    places = [str(tmp_path / "in"), str(tmp_path / "copy"), str(tmp_path / "in")]
+    assert said(ingest(session, places, str(tmp_path / "to"))) == (2, 6, 0)
+
+
+def test_clocks_that_are_wrong_lose_nothing(session: SparkSession, tmp_path: Path) -> None:
+    times = [START + timedelta(hours=hours) for hours in (-5, 0, 5)]
+    times += [datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC), datetime(2099, 12, 31, 23, tzinfo=UTC)]
+    segments(tmp_path / "in", [line("event", ts=ts) for ts in times])
+    segments(tmp_path / "in", [line("state", ts=START, wall=ts, version=n) for n, ts in enumerate(times)])
+    assert ingest(session, [str(tmp_path / "in")], str(tmp_path / "to")).rows == 10
+    for kind in ("event", "state"):
+        assert len(of_kind(session, tmp_path / "to", kind)) == 5
+    assert (tmp_path / "to" / "kind=state" / "date=2099-12-31" / "hour=23").is_dir()
+
+
+BAD = {
+    b'{"kind":"state"': "not JSON",
+    b"\x00\xff\xfe\x01": "not JSON",
+    b"[1, 2]": "no JSON object",
+    b'"heron"': "no JSON object",
+    json.dumps(line("event") | {"line": "seven"}).encode(): "wrong type: line",
+    json.dumps(line("event") | {"ts": "yesterday"}).encode(): "ts is not a time: yesterday",
+    json.dumps(line("event", node=None)).encode(): "missing: node",
+    json.dumps(line("state", version=None)).encode(): "missing: version",
+    json.dumps(line("event") | {"kind": "gossip"}).encode(): "unknown kind: gossip",
+    json.dumps(line("state", cpu=101.0)).encode(): "cpu is out of its range: 101.0",
+    json.dumps(line("state", load=-0.5)).encode(): "load is out of its range: -0.5",
+    json.dumps(line("balance", sent=-1)).encode(): "sent is out of its range: -1",
+}
+
+
+def test_a_bad_line_is_in_quarantine_with_its_reason_and_the_others_count(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    [path] = segments(tmp_path / "in", [line("event"), line("event")])
+    path.write_bytes(path.read_bytes() + b"\n".join(BAD) + b"\n")
+    done = ingest(session, [str(tmp_path / "in")], str(tmp_path / "to"))
+    assert said(done) == (2, 0, len(BAD))
+    found = of_kind(session, tmp_path / "to", "quarantine")
+    assert {row["reason"] for row in found} == set(BAD.values())
+    assert {row["segment"] for row in found} == {path.name}
+    readable = {row["raw"]: row["reason"] for row in found}
+    for raw, reason in BAD.items():
+        if raw.isascii():
+            assert readable[raw.decode()] == reason
+    assert len(of_kind(session, tmp_path / "to", "event")) == 2
+
+
+def test_what_a_newer_node_says_besides_does_no_harm(session: SparkSession, tmp_path: Path) -> None:
+    segments(tmp_path / "in", [line("event") | {"mood": "fine", "more": {"a": [1]}}])
+    assert said(ingest(session, [str(tmp_path / "in")], str(tmp_path / "to"))) == (1, 0, 0)
+
+
+def test_empty_unfinished_and_foreign_files_are_passed_over(session: SparkSession, tmp_path: Path) -> None:
+    [path] = segments(tmp_path / "in", [line("event")])
+    (path.parent / f"_{path.name}".replace("-1.", "-2.")).write_text(json.dumps(line("event")) + "\n")
+    (path.parent / path.name.replace("-1.jsonl", "-3.jsonl")).write_text("")
+    (path.parent / "notes.txt").write_text("not ours\n")
+    (path.parent / "picture.png").write_bytes(bytes(range(256)))
+    assert said(ingest(session, [str(tmp_path / "in")], str(tmp_path / "to"))) == (1, 0, 0)
+
+
+def test_the_marker_tells_the_nodes_what_they_need_not_keep(session: SparkSession, tmp_path: Path) -> None:
+    paths = [segments(tmp_path / "in", [line("event")])[0] for _ in range(3)]
+    ingest(session, [str(tmp_path / "in")], str(tmp_path / "to"))
+    run = paths[0].name.rpartition("-")[0]
+    assert json.loads((tmp_path / "in" / "_ingested.json").read_text()) == {run: [[1, 3]]}
+    (tmp_path / "in" / "_ingested.json").write_text("{damaged")
+    segments(tmp_path / "in", [line("event")])
+    ingest(session, [str(tmp_path / "in")], str(tmp_path / "to"))
+    assert json.loads((tmp_path / "in" / "_ingested.json").read_text()) == {run: [[4, 4]]}
+
+
+def test_nothing_to_read_is_an_error_that_says_so(session: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(SparkJobError, match=r"nothing to read.*NO_SNAPSHOTS"):
+        ingest(session, [str(tmp_path / "nowhere")], str(tmp_path / "to"))
+
+
+def test_no_history_is_an_error_that_says_what_to_type(session: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(SparkJobError, match=r"mesh ingest.*NO_HISTORY"):
+        history(session, str(tmp_path))
+
+
+def test_two_at_the_same_time_are_one_too_many(session: SparkSession, tmp_path: Path) -> None:
+    segments(tmp_path / "in", [line("event")])
+    to = str(tmp_path / "to")
+    with locked(Files(session), address(to)), pytest.raises(SparkJobError, match=r"Another job.*IN_USE"):
+        ingest(session, [str(tmp_path / "in")], to)
+    assert ingest(session, [str(tmp_path / "in")], to).rows == 1
+
+
+def test_a_damaged_checkpoint_is_an_error_that_says_what_to_do(session: SparkSession, tmp_path: Path) -> None:
+    segments(tmp_path / "in", [line("event"), line("link")])
+    to = tmp_path / "to"
+    ingest(session, [str(tmp_path / "in")], str(to))
+    before = rows(session, to)
+    for log in (to / "_checkpoint").glob("*/offsets/*"):
+        log.write_text("damaged")
+    with pytest.raises(SparkJobError, match=r"_checkpoint.*CHECKPOINT"):
+        ingest(session, [str(tmp_path / "in")], str(to))
+    shutil.rmtree(to / "_checkpoint")
+    assert said(ingest(session, [str(tmp_path / "in")], str(to))) == (0, 2, 0)
+    assert rows(session, to) == before
+
+
+def test_a_segment_that_is_deleted_before_it_is_read_takes_no_other_with_it(
+    session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone, _ = segments(tmp_path / "in", [line("event"), line("event", observer="stork")])
+    add = Table.add
+
+    def too_late(table: Table, lines: DataFrame) -> Added:
+        gone.unlink(missing_ok=True)
+        return add(table, lines)
+
+    monkeypatch.setattr(Table, "add", too_late)
+    assert said(ingest(session, [str(tmp_path / "in")], str(tmp_path / "to"))) == (1, 0, 0)
+
+
+def test_a_stream_goes_on_until_it_is_stopped(session: SparkSession, tmp_path: Path) -> None:
+    source, to = tmp_path / "in", tmp_path / "to"
+    segments(source, [line("event")])
+    job = Ingest(session, [str(source)], str(to))
+    done: list[Ingested] = []
+    thread = threading.Thread(target=lambda: done.append(job.again_and_again(0.5)))
+    thread.start()
+    try:
+        until(lambda: (source / "_ingested.json").exists(), 60)
+        segments(source, [line("link")])
+        until(lambda: (to / "kind=link").is_dir(), 60)
+    finally:
+        job.stop()
+        thread.join(60)
+    assert done and said(done[0]) == (2, 0, 0)
+    assert said(ingest(session, [str(source)], str(to))) == (0, 0, 0)
+
+
+# --- compaction -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def crowded(session: SparkSession, tmp_path: Path) -> Path:
+    """A history with many files of one hour that is over."""
+    for _ in range(6):
+        segments(tmp_path / "in", [line("event"), line("link")])
+        job = Ingest(session, [str(tmp_path / "in")], str(tmp_path / "to"))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("spark.ingest.compact", lambda *_: 0)
+            job.once()
+    return tmp_path / "to"
+
+
+def files_in(to: Path) -> int:
+    return len(list(to.glob("kind=*/date=*/hour=*/*.parquet")))
+
+
+def test_many_files_become_few_with_the_same_rows(session: SparkSession, crowded: Path) -> None:
+    before = rows(session, crowded)
+    assert (files_in(crowded), len(before)) == (12, 12)
+    assert compaction.compact(session, Files(session), address(str(crowded))) == 10
+    assert files_in(crowded) == 2
+    assert rows(session, crowded) == before
+    assert not (crowded / "_compact").exists()
+
+
+def test_the_hour_that_still_goes_on_is_left_alone(session: SparkSession, crowded: Path) -> None:
+    assert compaction.compact(session, Files(session), address(str(crowded)), START) == 0
+    assert files_in(crowded) == 12
+
+
+def steps(session: SparkSession, to: Path) -> list[Callable[[], object]]:
+    """What compaction does, one after the other; it may be killed between any two."""
+    files, place = Files(session), address(str(to))
+    chosen = compaction.parts(files, place)
+    part, names = next(iter(chosen.items()))
+    return [
+        lambda: compaction.rewrite(session, files, place, chosen),
+        lambda: compaction.plan(files, place, chosen),
+        lambda: files.remove(f"{place}/{part}/{names[0]}"),
+        lambda: [files.remove(f"{place}/{part}/{name}") for name in names],
+        lambda: compaction.finish(files, place),
+    ]
+
+
+@pytest.mark.parametrize("done", range(1, 6))
+def test_compaction_killed_at_any_step_loses_and_doubles_nothing(
+    session: SparkSession, crowded: Path, tmp_path: Path, done: int
+) -> None:
+    before = rows(session, crowded)
+    for step in steps(session, crowded)[:done]:
+        step()
+    ingest(session, [str(tmp_path / "in")], str(crowded))  # the next one who writes
+    assert rows(session, crowded) == before
+    assert files_in(crowded) == 2
