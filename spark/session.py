@@ -11,12 +11,15 @@ from spark.java import find_java
 
 SUBMITTED = "PYSPARK_GATEWAY_PORT"  # spark-submit has started a JVM, which waits for this program
 LOCAL = "local[*]"
+LOCAL_PARTITIONS = "8"  # of a shuffle: at the 200 of a cluster most would be empty, and cost twice the time
 SETTINGS = {
     # Hours and dates in a history are UTC, wherever it is read.
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.adaptive.enabled": "true",
     # Segments are many and tiny; at the 4 MiB that Spark assumes for opening one, each would be its own task.
     "spark.sql.files.openCostInBytes": "65536",
+    # Groups that an aggregate of sketches keeps before it sorts: at 128 the matrix of links takes half more.
+    "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "2000",
     # A value that cannot be read is a null, and not the end of a job.
     "spark.sql.ansi.enabled": "false",
     "spark.ui.enabled": "false",
@@ -54,4 +57,7 @@ def _of_this_machine(master: str) -> SparkConf:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    return SparkConf(loadDefaults=False).setMaster(master)
+    settings = SparkConf(loadDefaults=False).setMaster(master)
+    if master.startswith("local"):
+        settings.set("spark.sql.shuffle.partitions", LOCAL_PARTITIONS)
+    return settings

@@ -1,5 +1,6 @@
 """How is a Spark job run from here? As a program of its own: the mesh imports none of it."""
 
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -15,20 +16,17 @@ def run(verb: str, arguments: Sequence[str]) -> int:
     if find_spec("pyspark") is None:
         what = "PySpark is not installed in the Python that runs this."
         raise LocalError(what, hint="Install it:  pip install 'heronry[spark]'", code="NO_SPARK")
-    # -P: a folder named spark, where somebody happens to be, is not ours.
-    with subprocess.Popen([sys.executable, "-P", "-m", "spark", verb, *arguments]) as process:
-        try:
-            code = _wait(process)
-        finally:
-            if process.poll() is None:
-                process.terminate()
+    before = signal.signal(
+        signal.SIGINT, lambda number, _: None
+    )  # the job hears it, too, and may take its time
+    try:
+        # -P: a folder named spark, where somebody happens to be, is not ours.
+        with subprocess.Popen([sys.executable, "-P", "-m", "spark", verb, *arguments]) as process:
+            try:
+                code = process.wait()
+            finally:
+                if process.poll() is None:
+                    process.terminate()
+    finally:
+        signal.signal(signal.SIGINT, before)
     return code if code >= 0 else SIGNALLED - code
-
-
-def _wait(process: "subprocess.Popen[bytes]") -> int:
-    """Until it has ended; Ctrl-C it hears itself, and it may take its time."""
-    while True:
-        try:
-            return process.wait()
-        except KeyboardInterrupt:
-            continue
