@@ -48,7 +48,7 @@ def findings(facts: Facts) -> list[Finding]:
 
 
 def _gone(facts: Facts) -> Iterator[Finding]:
-    last = {life.node: life for life in facts.lives}  # by node and boot: the last one stays
+    last = {life.node: life for life in sorted(facts.lives, key=lambda life: life.first_at)}
     gone = [life for life in last.values() if life.ended in ("dead", "silent")]
     if len(gone) == 1:
         when = spoken(gone[0].ended_at or gone[0].last_at)
