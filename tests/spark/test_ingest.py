@@ -256,7 +256,7 @@ def steps(session: SparkSession, to: Path) -> list[Callable[[], object]]:
         lambda: compaction.rewrite(session, files, place, chosen),
         lambda: compaction.plan(files, place, chosen),
         lambda: files.remove(f"{place}/{part}/{names[0]}"),
-        lambda: [files.remove(f"{place}/{part}/{name}") for name in names],
+        lambda: files.remove(f"{place}/{part}"),
         lambda: compaction.finish(files, place),
     ]
 

@@ -3,7 +3,7 @@
 import json
 import math
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ import psutil
 from tools.benchmarks.goals import GOALS
 from tools.benchmarks.report import Report, Row
 from tools.benchmarks.runs import said
-from tools.demo_parts.processes import Failed, Processes
+from tools.demo_parts.processes import Failed, Processes, Program
 
 MILLION = 1_000_000
 SIZES = tuple(n * MILLION for n in (1, 2, 5, 10, 20))  # lines
@@ -69,11 +69,11 @@ def measure(processes: Processes, size: int, advance: Callable[[], None]) -> Mea
     shutil.copy(truth, place / "truth.json")
     advance()
     job = processes.start("job", "tools.benchmarks.spark_job", str(place), MEMORY)
-    family, memory = [psutil.Process(job.pid)], 0.0
+    family, memory = {psutil.Process(job.pid)}, 0.0
 
     def look() -> None:
-        nonlocal family, memory
-        family = with_children(family)
+        nonlocal memory
+        family.update(started_by(job))
         memory = max(memory, resident(family))
 
     processes.until(job.ended, LEAST + MOST * size / MILLION, f"{size:,} lines did not end", look)
@@ -97,15 +97,15 @@ def generate(processes: Processes, lines: int, place: Path) -> Path:
     return program.out
 
 
-def with_children(family: Sequence[psutil.Process]) -> list[psutil.Process]:
-    """The first of them, and all that it has started; as before, when it has ended."""
+def started_by(program: Program) -> list[psutil.Process]:
+    """All that run now; none when it has ended, though some may outlive it."""
     try:
-        return [family[0], *family[0].children(recursive=True)]
+        return psutil.Process(program.pid).children(recursive=True)
     except psutil.NoSuchProcess:
-        return list(family)
+        return []
 
 
-def resident(family: Sequence[psutil.Process]) -> float:
+def resident(family: Iterable[psutil.Process]) -> float:
     """MB of all together."""
     sizes = []
     for process in family:

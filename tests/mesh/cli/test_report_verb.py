@@ -85,7 +85,8 @@ def test_what_is_given_is_handed_on_and_paths_mean_what_they_mean_here(
     monkeypatch.chdir(tmp_path)
     run(
         report.command, "--from", "a", "--from", "s3a://bucket/b", "--to", "h", "--since", "1d",
-        "--until", "1h", "--html", "x.html", "--json", "--master", "local[2]", "--conf", "a=b", "--conf", "c=d",
+        "--until", "1h", "--html", "x.html", "--json", "--master", "local[2]", "--conf", "a=b",
+        "--conf", "c=d",
     )  # fmt: skip
     assert calls == [
         (
