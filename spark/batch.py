@@ -39,7 +39,7 @@ class Table:
         self._explain_bad()
         self._leave_out_known()
         counts = self._count()
-        self._move(self._new, self._place)
+        self._files.settle(self._place, self._move(self._new, self._place))
         self._files.remove(f"{self._place}/{STAGE}")
         good = sum(count for kind, count in counts.items() if kind != QUARANTINE)
         return Added(good, counts.get(QUARANTINE, 0), read - sum(counts.values()))
@@ -89,9 +89,11 @@ class Table:
             row["kind"]: row["count"] for row in self._read(self._new, []).groupBy("kind").count().collect()
         }
 
-    def _move(self, source: str, target: str) -> None:
-        for file in self._files.find(source, FILES):
+    def _move(self, source: str, target: str) -> list[str]:
+        moved = self._files.find(source, FILES)
+        for file in moved:
             self._files.move(f"{source}/{file}", f"{target}/{file}")
+        return moved
 
     def _read(self, place: str, parts: list[str]) -> DataFrame:
         paths = [f"{place}/{part}" for part in parts] or [place]

@@ -1,50 +1,97 @@
 """What does it mean when Spark gives up? In words that say what to do."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
 from spark.errors import SparkJobError
 
-FULL = ("No space left on device", "Disk quota exceeded", "not enough space")
-CHECKPOINT = (
-    "_checkpoint", "Malformed log", "Incomplete log file", "Failed to read log file", "offset log",
-    "STREAM_FAILED.CHECKPOINT",
-)  # fmt: skip
-DENIED = ("Permission denied", "AccessControlException", "Read-only file system")
+OF_SPARK = (PySparkException, Py4JError, OSError)
 SHOWN = 300  # characters
 
 
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What Java says when this is the matter, and what we say: of `{to}`, the history, in words `{said}`."""
+
+    code: str
+    signs: tuple[str, ...]
+    what: str
+    hint: str
+
+
+# In this order: a full disk damages checkpoints, too.
+KINDS = (
+    Kind(
+        "DISK_FULL",
+        ("No space left on device", "Disk quota exceeded", "not enough space"),
+        "The disk is full, at {to} or where Spark keeps what does not fit into memory.",
+        "Make room and start it again: it goes on where it was, and nothing is lost or counts twice.",
+    ),
+    Kind(
+        "MEMORY",
+        ("OutOfMemoryError", "Java heap space", "GC overhead limit", "Unable to acquire"),
+        "The memory that Spark may use is not enough.",
+        "Give it more, --conf spark.driver.memory=4g, or let it read less at a time, --batch 256.",
+    ),
+    Kind(
+        "DENIED",
+        ("Permission denied", "AccessControlException", "Read-only file system", "Mkdirs failed"),
+        "{to}, or a place that is read, may not be used: {said}",
+        "Mend the permissions, or name another place with --to.",
+    ),
+    Kind(
+        "CHANGED",
+        ("FILE_NOT_EXIST",),
+        "Files of {to} were replaced by others while they were read.",
+        "Nothing is lost; the same again.",
+    ),
+    Kind(
+        "CHECKPOINT",
+        (
+            "_checkpoint", "Malformed log", "Incomplete log file", "Failed to read log file", "offset log",
+            "log file was malformed", "streaming metadata", "STREAM_FAILED.CHECKPOINT",
+        ),
+        "The checkpoint in {to} is damaged: {said}",
+        "Delete {to}/_checkpoint and start it again: all segments that are still there are read once more, "
+        "and none of their lines counts twice.",
+    ),
+    Kind(
+        "NO_JVM",
+        ("Answer from Java side is empty", "Connection refused", "Connection reset", "Broken pipe"),
+        "Java has ended in the middle of the work: somebody killed it, or the machine had no memory left.",
+        "Start it again; it goes on where it was.",
+    ),
+)  # fmt: skip
+UNKNOWN = Kind(
+    "SPARK",
+    ("Exception", "Error"),
+    "Spark gave up: {said}",
+    "Start it again; it goes on where it was. All that Spark said: MESH_DEBUG=1, and the same again.",
+)
+
+
 def explained(error: BaseException, to: str) -> SparkJobError:
-    """The error of a job that writes to `to`."""
+    """The error of a job that reads or writes `to`."""
     text = str(error)
-    if _has(text, FULL):
-        return SparkJobError(
-            f"The disk is full, at {to} or where Spark keeps what does not fit into memory.",
-            "Make room and start it again: it goes on where it was, and nothing is lost or counts twice.",
-            "DISK_FULL",
-        )
-    if _has(text, DENIED):
-        return SparkJobError(
-            f"{to}, or a place that is read, may not be used: {_first(text, DENIED)}",
-            "Mend the permissions, or name another place with --to.",
-            "DENIED",
-        )
-    if _has(text, CHECKPOINT):
-        return SparkJobError(
-            f"The checkpoint in {to} is damaged: {_first(text, CHECKPOINT)}",
-            f"Delete {to}/_checkpoint and start it again: all segments that are still there are read once "
-            "more, and none of their lines counts twice.",
-            "CHECKPOINT",
-        )
-    return SparkJobError(
-        f"Spark gave up: {_first(text, ('Exception', 'Error'))}",
-        "Start it again; it goes on where it was. All that Spark said: MESH_DEBUG=1, and the same again.",
-        "SPARK",
-    )
+    kind = next((kind for kind in KINDS if any(sign in text for sign in kind.signs)), UNKNOWN)
+    what = kind.what.format(to=to, said=_first(text, kind.signs))
+    return SparkJobError(what, kind.hint.format(to=to), kind.code)
 
 
-def _has(text: str, signs: tuple[str, ...]) -> bool:
-    return any(sign in text for sign in signs)
+@contextmanager
+def in_words(to: str) -> Iterator[None]:
+    """What goes wrong in Spark goes on as a SparkJobError."""
+    try:
+        yield
+    except OF_SPARK as error:
+        raise explained(error, to) from error
 
 
 def _first(text: str, signs: tuple[str, ...]) -> str:
     """The first line that has one of the signs, or the first of all."""
     lines = [line.strip() for line in text.splitlines() if line.strip()] or ["it did not say why"]
-    return next((line for line in lines if _has(line, signs)), lines[0])[:SHOWN]
+    return next((line for line in lines if any(sign in line for sign in signs)), lines[0])[:SHOWN]

@@ -4,20 +4,32 @@ So a place may be a path here, file:, hdfs: or s3a:. A name that is no address i
 """
 
 import os
-import re
+from collections.abc import Iterable
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from spark.errors import SparkJobError
+
 MISSING = "java.io.FileNotFoundException"
 PRESENT = ("org.apache.hadoop.fs.FileAlreadyExistsException", "java.nio.file.FileAlreadyExistsException")
 
 HERE = "file:"
+PATTERN = "*?[]{}\\"
 
 
 def address(place: str) -> str:
-    """The whole name of a place: the same for every working directory, and without a slash at its end."""
+    """The whole name of a place: the same for every working directory, and without a slash at its end.
+
+    Raises SparkJobError BAD_PLACE for what Spark would take for a pattern of many places.
+    """
+    if odd := sorted(set(PATTERN) & set(place)):
+        raise SparkJobError(
+            f"{place!r} cannot be read or written: in names of places {' '.join(odd)} stand for any others.",
+            "Give it another name.",
+            "BAD_PLACE",
+        )
     whole = place if ":/" in place else f"file://{os.path.abspath(place)}"
     return whole.rstrip("/")
 
@@ -45,13 +57,16 @@ class Files:
 
         Nothing when there is no such directory.
         """
-        escaped = re.sub(r"([\\*?\[\]{}])", r"\\\1", folder)
         # All in one text: each call into the JVM takes its time.
         paths = self._jvm.org.apache.spark.deploy.SparkHadoopUtil.get().globPath(
-            self._path(f"{escaped}/{pattern}")
+            self._path(f"{folder}/{pattern}")
         )
         depth = pattern.count("/") + 1
         return sorted("/".join(path.split("/")[-depth:]) for path in paths.mkString("\n").splitlines())
+
+    def count(self, folder: str) -> int:
+        """How many files are in a directory, however deep."""
+        return int(self._system(folder).getContentSummary(self._path(folder)).getFileCount())
 
     def exists(self, place: str) -> bool:
         return bool(self._system(place).exists(self._path(place)))
@@ -90,19 +105,32 @@ class Files:
         self._write(beside, text, overwrite=True)
         if place.startswith(HERE):  # where Hadoop's rename would refuse
             os.replace(path_here(beside), path_here(place))
-        elif not self.move(beside, place):
+        else:
             self.remove(place)
             self.move(beside, place)
 
-    def move(self, source: str, target: str) -> bool:
-        """Give a file another name; directories come into being as they are needed. False if it is taken."""
+    def move(self, source: str, target: str) -> None:
+        """Give a file another name, which must be free; directories come into being as they are needed."""
         system = self._system(target)
         system.mkdirs(self._path(target.rpartition("/")[0]))
-        return bool(system.rename(self._path(source), self._path(target)))
+        if not system.rename(self._path(source), self._path(target)):
+            raise OSError(f"{source} cannot be moved to {target}")
 
     def remove(self, place: str) -> None:
         """A file, or a directory and all that is in it; that there is none is as good."""
         self._system(place).delete(self._path(place), True)
+
+    def settle(self, folder: str, names: Iterable[str]) -> None:
+        """See that these files outlast a power cut. Elsewhere that is the affair of the file system."""
+        if not folder.startswith(HERE):
+            return
+        paths = {f"{path_here(folder)}/{name}" for name in names}
+        for path in (*paths, *{os.path.dirname(path) for path in paths}):
+            descriptor = os.open(path, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
 
     def _write(self, place: str, text: str, overwrite: bool) -> None:
         stream = self._system(place).create(self._path(place), overwrite)

@@ -4,31 +4,30 @@ Spark's "continuous" mode reads no files, and has no batches that could be made 
 on is one of small batches, too.
 """
 
-import hashlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark import marker
+from spark import checkpoint, marker
 from spark.batch import Added, Table
 from spark.compaction import compact, finish
 from spark.errors import SparkJobError
-from spark.failures import explained
+from spark.failures import OF_SPARK, explained
 from spark.files import Files, address
 from spark.lock import Lock, locked
 
 BATCH = 1024  # MiB of segments in one batch, about
-CHECKPOINT = "_checkpoint"
-LOOK = 0.2  # s between two looks at whether a stream has ended, or somebody wants it to
+LOOK = 0.1  # s between two looks at whether a stream has ended, or somebody wants it to
+DAY = 86_400.0  # s after which streams that go on begin anew, and may forget what is gone
 ANY_AGE = "36500d"  # Spark would pass over files that are a week older than the newest one
+ENDED = "it was to end before this batch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +58,10 @@ class Ingest:
         self._to = address(to)
         self._table = Table(session, self._files, self._to)
         self._busy = threading.Lock()  # one batch at a time, whatever stream it is of
-        self._stopping = threading.Event()
+        self._stopping = threading.Event()  # somebody wants an end,
+        self._ending = threading.Event()  # and so there is no further batch
         self._failed: SparkJobError | None = None
-        self._deaf: set[str] = set()  # sources whose marker cannot be written
+        self._deaf: set[str] = set()  # places whose marker cannot be written
         self._sum = Ingested()
 
     def stop(self) -> None:
@@ -74,17 +74,22 @@ class Ingest:
         with self._writing() as lock:
             for source in self._there():
                 if not self._stopping.is_set():
-                    self._until_ended([self._start(source, lock, None)])
+                    self._run([source], lock)
             if not self._stopping.is_set():
                 compact(self._session, self._files, self._to)
-        return self._result(began)
+        return replace(self._sum, seconds=time.monotonic() - began)
 
     def again_and_again(self, every: float) -> Ingested:
-        """Read what comes, every so many seconds, until `stop()`. Raises SparkJobError."""
+        """Read what comes, every so many seconds, until `stop()`. Raises SparkJobError.
+
+        Few files are made of many whenever an hour is over.
+        """
         began = time.monotonic()
         with self._writing() as lock:
-            self._until_ended([self._start(source, lock, every) for source in self._there()])
-        return self._result(began)
+            sources = self._there()
+            while not self._stopping.is_set():
+                self._run(sources, lock, every)
+        return replace(self._sum, seconds=time.monotonic() - began)
 
     @contextmanager
     def _writing(self) -> Iterator[Lock]:
@@ -92,7 +97,7 @@ class Ingest:
             with locked(self._files, self._to) as lock:
                 finish(self._files, self._to)
                 yield lock
-        except (PySparkException, Py4JJavaError) as error:
+        except OF_SPARK as error:
             raise self._failed or explained(error, self._to) from error
 
     def _there(self) -> list[str]:
@@ -108,11 +113,25 @@ class Ingest:
             )
         return found
 
-    def _result(self, began: float) -> Ingested:
-        it = self._sum
-        return Ingested(it.rows, it.repeated, it.quarantined, it.segments, time.monotonic() - began)
-
     # --- streams ------------------------------------------------------------------------------------------
+
+    def _run(self, sources: Sequence[str], lock: Lock, every: float | None = None) -> None:
+        """Until they have ended, or one has failed, or somebody wants it; with `every`, for a day at most."""
+        queries: list[StreamingQuery] = []
+        tomorrow, hour = time.monotonic() + DAY, _hour()
+        try:
+            for source in sources:
+                checkpoint.forget_what_is_gone(self._files, self._to, source)
+                queries.append(self._start(source, lock, every))
+            while not self._stopping.is_set() and all(query.exception() is None for query in queries):
+                if time.monotonic() > tomorrow or not any(query.isActive for query in queries):
+                    break
+                if every is not None and _hour() != hour:
+                    hour = _hour()
+                    self._compact(lock)
+                time.sleep(LOOK)
+        finally:
+            self._end(queries)
 
     def _start(self, source: str, lock: Lock, every: float | None) -> StreamingQuery:
         lines = (
@@ -125,62 +144,72 @@ class Ingest:
             .load(source)
             .select("value", F.col("_metadata.file_path").alias("path"))
         )
-        name = hashlib.sha256(source.encode()).hexdigest()[:16]
-        writer = lines.writeStream.foreachBatch(lambda batch, _: self._add(source, lock, batch)).option(
-            "checkpointLocation", f"{self._to}/{CHECKPOINT}/{name}"
-        )
+        writer = lines.writeStream.foreachBatch(lambda batch, _: self._add(lock, batch))
+        writer = writer.option("checkpointLocation", checkpoint.place(self._to, source))
         if every is None:
             return writer.trigger(availableNow=True).start()
         return writer.trigger(processingTime=f"{every} seconds").start()
 
-    def _until_ended(self, queries: Sequence[StreamingQuery]) -> None:
-        """Of its own, or since one has failed, or since somebody wants it."""
-        try:
-            while any(query.isActive for query in queries) and not self._stopping.is_set():
-                time.sleep(LOOK)
-                for query in queries:
-                    if (error := query.exception()) is not None:
-                        raise error
-            for query in queries:
-                if (error := query.exception()) is not None:
-                    raise error
-        finally:
-            with self._busy:
-                for query in queries:
-                    query.stop()
+    def _end(self, queries: Sequence[StreamingQuery]) -> None:
+        """After the batch at hand, and when the checkpoint knows it: else it would be read once more."""
+        self._ending.set()
+        while any(query.isActive and query.status["isTriggerActive"] for query in queries):
+            time.sleep(LOOK)
+        for query in queries:
+            query.stop()
+        self._ending.clear()
+        if self._failed:
+            raise self._failed
+        for query in queries:
+            if (error := query.exception()) is not None and ENDED not in str(error):
+                raise error
 
-    def _add(self, source: str, lock: Lock, batch: DataFrame) -> None:
+    def _compact(self, lock: Lock) -> None:
+        with self._busy:
+            lock.check()
+            compact(self._session, self._files, self._to)
+
+    def _add(self, lock: Lock, batch: DataFrame) -> None:
         """A batch, wholly or not at all as far as anybody can see later: see spark.batch."""
         with self._busy:
-            if self._stopping.is_set():
-                raise InterruptedError("it was to end before this batch")
+            if self._ending.is_set():
+                raise InterruptedError(ENDED)
             try:
                 lock.check()
                 seen = Observation()
                 added = self._table.add(batch.observe(seen, F.collect_set("path").alias("paths")))
                 lock.check()
-                self._count(source, added, list(seen.get["paths"]))
+                paths = list(seen.get["paths"])
+                self._count(added, paths)
+                self._mark(paths)
             except SparkJobError as error:
                 self._failed = error
                 raise
+            except OF_SPARK as error:
+                self._failed = explained(error, self._to)
+                raise
 
-    def _count(self, source: str, added: Added, paths: list[str]) -> None:
+    def _count(self, added: Added, paths: list[str]) -> None:
         it = self._sum
         self._sum = Ingested(
             it.rows + added.rows, it.repeated + added.repeated, it.quarantined + added.quarantined,
             it.segments + len(paths),
         )  # fmt: skip
-        self._mark(source, [path.rpartition("/")[2] for path in paths])
 
-    def _mark(self, source: str, segments: Sequence[str]) -> None:
-        """Tell the nodes that write there what they need not keep any more."""
-        place = f"{source}/{marker.NAME}"
-        try:
-            self._files.replace(place, marker.added(self._files.read(place), segments))
-        except (Py4JJavaError, OSError):
-            if source not in self._deaf:
-                self._deaf.add(source)
-                self._tell(f"{place} cannot be written: the nodes there keep what is in the history already.")
+    def _mark(self, paths: list[str]) -> None:
+        """Tell the nodes that wrote these segments that they need not keep them any more."""
+        for place, names in marker.by_place(paths).items():
+            path = f"{place}/{marker.NAME}"
+            try:
+                self._files.replace(path, marker.added(self._files.read(path), names))
+            except OF_SPARK:
+                if place not in self._deaf:
+                    self._deaf.add(place)
+                    self._tell(f"{path} cannot be written: nodes keep there what the history has already.")
+
+
+def _hour() -> datetime:
+    return datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
 
 
 def ingest(

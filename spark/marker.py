@@ -4,10 +4,21 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable
+from urllib.parse import unquote
 
 NAME = "_ingested.json"
 SEGMENT = re.compile(r"(.+-[0-9a-f]{8}-\d+)-(\d+)\.jsonl")
 Ranges = dict[str, list[list[int]]]  # boot of a node, as its segments are named -> [first, last] numbers
+
+
+def by_place(paths: Iterable[str]) -> dict[str, list[str]]:
+    """Names of segments by the directory of their node, of paths as Spark gives them; no others."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for path in paths:
+        folder, _, name = unquote(path).rpartition("/")
+        if SEGMENT.fullmatch(name):
+            found[folder.rsplit("/date=", 1)[0]].append(name)
+    return dict(found)
 
 
 def added(text: str | None, segments: Iterable[str]) -> str:

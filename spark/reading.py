@@ -1,11 +1,12 @@
 """How is a history read? As one table of all kinds, of which Spark opens only what is asked for."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StructField, StructType
 
+from spark import compaction
 from spark.errors import SparkJobError
 from spark.files import Files, address
 from spark.lines import TABLE
@@ -20,18 +21,41 @@ def history(
 ) -> DataFrame:
     """All rows with since <= ts < until: COLUMNS, then segment, reason, raw, date and hour (UTC).
 
-    Raises SparkJobError NO_HISTORY when nothing was ever ingested there.
+    Bad lines have no ts: they count for the hour of their segment. Raises SparkJobError NO_HISTORY when
+    nothing was ever ingested there.
     """
-    where = address(place)
-    if not Files(session).find(where, "kind=*"):
+    where, files = address(place), Files(session)
+    if not files.find(where, "kind=*"):
         raise SparkJobError(
             f"There is no history at {place}.",
             "Gather what the nodes wrote down first: mesh ingest, or mesh report without --no-ingest.",
             "NO_HISTORY",
         )
-    rows = session.read.schema(HISTORY).parquet(where)
+    rows = _read(session, where)
+    if plan := compaction.in_force(files, where):
+        rows = _by_the_plan(session, files, where, rows, plan)
+    hour, ts = F.struct("date", "hour"), F.col("ts")
     if since:
-        rows = rows.where((F.col("date") >= F.lit(since.date())) & (F.col("ts") >= F.lit(since)))
+        rows = rows.where((hour >= _hour(since)) & (ts.isNull() | (ts >= F.lit(since))))
     if until:
-        rows = rows.where((F.col("date") <= F.lit(until.date())) & (F.col("ts") < F.lit(until)))
+        rows = rows.where((hour <= _hour(until)) & (ts.isNull() | (ts < F.lit(until))))
     return rows
+
+
+def _by_the_plan(
+    session: SparkSession, files: Files, where: str, rows: DataFrame, plan: compaction.Plan
+) -> DataFrame:
+    """As it will be when compaction, which is at work or was killed, is done: no row is missing or twice."""
+    old = [name for names in plan["old"].values() for name in names]
+    rows, new = rows.where(~F.col("_metadata.file_name").isin(old)), f"{where}/{compaction.NEW}"
+    return rows.unionByName(_read(session, new)) if files.exists(new) else rows
+
+
+def _read(session: SparkSession, where: str) -> DataFrame:
+    return session.read.schema(HISTORY).parquet(where)
+
+
+def _hour(moment: datetime) -> Column:
+    """That of a partition."""
+    utc = moment.astimezone(UTC)
+    return F.struct(F.lit(utc.date()).alias("date"), F.lit(utc.hour).alias("hour"))

@@ -2,16 +2,22 @@
 
 import os
 import sys
+import warnings
 from collections.abc import Mapping
 
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from spark import jvm
 from spark.java import find_java
 
 SUBMITTED = "PYSPARK_GATEWAY_PORT"  # spark-submit has started a JVM, which waits for this program
 LOCAL = "local[*]"
-LOCAL_PARTITIONS = "8"  # of a shuffle: at the 200 of a cluster most would be empty, and cost twice the time
+HERE = {  # on one machine
+    # Of a shuffle: at the 200 of a cluster most would be empty, and cost twice the time.
+    "spark.sql.shuffle.partitions": "8",
+    "spark.driver.memory": "2g",
+}
 SETTINGS = {
     # Hours and dates in a history are UTC, wherever it is read.
     "spark.sql.session.timeZone": "UTC",
@@ -33,15 +39,21 @@ def session(
 ) -> SparkSession:
     """The session of this process; `conf` prevails over what spark-submit was told, and that over SETTINGS.
 
-    Without `master` it is the one of spark-submit, else local[*]. Raises SparkJobError NO_JAVA or OLD_JAVA.
+    Without `master` it is the one of spark-submit, else local[*]. Raises SparkJobError: see spark.java.
     """
-    settings = _of_spark_submit() if SUBMITTED in os.environ else _of_this_machine(master or LOCAL)
+    submitted = SUBMITTED in os.environ
+    settings = _of_spark_submit() if submitted else _of_this_machine(master or LOCAL)
     if master:
         settings.setMaster(master)
     for key, value in SETTINGS.items():
         settings.setIfMissing(key, value)
     for key, value in (conf or {}).items():
         settings.set(key, value)
+    if not submitted:
+        # Whoever asks for a log gets all of it.
+        jvm.start(settings, quiet="MESH_DEBUG" not in os.environ and "spark.log.level" not in (conf or {}))
+    # PySpark warns of each release of pandas that is newer than itself; nothing here uses pandas.
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     return SparkSession.builder.appName(app).config(conf=settings).getOrCreate()
 
 
@@ -53,11 +65,11 @@ def _of_spark_submit() -> SparkConf:
 
 def _of_this_machine(master: str) -> SparkConf:
     """Nothing is known yet; what the JVM needs to start stands in the environment."""
-    os.environ["JAVA_HOME"] = str(find_java().home)
+    os.environ["JAVA_HOME"] = jvm.home(find_java())
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     settings = SparkConf(loadDefaults=False).setMaster(master)
     if master.startswith("local"):
-        settings.set("spark.sql.shuffle.partitions", LOCAL_PARTITIONS)
+        settings.setAll(list(HERE.items()))
     return settings

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from spark.report.facts import MEASURES, Coverage, Facts, Flapping, Load, Node, Quality, Series, Values
+from spark.report.facts import MEASURES, Coverage, Facts, Flapping, Life, Load, Node, Quality, Series, Values
 from spark.report.sampling import mean, median, most
 
 Span = tuple[str, datetime, datetime]  # a node, from when until when
@@ -19,6 +19,7 @@ def assemble(
     coverage: Sequence[Coverage],
     flapping: Sequence[Flapping],
     balance: Sequence[Quality],
+    lives: Sequence[Life],
     **others: Any,
 ) -> Facts:
     """The facts, of rows of load.over_time and the fields of Facts that are rows of one view."""
@@ -31,6 +32,7 @@ def assemble(
         coverage=tuple(coverage),
         flapping=tuple(flapping),
         balance=tuple(balance),
+        lives=tuple(sorted(lives, key=lambda life: (life.first_at, life.node, life.boot))),
         **others,
     )
 

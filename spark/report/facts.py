@@ -250,7 +250,7 @@ class Facts:
     nodes: tuple[Node, ...]  # the busiest first
     counters: tuple[Counter, ...]
     balance: tuple[Quality, ...]
-    lives: tuple[Life, ...]
+    lives: tuple[Life, ...]  # in the order in which they began
     flapping: tuple[Flapping, ...]
     detections: tuple[Detection, ...]
     links: tuple[Link, ...]
@@ -260,3 +260,8 @@ class Facts:
     clocks: tuple[Clock, ...]
     coverage: tuple[Coverage, ...]
     quarantined: tuple[Quarantined, ...]
+
+    @property
+    def last_lives(self) -> dict[str, Life]:
+        """The newest of each node."""
+        return {life.node: life for life in self.lives}

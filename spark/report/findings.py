@@ -48,8 +48,7 @@ def findings(facts: Facts) -> list[Finding]:
 
 
 def _gone(facts: Facts) -> Iterator[Finding]:
-    last = {life.node: life for life in sorted(facts.lives, key=lambda life: life.first_at)}
-    gone = [life for life in last.values() if life.ended in ("dead", "silent")]
+    gone = [life for life in facts.last_lives.values() if life.ended in ("dead", "silent")]
     if len(gone) == 1:
         when = spoken(gone[0].ended_at or gone[0].last_at)
         yield Finding(BAD, f"{gone[0].node} died at {when} and has not come back.", "membership")

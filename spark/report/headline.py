@@ -36,8 +36,7 @@ def headline(facts: Facts) -> list[Figure]:
 
 
 def _nodes(facts: Facts) -> Figure:
-    last = {life.node: life.ended for life in facts.lives}
-    there = sum(ended == "there" for ended in last.values())
+    there = sum(life.ended == "there" for life in facts.last_lives.values())
     return Figure("Nodes seen", number(len(facts.nodes)), f"{there:,} there in the end")
 
 

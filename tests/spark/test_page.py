@@ -1,5 +1,6 @@
-"""Does docs/spark.md tell what is so: every field, every column, and commands and programs that run?"""
+"""Does docs/spark.md name every field, column, view and code, and none that is not there?"""
 
+import ast
 import re
 
 import pytest
@@ -7,26 +8,20 @@ from msgspec.structs import fields
 from pyspark.sql.types import DataType, DoubleType, LongType, StringType, TimestampType
 
 from mesh.snapshots.line import KINDS, Line
+from spark import views
+from spark.failures import KINDS as FAILURES
+from spark.failures import UNKNOWN
+from spark.lines import OF_INGEST, TABLE
 from spark.schema import COLUMNS
-from tests.pages import SPARK
+from tests.pages import ROOT
+from tests.spark.page import VIEWS, table
 
-PAGE = SPARK.read_text()
 TYPES: dict[str, DataType] = {
     "text": StringType(), "whole": LongType(), "number": DoubleType(), "time": TimestampType(),
 }  # fmt: skip
 DAY = 86_400
-EVERY = {"state": 2}  # s; all others
-FIGURES = 10
-
-
-def table(head: str) -> list[list[str]]:
-    """The cells of the rows below the row that begins with `head`."""
-    [rows] = re.findall(rf"^\| {re.escape(head)} \|.*\n\|[- |]+\|\n((?:\|.*\n)+)", PAGE, re.MULTILINE)
-    return [[cell.strip() for cell in row.strip("| ").split(" | ")] for row in rows.splitlines()]
-
-
-def of_kind(kind: str) -> list[str]:
-    return [row[0].strip("`") for row in table(f"in `{kind}`")]
+EVERY, FIGURES = {"state": 2}, 10  # s between two lines; of all others
+NO_TABLES = {("clocks", "aligned"), ("load", "width")}  # the history itself, and a number
 
 
 def test_the_page_names_every_field_of_a_line_and_no_other() -> None:
@@ -41,7 +36,26 @@ def test_the_page_names_every_kind_of_line() -> None:
 
 def test_megabytes_a_day_follow_from_the_bytes_of_a_line() -> None:
     for kind, _, _, size, megabytes in table("kind"):
-        if kind == "`event`":
-            continue
-        lines = DAY / EVERY.get(kind.strip("`"), FIGURES)
-        assert float(megabytes) == pytest.approx(int(size) * lines / 1e6, rel=0.02)
+        if kind != "`event`":
+            lines = DAY / EVERY.get(kind.strip("`"), FIGURES)
+            assert float(megabytes) == pytest.approx(int(size) * lines / 1e6, rel=0.02)
+
+
+def test_the_page_names_what_ingest_adds_to_the_columns_of_a_line() -> None:
+    told = [(name.strip("`"), TYPES[type_]) for name, type_, _ in table("column that ingest adds")]
+    assert told == [(name, TABLE[name].dataType) for name in OF_INGEST]
+
+
+def test_the_page_has_a_table_of_every_view() -> None:
+    listed = re.findall(r"^(\w+)\.(\w+)\((.*?)\)$", views.__doc__ or "", re.MULTILINE)
+    known = [view for view in listed if view[:2] not in NO_TABLES]
+    assert sorted(known) == sorted((view.room, view.name, view.arguments) for view in VIEWS)
+
+
+def test_the_page_names_every_code_that_an_error_of_a_job_has() -> None:
+    sources = [ast.parse(path.read_text()) for path in (ROOT / "spark").rglob("*.py")]
+    calls = [node for source in sources for node in ast.walk(source) if isinstance(node, ast.Call)]
+    errors = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "SparkJobError"]
+    codes = {code.value for *_, code in (call.args for call in errors) if isinstance(code, ast.Constant)}
+    told = {row[0].strip("`") for row in table("code")}
+    assert told == codes | {kind.code for kind in (*FAILURES, UNKNOWN)} | {"NO_SPARK"}

@@ -1,10 +1,12 @@
 """Do rows of the views become the right series and the right sums?"""
 
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 
-from spark.report.assembling import alive, axis, fair_shares, nodes, series
+from spark.report.assembling import alive, assemble, axis, fair_shares, nodes, series
 from spark.report.facts import Coverage, Flapping, Load, Quality
 from spark.report.sampling import mean, median, most, quantile
+from tests.spark.report.invented import facts
 
 START = datetime(2026, 11, 21, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -85,3 +87,13 @@ def test_quantiles_lie_between_neighbours_and_ignore_what_is_unknown() -> None:
     assert [quantile([4, 1, 3, 2], share) for share in (0, 0.5, 1)] == [1, 2.5, 4]
     assert (median([None, 3, 1]), mean([None, 3, 1]), most([None, 3, 1])) == (2, 2, 3)
     assert (quantile([], 0.5), mean([None]), most([])) == (None, None, None)
+
+
+def test_lives_are_in_the_order_in_which_they_began_so_that_the_last_of_a_node_is_its_newest() -> None:
+    made = facts(3)
+    whole = {field.name: getattr(made, field.name) for field in fields(made)}
+    for derived in ("times", "series", "nodes"):
+        del whole[derived]
+    again = assemble(load=[], **whole | {"lives": made.lives[::-1]})
+    assert again.lives == made.lives and again.lives[0].first_at == min(life.first_at for life in made.lives)
+    assert again.last_lives["wren"].boot == 6

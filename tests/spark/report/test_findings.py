@@ -92,6 +92,7 @@ def test_who_died_for_good_is_told_and_who_came_back_is_not(calm: Facts) -> None
     text = "wren died at 21\xa0Nov\xa02026,\xa007:58 and has not come back."
     assert (BAD, text) in told(replace(calm, lives=(*calm.lives, life)))
     assert told(replace(calm, lives=(*calm.lives, life, again))) == told(calm)
+    assert replace(calm, lives=(*calm.lives, life, again)).last_lives["wren"] == again
 
 
 def test_a_death_that_was_none_is_told(calm: Facts) -> None:

@@ -1,0 +1,90 @@
+"""How is the JVM started that Spark runs in? Without what it says at each start, and with any Java."""
+
+import atexit
+import os
+import re
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
+from pyspark.java_gateway import launch_gateway
+
+from spark.errors import SparkJobError
+from spark.java import Java
+
+# Spark asks for this module, which serves machine learning, and a Java without it refuses to start.
+VECTOR = "jdk.incubator.vector"
+WITHOUT = """#!/bin/sh
+for argument; do
+    shift
+    [ "$argument" = --add-modules={module} ] || set -- "$@" "$argument"
+done
+exec "{java}" "$@"
+"""
+LOG = re.compile(r"\d\d/\d\d/\d\d \d\d:\d\d:\d\d [A-Z]+ ")
+# What Spark and Java say at each start, and what does not belong to the line of the log before it.
+NOISE = ("WARNING: ", "Using Spark's default log4j", "Setting ", "To adjust logging level")
+NEWS = ("Exception in thread", "#", "OpenJDK", "Error")
+SHOWN = 400  # characters
+
+
+def home(java: Java) -> str:
+    """A JAVA_HOME for Spark: that of the Java, or one that leaves out what this Java does not have."""
+    try:
+        modules = (java.home / "release").read_text()
+    except OSError:
+        modules = ""
+    if "MODULES=" not in modules or VECTOR in modules:
+        return str(java.home)
+    place = Path(tempfile.mkdtemp(prefix="heronry-java-"))
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    program = place / "bin" / "java"
+    program.parent.mkdir()
+    program.write_text(WITHOUT.format(module=VECTOR, java=java.home / "bin" / "java"))
+    program.chmod(0o700)
+    return str(place)
+
+
+def start(settings: SparkConf, quiet: bool) -> None:
+    """Start it, unless it runs. What it says goes to stderr; if `quiet`, without Spark's log and the usual.
+
+    Raises SparkJobError JAVA.
+    """
+    if SparkContext._gateway is not None:
+        return
+    reading, writing = os.pipe()
+    try:
+        gateway = launch_gateway(settings, {"stderr": writing})  # type: ignore[no-untyped-call]
+    except PySparkRuntimeError as error:
+        os.close(writing)
+        with os.fdopen(reading, errors="replace") as said:
+            words = " ".join(said.read().split())[:SHOWN]
+        raise SparkJobError(
+            f"Java does not start: {words or error}",
+            "Is there memory enough? --conf spark.driver.memory=1g takes less.",
+            "JAVA",
+        ) from error
+    os.close(writing)
+    SparkContext._ensure_initialized(gateway=gateway)
+    threading.Thread(target=_pass_on, args=(reading, quiet), daemon=True).start()
+
+
+def news(lines: Iterable[bytes]) -> Iterable[bytes]:
+    """What is neither noise nor of the log; a line of the log may have others behind it."""
+    in_log = False
+    for line in lines:
+        text = line.decode(errors="replace")
+        in_log = bool(LOG.match(text)) or (in_log and not text.startswith(NEWS))
+        if not in_log and not text.startswith(NOISE):
+            yield line
+
+
+def _pass_on(reading: int, quiet: bool) -> None:
+    chosen: Callable[[Iterable[bytes]], Iterable[bytes]] = news if quiet else iter
+    with os.fdopen(reading, "rb") as said:
+        for line in chosen(said):
+            os.write(2, line)
