@@ -4,6 +4,7 @@ It is written beside the table first, and made unique there. Then its files are 
 that is done again finds in the table what had been moved already, and adds the rest.
 """
 
+import uuid
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, Observation, SparkSession
@@ -30,7 +31,9 @@ class Table:
 
     def __init__(self, session: SparkSession, files: Files, place: str) -> None:
         self._session, self._files, self._place = session, files, place
-        self._new, self._beside = f"{place}/{STAGE}/new", f"{place}/{STAGE}/beside"
+        # The JVM of a writer that was killed may go on for a moment: it shall not write where we do.
+        own = f"{place}/{STAGE}/{uuid.uuid4().hex}"
+        self._new, self._beside = f"{own}/new", f"{own}/beside"
 
     def add(self, lines: DataFrame) -> Added:
         """Lines are rows of `value` and `path`, that of the segment."""

@@ -57,5 +57,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SparkJobError as error:
         if os.environ.get("MESH_DEBUG"):
             traceback.print_exception(error)
-        click.echo(f"spark: {error.what} [{error.code}]\n       {error.hint}", file=sys.stderr)
-        return FAILED
+        return _complain(error.what, error.hint, error.code)
+    except Exception as error:
+        if os.environ.get("MESH_DEBUG"):
+            traceback.print_exception(error)
+        hint = "This should not happen. To see where it did: MESH_DEBUG=1, and the same again."
+        return _complain(f"{type(error).__name__}: {error}", hint, "BUG")
+
+
+def _complain(what: str, hint: str, code: str) -> int:
+    """What happened, then what to type next."""
+    click.echo(f"spark: {what} [{code}]\n       {hint}", file=sys.stderr)
+    return FAILED

@@ -7,10 +7,11 @@ in between, and never see any twice.
 """
 
 import json
+import uuid
 from collections import defaultdict
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Literal
+from typing import TypedDict
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -20,7 +21,6 @@ from spark.files import Files
 from spark.lines import PARTITION
 
 STAGE = "_compact"  # beside the partitions: Spark passes over what begins with _
-NEW = f"{STAGE}/new"
 PLAN = f"{STAGE}/plan.json"
 FEW = 4  # files of an hour that may stay as they are
 AT_ONCE = 500  # hours in one plan
@@ -28,7 +28,14 @@ ROWS = 4_000_000  # in one file, at most
 FILES = "kind=*/date=*/hour=*/*.parquet"
 
 Parts = Mapping[str, list[str]]  # "kind=state/date=2026-11-21/hour=09" -> names of its files
-Plan = Mapping[Literal["old", "new"], Parts]
+
+
+class Plan(TypedDict):
+    """What goes, and what takes its place: that lies in `beside`, below the history, until it is moved."""
+
+    old: Parts
+    new: Parts
+    beside: str
 
 
 def compact(session: SparkSession, files: Files, to: str, now: datetime | None = None) -> int:
@@ -38,8 +45,7 @@ def compact(session: SparkSession, files: Files, to: str, now: datetime | None =
     fewer = 0
     for first in range(0, len(over), AT_ONCE):
         chosen = {part: crowded[part] for part in over[first : first + AT_ONCE]}
-        rewrite(session, files, to, chosen)
-        new = plan(files, to, chosen)
+        new = plan(files, to, chosen, rewrite(session, files, to, chosen))
         finish(files, to)
         fewer += sum(map(len, chosen.values())) - sum(map(len, new.values()))
     return fewer
@@ -54,9 +60,11 @@ def parts(files: Files, place: str) -> dict[str, list[str]]:
     return dict(found)
 
 
-def rewrite(session: SparkSession, files: Files, to: str, chosen: Parts) -> None:
-    """First step: the same rows, in order, in few files beside the table."""
+def rewrite(session: SparkSession, files: Files, to: str, chosen: Parts) -> str:
+    """First step: the same rows, in order, in few files beside the table. Returns where."""
     files.remove(f"{to}/{STAGE}")
+    # The JVM of a writer that was killed may go on for a moment: it shall not write where we do.
+    beside = f"{STAGE}/{uuid.uuid4().hex}"
     paths = [f"{to}/{part}/{name}" for part, names in chosen.items() for name in names]
     # With all columns that any of them has: a newer release may have written more than this one knows.
     rows = session.read.option("mergeSchema", "true").option("basePath", to).parquet(*paths)
@@ -66,21 +74,22 @@ def rewrite(session: SparkSession, files: Files, to: str, chosen: Parts) -> None
         .sortWithinPartitions(*PARTITION, "uuid", "ts")
     )
     writer = ordered.write.option("compression", "zstd").option("maxRecordsPerFile", ROWS)
-    writer.partitionBy(*PARTITION).parquet(f"{to}/{NEW}")
-    before, after = rows.count(), session.read.parquet(f"{to}/{NEW}").count()
+    writer.partitionBy(*PARTITION).parquet(f"{to}/{beside}")
+    before, after = rows.count(), session.read.parquet(f"{to}/{beside}").count()
     if before != after:
         raise SparkJobError(
             f"{before} rows of {to} would become {after}: nothing was changed.",
             "Should this come again, files of the history may be damaged: tell us.",
             "COMPACTION",
         )
+    return beside
 
 
-def plan(files: Files, to: str, chosen: Parts) -> Parts:
+def plan(files: Files, to: str, chosen: Parts, beside: str) -> Parts:
     """Second step: put down what goes and what takes its place. From now on it will be done."""
-    new = parts(files, f"{to}/{NEW}")
-    files.settle(f"{to}/{NEW}", (f"{part}/{name}" for part, names in new.items() for name in names))
-    files.replace(f"{to}/{PLAN}", json.dumps({"old": dict(chosen), "new": new}))
+    new = parts(files, f"{to}/{beside}")
+    files.settle(f"{to}/{beside}", (f"{part}/{name}" for part, names in new.items() for name in names))
+    files.replace(f"{to}/{PLAN}", json.dumps(Plan(old=chosen, new=new, beside=beside)))
     return new
 
 
@@ -98,10 +107,10 @@ def finish(files: Files, to: str) -> None:
             for name in names:
                 files.remove(f"{to}/{part}/{name}")
             # One that is not there any more was moved already.
-            there = set(files.find(f"{to}/{NEW}/{part}", "*"))
+            there = set(files.find(f"{to}/{planned['beside']}/{part}", "*"))
             for name in planned["new"].get(part, []):
                 if name in there:
-                    files.move(f"{to}/{NEW}/{part}/{name}", f"{to}/{part}/{name}")
+                    files.move(f"{to}/{planned['beside']}/{part}/{name}", f"{to}/{part}/{name}")
     files.remove(f"{to}/{STAGE}")
 
 

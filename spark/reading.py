@@ -47,7 +47,7 @@ def _by_the_plan(
 ) -> DataFrame:
     """As it will be when compaction, which is at work or was killed, is done: no row is missing or twice."""
     old = [name for names in plan["old"].values() for name in names]
-    rows, new = rows.where(~F.col("_metadata.file_name").isin(old)), f"{where}/{compaction.NEW}"
+    rows, new = rows.where(~F.col("_metadata.file_name").isin(old)), f"{where}/{plan['beside']}"
     return rows.unionByName(_read(session, new)) if files.exists(new) else rows
 
 

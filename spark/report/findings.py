@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from spark.report.facts import Clock, Facts, Node
+from spark.report.facts import Clock, Facts, Node, Quality
 from spark.report.figures import (
     counted,
     decimal,
@@ -63,12 +63,17 @@ def _restless(facts: Facts) -> Iterator[Finding]:
     restless = [row for row in facts.flapping if max(row.deaths, row.restarts) >= RESTLESS]
     restless.sort(key=lambda row: -(row.deaths + row.restarts))
     for row in restless[:1]:
-        others = f" So do {listed([other.node for other in restless[1:]])}." if restless[1:] else ""
+        others = _so([other.node for other in restless[1:]])
         text = (
             f"{row.node} flaps: {counted(row.deaths, 'death')} and {counted(row.restarts, 'restart')} "
             f"in {duration(3600 * row.seen_hours)}.{others}"
         )
         yield Finding(BAD, text, "membership")
+
+
+def _so(names: list[str]) -> str:
+    """Those of whom the same is to be said."""
+    return f" So {'does' if len(names) == 1 else 'do'} {listed(names)}." if names else ""
 
 
 def _false_alarms(facts: Facts) -> Iterator[Finding]:
@@ -131,14 +136,18 @@ def _queues(facts: Facts) -> Iterator[Finding]:
 
 
 def _uneven(facts: Facts) -> Iterator[Finding]:
-    for observer in dict.fromkeys(row.observer for row in facts.balance):
-        rows = [row for row in facts.balance if row.observer == observer]
-        if sum(row.chosen for row in rows) < CHOSEN or (rows[0].chosen_variation or 0) < UNEVEN:
-            continue
+    groups: dict[str, list[Quality]] = {}
+    for row in facts.balance:
+        groups.setdefault(row.observer, []).append(row)
+    uneven = [rows for rows in groups.values() if (rows[0].chosen_variation or 0) >= UNEVEN]
+    uneven = [rows for rows in uneven if sum(row.chosen for row in rows) >= CHOSEN]
+    uneven.sort(key=lambda rows: -(rows[0].chosen_variation or 0))
+    for rows in uneven[:1]:
         row = max(rows, key=lambda row: abs((row.chosen_ratio or 0) - 1))
+        others = _so([other[0].observer for other in uneven[1:]])
         text = (
-            f"{observer} balances unevenly: {row.node} got {percent(row.chosen_share, 1)} of its messages "
-            f"with {percent(row.capacity_share, 1)} of the capacity."
+            f"{row.observer} balances unevenly: {row.node} got {percent(row.chosen_share, 1)} of its "
+            f"messages with {percent(row.capacity_share, 1)} of the capacity.{others}"
         )
         yield Finding(WARN, text, "balance")
 

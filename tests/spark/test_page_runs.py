@@ -49,10 +49,8 @@ def typed(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ty
 
 
 def test_the_commands_run_one_after_the_other(typed: Typed) -> None:
-    assert len(typed.printed) >= 4 and all(typed.printed.values())
-    [document] = [json.loads(text) for command, text in typed.printed.items() if "--json" in command]
-    assert {node["name"] for node in document["nodes"]} == NODES
-    assert "heron" in (typed.place / "report.html").read_text()
+    assert len(typed.printed) >= 3 and all(typed.printed.values())
+    assert all(node in (typed.place / "report.html").read_text() for node in ("heron", "stork"))
     assert json.loads((typed.place / "weights.json").read_text())["weights"].keys() == NODES
 
 

@@ -85,8 +85,8 @@ def steps(axis: Axis, values: Values, unit: str) -> Chart:
     """A count that holds until it changes."""
     figure = Figure()
     figure.add_scatter(
-        x=dates(axis.times), y=rounded(values), mode="lines", name=unit, showlegend=False, fill="tozeroy",
-        line={"color": COLOURS[0], "width": 2, "shape": "hv"}, fillcolor="var(--band)",
+        x=dates(axis.edges), y=rounded([*values, *values[-1:]]), mode="lines", name=unit, showlegend=False,
+        line={"color": COLOURS[0], "width": 2, "shape": "hv"}, fill="tozeroy", fillcolor="var(--band)",
     )  # fmt: skip
     return _over_time(figure, axis.span, unit, 200)
 

@@ -81,7 +81,7 @@ def _counters(facts: Facts) -> Html:
         if cut
         else Html()
     )
-    return Html(worst(caption, COUNTERS, [_counter(row) for row in _largest(told)], 3, shown=30) + note)
+    return Html(worst(caption, COUNTERS, [_counter(row) for row in _largest(told)], 3, shown=20) + note)
 
 
 def _largest(rows: list[Counter]) -> list[Counter]:

@@ -158,10 +158,10 @@ class Mesh:
 
     def balance(self) -> tuple[Quality, ...]:
         masters, found = self.masters(), []
-        for observer in self.names[:4]:
+        for number, observer in enumerate(masters):
             room = {name: (1 - self.busy[name]) * self.dice.choice((4, 8)) for name in masters}
             got = {name: room[name] * exp(self.dice.gauss(0, 0.1)) for name in masters}
-            if observer == self.names[0] and masters:
+            if number % 3 == 0:
                 got[masters[-1]] *= 2.4
             chosen = {name: round(60_000 * got[name] / sum(got.values())) for name in masters}
             ratios = [chosen[n] / sum(chosen.values()) / (room[n] / sum(room.values())) for n in masters]

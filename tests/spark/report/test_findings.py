@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from spark.report.facts import Clock, Detection, Facts, Forecast, Life, Queue
+from spark.report.facts import Clock, Detection, Facts, Forecast, Life, Quality, Queue
 from spark.report.findings import BAD, GOOD, NOTE, WARN, findings
 from spark.report.page import page
 from tests.spark.report.invented import END, empty, facts
@@ -102,6 +102,24 @@ def test_a_death_that_was_none_is_told(calm: Facts) -> None:
     )  # fmt: skip
     text = "Once a node was held dead that lived on (wren): a cut network, or a machine that stood still."
     assert told(replace(calm, detections=(alarm,))) == [(WARN, text)]
+
+
+def test_who_balances_unevenly_is_told_the_worst_with_figures_and_the_others_by_name(calm: Facts) -> None:
+    def rows(observer: str, variation: float, chosen: int = 600) -> list[Quality]:
+        return [
+            Quality(
+                observer=observer, node=node, sent=chosen, chosen=chosen, chosen_share=0.5, answered=0,
+                latency_ms=None, capacity_share=share, chosen_ratio=0.5 / share, chosen_variation=variation,
+            )
+            for node, share in (("a", 0.2), ("b", 0.8))
+        ]  # fmt: skip
+
+    even, few = rows("even", 0.2), rows("few", 0.9, chosen=20)
+    text = "heron balances unevenly: a got 50 % of its messages with 20 % of the capacity."
+    assert told(replace(calm, balance=(*even, *few))) == told(calm)
+    assert told(replace(calm, balance=(*even, *rows("heron", 0.7)))) == [(WARN, text)]
+    two = (*rows("wren", 0.3), *even, *rows("heron", 0.7))
+    assert told(replace(calm, balance=two)) == [(WARN, f"{text} So does wren.")]
 
 
 def test_the_forecast_says_when_and_how_sure_it_is(calm: Facts) -> None:

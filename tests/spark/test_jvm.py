@@ -1,0 +1,55 @@
+"""Does the JVM start with any Java, and without a word that nobody needs?"""
+
+import subprocess
+from pathlib import Path
+
+from spark import jvm
+from spark.java import Java
+from tests.spark.test_java import java
+
+
+def said(text: str) -> str:
+    return b"".join(jvm.news(line.encode() for line in text.splitlines(keepends=True))).decode()
+
+
+def test_what_is_said_at_each_start_is_left_out() -> None:
+    start = (
+        "WARNING: Using incubator modules: jdk.incubator.vector\n"
+        "Using Spark's default log4j profile: org/apache/spark/log4j2-defaults.properties\n"
+        'Setting default log level to "WARN".\n'
+        "To adjust logging level use sc.setLogLevel(newLevel).\n"
+        "26/11/21 12:24:17 WARN NativeCodeLoader: Unable to load native-hadoop library\n"
+        'Setting Spark log level to "ERROR".\n'
+    )
+    assert said(start) == ""
+
+
+def test_what_java_itself_has_to_say_is_passed_on_also_behind_the_log() -> None:
+    text = (
+        "26/11/21 12:24:17 ERROR Executor: Exception in task 0.0\n"
+        "org.apache.spark.SparkException: something\n"
+        "\tat org.apache.spark.Some.thing(Some.scala:1)\n"
+        'Exception in thread "main" java.lang.OutOfMemoryError: Java heap space\n'
+        "\tat java.base/java.lang.Thread.run(Thread.java:840)\n"
+    )
+    assert said(text).splitlines() == text.splitlines()[3:]
+
+
+def test_a_java_that_has_all_modules_is_used_as_it_is(tmp_path: Path) -> None:
+    home = java(tmp_path / "home", "17.0.15")
+    (home / "release").write_text('MODULES="java.base jdk.incubator.vector"\n')
+    assert jvm.home(Java(home, 17)) == str(home)
+    (home / "release").unlink()  # some do not say
+    assert jvm.home(Java(home, 17)) == str(home)
+
+
+def test_a_java_without_the_module_is_not_asked_for_it(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    (home / "bin").mkdir(parents=True)
+    (home / "release").write_text('MODULES="java.base java.sql"\n')
+    (home / "bin" / "java").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    (home / "bin" / "java").chmod(0o700)
+    program = Path(jvm.home(Java(home, 25)), "bin", "java")
+    arguments = ["-cp", "a b", "--add-modules=jdk.incubator.vector", "--add-modules=java.sql", "", "$HOME"]
+    told = subprocess.run([program, *arguments], capture_output=True, text=True, check=True)
+    assert told.stdout.splitlines() == ["-cp", "a b", "--add-modules=java.sql", "", "$HOME"]
