@@ -78,7 +78,7 @@ def reason(value: Column) -> Column:
     """Why a line is not good, in words. Asked of the same columns."""
     kind = F.col("kind")
     return F.coalesce(
-        F.when(~_is_one_object(value), _instead_of_an_object(value)),
+        F.when(_fields(value).isNull(), _instead_of_an_object(value)),
         *(F.when(_is_no_text(value, [name]), F.lit(f"{name} is not a text")) for name in TEXTS),
         _wrong_types(value),
         F.when(~kind.isin(*KINDS), F.concat(F.lit("unknown kind: "), F.substring(kind, 1, SHOWN))),

@@ -252,9 +252,10 @@ def steps(session: SparkSession, to: Path) -> list[Callable[[], object]]:
     files, place = Files(session), address(str(to))
     chosen = compaction.parts(files, place)
     part, names = next(iter(chosen.items()))
+    beside: list[str] = []
     return [
-        lambda: compaction.rewrite(session, files, place, chosen),
-        lambda: compaction.plan(files, place, chosen),
+        lambda: beside.append(compaction.rewrite(session, files, place, chosen)),
+        lambda: compaction.plan(files, place, chosen, beside[0]),
         lambda: files.remove(f"{place}/{part}/{names[0]}"),
         lambda: files.remove(f"{place}/{part}"),
         lambda: compaction.finish(files, place),

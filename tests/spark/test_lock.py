@@ -1,0 +1,108 @@
+"""Does only one write to a history, and does one that was killed bar nobody?"""
+
+import json
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark import lock
+from spark.errors import SparkJobError
+from spark.files import Files, address
+from spark.lock import Lock, locked
+from tests.mesh.running import until
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def files(session: SparkSession) -> Files:
+    return Files(session)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lock, "BEAT", 0.05)
+    monkeypatch.setattr(lock, "LOOK", 0.02)
+    monkeypatch.setattr(lock, "STALE", 1.0)
+
+
+def sign(place: Path, **fields: Any) -> Path:
+    """What somebody else has left there."""
+    who = {"pid": 1, "host": "elsewhere", "since": "2026-01-02T03:00:00+00:00", "token": "x", "beats": 1}
+    path = place / "_lock"
+    path.write_text(json.dumps(who | fields))
+    return path
+
+
+@pytest.fixture
+def alive(tmp_path: Path) -> Iterator[Path]:
+    """A writer on another machine that shows signs of life."""
+    ended = threading.Event()
+
+    def beat() -> None:
+        beats = 0
+        while not ended.wait(0.05):
+            sign(tmp_path, beats=(beats := beats + 1))
+
+    path = sign(tmp_path)
+    thread = threading.Thread(target=beat)
+    thread.start()
+    yield path
+    ended.set()
+    thread.join()
+
+
+def test_it_is_there_while_it_is_held_and_then_it_is_gone(files: Files, tmp_path: Path) -> None:
+    with locked(files, address(str(tmp_path))):
+        assert json.loads((tmp_path / "_lock").read_text())["host"] == socket.gethostname()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_who_is_alive_keeps_it_and_is_named(files: Files, tmp_path: Path, alive: Path) -> None:
+    with pytest.raises(SparkJobError, match=r"process 1 on elsewhere, since 2026.*\[IN_USE\]"):
+        Lock(files, address(str(tmp_path))).acquire()
+    assert json.loads(alive.read_text())["token"] == "x"
+
+
+def test_one_that_was_killed_here_bars_nobody(
+    files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock, "STALE", 1e6)
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        ended.wait()
+    sign(tmp_path, pid=ended.pid, host=socket.gethostname())
+    with locked(files, address(str(tmp_path))):
+        pass
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", '{"pid": "x", "host": 5}', None])
+def test_one_that_was_killed_elsewhere_or_left_rubbish_bars_for_a_while(
+    files: Files, tmp_path: Path, text: str | None
+) -> None:
+    path = sign(tmp_path)
+    if text is not None:
+        path.write_text(text)
+    with locked(files, address(str(tmp_path))) as mine:
+        mine.check()
+
+
+def test_who_stood_still_for_long_and_lost_it_does_not_write_any_more(files: Files, tmp_path: Path) -> None:
+    def lost() -> bool:
+        try:
+            mine.check()
+        except SparkJobError as error:
+            return error.code == "LOCK_LOST"
+        return False
+
+    with locked(files, address(str(tmp_path))) as mine:
+        assert not lost()
+        path = sign(tmp_path, token="another's")
+        until(lost)
+    assert json.loads(path.read_text())["token"] == "another's"
