@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TypedDict
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark.errors import SparkJobError
@@ -68,12 +68,7 @@ def rewrite(session: SparkSession, files: Files, to: str, chosen: Parts) -> str:
     paths = [f"{to}/{part}/{name}" for part, names in chosen.items() for name in names]
     # With all columns that any of them has: a newer release may have written more than this one knows.
     rows = session.read.option("mergeSchema", "true").option("basePath", to).parquet(*paths)
-    ordered = (
-        rows.withColumn("hour", F.lpad(F.col("hour").cast("string"), 2, "0"))
-        .repartition(*PARTITION)
-        .sortWithinPartitions(*PARTITION, "uuid", "ts")
-    )
-    writer = ordered.write.option("compression", "zstd").option("maxRecordsPerFile", ROWS)
+    writer = _ordered(rows).write.option("compression", "zstd").option("maxRecordsPerFile", ROWS)
     writer.partitionBy(*PARTITION).parquet(f"{to}/{beside}")
     before, after = rows.count(), session.read.parquet(f"{to}/{beside}").count()
     if before != after:
@@ -83,6 +78,12 @@ def rewrite(session: SparkSession, files: Files, to: str, chosen: Parts) -> str:
             "COMPACTION",
         )
     return beside
+
+
+def _ordered(rows: DataFrame) -> DataFrame:
+    """Those of an hour together. Two digits of the hour, which Spark has read as a number."""
+    named = rows.withColumn("hour", F.lpad(F.col("hour").cast("string"), 2, "0"))
+    return named.repartition(*PARTITION).sortWithinPartitions(*PARTITION, "uuid", "ts")
 
 
 def plan(files: Files, to: str, chosen: Parts, beside: str) -> Parts:

@@ -38,9 +38,9 @@ class Lock:
         """Returns once it is ours, at once as a rule; raises SparkJobError IN_USE."""
         while not self._files.create(self._path, self._sign()):
             seen = self._read()
-            if seen and not _is_dead_here(seen):
+            if seen is not None and not _is_dead_here(seen):
                 self._wait_for_its_end(seen)
-            if self._read() == seen:
+            if seen is not None and self._read() == seen:
                 self._files.remove(self._path)
         threading.Thread(target=self._beat, daemon=True).start()
 
@@ -64,6 +64,8 @@ class Lock:
         while time.monotonic() < deadline:
             time.sleep(LOOK)
             now = self._read()
+            if now is None:
+                return
             if now and now != seen:
                 raise SparkJobError(
                     f"Another job writes to {self._place}: process {now.get('pid')} on {now.get('host')}, "
@@ -86,13 +88,14 @@ class Lock:
         who = {"pid": os.getpid(), "host": socket.gethostname(), "since": self._since, "token": self._token}
         return json.dumps({**who, "beats": self._beats})
 
-    def _read(self) -> dict[str, Any]:
-        """Empty, if there is none, or while it is written."""
+    def _read(self) -> dict[str, Any] | None:
+        """None, if there is none; empty, while it is written."""
+        text = self._files.read(self._path)
         try:
-            read = json.loads(self._files.read(self._path) or "{}")
+            read = json.loads(text or "{}")
         except ValueError:
-            return {}
-        return read if isinstance(read, dict) else {}
+            read = {}
+        return None if text is None else read if isinstance(read, dict) else {}
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 import json
 import shutil
 import threading
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark import compaction
 from spark.batch import Added, Table
 from spark.errors import SparkJobError
 from spark.files import Files, address
@@ -212,63 +210,3 @@ def test_a_stream_goes_on_until_it_is_stopped(session: SparkSession, tmp_path: P
         thread.join(60)
     assert done and said(done[0]) == (2, 0, 0)
     assert said(ingest(session, [str(source)], str(to))) == (0, 0, 0)
-
-
-# --- compaction -----------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def crowded(session: SparkSession, tmp_path: Path) -> Path:
-    """A history with many files of one hour that is over."""
-    for _ in range(6):
-        segments(tmp_path / "in", [line("event"), line("link")])
-        job = Ingest(session, [str(tmp_path / "in")], str(tmp_path / "to"))
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("spark.ingest.compact", lambda *_: 0)
-            job.once()
-    return tmp_path / "to"
-
-
-def files_in(to: Path) -> int:
-    return len(list(to.glob("kind=*/date=*/hour=*/*.parquet")))
-
-
-def test_many_files_become_few_with_the_same_rows(session: SparkSession, crowded: Path) -> None:
-    before = rows(session, crowded)
-    assert (files_in(crowded), len(before)) == (12, 12)
-    assert compaction.compact(session, Files(session), address(str(crowded))) == 10
-    assert files_in(crowded) == 2
-    assert rows(session, crowded) == before
-    assert not (crowded / "_compact").exists()
-
-
-def test_the_hour_that_still_goes_on_is_left_alone(session: SparkSession, crowded: Path) -> None:
-    assert compaction.compact(session, Files(session), address(str(crowded)), START) == 0
-    assert files_in(crowded) == 12
-
-
-def steps(session: SparkSession, to: Path) -> list[Callable[[], object]]:
-    """What compaction does, one after the other; it may be killed between any two."""
-    files, place = Files(session), address(str(to))
-    chosen = compaction.parts(files, place)
-    part, names = next(iter(chosen.items()))
-    beside: list[str] = []
-    return [
-        lambda: beside.append(compaction.rewrite(session, files, place, chosen)),
-        lambda: compaction.plan(files, place, chosen, beside[0]),
-        lambda: files.remove(f"{place}/{part}/{names[0]}"),
-        lambda: files.remove(f"{place}/{part}"),
-        lambda: compaction.finish(files, place),
-    ]
-
-
-@pytest.mark.parametrize("done", range(1, 6))
-def test_compaction_killed_at_any_step_loses_and_doubles_nothing(
-    session: SparkSession, crowded: Path, tmp_path: Path, done: int
-) -> None:
-    before = rows(session, crowded)
-    for step in steps(session, crowded)[:done]:
-        step()
-    ingest(session, [str(tmp_path / "in")], str(crowded))  # the next one who writes
-    assert rows(session, crowded) == before
-    assert files_in(crowded) == 2

@@ -1,0 +1,148 @@
+"""Do many files become few, and is no row lost or doubled, whenever it is killed?"""
+
+import shutil
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from spark import compaction
+from spark.errors import SparkJobError
+from spark.files import Files, address
+from spark.ingest import ingest
+from spark.reading import history
+from tests.spark.writing import START, line, segments
+
+pytestmark = pytest.mark.spark
+
+MANY = compaction.FEW + 1
+PARTS = [f"kind={kind}/date=2026-01-02/hour=03" for kind in ("event", "link")]
+
+
+@pytest.fixture(scope="module")
+def built(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A history of two kinds with many files each of an hour that is over, and the segments beside it."""
+    root = tmp_path_factory.mktemp("compaction")
+    segments(root / "in", [line(kind) for kind in ("event", "link") for _ in range(20)])
+    ingest(session, [str(root / "in")], str(root / "to"))
+    for part in PARTS:
+        whole = root / "to" / part
+        session.read.parquet(str(whole)).repartition(MANY).write.parquet(str(root / "split"))
+        shutil.rmtree(whole)
+        (root / "split").rename(whole)
+    return root
+
+
+@pytest.fixture
+def to(built: Path, tmp_path: Path) -> Path:
+    """A copy of that history."""
+    return Path(shutil.copytree(built / "to", tmp_path / "to"))
+
+
+def rows(session: SparkSession, to: Path) -> list[str]:
+    """All there is, in an order of its own."""
+    return sorted(row[0] for row in history(session, str(to)).select(F.to_json(F.struct("*"))).collect())
+
+
+def files_of(to: Path, part: str = "kind=*/date=*/hour=*") -> int:
+    return len(list(to.glob(f"{part}/*.parquet")))
+
+
+def compacted(session: SparkSession, to: Path, now: datetime | None = None) -> int:
+    return compaction.compact(session, Files(session), address(str(to)), now)
+
+
+def test_many_files_become_few_with_the_same_rows(session: SparkSession, to: Path) -> None:
+    before = rows(session, to)
+    assert (files_of(to), len(before)) == (2 * MANY, 40)
+    assert compacted(session, to) == 2 * (MANY - 1)
+    assert files_of(to) == 2
+    assert rows(session, to) == before
+    assert not (to / compaction.STAGE).exists()
+    assert compacted(session, to) == 0  # few they may stay
+
+
+def test_the_hour_that_still_goes_on_is_left_alone(session: SparkSession, to: Path) -> None:
+    assert compacted(session, to, START + timedelta(minutes=59)) == 0
+    assert files_of(to) == 2 * MANY
+    assert compacted(session, to, START + timedelta(hours=1)) == 2 * (MANY - 1)
+
+
+def test_it_is_done_at_the_end_of_an_ingest(session: SparkSession, to: Path, built: Path) -> None:
+    before = rows(session, to)
+    ingest(session, [str(built / "in")], str(to))
+    assert files_of(to) == 2
+    assert rows(session, to) == before
+
+
+def test_directories_that_are_not_ours_are_left_alone(session: SparkSession, to: Path) -> None:
+    foreign = to / "kind=mood" / "date=tomorrow" / "hour=07"
+    shutil.copytree(to / PARTS[0], foreign)
+    assert compacted(session, to) == 2 * (MANY - 1)
+    assert len(list(foreign.glob("*.parquet"))) == MANY
+
+
+def test_nothing_is_changed_when_the_new_files_do_not_hold_all_rows(
+    session: SparkSession, to: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = sorted(path.name for path in to.glob("kind=*/date=*/hour=*/*"))
+    monkeypatch.setattr(compaction, "_ordered", lambda rows: rows.limit(3))
+    with pytest.raises(SparkJobError, match=r"40 rows.*would become 3.*\[COMPACTION\]"):
+        compacted(session, to)
+    assert sorted(path.name for path in to.glob("kind=*/date=*/hour=*/*")) == before
+
+
+# --- kills ----------------------------------------------------------------------------------------------
+
+
+class Steps:
+    """What compaction does, one after the other; it may be killed between any two."""
+
+    def __init__(self, session: SparkSession, to: Path) -> None:
+        self._session, self._files, self._to = session, Files(session), address(str(to))
+        self._chosen: Mapping[str, Any] = compaction.parts(self._files, self._to)
+        self._beside = ""
+
+    def _remove(self, part: str, names: list[str]) -> None:
+        for name in names:
+            self._files.remove(f"{self._to}/{part}/{name}")
+
+    def all(self) -> list[Callable[[], object]]:
+        first, second = PARTS
+        names = self._chosen[first]
+        return [
+            self._rewrite,
+            lambda: compaction.plan(self._files, self._to, self._chosen, self._beside),
+            lambda: self._files.remove(f"{self._to}/{first}/{names[0]}"),
+            lambda: self._remove(first, names[1:]),
+            lambda: self._move(first),
+            lambda: self._remove(second, self._chosen[second]),
+            lambda: self._move(second),
+            lambda: self._files.remove(f"{self._to}/{self._beside}"),
+            lambda: self._files.remove(f"{self._to}/{compaction.STAGE}"),
+        ]
+
+    def _rewrite(self) -> None:
+        self._beside = compaction.rewrite(self._session, self._files, self._to, self._chosen)
+
+    def _move(self, part: str) -> None:
+        for name in self._files.find(f"{self._to}/{self._beside}/{part}", "*.parquet"):
+            self._files.move(f"{self._to}/{self._beside}/{part}/{name}", f"{self._to}/{part}/{name}")
+
+
+@pytest.mark.parametrize("done", range(1, 10))
+def test_killed_after_any_step_no_row_is_lost_or_doubled_now_or_later(
+    session: SparkSession, to: Path, done: int
+) -> None:
+    before = rows(session, to)
+    for step in Steps(session, to).all()[:done]:
+        step()
+    assert rows(session, to) == before  # for who reads now
+    compaction.finish(Files(session), address(str(to)))
+    assert files_of(to) == (2 if done > 1 else 2 * MANY)
+    assert rows(session, to) == before
+    assert not (to / compaction.STAGE).exists()
