@@ -23,7 +23,6 @@ class Kind:
     hint: str
 
 
-# In this order: a full disk damages checkpoints, too.
 KINDS = (
     Kind(
         "DISK_FULL",
@@ -50,22 +49,20 @@ KINDS = (
         "Nothing is lost; the same again.",
     ),
     Kind(
-        "CHECKPOINT",
-        (
-            "_checkpoint", "Malformed log", "Incomplete log file", "Failed to read log file", "offset log",
-            "log file was malformed", "streaming metadata", "STREAM_FAILED.CHECKPOINT",
-        ),
-        "The checkpoint in {to} is damaged: {said}",
-        "Delete {to}/_checkpoint and start it again: all segments that are still there are read once more, "
-        "and none of their lines counts twice.",
-    ),
-    Kind(
         "NO_JVM",
         ("Answer from Java side is empty", "Connection refused", "Connection reset", "Broken pipe"),
         "Java has ended in the middle of the work: somebody killed it, or the machine had no memory left.",
         "Start it again; it goes on where it was.",
     ),
 )  # fmt: skip
+# What goes wrong with a stream while it looks for its next batch, and is none of these.
+CHECKPOINT = Kind(
+    "CHECKPOINT",
+    ("_checkpoint/", "terminated with exception", "Exception"),
+    "The checkpoint in {to} is damaged: {said}",
+    "Delete {to}/_checkpoint and start it again: all segments that are still there are read once more, "
+    "and none of their lines counts twice.",
+)
 UNKNOWN = Kind(
     "SPARK",
     ("Exception", "Error"),
@@ -74,10 +71,10 @@ UNKNOWN = Kind(
 )
 
 
-def explained(error: BaseException, to: str) -> SparkJobError:
+def explained(error: BaseException, to: str, otherwise: Kind = UNKNOWN) -> SparkJobError:
     """The error of a job that reads or writes `to`."""
     text = str(error)
-    kind = next((kind for kind in KINDS if any(sign in text for sign in kind.signs)), UNKNOWN)
+    kind = next((kind for kind in KINDS if any(sign in text for sign in kind.signs)), otherwise)
     what = kind.what.format(to=to, said=_first(text, kind.signs))
     return SparkJobError(what, kind.hint.format(to=to), kind.code)
 

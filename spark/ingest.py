@@ -19,7 +19,7 @@ from spark import checkpoint, marker
 from spark.batch import Added, Table
 from spark.compaction import compact, finish
 from spark.errors import SparkJobError
-from spark.failures import OF_SPARK, explained
+from spark.failures import CHECKPOINT, OF_SPARK, explained
 from spark.files import Files, address
 from spark.lock import Lock, locked
 
@@ -146,9 +146,13 @@ class Ingest:
         )
         writer = lines.writeStream.foreachBatch(lambda batch, _: self._add(lock, batch))
         writer = writer.option("checkpointLocation", checkpoint.place(self._to, source))
-        if every is None:
-            return writer.trigger(availableNow=True).start()
-        return writer.trigger(processingTime=f"{every} seconds").start()
+        writer = writer.trigger(
+            **({"availableNow": True} if every is None else {"processingTime": f"{every} seconds"})
+        )
+        try:
+            return writer.start()
+        except OF_SPARK as error:
+            raise explained(error, self._to, CHECKPOINT) from error
 
     def _end(self, queries: Sequence[StreamingQuery]) -> None:
         """After the batch at hand, and when the checkpoint knows it: else it would be read once more."""
@@ -162,7 +166,7 @@ class Ingest:
             raise self._failed
         for query in queries:
             if (error := query.exception()) is not None and ENDED not in str(error):
-                raise error
+                raise explained(error, self._to, CHECKPOINT)
 
     def _compact(self, lock: Lock) -> None:
         with self._busy:
