@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from spark.files import Files
-from spark.lines import PARTITION, QUARANTINE, TABLE, explained, rows, unique, unknown
+from spark.lines import PARTITION, QUARANTINE, TABLE, explained, rows, stored, unique, unknown
 
 STAGE = "_ingest"  # beside the partitions: Spark passes over what begins with _
 FILES = "kind=*/date=*/hour=*/*.parquet"
@@ -50,10 +50,10 @@ class Table:
     def _write_unique(self, lines: DataFrame) -> int:
         """What the batch holds, each once; returns how many lines it has."""
         counted = Observation()
-        given = lines.where(F.trim("value") != "").observe(counted, F.count(F.lit(1)).alias("lines"))
+        given = lines.observe(counted, F.count(F.lit(1)).alias("lines"))
         # As many files of an hour as can be written at the same time.
         parts = self._session.sparkContext.defaultParallelism
-        self._write(unique(rows(given), parts), self._new)
+        self._write(stored(unique(rows(given), parts)), self._new)
         return int(counted.get["lines"])
 
     def _explain_bad(self) -> None:

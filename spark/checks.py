@@ -5,10 +5,11 @@ of the few that are not, and may take its time.
 """
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from functools import reduce
 from operator import and_, or_
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType, TimestampType
 
@@ -24,7 +25,7 @@ REQUIRED_OF = {
 }
 HIGHEST = {"cpu": 100.0, "load": 1.0}  # all others have no end
 SIGNED = ("skew",)  # all others are 0 or more
-YEARS = "1970-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z"
+YEARS = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)  # of a time
 CORRUPT = "not_parsed"  # the column that holds a line that Spark could not read as it should
 SHOWN = 40  # characters of what is wrong
 UUID = 32  # characters
@@ -35,39 +36,46 @@ WHOLE = [name for name, type_ in COLUMNS.items() if type_ == LongType()]
 DOUBLE = [name for name, type_ in COLUMNS.items() if type_ == DoubleType()]
 UNSIGNED = [name for name in DOUBLE if name not in SIGNED]
 # Spark takes a number or an object for a text, and half of a time for a time: so times are read as texts.
-PARSED = StructType(
-    [StructField(field.name, StringType() if field.name in TIMES else field.dataType) for field in LINE]
+FIELDS = StructType(
+    [StructField(f.name, StringType() if f.name in TIMES else f.dataType) for f in LINE]
     + [StructField(CORRUPT, StringType())]
 )
-
-
 JSON = {"columnNameOfCorruptRecord": CORRUPT, "allowSingleQuotes": "false"}
 
 
-def parse(value: Column) -> Column:
-    """A line as a struct of the columns of PARSED; what cannot be read is in CORRUPT, as a whole."""
-    return F.from_json(value, PARSED, JSON)
+def parsed(lines: DataFrame) -> DataFrame:
+    """Beside `value`, a line, and whatever else there is: `read`, its columns in one, as far as Spark could
+    read them, with CORRUPT, which is null if it could read them all; and TIMES."""
+    read = lines.withColumn("read", F.from_json("value", FIELDS, JSON))
+    return read.withColumns({name: _time(F.col(f"read.{name}")) for name in TIMES})
 
 
-def moment(text: Column) -> Column:
-    """A time as a timestamp; null for what is none, or not of the years 1970 to 9999."""
-    found = F.when(F.substring(text, 11, 1) == "T", text.cast(TimestampType()))
-    return F.when(found.between(*(F.lit(end).cast(TimestampType()) for end in YEARS)), found)
+def field(name: str) -> Column:
+    """A column of a line that `parsed` has read."""
+    return F.col(name if name in TIMES else f"read.{name}")
+
+
+def _time(text: Column) -> Column:
+    """Null for what is none."""
+    return F.when(F.substring(text, 11, 1) == "T", text.cast(TimestampType()))
 
 
 def is_good(value: Column) -> Column:
-    """Asked of a line and its columns, `ts` and `wall` as timestamps. Never null."""
-    kind = F.col("kind")
-    finite = F.greatest(*(F.abs(name) for name in DOUBLE)) < float("inf")  # NaN counts as more than that
+    """Asked of a line and what `parsed` found in it. Never null."""
+    kind = field("kind")
+    # NaN counts as more than that.
+    finite = F.greatest(*(F.abs(field(name)) for name in DOUBLE)) < float("inf")
     return F.coalesce(
-        F.col(CORRUPT).isNull()
+        field(CORRUPT).isNull()
         & kind.isin(*KINDS)
         & _given(REQUIRED)
         & reduce(and_, ((kind != name) | _given(fields) for name, fields in REQUIRED_OF.items()))
-        & _or_null(F.least(*WHOLE) >= 0)
-        & _or_null(F.least(*UNSIGNED) >= 0)
+        & _or_null(F.least(*map(field, WHOLE)) >= 0)
+        & _or_null(F.least(*map(field, UNSIGNED)) >= 0)
         & _or_null(finite)
-        & reduce(and_, (_or_null(F.col(name) <= highest) for name, highest in HIGHEST.items()))
+        & reduce(and_, (_or_null(field(name) <= highest) for name, highest in HIGHEST.items()))
+        & _or_null(F.least(*TIMES) >= YEARS[0])
+        & _or_null(F.greatest(*TIMES) <= YEARS[1])
         & ~_is_no_text(value, TEXTS)
         & _is_one_object(value),
         F.lit(False),
@@ -75,9 +83,10 @@ def is_good(value: Column) -> Column:
 
 
 def reason(value: Column) -> Column:
-    """Why a line is not good, in words. Asked of the same columns."""
-    kind = F.col("kind")
+    """Why a line is not good, in words. Asked of the same; null stands for a file that is too large."""
+    kind = field("kind")
     return F.coalesce(
+        F.when(value.isNull(), F.lit("the file is too large to be a segment")),
         F.when(_fields(value).isNull(), _instead_of_an_object(value)),
         *(F.when(_is_no_text(value, [name]), F.lit(f"{name} is not a text")) for name in TEXTS),
         _wrong_types(value),
@@ -91,7 +100,7 @@ def reason(value: Column) -> Column:
 
 
 def _given(names: Sequence[str]) -> Column:
-    return reduce(and_, (F.col(name).isNotNull() for name in names))
+    return reduce(and_, (field(name).isNotNull() for name in names))
 
 
 def _or_null(condition: Column) -> Column:
@@ -107,7 +116,7 @@ def _is_no_text(value: Column, names: Sequence[str]) -> Column:
 
 def _looks_like_no_text(name: str) -> Column:
     """Never null. What begins with a letter is known at once, and that are nearly all."""
-    text = F.col(name)
+    text = field(name)
     odd = (text < "A") | (text >= "{") | text.startswith("[") | text.isin("true", "false")
     if name.endswith("uuid"):
         odd &= F.length(text) != UUID
@@ -118,7 +127,9 @@ def _looks_like_no_text(name: str) -> Column:
 
 def _is_one_object(value: Column) -> Column:
     """Spark reads the first object of a line, and is content, whatever comes behind it."""
-    plain = value.startswith("{") & (F.instr(value, "}") == F.length(value))
+    # Bytes, as it takes long to count characters. A brace may also stand in a text: then look more closely.
+    but_the_last = F.substring(value.cast("binary"), F.lit(1), F.octet_length(value) - 1).cast("string")
+    plain = value.startswith("{") & ~but_the_last.contains("}")
     # What takes long stands here once: Spark works out what it sees twice, before it knows if it is needed.
     return plain | (F.ltrim(value).startswith("{") & (F.size(_as_list(value)) == 1))
 
@@ -136,7 +147,7 @@ def _instead_of_an_object(value: Column) -> Column:
     is_json = _as_list(value, "string").isNotNull()
     return (
         F.when(is_json, F.lit("no JSON object"))
-        .when(F.col(CORRUPT).isNull(), F.lit("something stands behind the JSON object"))
+        .when(field(CORRUPT).isNull(), F.lit("something stands behind the JSON object"))
         .otherwise(F.lit("not JSON"))
     )
 
@@ -151,7 +162,7 @@ def _wrong_types(value: Column) -> Column:
 def _no_time(value: Column, name: str) -> Column:
     text = _fields(value)[name]
     return F.when(
-        F.col(name).isNull() & text.isNotNull(),
+        text.isNotNull() & ~F.coalesce(field(name).between(*YEARS), F.lit(False)),
         F.concat(F.lit(f"{name} is not a time: "), F.substring(text, 1, SHOWN)),
     )
 
@@ -162,11 +173,11 @@ def _missing(names: Sequence[str]) -> Column:
 
 
 def _nulls(names: Sequence[str]) -> Column:
-    return F.array_compact(F.array(*(F.when(F.col(name).isNull(), F.lit(name)) for name in names)))
+    return F.array_compact(F.array(*(F.when(field(name).isNull(), F.lit(name)) for name in names)))
 
 
 def _out_of_range(name: str) -> Column:
-    figure = F.col(name)
+    figure = field(name)
     is_out = ~(F.abs(figure) < float("inf")) | (figure > HIGHEST.get(name, float("inf")))
     if name not in SIGNED:
         is_out |= figure < 0

@@ -22,11 +22,11 @@ from spark.errors import SparkJobError
 from spark.failures import CHECKPOINT, OF_SPARK, explained
 from spark.files import Files, address
 from spark.lock import Lock, locked
+from spark.segments import lines, segments
 
-BATCH = 1024  # MiB of segments in one batch, about
+BATCH = 4096  # MiB of segments in one batch, about
 LOOK = 0.1  # s between two looks at whether a stream has ended, or somebody wants it to
 DAY = 86_400.0  # s after which streams that go on begin anew, and may forget what is gone
-ANY_AGE = "36500d"  # Spark would pass over files that are a week older than the newest one
 ENDED = "it was to end before this batch"
 
 
@@ -134,17 +134,8 @@ class Ingest:
             self._end(queries)
 
     def _start(self, source: str, lock: Lock, every: float | None) -> StreamingQuery:
-        lines = (
-            self._session.readStream.format("text")
-            .option("recursiveFileLookup", "true")
-            .option("pathGlobFilter", "*.jsonl")
-            .option("maxFileAge", ANY_AGE)
-            .option("ignoreMissingFiles", "true")  # its node needed the room
-            .option("maxBytesPerTrigger", f"{self._batch * 2**20}")
-            .load(source)
-            .select("value", F.col("_metadata.file_path").alias("path"))
-        )
-        writer = lines.writeStream.foreachBatch(lambda batch, _: self._add(lock, batch))
+        found = segments(self._session, source, self._batch)
+        writer = found.writeStream.foreachBatch(lambda batch, _: self._add(lock, batch))
         writer = writer.option("checkpointLocation", checkpoint.place(self._to, source))
         writer = writer.trigger(
             **({"availableNow": True} if every is None else {"processingTime": f"{every} seconds"})
@@ -181,7 +172,7 @@ class Ingest:
             try:
                 lock.check()
                 seen = Observation()
-                added = self._table.add(batch.observe(seen, F.collect_set("path").alias("paths")))
+                added = self._table.add(lines(batch.observe(seen, F.collect_list("path").alias("paths"))))
                 lock.check()
                 paths = list(seen.get["paths"])
                 self._count(added, paths)

@@ -5,11 +5,13 @@ kept which its owner said, and it counts for the hour in which the owner said it
 key and fall into the same hour: a batch need only be compared with the hours that it touches.
 """
 
+from collections.abc import Callable
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import DateType, StringType, StructField, StructType
 
-from spark.checks import is_good, moment, parse, reason
+from spark.checks import TIMES, field, is_good, parsed, reason
 from spark.schema import COLUMNS
 
 STATE, QUARANTINE = "state", "quarantine"
@@ -29,26 +31,23 @@ UNDATED = "1970-01-01", "00"
 
 
 def rows(lines: DataFrame) -> DataFrame:
-    """Of `value`, a line, and `path`, its segment: PARTITION and STORED. A bad line stands whole in `raw`."""
-    parsed = lines.select("value", "path", parse(F.col("value")).alias("line")).select(
-        "value", "path", "line.*"
-    )
-    timed = parsed.withColumns({name: moment(F.col(name)) for name in ("ts", "wall")})
-    judged = timed.withColumn("good", is_good(F.col("value")))
-    good, is_state = F.col("good"), F.col("good") & (F.col("kind") == STATE)
-    own = {name: F.when(~is_state, F.col(name)) for name in OF_THE_OBSERVER}
+    """Of `value`, a line, and `path`, its segment: PARTITION, KEY, `ts`, `segment`, `raw` (the line, if it is
+    a bad one) and `read`, its columns: one by one they would be copied at each step, which takes long."""
+    judged = parsed(lines).withColumn("good", is_good(F.col("value")))
+    good, is_state = F.col("good"), F.col("good") & (field("kind") == STATE)
     ts = F.when(is_state, F.col("wall")).otherwise(F.col("ts"))
+    segment, raw = F.substring_index("path", "/", -1), F.when(~good, F.col("value"))
     made = {
-        **own,
-        "kind": F.when(good, F.col("kind")).otherwise(QUARANTINE),
+        "kind": F.when(good, field("kind")).otherwise(QUARANTINE),
         "date": F.when(good, F.to_date(ts)).otherwise(_date(F.col("path"))),
         "hour": F.when(good, F.lpad(F.hour(ts).cast("string"), 2, "0")).otherwise(_hour(F.col("path"))),
+        **_keys(is_state, ~good, field, F.concat_ws("\n", segment, raw)),
         "ts": ts,
-        "segment": F.when(~is_state, F.substring_index("path", "/", -1)),
-        "reason": F.lit(None).cast("string"),
-        "raw": F.when(~good, F.col("value")),
+        "segment": segment,
+        "raw": raw,
+        "read": F.col("read"),
     }
-    return judged.withColumns(made).select(*PARTITION, *STORED)
+    return judged.select(*(column.alias(name) for name, column in made.items()))
 
 
 def unique(rows: DataFrame, parts: int) -> DataFrame:
@@ -56,11 +55,35 @@ def unique(rows: DataFrame, parts: int) -> DataFrame:
 
     Rows of one key are as good as equal; of those that are not, the name of the segment decides.
     """
-    chunk = F.hash("key_who", "key_boot", F.shiftright("key_number", CHUNK))
-    keyed = rows.withColumns(keys()).withColumn("part", F.pmod(chunk, F.lit(parts)))
-    order = Window.partitionBy(*PARTITION, "part", *KEY).orderBy("segment")
-    numbered = keyed.repartition(*PARTITION, "part").withColumn("nth", F.row_number().over(order))
-    return numbered.where("nth = 1").drop("nth", "part", *KEY)
+    who = F.hash("key_who", "key_boot")
+    chunk = F.hash(who, F.shiftright("key_number", CHUNK))
+    ranked = rows.withColumns({"part": F.pmod(chunk, F.lit(parts)), "rank": _rank(who)})
+    order = Window.partitionBy("rank", *PARTITION, "part", *KEY).orderBy("segment")
+    numbered = ranked.repartition(*PARTITION, "part").withColumn("nth", F.row_number().over(order))
+    return numbered.where("nth = 1").select(rows.columns)
+
+
+def stored(rows: DataFrame) -> DataFrame:
+    """Rows as the table has them: PARTITION and STORED. A bad line stands whole in `raw`."""
+    others = F.col("kind") != STATE
+    made = {name: field(name) for name in COLUMNS if name not in (*PARTITION, *TIMES)}
+    made |= {name: F.when(others, column) for name, column in made.items() if name in OF_THE_OBSERVER}
+    made |= {
+        "ts": F.col("ts"),
+        "wall": F.when(~others, F.col("ts")),
+        "segment": F.when(others, F.col("segment")),
+        "reason": F.lit(None).cast("string"),
+        "raw": F.col("raw"),
+    }
+    return rows.select(*PARTITION, *(made[name].alias(name) for name in STORED))
+
+
+def _rank(who: Column) -> Column:
+    """One number by which rows of one hour and key come together, in order: it is sorted much faster than
+    all that it is made of."""
+    hour, owner, number = F.hash(*PARTITION).cast("long"), who.cast("long"), F.col("key_number")
+    high = F.shiftleft(hour.bitwiseAND(0xFFFF), 48).bitwiseOR(F.shiftleft(owner.bitwiseAND(0xFFFF), 32))
+    return high.bitwiseOR(number.bitwiseAND(0xFFFF_FFFF))
 
 
 def unknown(rows: DataFrame, known: DataFrame) -> DataFrame:
@@ -72,39 +95,40 @@ def unknown(rows: DataFrame, known: DataFrame) -> DataFrame:
 
 def keys() -> dict[str, Column]:
     """KEY, by name, of rows that have PARTITION and STORED."""
-    is_state, is_bad = F.col("kind") == STATE, F.col("kind") == QUARANTINE
-    bad = F.concat_ws("\n", "segment", "raw")
+    kind = F.col("kind")
+    return _keys(kind == STATE, kind == QUARANTINE, F.col, F.concat_ws("\n", "segment", "raw"))
+
+
+def _keys(is_state: Column, is_bad: Column, of: Callable[[str], Column], bad: Column) -> dict[str, Column]:
+    def number(of_state: str, of_others: str) -> Column:
+        found = F.when(is_state, of(of_state)).when(is_bad, F.lit(0)).otherwise(of(of_others))
+        return F.coalesce(found, F.lit(0))
+
     return {
-        "key_who": F.when(is_state, F.col("uuid")).when(is_bad, bad).otherwise(F.col("observer_uuid")),
-        "key_boot": _number(is_state, is_bad, "boot", "observer_boot"),
-        "key_number": _number(is_state, is_bad, "version", "line"),
+        "key_who": F.when(is_state, of("uuid")).when(is_bad, bad).otherwise(of("observer_uuid")),
+        "key_boot": number("boot", "observer_boot"),
+        "key_number": number("version", "line"),
     }
 
 
 def explained(quarantined: DataFrame) -> DataFrame:
     """Bad lines, as `rows` gives them, with the reason; cut short, and each text once in its segment."""
     value = F.col("value")
-    lines = quarantined.select(*PARTITION, F.col("segment").alias("found_in"), F.col("raw").alias("value"))
-    parsed = lines.select("*", parse(value).alias("parsed")).drop("kind").select("*", "parsed.*")
-    timed = parsed.withColumns({name: moment(F.col(name)) for name in ("ts", "wall")})
+    found_in = F.col("segment").alias("found_in")
+    lines = quarantined.select("date", "hour", found_in, F.col("raw").alias("value"))
     said = {
         "segment": F.col("found_in"),
         "reason": reason(value),
         "raw": F.make_valid_utf8(F.left(value, F.lit(KEPT))),
     }
     nothing = {name: F.lit(None).cast(type_) for name, type_ in COLUMNS.items() if name != "kind"}
-    whole = timed.select(
+    whole = parsed(lines).select(
         "date",
         "hour",
         F.lit(QUARANTINE).alias("kind"),
         *(column.alias(name) for name, column in (nothing | said).items()),
     )
     return whole.dropDuplicates([*PARTITION, "segment", "raw"])
-
-
-def _number(is_state: Column, is_bad: Column, of_state: str, of_others: str) -> Column:
-    number = F.when(is_state, F.col(of_state)).when(is_bad, F.lit(0)).otherwise(F.col(of_others))
-    return F.coalesce(number, F.lit(0))
 
 
 def _date(path: Column) -> Column:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SETTLED, AHEAD = datetime(2020, 1, 1, tzinfo=UTC), timedelta(hours=1)  # a clock beyond these was not set
 BUCKETS, TOPICS = 120, 20
+TOGETHER = 2  # views: while one is planned, which takes one processor, the other has the rest
 FEW, SOME, MANY = 200, 5000, 100_000  # rows
 
 Tell = Callable[[str, int, int], None]  # what comes next, how many steps are done, of how many
@@ -90,22 +92,35 @@ def collect(history: DataFrame, now: datetime, tell: Tell) -> Facts:
 
     step("whose clock is wrong")
     skews = clocks.skews(history).cache()
-    found: dict[str, tuple[Any, ...]] = {"clocks": rows_of(skews, facts.Clock)}
+    found: dict[str, Any] = {"clocks": rows_of(skews, facts.Clock)}
     aligned = clocks.aligned(history, skews)
-    step("what there is")
-    whole = _whole(aligned, now)
-    step("load over time")
-    width = load.width(aligned, BUCKETS) or 0
-    busy = [row for row in rows_of(load.over_time(aligned, width), Load) if _is_likely(row.bucket_at, now)]
     lives = membership.timeline(aligned).cache()
-    for field, view in VIEWS.items():
-        step(view.words)
-        rows = view.of(aligned, lives).orderBy(*map(_ordered, view.order)).limit(view.most)
-        found[field] = rows_of(rows, view.noun)
+
+    def whole() -> dict[str, Any]:
+        step("what there is")
+        return _whole(aligned, now)
+
+    def over_time() -> dict[str, Any]:
+        step("load over time")
+        width = load.width(aligned, BUCKETS) or 0
+        rows = rows_of(load.over_time(aligned, width), Load)
+        return {"load": [row for row in rows if _is_likely(row.bucket_at, now)], "width_s": width}
+
+    def view(field: str) -> tuple[Any, ...]:
+        it = VIEWS[field]
+        step(it.words)
+        rows = it.of(aligned, lives).orderBy(*map(_ordered, it.order)).limit(it.most)
+        return rows_of(rows, it.noun)
+
+    with ThreadPoolExecutor(TOGETHER) as pool:
+        others = [pool.submit(whole), pool.submit(over_time)]
+        found |= zip(VIEWS, pool.map(view, VIEWS), strict=True)
+        for other in others:
+            found |= other.result()
     for frame in (skews, lives):
         frame.unpersist()
     step("done")
-    return assembling.assemble(load=busy, width_s=width, made_at=now, **whole, **found)
+    return assembling.assemble(made_at=now, **found)
 
 
 def _ordered(by: str) -> Column:

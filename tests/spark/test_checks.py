@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from spark.checks import is_good, moment, parse, reason
+from spark.checks import is_good, parsed, reason
 from tests.spark.writing import KINDS, line
 
 pytestmark = pytest.mark.spark
@@ -91,10 +91,8 @@ def judged(session: SparkSession) -> dict[str, tuple[bool, str]]:
     """Of each line: is it good, and why not?"""
     value = F.col("value")
     lines = session.createDataFrame([(text,) for text in (*GOOD.values(), *BAD)], "value string")
-    parsed = lines.select("value", parse(value).alias("line")).select("value", "line.*")
-    timed = parsed.withColumns({name: moment(F.col(name)) for name in ("ts", "wall")})
-    found = timed.select("value", is_good(value).alias("good"), reason(value).alias("reason")).collect()
-    return {row["value"]: (row["good"], row["reason"]) for row in found}
+    found = parsed(lines).select("value", is_good(value), reason(value)).collect()
+    return {text: (good, why) for text, good, why in found}
 
 
 @pytest.mark.parametrize("name", GOOD)

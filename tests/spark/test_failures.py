@@ -17,7 +17,6 @@ TO = "file:///srv/history"
         ("java.io.FileNotFoundException: /srv/x (Permission denied)", "DENIED"),
         ("Mkdirs failed to create file:/proc/x", "DENIED"),
         ("[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file", "CHANGED"),
-        ("java.lang.IllegalStateException: Malformed log file", "CHECKPOINT"),
         ("An error occurred. Answer from Java side is empty", "NO_JVM"),
         ("what nobody has ever seen", "SPARK"),
         ("", "SPARK"),

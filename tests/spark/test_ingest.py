@@ -166,20 +166,6 @@ def test_two_at_the_same_time_are_one_too_many(session: SparkSession, tmp_path: 
     assert ingest(session, [str(tmp_path / "in")], to).rows == 1
 
 
-def test_a_damaged_checkpoint_is_an_error_that_says_what_to_do(session: SparkSession, tmp_path: Path) -> None:
-    segments(tmp_path / "in", [line("event"), line("link")])
-    to = tmp_path / "to"
-    ingest(session, [str(tmp_path / "in")], str(to))
-    before = rows(session, to)
-    for log in (to / "_checkpoint").glob("*/offsets/*"):
-        log.write_text("damaged")
-    with pytest.raises(SparkJobError, match=r"_checkpoint.*CHECKPOINT"):
-        ingest(session, [str(tmp_path / "in")], str(to))
-    shutil.rmtree(to / "_checkpoint")
-    assert said(ingest(session, [str(tmp_path / "in")], str(to))) == (0, 2, 0)
-    assert rows(session, to) == before
-
-
 def test_a_segment_that_is_deleted_before_it_is_read_takes_no_other_with_it(
     session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -54,7 +54,7 @@ def main(place: str, memory: str) -> dict[str, Any]:
 def cpu() -> float:
     """s that this process and its JVM have used."""
     this = psutil.Process()
-    times = [process.cpu_times() for process in (this, *this.children(recursive=True))]
+    times = [process.cpu_times() for process in (this, *this.children())]
     return float(sum(each.user + each.system for each in times))
 
 

@@ -98,9 +98,9 @@ def generate(processes: Processes, lines: int, place: Path) -> Path:
 
 
 def started_by(program: Program) -> list[psutil.Process]:
-    """All that run now; none when it has ended, though some may outlive it."""
+    """The JVM; not its own children, each of which looks as large as itself for a moment. None at the end."""
     try:
-        return psutil.Process(program.pid).children(recursive=True)
+        return psutil.Process(program.pid).children()
     except psutil.NoSuchProcess:
         return []
 
