@@ -107,11 +107,12 @@ def finish(files: Files, to: str) -> None:
         for part, names in planned["old"].items():
             for name in names:
                 files.remove(f"{to}/{part}/{name}")
-            # One that is not there any more was moved already.
-            there = set(files.find(f"{to}/{planned['beside']}/{part}", "*"))
+            # One that is not there any more was moved already; where a move is a copy, it may be in both.
+            source, target = f"{to}/{planned['beside']}/{part}", f"{to}/{part}"
+            there, moved = set(files.find(source, "*")), set(files.find(target, "*"))
             for name in planned["new"].get(part, []):
-                if name in there:
-                    files.move(f"{to}/{planned['beside']}/{part}/{name}", f"{to}/{part}/{name}")
+                if name in there - moved:
+                    files.move(f"{source}/{name}", f"{target}/{name}")
     files.remove(f"{to}/{STAGE}")
 
 

@@ -11,6 +11,7 @@ from spark.errors import SparkJobError
 
 OF_SPARK = (PySparkException, Py4JError, OSError)
 SHOWN = 300  # characters
+PLAN = "=== Streaming Query ==="  # Spark tells what went wrong first, and then all that it was about to do
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ UNKNOWN = Kind(
 
 def explained(error: BaseException, to: str, otherwise: Kind = UNKNOWN) -> SparkJobError:
     """The error of a job that reads or writes `to`."""
-    text = str(error)
+    text = str(error).partition(PLAN)[0]
     kind = next((kind for kind in KINDS if any(sign in text for sign in kind.signs)), otherwise)
     what = kind.what.format(to=to, said=_first(text, kind.signs))
     return SparkJobError(what, kind.hint.format(to=to), kind.code)

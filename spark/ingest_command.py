@@ -53,7 +53,7 @@ def in_words(done: Ingested, to: str) -> str:
     """What an ingest has brought."""
     parts = [f"{done.rows:,} new rows of {done.segments:,} segments"]
     if done.repeated:
-        parts.append(f"{done.repeated:,} lines were there already")
+        parts.append(f"{done.repeated:,} lines came more than once")
     if done.quarantined:
         parts.append(f"{done.quarantined:,} in quarantine (kind=quarantine, with the reason)")
     return f"{', '.join(parts)}, in {done.seconds:.0f} s: {to}"

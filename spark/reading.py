@@ -46,9 +46,12 @@ def _by_the_plan(
     session: SparkSession, files: Files, where: str, rows: DataFrame, plan: compaction.Plan
 ) -> DataFrame:
     """As it will be when compaction, which is at work or was killed, is done: no row is missing or twice."""
-    old = [name for names in plan["old"].values() for name in names]
-    rows, new = rows.where(~F.col("_metadata.file_name").isin(old)), f"{where}/{plan['beside']}"
-    return rows.unionByName(_read(session, new)) if files.exists(new) else rows
+    new = f"{where}/{plan['beside']}"
+    # Where a move is a copy, a file may be in both places.
+    moving = [file.rpartition("/")[2] for file in files.find(new, compaction.FILES)]
+    passed = [name for names in plan["old"].values() for name in names] + moving
+    rows = rows.where(~F.col("_metadata.file_name").isin(passed))
+    return rows.unionByName(_read(session, new)) if moving else rows
 
 
 def _read(session: SparkSession, where: str) -> DataFrame:

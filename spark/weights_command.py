@@ -1,14 +1,10 @@
 """`python -m spark weights`: how much should each node count when one of several is chosen?"""
 
 import json
-import os
-import secrets
 import shlex
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import click
 from pyspark.sql import DataFrame
@@ -16,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from spark import options, reading
+from spark import options, reading, writing
 from spark.errors import SparkJobError
 from spark.progress import Progress
 from spark.session import session
@@ -27,10 +23,7 @@ WIDE = 10_000  # columns of what is no terminal: nothing is folded for a program
 
 
 @click.command("weights")
-@click.option(
-    "--from-history", "history", required=True, type=options.place, metavar="PLACE",
-    help="The history that ingest made: a directory or an address.",
-)  # fmt: skip
+@options.to
 @click.option(
     "--since", type=options.Moment(), default="7d", show_default=True, metavar="TIME",
     help="From then on: 30m, 12h, 7d ago, or 2026-11-21T08:00 (UTC).",
@@ -51,7 +44,7 @@ WIDE = 10_000  # columns of what is no terminal: nothing is folded for a program
 )  # fmt: skip
 @options.spark
 def command(
-    history: str, since: datetime, until: datetime | None, half_life: timedelta, expires: timedelta,
+    to: str, since: datetime, until: datetime | None, half_life: timedelta, expires: timedelta,
     cluster: str | None, out: Path, master: str | None, conf: Mapping[str, str],
 ) -> None:  # fmt: skip
     """Learn from the history how much each node can take, and write that down for `mesh weights apply`.
@@ -61,17 +54,17 @@ def command(
     """
     if half_life <= timedelta() or expires <= timedelta():
         raise click.UsageError("--half-life and --expires are longer than nothing.")
-    check(out)
+    writing.check(out, "--out")
     made = datetime.now(UTC)
     spark = session("heronry weights", master, conf)
     with Progress(spark, "learning"):
-        rows = reading.history(spark, history, since, until)
-        mesh = cluster or the_cluster(rows, history)
+        rows = reading.history(spark, to, since, until)
+        mesh = cluster or the_cluster(rows, to)
         learnt = learn(rows.where(rows.cluster == mesh), half_life.total_seconds())
     file = as_file(
         learnt, cluster=mesh, made=made, expires=made + expires, since=since, until=until or made
     )  # fmt: skip
-    write(out, file)
+    writing.write(out, json.dumps(file, indent=1, ensure_ascii=False) + "\n", "--out")
     console = Console(highlight=False)
     (console if console.is_terminal else Console(highlight=False, width=WIDE)).print(table(learnt))
     click.echo(f"\n{out} is good until {file['expires']}. Put it in force:  mesh weights apply {quoted(out)}")
@@ -108,37 +101,6 @@ def table(learnt: Sequence[Learnt]) -> Table:
 def harmless(name: str) -> str:
     """What stands in a history may hold anything, and a terminal would carry it out."""
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in name)
-
-
-def check(path: Path) -> None:
-    """Could the file be written? Asked before a long job. SparkJobError CANNOT_WRITE."""
-    if not path.parent.is_dir():
-        raise refused(path, "there is no such directory")
-    if not os.access(path.parent, os.W_OK):
-        raise refused(path, "you may not write there")
-
-
-def write(path: Path, content: Mapping[str, Any]) -> None:
-    """The whole file or nothing. SparkJobError CANNOT_WRITE."""
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        with beside.open("x", encoding="utf-8") as file:
-            json.dump(content, file, indent=1, ensure_ascii=False)
-            file.write("\n")
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    except OSError as error:
-        with suppress(OSError):
-            beside.unlink(missing_ok=True)
-        raise refused(path, error.strerror or str(error)) from error
-
-
-def refused(path: Path, why: str) -> SparkJobError:
-    """It cannot be written."""
-    return SparkJobError(
-        f"{path} cannot be written: {why}.", "Name another file:  --out FILE", "CANNOT_WRITE"
-    )
 
 
 def quoted(path: Path) -> str:

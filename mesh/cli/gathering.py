@@ -29,7 +29,7 @@ def places(given: Sequence[str]) -> list[str]:
 
     LocalError NO_SNAPSHOTS when there is none at all.
     """
-    found = [_whole(text) for text in given] or [str(place) for place in _usual() if _has_any(place)]
+    found = [_whole(text) for text in given] or [str(place) for place in usual() if _has_any(place)]
     if not found:
         raise LocalError(
             "Nothing is written down yet: no node of yours on this machine has closed a segment.",
@@ -58,7 +58,7 @@ def _whole(place: str) -> str:
     return place if "://" in place or place.startswith("file:") else str(Path(place).absolute())
 
 
-def _usual() -> list[Path]:
+def usual() -> list[Path]:
     """Of the nodes that run and of those that do not."""
     state = state_dir(os.environ)
     running = running_nodes(state)

@@ -9,12 +9,14 @@ from mesh.cli import gathering, options, spark_child
 @gathering.sources
 @gathering.history
 @click.option("--every", metavar="SECONDS", help="Go on, with what has come since, until Ctrl-C.")
+@click.option("--continuous", is_flag=True, help="Go on, as soon as something comes, until Ctrl-C.")
+@click.option("--batch", metavar="MIB", help="Read so much at a time: less takes less memory and more time.")
 @options.as_json
 @gathering.master
 @gathering.conf
 def command(
-    given: tuple[str, ...], to: str | None, every: str | None, as_json: bool, master: str | None,
-    conf: tuple[str, ...],
+    given: tuple[str, ...], to: str | None, every: str | None, continuous: bool, batch: str | None,
+    as_json: bool, master: str | None, conf: tuple[str, ...],
 ) -> int:  # fmt: skip
     """Gather what the nodes wrote down of the mesh into one history: Parquet, for reports and for SQL.
 
@@ -22,6 +24,8 @@ def command(
     `pip install 'heronry[spark]'` and Java 17 or newer.
     """
     arguments = gathering.to_spark(
-        from_=gathering.places(given), to=gathering.history_place(to), every=every, master=master, conf=conf
-    )
-    return spark_child.run("ingest", [*arguments, *(["--json"] if as_json else [])])
+        from_=gathering.places(given), to=gathering.history_place(to), every=every, batch=batch,
+        master=master, conf=conf,
+    )  # fmt: skip
+    flags = [name for name, wanted in (("--continuous", continuous), ("--json", as_json)) if wanted]
+    return spark_child.run("ingest", [*arguments, *flags])

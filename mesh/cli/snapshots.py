@@ -1,6 +1,5 @@
 """`mesh snapshots`: what have the nodes of this machine written down, and is it safe elsewhere?"""
 
-import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -8,12 +7,11 @@ from pathlib import Path
 
 import click
 
-from mesh.cli import options
+from mesh.cli import gathering, options
 from mesh.cli.options import count, say, size, tell_json
 from mesh.cli.table import tell_table
 from mesh.errors import DataDirRefused
-from mesh.local.localnodes import running_nodes
-from mesh.local.private import refused, state_dir
+from mesh.local.private import refused
 from mesh.local.segmentfiles import find, read_marker
 from mesh.local.syncing import Problem, Tally, sync
 from mesh.snapshots.marker import INGESTED, SYNCED, Marker
@@ -106,15 +104,7 @@ def _places(given: Sequence[str]) -> list[Path]:
     """The directories that are meant, each once."""
     if given:
         return list(dict.fromkeys(Path(text).resolve() for text in given))
-    state = state_dir(os.environ)
-    running = running_nodes(state)
-    # One may run with snapshots elsewhere, and have older ones in the usual place.
-    found = [
-        *(Path(node["snapshots"]) for node in running if node.get("snapshots")),
-        *(Path(node["data"]) / "snapshots" for node in running),
-        *sorted(state.glob("data/*/snapshots")),
-    ]
-    return list(dict.fromkeys(place.resolve() for place in found if place.is_dir()))
+    return list(dict.fromkeys(place for place in gathering.usual() if place.is_dir()))
 
 
 def _kept(place: Path) -> Iterator[Kept]:

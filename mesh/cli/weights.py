@@ -8,7 +8,7 @@ import click
 
 from balancers.plugins import OURS
 from mesh import sync
-from mesh.cli import options, spark_child
+from mesh.cli import gathering, options, spark_child
 from mesh.cli.options import count, harmless, plainly, say, tell_json
 from mesh.cli.table import tell_table
 
@@ -74,7 +74,9 @@ def clear(url: str | None) -> None:
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def learn(arguments: tuple[str, ...]) -> int:
     """Learn them from what the nodes wrote down: a Spark job. See `mesh weights learn --help`."""
-    return spark_child.run("weights", arguments)
+    names = {argument.partition("=")[0] for argument in arguments}
+    usual = [] if names & {"--to", "--help", "-h"} else ["--to", gathering.history_place(None)]
+    return spark_child.run("weights", [*usual, *arguments])
 
 
 def remarks(found: dict[str, Any]) -> list[str]:

@@ -76,7 +76,7 @@ class Line(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
     topic: str | None = None
     domain: str | None = None
     messages: int | None = None
-    content: int | None = None  # bytes of content
+    content: int | None = None  # bytes of them, with their own properties
 
 
 encode = msgspec.json.Encoder().encode

@@ -12,12 +12,11 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from rich.console import Console
 
-from spark import options, reading
+from spark import options, reading, writing
 from spark.errors import SparkJobError
 from spark.failures import explained
 from spark.ingest import ingest
 from spark.progress import Progress
-from spark.report import writing
 from spark.report.collecting import collect
 from spark.report.document import document
 from spark.report.facts import Facts
@@ -59,7 +58,7 @@ def command(
     if html is not None:
         from spark.report.page import page  # and Plotly with it, which nothing else needs
 
-        writing.write(html, page(facts))
+        writing.write(html, page(facts), "--html")
         click.echo(f"\nThe page: {html.absolute()}", err=as_json)
 
 
@@ -68,7 +67,7 @@ def _check(html: Path) -> None:
     if find_spec("plotly") is None:
         what = "The page's charts need Plotly, which is not installed in the Python that runs this."
         raise SparkJobError(what, "Install it:  pip install 'heronry[spark]'", "NO_PLOTLY")
-    writing.check(html)
+    writing.check(html, "--html")
 
 
 def _facts(

@@ -8,14 +8,14 @@ seconds, `_ms` milliseconds, `_per_s` a second, `_per_hour` an hour, `_percent` 
 Columns that end with `_at` are timestamps. Counts are whole numbers, and null is what the history does not
 tell.
 
-What one view needs of another can be given where it is at hand: `skews` is what clocks.skews found, `lives`
-what membership.timeline found.
+What one view needs of another can be given where it is at hand: `known_skews` is what clocks.skews found,
+`lives` what membership.timeline found.
 
 Of a boot whose start lies before the history, counters count from its first line in the history.
 
 clocks.skews(history)
     One row a node: uuid, node, skew_s (how far its clock is ahead of the mesh's common time), observers.
-clocks.aligned(history, skews=None)
+clocks.aligned(history, known_skews=None)
     The history itself, with the common time in `ts` for nodes that are more than 2 s off.
 load.over_time(history, width_s=None, buckets=120)
     One row a bucket of time and node: bucket_at (its start), width_s, node, states, cpu_percent, load_share

@@ -10,15 +10,16 @@ CLOSE_ENOUGH = 1000  # accuracy of percentiles: the rank is right to 1 in so man
 
 def skews(history: DataFrame) -> DataFrame:
     """One row a node that others have links with: uuid, node, skew_s (how far its clock is ahead of the
-    mesh's common time, which is the median of all clocks), observers (others that measured it)."""
+    mesh's common time, which is the median of all clocks; for most of the history), observers (others that
+    measured it)."""
     links = named(of_kind(history, "link")).where(F.col("skew").isNotNull())
-    # Of each hour the mean, which costs little, and of the hours the median: before a machine has asked for
-    # the time it may believe that it is 1970.
-    hours = links.groupBy("node", "uuid", "observer_uuid", F.floor(F.unix_seconds("ts") / 3600)).agg(
-        F.avg("skew").alias("skew")
+    # The commonest of a pair, to a second: before a machine has asked for the time it may believe that it is
+    # 1970, and no mean is of use.
+    alike = links.groupBy("uuid", "observer_uuid", F.round("skew")).agg(
+        F.avg("skew").alias("skew"), F.count("*").alias("lines"), F.max("node").alias("node")
     )
-    pairs = hours.groupBy("uuid", "observer_uuid").agg(
-        F.median("skew").alias("skew"), F.max("node").alias("node")
+    pairs = alike.groupBy("uuid", "observer_uuid").agg(
+        F.max_by("skew", F.struct("lines", "skew")).alias("skew"), F.max("node").alias("node")
     )
     # Itself it would find to be right. With that, this is its clock less the median of all clocks; without,
     # of three nodes the two whose clocks are right would seem wrong by half of what the third one's is.

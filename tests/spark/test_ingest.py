@@ -196,3 +196,15 @@ def test_a_stream_goes_on_until_it_is_stopped(session: SparkSession, tmp_path: P
         thread.join(60)
     assert done and said(done[0]) == (2, 0, 0)
     assert said(ingest(session, [str(source)], str(to))) == (0, 0, 0)
+
+
+def test_a_file_that_is_too_large_is_told_in_quarantine_and_the_others_count(
+    session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spark.segments.LARGE", 10_000)
+    segments(tmp_path / "in", [line("event", observer="stork")])
+    [large] = segments(tmp_path / "in", [line("event", text="x" * 100) for _ in range(100)])
+    assert said(ingest(session, [str(tmp_path / "in")], str(tmp_path / "to"))) == (1, 0, 1)
+    [row] = of_kind(session, tmp_path / "to", "quarantine")
+    assert (row["segment"], row["raw"]) == (large.name, None)
+    assert row["reason"] == "the file is too large to be a segment"

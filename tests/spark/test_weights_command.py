@@ -27,7 +27,7 @@ def place(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> st
 
 
 def weights(place: str, out: Path, *more: str) -> int:
-    return main(["weights", "--from-history", place, "--since", "2026-01-01", "--out", str(out), *more])
+    return main(["weights", "--to", place, "--since", "2026-01-01", "--out", str(out), *more])
 
 
 def test_the_file_holds_what_the_table_shows(

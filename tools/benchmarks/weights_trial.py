@@ -89,7 +89,7 @@ def learn(processes: Processes, snapshots: Path) -> Path:
     history, file = processes.place / "history", processes.place / "weights.json"
     master = ("--master", "local[2]")
     _job(processes, "ingest", "--from", str(snapshots), "--to", str(history), *master)
-    _job(processes, "weights", "--from-history", str(history), "--out", str(file), *master)
+    _job(processes, "weights", "--to", str(history), "--out", str(file), *master)
     return file
 
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from mesh.snapshots.line import KINDS
 from tools.generating.cast import CLUSTER, SECOND, Machine
 
-SOFTWARE = "0.1.0"
+SOFTWARE = "heronry 0.1.0"
 
 
 @lru_cache(maxsize=4096)

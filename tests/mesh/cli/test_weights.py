@@ -250,15 +250,30 @@ def test_to_clear_them_is_one_call(given: Given, capsys: pytest.CaptureFixture[s
 def test_to_learn_them_is_a_program_of_its_own_with_whatever_was_typed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    typed: list[tuple[str, tuple[str, ...]]] = []
+    typed: list[tuple[str, list[str]]] = []
 
-    def run(verb: str, arguments: tuple[str, ...]) -> int:
+    def run(verb: str, arguments: list[str]) -> int:
         typed.append((verb, arguments))
         return 3
 
     monkeypatch.setattr(spark_child, "run", run)
-    assert main(["weights", "learn", "--from", "history", "--since", "7d", "--help", "-x"]) == 3
-    assert typed == [("weights", ("--from", "history", "--since", "7d", "--help", "-x"))]
+    assert main(["weights", "learn", "--to", "history", "--since", "7d", "--help", "-x"]) == 3
+    assert typed == [("weights", ["--to", "history", "--since", "7d", "--help", "-x"])]
+
+
+def test_without_a_place_they_are_learnt_from_the_history_of_this_user(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    typed: list[list[str]] = []
+
+    def run(verb: str, arguments: list[str]) -> int:
+        typed.append(arguments)
+        return 0
+
+    monkeypatch.setattr(spark_child, "run", run)
+    monkeypatch.setenv("MESH_STATE_DIR", str(tmp_path))
+    assert main(["weights", "learn", "--since", "7d"]) == 0
+    assert typed == [["--to", str(tmp_path / "history"), "--since", "7d"]]
 
 
 def test_without_pyspark_it_says_how_to_get_it(

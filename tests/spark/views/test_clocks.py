@@ -39,11 +39,12 @@ def test_a_clock_is_wrong_by_what_it_differs_from_the_median_of_all(
     assert {row["observers"] for row in found.values()} == {len(clock_of) - 1}
 
 
-def test_an_hour_in_which_a_machine_did_not_know_the_time_does_not_count_against_it(
-    session: SparkSession,
+@pytest.mark.parametrize("apart", [10, 3600], ids=["of an hour", "of a day"])
+def test_a_part_in_which_a_machine_did_not_know_the_time_does_not_count_against_it(
+    session: SparkSession, apart: int
 ) -> None:
-    hours = [link("heron", "stork", 3600 * hour, skew=-1.7e9 if hour == 0 else 0.0) for hour in range(5)]
-    assert told(clocks.skews(history(session, hours)), "node")["stork"]["skew_s"] == 0.0
+    lines = [link("heron", "stork", apart * n, skew=-1.7e9 + n if n < 2 else 0.01 * n) for n in range(5)]
+    assert told(clocks.skews(history(session, lines)), "node")["stork"]["skew_s"] == pytest.approx(0.015)
 
 
 def test_states_are_put_right_by_their_owner_s_clock_and_other_lines_by_their_observer_s(

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from spark.errors import SparkJobError
-from spark.report.writing import check, write
+from spark.writing import check, write
 
 
 def test_the_page_takes_the_place_of_an_older_one_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
     page = tmp_path / "mesh.html"
-    write(page, "old")
-    write(page, "new ü")
+    write(page, "old", "--html")
+    write(page, "new ü", "--html")
     assert page.read_text(encoding="utf-8") == "new ü"
     assert [path.name for path in tmp_path.iterdir()] == ["mesh.html"]
 
@@ -23,19 +23,19 @@ def test_a_full_disk_leaves_the_older_one_as_it_was(tmp_path: Path, monkeypatch:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     page = tmp_path / "mesh.html"
-    write(page, "old")
+    write(page, "old", "--html")
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(
         SparkJobError, match=r"mesh.html cannot be written: No space left on device"
     ) as caught:
-        write(page, "new")
+        write(page, "new", "--html")
     assert (caught.value.code, page.read_text()) == ("CANNOT_WRITE", "old")
     assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_that_it_could_not_be_written_is_known_before_the_job_begins(tmp_path: Path) -> None:
-    check(tmp_path / "mesh.html")
+    check(tmp_path / "mesh.html", "--html")
     with pytest.raises(SparkJobError, match="it is a directory"):
-        check(tmp_path)
+        check(tmp_path, "--html")
     with pytest.raises(SparkJobError, match="there is no such directory"):
-        check(tmp_path / "nowhere" / "mesh.html")
+        check(tmp_path / "nowhere" / "mesh.html", "--html")

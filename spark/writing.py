@@ -1,4 +1,4 @@
-"""How does a page get onto the disk? Whole, or not at all."""
+"""How does what a job has made get onto the disk? Whole, or not at all."""
 
 import os
 import secrets
@@ -8,8 +8,8 @@ from pathlib import Path
 from spark.errors import SparkJobError
 
 
-def check(path: Path) -> None:
-    """Could the page be written there? Asked before a long job. SparkJobError CANNOT_WRITE."""
+def check(path: Path, option: str) -> None:
+    """Could it be written where `option` says? Asked before a long job. SparkJobError CANNOT_WRITE."""
     why = (
         "it is a directory" if path.is_dir()
         else "there is no such directory" if not path.parent.is_dir()
@@ -17,10 +17,10 @@ def check(path: Path) -> None:
         else ""
     )  # fmt: skip
     if why:
-        raise _refused(path, why)
+        raise _refused(path, why, option)
 
 
-def write(path: Path, text: str) -> None:
+def write(path: Path, text: str, option: str) -> None:
     """Replace the file as a whole. SparkJobError CANNOT_WRITE."""
     beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
@@ -32,10 +32,10 @@ def write(path: Path, text: str) -> None:
     except OSError as error:
         with suppress(OSError):
             beside.unlink(missing_ok=True)
-        raise _refused(path, error.strerror or str(error)) from error
+        raise _refused(path, error.strerror or str(error), option) from error
 
 
-def _refused(path: Path, why: str) -> SparkJobError:
+def _refused(path: Path, why: str, option: str) -> SparkJobError:
     return SparkJobError(
-        f"{path} cannot be written: {why}.", "Name another file:  --html FILE", "CANNOT_WRITE"
+        f"{path} cannot be written: {why}.", f"Name another file:  {option} FILE", "CANNOT_WRITE"
     )
