@@ -208,6 +208,7 @@ def now_and_then(net: SimNetwork, condition: Callable[[], bool]) -> None:
 # --- more than can be linked ------------------------------------------------------------------------------
 
 
+@pytest.mark.whole
 def test_in_a_crowd_connections_stay_few_and_everybody_is_known_to_everybody() -> None:
     net = SimNetwork()
     nodes: list[SimNode] = []

@@ -7,6 +7,7 @@ from mesh.wire.envelope import Envelope
 from tests import simulation
 from tests.mesh.core.masters import RUGBY, Cluster, cluster
 from tests.mesh.core.several import Several, several
+from tests.seeds import stories
 from tests.simulated_client import SimClient
 from tests.simulation import SimNetwork
 
@@ -274,14 +275,14 @@ def test_the_route_names_all_of_them() -> None:
 
 
 # Beside the first few: seeds that found a fault once.
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", stories(range(8)))
 def test_a_random_story_of_one_master_that_fails_keeps_every_promise(seed: int) -> None:
     story = Several(seed, subscribers=5)
     story.run(8.0)
     story.check()
 
 
-@pytest.mark.parametrize("seed", range(100, 104))
+@pytest.mark.parametrize("seed", stories(range(100, 104)))
 def test_a_random_story_of_two_masters_that_fail_keeps_every_promise(seed: int) -> None:
     story = Several(seed, subscribers=5)
     story.victims = ("heron", "avalon")
@@ -289,7 +290,7 @@ def test_a_random_story_of_two_masters_that_fail_keeps_every_promise(seed: int) 
     story.check()
 
 
-@pytest.mark.parametrize("seed", range(1, 6))
+@pytest.mark.parametrize("seed", stories(range(1, 6)))
 def test_a_way_that_is_only_suspected_keeps_what_a_publisher_sends(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

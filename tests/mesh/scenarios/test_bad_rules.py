@@ -10,8 +10,6 @@ from mesh.errors import CircularLoop
 from tests.mesh.meshes import take
 from tests.mesh.scenarios.topology import TREE, Processes, processes_of
 
-pytestmark = pytest.mark.whole
-
 SAYS_MASTER = '[[nodes.{}.master]]\ndomains = ["D"]\n'
 CIRCLE = {
     "x": f"{TREE}\n[nodes.y]\n{SAYS_MASTER.format('y')}",

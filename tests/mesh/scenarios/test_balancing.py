@@ -8,13 +8,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import mesh
 from mesh.client.client import Client
 from tests.mesh.running import LIMIT, RunningNode, running
-
-pytestmark = pytest.mark.whole
 
 MASTERS, READER = ("a", "b", "c"), "reader"
 DOMAIN, KEY = "NEWS", "news/today"

@@ -3,12 +3,8 @@
 import asyncio
 import json
 
-import pytest
-
 from tests.mesh.scenarios.hearing import hearing, nothing_more
 from tests.mesh.scenarios.topology import RUGBY, Processes, a0, processes_of
-
-pytestmark = pytest.mark.whole
 
 LINES = "".join(f"{number}\n" for number in range(20))
 WORDS = [b"%d" % number for number in range(20)]

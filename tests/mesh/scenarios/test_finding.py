@@ -7,12 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from mesh import sync
 from tests.mesh.running import RunningNode, state_directory, until
-
-pytestmark = pytest.mark.whole
 
 # s; five times what is promised, for a busy machine is slow, not wrong
 SEEN, DEAD, LEFT = 10.0, 7.5, 2.5

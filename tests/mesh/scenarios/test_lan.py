@@ -3,11 +3,7 @@
 import asyncio
 import time
 
-import pytest
-
 from tests.mesh.scenarios.lan import eventually, lan_of
-
-pytestmark = pytest.mark.whole
 
 
 def test_three_see_each_other_within_two_seconds_although_each_has_two_dead_interfaces() -> None:

@@ -60,7 +60,6 @@ def test_A36_a_publish_reaches_both_once_and_ten_gets_are_served_by_both_in_turn
     asyncio.run(story())
 
 
-@pytest.mark.whole
 def test_while_one_master_is_killed_nothing_is_lost_doubled_or_late() -> None:
     with processes_of(FILES) as c:
 

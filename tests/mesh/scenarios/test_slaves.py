@@ -9,8 +9,6 @@ from tests.mesh.meshes import take
 from tests.mesh.scenarios.hearing import hearing, nothing_more
 from tests.mesh.scenarios.topology import RUGBY, Processes, a0, processes_of
 
-pytestmark = pytest.mark.whole
-
 
 @pytest.fixture(scope="module")
 def c() -> Iterator[Processes]:

@@ -7,14 +7,10 @@ import signal
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from mesh.client.client import Client
 from mesh.errors import MeshError
 from tests.mesh.running import RunningNode, running, until
 from tests.mesh.scenarios.test_balancing import DOMAIN, KEY, MASTERS, READER, Company, company, publish
-
-pytestmark = pytest.mark.whole
 
 
 def lines(place: Path, node: str, pattern: str = "{}-*.jsonl") -> list[dict[str, Any]]:

@@ -32,8 +32,6 @@ from tests.mesh.running import RunningNode, environment, run_mesh, state_directo
 from tests.mesh.security.keyed import at, mesh_file, node, user
 from tests.mesh.security.test_admission import Talker
 
-pytestmark = pytest.mark.whole
-
 ANY = ("--bind", "tcp://127.0.0.1:0")
 HEARD = 7000  # port of all adverts that `packet` makes
 

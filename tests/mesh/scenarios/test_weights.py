@@ -11,8 +11,6 @@ import pytest
 from tests.mesh.running import RunningNode, running, until
 from tests.mesh.scenarios.test_balancing import READER, company, publish, shares
 
-pytestmark = pytest.mark.whole
-
 
 def written(place: Path, cluster: str, **weights: float) -> str:
     """A file of weights for a week; its path."""
