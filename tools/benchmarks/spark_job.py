@@ -3,7 +3,8 @@
 python -m tools.benchmarks.spark_job PLACE MEMORY
 
 PLACE holds `warm` and `segments`, and `truth.json`, what tools/generate_snapshots said of the latter. MEMORY
-is that of the JVM, as 2g. Prints as JSON: seconds by step, those of CPU, and what is wrong.
+is that of the JVM, as 2g. Prints as JSON: seconds by step (views run two at a time: each until the next one
+begins), those of CPU, and what is wrong.
 """
 
 import json

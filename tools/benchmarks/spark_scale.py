@@ -19,7 +19,7 @@ from tools.demo_parts.processes import Failed, Processes, Program
 MILLION = 1_000_000
 SIZES = tuple(n * MILLION for n in (1, 2, 5, 10, 20))  # lines
 STEPS = 2  # of one size
-NODES, SEED, WARM = 100, 7, 20_000  # of the made-up mesh; lines by which the session gets warm
+NODES, SEED, WARM = 100, 7, 300_000  # of the made-up mesh; lines by which Java gets warm
 MEMORY = "2g"  # of the JVM
 TIDYING = 30.0  # s that the JVM may take after the end of a job
 LEAST, MOST = 900.0, 300.0  # s that a job may take, and s more for each million lines

@@ -95,7 +95,9 @@ def learn(processes: Processes, snapshots: Path) -> Path:
 
 def configuration(strategy: str, snapshots: Path) -> str:
     """The mesh.toml of all of them."""
-    lines = ["[balancing]", f'strategy = "{strategy}"', "[snapshots]", f"dir = {json.dumps(str(snapshots))}"]
+    # A weight takes thirty states, and a round shall not last a minute.
+    lines = ["[timing]", "state = 0.5", "[balancing]", f'strategy = "{strategy}"']
+    lines += ["[snapshots]", f"dir = {json.dumps(str(snapshots))}"]
     lines.append(f"[nodes.{READER}]")
     for name in MASTERS:
         lines += [f"[nodes.{name}]", f"[[nodes.{name}.master]]", f"domains = {json.dumps([DOMAIN])}"]
