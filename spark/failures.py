@@ -33,7 +33,7 @@ KINDS = (
     ),
     Kind(
         "MEMORY",
-        ("OutOfMemoryError", "Java heap space", "GC overhead limit", "Unable to acquire"),
+        ("OutOfMemoryError", "Java heap space", "GC overhead", "Unable to acquire", "Could not allocate"),
         "The memory that Spark may use is not enough.",
         "Give it more, --conf spark.driver.memory=4g, or let it read less at a time, --batch 256.",
     ),

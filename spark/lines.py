@@ -88,7 +88,8 @@ def _rank(who: Column) -> Column:
 
 def unknown(rows: DataFrame, known: DataFrame) -> DataFrame:
     """Rows whose key is not in `known`, in order; both have PARTITION and STORED, and no key twice."""
-    seen = known.withColumns(keys()).select(*PARTITION, *KEY)
+    # As small as it looks in Parquet, it may not fit into memory: "merge" takes both in order, from disk.
+    seen = known.withColumns(keys()).select(*PARTITION, *KEY).hint("merge")
     new = rows.withColumns(keys()).join(seen, [*PARTITION, *KEY], "left_anti")
     return new.repartition(*PARTITION).sortWithinPartitions(*PARTITION, *KEY).drop(*KEY)
 

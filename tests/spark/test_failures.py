@@ -14,6 +14,7 @@ TO = "file:///srv/history"
         ("java.io.IOException: No space left on device", "DISK_FULL"),
         ("[Errno 28] No space left on device: '/srv/_checkpoint/x'", "DISK_FULL"),
         ("java.lang.OutOfMemoryError: Java heap space", "MEMORY"),
+        ("SparkException: Could not allocate memory to grow BytesToBytesMap.", "MEMORY"),
         ("java.io.FileNotFoundException: /srv/x (Permission denied)", "DENIED"),
         ("Mkdirs failed to create file:/proc/x", "DENIED"),
         ("[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file", "CHANGED"),

@@ -15,6 +15,7 @@ from spark.batch import Added, Table
 from spark.errors import SparkJobError
 from spark.files import Files, address
 from spark.ingest import Ingest, Ingested, ingest
+from spark.lines import TABLE, unknown
 from spark.lock import locked
 from spark.reading import history
 from tests.mesh.running import until
@@ -196,6 +197,14 @@ def test_a_stream_goes_on_until_it_is_stopped(session: SparkSession, tmp_path: P
         thread.join(60)
     assert done and said(done[0]) == (2, 0, 0)
     assert said(ingest(session, [str(source)], str(to))) == (0, 0, 0)
+
+
+def test_what_is_known_needs_not_fit_into_memory(session: SparkSession, tmp_path: Path) -> None:
+    segments(tmp_path / "in", [line("event")])
+    ingest(session, [str(tmp_path / "in")], str(tmp_path / "to"))
+    there = session.read.schema(TABLE).parquet(str(tmp_path / "to"))
+    plan = unknown(there, there)._jdf.queryExecution().executedPlan().toString()
+    assert "SortMergeJoin" in plan and "Broadcast" not in plan
 
 
 def test_a_file_that_is_too_large_is_told_in_quarantine_and_the_others_count(
