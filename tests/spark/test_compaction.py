@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from spark import compaction
 from spark.errors import SparkJobError
 from spark.files import Files, address, path_here
 from spark.ingest import ingest
-from spark.reading import history
+from tests.spark.comparing import rows
 from tests.spark.writing import START, line, segments
 
 pytestmark = pytest.mark.spark
@@ -41,11 +40,6 @@ def built(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pa
 def to(built: Path, tmp_path: Path) -> Path:
     """A copy of that history."""
     return Path(shutil.copytree(built / "to", tmp_path / "to"))
-
-
-def rows(session: SparkSession, to: Path) -> list[str]:
-    """All there is, in an order of its own."""
-    return sorted(row[0] for row in history(session, str(to)).select(F.to_json(F.struct("*"))).collect())
 
 
 def files_of(to: Path, part: str = "kind=*/date=*/hour=*") -> int:

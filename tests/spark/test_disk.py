@@ -8,19 +8,13 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from spark.errors import SparkJobError
 from spark.ingest import Ingested, ingest
-from spark.reading import history
+from tests.spark.comparing import rows
 from tests.spark.writing import line, segments
 
 pytestmark = pytest.mark.spark
-
-
-def rows(session: SparkSession, to: Path) -> list[str]:
-    """All there is, in an order of its own."""
-    return sorted(row[0] for row in history(session, str(to)).select(F.to_json(F.struct("*"))).collect())
 
 
 def run(session: SparkSession, place: Path) -> Ingested:

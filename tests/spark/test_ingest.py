@@ -19,17 +19,12 @@ from spark.lines import TABLE, unknown
 from spark.lock import locked
 from spark.reading import history
 from tests.mesh.running import until
+from tests.spark.comparing import rows
 from tests.spark.writing import START, line, segments
 
 pytestmark = pytest.mark.spark
 
 NODES = ("heron", "stork", "egret")
-
-
-def rows(session: SparkSession, to: Path) -> list[str]:
-    """All there is, in an order of its own."""
-    everything = history(session, str(to)).select(F.to_json(F.struct("*")))
-    return sorted(row[0] for row in everything.collect())
 
 
 def said(done: Ingested) -> tuple[int, int, int]:

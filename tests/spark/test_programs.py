@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from spark.cli import main
 from spark.ingest import ingest
 from spark.reading import history
 from tests.mesh.running import until
 from tests.pages import ROOT
+from tests.spark.comparing import rows
 from tests.spark.test_java import java
 
 pytestmark = [pytest.mark.whole, pytest.mark.spark, pytest.mark.timeout(600)]
@@ -33,11 +33,6 @@ def generated(place: Path, *options: str) -> dict[str, Any]:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, timeout=120)
     told: dict[str, Any] = json.loads(done.stdout)
     return told
-
-
-def rows(session: SparkSession, to: Path) -> list[str]:
-    """All there is, in an order of its own."""
-    return sorted(row[0] for row in history(session, str(to)).select(F.to_json(F.struct("*"))).collect())
 
 
 def test_killed_at_any_moment_it_ends_with_the_table_of_an_undisturbed_run(

@@ -1,0 +1,13 @@
+"""What is in a history, so that two of them can be compared?"""
+
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from spark.reading import history
+
+
+def rows(session: SparkSession, to: Path) -> list[str]:
+    """All there is, in an order of its own."""
+    return sorted(row[0] for row in history(session, str(to)).select(F.to_json(F.struct("*"))).collect())
