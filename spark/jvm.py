@@ -4,11 +4,14 @@ import atexit
 import os
 import re
 import shutil
+import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 
+from py4j.java_gateway import JavaGateway
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
@@ -30,6 +33,7 @@ LOG = re.compile(r"\d\d/\d\d/\d\d \d\d:\d\d:\d\d [A-Z]+ ")
 NOISE = ("WARNING: ", "Using Spark's default log4j", "Setting ", "To adjust logging level")
 NEWS = ("Exception in thread", "#", "OpenJDK", "Error")
 SHOWN = 400  # characters
+TIDYING = 30.0  # s that it may take to end
 
 
 def home(java: Java) -> str:
@@ -69,8 +73,18 @@ def start(settings: SparkConf, quiet: bool) -> None:
             "JAVA",
         ) from error
     os.close(writing)
+    atexit.register(_end, gateway)
     SparkContext._ensure_initialized(gateway=gateway)
     threading.Thread(target=_pass_on, args=(reading, quiet), daemon=True).start()
+
+
+def _end(gateway: JavaGateway) -> None:
+    """It ends when nobody talks to it any more, and tidies up: whoever waits for us waits for that, too."""
+    process: subprocess.Popen[bytes] = gateway.proc
+    if process.stdin:
+        process.stdin.close()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(TIDYING)
 
 
 def news(lines: Iterable[bytes]) -> Iterable[bytes]:

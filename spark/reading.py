@@ -47,10 +47,11 @@ def _by_the_plan(
 ) -> DataFrame:
     """As it will be when compaction, which is at work or was killed, is done: no row is missing or twice."""
     new = f"{where}/{plan['beside']}"
-    # Where a move is a copy, a file may be in both places.
-    moving = [file.rpartition("/")[2] for file in files.find(new, compaction.FILES)]
-    passed = [name for names in plan["old"].values() for name in names] + moving
-    rows = rows.where(~F.col("_metadata.file_name").isin(passed))
+    moving = files.find(new, compaction.FILES)  # where a move is a copy, a file may be in both places
+    passed = [f"{part}/{name}" for part, names in plan["old"].items() for name in names] + moving
+    # With its part: files of several have one name, if one task wrote them.
+    file = F.substring_index("_metadata.file_path", "/", -1 - compaction.FILES.count("/"))
+    rows = rows.where(~file.isin(passed))
     return rows.unionByName(_read(session, new)) if moving else rows
 
 

@@ -143,3 +143,17 @@ def test_killed_after_any_step_no_row_is_lost_or_doubled_now_or_later(
     assert files_of(to) == (2 if done > 1 else 2 * MANY)
     assert rows(session, to) == before
     assert not (to / compaction.STAGE).exists()
+
+
+def test_who_reads_meanwhile_misses_nothing_of_other_hours_whose_files_have_the_same_name(
+    session: SparkSession, to: Path
+) -> None:
+    first, second = PARTS
+    for path in (to / second).glob("*.parquet"):
+        path.unlink()
+    shutil.copytree(to / first, to / second, dirs_exist_ok=True)
+    before = rows(session, to)
+    files, where = Files(session), address(str(to))
+    chosen = {first: compaction.parts(files, where)[first]}
+    compaction.plan(files, where, chosen, compaction.rewrite(session, files, where, chosen))
+    assert rows(session, to) == before
