@@ -16,6 +16,7 @@ from tools.benchmarks.goals import GOALS
 from tools.benchmarks.spark_job import wrong_counts, wrong_facts
 from tools.benchmarks.spark_plot import draw
 from tools.benchmarks.spark_scale import MILLION, Measured, exponent, name, sizes, told
+from tools.demo_parts.processes import Failed
 from tools.generating.history import History, Wish
 
 
@@ -143,3 +144,17 @@ def test_a_few_lines_come_through_as_they_were_written(
     [details] = report.details["runs"]
     assert details["lines"] >= 5_000 and details["memory"] > 200
     assert (tmp_path / "spark.html").exists()
+
+
+def test_a_size_that_fails_takes_nothing_from_the_smaller_ones(
+    signals: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measure(_processes: object, size: int, _advance: object) -> Measured:
+        if size > MILLION:
+            raise Failed("the heap was too small")
+        return run(size / MILLION, 10)
+
+    monkeypatch.setattr(spark_scale, "measure", measure)
+    report = spark_scale.measured(5 * MILLION, None, lambda: None)
+    assert [details["lines"] for details in report.details["runs"]] == [MILLION]
+    assert [row.flaw for row in report.rows if row.flaw] == ["the heap was too small"]

@@ -5,7 +5,7 @@ import math
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import linear_regression
 
@@ -50,14 +50,25 @@ def sizes(most: int) -> list[int]:
 
 
 def measured(most: int, plot: Path | None, advance: Callable[[], None]) -> Report:
-    """All sizes up to so many lines; `plot`: where a picture of it is put."""
+    """All sizes up to so many lines; `plot`: where a picture of it is put.
+
+    A size that fails is the last one, and takes nothing from what the smaller ones have shown.
+    """
+    runs: list[Measured] = []
+    failed = []
     with Processes() as processes:
-        runs = [measure(processes, size, advance) for size in sizes(most)]
-    if plot is not None:
+        for size in sizes(most):
+            try:
+                runs.append(measure(processes, size, advance))
+            except Failed as why:
+                failed.append(Row(name(size), 0.0, flaw=str(why)))
+                break
+    if plot is not None and runs:
         from tools.benchmarks.spark_plot import draw
 
         draw(runs, plot)
-    return told(runs)
+    report = told(runs)
+    return replace(report, rows=report.rows + failed)
 
 
 def measure(processes: Processes, size: int, advance: Callable[[], None]) -> Measured:
@@ -121,7 +132,9 @@ def told(runs: Sequence[Measured]) -> Report:
         first, last = (1e6 * run.seconds / run.lines for run in (runs[0], runs[-1]))
         note = f"{first:.2f} s a million lines with {runs[0].lines:,}, {last:.2f} s with {runs[-1].lines:,}"
         rows.append(Row("spark, growth", exponent(runs), note))
-    rows.append(Row("spark, memory", max(run.memory for run in runs), f"of which {MEMORY} are for the heap"))
+    if runs:
+        peak = max(run.memory for run in runs)
+        rows.append(Row("spark, memory", peak, f"of which {MEMORY} are for the heap"))
     return Report("spark", rows, {"runs": [asdict(run) for run in runs]})
 
 
