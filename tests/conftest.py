@@ -1,6 +1,7 @@
 """What holds for all tests? In CI a skipped test is a failure, unless `allowed_skips.txt` names it."""
 
 import os
+import signal
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -8,6 +9,11 @@ import pytest
 from hypothesis import settings
 
 ALLOWED_SKIPS = Path(__file__).with_name("allowed_skips.txt")
+
+# Started in the background, as under nohup, these are ignored; and so they would be in all that tests start.
+for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, handler)
 
 # A busy machine is slow, not wrong: no deadline for single examples.
 settings.register_profile("house", deadline=None)

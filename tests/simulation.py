@@ -219,6 +219,7 @@ class SimNode:
         self.lines: list[Line] = []  # of its snapshots
         self.stop: Stop | None = None
         self.is_up = False
+        self._leapt = 0  # ns
         self.came_in: dict[Hashable, Pipe] = {}
         self._settings = {"secret": SECRET, **settings}
         self._seeds = tuple(net.nodes[seed].address for seed in seeds if seed != name)
@@ -244,7 +245,7 @@ class SimNode:
         self._life = self.disk.boot
         self.net.bound[self.address] = self.net.bound[self.ipc] = self
         self.listening = set()
-        self.core.start(self.disk.store.load(), self.net.now, self.net.wall, sample=self.sample)
+        self.core.start(self.disk.store.load(), self.net.now, self.wall, sample=self.sample)
         self._carry_out_all()
 
     def kill(self) -> None:
@@ -268,7 +269,7 @@ class SimNode:
         self._is_closing = True
         while self._batch or self._jobs:
             self._finish()
-        self.core.goodbye(self.net.now, self.net.wall)
+        self.core.goodbye(self.net.now, self.wall)
         self._carry_out_all()
         self._write([*self._batch, *self._jobs])
         self.is_up = False
@@ -276,6 +277,15 @@ class SimNode:
         for pipe in self.net.pipes:
             if self in pipe.ends and pipe.is_open:
                 pipe.end(self)
+
+    @property
+    def wall(self) -> int:
+        """What its clock shows."""
+        return self.net.wall + self._leapt
+
+    def leap(self, ns: int) -> None:
+        """Somebody sets its clock."""
+        self._leapt += ns
 
     # --- what is known of it --------------------------------------------------------------------------
 
@@ -300,7 +310,7 @@ class SimNode:
     def hear(self, key: Hashable, frames: list[bytes]) -> None:
         mine = self._mine(key)
         if mine is not None:
-            self.core.receive(mine, frames, self.net.now, self.net.wall)
+            self.core.receive(mine, frames, self.net.now, self.wall)
             self._carry_out_all()
 
     def gone(self, key: Hashable) -> None:
@@ -308,7 +318,7 @@ class SimNode:
         if mine is not None:
             self._known.discard(mine)
             self._dialled.pop(mine, None)
-            self.core.disconnected(mine, self.net.now, self.net.wall)
+            self.core.disconnected(mine, self.net.now, self.wall)
             self._carry_out_all()
 
     def _mine(self, key: Hashable) -> Hashable | None:
@@ -323,7 +333,7 @@ class SimNode:
     def _tick(self, life: int) -> None:
         if self.is_up and life == self._life and self.net.now >= self._alarm:
             self._alarm = float("inf")
-            self.core.tick(self.net.now, self.net.wall)
+            self.core.tick(self.net.now, self.wall)
             self._carry_out_all()
 
     def _carry_out_all(self) -> None:
@@ -370,7 +380,7 @@ class SimNode:
 
     def gossiped(self, frames: list[bytes]) -> None:
         if self.is_up:
-            self.core.gossiped(frames, self.net.now, self.net.wall)
+            self.core.gossiped(frames, self.net.now, self.wall)
             self._carry_out_all()
 
     def _knock(self, uuid: bytes, address: str) -> None:
@@ -382,7 +392,7 @@ class SimNode:
 
         def told() -> None:
             if self.is_up and life == self._life:
-                self.core.knocked(uuid, address not in self.net.bound, self.net.now, self.net.wall)
+                self.core.knocked(uuid, address not in self.net.bound, self.net.now, self.wall)
                 self._carry_out_all()
 
         self.net.after(self.net.rng.uniform(*SPEED), told)
@@ -412,7 +422,7 @@ class SimNode:
         batch, self._batch = self._batch, []
         for job, error in self._write(batch):
             if job.token is not None:
-                self.core.stored(job.token, error, self.net.now, self.net.wall)
+                self.core.stored(job.token, error, self.net.now, self.wall)
         self._carry_out_all()
         self._write_next()
 

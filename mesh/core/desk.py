@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from mesh.core.believed import TRUST, Believed
 from mesh.core.conn import Conn
 from mesh.core.effects import Effect, HangUp, Note, Send
 from mesh.core.events import Events
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from mesh.core.outlet import Outlet
     from mesh.core.peer import Peer
     from mesh.core.session import Session
-    from mesh.routing.feed import Feed, Portion
+    from mesh.routing.feed import Feed
+    from mesh.routing.portion import Portion
 
 
 class Desk:
@@ -31,7 +33,9 @@ class Desk:
         self.ids = ids
         self.jitter = jitter
         self.now = 0.0
-        self.wall = 0  # ns since 1970 at `now`
+        self.wall = 0  # ns since 1970 at `now`,
+        self.believed = 0  # and by the clock by which messages expire
+        self._believed = Believed()
         self.effects: list[Effect] = []
         self.outlets: dict[Outlet, None] = {}  # have something to send
         self.answering: dict[Session, None] = {}
@@ -44,6 +48,15 @@ class Desk:
         self.told: Callable[[str, str, Introduction | None], None] = lambda kind, text, who: None
         self.alarm = 0.0  # when tick() is next worth calling
         self._stamp = 0
+
+    def at(self, now: float, wall: int) -> None:
+        """An event happens."""
+        self.now, self.wall = now, wall
+        self.believed = self._believed.at(now, wall)
+        if self._believed.leapt:
+            leap, minutes = f"{self._believed.leapt / 1e9:+,.0f} s", round(TRUST / 60)
+            text = f"the clock of this machine leapt by {leap}: for {minutes} minutes nothing expires by it"
+            self.event("clock", text, level="warning")
 
     def emit(self, effect: Effect) -> None:
         self.effects.append(effect)
@@ -101,4 +114,4 @@ class Desk:
             self._stamp = max(self._stamp, stamp)
 
     def hop(self, stratum: int) -> Hop:
-        return Hop(self.me.name, stratum, self.wall)
+        return Hop(self.me.name, stratum, self.believed)

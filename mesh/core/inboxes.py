@@ -14,9 +14,10 @@ from mesh.core.router import Router
 from mesh.core.session import Session, inbox_key
 from mesh.errors import MeshError, NotConnected, PublishRefused
 from mesh.names import SessionName
-from mesh.routing.feed import Feed, Portion
+from mesh.routing.feed import Feed
 from mesh.routing.log import Targets
 from mesh.routing.parcel import Parcel
+from mesh.routing.portion import Portion
 from mesh.store.base import Delete, Op
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import FORCE_QUEUING, Envelope
@@ -130,12 +131,12 @@ class Inboxes:
 
     def tick(self) -> None:
         """What has waited too long for its session is a dead letter."""
-        oldest = self._desk.wall - int(self._desk.settings.tailback_ttl * 1e9)
+        oldest = self._desk.believed - int(self._desk.settings.tailback_ttl * 1e9)
         for name, feed in list(self._feeds.items()):
             is_idle = self._desk.now - self._asked[name] > IDLE
             if is_idle and not feed.is_owed and name not in self._opened:
                 self._forget(name, feed)
-            for portion in feed.take_void(lambda e: _is_void(e, oldest, self._desk.wall)):
+            for portion in feed.take_void(lambda e: _is_void(e, oldest, self._desk.believed)):
                 e = portion.parcel.envelope
                 text = f"it waited for {name} too long."
                 self.bury(e, Answer(e.domain, e.first, e.last, "EXPIRED", 0, text))

@@ -109,7 +109,7 @@ class Lookup:
             self.asked(query)
         found = Found()
         me = self._desk.me
-        for last in self._router.log.retained.find(query, self._desk.wall):
+        for last in self._router.log.retained.find(query, self._desk.believed):
             if is_local or not last.is_local:
                 found.add(Value(me.uuid, last.as_envelope(), me.name))
         return found
@@ -160,7 +160,7 @@ class Lookup:
         for domain in [query.domain] if query.domain else self._router.cache.domains(query.text):
             last = self._router.cache.get(query.text, domain)
             hop = self._covered_by(query.text, domain) if last is not None else None
-            if last is None or hop is None or last.is_void(self._desk.wall):
+            if last is None or hop is None or last.is_void(self._desk.believed):
                 continue
             age = None if hop.lost_at is None else self._desk.now - hop.lost_at
             return Value(b"", last.as_envelope(), self._desk.me.name, age)

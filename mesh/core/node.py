@@ -218,7 +218,7 @@ class NodeCore(Parts):
     # --- within -----------------------------------------------------------------------------------------
 
     def _at(self, now: float, wall: int) -> None:
-        self.desk.now, self.desk.wall = now, wall
+        self.desk.at(now, wall)
 
     def _broke_protocol(self, conn: Conn, error: MeshError) -> None:
         session, peer = self.clients.of(conn), self.neighbours.of(conn)

@@ -7,7 +7,8 @@ from collections import deque
 from collections.abc import Callable
 
 from mesh.core.conn import Conn
-from mesh.routing.feed import Feed, Portion
+from mesh.routing.feed import Feed
+from mesh.routing.portion import Portion
 from mesh.streams.link import LinkSender
 from mesh.wire.commands import ItemHead, Items, encode
 from mesh.wire.envelope import Envelope

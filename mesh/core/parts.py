@@ -41,9 +41,10 @@ from mesh.core.whereabouts import Whereabouts
 from mesh.links.backoff import Timing
 from mesh.links.link import Link
 from mesh.mapping.mapping import Mapping
-from mesh.routing.feed import Feed, Portion
+from mesh.routing.feed import Feed
 from mesh.routing.log import Log
 from mesh.routing.parcel import Parcel
+from mesh.routing.portion import Portion
 from mesh.wire import commands as c
 
 

@@ -11,11 +11,12 @@ from mesh.core.busytopics import BusyTopics
 from mesh.core.desk import Desk
 from mesh.core.effects import Commit
 from mesh.errors import LocalError, MeshError
-from mesh.routing.feed import Feed, Portion
+from mesh.routing.feed import Feed
 from mesh.routing.log import Accepted, Lane, Log, Targets
 from mesh.routing.owing import is_due, owed
 from mesh.routing.pacing import Pacing
 from mesh.routing.parcel import Parcel
+from mesh.routing.portion import Portion
 from mesh.routing.retained import Retained
 from mesh.routing.subscriptions import Subscriptions
 from mesh.store.base import Op
@@ -285,7 +286,7 @@ class Router:
             for feed, indices in targets:
                 portion = Portion(parcel, indices)
                 feed.offer(portion, self._desk.now)
-                if portion.waiting and not parcel.envelope.to:
+                if portion.waiting and feed.paces and not parcel.envelope.to:
                     waiting.append((feed, portion))
         self.pacing.hold(source, waiting, done)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from balancers.base import Balancer
 from mesh.mapping.rules import Rule
-from mesh.routing.feed import Credit
+from mesh.routing.overflow import Credit
 from mesh.wire.commands import Introduction
 from mesh.wire.limits import MAX_CONTENT, MIB
 

@@ -14,9 +14,10 @@ from mesh.core.records import Record, write_record
 from mesh.core.router import Router
 from mesh.core.session import Session, feed_key, subscription_of
 from mesh.errors import BadQuery, LocalError, RemoteError
-from mesh.routing.feed import Feed, Portion
+from mesh.routing.feed import Feed
 from mesh.routing.log import position_key
 from mesh.routing.parcel import Parcel
+from mesh.routing.portion import Portion
 from mesh.routing.subscriptions import check_query
 from mesh.store.base import Delete, Put
 from mesh.wire.commands import Ack, Query, Reply, Subscribe, Unsubscribe

@@ -18,7 +18,7 @@ from mesh.routing.parcel import Parcel
 from mesh.routing.verdict import PARTLY_REFUSED, verdicts
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import TAILED, Envelope
-from mesh.wire.properties import decode_properties
+from mesh.wire.expiry import expiry
 
 RETRY = 1.0  # s after which something that could not be done now is tried again
 
@@ -194,7 +194,7 @@ class TailBack:
             if not entry.is_done and not entry.warned:
                 self._stay_young(entry)
                 self._desk.wake(quiet + patience)
-        while self._due and self._due[0][0] <= self._desk.wall:
+        while self._due and self._due[0][0] <= self._desk.believed:
             _, _, entry = heapq.heappop(self._due)
             if not entry.is_done:
                 self._expire(entry)
@@ -202,7 +202,7 @@ class TailBack:
 
     def _wake_for_due(self) -> None:
         if self._due:
-            self._desk.wake(self._desk.now + max(0, self._due[0][0] - self._desk.wall) / 1e9)
+            self._desk.wake(self._desk.now + max(0, self._due[0][0] - self._desk.believed) / 1e9)
 
     def _void_at(self, envelope: Envelope) -> int:
         return min(self._end(envelope), envelope.expires or self._end(envelope))
@@ -214,15 +214,15 @@ class TailBack:
     def _expire(self, entry: Entry) -> None:
         """Give up those of its messages that are void by now."""
         e, end = entry.envelope, self._end(entry.envelope)
-        void_at = {e.number(i): min(_expiry(e, i) or end, end) for i in range(e.count)}
+        void_at = {e.number(i): min(expiry(e, i) or end, end) for i in range(e.count)}
         for hop in entry.hops:
             if self._onward.is_under_way(entry, hop):
                 continue  # it may have been taken there in time
             for number, at in void_at.items():
-                if at <= self._desk.wall and number in entry.lacking[hop]:
+                if at <= self._desk.believed and number in entry.lacking[hop]:
                     self._give_up(entry, hop, number)
         if not entry.is_done:
-            soon = self._desk.wall + int(RETRY * 1e9)
+            soon = self._desk.believed + int(RETRY * 1e9)
             again = min(at for number, at in void_at.items() if number in entry.open)
             heapq.heappush(self._due, (max(again, soon), entry.serial, entry))
 
@@ -234,20 +234,15 @@ class TailBack:
     def depth(self, hop: str) -> dict[str, Any]:
         """What waits for a node (for "" nobody knows whom): messages, bytes, age of the oldest in s."""
         messages = size = 0
-        oldest = self._desk.wall  # also where a clock went back: nothing waits for less than no time
+        oldest = self._desk.believed  # also where a clock went back: nothing waits for less than no time
         for line in self._onward.lines(hop):
             entries = [*line.flight, *line.waiting]
             early = [e for e in entries if not e.warned]  # they may be answered any moment
             messages += line.messages - sum(e.lacking[hop].count() for e in early)
             size += line.bytes - sum(e.size for e in early)
             oldest = min([oldest, *(e.envelope.route[-1].at for e in entries if e.warned)])
-        return {"messages": messages, "bytes": size, "age": (self._desk.wall - oldest) / 1e9}
+        return {"messages": messages, "bytes": size, "age": (self._desk.believed - oldest) / 1e9}
 
 
 def _tailed(envelope: Envelope) -> Envelope:
     return replace(envelope, flags=envelope.flags | TAILED)
-
-
-def _expiry(envelope: Envelope, i: int) -> int:
-    properties, _ = envelope.message(i)
-    return decode_properties(properties).expires

@@ -7,7 +7,8 @@ for the credit of a subscriber that makes progress. A subscriber that has stoppe
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 
-from mesh.routing.feed import Feed, Portion
+from mesh.routing.feed import Feed
+from mesh.routing.portion import Portion
 
 Waiting = Sequence[tuple[Feed, Portion]]
 

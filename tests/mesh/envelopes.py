@@ -3,6 +3,7 @@
 from array import array
 
 from mesh.wire.envelope import PERSISTENT, Envelope
+from mesh.wire.properties import Properties, encode_properties
 
 STREAM = b"s" * 16
 
@@ -20,13 +21,18 @@ def envelope(
     sent: int = 0,
     expires: int = 0,
 ) -> Envelope:
-    """One message for each word of `keys`, which is its key; contents are empty unless given."""
+    """One message for each word of `keys`, which is its key; contents are empty unless given.
+
+    `expires`: of each of them.
+    """
     words = keys.split()
     table = tuple(dict.fromkeys(words))
-    slices = contents or [b""] * len(words)
+    own = encode_properties(Properties(expires=expires))
+    slices = [own + content for content in contents or [b""] * len(words)]
     index = array("H", map(table.index, words)).tobytes() if len(table) > 1 else b""
     return Envelope(
         stream=stream, domain=domain, first=first, last=first + len(words) - 1, keys=table, count=len(words),
         sizes=array("I", map(len, slices)).tobytes(), body=b"".join(slices), index=index, low=low,
         flags=flags | (PERSISTENT if persistent else 0), sent=sent, expires=expires,
+        props=len(own),
     )  # fmt: skip

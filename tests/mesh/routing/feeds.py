@@ -1,7 +1,11 @@
 """A feed for tests, with what it sent and what it let go."""
 
-from mesh.routing.feed import Credit, Feed, Portion
+from typing import Any
+
+from mesh.routing.feed import Feed
+from mesh.routing.overflow import Credit
 from mesh.routing.parcel import Parcel
+from mesh.routing.portion import Portion
 from tests.mesh.envelopes import envelope
 
 ME, HERON = b"m" * 16, b"h" * 16  # this node, and another master
@@ -9,7 +13,7 @@ CREDIT = Credit(bytes=400, items=3, backlog=1200)
 
 
 def parcel(position: int = 0, count: int = 1, size: int = 0, master: bytes = ME, expires: int = 0) -> Parcel:
-    """A parcel of a master's log, owed to one feed if it has a position."""
+    """A parcel of a master's log, owed to one feed if it has a position. `expires`: of every message."""
     e = envelope(" ".join("a" * count), [bytes(size)] * count, persistent=position > 0, expires=expires)
     return Parcel(e, position, master, own=master == ME, owed=int(position > 0))
 
@@ -17,14 +21,14 @@ def parcel(position: int = 0, count: int = 1, size: int = 0, master: bytes = ME,
 class Ends:
     """A feed, and what it sent and let go."""
 
-    def __init__(self, credit: Credit = CREDIT, peer: bool = False, keeps: bool = False) -> None:
+    def __init__(self, credit: Credit = CREDIT, **options: Any) -> None:
         self.sent: list[Portion] = []
         self.released: list[Parcel] = []
 
         def send(feed: Feed, portion: Portion) -> None:
             self.sent.append(portion)
 
-        self.feed = Feed(b"f", credit, send, self.released.append, peer, keeps)
+        self.feed = Feed(b"f", credit, send, self.released.append, **options)
 
     def offer(self, *parcels: Parcel, now: float = 0.0) -> None:
         for p in parcels:

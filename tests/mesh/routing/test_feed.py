@@ -3,7 +3,7 @@
 import pytest
 
 from mesh.errors import RemoteError
-from mesh.routing.feed import Portion
+from mesh.routing.portion import Portion
 from tests.mesh.routing.feeds import ME, Ends, parcel
 
 

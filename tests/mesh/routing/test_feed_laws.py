@@ -1,12 +1,15 @@
 """Whatever happens to a feed: is nothing lost from sight, out of order, or kept beyond a bound?"""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from mesh.errors import RemoteError
-from mesh.routing.feed import Portion
+from mesh.routing.overflow import Overflow
+from mesh.routing.portion import Portion
 from tests.mesh.routing.feeds import CREDIT, HERON, ME, Ends, parcel
 
 MASTERS = st.sampled_from([ME, HERON])
@@ -23,13 +26,14 @@ class FeedMachine(RuleBasedStateMachine):
         self.offered: list[Portion] = []
         self.place: dict[int, int] = {}  # id of a portion -> its place among the offered
         self.positions = {ME: 0, HERON: 0}  # the newest in the log of each master
-        self.taken = self.gap_told = 0
+        self.taken = self.gap_told = self.messages = 0
         self.life = 0  # portions sent before the last restart
 
-    @initialize(is_peer=st.booleans())
-    def begin(self, is_peer: bool) -> None:
+    @initialize(is_peer=st.booleans(), policy=st.sampled_from(Overflow), messages=st.sampled_from([0, 2, 5]))
+    def begin(self, is_peer: bool, policy: Overflow, messages: int) -> None:
         self.is_peer = is_peer
-        self.ends = Ends(peer=is_peer)
+        credit = replace(CREDIT, messages=messages)
+        self.ends = Ends(credit, peer=is_peer, overflow=policy, wall=lambda: int(self.now))
 
     @property
     def sent(self) -> list[Portion]:
@@ -41,13 +45,18 @@ class FeedMachine(RuleBasedStateMachine):
         count=st.integers(1, 3),
         size=st.integers(0, 300),
         part=st.booleans(),
+        lives=st.sampled_from([0, 1, 50]),
     )
-    def offer(self, master: bytes, is_persistent: bool, count: int, size: int, part: bool) -> None:
+    def offer(
+        self, master: bytes, is_persistent: bool, count: int, size: int, part: bool, lives: int
+    ) -> None:
         self.positions[master] += is_persistent
         position = self.positions[master] * is_persistent
-        portion = Portion(parcel(position, count, size, master), (0,) if part else None)
+        expires = lives and int(self.now) + lives
+        portion = Portion(parcel(position, count, size, master, expires), (0,) if part else None)
         self.place[id(portion)] = len(self.offered)
         self.offered.append(portion)
+        self.messages += portion.messages
         self.ends.feed.offer(portion, self.now)
 
     @rule(more=st.integers(0, 3))
@@ -92,14 +101,24 @@ class FeedMachine(RuleBasedStateMachine):
         self.now += seconds
 
     @rule()
+    def cut_off(self) -> None:
+        self.ends.feed.shed()
+        assert all(p.is_persistent for p in self.offered if p.waiting)
+
+    @rule()
+    def bury(self) -> None:
+        self.ends.feed.take_void(lambda e: 0 < e.expires <= self.now)
+
+    @rule()
     def tell_gap(self) -> None:
         self.gap_told += self.ends.feed.take_gap()
 
     @invariant()
     def every_message_is_delivered_dropped_or_pending(self) -> None:
         feed = self.ends.feed
-        offered = sum(portion.messages for portion in self.offered)
-        assert offered == feed.delivered + feed.dropped + feed.pending
+        assert feed.matched == self.messages
+        accounted = feed.delivered + feed.dropped + feed.expired + feed.buried + feed.pending
+        assert feed.matched == accounted
         assert feed.dropped == self.gap_told + feed.gap
 
     @invariant()

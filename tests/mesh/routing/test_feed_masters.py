@@ -1,7 +1,7 @@
 """What is a peer owed from the logs of several masters, and what does an inbox keep?"""
 
-from mesh.routing.feed import Portion
 from mesh.routing.parcel import Parcel
+from mesh.routing.portion import Portion
 from mesh.wire.envelope import Envelope
 from tests.mesh.routing.feeds import HERON, ME, Ends, parcel
 

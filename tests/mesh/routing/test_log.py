@@ -2,8 +2,9 @@
 
 from msgspec.structs import replace
 
-from mesh.routing.feed import Credit, Feed
+from mesh.routing.feed import Feed
 from mesh.routing.log import Accepted, Lane, Log, Targets, position_key
+from mesh.routing.overflow import Credit
 from mesh.routing.parcel import Parcel
 from mesh.store.base import Append, Delete, Drop, Op, Put
 from mesh.store.memory import MemoryStore

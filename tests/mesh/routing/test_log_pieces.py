@@ -4,8 +4,9 @@ from dataclasses import replace
 
 from msgspec.structs import replace as changed
 
-from mesh.routing.feed import Credit, Feed
+from mesh.routing.feed import Feed
 from mesh.routing.log import Accepted, Lane, Log, Targets
+from mesh.routing.overflow import Credit
 from mesh.store.base import Append, Delete, Drop, Op, Put
 from mesh.store.memory import MemoryStore
 from mesh.wire.envelope import ERASED, Envelope, decode

@@ -1,8 +1,10 @@
 """Who waits for whom, and for how long?"""
 
-from mesh.routing.feed import Credit, Feed, Portion
+from mesh.routing.feed import Feed
+from mesh.routing.overflow import Credit
 from mesh.routing.pacing import Pacing
 from mesh.routing.parcel import Parcel
+from mesh.routing.portion import Portion
 from tests.mesh.envelopes import envelope
 
 

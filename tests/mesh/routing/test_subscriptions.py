@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from mesh.errors import MeshError
 from mesh.patterns import matches
-from mesh.routing.feed import Credit, Feed
+from mesh.routing.feed import Feed
+from mesh.routing.overflow import Credit
 from mesh.routing.subscriptions import Subscriptions, check_query
 from mesh.wire.commands import Query
 from tests.mesh.envelopes import envelope

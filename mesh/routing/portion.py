@@ -1,0 +1,92 @@
+"""A parcel for one subscriber, or some messages of it; and portions in a row, with what they come to."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from mesh.routing.parcel import Parcel
+from mesh.wire.expiry import unexpired
+
+
+@dataclass(slots=True, eq=False)
+class Portion:
+    """A parcel, or some of its messages (`indices`), for one feed."""
+
+    parcel: Parcel
+    indices: tuple[int, ...] | None = None
+    waiting: bool = False  # in the backlog
+    number: int = 0  # in the order in which the feed was offered it
+
+    @property
+    def messages(self) -> int:
+        return self.parcel.envelope.count if self.indices is None else len(self.indices)
+
+    @property
+    def size(self) -> int:
+        if self.indices is None:
+            return self.parcel.size
+        return self.parcel.size * len(self.indices) // self.parcel.envelope.count
+
+    @property
+    def is_persistent(self) -> bool:
+        """Has it a place in a log?"""
+        return self.parcel.position > 0
+
+    def trim(self, wall: int) -> int:
+        """Leave out what is void at `wall` (ns since 1970); returns how many messages that is."""
+        envelope, before = self.parcel.envelope, self.messages
+        if not 0 < envelope.expires <= wall:
+            return 0
+        every: Sequence[int] = range(envelope.count) if self.indices is None else self.indices
+        fresh = unexpired(envelope, every, wall)
+        if len(fresh) < before:
+            self.indices = fresh
+        return before - len(fresh)
+
+
+class Portions:
+    """In a row; `bytes` and `messages` are those of all together."""
+
+    def __init__(self, portions: Iterable[Portion] = ()) -> None:
+        self._row: deque[Portion] = deque()
+        self.bytes = self.messages = 0
+        for portion in portions:
+            self.append(portion)
+
+    def __len__(self) -> int:
+        return len(self._row)
+
+    def __iter__(self) -> Iterator[Portion]:
+        return iter(self._row)
+
+    @property
+    def first(self) -> Portion:
+        return self._row[0]
+
+    def append(self, portion: Portion) -> None:
+        self._row.append(portion)
+        self.bytes += portion.size
+        self.messages += portion.messages
+
+    def pop(self) -> Portion:
+        """Take out the first."""
+        return self._less(self._row.popleft())
+
+    def remove(self, portion: Portion) -> Portion:
+        """Take out this one, wherever it stands."""
+        self._row.remove(portion)
+        return self._less(portion)
+
+    def take_all(self) -> list[Portion]:
+        """Take out all of them."""
+        portions = list(self._row)
+        self._row.clear()
+        self.bytes = self.messages = 0
+        return portions
+
+    def _less(self, portion: Portion) -> Portion:
+        self.bytes -= portion.size
+        self.messages -= portion.messages
+        return portion

@@ -1,0 +1,61 @@
+"""What a peer has taken and not settled: it comes again if that peer goes down.
+
+One stopped subscriber there must not fill the memory here. Beyond the bound the peer is trusted with the
+oldest: what it then loses by going down is a gap.
+"""
+
+from mesh.routing.portion import Portion, Portions
+
+
+class Unsettled:
+    """By master, each in the order of its log; at most `bound` bytes together."""
+
+    def __init__(self, bound: int) -> None:
+        self._bound = bound
+        self._bytes = 0
+        self._rows: dict[bytes, Portions] = {}
+        self._trusted: dict[bytes, tuple[int, int]] = {}  # master -> (messages, up to this position)
+
+    def __bool__(self) -> bool:
+        return bool(self._rows)
+
+    @property
+    def trusted(self) -> int:
+        """Messages that the peer is trusted with."""
+        return sum(messages for messages, _ in self._trusted.values())
+
+    def keep(self, portion: Portion) -> list[Portion]:
+        """One more; returns what it is trusted with from now on."""
+        self._rows.setdefault(portion.parcel.master, Portions()).append(portion)
+        self._bytes += portion.size
+        given = []
+        while self._bytes > self._bound:
+            oldest = self._pop(next(iter(self._rows)))
+            messages, _ = self._trusted.get(oldest.parcel.master, (0, 0))
+            self._trusted[oldest.parcel.master] = (messages + oldest.messages, oldest.parcel.position)
+            given.append(oldest)
+        return given
+
+    def settle(self, master: bytes, position: int) -> list[Portion]:
+        """The peer is done with everything up to there; returns what that was."""
+        settled = []
+        while master in self._rows and self._rows[master].first.parcel.position <= position:
+            settled.append(self._pop(master))
+        if position >= self._trusted.get(master, (0, 0))[1]:
+            self._trusted.pop(master, None)
+        return settled
+
+    def take_all(self) -> list[Portion]:
+        """Forget everything; returns what was not settled."""
+        portions = [portion for row in self._rows.values() for portion in row]
+        self._rows.clear()
+        self._trusted.clear()
+        self._bytes = 0
+        return portions
+
+    def _pop(self, master: bytes) -> Portion:
+        portion = self._rows[master].pop()
+        if not self._rows[master]:
+            del self._rows[master]
+        self._bytes -= portion.size
+        return portion
