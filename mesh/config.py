@@ -51,6 +51,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     window_count: Annotated[int, Meta(ge=1, le=1_000_000)] = 1024  # likewise, in envelopes
     backlog_bytes: Bytes = 64 * MIB  # bytes that wait at this node for one subscriber
     linger: Seconds = 60.0  # seconds that a vanished client's subscriptions are kept
+    slow_consumer: Seconds = 10.0  # seconds a subscriber may stand still while messages are dropped for it
     topics_bytes: Bytes = 64 * MIB  # bytes of retained values, all topics together
     tailback_bytes: Bytes = 64 * MIB  # bytes that wait at this node for masters that are away
     tailback_count: Annotated[int, Meta(ge=1, le=100_000_000)] = 100_000  # likewise, in messages

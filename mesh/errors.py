@@ -8,6 +8,7 @@ MeshError
  │   └─ CircularLoop, UnknownNode, NotConnected, MasterAway, TailBackFull, Expired
  ├─ RemoteError         a peer broke the protocol: drop the link, not the program
  │   └─ Refused         a peer said no, with a reason
+ ├─ SlowConsumer        a subscription did not keep up, and asked to be told
  ├─ MeshTimeout         nobody answered in time (also a TimeoutError)
  └─ StoreError          the disk or database failed; nothing unsaved was acknowledged
      └─ StoreFull
@@ -183,6 +184,12 @@ class MeshTimeout(MeshError, TimeoutError):
     """Nobody answered in time."""
 
     code = "TIMEOUT"
+
+
+class SlowConsumer(MeshError):
+    """A subscription with overflow="error" that did not keep up: it has ended, rather than miss messages."""
+
+    code = "SLOW_CONSUMER"
 
 
 class StoreError(MeshError):

@@ -54,11 +54,19 @@ class Subscription:
     rate: float | None
     is_confirmed: bool = False
     was_restarted: bool = False
+    overflow: str = ""
+    max_queue: int = 0
+    ended: str = ""  # why it is over
     used: int = 0
     got: list[Got] = field(default_factory=list)
     dropped: int = 0
     seen: Seen = field(default_factory=Seen)
     items: deque[list[Got]] = field(default_factory=deque)
+
+    def command(self, request: int, resumed: bool = False) -> c.Subscribe:
+        return c.Subscribe(
+            request, self.number, self.query, self.initial, resumed, self.overflow, self.max_queue
+        )
 
     @property
     def contents(self) -> list[bytes]:
@@ -107,11 +115,15 @@ class SimClient:
     # --- what a test says -----------------------------------------------------------------------------
 
     def publish(
-        self, keys: str, *contents: bytes, persistent: bool = False, domain: str = "", flags: int = 0
-    ) -> None:
+        self, keys: str, *contents: bytes, persistent: bool = False, domain: str = "", flags: int = 0,
+        expires: int = 0,
+    ) -> None:  # fmt: skip
         """One envelope with a message for each word of `keys`."""
         slices = list(contents) or [b""] * len(keys.split())
-        e = envelope(keys, slices, persistent=persistent, domain=domain, stream=self.stream, flags=flags)
+        e = envelope(
+            keys, slices, persistent=persistent, domain=domain, stream=self.stream, flags=flags,
+            expires=expires,
+        )  # fmt: skip
         self._wanting.append(e)
         self._publish_wanted()
 
@@ -146,12 +158,15 @@ class SimClient:
         domain: str = "",
         initial: bool = True,
         rate: float | None = None,
+        overflow: str = "",
+        max_queue: int = 0,
     ) -> Subscription:
         kind = "exact" if key else "pattern"
         number = len(self.subscriptions) + 1
         s = Subscription(number, c.Query(kind, key or pattern, domain), initial, rate)
+        s.overflow, s.max_queue = overflow, max_queue
         self.subscriptions[number] = s
-        self.ask(lambda request: c.Subscribe(request, number, s.query, s.initial))
+        self.ask(lambda request: s.command(request))
         if rate:
             self._use_some(s, rate)
         return s
@@ -319,7 +334,7 @@ class SimClient:
                 s.was_restarted = s.is_confirmed
                 s.used = -len(s.items)
             if s.is_confirmed:
-                self.say(c.Subscribe(0, s.number, s.query, s.initial, resumed=not is_new))
+                self.say(s.command(0, resumed=not is_new))
         for call in self.calls.values():
             call.found.clear()
             self.say(call.command)
@@ -340,6 +355,9 @@ class SimClient:
                 self._publish_wanted()
             case c.Reply():
                 self._replied(command, envelopes)
+            case c.Ended():
+                self.subscriptions.pop(command.subscription).ended = command.code
+                self.ask(lambda request: c.Unsubscribe(request, command.subscription))
             case c.Pong():
                 pass
             case _:

@@ -29,6 +29,7 @@ VERBS = {
     "erase": "Take a topic away.",
     "send": "Send to one named session.",
     "inbox": "Print what is sent to a session.",
+    "dlq": "Messages that nobody got.",
     "route": "Where would a message go?",
     "bench": "How fast is it here?",
     "report": "What has happened, in pictures.",

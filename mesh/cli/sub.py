@@ -11,6 +11,7 @@ from mesh.cli import options, show
 from mesh.cli.options import count, say
 from mesh.client.message import Batch, Message
 from mesh.errors import MeshTimeout
+from mesh.routing.overflow import Overflow
 
 
 @click.command("sub")
@@ -19,12 +20,25 @@ from mesh.errors import MeshTimeout
 @options.most
 @options.wait
 @click.option("--no-initial", is_flag=True, help="Without the last values that are there already.")
+@click.option(
+    "--overflow",
+    type=click.Choice([*Overflow]),
+    default=Overflow.BLOCK,
+    show_default=True,
+    help="What gives way when messages come faster than they are printed.",
+)
+@click.option(
+    "--max-queue",
+    type=click.IntRange(0, 2**32 - 1),
+    default=0,
+    help="Messages that may be under way, and as many waiting.  [default: as many as the node allows]",
+)
 @options.raw
 @options.json_lines
 @options.url
 def command(
-    key: str, domain: str | None, most: int | None, wait: float | None, no_initial: bool, raw: bool,
-    as_json: bool, url: str | None,
+    key: str, domain: str | None, most: int | None, wait: float | None, no_initial: bool,
+    overflow: str, max_queue: int, raw: bool, as_json: bool, url: str | None,
 ) -> None:  # fmt: skip
     """Print messages as they come, until Ctrl-C.
 
@@ -35,7 +49,10 @@ def command(
     lines = raw_lines if raw else lines_of(show.json_line if as_json else show.line)
     with sync.connect(url) as m:
         options.tell_of_connection(m)
-        with m.subscribe(**options.query(key), domain=domain, initial=not no_initial) as subscription:
+        with m.subscribe(
+            **options.query(key), domain=domain, initial=not no_initial, overflow=overflow,
+            max_queue=max_queue,
+        ) as subscription:  # fmt: skip
             say(f"subscribed to {key}")
             try:
                 _print(subscription, lines, most, end)

@@ -12,7 +12,7 @@ from mesh.client.connected import Connected
 from mesh.client.content import check_destination
 from mesh.client.later import not_yet
 from mesh.client.message import Batch, FoundMessage, Message
-from mesh.client.subscription import Subscription
+from mesh.client.subscription import Subscription, Terms
 from mesh.client.subscriptions import XPATH, query
 from mesh.errors import BadQuery
 from mesh.names import node_name
@@ -31,13 +31,20 @@ class Asking(Connected):
         xpath: str | None = None,
         domain: str | None = None,
         initial: bool = True,
+        overflow: str = "block",
+        max_queue: int = 0,
     ) -> Subscription:
         """Messages of a key, of a topic pattern (`sensors/+/temp`, `sensors/#`) or of a domain.
 
         Use it with `async with`; inside, every node that can be reached knows of it. `initial`: begin with
-        the last value of each topic. Raises BadKey, BadQuery.
+        the last value of each topic. `overflow`: what gives way when transient messages come faster than
+        they are taken: "block" (publishers wait while it makes progress, then the newest are dropped),
+        "drop_newest", "drop_oldest", or "error" (it ends with SlowConsumer). `max_queue`: so many messages
+        may be under way, and as many wait; 0: as many as the node's limits allow. Raises BadKey, BadQuery.
         """
-        return self._subscriptions.make(query(key, pattern, xpath, domain), initial)
+        return self._subscriptions.make(
+            query(key, pattern, xpath, domain), initial, Terms(overflow, max_queue)
+        )
 
     async def unsubscribe(self, subscription: Subscription) -> None:
         """As leaving its context does."""

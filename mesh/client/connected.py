@@ -161,6 +161,8 @@ class Connected:
                     self._publisher.answered(answer)
             case c.Reply():
                 self._calls.replied(command, envelopes)
+            case c.Ended():
+                self._subscriptions.ended(command)
             case c.Pong():
                 pass
             case _:

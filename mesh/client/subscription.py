@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 
 from mesh.client.message import Batch, Message
@@ -14,6 +15,14 @@ from mesh.wire.commands import Query
 from mesh.wire.envelope import ERASED, INITIAL, Envelope
 
 INBOX = 0  # the number of what was sent to the session itself
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What gives way when the subscriber does not keep up; see `subscribe`."""
+
+    overflow: str = ""
+    max_queue: int = 0
 
 
 class Subscription:
@@ -28,6 +37,7 @@ class Subscription:
         number: int,
         query: Query,
         initial: bool,
+        terms: Terms,
         enter: Callable[[Subscription], Awaitable[None]],
         leave: Callable[[Subscription], Awaitable[None]],
         used: Callable[[], None],
@@ -35,6 +45,7 @@ class Subscription:
         self.number = number
         self.query = query
         self.initial = initial
+        self.terms = terms
         self.confirmed = False
         self.used = 0  # items that were used up, for the node's credit
         self.dropped = 0  # messages that this subscriber was too slow for

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from mesh.client.calls import Calls
 from mesh.client.later import not_yet
 from mesh.client.session import Session
-from mesh.client.subscription import INBOX, Subscription
-from mesh.errors import BadQuery, Closed
+from mesh.client.subscription import INBOX, Subscription, Terms
+from mesh.errors import BadQuery, Closed, SlowConsumer
+from mesh.routing.overflow import overflow
 from mesh.routing.subscriptions import check_query
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
@@ -28,16 +29,19 @@ class Subscriptions:
         self._session = session
         self._all: dict[int, Subscription] = {}
         self._inbox = Subscription(
-            INBOX, c.Query("inbox", "", ""), False, self._enter, self._leave, self.plan_ack
+            INBOX, c.Query("inbox", "", ""), False, Terms(), self._enter, self._leave, self.plan_ack
         )
         self._number = INBOX
         self._ack_planned = False
         self._acked = 0  # messages of the link
 
-    def make(self, query: c.Query, initial: bool) -> Subscription:
-        """One that is not asked for yet: entering it does that."""
+    def make(self, query: c.Query, initial: bool, terms: Terms) -> Subscription:
+        """One that is not asked for yet: entering it does that. BadQuery for terms that there are not."""
+        overflow(terms.overflow)
+        if not 0 <= terms.max_queue < 2**32:
+            raise BadQuery(f"max_queue={terms.max_queue}: from 0, for no bound, to 4,294,967,295 messages.")
         self._number += 1
-        return Subscription(self._number, query, initial, self._enter, self._leave, self.plan_ack)
+        return Subscription(self._number, query, initial, terms, self._enter, self._leave, self.plan_ack)
 
     def inbox(self) -> Subscription:
         """What is sent to this session; BadQuery while somebody reads it already."""
@@ -59,7 +63,7 @@ class Subscriptions:
             return
         self._all[s.number] = s
         try:
-            await self._calls.ask(lambda request: c.Subscribe(request, s.number, s.query, s.initial))
+            await self._calls.ask(lambda request: _asked_for(s, request))
         except BaseException:
             del self._all[s.number]
             self._calls.tell(lambda request: c.Unsubscribe(request, s.number))  # the node may have it
@@ -90,7 +94,7 @@ class Subscriptions:
             if s.confirmed:
                 # A new process may have lost what was under way: then the last values are worth
                 # having again (those that we know are dropped here).
-                self._session().send(c.Subscribe(0, s.number, s.query, s.initial, resumed=not is_new))
+                self._session().send(_asked_for(s, 0, resumed=not is_new))
         self.plan_ack()  # the last one may be lost, and the node wait for it
 
     def items(self, command: c.Items, envelopes: list[Envelope]) -> None:
@@ -108,6 +112,13 @@ class Subscriptions:
                     subscription.arrived(head.master, envelope, indices, gaps.get(number, 0))
         if inlet.have - self._acked >= ACK_AT:
             self.send_ack()
+
+    def ended(self, command: c.Ended) -> None:
+        """The node has ended one of them; what had arrived can still be taken."""
+        s = self._all.pop(command.subscription, None)
+        if s is not None:
+            s.end(SlowConsumer(command.text, hint="Subscribe again, and take its messages faster."))
+        self._calls.tell(lambda request: c.Unsubscribe(request, command.subscription))
 
     def plan_ack(self) -> None:
         """Acknowledge soon, once for all that comes and is used up until then."""
@@ -132,6 +143,11 @@ class Subscriptions:
             subscription.end(error)
         self._all.clear()
         self._ack_planned = True  # there is nobody to tell any more
+
+
+def _asked_for(s: Subscription, request: int, resumed: bool = False) -> c.Subscribe:
+    terms = s.terms
+    return c.Subscribe(request, s.number, s.query, s.initial, resumed, terms.overflow, terms.max_queue)
 
 
 def query(key: str | None, pattern: str | None, xpath: str | None, domain: str | None) -> c.Query:

@@ -13,8 +13,9 @@ from mesh.core.records import read_record
 from mesh.core.router import Router
 from mesh.core.session import Session, merged, subscription_of
 from mesh.core.subscribing import Subscribing
-from mesh.errors import LocalError, RemoteError
+from mesh.errors import LocalError, RemoteError, SlowConsumer
 from mesh.names import SessionName, node_name
+from mesh.routing.feed import Feed
 from mesh.store.base import Delete
 from mesh.wire.commands import (
     Answer,
@@ -137,6 +138,7 @@ class Clients:
         for number in list(session.feeds):
             self.subscribing.drop(session, number)
         self._router.pacing.forget(session.stream)
+        self._desk.accounts.gone(session.stream)
         del self.sessions[session.stream]
         if self._names.get(session.text) is session:
             del self._names[session.text]
@@ -148,9 +150,28 @@ class Clients:
             self._router.log.later("stream", key, Delete("stream", key))
 
     def tick(self) -> None:
+        for session, feed, seconds in self.subscribing.take_stopped():
+            self._cut_off(session, feed, seconds)
         for session in list(self.sessions.values()):
             if session.conn is None and self._desk.now - session.gone_since > self._desk.settings.linger:
                 self.close(session)
+
+    def _cut_off(self, session: Session, feed: Feed, seconds: float) -> None:
+        """Somebody takes nothing while messages are dropped for it: it and everybody shall know."""
+        conn = session.conn
+        if conn is None:
+            return
+        what = f"{self.subscribing.named(session, feed)} has taken nothing for {seconds:.0f} s"
+        self._desk.count("slow_consumers")
+        self._desk.event(
+            "slow consumer", f"{what}, while messages were dropped for it: it is cut off", level="warning"
+        )
+        hint = "Take its messages faster, or see overflow= of subscribe()."
+        self._desk.send(conn, Refuse(SlowConsumer.code, what, hint))
+        self._desk.hang_up(conn)
+        for each in session.feeds.values():
+            each.shed()
+        self.gone(session)
 
     # --- what it says -----------------------------------------------------------------------------------
 
@@ -161,6 +182,7 @@ class Clients:
             is_own = e.stream == session.stream and not (e.numbers or e.sender or e.route or e.sent)
             if not is_own or e.flags & ~(PERSISTENT | LOCAL_ONLY | FORCE_QUEUING):
                 raise RemoteError(f"{session.name} publishes in the name of another", code="FORGED_SENDER")
+            self._desk.accounts.said(e)
             if not may_write:
                 self.answer(session.stream, Answer(e.domain, e.first, e.last, "NOT_ALLOWED", text=ONLY_READS))
                 continue
@@ -168,6 +190,7 @@ class Clients:
 
     def answer(self, stream: bytes, answer: Answer) -> None:
         """What became of something that a client has published."""
+        self._desk.accounts.answered(stream, answer)
         session = self.sessions.get(stream)
         if session is not None:
             session.answers.append(answer)

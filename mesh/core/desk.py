@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from mesh.core.accounts import Accounts
 from mesh.core.believed import TRUST, Believed
 from mesh.core.conn import Conn
 from mesh.core.effects import Effect, HangUp, Note, Send
@@ -44,6 +45,7 @@ class Desk:
         self.counters: dict[str, int] = {}
         self.events = Events()
         self.tally = Tally()
+        self.accounts = Accounts()
         # Set by the node: who else wants to know of events.
         self.told: Callable[[str, str, Introduction | None], None] = lambda kind, text, who: None
         self.alarm = 0.0  # when tick() is next worth calling

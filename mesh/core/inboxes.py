@@ -6,7 +6,7 @@ whole, whose messages go to the first of its sessions that opens its inbox.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from mesh.core.desk import Desk
@@ -43,6 +43,10 @@ class Inboxes:
     def __len__(self) -> int:
         return sum(feed.is_owed for feed in self._feeds.values())
 
+    def feeds(self) -> Iterator[Feed]:
+        """Those that are there."""
+        return iter(self._feeds.values())
+
     def addressed(self, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
         """(a copy for each inbox, how many sessions have it at once). NotConnected, or INBOX_FULL."""
         to = SessionName.parse(envelope.to).at(self._desk.me.name)
@@ -67,6 +71,7 @@ class Inboxes:
 
     def _forget(self, name: str, feed: Feed) -> None:
         del self._feeds[name], self._asked[name]
+        self._desk.accounts.closed(feed)
         self._router.log.later("position", feed.key, Delete("position", feed.key))
 
     def _make(self, name: str) -> Feed:

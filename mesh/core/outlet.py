@@ -103,7 +103,7 @@ class Outlet:
     def _item(self, group: list[tuple[Feed, Portion]]) -> tuple[ItemHead, list[bytes]]:
         parcel = group[0][1].parcel
         piece, places = _cut(parcel.envelope, group)
-        gaps = tuple((self._number(feed), gap) for feed, _ in group if (gap := feed.take_gap()))
+        gaps = tuple((self._number(feed), gap) for feed, portion in group if (gap := portion.take_gap()))
         targets: tuple[tuple[int, bytes], ...] = ()
         if not self._to_peer:
             targets = tuple((self._number(feed), _column(portion, places)) for feed, portion in group)

@@ -164,7 +164,9 @@ class Parts:
         def send(feed: Feed, portion: Portion) -> None:
             desk.push(outlet, feed, portion)
 
-        feed = Feed(peer_key(node.uuid), s.credit, send, self._released, peer=True)
+        feed = Feed(
+            peer_key(node.uuid), s.credit, send, self._released, peer=True, wall=lambda: desk.believed
+        )
         feed.owner = node.name
         link = Link(node.uuid, desk.now, desk.jitter, Timing(low=s.backoff_min, high=s.backoff_max))
         return Peer(node, link, outlet, feed)

@@ -16,6 +16,8 @@ class Record(msgspec.Struct, frozen=True, array_like=True):
     queries: tuple[tuple[Query, int], ...]
     floors: tuple[tuple[bytes, int], ...] = ()
     since: tuple[tuple[Query, tuple[tuple[bytes, int], ...]], ...] = ()
+    overflow: str = ""
+    max_queue: int = 0
 
     def put_into(self, feed: Feed) -> None:
         since = dict(self.since)
@@ -30,4 +32,5 @@ read_record = reader(Record, LARGEST)
 def write_record(owner: str, feed: Feed) -> bytes:
     queries = [[[q.kind, q.text, q.domain], since] for q, since in feed.queries.items()]
     since = [[[q.kind, q.text, q.domain], list(floors.items())] for q, floors in feed.since.items()]
-    return pack([owner, queries, list(feed.floors.items()), since])
+    terms = [feed.overflow.value, feed.credit.messages]
+    return pack([owner, queries, list(feed.floors.items()), since, *terms])

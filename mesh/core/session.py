@@ -6,7 +6,7 @@ from mesh.core.conn import Conn
 from mesh.core.outlet import Outlet
 from mesh.names import SessionName
 from mesh.routing.feed import Feed
-from mesh.wire.commands import Answer
+from mesh.wire.commands import Answer, Ended
 
 
 def subscription_of(feed: Feed) -> int:
@@ -34,6 +34,7 @@ class Session:
         self.has_spoken = False  # it knows that it is in
         self.has_returned = False  # so what it publishes may be what it published before
         self.feeds: dict[int, Feed] = {}
+        self.ended: dict[int, Ended] = {}  # subscriptions that are over, until it says that it knows
         self.answers: list[Answer] = []
         self.gone_since = 0.0
 

@@ -40,6 +40,7 @@ class Settings:
     backlog_bytes: int = 64 * MIB  # waiting here for one subscriber
     topics_bytes: int = 64 * MIB  # retained values
     linger: float = 60.0  # a vanished client's subscriptions are kept this long
+    slow_consumer: float = 10.0  # a subscriber that messages are dropped for may stand still this long
     peer_linger: float = 3600.0  # likewise of a node that is down
     ping: float = 2.0
     pings: Mapping[str, float] = field(default_factory=dict)  # by name of the node, where it differs

@@ -8,7 +8,7 @@ from mesh.core.clients import Clients
 from mesh.core.desk import Desk
 from mesh.core.forwarder import Forwarder
 from mesh.core.gossiping import Gossiping
-from mesh.core.inboxes import Inboxes
+from mesh.core.inboxes import INBOX, Inboxes
 from mesh.core.neighbours import Neighbours
 from mesh.core.router import Router
 
@@ -43,14 +43,11 @@ def metrics(
     inboxes: Inboxes,
 ) -> dict[str, int | float]:
     """Counters since the start, and sizes now."""
-    feeds = [f for s in clients.sessions.values() for f in s.feeds.values()]
+    feeds = [f for s in clients.sessions.values() for n, f in s.feeds.items() if n != INBOX]
     feeds_of_peers = [p.feed for p in neighbours.peers.values()]
     return {
         **{name: desk.counters.get(name, 0) for name in COUNTERS},
-        "delivered": desk.counters.get("delivered", 0) + sum(f.delivered for f in feeds),
-        "dropped": desk.counters.get("dropped", 0) + sum(f.dropped for f in (*feeds, *feeds_of_peers)),
-        "pending": sum(f.pending for f in (*feeds, *feeds_of_peers)),
-        "sent_to_peers": sum(f.delivered for f in feeds_of_peers),
+        **desk.accounts.figures((*feeds, *inboxes.feeds()), feeds_of_peers),
         "sessions": len(clients.sessions),
         "connected_sessions": sum(s.conn is not None for s in clients.sessions.values()),
         "subscriptions": len(feeds),
@@ -74,5 +71,5 @@ def metrics(
 COUNTERS = (
     "published", "refused", "repeated", "unrouted", "relayed", "malformed", "not_open", "hello_refused",
     "wrong_cookie", "too_many_hops", "connections", "forwarded", "forward_warnings", "expired", "dead",
-    "forged", "malformed_gossip", "adverts", "adverts_rejected",
+    "forged", "malformed_gossip", "adverts", "adverts_rejected", "slow_consumers",
 )  # fmt: skip

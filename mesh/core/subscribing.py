@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from mesh.core.conn import Conn
 from mesh.core.demand import Demand
@@ -13,14 +14,15 @@ from mesh.core.questions import Questions
 from mesh.core.records import Record, write_record
 from mesh.core.router import Router
 from mesh.core.session import Session, feed_key, subscription_of
-from mesh.errors import BadQuery, LocalError, RemoteError
+from mesh.errors import BadQuery, LocalError, RemoteError, SlowConsumer
 from mesh.routing.feed import Feed
 from mesh.routing.log import position_key
+from mesh.routing.overflow import Overflow, overflow
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
 from mesh.routing.subscriptions import check_query
 from mesh.store.base import Delete, Put
-from mesh.wire.commands import Ack, Query, Reply, Subscribe, Unsubscribe
+from mesh.wire.commands import Ack, Ended, Query, Reply, Subscribe, Unsubscribe
 
 
 class Subscribing:
@@ -42,6 +44,7 @@ class Subscribing:
         self._lookup = lookup
         self._inboxes = inboxes
         self._lacking: dict[Feed, tuple[Session, Query]] = {}  # have not got all the last values yet
+        self.overran: dict[Feed, Session] = {}  # something was dropped for it, since it was last looked at
         # Set by the node: whom to tell of a parcel that nobody needs, and how far we have other logs.
         self.released: Callable[[Parcel], None] = lambda parcel: None
         self.received: Callable[[], dict[bytes, int]] = dict
@@ -61,10 +64,13 @@ class Subscribing:
         if command.subscription == INBOX or command.query.kind == "inbox":
             self._open_inbox(session, command)
             return
+        if command.subscription in session.ended:
+            self._desk.send(session.conn, session.ended[command.subscription])
+            return
         query = check_query(command.query)
         feed = session.feeds.get(command.subscription)
         if feed is None:
-            feed = self._new_feed(session, command.subscription, query)
+            feed = self._new_feed(session, command, query)
         elif query not in feed.queries:
             raise RemoteError(f"subscription {command.subscription} of {session.name} is in use")
         feed.connect(self._desk.now)
@@ -127,26 +133,63 @@ class Subscribing:
                         lambda s=session, f=feed, q=query: self._last_values(s, f, q),  # type: ignore[misc]
                     )
 
-    def _new_feed(self, session: Session, number: int, query: Query) -> Feed:
+    def _new_feed(self, session: Session, command: Subscribe, query: Query) -> Feed:
         most = self._desk.settings.max_subscriptions
         if len(session.feeds) >= most:
             raise LocalError(
                 f"{session.name} has {most} subscriptions.", hint="Use patterns.", code="TOO_MANY"
             )
-        feed = self._make_feed(session, number)
+        policy = overflow(command.overflow)
+        feed = self._make_feed(session, command.subscription, policy, command.max_queue)
         feed.floors = {master: position for master, position in self.received().items() if position}
         self._add_query(feed, query, self._router.log.next_position)
         self._router.log.later("feed", feed.key, Put("feed", feed.key, write_record(session.text, feed)))
         return feed
 
-    def _make_feed(self, session: Session, number: int) -> Feed:
+    def _make_feed(self, session: Session, number: int, policy: Overflow, max_queue: int) -> Feed:
         def send(feed: Feed, portion: Portion) -> None:
             self._desk.push(session.outlet, feed, portion)
 
-        key, credit = feed_key(session.stream, number), self._desk.settings.credit
-        feed = Feed(key, credit, send, lambda parcel: self.released(parcel))
+        def overran(feed: Feed) -> None:
+            if feed.overflow is Overflow.ERROR:
+                self._end(session, feed)
+            else:
+                self.overran[feed] = session
+                self._desk.wake(self._desk.now + self._desk.settings.slow_consumer)
+
+        feed = Feed(
+            feed_key(session.stream, number), replace(self._desk.settings.credit, messages=max_queue), send,
+            lambda parcel: self.released(parcel), overflow=policy, wall=lambda: self._desk.believed,
+        )  # fmt: skip
+        feed.overran = overran
         session.feeds[number] = feed
         return feed
+
+    def named(self, session: Session, feed: Feed) -> str:
+        """As a person may know it."""
+        query = next(iter(feed.queries), None)
+        return f"subscription {subscription_of(feed)} ({query.text if query else ''}) of {session.text}"
+
+    def take_stopped(self) -> list[tuple[Session, Feed, float]]:
+        """Subscriptions that have stood still for too long, and how long."""
+        stopped = []
+        for feed, session in list(self.overran.items()):
+            since, limit = feed.stands_since, self._desk.settings.slow_consumer
+            if since is None:
+                del self.overran[feed]
+            elif self._desk.now - since >= limit:
+                del self.overran[feed]
+                stopped.append((session, feed, self._desk.now - since))
+            else:
+                self._desk.wake(since + limit)
+        return stopped
+
+    def _end(self, session: Session, feed: Feed) -> None:
+        """It wanted to end rather than to miss anything."""
+        number, text = subscription_of(feed), f"{self.named(session, feed)} did not keep up."
+        self.drop(session, number)
+        session.ended[number] = Ended(number, SlowConsumer.code, text)
+        self._desk.send(session.conn, session.ended[number])
 
     def _add_query(self, feed: Feed, query: Query, since: int) -> None:
         feed.queries[query] = since
@@ -154,6 +197,7 @@ class Subscribing:
         self._demand.want(query)
 
     def unsubscribe(self, session: Session, command: Unsubscribe) -> None:
+        session.ended.pop(command.subscription, None)
         known = command.subscription in session.feeds
         if known:
             self.drop(session, command.subscription)
@@ -168,15 +212,17 @@ class Subscribing:
         for query in feed.queries:
             self._router.clients.discard(feed, query)
             self._demand.unwant(query)
-        self._desk.count("delivered", feed.delivered)
-        self._desk.count("dropped", feed.dropped + feed.pending)
+        session.outlet.withdraw(feed)
         feed.close()
+        self.overran.pop(feed, None)
+        self._desk.accounts.closed(feed)
         for table in ("feed", "position"):
             self._router.log.later(table, feed.key, Delete(table, feed.key))
 
     def restore(self, session: Session, key: bytes, record: Record, position: bytes) -> None:
         """From the store, at start: a feed of a session that may come back."""
-        feed = self._make_feed(session, int.from_bytes(key[-4:]))
+        policy = overflow(record.overflow)
+        feed = self._make_feed(session, int.from_bytes(key[-4:]), policy, record.max_queue)
         feed.position = int.from_bytes(position)
         record.put_into(feed)
         for query, since in record.queries:

@@ -49,7 +49,7 @@ class Feed:
         self.gone_since = 0.0
         self.closed = False
         self.matched = self.delivered = self.dropped = self.expired = self.buried = 0  # messages
-        self.gap = 0  # messages that were dropped, which is not told yet
+        self.gap = 0  # messages that were dropped behind all that it has: told with what comes next
         self.overran: Callable[[Feed], None] = lambda feed: None  # something was dropped for want of room
         self._wall = wall  # ns since 1970, by which messages are void
         self._send = send
@@ -81,6 +81,7 @@ class Feed:
             self._release(portion.parcel)
             return
         self.matched += portion.messages
+        portion.gap, self.gap = self.gap, 0
         if self.connected and not self._backlog and self._has_credit():
             if not self._flight:
                 self._progress = now  # it had nothing to take until now
@@ -125,19 +126,20 @@ class Feed:
 
     def restart(self) -> None:
         """The other end forgot what was under way: persistent items go out again, the others are lost."""
-        trusted, again = self._unsettled.trusted, self._unsettled.take_all()
-        self.delivered -= sum(portion.messages for portion in again) + trusted
-        self._miss(trusted)
-        for portion in self._flight.take_all():
-            if portion.is_persistent or self._keeps:
-                again.append(portion)
-            else:
-                self._drop(portion)
+        gap, again = self._unsettled.trusted, self._unsettled.take_all()
+        self.delivered -= sum(portion.messages for portion in again) + gap
+        self.dropped += gap
+        flight, waiting = self._flight.take_all(), self._backlog.take_all()
+        lost = [p for p in flight if not (p.is_persistent or self._keeps)]
         self._sent = self._used = 0
-        for portion in again:
-            portion.waiting = True
         # What waited may have been offered before what the other end had, and forgot.
-        self._backlog = Portions(sorted((*again, *self._backlog), key=lambda portion: portion.number))
+        for portion in sorted((*again, *flight, *waiting), key=lambda portion: portion.number):
+            if portion in lost:
+                gap += self._drop(portion)
+            else:
+                portion.gap, gap = portion.gap + gap, 0
+                self._wait(portion)
+        self.gap += gap
 
     def skip(self, master: bytes, position: int) -> None:
         """The subscriber says that it has that log up to here already (it settles it later)."""
@@ -145,6 +147,7 @@ class Feed:
             if portion.parcel.master == master and 0 < portion.parcel.position <= position:
                 portion.waiting = False
                 self.delivered += portion.messages
+                self.gap += portion.take_gap()
                 self._keep(portion)
             else:
                 self._backlog.append(portion)
@@ -172,11 +175,14 @@ class Feed:
 
     def shed(self) -> None:
         """It is cut off: of what waits only what is persistent waits on."""
+        gap = 0
         for portion in self._backlog.take_all():
             if portion.is_persistent:
+                portion.gap, gap = portion.gap + gap, 0
                 self._backlog.append(portion)
             else:
-                self._drop(portion)
+                gap += self._drop(portion)
+        self.gap += gap
 
     def close(self) -> None:
         """Nobody wants it any more."""
@@ -189,11 +195,6 @@ class Feed:
         for portion in (*self._flight.take_all(), *self._backlog.take_all(), *self._unsettled.take_all()):
             portion.waiting = False
             self._release(portion.parcel)
-
-    def take_gap(self) -> int:
-        """Messages dropped since this was last asked."""
-        gap, self.gap = self.gap, 0
-        return gap
 
     # --- how it stands ----------------------------------------------------------------------------------
 
@@ -253,13 +254,19 @@ class Feed:
         if self.overflow is not Overflow.DROP_OLDEST or portion.is_persistent:
             return False
         for oldest in [p for p in self._backlog if not p.is_persistent]:
-            self._overrun(self._backlog.remove(oldest))
+            self._overrun(self._backlog.remove(oldest), portion)
             if self._has_room(portion, now):
                 return True
         return False
 
-    def _overrun(self, portion: Portion) -> None:
-        self._drop(portion)
+    def _overrun(self, portion: Portion, newest: Portion | None = None) -> None:
+        """There is no room for it. The gap is told with what follows: the newest, or what is to come."""
+        gap = self._drop(portion)
+        heir = next((p for p in self._backlog if p.number > portion.number), newest)
+        if heir is not None:
+            heir.gap += gap
+        else:
+            self.gap += gap
         self._is_overrun = True
         self.overran(self)
 
@@ -272,6 +279,7 @@ class Feed:
         if not self._keeps:  # an inbox buries what has expired, and does so itself
             self.expired += portion.trim(self._wall())
         if not portion.messages:
+            self._leave_gap(portion.take_gap())
             self._release(portion.parcel)
             return
         self._flight.append(portion)
@@ -287,14 +295,19 @@ class Feed:
             self.position = max(self.position, parcel.position)
         self._release(parcel)
 
-    def _miss(self, messages: int) -> None:
-        self.dropped += messages
-        self.gap += messages
+    def _leave_gap(self, gap: int) -> None:
+        """The first that waits will tell of it."""
+        if self._backlog:
+            self._backlog.first.gap += gap
+        else:
+            self.gap += gap
 
-    def _drop(self, portion: Portion) -> None:
-        self._miss(portion.messages)
+    def _drop(self, portion: Portion) -> int:
+        """Returns the gap that it leaves, with the one before it."""
+        self.dropped += portion.messages
         portion.waiting = False
         self._release(portion.parcel)
+        return portion.messages + portion.take_gap()
 
     def _release(self, parcel: Parcel) -> None:
         if parcel.position:

@@ -18,6 +18,7 @@ class Portion:
     indices: tuple[int, ...] | None = None
     waiting: bool = False  # in the backlog
     number: int = 0  # in the order in which the feed was offered it
+    gap: int = 0  # messages that were dropped just before it, which is not told yet
 
     @property
     def messages(self) -> int:
@@ -33,6 +34,11 @@ class Portion:
     def is_persistent(self) -> bool:
         """Has it a place in a log?"""
         return self.parcel.position > 0
+
+    def take_gap(self) -> int:
+        """Messages dropped before it: told once."""
+        gap, self.gap = self.gap, 0
+        return gap
 
     def trim(self, wall: int) -> int:
         """Leave out what is void at `wall` (ns since 1970); returns how many messages that is."""

@@ -21,7 +21,7 @@ def settings_of(
         me=me, cluster=node.cluster, secret=secret, keyring=keyring, seeds=seeds,
         max_content=limits.max_content, window_bytes=limits.window_bytes, window_count=limits.window_count,
         backlog_bytes=limits.backlog_bytes, topics_bytes=limits.topics_bytes,
-        linger=limits.linger, peer_linger=60 * limits.linger,
+        linger=limits.linger, peer_linger=60 * limits.linger, slow_consumer=limits.slow_consumer,
         ping=timing.ping, silence=timing.silence, probe=timing.probe, state=timing.state,
         backoff_min=timing.backoff_min, backoff_max=timing.backoff_max,
         pings={record.name: record.ping for record in config.nodes if record.ping is not None},

@@ -206,13 +206,21 @@ class Client(Later):
         xpath: str | None = None,
         domain: str | None = None,
         initial: bool = True,
+        overflow: str = "block",
+        max_queue: int = 0,
     ) -> Subscription:
         """Messages of a key, of a topic pattern (`sensors/+/temp`, `sensors/#`) or of a domain.
 
         Use it with `with`; inside, every node that can be reached knows of it. `initial`: begin with
-        the last value of each topic. Raises BadKey, BadQuery.
+        the last value of each topic. `overflow`: what gives way when transient messages come faster than
+        they are taken: "block" (publishers wait while it makes progress, then the newest are dropped),
+        "drop_newest", "drop_oldest", or "error" (it ends with SlowConsumer). `max_queue`: so many messages
+        may be under way, and as many wait; 0: as many as the node's limits allow. Raises BadKey, BadQuery.
         """
-        made = self.aio.subscribe(key, pattern=pattern, xpath=xpath, domain=domain, initial=initial)
+        made = self.aio.subscribe(
+            key, pattern=pattern, xpath=xpath, domain=domain, initial=initial, overflow=overflow,
+            max_queue=max_queue,
+        )  # fmt: skip
         return Subscription(self.thread, made)
 
     def unsubscribe(self, subscription: Subscription) -> None:

@@ -286,11 +286,21 @@ class Subscribe(Command, frozen=True, tag=32):
     query: Query
     initial: bool = True  # give me the retained values first
     resumed: bool = False  # I had it before: values I know are not initial any more
+    overflow: str = ""  # what gives way when I do not keep up; "" = as the node likes
+    max_queue: U32 = 0  # messages that may be under way, and as many waiting; 0 = as many as bytes allow
 
 
 class Unsubscribe(Command, frozen=True, tag=33):
     request: int
     subscription: U32
+
+
+class Ended(Command, frozen=True, tag=36):
+    """A subscription of yours is over, and why; UNSUBSCRIBE says that you know."""
+
+    subscription: U32
+    code: str
+    text: str
 
 
 class Call(Command, frozen=True, tag=34):
@@ -314,7 +324,7 @@ class Reply(Command, frozen=True, tag=35):
 AnyCommand = (
     Hello | Challenge | Welcome | Refuse | Who | Ping | Pong | Bye | Peers | Login | Probe | ProbeFor
     | Probed | Rumours | States | Hear | Publish | Answers | Items | Ack | Forward | Outcomes | Interest
-    | Interested | Subscribe | Unsubscribe | Call | Reply
+    | Interested | Subscribe | Unsubscribe | Call | Reply | Ended
 )  # fmt: skip
 
 # What only nodes say may fill a frame: it lists as much as there is. The rest is short, or refused unread.

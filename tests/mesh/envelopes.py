@@ -34,5 +34,5 @@ def envelope(
         stream=stream, domain=domain, first=first, last=first + len(words) - 1, keys=table, count=len(words),
         sizes=array("I", map(len, slices)).tobytes(), body=b"".join(slices), index=index, low=low,
         flags=flags | (PERSISTENT if persistent else 0), sent=sent, expires=expires,
-        props=len(own),
+        props=array("I", [len(own)] * len(words)).tobytes() if own else 0,
     )  # fmt: skip

@@ -20,6 +20,7 @@ OFFLINE = {
     "up",
     "config",
     "peer",
+    "dlq",
     "init",
     "join",
     "token",

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 
-from mesh.client.subscription import INBOX, Subscription
+from mesh.client.subscription import INBOX, Subscription, Terms
 from mesh.wire.commands import Query
 from mesh.wire.envelope import ERASED, INITIAL
 from tests.mesh.envelopes import envelope
@@ -16,7 +16,7 @@ async def nothing(s: Subscription) -> None:
 
 
 def subscription(confirmed: bool = True, number: int = 1) -> Subscription:
-    s = Subscription(number, Query("pattern", "#"), True, nothing, nothing, lambda: None)
+    s = Subscription(number, Query("pattern", "#"), True, Terms(), nothing, nothing, lambda: None)
     s.confirmed = confirmed
     return s
 

@@ -184,6 +184,15 @@ class Campaign:
             assert (node.name, node.metric("pending")) == (node.name, 0)
             assert (node.name, node.metric("malformed")) == (node.name, 0), node.notes
             assert (node.name, len(node.disk.store.load().envelopes)) == (node.name, 0)
+            self.check_accounts(node)
+
+    def check_accounts(self, node: SimNode) -> None:
+        """Every message is accounted for, by its publisher's node and for each that wanted it."""
+        m = node.core.info()["metrics"]
+        last_words = m["client_routed"] + m["client_unrouted"] + m["client_refused"]
+        assert (m["client_published"], m["client_held"]) == (last_words, 0)
+        fates = ("delivered", "sent_to_peers", "dropped", "expired_waiting", "buried", "pending")
+        assert m["matched"] == sum(m[fate] for fate in fates)
 
 
 class Masters(Campaign):

@@ -34,6 +34,13 @@ class Ends:
         for p in parcels:
             self.feed.offer(Portion(p), now)
 
+    def take_gap(self) -> int:
+        """Messages that were dropped, and that nobody was told of yet."""
+        gap: int = self.feed.gap
+        self.feed.gap = 0
+        portions: list[Portion] = [*self.sent, *self.feed._backlog]
+        return gap + sum(portion.take_gap() for portion in portions)
+
     @property
     def positions(self) -> list[int]:
         return [portion.parcel.position for portion in self.sent]

@@ -76,7 +76,7 @@ def test_after_a_restart_of_the_peer_what_it_has_not_settled_comes_again_in_each
     again = [(p.parcel.master, p.parcel.position) for p in ends.sent]
     assert [position for master, position in again if master == ME] == [2, 3]
     assert [position for master, position in again if master == HERON] == [1, 2, 3]
-    assert ends.feed.take_gap() == 1, "the transient one"
+    assert ends.take_gap() == 1, "the transient one"
 
 
 def test_a_peer_is_trusted_per_master() -> None:
@@ -89,7 +89,7 @@ def test_a_peer_is_trusted_per_master() -> None:
     assert released(ends) == [(HERON, 1)]
     ends.feed.settled(ME, 2)
     ends.feed.restart()
-    assert (ends.feed.take_gap(), ends.feed.pending) == (1, 1), "heron's first is lost, its second comes"
+    assert (ends.take_gap(), ends.feed.pending) == (1, 1), "heron's first is lost, its second comes"
 
 
 def test_the_line_counts_what_left_and_what_waits() -> None:
@@ -119,7 +119,7 @@ def test_what_was_under_way_from_an_inbox_comes_again_transient_or_not() -> None
     ends.feed.restart()
     ends.sent.clear()
     ends.feed.connect(2.0)
-    assert (ends.positions, ends.feed.take_gap()) == ([0, 2, 0], 0)
+    assert (ends.positions, ends.take_gap()) == ([0, 2, 0], 0)
 
 
 def test_what_waits_can_be_taken_over_in_order_by_another_feed() -> None:

@@ -105,6 +105,7 @@ GOLDENS: dict[str, list[bytes]] = {
     "answers-partly": write(c.Answers((c.Answer("WEATHER", 5, 7, "PARTLY_REFUSED", text=PARTLY),))),
     "subscribe": write(c.Subscribe(1, 7, TEMPERATURE)),
     "reply-subscribe": write(c.Reply(1, {"subscription": 7})),
+    "ended": write(c.Ended(7, "SLOW_CONSUMER", "subscription 7 did not keep up.")),
     "unsubscribe": write(c.Unsubscribe(2, 7)),
     "items-whole": write(c.Items(1, (c.ItemHead(1, 42, HERON.uuid, ((7, b""),)),)), [STAMPED]),
     "items-piece": write(

@@ -1,0 +1,118 @@
+"""`mesh dlq`: what became of messages that were taken, and that nobody got?"""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+
+import click
+
+from mesh import sync
+from mesh.cli import options
+from mesh.cli.options import count, say, size, tell_json
+from mesh.cli.table import tell_table
+from mesh.client.deadletters import PATTERN, DeadLetter
+from mesh.errors import BadName, PublishRefused
+
+HEADER = ("ID", "DIED", "CODE", "TO", "DOMAIN", "FROM", "SIZE", "REASON")
+
+which = click.argument("ids", nargs=-1, metavar="[ID…]")
+everything = click.option("--all", "is_all", is_flag=True, help="All that there are.")
+
+
+@click.group("dlq")
+def command() -> None:
+    """Dead letters: messages that were taken, and then refused by their master, or void before it came."""
+
+
+@command.command("ls")
+@options.as_json
+@options.url
+def ls(as_json: bool, url: str | None) -> int:
+    """Print them, the oldest first. Exit code 1 when there is none."""
+    with sync.connect(url) as m:
+        letters = found(m)
+    if as_json:
+        tell_json([described(letter) for letter in letters])
+    elif letters:
+        tell_table(HEADER, map(_row, letters), folded="REASON", dropped=("DOMAIN", "FROM", "SIZE"))
+    else:
+        say("there is no dead letter")
+    return 0 if letters else 1
+
+
+@command.command("replay")
+@which
+@everything
+@options.url
+def replay(ids: tuple[str, ...], is_all: bool, url: str | None) -> int:
+    """Publish or send them once more, as new messages, and take the letters away.
+
+    A message that is refused again stays a dead letter. Exit code 1 when one of them was.
+    """
+    refused = 0
+    with sync.connect(url) as m:
+        letters = chosen(found(m), ids, is_all)
+        for letter in letters:
+            method, arguments = letter.again()
+            try:
+                result = getattr(m, method)(**arguments)
+            except PublishRefused as error:
+                refused += 1
+                say(f"mesh: {letter.id} is refused again: {error.what} [{error.code}]")
+                continue
+            m.erase(letter.key)
+            say(f"{letter.id} goes to {letter.addressee}: {result.state}")
+    say(f"replayed {count(len(letters) - refused, 'message')}" + (f", {refused} refused" if refused else ""))
+    return 1 if refused else 0
+
+
+@command.command("purge")
+@which
+@everything
+@options.url
+def purge(ids: tuple[str, ...], is_all: bool, url: str | None) -> None:
+    """Take them away, for good."""
+    with sync.connect(url) as m:
+        letters = chosen(found(m), ids, is_all)
+        for letter in letters:
+            m.erase(letter.key)
+    say(f"purged {count(len(letters), 'dead letter')}")
+
+
+def found(m: sync.Client) -> list[DeadLetter]:
+    """All in the mesh, the oldest first."""
+    return sorted(map(DeadLetter.of, m.get(pattern=PATTERN)), key=lambda letter: (letter.died, letter.id))
+
+
+def chosen(letters: Sequence[DeadLetter], ids: Sequence[str], is_all: bool) -> list[DeadLetter]:
+    """Those that were named; the beginning of an id will do, if no other begins so."""
+    if is_all == bool(ids):
+        raise click.UsageError("Give either the ids of dead letters, as `mesh dlq ls` prints them, or --all.")
+    if is_all:
+        return list(letters)
+    return list({letter.id: letter for each in ids for letter in [_named(letters, each)]}.values())
+
+
+def _named(letters: Sequence[DeadLetter], text: str) -> DeadLetter:
+    fitting = [letter for letter in letters if letter.id == text]
+    fitting = fitting or [letter for letter in letters if letter.id.startswith(text)]
+    if len(fitting) != 1:
+        what = (
+            "no dead letter's id begins" if not fitting else f"the ids of {len(fitting)} dead letters begin"
+        )
+        raise BadName(f"{what} with {text!r}.", hint="See `mesh dlq ls`.")
+    return fitting[0]
+
+
+def described(letter: DeadLetter) -> dict[str, object]:
+    """As JSON: `content` as text with what is no UTF-8 escaped, `headers` as pairs."""
+    content = letter.content.decode(errors="backslashreplace")
+    return {**asdict(letter), "headers": list(letter.headers.items()), "content": content}
+
+
+def _row(letter: DeadLetter) -> tuple[str, ...]:
+    died = datetime.fromtimestamp(letter.died / 1e9, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    return (
+        letter.id, died, letter.code, letter.addressee, letter.domain, letter.sender,
+        size(len(letter.content)), letter.reason,
+    )  # fmt: skip

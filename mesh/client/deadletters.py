@@ -1,0 +1,60 @@
+"""What is a dead letter about, and how does it come to life again?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+from mesh.client.message import Message
+from mesh.core.deadletters import KEY
+from mesh.values import Headers
+
+PATTERN = f"{KEY}/#"
+PREFIX = "dead-"
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A message that was taken, and that nobody got. `key` names the letter, the rest is what died."""
+
+    key: str  # under which the letter itself can be got and erased
+    id: str
+    code: str
+    reason: str
+    topic: str
+    domain: str
+    sender: str
+    to: str  # a session or client, "" for whoever subscribed
+    died: int  # ns since 1970
+    persistent: bool
+    headers: Headers
+    content: bytes
+
+    @classmethod
+    def of(cls, message: Message) -> Self:
+        """From the message that a node published about it."""
+        own = [(name, value) for name, value in message.headers.items() if not name.startswith(PREFIX)]
+
+        def said(name: str) -> str:
+            return message.headers.get(PREFIX + name, "")
+
+        return cls(
+            message.key, said("id"), said("code"), said("reason"), said("key"), said("domain"),
+            said("sender"), said("to"), message.sent, message.persistent, Headers(own), message.content,
+        )  # fmt: skip
+
+    @property
+    def addressee(self) -> str:
+        """Where it was to go: a topic or a session."""
+        return self.to or self.topic
+
+    def again(self) -> tuple[str, dict[str, Any]]:
+        """The client's method, "publish" or "send", and its arguments, with which it is said once more."""
+        headers = Headers([*self.headers.items(), ("replayed-from", self.id)])
+        how: dict[str, Any] = {
+            "content": self.content, "domain": self.domain or None, "headers": headers,
+            "persistent": self.persistent,
+        }  # fmt: skip
+        return (
+            ("send", {"destination": self.to, **how}) if self.to else ("publish", {"key": self.topic, **how})
+        )

@@ -1,0 +1,89 @@
+"""Can a person see what nobody got, and send it once more?"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from mesh import sync
+from mesh.cli.dlq import chosen
+from mesh.client.deadletters import DeadLetter
+from mesh.errors import BadName
+from mesh.values import Headers
+from tests.mesh.running import RunningNode, running, until
+
+JOE = "/node/a/client/joe/session/1"
+
+
+def letter(id: str, to: str = "") -> DeadLetter:
+    return DeadLetter(
+        f"k/{id}", id, "EXPIRED", "too long", "greeting", "RUGBY", JOE, to, 5, True,
+        Headers([("colour", "red")]), b"hi",
+    )  # fmt: skip
+
+
+def test_the_beginning_of_an_id_will_do_if_no_other_begins_so() -> None:
+    letters = [letter("abc:1"), letter("abd:1"), letter("abc:11")]
+    assert chosen(letters, ["abd"], False) == [letters[1]]
+    assert chosen(letters, ["abc:1"], False) == [letters[0]], "it is one, and the beginning of another"
+    assert chosen(letters, ["abd", "abd:1"], False) == [letters[1]]
+    assert chosen(letters, [], True) == letters
+    for text in ("ab", "x"):
+        with pytest.raises(BadName, match="begin"):
+            chosen(letters, [text], False)
+
+
+def test_all_or_some_of_them_must_be_named() -> None:
+    for ids, is_all in (([], False), (["abc"], True)):
+        with pytest.raises(click.UsageError):
+            chosen([letter("abc:1")], ids, is_all)
+
+
+def test_a_replay_says_the_same_and_where_it_comes_from() -> None:
+    how = {"content": b"hi", "domain": "RUGBY", "persistent": True}
+    headers = Headers([("colour", "red"), ("replayed-from", "abc:1")])
+    assert letter("abc:1").again() == ("publish", {"key": "greeting", "headers": headers, **how})
+    assert letter("abc:1", JOE).again() == ("send", {"destination": JOE, "headers": headers, **how})
+
+
+@pytest.fixture(scope="module")
+def a(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningNode]:
+    file: Path = tmp_path_factory.mktemp("dlq") / "mesh.toml"
+    file.write_text("[limits]\ntailback_ttl = 0.2\n")
+    with running("a", options=("--config", str(file))) as a:
+        yield a
+
+
+def dead(a: RunningNode) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = json.loads(a.mesh("dlq", "ls", "--json", "--url", "a").stdout)
+    return found
+
+
+@pytest.mark.whole
+def test_what_nobody_got_is_listed_sent_again_and_taken_away(a: RunningNode) -> None:
+    assert a.mesh("dlq", "ls", "--url", "a").returncode == 1
+    for text in ("one", "two", "three"):
+        sent = a.mesh("send", JOE, text, "--force-queuing", "--persistent", "--header", "n=1", "--url", "a")
+        assert sent.returncode == 0
+    until(lambda: len(dead(a)) == 3)
+    first, second, third = dead(a)
+    assert (first["content"], first["to"], first["code"]) == ("one", JOE, "EXPIRED")
+    shown = a.mesh("dlq", "ls", "--url", "a").stdout
+    assert all(each["id"] in shown for each in (first, second, third))
+
+    refused = a.mesh("dlq", "replay", first["id"], "--url", "a")
+    assert (refused.returncode, len(dead(a))) == (1, 3), "nobody is connected"
+    assert "NOT_CONNECTED" in refused.stderr
+
+    with sync.connect("a", client="joe", session=1, environ=a.environ) as joe, joe.inbox() as inbox:
+        again = a.mesh("dlq", "replay", first["id"], third["id"], "--url", "a")
+        assert (again.returncode, "replayed 2 messages" in again.stderr) == (0, True)
+        came = [next(inbox) for _ in range(2)]
+    assert [m.content for m in came] == [b"one", b"three"]
+    assert [m.headers["replayed-from"] for m in came] == [first["id"], third["id"]]
+    assert [each["id"] for each in dead(a)] == [second["id"]]
+
+    purged = a.mesh("dlq", "purge", "--all", "--url", "a")
+    assert (purged.stderr, dead(a)) == ("purged 1 dead letter\n", [])
