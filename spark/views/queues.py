@@ -16,7 +16,8 @@ def growth(history: DataFrame) -> DataFrame:
     depth_max, growth_per_hour (messages: the slope of a line through all depths), verdict, lines, last_at.
 
     `verdict` is "growing" or "draining" if that line is surely no level one (95 %) and rises or falls by a
-    message and a tenth of the greatest depth, else "steady"; "unknown" with less than 3 lines.
+    message and a tenth of the greatest depth, else "steady"; "unknown" with less than 3 lines. A queue that
+    is empty at its last line does not grow: nobody writes lines of an empty one, so that no line falls.
     """
     settled = F.when(F.col("ts") >= F.lit(SETTLED).cast("timestamp"), seconds("ts"))
     fitted = of_kind(history, "queue").groupBy("observer", "queue").agg(
@@ -42,6 +43,7 @@ def _verdict(line: Line) -> Column:
     return (
         F.when(F.coalesce(line.n, F.lit(0)) < ENOUGH, "unknown")
         .when(~line.significant | ~matters, "steady")
-        .when(risen > 0, "growing")
-        .otherwise("draining")
+        .when(risen < 0, "draining")
+        .when(F.col("depth") > 0, "growing")
+        .otherwise("steady")
     )

@@ -91,7 +91,7 @@ def _waiting(facts: Facts) -> Html:
 
 def _queues(facts: Facts) -> Html:
     grows = [queue for queue in facts.queues if queue.verdict == "growing"]
-    words = nothing("No queue has grown." if not grows else f"{counted(len(grows), 'queue')} grew.")
+    words = nothing(f"{counted(len(grows), 'queue grows', 'queues grow')}." if grows else "No queue grows.")
     rows = [queue for queue in facts.queues if queue.depth_max]
     if not rows:
         return words

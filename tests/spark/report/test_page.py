@@ -117,7 +117,7 @@ def test_where_there_is_nothing_it_is_said_in_words_and_nothing_is_drawn() -> No
     assert ("class", "chart") not in seen.attributes and seen.tables == {}
     for words in (
         "No node has said how busy it is.", "Nobody had a choice", "No node has been seen.", "Nobody flapped",
-        "Nobody died and nobody left.", "No link has been seen.", "No queue has grown.",
+        "Nobody died and nobody left.", "No link has been seen.", "No queue grows.",
         "No master has taken a message.", "Nobody has compared clocks", "There is not a single line.",
     ):  # fmt: skip
         assert words in seen.text, words
