@@ -263,5 +263,5 @@ class Facts:
 
     @property
     def last_lives(self) -> dict[str, Life]:
-        """The newest of each node."""
-        return {life.node: life for life in self.lives}
+        """The newest of each node: by its end, since a clock may have been wrong when it began."""
+        return {life.node: life for life in sorted(self.lives, key=lambda life: life.last_at)}

@@ -3,9 +3,8 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark.views.forecast import SETTLED
 from spark.views.regression import Line, fit
-from spark.views.rows import of_kind, seconds
+from spark.views.rows import of_kind, seconds, settled
 
 ENOUGH = 3  # lines
 MATTERS = 0.1  # of the greatest depth: a line that rises by less, and that is at least one message, is level
@@ -19,7 +18,7 @@ def growth(history: DataFrame) -> DataFrame:
     message and a tenth of the greatest depth, else "steady"; "unknown" with less than 3 lines. A queue that
     is empty at its last line does not grow: nobody writes lines of an empty one, so that no line falls.
     """
-    settled = F.when(F.col("ts") >= F.lit(SETTLED).cast("timestamp"), seconds("ts"))
+    at = seconds(settled())
     fitted = of_kind(history, "queue").groupBy("observer", "queue").agg(
         F.max_by("depth", "ts").alias("depth"),
         F.max_by("bytes", "ts").alias("bytes"),
@@ -27,8 +26,8 @@ def growth(history: DataFrame) -> DataFrame:
         F.max("depth").alias("depth_max"),
         F.count("*").alias("lines"),
         F.max("ts").alias("last_at"),
-        (F.max(settled) - F.min(settled)).alias("_long"),
-        *fit("_line", F.col("depth"), settled),
+        (F.max(at) - F.min(at)).alias("_long"),
+        *fit("_line", F.col("depth"), at),
     )  # fmt: skip
     line = Line("_line")
     return fitted.select(

@@ -1,6 +1,6 @@
 """Do rows of the views become the right series and the right sums?"""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 
 from spark.report.assembling import alive, assemble, axis, fair_shares, nodes, series
@@ -97,3 +97,10 @@ def test_lives_are_in_the_order_in_which_they_began_so_that_the_last_of_a_node_i
     again = assemble(load=[], **whole | {"lives": made.lives[::-1]})
     assert again.lives == made.lives and again.lives[0].first_at == min(life.first_at for life in made.lives)
     assert again.last_lives["wren"].boot == 6
+
+
+def test_the_newest_life_is_the_one_that_ended_last_whatever_a_clock_said_when_it_began() -> None:
+    made = facts(3)
+    *others, last = [life for life in made.lives if life.node == "wren"]
+    unset = replace(last, first_at=datetime(1970, 1, 1, tzinfo=UTC))
+    assert replace(made, lives=(unset, *others)).last_lives["wren"] == unset
