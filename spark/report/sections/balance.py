@@ -8,8 +8,9 @@ from spark.report.sections.section import Section, drawn, nothing, worst
 
 HOW = (
     "A message that several nodes could take goes to one of them. A node with twice the idle cores should be "
-    "chosen twice as often: its share of the choices (●) should stand where its share of the capacity (◇) "
-    "stands, both in %. The variation is 0 where it does everywhere; above 0.25 it is worth a look."
+    "chosen twice as often, for as long as both are there: its share of the choices (●) should stand where "
+    "its share of the capacity (◇) stands, both in %. The variation is 0 where it does everywhere; above "
+    "0.25 it is worth a look."
 )
 DRAWN = 30  # nodes; of more, those that are the furthest off
 OBSERVERS = (
