@@ -136,9 +136,9 @@ def _queues(facts: Facts) -> Iterator[Finding]:
 
 
 def _uneven(facts: Facts) -> Iterator[Finding]:
-    groups: dict[str, list[Quality]] = {}
+    groups: dict[tuple[str, str], list[Quality]] = {}
     for row in facts.balance:
-        groups.setdefault(row.observer, []).append(row)
+        groups.setdefault(row.whose, []).append(row)
     uneven = [rows for rows in groups.values() if (rows[0].chosen_variation or 0) >= UNEVEN]
     uneven = [rows for rows in uneven if sum(row.chosen for row in rows) >= CHOSEN]
     uneven.sort(key=lambda rows: -(rows[0].chosen_variation or 0))

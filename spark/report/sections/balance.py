@@ -49,9 +49,9 @@ def _off(node: Node) -> float:
 
 
 def _observers(facts: Facts) -> Html:
-    groups: dict[str, list[Quality]] = {}
+    groups: dict[tuple[str, str], list[Quality]] = {}
     for row in facts.balance:
-        groups.setdefault(row.observer, []).append(row)
+        groups.setdefault(row.whose, []).append(row)
     rows = [rows for rows in groups.values() if any(row.chosen for row in rows)]
     rows.sort(key=lambda rows: -(rows[0].chosen_variation or 0))
     caption = "Who balanced how evenly, the least even first"

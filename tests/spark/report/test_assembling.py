@@ -20,10 +20,10 @@ def load(node: str, minute: int, **values: float) -> Load:
     return Load(node=node, bucket_at=START + minute * MINUTE, **(known | values))
 
 
-def quality(observer: str, node: str, chosen: int, capacity_share: float) -> Quality:
+def quality(observer: str, node: str, chosen: int, capacity_share: float, uuid: str = "") -> Quality:
     return Quality(
-        observer=observer, node=node, sent=chosen, chosen=chosen, chosen_share=None, answered=0,
-        latency_ms=None, capacity_share=capacity_share, chosen_ratio=None, chosen_variation=None,
+        observer=observer, observer_uuid=uuid, node=node, sent=chosen, chosen=chosen, chosen_share=None,
+        answered=0, latency_ms=None, capacity_share=capacity_share, chosen_ratio=None, chosen_variation=None,
     )  # fmt: skip
 
 
@@ -73,6 +73,11 @@ def test_a_fair_share_is_that_of_the_capacity_weighed_by_what_each_observer_chos
     assert shares.keys() == {"a", "b"}
     assert [round(value, 3) for value in (*shares["a"], *shares["b"])] == [0.5, 0.62, 0.5, 0.38]
     assert fair_shares([quality("x", "a", 0, 1.0)]) == {}
+
+
+def test_of_two_observers_of_one_name_each_has_its_own_choices() -> None:
+    rows = [quality("x", node, 100, 0.5, uuid) for uuid in ("old", "new") for node in ("a", "b")]
+    assert fair_shares(rows) == {"a": (0.5, 0.5), "b": (0.5, 0.5)}
 
 
 def test_a_node_that_restarts_within_a_bucket_is_one_node() -> None:

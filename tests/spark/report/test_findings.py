@@ -105,11 +105,12 @@ def test_a_death_that_was_none_is_told(calm: Facts) -> None:
 
 
 def test_who_balances_unevenly_is_told_the_worst_with_figures_and_the_others_by_name(calm: Facts) -> None:
-    def rows(observer: str, variation: float, chosen: int = 600) -> list[Quality]:
+    def rows(observer: str, variation: float, chosen: int = 600, uuid: str = "") -> list[Quality]:
         return [
             Quality(
-                observer=observer, node=node, sent=chosen, chosen=chosen, chosen_share=0.5, answered=0,
-                latency_ms=None, capacity_share=share, chosen_ratio=0.5 / share, chosen_variation=variation,
+                observer=observer, observer_uuid=uuid, node=node, sent=chosen, chosen=chosen,
+                chosen_share=0.5, answered=0, latency_ms=None, capacity_share=share,
+                chosen_ratio=0.5 / share, chosen_variation=variation,
             )
             for node, share in (("a", 0.2), ("b", 0.8))
         ]  # fmt: skip
@@ -120,6 +121,8 @@ def test_who_balances_unevenly_is_told_the_worst_with_figures_and_the_others_by_
     assert told(replace(calm, balance=(*even, *rows("heron", 0.7)))) == [(WARN, text)]
     two = (*rows("wren", 0.3), *even, *rows("heron", 0.7))
     assert told(replace(calm, balance=two)) == [(WARN, f"{text} So does wren.")]
+    of_one_name = (*rows("heron", 0.1, uuid="old"), *rows("heron", 0.7, uuid="new"))
+    assert told(replace(calm, balance=of_one_name)) == [(WARN, text)]
 
 
 def test_the_forecast_says_when_and_how_sure_it_is(calm: Facts) -> None:

@@ -97,6 +97,15 @@ def test_the_tables_have_the_figures_that_the_facts_have() -> None:
     }  # fmt: skip
 
 
+def test_two_observers_of_one_name_have_a_row_each() -> None:
+    made = facts(3)
+    again = tuple(replace(row, observer_uuid="another") for row in made.balance if row.observer == "heron")
+    rows = read(replace(made, balance=made.balance + again)).tables[
+        "Who balanced how evenly, the least even first"
+    ]
+    assert sorted(row[0] for row in rows[1:]) == ["crane", "heron", "heron", "wren"]
+
+
 def test_a_table_that_is_too_long_says_how_much_more_there_is() -> None:
     made = facts(300)
     tables = read(made).tables
