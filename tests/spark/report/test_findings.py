@@ -139,7 +139,16 @@ def test_the_forecast_says_when_and_how_sure_it_is(calm: Facts) -> None:
     assert (rank, said.replace("\xa0", " ")) == (WARN, text)
     near = replace(row, full_at=None, rate_per_s=850.0)
     ((rank, said),) = told(replace(calm, forecasts=(near,)))
-    assert said == "heron carries 850 of the 1,000 messages a second that it can take."
+    assert said == "heron carried 850 of the 1,000 messages a second that it can take, at the mean."
+
+
+def test_the_link_that_was_there_least_is_told_and_not_one_of_which_no_line_says(calm: Facts) -> None:
+    first, second, *others = calm.links
+    loose = replace(first, observer="heron", node="wren", logged_in_share=0.5, lost=2)
+    links = (loose, replace(second, logged_in_share=None, lost=3, rtt_median_ms=None), *others)
+    text = "The link from heron to wren was lost 2 times, and was there for 50 % of the time."
+    assert told(replace(calm, links=links)) == [(WARN, text)]
+    assert told(replace(calm, links=links[1:])) == told(calm)
 
 
 def test_what_is_missing_in_the_data_is_told(calm: Facts) -> None:
