@@ -14,6 +14,7 @@ from rich.text import Text
 
 from spark import options, reading, writing
 from spark.errors import SparkJobError
+from spark.failures import in_words
 from spark.progress import Progress
 from spark.session import session
 from spark.views.rows import of_kind
@@ -57,10 +58,14 @@ def command(
     writing.check(out, "--out")
     made = datetime.now(UTC)
     spark = session("heronry weights", master, conf)
-    with Progress(spark, "learning"):
+    with Progress(spark, "learning"), in_words(to):
         rows = reading.history(spark, to, since, until)
         mesh = cluster or the_cluster(rows, to)
         learnt = learn(rows.where(rows.cluster == mesh), half_life.total_seconds())
+    if not learnt:
+        what = f"In {to} no node of the mesh {mesh} has said anything in that time."
+        hint = "See whether that is its name, or look further back, for example:  --since 30d"
+        raise SparkJobError(what, hint, "EMPTY_HISTORY")
     file = as_file(
         learnt, cluster=mesh, made=made, expires=made + expires, since=since, until=until or made
     )  # fmt: skip
@@ -75,7 +80,7 @@ def the_cluster(history: DataFrame, place: str) -> str:
     states = of_kind(history, "state").select("cluster").distinct()
     found = sorted(row.cluster for row in states.collect() if row.cluster is not None)
     if not found:
-        what = f"in {place} no node has said anything in that time."
+        what = f"In {place} no node has said anything in that time."
         raise SparkJobError(what, "Look further back, for example:  --since 30d", "EMPTY_HISTORY")
     if len(found) > 1:
         what = f"{place} is the history of several meshes: {', '.join(found)}."

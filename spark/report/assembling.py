@@ -132,16 +132,16 @@ def _node(
 
 def fair_shares(balance: Sequence[Quality]) -> dict[str, tuple[float, float]]:
     """What each candidate got of all that was balanced, and what it should have got by its capacity."""
-    totals: dict[str, int] = {}
+    totals: dict[tuple[str, str], int] = {}
     for row in balance:
-        totals[row.observer] = totals.get(row.observer, 0) + row.chosen
+        totals[row.whose] = totals.get(row.whose, 0) + row.chosen
     everything = sum(totals.values())
     if not everything:
         return {}
     shares: dict[str, tuple[float, float]] = {}
     for row in balance:
         got, fair = shares.get(row.node, (0.0, 0.0))
-        due = totals[row.observer] * (row.capacity_share or 0)
+        due = totals[row.whose] * (row.capacity_share or 0)
         shares[row.node] = got + row.chosen / everything, fair + due / everything
     return {node: (got, fair) for node, (got, fair) in shares.items() if got or fair}
 

@@ -8,13 +8,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import click
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
 from rich.console import Console
 
 from spark import options, reading, writing
 from spark.errors import SparkJobError
-from spark.failures import explained
+from spark.failures import in_words
 from spark.ingest import ingest
 from spark.progress import Progress
 from spark.report.collecting import collect
@@ -83,7 +81,6 @@ def _facts(
         if sources:
             bar.say("gathering what the nodes wrote down")
             ingest(spark, sources, to, tell=lambda text: click.echo(text, err=True))
-        try:
-            return collect(reading.history(spark, to, *span), datetime.now(UTC), tell)
-        except (PySparkException, Py4JJavaError) as error:
-            raise explained(error, to) from error
+        with in_words(to):
+            facts = collect(reading.history(spark, to, *span), datetime.now(UTC), tell)
+    return facts

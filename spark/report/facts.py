@@ -81,6 +81,7 @@ class Quality:
     """A row of balance.quality: what an observer gave to a candidate, against what it had room for."""
 
     observer: str
+    observer_uuid: str
     node: str
     sent: int
     chosen: int
@@ -90,6 +91,11 @@ class Quality:
     capacity_share: float | None
     chosen_ratio: float | None
     chosen_variation: float | None
+
+    @property
+    def whose(self) -> tuple[str, str]:
+        """Who chose: several nodes may have had that name, one after the other."""
+        return self.observer, self.observer_uuid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,5 +269,5 @@ class Facts:
 
     @property
     def last_lives(self) -> dict[str, Life]:
-        """The newest of each node."""
-        return {life.node: life for life in self.lives}
+        """The newest of each node: by its end, since a clock may have been wrong when it began."""
+        return {life.node: life for life in sorted(self.lives, key=lambda life: life.last_at)}

@@ -136,9 +136,9 @@ def _queues(facts: Facts) -> Iterator[Finding]:
 
 
 def _uneven(facts: Facts) -> Iterator[Finding]:
-    groups: dict[str, list[Quality]] = {}
+    groups: dict[tuple[str, str], list[Quality]] = {}
     for row in facts.balance:
-        groups.setdefault(row.observer, []).append(row)
+        groups.setdefault(row.whose, []).append(row)
     uneven = [rows for rows in groups.values() if (rows[0].chosen_variation or 0) >= UNEVEN]
     uneven = [rows for rows in uneven if sum(row.chosen for row in rows) >= CHOSEN]
     uneven.sort(key=lambda rows: -(rows[0].chosen_variation or 0))
@@ -167,19 +167,20 @@ def _near_capacity(facts: Facts) -> Iterator[Finding]:
     for row in near[:1]:
         others = f" {listed([other.node for other in near[1:]])} too." if near[1:] else ""
         text = (
-            f"{row.node} carries {number(row.rate_per_s)} of the {number(row.capacity_per_s)} messages "
-            f"a second that it can take.{others}"
+            f"{row.node} carried {number(row.rate_per_s)} of the {number(row.capacity_per_s)} messages "
+            f"a second that it can take, at the mean.{others}"
         )
         yield Finding(WARN, text, "capacity")
 
 
 def _links(facts: Facts) -> Iterator[Finding]:
-    loose = [link for link in facts.links if (link.logged_in_share or 0) < WELL_LINKED and link.lost]
-    for link in sorted(loose, key=lambda link: link.logged_in_share or 0)[:1]:
+    known = [(link.logged_in_share, link) for link in facts.links if link.logged_in_share is not None]
+    loose = [(share, link) for share, link in known if share < WELL_LINKED and link.lost]
+    for share, link in sorted(loose, key=lambda row: row[0])[:1]:
         more = f" {counted(len(loose) - 1, 'more link')} like it." if loose[1:] else ""
         text = (
             f"The link from {link.observer} to {link.node} was lost {counted(link.lost, 'time')}, and was "
-            f"there for {percent(link.logged_in_share, 1)} of the time.{more}"
+            f"there for {percent(share, 1)} of the time.{more}"
         )
         yield Finding(WARN, text, "links")
     typical = median([link.rtt_median_ms for link in facts.links]) or 0.0

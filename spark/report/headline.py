@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from spark.report.facts import Facts
+from spark.report.facts import Facts, Series, Values
 from spark.report.figures import counted, decimal, duration, moment, number, percent
 from spark.report.sampling import mean, median, most
 
@@ -42,14 +42,17 @@ def _nodes(facts: Facts) -> Figure:
 
 def _deaths(facts: Facts) -> Figure:
     deaths, restarts = (sum(getattr(row, what) for row in facts.flapping) for what in ("deaths", "restarts"))
-    return Figure("Deaths", number(deaths), counted(restarts, "restart"))
+    alarms = sum(row.how == "dead" and row.lived_on for row in facts.detections)
+    note = f"of which {alarms:,} lived on; " if alarms else ""
+    return Figure("Deaths", number(deaths), note + counted(restarts, "restart"))
 
 
 def _noticed(facts: Facts) -> Figure:
     real = [row for row in facts.detections if row.how == "dead" and not row.lived_on]
     firsts, lasts = [row.first_s for row in real], [row.final_s for row in real]
     if median(firsts) is None:
-        return Figure("Deaths noticed after", "-", "nobody died")
+        note = "their last states are not in this time" if real else "nobody died"
+        return Figure("Deaths noticed after", "-", note)
     note = f"at the median; by everybody after {duration(most(lasts))} at most"
     return Figure("Deaths noticed after", duration(median(firsts)), note)
 
@@ -69,9 +72,16 @@ def _busiest(facts: Facts) -> Figure:
 
 def _carried(facts: Facts) -> Figure:
     taken, delivered = (
-        sum(mean(values) or 0 for values in facts.series[what].values())
-        for what in ("published_per_s", "delivered_per_s")
+        mean(_together(facts.series[what])) for what in ("published_per_s", "delivered_per_s")
     )
     return Figure(
         "Messages a second", decimal(taken), f"taken by their masters; {decimal(delivered)} delivered"
     )
+
+
+def _together(rows: Series) -> Values:
+    """The sum of all nodes at each time: means of nodes that were there at other times do not add up."""
+    columns = (
+        [value for value in column if value is not None] for column in zip(*rows.values(), strict=True)
+    )
+    return tuple(sum(known) if known else None for known in columns)

@@ -29,9 +29,9 @@ balance.counters(history)
     took, all together), clean (that boot ended with a clean stop, so that the figures are final).
 balance.quality(history)
     One row an observer and candidate: observer, observer_uuid, node, sent, chosen, sent_share,
-    chosen_share, answered, latency_ms (mean), capacity (idle cores), capacity_share, sent_ratio,
-    chosen_ratio (share / capacity share: 1 is just), sent_variation, chosen_variation (of the observer:
-    coefficient of variation of those ratios).
+    chosen_share, answered, latency_ms (mean), capacity (idle cores), capacity_share (of those that were
+    there), sent_ratio, chosen_ratio (share / capacity share: 1 is just), sent_variation, chosen_variation
+    (of the observer: coefficient of variation of those ratios).
 membership.timeline(history)
     One row a node and boot: node, uuid, boot, first_at, last_at (signs of life), state_at (last state),
     up_s (as it says), seen_s (of it, in the history), states, ended ("stopped", "left", "dead", "replaced"

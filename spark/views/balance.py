@@ -5,8 +5,10 @@ from pyspark.sql import functions as F
 
 from spark.views import counting
 from spark.views.capacity import idle
-from spark.views.rows import newest, ratio
+from spark.views.rows import newest, of_kind, ratio
 
+MINUTE = 60  # s: in it an observer writes a line, or some, of each candidate that is there
+HARDLY = 0.001  # choices, that a minute counts for in which none is seen
 COUNTERS = ("sent", "chosen", "asked", "answered", "seconds")
 
 
@@ -23,28 +25,29 @@ def counters(history: DataFrame) -> DataFrame:
 def quality(history: DataFrame) -> DataFrame:
     """One row an observer and candidate, counted within the history: observer, observer_uuid, node, sent,
     chosen, sent_share, chosen_share (of what this observer gave to all), answered, latency_ms (mean of the
-    answers), capacity (idle cores, as `capacity.idle` says), capacity_share (a candidate that never said
-    anything counts as the typical one), sent_ratio, chosen_ratio (share / capacity_share: 1 is just),
-    sent_variation, chosen_variation (standard deviation of these ratios / their mean: 0 is just; the same
-    in all rows of an observer)."""
+    answers), capacity (idle cores, as `capacity.idle` says), capacity_share (of the candidates that were
+    there: the mean over the minutes, each by the choices in it; a candidate that never said anything counts
+    as the typical one), sent_ratio, chosen_ratio (share / capacity_share: 1 is just), sent_variation,
+    chosen_variation (standard deviation of these ratios / their mean: 0 is just; the same in all rows of an
+    observer)."""
     sums = counting.totals(history, "balance", ("node",), COUNTERS).groupBy(
         "observer", "observer_uuid", "node"
     )
     room = newest(idle(history)).select("node", F.col("idle_cores").alias("capacity"))
     shared = sums.agg(*map(counting.within, COUNTERS)).join(F.broadcast(room), "node", "left")
     all_of = Window.partitionBy("observer", "observer_uuid")
-    capacity = F.coalesce("capacity", F.median("capacity").over(all_of), F.lit(1.0))
-    shares = shared.withColumns(
+    typical = F.coalesce("capacity", F.median("capacity").over(all_of), F.lit(1.0))
+    shares = _with_due(history, shared.withColumn("_room", typical)).withColumns(
         {
             "latency_ms": 1000 * ratio(F.col("seconds"), F.col("answered")),
-            "capacity_share": capacity / F.sum(capacity).over(all_of),
+            "capacity_share": ratio(F.col("_due"), F.sum("_due").over(all_of)),
             "sent_share": ratio(F.col("sent"), F.sum("sent").over(all_of)),
             "chosen_share": ratio(F.col("chosen"), F.sum("chosen").over(all_of)),
         }
     )
     return (
-        shares.withColumn("sent_ratio", F.col("sent_share") / F.col("capacity_share"))
-        .withColumn("chosen_ratio", F.col("chosen_share") / F.col("capacity_share"))
+        shares.withColumn("sent_ratio", ratio(F.col("sent_share"), F.col("capacity_share")))
+        .withColumn("chosen_ratio", ratio(F.col("chosen_share"), F.col("capacity_share")))
         .withColumn("sent_variation", _variation("sent_ratio"))
         .withColumn("chosen_variation", _variation("chosen_ratio"))
         .select(
@@ -53,6 +56,23 @@ def quality(history: DataFrame) -> DataFrame:
             "chosen_variation",
         )
     )  # fmt: skip
+
+
+def _with_due(history: DataFrame, candidates: DataFrame) -> DataFrame:
+    """The candidates of each observer, with a column `_due`: how many choices each should have got by its
+    `_room`.
+
+    Nobody can choose who is away. An observer writes no lines of a candidate that is gone, so that in each
+    minute the choices are due to those of whom there are lines.
+    """
+    minute = F.floor(F.unix_seconds("ts") / MINUTE).alias("_minute")
+    lines = of_kind(history, "balance").groupBy("observer", *counting.BOOT, minute, "node")
+    told = lines.agg(F.coalesce(F.max("chosen") - F.min("chosen"), F.lit(0)).alias("_chosen"))
+    there = Window.partitionBy("observer", *counting.BOOT, "_minute")
+    choices = HARDLY + F.sum("_chosen").over(there)
+    due = choices * ratio(F.col("_room"), F.sum("_room").over(there))
+    rooms = told.join(candidates, ["observer", "observer_uuid", "node"]).withColumn("_due", due)
+    return rooms.groupBy(*candidates.columns).agg(F.sum("_due").alias("_due"))
 
 
 def _variation(of: str) -> Column:

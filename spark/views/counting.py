@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark.views.rows import of_kind
+from spark.views.rows import of_kind, settled
 
 BOOT = ("observer_uuid", "observer_boot")
 
@@ -23,13 +23,13 @@ def boots(history: DataFrame) -> DataFrame:
 def totals(history: DataFrame, kind: str, about: Sequence[str], counters: Sequence[str]) -> DataFrame:
     """One row an observer, its boot and what was counted: observer, BOOT, `about`; what `counters` reached,
     and in `<counter>_before` what each had reached at the first line in the history, or 0 if the boot's
-    start is in it; first_at, last_at (lines), started, stopped."""
+    start is in it; first_at, last_at (lines, by a clock that was set), started, stopped."""
     # A counter only grows, so that its last value is its greatest one, which Spark finds without sorting.
     counted: list[Column] = []
     for name in counters:
         counted += [F.max(name).alias(name), F.min(name).alias(f"{name}_before")]
     lines = of_kind(history, kind).groupBy("observer", *BOOT, *about)
-    reached = lines.agg(*counted, F.min("ts").alias("first_at"), F.max("ts").alias("last_at"))
+    reached = lines.agg(*counted, F.min(settled()).alias("first_at"), F.max(settled()).alias("last_at"))
     started = F.coalesce("started", F.lit(False))
     joined = reached.join(F.broadcast(boots(history)), list(BOOT), "left")
     return joined.withColumns(

@@ -3,8 +3,7 @@
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from spark.views.forecast import SETTLED
-from spark.views.rows import TOLERANCE, named, of_kind, seconds
+from spark.views.rows import SETTLED, TOLERANCE, named, of_kind, seconds, settled
 
 GAP = 30  # s: no state for so long is worth a word
 WRITER = r"^(.+)-[0-9a-f]{8}-\d+-\d+\.jsonl$"  # in the name of a segment
@@ -13,9 +12,9 @@ WRITER = r"^(.+)-[0-9a-f]{8}-\d+-\d+\.jsonl$"  # in the name of a segment
 def rows(history: DataFrame) -> DataFrame:
     """One row a node: node, uuid, boots, states, states_lost (numbers that are missing between the first
     and the last of a boot: nobody's line of them came here), first_at, last_at (states), gap_s (longest
-    time without a state, from 30 s; null if there was none), gap_at (when that began), lines (of other
-    kinds, that it wrote), future (rows later than now), past (rows before 2020; both by the clock of who
-    wrote them)."""
+    time without a state, from 30 s, by a clock that was set; null if there was none), gap_at (when that
+    began), lines (of other kinds, that it wrote), future (rows later than now), past (rows before 2020;
+    both by the clock of who wrote them)."""
     told = _states(history).join(_lines(history), ["node", "uuid"], "full")
     counts = {name: F.coalesce(name, F.lit(0)) for name in ("boots", "states", "states_lost", "lines")}
     odd = {
@@ -48,7 +47,8 @@ def quarantined(history: DataFrame) -> DataFrame:
 def _states(history: DataFrame) -> DataFrame:
     """What nodes said of themselves."""
     missing = F.max("_newest") - F.min("_oldest") + 1 - F.sum("_versions")
-    before = F.lag("_last").over(Window.partitionBy("uuid").orderBy("_span", "_first"))
+    # From 1970 to the moment in which a clock was set is no silence.
+    before = settled(F.lag("_last").over(Window.partitionBy("uuid").orderBy("_span", "_first")))
     pause = seconds("_first") - seconds(before)
     boots = _spans(history).withColumn("_before", before).withColumn("_pause", F.when(pause >= GAP, pause))
     return (

@@ -4,13 +4,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark.views.regression import Line, fit
-from spark.views.rows import named, of_kind
+from spark.views.rows import named, of_kind, seconds, settled
 
 POINT = 10  # s: states so close together are one point; single ones tell more of chance than of the load
 ENOUGH = 30  # points
 EXPLAINED = 0.5  # r2: below, something else than messages makes the load
 FAR = 10  # times as long as the history: nobody can see further
-SETTLED = "2020-01-01"  # an earlier clock is one that was not set yet
 
 
 def capacity(history: DataFrame) -> DataFrame:
@@ -19,16 +18,15 @@ def capacity(history: DataFrame) -> DataFrame:
     it does), capacity_low_per_s, capacity_high_per_s (95 %), or null and a `reason`; full_at,
     full_first_at, full_last_at (when the trend of its load reaches 1, and 95 %), null where that is never,
     or too far off to tell."""
-    points, moment = _points(history), F.unix_seconds("_at").cast("double")
-    settled = F.when(F.col("_at") >= F.lit(SETTLED).cast("timestamp"), moment)
+    points, at = _points(history), seconds(settled("_at"))
     fitted = points.groupBy("node", "uuid").agg(
         F.count("*").alias("points"),
         F.avg("_rate").alias("rate_per_s"),
         F.avg("_load").alias("load_share"),
-        F.min(settled).alias("_first"),
-        F.max(settled).alias("_last"),
+        F.min(at).alias("_first"),
+        F.max(at).alias("_last"),
         *fit("_work", F.col("_load"), F.col("_rate")),
-        *fit("_trend", F.col("_load"), settled),
+        *fit("_trend", F.col("_load"), at),
     )
     work = Line("_work")
     full, reason = work.crossing(1.0), _reason(work)

@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from spark.views.rows import TOLERANCE, episodes, named, of_kind, ratio, seconds
+from spark.views.rows import TOLERANCE, episodes, named, of_kind, ratio, seconds, settled
 
 OF_ITSELF = ("started", "stopped")  # what an observer writes of itself
 OF_OTHERS = ("joined", "restarted", "alive", "suspect", "dead", "left")
@@ -12,8 +12,9 @@ TOGETHER = 10.0  # s: what observers notice so close together is one thing
 
 
 def timeline(history: DataFrame) -> DataFrame:
-    """One row a node and boot: node, uuid, boot, first_at, last_at (signs of life), state_at (last state),
-    up_s (its uptime then), seen_s (of that, in the history), states, ended, ended_at.
+    """One row a node and boot: node, uuid, boot, first_at, last_at (signs of life, by clocks
+    that were set if there are any), state_at (last state), up_s (its uptime then), seen_s (of that, in the
+    history), states, ended, ended_at.
 
     `ended` is "stopped" (cleanly, as it says itself), "left" (it said goodbye), "dead" (others found so,
     and no state came later), "replaced" (by its next boot, without a word), "silent" (60 s before the end
@@ -22,8 +23,8 @@ def timeline(history: DataFrame) -> DataFrame:
     event, is_state = F.col("event"), F.col("kind") == "state"
     alive = is_state | event.isin("started", "stopped", "joined", "restarted", "alive")
     seen = _rows(history).groupBy("node", "uuid", "boot").agg(
-        F.coalesce(F.min(F.when(alive, F.col("ts"))), F.min("ts")).alias("first_at"),
-        F.coalesce(F.max(F.when(alive, F.col("ts"))), F.min("ts")).alias("last_at"),
+        F.coalesce(F.min(F.when(alive, settled())), F.min(settled()), F.min("ts")).alias("first_at"),
+        F.coalesce(F.max(F.when(alive, settled())), F.min(settled()), F.max("ts")).alias("last_at"),
         F.max(F.when(is_state, F.col("ts"))).alias("state_at"),
         F.max("up").alias("up_s"),
         F.coalesce(F.max("up") - F.min("up"), F.lit(0.0)).alias("seen_s"),

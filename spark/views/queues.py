@@ -3,9 +3,8 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark.views.forecast import SETTLED
 from spark.views.regression import Line, fit
-from spark.views.rows import of_kind, seconds
+from spark.views.rows import of_kind, seconds, settled
 
 ENOUGH = 3  # lines
 MATTERS = 0.1  # of the greatest depth: a line that rises by less, and that is at least one message, is level
@@ -16,9 +15,10 @@ def growth(history: DataFrame) -> DataFrame:
     depth_max, growth_per_hour (messages: the slope of a line through all depths), verdict, lines, last_at.
 
     `verdict` is "growing" or "draining" if that line is surely no level one (95 %) and rises or falls by a
-    message and a tenth of the greatest depth, else "steady"; "unknown" with less than 3 lines.
+    message and a tenth of the greatest depth, else "steady"; "unknown" with less than 3 lines. A queue that
+    is empty at its last line does not grow: nobody writes lines of an empty one, so that no line falls.
     """
-    settled = F.when(F.col("ts") >= F.lit(SETTLED).cast("timestamp"), seconds("ts"))
+    at = seconds(settled())
     fitted = of_kind(history, "queue").groupBy("observer", "queue").agg(
         F.max_by("depth", "ts").alias("depth"),
         F.max_by("bytes", "ts").alias("bytes"),
@@ -26,8 +26,8 @@ def growth(history: DataFrame) -> DataFrame:
         F.max("depth").alias("depth_max"),
         F.count("*").alias("lines"),
         F.max("ts").alias("last_at"),
-        (F.max(settled) - F.min(settled)).alias("_long"),
-        *fit("_line", F.col("depth"), settled),
+        (F.max(at) - F.min(at)).alias("_long"),
+        *fit("_line", F.col("depth"), at),
     )  # fmt: skip
     line = Line("_line")
     return fitted.select(
@@ -42,6 +42,7 @@ def _verdict(line: Line) -> Column:
     return (
         F.when(F.coalesce(line.n, F.lit(0)) < ENOUGH, "unknown")
         .when(~line.significant | ~matters, "steady")
-        .when(risen > 0, "growing")
-        .otherwise("draining")
+        .when(risen < 0, "draining")
+        .when(F.col("depth") > 0, "growing")
+        .otherwise("steady")
     )

@@ -3,6 +3,7 @@
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+SETTLED = "2020-01-01"  # an earlier clock is one that was not set yet
 TOLERANCE = 2.0  # s: clocks that are no more than this apart count as equal
 
 
@@ -19,6 +20,13 @@ def named(frame: DataFrame) -> DataFrame:
 def seconds(timestamp: str | Column) -> Column:
     """s since 1970, with their fraction."""
     return F.col(timestamp).cast("double") if isinstance(timestamp, str) else timestamp.cast("double")
+
+
+def settled(timestamp: str | Column = "ts") -> Column:
+    """That moment; null by a clock that was not set yet, as a machine's may be until it has asked for the
+    time."""
+    moment = F.col(timestamp) if isinstance(timestamp, str) else timestamp
+    return F.when(moment >= F.lit(SETTLED).cast("timestamp"), moment)
 
 
 def later(timestamp: Column, by: Column) -> Column:

@@ -5,6 +5,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
+from py4j.protocol import Py4JNetworkError
 from pyspark.sql import SparkSession
 
 from mesh.cli.weights_file import read
@@ -54,6 +55,8 @@ def test_the_file_holds_what_the_table_shows(
     [
         ([], "SEVERAL_CLUSTERS", "--cluster attic"),
         (["--since", "2026-02-01"], "EMPTY_HISTORY", "--since 30d"),
+        (["--cluster", "lap"], "EMPTY_HISTORY", "no node of the mesh lap"),
+        (["--cluster", "lab", "--since", "2026-02-01"], "EMPTY_HISTORY", "--since 30d"),
         (["--out", "/no/such/place/w.json"], "CANNOT_WRITE", "--out FILE"),
     ],
 )
@@ -64,6 +67,25 @@ def test_what_is_wrong_is_said_with_what_to_type_next(
     said = capsys.readouterr().err
     assert f"[{code}]" in said and hint in said
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (OSError("[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file"), "CHANGED"),
+        (Py4JNetworkError("Answer from Java side is empty"), "NO_JVM"),
+    ],
+)
+def test_what_goes_wrong_in_spark_is_told_in_words(
+    place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+    error: Exception, code: str,
+) -> None:  # fmt: skip
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("spark.weights_command.learn", fail)
+    assert weights(place, tmp_path / "w.json", "--cluster", "lab") == 2
+    assert f"[{code}]" in capsys.readouterr().err
 
 
 def test_weights_that_are_never_good_are_not_learnt(place: str, tmp_path: Path) -> None:

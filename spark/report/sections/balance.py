@@ -8,8 +8,9 @@ from spark.report.sections.section import Section, drawn, nothing, worst
 
 HOW = (
     "A message that several nodes could take goes to one of them. A node with twice the idle cores should be "
-    "chosen twice as often: its share of the choices (●) should stand where its share of the capacity (◇) "
-    "stands, both in %. The variation is 0 where it does everywhere; above 0.25 it is worth a look."
+    "chosen twice as often, for as long as both are there: its share of the choices (●) should stand where "
+    "its share of the capacity (◇) stands, both in %. The variation is 0 where it does everywhere; above "
+    "0.25 it is worth a look."
 )
 DRAWN = 30  # nodes; of more, those that are the furthest off
 OBSERVERS = (
@@ -48,9 +49,9 @@ def _off(node: Node) -> float:
 
 
 def _observers(facts: Facts) -> Html:
-    groups: dict[str, list[Quality]] = {}
+    groups: dict[tuple[str, str], list[Quality]] = {}
     for row in facts.balance:
-        groups.setdefault(row.observer, []).append(row)
+        groups.setdefault(row.whose, []).append(row)
     rows = [rows for rows in groups.values() if any(row.chosen for row in rows)]
     rows.sort(key=lambda rows: -(rows[0].chosen_variation or 0))
     caption = "Who balanced how evenly, the least even first"

@@ -89,9 +89,10 @@ def _lives(facts: Facts) -> Html:
 
 def _steady(steady: int, everybody: int) -> str:
     if steady < everybody:
-        return f"{counted(steady, 'node')} of {everybody:,} were there all the time, without a restart."
-    who = "The only node was" if everybody == 1 else f"All {everybody:,} nodes were"
-    return f"{who} there all the time, without a restart."
+        who = f"{counted(steady, 'node')} of {everybody:,} {'was' if steady == 1 else 'were'}"
+    else:
+        who = "The only node was" if everybody == 1 else f"All {everybody:,} nodes were"
+    return f"{who} there in the end, and never restarted."
 
 
 def _flapping(facts: Facts) -> Html:

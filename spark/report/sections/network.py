@@ -35,7 +35,7 @@ def _links(facts: Facts) -> Html:
         return nothing("No link has been seen.")
     slowest = sorted(facts.links, key=lambda link: (-(link.rtt_median_ms or 0), link.observer, link.node))
     loose = [link for link in facts.links if link.lost or (link.logged_in_share or 0) < 1]
-    loose.sort(key=lambda link: (link.logged_in_share or 0, -link.lost))
+    loose.sort(key=lambda link: (link.logged_in_share is None, link.logged_in_share, -link.lost))
     table = worst("The slowest links", LINKS, [_link(link) for link in slowest], 3)
     if loose:
         table = Html(
@@ -91,7 +91,7 @@ def _waiting(facts: Facts) -> Html:
 
 def _queues(facts: Facts) -> Html:
     grows = [queue for queue in facts.queues if queue.verdict == "growing"]
-    words = nothing("No queue has grown." if not grows else f"{counted(len(grows), 'queue')} grew.")
+    words = nothing(f"{counted(len(grows), 'queue grows', 'queues grow')}." if grows else "No queue grows.")
     rows = [queue for queue in facts.queues if queue.depth_max]
     if not rows:
         return words

@@ -21,7 +21,7 @@ from spark.report.sections.section import Section, drawn, nothing, worst
 HOW_CAPACITY = (
     "A line through (messages a second, load) of each node tells at how many messages a second its load "
     "would reach 1, where it is full (◇, with the interval in which that lies in 95 of 100 cases); ● is what "
-    "it carries now. It is a forecast, and only as good as the line."
+    "it carried, at the mean. It is a forecast, and only as good as the line."
 )
 HOW_CLOCKS = (
     f"How far a clock is ahead of the mesh's common time, which is the median of all. What is more than "
@@ -34,7 +34,7 @@ HOW_QUALITY = (
 DRAWN = 30
 CAPACITY = (
     "Node",
-    "Carries a second",
+    "Carried a second, mean",
     "Could take",
     "At least",
     "At most",
@@ -92,18 +92,18 @@ def _full(rows: list[Forecast]) -> str:
 
 
 def _ranges(rows: list[Forecast], of: int) -> Html:
-    title = "Messages a second: carried now, and at most" + (
+    title = "Messages a second: carried, at the mean, and at most" + (
         f" ({len(rows)} of {of:,} nodes)" if len(rows) < of else ""
     )
     told = [
-        f"{row.node} carries {number(row.rate_per_s)} of {number(row.capacity_per_s)} "
+        f"{row.node} carried {number(row.rate_per_s)} of {number(row.capacity_per_s)} "
         f"({number(row.capacity_low_per_s)} to {number(row.capacity_high_per_s)})"
         for row in rows
     ]
     drawing = dots(
         [row.node for row in rows],
         {
-            "carried now": Dots([row.rate_per_s for row in rows]),
+            "carried, at the mean": Dots([row.rate_per_s for row in rows]),
             "at most": Dots(
                 [row.capacity_per_s for row in rows],
                 [row.capacity_low_per_s for row in rows],

@@ -170,7 +170,8 @@ class Mesh:
             for name, ratio in zip(masters, ratios, strict=True):
                 found.append(
                     Quality(
-                        observer=observer, node=name, sent=chosen[name] + 12, chosen=chosen[name],
+                        observer=observer, observer_uuid=observer.encode().hex()[:32], node=name,
+                        sent=chosen[name] + 12, chosen=chosen[name],
                         chosen_share=chosen[name] / sum(chosen.values()), answered=chosen[name] // 10,
                         latency_ms=0.8 + 9 * self.busy[name], capacity_share=room[name] / sum(room.values()),
                         chosen_ratio=ratio, chosen_variation=variation,
@@ -181,7 +182,7 @@ class Mesh:
     def counters(self) -> tuple[Counter, ...]:
         return tuple(
             Counter(
-                observer=row.observer, observer_uuid=row.observer.encode().hex()[:32],
+                observer=row.observer, observer_uuid=row.observer_uuid,
                 observer_boot=1 + len(row.observer) % 3, node=row.node, sent=row.sent, chosen=row.chosen,
                 asked=row.answered + 1, answered=row.answered,
                 seconds=row.answered * (row.latency_ms or 0) / 1000, clean=row.observer != self.slow,

@@ -1,6 +1,6 @@
 """Do rows of the views become the right series and the right sums?"""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 
 from spark.report.assembling import alive, assemble, axis, fair_shares, nodes, series
@@ -20,10 +20,10 @@ def load(node: str, minute: int, **values: float) -> Load:
     return Load(node=node, bucket_at=START + minute * MINUTE, **(known | values))
 
 
-def quality(observer: str, node: str, chosen: int, capacity_share: float) -> Quality:
+def quality(observer: str, node: str, chosen: int, capacity_share: float, uuid: str = "") -> Quality:
     return Quality(
-        observer=observer, node=node, sent=chosen, chosen=chosen, chosen_share=None, answered=0,
-        latency_ms=None, capacity_share=capacity_share, chosen_ratio=None, chosen_variation=None,
+        observer=observer, observer_uuid=uuid, node=node, sent=chosen, chosen=chosen, chosen_share=None,
+        answered=0, latency_ms=None, capacity_share=capacity_share, chosen_ratio=None, chosen_variation=None,
     )  # fmt: skip
 
 
@@ -75,6 +75,11 @@ def test_a_fair_share_is_that_of_the_capacity_weighed_by_what_each_observer_chos
     assert fair_shares([quality("x", "a", 0, 1.0)]) == {}
 
 
+def test_of_two_observers_of_one_name_each_has_its_own_choices() -> None:
+    rows = [quality("x", node, 100, 0.5, uuid) for uuid in ("old", "new") for node in ("a", "b")]
+    assert fair_shares(rows) == {"a": (0.5, 0.5), "b": (0.5, 0.5)}
+
+
 def test_a_node_that_restarts_within_a_bucket_is_one_node() -> None:
     seconds = timedelta(seconds=1)
     spans = [("wren", START, START + 20 * seconds), ("wren", START + 30 * seconds, START + 3 * MINUTE)]
@@ -97,3 +102,10 @@ def test_lives_are_in_the_order_in_which_they_began_so_that_the_last_of_a_node_i
     again = assemble(load=[], **whole | {"lives": made.lives[::-1]})
     assert again.lives == made.lives and again.lives[0].first_at == min(life.first_at for life in made.lives)
     assert again.last_lives["wren"].boot == 6
+
+
+def test_the_newest_life_is_the_one_that_ended_last_whatever_a_clock_said_when_it_began() -> None:
+    made = facts(3)
+    *others, last = [life for life in made.lives if life.node == "wren"]
+    unset = replace(last, first_at=datetime(1970, 1, 1, tzinfo=UTC))
+    assert replace(made, lives=(unset, *others)).last_lives["wren"] == unset

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from py4j.protocol import Py4JNetworkError
 from pyspark.sql import SparkSession
 
 from spark.errors import SparkJobError
@@ -153,6 +154,18 @@ def test_without_plotly_it_says_what_to_install(place: Path, monkeypatch: pytest
     with pytest.raises(SparkJobError, match="Plotly") as caught:
         run("--to", place / "no-history", "--html", place / "mesh.html")
     assert caught.value.code == "NO_PLOTLY" and "heronry[spark]" in caught.value.hint
+
+
+def test_a_java_that_has_ended_is_told_in_words(
+    reported: Result, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise Py4JNetworkError("Answer from Java side is empty")
+
+    monkeypatch.setattr("spark.report.command.collect", fail)
+    with pytest.raises(SparkJobError) as caught:
+        run("--to", place / "history")
+    assert caught.value.code == "NO_JVM"
 
 
 def test_where_nothing_was_gathered_it_says_so(session: SparkSession, tmp_path: Path) -> None:

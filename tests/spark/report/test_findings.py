@@ -105,11 +105,12 @@ def test_a_death_that_was_none_is_told(calm: Facts) -> None:
 
 
 def test_who_balances_unevenly_is_told_the_worst_with_figures_and_the_others_by_name(calm: Facts) -> None:
-    def rows(observer: str, variation: float, chosen: int = 600) -> list[Quality]:
+    def rows(observer: str, variation: float, chosen: int = 600, uuid: str = "") -> list[Quality]:
         return [
             Quality(
-                observer=observer, node=node, sent=chosen, chosen=chosen, chosen_share=0.5, answered=0,
-                latency_ms=None, capacity_share=share, chosen_ratio=0.5 / share, chosen_variation=variation,
+                observer=observer, observer_uuid=uuid, node=node, sent=chosen, chosen=chosen,
+                chosen_share=0.5, answered=0, latency_ms=None, capacity_share=share,
+                chosen_ratio=0.5 / share, chosen_variation=variation,
             )
             for node, share in (("a", 0.2), ("b", 0.8))
         ]  # fmt: skip
@@ -120,6 +121,8 @@ def test_who_balances_unevenly_is_told_the_worst_with_figures_and_the_others_by_
     assert told(replace(calm, balance=(*even, *rows("heron", 0.7)))) == [(WARN, text)]
     two = (*rows("wren", 0.3), *even, *rows("heron", 0.7))
     assert told(replace(calm, balance=two)) == [(WARN, f"{text} So does wren.")]
+    of_one_name = (*rows("heron", 0.1, uuid="old"), *rows("heron", 0.7, uuid="new"))
+    assert told(replace(calm, balance=of_one_name)) == [(WARN, text)]
 
 
 def test_the_forecast_says_when_and_how_sure_it_is(calm: Facts) -> None:
@@ -136,7 +139,16 @@ def test_the_forecast_says_when_and_how_sure_it_is(calm: Facts) -> None:
     assert (rank, said.replace("\xa0", " ")) == (WARN, text)
     near = replace(row, full_at=None, rate_per_s=850.0)
     ((rank, said),) = told(replace(calm, forecasts=(near,)))
-    assert said == "heron carries 850 of the 1,000 messages a second that it can take."
+    assert said == "heron carried 850 of the 1,000 messages a second that it can take, at the mean."
+
+
+def test_the_link_that_was_there_least_is_told_and_not_one_of_which_no_line_says(calm: Facts) -> None:
+    first, second, *others = calm.links
+    loose = replace(first, observer="heron", node="wren", logged_in_share=0.5, lost=2)
+    links = (loose, replace(second, logged_in_share=None, lost=3, rtt_median_ms=None), *others)
+    text = "The link from heron to wren was lost 2 times, and was there for 50 % of the time."
+    assert told(replace(calm, links=links)) == [(WARN, text)]
+    assert told(replace(calm, links=links[1:])) == told(calm)
 
 
 def test_what_is_missing_in_the_data_is_told(calm: Facts) -> None:

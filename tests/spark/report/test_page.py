@@ -97,6 +97,34 @@ def test_the_tables_have_the_figures_that_the_facts_have() -> None:
     }  # fmt: skip
 
 
+def test_a_link_of_which_no_line_says_anything_is_no_looser_than_the_loosest() -> None:
+    made = facts(3)
+    first, second, third, *others = made.links
+    links = (
+        replace(first, logged_in_share=None, lost=1),
+        replace(second, logged_in_share=0.9),
+        replace(third, logged_in_share=0.2),
+        *(replace(link, logged_in_share=1.0, lost=0) for link in others),
+    )
+    rows = read(replace(made, links=links)).tables["Links that were not always there"]
+    assert [row[-2] for row in rows[1:]] == ["20 %", "90 %", "-"]
+
+
+def test_what_is_said_of_steady_nodes_and_of_what_they_carry_holds_for_one_that_came_late() -> None:
+    seen = read(facts(9))
+    assert "7 nodes of 9 were there in the end, and never restarted." in seen.text
+    assert "carried, at the mean" in seen.text and "carried, at the mean" in seen.data["figure-capacity"]
+
+
+def test_two_observers_of_one_name_have_a_row_each() -> None:
+    made = facts(3)
+    again = tuple(replace(row, observer_uuid="another") for row in made.balance if row.observer == "heron")
+    rows = read(replace(made, balance=made.balance + again)).tables[
+        "Who balanced how evenly, the least even first"
+    ]
+    assert sorted(row[0] for row in rows[1:]) == ["crane", "heron", "heron", "wren"]
+
+
 def test_a_table_that_is_too_long_says_how_much_more_there_is() -> None:
     made = facts(300)
     tables = read(made).tables
@@ -117,7 +145,7 @@ def test_where_there_is_nothing_it_is_said_in_words_and_nothing_is_drawn() -> No
     assert ("class", "chart") not in seen.attributes and seen.tables == {}
     for words in (
         "No node has said how busy it is.", "Nobody had a choice", "No node has been seen.", "Nobody flapped",
-        "Nobody died and nobody left.", "No link has been seen.", "No queue has grown.",
+        "Nobody died and nobody left.", "No link has been seen.", "No queue grows.",
         "No master has taken a message.", "Nobody has compared clocks", "There is not a single line.",
     ):  # fmt: skip
         assert words in seen.text, words

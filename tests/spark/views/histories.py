@@ -48,7 +48,7 @@ def queue(observer: str, queue: str, at: float | datetime, depth: int | None, **
     return _line("queue", observer, observer, at, {"queue": queue, "depth": depth} | fields)
 
 
-def topic(observer: str, topic: str, at: float, messages: int | None, **fields: Any) -> Row:
+def topic(observer: str, topic: str, at: float | datetime, messages: int | None, **fields: Any) -> Row:
     """What an observer has taken of a topic so far."""
     return _line(
         "topic", observer, observer, at, {"topic": topic, "domain": "", "messages": messages} | fields

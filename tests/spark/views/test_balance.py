@@ -60,6 +60,32 @@ def test_shares_that_follow_capacity_are_just(session: SparkSession) -> None:
     assert found["stork"]["chosen_variation"] == pytest.approx(0.6)
 
 
+def test_a_candidate_that_was_away_has_no_share_of_what_was_chosen_then(session: SparkSession) -> None:
+    """stork is there for a tenth of the time, and gets half of what is chosen then."""
+    rows = [event("started", "heron", "heron", 0)]
+    rows += [state(node, at, cores=4, load=0.5) for node in ("egret", "stork") for at in (1, 3)]
+    for at in range(10, 6010, 10):
+        here = max(0, at - 5400)  # s for which both are
+        rows.append(line("heron", "egret", at, chosen=10 * at - 5 * here))
+        if here:
+            rows.append(line("heron", "stork", at, chosen=5 * here))
+    found = told(balance.quality(history(session, rows)), "node")
+    assert found["stork"]["chosen_share"] == pytest.approx(0.05, abs=0.001)
+    assert found["stork"]["capacity_share"] == pytest.approx(0.05, abs=0.001)
+    assert found["egret"]["chosen_variation"] < 0.02
+
+
+def test_where_most_is_chosen_while_one_is_away_the_other_is_due_most(session: SparkSession) -> None:
+    rows = [event("started", "heron", "heron", 0)]
+    rows += [
+        line("heron", "egret", at, chosen=chosen)
+        for at, chosen in ((0, 0), (50, 1000), (70, 1000), (110, 1100))
+    ]
+    rows += [line("heron", "stork", at, chosen=chosen) for at, chosen in ((70, 0), (110, 100))]
+    found = told(balance.quality(history(session, rows)), "node")
+    assert found["stork"]["capacity_share"] == pytest.approx(found["stork"]["chosen_share"], rel=0.01)
+
+
 def test_the_load_that_the_mesh_itself_makes_does_not_lessen_a_node_s_capacity(session: SparkSession) -> None:
     rows = [event("started", "heron", "heron", 0)]
     rows += [state("egret", at, published=10.0 * at, load=0.2 + 0.01 * at) for at in range(60)]

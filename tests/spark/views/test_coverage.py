@@ -42,6 +42,13 @@ def test_clocks_of_1970_and_2099_are_told(session: SparkSession) -> None:
     assert (found["heron"]["past"], found["heron"]["future"], found["heron"]["states"]) == (0, 1, 0)
 
 
+def test_the_time_until_a_clock_is_set_is_no_silence(session: SparkSession) -> None:
+    rows = [state("egret", datetime(1970, 1, 1, 0, 0, at, tzinfo=UTC), up=at) for at in range(10)]
+    rows += [state("egret", at) for at in (0, 2, 42)]
+    found = told(coverage.rows(history(session, rows)), "node")["egret"]
+    assert (found["gap_s"], found["gap_at"], found["past"]) == (40.0, 2.0, 10)
+
+
 def test_quarantine_is_told_by_reason_and_writer(session: SparkSession) -> None:
     name = "lab-1:a.b-0123abcd-7"
     rows = [

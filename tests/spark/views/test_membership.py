@@ -59,6 +59,24 @@ def test_a_clock_at_2099_makes_nobody_silent(session: SparkSession) -> None:
     assert {node: row["ended"] for node, row in found.items()} == {"heron": "there", "egret": "there"}
 
 
+def test_a_life_whose_clock_was_set_later_began_when_others_or_a_set_clock_say_so(
+    session: SparkSession,
+) -> None:
+    unset = [datetime(1970, 1, 1, 0, 0, second, tzinfo=UTC) for second in (1, 3, 5)]
+    rows = [*alive("heron", 1, 301), *alive("egret", 1, 99), *alive("egret", 111, 301, boot=2)]
+    rows += [state("egret", at, up=1, boot=2) for at in unset]
+    rows += [event("started", "egret", "egret", unset[0], observer_boot=2)]
+    rows += [state("never", at, up=1) for at in unset]
+    rows += [event("joined", "heron", "stork", 50), *(state("stork", at, up=1) for at in unset)]
+    found = told(membership.timeline(history(session, rows)), "node", "boot")
+    assert (found["egret", 2]["first_at"], found["egret", 2]["last_at"]) == (111, 301)
+    assert (found["stork", 1]["first_at"], found["stork", 1]["last_at"]) == (50, 50)
+    assert found["never", 1]["last_at"] - found["never", 1]["first_at"] == 4
+    assert {key: row["ended"] for key, row in found.items() if key[0] == "egret"} == {
+        ("egret", 1): "replaced", ("egret", 2): "there",
+    }  # fmt: skip
+
+
 def test_what_many_notice_at_once_is_one_change(session: SparkSession) -> None:
     rows = [*alive("egret", 0, 1800), *alive("egret", 1900, 3700, boot=2), *alive("heron", 0, 3600)]
     noticed = {100: "suspect", 102: "alive", 900: "suspect", 1804: "suspect", 1809: "dead"}

@@ -32,6 +32,15 @@ def test_growth_is_messages_an_hour(session: SparkSession) -> None:
     assert found["empty"]["growth_per_hour"] is None
 
 
+def test_a_queue_that_rose_and_is_empty_again_does_not_grow(session: SparkSession) -> None:
+    """Of an empty one there is a single line."""
+    rows = [queue("heron", "rose", 10 * at, 5 * at) for at in range(1, 60)]
+    still = told(queues.growth(history(session, rows)), "queue")["rose"]
+    gone = told(queues.growth(history(session, [*rows, queue("heron", "rose", 600, 0)])), "queue")["rose"]
+    assert (still["verdict"], gone["verdict"]) == ("growing", "steady")
+    assert (gone["depth"], gone["depth_max"]) == (0, 295)
+
+
 def test_queues_of_one_name_at_two_nodes_are_two(session: SparkSession) -> None:
     rows = [queue(observer, "tailback/x", at, at) for observer in ("heron", "egret") for at in range(3)]
     assert len(told(queues.growth(history(session, rows)), "observer", "queue")) == 2

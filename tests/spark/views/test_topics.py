@@ -1,5 +1,7 @@
 """Are the busiest topics those with the most messages?"""
 
+from datetime import UTC, datetime
+
 import pytest
 from pyspark.sql import SparkSession
 
@@ -23,6 +25,12 @@ def test_messages_of_all_boots_and_masters_are_one_sum(session: SparkSession) ->
         "messages_per_s": pytest.approx(320 / 200 + 60 / 50), "masters": 2,
     }  # fmt: skip
     assert found["", "quiet"]["masters"] == 0
+
+
+def test_a_line_of_1970_makes_no_topic_slow(session: SparkSession) -> None:
+    rows = [event("started", "heron", "heron", 0), topic("heron", "a", datetime(1970, 1, 1, tzinfo=UTC), 0)]
+    rows += [topic("heron", "a", at, at) for at in (100, 200)]
+    assert told(topics.busiest(history(session, rows)), "topic")["a"]["messages_per_s"] == 2.0
 
 
 def test_only_so_many_are_shown(session: SparkSession) -> None:
