@@ -23,7 +23,9 @@ from tools.benchmarks import (
     membership,
     snapshots,
     spark_scale,
+    stopped,
     throughput,
+    waiting,
     weights,
 )
 from tools.benchmarks.report import Report, tell
@@ -92,6 +94,14 @@ def measure_masters(o: Options, advance: Advance) -> Report:
     return kills.measured(STORIES["masters"], o.count, o.seed, MASTERS_RATE * o.rate, advance)
 
 
+def measure_stopped(o: Options, advance: Advance) -> Report:
+    return stopped.measured(min(o.rounds, 3), SECONDS_OF_SNAPSHOTS * o.seconds, advance)
+
+
+def measure_waiting(o: Options, advance: Advance) -> Report:
+    return waiting.measured(5 * o.messages, advance)
+
+
 # part: (what measures it, how many steps that takes)
 PARTS: dict[str, tuple[Callable[[Options, Advance], Report], Callable[[Options], int]]] = {
     "throughput": (measure_throughput, lambda o: throughput.STEPS * o.rounds),
@@ -104,6 +114,8 @@ PARTS: dict[str, tuple[Callable[[Options, Advance], Report], Callable[[Options],
     "snapshots": (measure_snapshots, lambda o: snapshots.STEPS),
     "spark": (measure_spark, lambda o: spark_scale.STEPS * len(spark_scale.sizes(o.lines))),
     "weights": (measure_weights, lambda o: weights.STEPS * rounds_of_weights(o)),
+    "stopped": (measure_stopped, lambda o: stopped.STEPS * min(o.rounds, 3)),
+    "waiting": (measure_waiting, lambda o: waiting.STEPS),
     "kills": (measure_kills, lambda o: o.count),
     "kills-masters": (measure_masters, lambda o: o.count),
 }

@@ -102,6 +102,11 @@ GOALS = {
     "spark, few": Goal("ingest and all views, warm: a few lines", "s"),
     "spark, growth": Goal("their time grows with this power of the lines", "", 1.1),
     "spark, memory": Goal("ingest and all views: memory of JVM and Python, at most", "MB", 3_000.0),
+    "stopped, p99": Goal(
+        "lone messages beside a stopped subscriber: p99, of that while all read", "of 1", 1.2
+    ),
+    "stopped, memory": Goal("a stopped subscriber's node grows by", "MB", 16.0),
+    "waiting": Goal("kill -9 with so much waiting, until a publish is answered again", "s", 10.0),
     "weights, p99": Goal("learnt weights: 99 of 100 gets with a slow master, of RoundRobin", "of 1", 0.8),
     "weights, learnt": Goal("learnt weights: of the slow master", "of 1"),
     "weights, in turn, p99": Goal("RoundRobin: a get with a slow master, 99 of 100", "ms"),

@@ -9,6 +9,7 @@ import sys
 import time
 from array import array
 from contextlib import AsyncExitStack
+from typing import Any
 
 import psutil
 
@@ -45,7 +46,9 @@ async def main(node: str, packed: str) -> dict[str, object]:
     load = Load.unpacked(packed)
     tally = Tally()
     process = psutil.Process()
-    queries = [{"key": key} for key in load.keys] if load.exact else [{"pattern": f"{load.root}/#"}]
+    queries: list[dict[str, Any]] = (
+        [{"key": key} for key in load.keys] if load.exact else [{"pattern": f"{load.root}/#"}]
+    )
     async with mesh.connect(node) as m, AsyncExitStack() as stack, asyncio.TaskGroup() as tasks:
         subscriptions = [m.subscribe(**query, domain=load.domain or None, initial=False) for query in queries]
         for subscription in subscriptions:

@@ -1,0 +1,58 @@
+"""Do the benchmarks of those who do not keep up, and of what waits, judge right and leave nothing behind?"""
+
+import signal
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tools.benchmarks import stopped, waiting
+from tools.benchmarks.stopped import Round
+from tools.benchmarks.waiting import Waited
+
+
+@pytest.fixture
+def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where a benchmark works; nothing may stay there. It takes the signals for itself meanwhile."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    with tempfile.TemporaryDirectory(prefix="b-", dir="/tmp") as folder:
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        yield Path(folder)
+        assert list(Path(folder).iterdir()) == []
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def test_others_may_wait_a_fifth_longer_beside_one_that_stopped() -> None:
+    def judged(p99: float, grown: float, lost: int = 0) -> dict[str, bool]:
+        report = stopped.told([Round(False, 0.010, 1.0, 0), Round(True, p99, grown, lost)])
+        return {row.name: row.is_good for row in report.rows}
+
+    assert judged(0.0119, 15.9) == {"stopped, p99": True, "stopped, memory": True}
+    assert judged(0.0121, 16.1) == {"stopped, p99": False, "stopped, memory": False}
+    assert not judged(0.0100, 1.0, lost=1)["stopped, p99"], "a round that loses one has no result"
+
+
+def test_what_does_not_wait_any_more_was_lost() -> None:
+    assert waiting.told(Waited(1_000, 0.5, 0.6, 1_000, 60.0)).rows[0].is_good
+    [row] = waiting.told(Waited(1_000, 0.5, 0.6, 999, 60.0)).rows
+    assert row.flaw == "only 999 of 1,000 still wait"
+    assert not waiting.told(Waited(1_000, 0.5, 10.1, 1_000, 60.0)).rows[0].is_good
+
+
+@pytest.mark.whole
+def test_a_thousand_that_wait_outlive_their_node(place: Path) -> None:
+    steps: list[int] = []
+    report = waiting.measured(1_000, lambda: steps.append(1))
+    assert report.is_clean and len(steps) == waiting.STEPS
+    assert report.details["pending"] >= 1_000
+
+
+@pytest.mark.whole
+def test_one_stops_and_the_others_do_not(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stopped, "FLOOD", 500)
+    steps: list[int] = []
+    report = stopped.measured(1, 2, lambda: steps.append(1))
+    assert report.is_clean and len(steps) == stopped.STEPS
+    assert [one["is_stopped"] for one in report.details["rounds"]] == [False, True]
