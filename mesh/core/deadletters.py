@@ -7,12 +7,13 @@ from array import array
 from mesh.core.desk import Desk
 from mesh.core.router import Router
 from mesh.errors import MessageTooLarge, RemoteError
+from mesh.routing.retained import DEAD
 from mesh.values import Headers, message_id
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import PERSISTENT, Envelope
 from mesh.wire.properties import Properties, decode_properties, encode_properties
 
-KEY = "__sys__deadMessage"
+KEY = DEAD.rstrip("/")
 
 
 class DeadLetters:

@@ -12,6 +12,7 @@ from mesh.wire.commands import Query
 from mesh.wire.envelope import INITIAL, LOCAL_ONLY, Envelope, decode
 
 OVERHEAD = 400  # bytes a topic costs beside its content
+DEAD = "__sys__deadMessage/"  # a dead letter is all that is left of a message that somebody was promised
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +94,14 @@ def _last(envelope: Envelope, bare: Envelope, row: int, i: int) -> Last:
 
 
 class Retained:
-    """Topics by key and domain, the least recently published forgotten first when bytes run out."""
+    """Topics by key and domain. When bytes run out, the least recently published are forgotten first, and
+    dead letters last."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max = max_bytes
         self._bytes = 0
-        self._topics: OrderedDict[tuple[str, str], Last] = OrderedDict()  # by (key, domain)
+        self._topics: dict[tuple[str, str], Last] = {}  # by (key, domain), the oldest first,
+        self._others: OrderedDict[tuple[str, str], None] = OrderedDict()  # and those that are no dead letters
         self._domains: dict[str, dict[str, None]] = {}  # key -> the domains it has a value in
         self.evicted = 0
 
@@ -124,11 +127,15 @@ class Retained:
             del self._topics[topic]
             self._bytes -= old.size
         self._topics[topic] = last
+        if not last.key.startswith(DEAD):
+            self._others[topic] = None
+            self._others.move_to_end(topic)
         self._domains.setdefault(last.key, {})[last.envelope.domain] = None
         self._bytes += last.size
         evicted = []
         while self._bytes > self._max and len(self._topics) > 1:
-            evicted.append(self._forget(next(iter(self._topics))))
+            is_last = len(self._others) == (topic in self._others)  # what has just come stays
+            evicted.append(self._forget(next(iter(self._topics if is_last else self._others))))
         self.evicted += len(evicted)
         return evicted
 
@@ -148,11 +155,13 @@ class Retained:
     def clear(self) -> None:
         """Forget everything."""
         self._topics.clear()
+        self._others.clear()
         self._domains.clear()
         self._bytes = 0
 
     def _forget(self, topic: tuple[str, str]) -> Last:
         last = self._topics.pop(topic)
+        self._others.pop(topic, None)
         self._bytes -= last.size
         key, domain = topic
         del self._domains[key][domain]

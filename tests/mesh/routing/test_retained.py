@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesh.routing.retained import OVERHEAD, Last, Retained
+from mesh.routing.retained import DEAD, OVERHEAD, Last, Retained
 from mesh.wire.commands import Query
 from mesh.wire.envelope import INITIAL, Envelope
 from tests.mesh.envelopes import envelope
@@ -77,6 +77,16 @@ def test_the_topic_that_was_published_longest_ago_is_forgotten_first() -> None:
     assert evicted == ["b"]
     assert set(values(retained)) == {("c", ""), ("a", ""), ("d", "")}
     assert (len(retained), retained.evicted) == (3, 1)
+
+
+def test_dead_letters_are_forgotten_last_and_the_oldest_of_them_first() -> None:
+    retained = Retained(3 * (OVERHEAD + len(DEAD) + 2))
+    evicted = []
+    for n, key in enumerate(["a", f"{DEAD}1", f"{DEAD}2", "b", f"{DEAD}3", f"{DEAD}4"]):
+        evicted += publish(retained, envelope(key, [b"v"], first=n + 1, sent=n))
+    assert evicted == ["a", "b", f"{DEAD}1"]
+    assert set(values(retained, Query("pattern", f"{DEAD}#"))) == {(f"{DEAD}{n}", "") for n in (2, 3, 4)}
+    assert publish(retained, envelope("c", [b"v"], first=9, sent=9)) == [f"{DEAD}2"], "what comes stays"
 
 
 def test_a_single_value_larger_than_the_bound_is_kept() -> None:
