@@ -1,0 +1,132 @@
+"""A store that went backwards, and one that is cut to what is still owed: what do other nodes and clients see?"""
+
+import copy
+
+import pytest
+
+from mesh.routing import shares
+from mesh.store.base import Drop
+from mesh.wire.envelope import decode
+from tests.simulated_client import client_of
+from tests.simulation import SimNetwork, SimNode
+
+KEYS = " ".join(f"k{i}" for i in range(100))
+CONTENTS = [b"%03d" % i * 100 for i in range(100)]
+
+
+def rolled_back() -> tuple[SimNetwork, SimNode, SimNode, int]:
+    """A network in which `a` starts again with an old copy of its store; how far that copy is."""
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    subscription = client_of(b).subscribed("k")
+    publisher = client_of(a, "pub")
+    publisher.publish("k", b"old", persistent=True)
+    publisher.settled()
+    net.until(lambda: subscription.contents == [b"old"])
+    net.run(3)  # what may wait is on the disk
+    old = copy.deepcopy(a.disk.store)
+    for content in (b"1", b"2", b"3"):
+        publisher.publish("k", content, persistent=True)
+        publisher.settled()
+    net.until(lambda: len(subscription.got) == 4)
+    publisher.die()
+    a.kill()
+    a.disk.store = old
+    return net, a, b, old.load().next_position
+
+
+def test_row_47_a_node_whose_peers_know_more_of_its_log_than_it_does_stops() -> None:
+    """An old copy was restored, with its witness. The next it would write has a position that the peer has
+    had already, and would take for a repeat: the message would be lost in silence."""
+    net, a, b, next_position = rolled_back()
+    a.start()
+    net.until(lambda: a.stop)
+    assert a.stop is not None
+    assert (a.stop.code, a.stop.next_position) == ("STORE_ROLLED_BACK", next_position + 3)
+    assert f"b has position {next_position + 2} of its log, {next_position} is next" in a.stop.error
+    assert b.stop is None and b.is_up
+
+
+def test_row_47_beyond_the_positions_that_its_peers_know_it_goes_on_and_nothing_is_lost() -> None:
+    """The operator has accepted what is lost. What is published from now on arrives, and once."""
+    net, a, b, next_position = rolled_back()
+    a.disk.store.commit([Drop(tuple(range(next_position, next_position + 50)))])
+    a.start()
+    late = client_of(b, "late").subscribed("k")
+    publisher = client_of(a, "again")
+    for content in (b"4", b"5"):
+        publisher.publish("k", content, persistent=True)
+    publisher.settled()
+    net.until(lambda: late.contents == [b"old", b"4", b"5"])
+    net.run(3)
+    assert a.stop is None and a.metric("stored_envelopes") == 0
+    first = next(s for s in b.core.clients.sessions.values() if s.name.client == "joe")
+    assert [feed.delivered for feed in first.feeds.values()] == [6]
+
+
+def test_a_restart_alone_is_no_step_back() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    subscription = client_of(b).subscribed("k")
+    for turn in range(3):
+        publisher = client_of(a, f"pub{turn}")
+        publisher.publish("k", b"%d" % turn, persistent=True)
+        publisher.settled()
+        publisher.close()
+        a.restart()
+    net.until(lambda: subscription.contents == [b"0", b"1", b"2"])
+    net.run(10)
+    assert (a.stop, b.stop) == (None, None)
+
+
+def owed_to_one(net: SimNetwork) -> tuple[SimNode, list[bytes], list[bytes]]:
+    """A hundred messages for somebody who takes all, and one who wants a single one and is away until the
+    master has started again. Returns that master, and what each of both was given."""
+    a, b = net.mesh("a", "b")
+    everything = client_of(b, "all").subscribed(pattern="#")
+    joe = client_of(a)
+    single = joe.subscribed("k7")
+    net.cut("a", joe.name)
+    publisher = client_of(a, "pub")
+    publisher.publish(KEYS, *CONTENTS, persistent=True)
+    publisher.settled()
+    net.until(lambda: len(everything.got) == 100)
+    net.run(3)
+    a.restart()
+    net.heal()
+    net.until(lambda: single.got and a.metric("stored_envelopes") == 0)
+    net.run(3)
+    return a, everything.contents, single.contents
+
+
+def test_what_nobody_is_owed_of_a_large_envelope_leaves_the_disk() -> None:
+    net = SimNetwork()
+    found: list[tuple[int, ...]] = []
+    load = net.node
+
+    def watched(name: str, *seeds: str) -> SimNode:
+        node = load(name, *seeds)
+        start = node.start
+
+        def again() -> None:
+            found.extend(
+                (e.count, len(e.body))
+                for e in (decode(header, body) for _, header, body in node.disk.store.load().envelopes)
+            )
+            start()
+
+        node.start = again  # type: ignore[method-assign]
+        return node
+
+    net.node = watched  # type: ignore[method-assign]
+    owed_to_one(net)
+    assert found == [(1, 300)], "of 100 messages with 30,000 bytes"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_thinned_envelope_is_delivered_as_a_whole_one_would_be(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thinned = owed_to_one(SimNetwork(seed))[1:]
+    monkeypatch.setattr(shares, "LARGE", 1 << 30)
+    assert thinned == owed_to_one(SimNetwork(seed))[1:] == (CONTENTS, [CONTENTS[7]])
