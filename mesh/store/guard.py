@@ -7,9 +7,9 @@ from pathlib import Path
 
 from mesh.errors import StoreError, StoreFull
 from mesh.store.base import Append, Image, Op
-from mesh.store.room import Room, Tell, is_full
-from mesh.store.sqlite import SQLiteStore
-from mesh.store.witness import Testimony, Witness
+from mesh.store.room import Room, Tell, is_full, reserve_of
+from mesh.store.sqlite import CHECKPOINT, SQLiteStore
+from mesh.store.witness import Statement, Witness
 
 ROLLED_BACK = "STORE_ROLLED_BACK"
 PERIOD = 1.0  # s between two looks at the disk, and for which the witness may be behind
@@ -33,6 +33,7 @@ class GuardedStore:
         self._failure: StoreError | None = None
         self._heard = 0  # next position of our log, as another node knows it
         self._witness_due = self._look_due = clock()
+        self._often, self._unseen = wanted // 16, 0  # bytes after which to look at the disk; since it was
         self._is_witnessed = True
         self._path = directory / "store.sqlite"
         try:
@@ -40,7 +41,9 @@ class GuardedStore:
         except OSError as error:
             raise _broken(directory / "witness", error) from error
         try:
-            self._store = SQLiteStore(self._path)
+            # Half of the reserve for the log to be moved into the file, half for the log to grow.
+            most = min(CHECKPOINT, reserve_of(wanted) // 2) if wanted else CHECKPOINT
+            self._store = SQLiteStore(self._path, most)
         except BaseException:
             self._witness.close()
             raise
@@ -66,8 +69,8 @@ class GuardedStore:
     def commit(self, ops: Sequence[Op]) -> None:
         if self._failure is not None:
             raise self._failure
-        self._look_when_due()
-        grows = any(isinstance(op, Append) for op in ops)
+        grows = sum(len(op.body) + len(op.header) for op in ops if isinstance(op, Append))
+        self._look_when_due(grows)
         if grows and self._room.is_short:
             self.refused += 1
             raise StoreFull(
@@ -80,6 +83,7 @@ class GuardedStore:
             self._room.give()
             if grows:
                 raise
+            self._store.checkpoint()  # then the log begins again at its start, and need not grow
             self._store.commit(ops)
         self._is_witnessed = False
         if self._store.is_cramped:
@@ -94,6 +98,11 @@ class GuardedStore:
                 self._bear_witness()
         finally:
             self._witness.close()
+
+    @property
+    def commits(self) -> int:
+        """How many commits the store holds."""
+        return self._store.commits
 
     # --- what may wait ----------------------------------------------------------------------------------
 
@@ -122,10 +131,11 @@ class GuardedStore:
             "disk_refused": self.refused,
         }
 
-    def _look_when_due(self) -> None:
+    def _look_when_due(self, size: int = 0) -> None:
         now = self._clock()
-        if now >= self._look_due:
-            self._look_due = now + PERIOD
+        self._unseen += size
+        if now >= self._look_due or self._unseen > self._often:
+            self._look_due, self._unseen = now + PERIOD, 0
             self._room.look()
 
     def _bear_witness(self) -> None:
@@ -145,7 +155,7 @@ class GuardedStore:
 
     # --- a store that went backwards --------------------------------------------------------------------
 
-    def _rolled_back(self, known: Testimony) -> StoreError:
+    def _rolled_back(self, known: Statement) -> StoreError:
         ours, theirs = self._store, known
         return StoreError(
             f"{self._path} went backwards: it holds {ours.commits} commits and is at position "
@@ -156,7 +166,7 @@ class GuardedStore:
             code=ROLLED_BACK,
         )
 
-    def _go_on_after(self, known: Testimony) -> int:
+    def _go_on_after(self, known: Statement) -> int:
         """No position may be given twice: others remember what they had at each."""
         lost_from, lost_to = self._store.next_position, known.next_position
         next_position = max(lost_from, lost_to) + MARGIN

@@ -16,12 +16,24 @@ def is_full(error: OSError) -> bool:
     return error.errno in _NO_ROOM
 
 
+def reserve_of(wanted: int) -> int:
+    """Bytes to be held back, where so many shall stay free."""
+    return min(RESERVE, wanted // 4)
+
+
 class Reserve:
     """A file that holds room which nobody else can take."""
 
     def __init__(self, path: Path, size: int) -> None:
         self.path, self.size = path, size
-        self.is_held = False
+        self.is_held = self._is_whole()  # by an earlier start
+
+    def _is_whole(self) -> bool:
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            return False
+        return found.st_size == self.size and found.st_blocks * 512 >= self.size
 
     def take(self) -> bool:
         """Hold it; False when there is not so much room. OSError for anything else."""
@@ -58,7 +70,7 @@ class Room:
     def __init__(self, directory: Path, wanted: int, spare: Callable[[], int], tell: Tell) -> None:
         self.is_short = False
         self._directory, self._wanted, self._spare, self._tell = directory, wanted, spare, tell
-        self._reserve = Reserve(directory / "reserve", min(RESERVE, wanted // 4))
+        self._reserve = Reserve(directory / "reserve", reserve_of(wanted))
         if not wanted:
             self._reserve.give()
 

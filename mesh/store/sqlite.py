@@ -20,7 +20,7 @@ from mesh.store.sqlite_rows import (
 )
 
 _PAGE = 4096  # bytes by which a touched row makes the write-ahead log grow, roughly
-_CHECKPOINT = 8 * 1024 * 1024  # bytes in the write-ahead log after which they move into the file
+CHECKPOINT = 8 * 1024 * 1024  # bytes in the write-ahead log after which they move into the file
 
 _PRAGMAS = (
     # One process owns the file. It also keeps the index of the log in memory, where no disk can fail it.
@@ -28,9 +28,11 @@ _PRAGMAS = (
     "PRAGMA journal_mode=WAL",
     "PRAGMA synchronous=FULL",
     "PRAGMA fullfsync=1",
+    # Some builds fill freed pages with zeros, so that to drop what is acknowledged writes all of it again.
+    "PRAGMA secure_delete=OFF",
     # SQLite swallows the errors of its own checkpoints; ours must be seen.
     "PRAGMA wal_autocheckpoint=0",
-    f"PRAGMA journal_size_limit={2 * _CHECKPOINT}",
+    f"PRAGMA journal_size_limit={2 * CHECKPOINT}",
 )
 
 # SQLite quotes a damaged schema in its error, and then Python cannot read the words as UTF-8.
@@ -46,8 +48,9 @@ class SQLiteStore:
     # Rule: after any failure but a full disk this handle is never used again. The next fsync would
     # succeed, although the pages of the failed one are lost.
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, checkpoint: int = CHECKPOINT) -> None:
         self._path = path
+        self._most_logged = checkpoint
         self._ended = ""  # why this handle is at its end
         self._logged = 0  # bytes that the write-ahead log grew by since it was last moved
         self.is_cramped = False  # the log could not be moved into the file for want of room
@@ -82,7 +85,7 @@ class SQLiteStore:
         counters = Counters(change.next_position, self._counters.commits + 1)
         self._write(lambda: write_change(self._db, change, counters), counters)
         self._note_logged(change)
-        if self._logged >= _CHECKPOINT:
+        if self._logged >= self._most_logged:
             self.checkpoint()
 
     @property
@@ -117,7 +120,7 @@ class SQLiteStore:
         except sqlite3.Error as error:
             # A full disk lets the log go on growing, anything else ends this handle.
             self.is_cramped = isinstance(self._failure(error), StoreFull)
-            self._logged = _CHECKPOINT  # with the next commit, then
+            self._logged = self._most_logged  # with the next commit, then
 
     def close(self) -> None:
         self._ended = self._ended or "it is closed"
@@ -169,7 +172,9 @@ class SQLiteStore:
     def _note_logged(self, change: Change) -> None:
         touched = len(change.appended) + len(change.rewritten) + len(change.dropped) + len(change.rows)
         parts = (*change.appended.values(), *change.rewritten.values())
-        self._logged += sum(len(header) + len(body) for header, body in parts) + (touched + 2) * _PAGE
+        size = sum(len(header) + len(body) for header, body in parts)
+        size += sum(len(value) for value in change.rows.values() if value is not None)
+        self._logged += size + (touched + 2) * _PAGE
 
     def _check_usable(self) -> None:
         if self._ended:

@@ -21,7 +21,7 @@ _CRC = struct.Struct(">I")
 
 
 @dataclass(frozen=True, slots=True)
-class Testimony:
+class Statement:
     """Of the store with this id (the node's uuid): a boot of its node, how many commits, and the next
     position of its log."""
 
@@ -36,21 +36,21 @@ class Testimony:
         return data + _CRC.pack(zlib.crc32(data))
 
 
-def unpack(slot: bytes) -> Testimony | None:
+def unpack(slot: bytes) -> Statement | None:
     """The inverse of `pack`, whatever follows; None when it is damaged, or was never written."""
     data, crc = slot[: _FORM.size], slot[_FORM.size : _FORM.size + _CRC.size]
     if len(crc) < _CRC.size or _CRC.unpack(crc)[0] != zlib.crc32(data):
         return None
     magic, store, boot, commits, next_position = _FORM.unpack(data)
-    return Testimony(store, boot, commits, next_position) if magic == _MAGIC else None
+    return Statement(store, boot, commits, next_position) if magic == _MAGIC else None
 
 
-def together(found: Iterable[Testimony | None], store: bytes) -> Testimony | None:
+def together(found: Iterable[Statement | None], store: bytes) -> Statement | None:
     """The most that is known of this store; None when nothing is."""
     ours = [it for it in found if it is not None and it.store == store]
     if not ours:
         return None
-    return Testimony(
+    return Statement(
         store,
         max(it.boot for it in ours),
         max(it.commits for it in ours),
@@ -59,7 +59,7 @@ def together(found: Iterable[Testimony | None], store: bytes) -> Testimony | Non
 
 
 class Witness:
-    """The file. `known` is what it said when it was opened; OSError as it comes."""
+    """The file. `known` is what it says; OSError as it comes."""
 
     def __init__(self, path: Path, store: bytes, boot: int) -> None:
         self.path = path
@@ -72,9 +72,10 @@ class Witness:
 
     def write(self, commits: int, next_position: int) -> None:
         """The store has come so far. On disk when this returns."""
-        told = Testimony(self._store, self._boot, commits, next_position).pack()
-        os.pwrite(self._file, told.ljust(SLOT, b"\0"), self._next)
+        told = Statement(self._store, self._boot, commits, next_position)
+        os.pwrite(self._file, told.pack().ljust(SLOT, b"\0"), self._next)
         os.fsync(self._file)
+        self.known = told
         self._next = SLOT - self._next
 
     def close(self) -> None:

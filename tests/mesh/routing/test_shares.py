@@ -1,12 +1,12 @@
 """What is still owed of an envelope, and when is it worth to write the rest of it again?"""
 
+from mesh.routing.log import Log
 from mesh.routing.parcel import Parcel
 from mesh.routing.shares import LARGE, Shares, shares
 from mesh.store.base import Drop, Rewrite
 from mesh.wire.envelope import decode
 from tests.mesh.envelopes import envelope
 from tests.mesh.routing.feeds import Ends
-from tests.mesh.routing.test_log import Log
 
 BIG = envelope(
     " ".join(f"k{i}" for i in range(100)), [b"%03d" % i * 100 for i in range(100)], persistent=True
@@ -52,7 +52,6 @@ def test_with_very_many_subscribers_it_is_looked_at_when_half_have_gone() -> Non
 
 
 def big_parcel(log: Log) -> tuple[Parcel, Ends, Ends]:
-    log = log
     one, other = Ends(), Ends()
     parcel = Parcel(BIG, own=True)
     log.append(parcel)
@@ -64,7 +63,7 @@ def big_parcel(log: Log) -> tuple[Parcel, Ends, Ends]:
 
 def test_a_feed_that_is_done_tells_that_less_is_owed_and_the_store_is_told_of_the_rest() -> None:
     log = Log(1000)
-    parcel, one, other = big_parcel(log)
+    parcel, one, _ = big_parcel(log)
     one.offer(parcel)
     one.feed.taken(1, 0.0)
     assert (one.released, parcel.owed) == ([parcel], 1)
