@@ -16,10 +16,10 @@ NETWORK = frozenset(
 )  # fmt: skip
 
 
-def check_disk(path: Path, mounts: Path = MOUNTS) -> None:
+def check_disk(path: Path, mounts: Path | None = None) -> None:
     """DataDirRefused if a node's directory is on a network file system. Where nobody tells, all is well."""
     try:
-        text = mounts.read_bytes().decode(errors="surrogateescape")
+        text = (mounts or MOUNTS).read_bytes().decode(errors="surrogateescape")
     except OSError:
         return
     found = file_system(text, os.path.realpath(path))

@@ -1,12 +1,15 @@
 """A store that went backwards, and one that is cut to what is still owed: what do others see of it?"""
 
 import copy
+from collections.abc import Sequence
 
 import pytest
 
 from mesh.routing import shares
-from mesh.store.base import Drop
+from mesh.store.base import Drop, Op, Rewrite
+from mesh.store.memory import MemoryStore
 from mesh.wire.envelope import decode
+from tests.mesh.core.campaign import Campaign
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
 
@@ -110,3 +113,24 @@ def test_a_thinned_envelope_is_delivered_as_a_whole_one_would_be(
     whole = owed_to_one(SimNetwork(seed))
     assert (thinned[0], whole[0]) == ([(1, 300)], [(100, 30_000)])
     assert thinned[1:] == whole[1:] == (CONTENTS, [CONTENTS[7]])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_random_story_in_which_every_envelope_is_thinned_keeps_every_promise(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rewritten = 0
+    commit = MemoryStore.commit
+
+    def counted(store: MemoryStore, ops: Sequence[Op]) -> None:
+        nonlocal rewritten
+        rewritten += sum(isinstance(op, Rewrite) for op in ops)
+        commit(store, ops)
+
+    monkeypatch.setattr(MemoryStore, "commit", counted)
+    monkeypatch.setattr(shares, "LARGE", 1)
+    monkeypatch.setattr(shares, "FEW", 1)
+    story = Campaign(seed, nodes=3, subscribers=8)
+    story.run(8.0, faults=2.0)
+    story.check()
+    assert rewritten

@@ -1,5 +1,5 @@
 """What a disk can do to a store, one fault after the other: what is reported committed is there, or it is
-said that it is not. The rows are those of the table in docs/reliability.md."""
+said that it is not. Each fault has a number, by which its tests are found: row_43 to row_49."""
 
 import os
 import random

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 import mesh
-from mesh.errors import MeshError, PublishRefused
+from mesh.errors import DataDirRefused, MeshError, PublishRefused
+from mesh.local import mounts
 from mesh.store.sqlite import SQLiteStore
 from mesh.store.witness import SLOT, unpack
 from tests.mesh.meshes import eventually, mesh_of
@@ -283,3 +284,30 @@ def commits_of(node: RunningNode) -> int:
         return store.commits
     finally:
         store.close()
+
+
+def test_row_48_a_node_whose_directory_is_on_a_network_disk_starts_only_when_told_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To the node, all is on NFS. It is refused before the store is made; with the setting it starts."""
+    mountinfo = tmp_path / "mountinfo"
+    mountinfo.write_text("21 1 0:44 / / rw - nfs4 server:/ rw\n")
+    monkeypatch.setattr(mounts, "MOUNTS", mountinfo)
+
+    async def story(allowed: bool) -> None:
+        settings: dict[str, object] = {
+            "node.data": str(tmp_path / "data"), "node.allow_network_disk": allowed,
+        }  # fmt: skip
+        async with mesh_of("heron", settings=settings) as m, m.connect("heron") as publisher:
+            await publisher.publish("k", b"v", persistent=True)
+
+    with pytest.raises(DataDirRefused, match="network file system \\(nfs4\\)") as found:
+        asyncio.run(story(allowed=False))
+    assert found.value.code == "DATA_DIR" and not (tmp_path / "data" / "store.sqlite").exists()
+    asyncio.run(story(allowed=True))
+
+
+def test_the_metrics_of_the_disk_are_among_those_of_the_node() -> None:
+    with running() as node:
+        shown = node.mesh("info", "--url", "heron").stdout
+        assert all(name in shown for name in ("disk_free", "disk_short", "disk_refused"))
