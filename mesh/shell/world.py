@@ -154,7 +154,7 @@ class World:
         self._commit_ended.set()
         if error is not None and not isinstance(error, StoreFull):
             # What a broken disk still says cannot be trusted: stop, and start again from what it holds.
-            self._give_up(Stop(str(error), error.code))
+            self._give_up(Stop(f"{error.what} {error.hint}".strip(), error.code))
         self._idle()
 
     def _give_up(self, stop: Stop) -> None:

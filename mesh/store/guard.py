@@ -13,6 +13,7 @@ from mesh.store.witness import Statement, Witness
 
 ROLLED_BACK = "STORE_ROLLED_BACK"
 PERIOD = 1.0  # s between two looks at the disk, and for which the witness may be behind
+SMALLEST = 64 * 1024  # bytes of the log before which it is never moved into the file
 MARGIN = 1_000_000  # positions that are passed over: more than can be given within PERIOD
 
 
@@ -42,7 +43,7 @@ class GuardedStore:
             raise _broken(directory / "witness", error) from error
         try:
             # Half of the reserve for the log to be moved into the file, half for the log to grow.
-            most = min(CHECKPOINT, reserve_of(wanted) // 2) if wanted else CHECKPOINT
+            most = min(CHECKPOINT, max(SMALLEST, reserve_of(wanted) // 2)) if wanted else CHECKPOINT
             self._store = SQLiteStore(self._path, most)
         except BaseException:
             self._witness.close()

@@ -139,7 +139,8 @@ class SQLiteStore:
         elif version != VERSION:
             raise StoreError(
                 f"{self._path} is not a store of this release: its version is {version}, not {VERSION}.",
-                hint="Use the release that wrote it, or move the file away to start with an empty store.",
+                hint="Use the release that wrote it, or move the file away to start with an empty one (mesh up "
+                "--accept-rollback).",
                 code="STORE_VERSION",
             )
         audit = Audit()
@@ -208,6 +209,7 @@ class SQLiteStore:
         self._ended = f"it is damaged ({losses})"
         return StoreError(
             f"{self._path} does not hold what was written to it: {losses}.",
-            hint="Restore it from a copy, or move it away to start with an empty store.",
+            hint="Restore it from a copy, or move it away to start with an empty one (mesh up "
+            "--accept-rollback).",
             code="DATA_LOSS",
         )
