@@ -48,7 +48,11 @@ class GuardedStore:
         except BaseException:
             self._witness.close()
             raise
-        self._room = Room(directory, wanted, self._store.spare, tell)
+        try:
+            self._room = Room(directory, wanted, self._store.spare, tell)
+        except OSError as error:
+            self.close()
+            raise _broken(directory / "reserve", error) from error
 
     # --- the store's law --------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 RESERVE = 16 * 1024 * 1024  # bytes, at most: what the write-ahead log may need for acknowledgements
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+_CANNOT = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)  # this file system does not reserve
 
 Tell = Callable[[str, str], None]  # level, text
 
@@ -46,7 +47,9 @@ class Reserve:
                 self.give()
                 if is_full(error):
                     return False
-                raise
+                if error.errno not in _CANNOT:
+                    raise
+                self.size = 0  # then without
             finally:
                 os.close(file)
         self.is_held = True
@@ -71,7 +74,9 @@ class Room:
         self.is_short = False
         self._directory, self._wanted, self._spare, self._tell = directory, wanted, spare, tell
         self._reserve = Reserve(directory / "reserve", reserve_of(wanted))
-        if not wanted:
+        if wanted:
+            self._reserve.take()  # little room or not: it is the last
+        else:
             self._reserve.give()
 
     @property
@@ -106,5 +111,5 @@ class Room:
     def _run_short(self, why: str) -> None:
         if not self.is_short:
             self.is_short = True
-            what = "nothing more is stored for publishers, but what is acknowledged"
-            self._tell("warning", f"little room on the disk of {self._directory}: {why}; {what}")
+            what = f"little room on the disk of {self._directory}: {why}"
+            self._tell("warning", f"{what}; persistent publishes are refused, acknowledgements go on")

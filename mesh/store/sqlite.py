@@ -35,6 +35,8 @@ _PRAGMAS = (
     f"PRAGMA journal_size_limit={2 * CHECKPOINT}",
 )
 
+_ANEW = "move it away and start with an empty one: mesh up --accept-rollback"
+
 # SQLite quotes a damaged schema in its error, and then Python cannot read the words as UTF-8.
 _FAILURES = (sqlite3.Error, UnicodeDecodeError)
 
@@ -139,8 +141,7 @@ class SQLiteStore:
         elif version != VERSION:
             raise StoreError(
                 f"{self._path} is not a store of this release: its version is {version}, not {VERSION}.",
-                hint="Use the release that wrote it, or move the file away to start with an empty one (mesh up "
-                "--accept-rollback).",
+                hint=f"Use the release that wrote it, or {_ANEW}.",
                 code="STORE_VERSION",
             )
         audit = Audit()
@@ -209,7 +210,6 @@ class SQLiteStore:
         self._ended = f"it is damaged ({losses})"
         return StoreError(
             f"{self._path} does not hold what was written to it: {losses}.",
-            hint="Restore it from a copy, or move it away to start with an empty one (mesh up "
-            "--accept-rollback).",
+            hint=f"Restore it from a copy, or {_ANEW}.",
             code="DATA_LOSS",
         )

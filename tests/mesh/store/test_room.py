@@ -1,6 +1,7 @@
 """Is there room on the disk? When it gets little, what adds is refused, and what frees goes on."""
 
 import contextlib
+import errno
 import os
 from pathlib import Path
 
@@ -69,6 +70,21 @@ def test_without_a_bound_nothing_is_reserved_or_refused(tmp_path: Path) -> None:
     disk.look()
     disk.give()
     assert not disk.is_short and not (tmp_path / "reserve").exists() and disk.told == []
+
+
+def test_a_file_system_that_cannot_reserve_does_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no(*_: object) -> None:
+        raise OSError(errno.EOPNOTSUPP, "no")
+
+    monkeypatch.setattr(os, "posix_fallocate", no)
+    disk = Disk(tmp_path, 800 * KIB)
+    disk.look()
+    assert not disk.is_short and not (tmp_path / "reserve").exists()
+    disk.left = 100 * KIB
+    disk.look()
+    assert disk.is_short
 
 
 def test_it_is_told_once_when_room_gets_little_and_once_when_there_is_some_more(tmp_path: Path) -> None:
