@@ -32,6 +32,7 @@ class GuardedStore:
         self.refused = 0
         self._tell, self._clock, self._accept = tell, clock, accept_rollback
         self._failure: StoreError | None = None
+        self._boot = boot
         self._heard = 0  # next position of our log, as another node knows it
         self._witness_due = self._look_due = clock()
         self._often, self._unseen = wanted // 16, 0  # bytes after which to look at the disk; since it was
@@ -63,6 +64,8 @@ class GuardedStore:
         if known is None:
             if self._store.commits:
                 self._tell("warning", f"{self._witness.path} says nothing of the store; it is written anew")
+        elif known.boot >= self._boot and not self._witness.is_ours:
+            raise self._boot_rolled_back(known)
         elif known.commits > self._store.commits or known.next_position > self._store.next_position:
             if not self._accept:
                 raise self._rolled_back(known)
@@ -168,6 +171,14 @@ class GuardedStore:
             f"(in boot {theirs.boot}, says {self._witness.path}). A part of it was lost, or an old copy was "
             "put in its place.",
             hint="Put its newest copy back, or, to go on without what is lost: mesh up --accept-rollback",
+            code=ROLLED_BACK,
+        )
+
+    def _boot_rolled_back(self, known: Statement) -> StoreError:
+        return StoreError(
+            f"{self._path.with_name('identity.json')} went backwards: this would be boot {self._boot}, but "
+            f"there was a boot {known.boot} before, says {self._witness.path}. It is an old copy.",
+            hint=f'Put its newest copy back, or write "boot": {known.boot} into it.',
             code=ROLLED_BACK,
         )
 

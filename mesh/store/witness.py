@@ -67,6 +67,7 @@ class Witness:
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         slots = [unpack(os.pread(self._file, SLOT, place)) for place in (0, SLOT)]
         self.known = together(slots, store)
+        self.is_ours = False  # it was written since
         known = [it.commits if it is not None and it.store == store else -1 for it in slots]
         self._next = 0 if known[0] <= known[1] else SLOT  # the older one, or the damaged one
 
@@ -75,7 +76,7 @@ class Witness:
         told = Statement(self._store, self._boot, commits, next_position)
         os.pwrite(self._file, told.pack().ljust(SLOT, b"\0"), self._next)
         os.fsync(self._file)
-        self.known = told
+        self.known, self.is_ours = told, True
         self._next = SLOT - self._next
 
     def close(self) -> None:

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from mesh.store.base import Image
 from mesh.store.guard import GuardedStore
 
 ME = b"m" * 16
+BOOTS = count(1)  # as a node's: never one twice
 
 
 @contextmanager
@@ -63,7 +65,7 @@ def _can_trace() -> bool:
 
 def load(directory: Path, accept: bool = False) -> tuple[Image, int]:
     """What a node finds there at its start, and how many commits that is. StoreError as it comes."""
-    store = GuardedStore(directory, ME, 99, 0, lambda level, text: None, accept)
+    store = GuardedStore(directory, ME, next(BOOTS), 0, lambda level, text: None, accept)
     try:
         return store.load(), store.commits
     finally:

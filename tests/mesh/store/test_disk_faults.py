@@ -16,7 +16,7 @@ from mesh.store.base import Append, Drop, Image, Op, Put
 from mesh.store.guard import PERIOD, GuardedStore
 from mesh.store.sqlite import SQLiteStore
 from tests.mesh.running import LIMIT
-from tests.mesh.store.disks import ME, failing, fill_up, load, small_disk
+from tests.mesh.store.disks import BOOTS, ME, failing, fill_up, load, small_disk
 
 ROOT = Path(__file__).parents[3]
 WANTED = 1 << 20  # bytes to stay free on a disk of four times as much
@@ -35,7 +35,7 @@ def guarded(place: Path, wanted: int = WANTED) -> tuple[GuardedStore, Clock, lis
     told: list[str] = []
     clock = Clock()
     store = GuardedStore(
-        place, ME, 1, wanted, lambda level, text: told.append(f"{level}: {text}"), clock=clock
+        place, ME, next(BOOTS), wanted, lambda level, text: told.append(f"{level}: {text}"), clock=clock
     )
     store.load()
     return store, clock, told

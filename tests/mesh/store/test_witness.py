@@ -211,6 +211,20 @@ def test_what_another_node_knows_is_witnessed_and_refused_at_the_next_start(open
     assert opened.load() == 41 + MARGIN
 
 
+def test_a_boot_number_that_was_there_before_is_refused(opened: Opened) -> None:
+    """An old identity.json was put back. A boot number twice, and others would take a new process for the
+    old one."""
+    for _ in range(3):
+        fill(opened)
+    for boot in (1, 2, 3):
+        opened.boot = boot - 1
+        found = opened.refused()
+        assert f"this would be boot {boot}, but there was a boot 3 before" in found
+        assert 'write "boot": 3 into it' in found
+    opened.boot = 3
+    assert opened.load() == 16
+
+
 def test_a_store_of_the_release_before_is_taken_up(opened: Opened) -> None:
     fill(opened)
     (opened.directory / "witness").unlink()
