@@ -26,7 +26,9 @@ def small_disk(size: str) -> Iterator[Path]:
         pytest.skip("only root can mount a small disk")
     place = Path(tempfile.mkdtemp(prefix="mesh-disk-", dir="/tmp"))
     try:
-        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=0700", "tmpfs", place], check=True)
+        mount = ["mount", "-t", "tmpfs", "-o", f"size={size},mode=0700", "tmpfs", str(place)]
+        if subprocess.run(mount, capture_output=True).returncode:
+            pytest.skip("this root may not mount a small disk")
         try:
             yield place
         finally:
