@@ -36,6 +36,7 @@ class NodeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     data: str | None = None  # its own directory; unset: one of the node's name, in the user's state directory
     cluster: str = "default"  # name of the mesh; nodes of two clusters never link
     passwd: str | None = None  # scrypt hash of a password that others must tell; see `mesh passwd`
+    allow_network_disk: bool = False  # though its directory may be on NFS or the like
     probe: str | None = None  # file with cpu and ram to report instead of this machine's, for tests
 
     def __repr__(self) -> str:
@@ -56,6 +57,9 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tailback_bytes: Bytes = 64 * MIB  # bytes that wait at this node for masters that are away
     tailback_count: Annotated[int, Meta(ge=1, le=100_000_000)] = 100_000  # likewise, in messages
     tailback_ttl: Annotated[float, Meta(gt=0, le=30 * DAY)] = DAY  # seconds until what waits is a dead letter
+    disk_reserve_bytes: Annotated[int, Meta(ge=0, le=1024 * 1024 * MIB)] = (
+        64 * MIB
+    )  # to stay free on disk; 0: none
 
 
 class Timing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

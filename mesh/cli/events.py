@@ -15,7 +15,7 @@ from mesh.errors import MeshTimeout
 
 KINDS = (
     "joined", "suspect", "alive", "dead", "left", "restarted", "moved", "conflict", "link", "refused",
-    "advert", "mdns", "interfaces", "peer", "snapshots", "weights",
+    "advert", "mdns", "interfaces", "peer", "snapshots", "weights", "disk",
 )  # fmt: skip
 PAUSE = 0.5  # s between questions while it follows
 

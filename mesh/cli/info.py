@@ -22,7 +22,7 @@ def command(url: str | None, as_json: bool) -> None:
     if as_json:
         tell_json(found)
         return
-    metrics = found.pop("metrics") | found.pop("snapshots", {})
+    metrics = found.pop("metrics") | found.pop("snapshots", {}) | found.pop("disk", {})
     tell_table((), [(name, _shown(name, value)) for name, value in found.items()])
     click.echo()
     tell_table((), [(name, f"{value:,}") for name, value in metrics.items()])

@@ -46,6 +46,10 @@ KEYS = {
 @click.option(
     "--probe", metavar="FILE", help="Report the cpu and ram of this JSON file, not this machine's, for tests."
 )
+@click.option(
+    "--accept-rollback", is_flag=True,
+    help="Go on though its store lost the end of what it had (STORE_ROLLED_BACK): what is lost stays lost.",
+)  # fmt: skip
 @click.option("--properties", metavar="FILE", help="An xmlBlaster property file (in a later release).")
 @click.option(
     "--json",
@@ -59,8 +63,8 @@ KEYS = {
 )  # fmt: skip
 def command(
     name: str | None, bind: tuple[str, ...], peer: tuple[str, ...], mdns: bool | None, config: str | None,
-    data: str | None, cluster: str | None, probe: str | None, properties: str | None, as_json: bool,
-    log_level: str,
+    data: str | None, cluster: str | None, probe: str | None, accept_rollback: bool,
+    properties: str | None, as_json: bool, log_level: str,
 ) -> None:  # fmt: skip
     """Start a node here, and stay until Ctrl-C, SIGTERM or `mesh down`.
 
@@ -81,11 +85,11 @@ def command(
         stream=sys.stderr, level=log_level.upper(), datefmt="%H:%M:%S",
         format="%(asctime)s %(levelname)-7s %(message)s",
     )  # fmt: skip
-    asyncio.run(_run(settings, file, as_json))
+    asyncio.run(_run(settings, file, as_json, accept_rollback))
 
 
-async def _run(settings: Config, file: Path | None, as_json: bool) -> None:
-    node = Node(settings, os.environ)
+async def _run(settings: Config, file: Path | None, as_json: bool, accept_rollback: bool) -> None:
+    node = Node(settings, os.environ, accept_rollback)
     await node.start()
     try:
         it = {

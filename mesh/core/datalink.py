@@ -8,6 +8,7 @@ from dataclasses import replace
 from mesh.core.conn import Conn
 from mesh.core.demand import Demand
 from mesh.core.desk import Desk
+from mesh.core.effects import Stop
 from mesh.core.forwarder import HOPS, Forwarder
 from mesh.core.peer import Peer
 from mesh.core.questions import Questions
@@ -185,6 +186,8 @@ class DataLinks:
 
     def interest(self, peer: Peer, command: Interest) -> None:
         """What a peer wants from us, for its clients or for those to whom it is the way."""
+        if self._went_backwards(peer, command):
+            return
         feed, add = peer.feed, [check_query(q) for q in command.add]
         remove = [q for q in feed.queries if q not in add] if command.full else list(command.remove)
         for query in remove:
@@ -202,6 +205,18 @@ class DataLinks:
             feed.skip(master, position)
         feed.connect(self._desk.now)
         self._confirm(peer, command.version, add)
+
+    def _went_backwards(self, peer: Peer, command: Interest) -> bool:
+        """Has the peer something of our own log that we have not? Then it would take what we write there
+        next for a repeat, and lose it."""
+        ours = self._router.log.next_position
+        known = max((place for master, place in command.positions if master == self._desk.me.uuid), default=0)
+        if known < ours:
+            return False
+        what = f"The store went backwards: {peer.node.name} has position {known} of its log, {ours} is next."
+        hint = "Put the newest copy of it back, or, to go on without what is lost: mesh up --accept-rollback"
+        self._desk.emit(Stop(f"{what} {hint}", "STORE_ROLLED_BACK", known + 1))
+        return True
 
     def _confirm(self, peer: Peer, version: int, added: list[Query]) -> None:
         """Say that we have it, when it is on disk (a crash must not make us forget whom we owe), and when

@@ -87,10 +87,11 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Leave, with an error text if it was not on purpose."""
+    """Leave, with an error text if it was not on purpose. `next_position`: so far our log has been."""
 
     error: str = ""
     code: str = ""
+    next_position: int = 0
 
 
 Effect = Send | Dial | HangUp | Gossip | Listen | Knock | Proven | Commit | Record | Note | Stop

@@ -172,7 +172,9 @@ class Parts:
         return Peer(node, link, outlet, feed)
 
     def _released(self, parcel: Parcel) -> None:
-        if parcel.own:
+        if parcel.own and parcel.owed:
+            self.router.log.thinned(parcel)
+        elif parcel.own:
             self.router.log.released(parcel)
         elif (peer := self.neighbours.peers.get(parcel.source)) is not None:  # else it was forgotten
             self.links.released(peer, parcel)

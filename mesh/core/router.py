@@ -227,7 +227,7 @@ class Router:
         """From the store, at start: who is still owed it."""
         parcel = Parcel(envelope, position, self._desk.me.uuid, own=True)
         owing = self._owing(parcel)
-        parcel.owed = len(owing)
+        self.log.owe(parcel, owing)
         self.log.live += 1
         if not owing:
             self.log.released(parcel)

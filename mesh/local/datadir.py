@@ -51,11 +51,6 @@ class DataDir:
         return cls(path, lock, uuid, boot)
 
     @property
-    def store_path(self) -> Path:
-        """Where this node's store stands."""
-        return self.path / "store.sqlite"
-
-    @property
     def port(self) -> int | None:
         """The TCP port of the last time, to be tried again first; None when unknown."""
         try:

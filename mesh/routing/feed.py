@@ -23,7 +23,8 @@ PROGRESS = 0.5  # s: a subscriber that took something this recently is slow, not
 
 
 class Feed:
-    """`send` is called with what may go out now, `released` with each parcel nobody here needs any more."""
+    """`send` is called with what may go out now, `released` with each parcel nobody here needs any more, or
+    (when it is still owed) of which fewer messages may be needed."""
 
     def __init__(
         self,
@@ -312,5 +313,6 @@ class Feed:
     def _release(self, parcel: Parcel) -> None:
         if parcel.position:
             parcel.owed -= 1
-            if not parcel.owed:
+            is_thinner = parcel.shares is not None and parcel.shares.settle(self)
+            if is_thinner or not parcel.owed:
                 self._released(parcel)

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from mesh.routing.feed import Feed
 from mesh.routing.parcel import Parcel
 from mesh.routing.retained import Last, Retained, store_key
-from mesh.store.base import Append, Delete, Drop, Op, Put
+from mesh.routing.shares import shares
+from mesh.store.base import Append, Delete, Drop, Op, Put, Rewrite
 from mesh.streams.origin import OriginStream
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import ERASED, Envelope
@@ -55,6 +56,7 @@ class Log:
         self._later: dict[tuple[str, bytes], Op] = {}  # side-table changes that may wait for the next commit
         self._newest: dict[tuple[str, bytes], Op] = {}  # of each row, among those not on disk yet
         self._drops: list[int] = []
+        self._rewrites: dict[int, Rewrite] = {}
 
     def lane(self, stream: bytes, domain: str, now: float) -> Lane:
         """What is known of a stream; a new one knows nothing."""
@@ -97,7 +99,7 @@ class Log:
             for parcel, targets in deliveries:
                 if targets:
                     ops.append(self.append(parcel))
-                    parcel.owed = len(targets)
+                    self.owe(parcel, targets)
             # The dedup state goes into the same transaction as the message: one without the other
             # would double or lose it after a crash.
             row = ("stream", stream_key(envelope))
@@ -140,10 +142,23 @@ class Log:
             if parcel.position:
                 self.released(parcel)
 
+    def owe(self, parcel: Parcel, targets: Targets) -> None:
+        """These are owed it."""
+        parcel.owed = len(targets)
+        parcel.shares = shares(targets, parcel.envelope)
+
     def released(self, parcel: Parcel) -> None:
         """Nobody is owed it any more."""
         self.live -= 1
+        self._rewrites.pop(parcel.position, None)
         self._drops.append(parcel.position)
+
+    def thinned(self, parcel: Parcel) -> None:
+        """Fewer of its messages may be owed than before: if they are few, the others leave the disk."""
+        left = parcel.shares.left(parcel.envelope) if parcel.shares is not None else ()
+        if left:
+            piece = parcel.envelope.cut(left)
+            self._rewrites[parcel.position] = Rewrite(parcel.position, piece.header(), piece.body)
 
     def later(self, table: str, key: bytes, op: Op) -> None:
         """A change that may ride with the next commit; a newer one of the same row replaces it."""
@@ -151,14 +166,14 @@ class Log:
 
     @property
     def has_later(self) -> bool:
-        return bool(self._later or self._drops)
+        return bool(self._later or self._drops or self._rewrites)
 
     def take_later(self) -> list[Op]:
         """What has gathered for the next commit."""
-        ops: list[Op] = list(self._later.values())
+        ops: list[Op] = [*self._later.values(), *self._rewrites.values()]
         if self._drops:
             ops.append(Drop(tuple(self._drops)))
-        self._later, self._drops = {}, []
+        self._later, self._drops, self._rewrites = {}, [], {}
         return ops
 
     def not_written(self, ops: Iterable[Op]) -> None:
@@ -166,6 +181,8 @@ class Log:
         for op in ops:
             if isinstance(op, Drop):
                 self._drops += op.positions
+            elif isinstance(op, Rewrite):
+                self._rewrites.setdefault(op.position, op)
             elif isinstance(op, Put | Delete) and self._newest.get((op.table, op.key)) is op:
                 self._later[op.table, op.key] = op
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from mesh.routing.shares import Shares
 from mesh.wire.envelope import Envelope
 
 
@@ -15,6 +16,7 @@ class Parcel:
     own: bool = False  # this node is that master
     source: bytes = b""  # uuid of the peer that brought it
     owed: int = 0
+    shares: Shares | None = None  # which messages each is owed, where some may be owed to nobody soon
     frames: list[bytes] = field(default_factory=list)  # encoded once, sent to many
 
     @property

@@ -24,13 +24,14 @@ from mesh.local.segments import SegmentLog
 from mesh.security.keyring import MeshKeys, keyring
 from mesh.security.signing import verify
 from mesh.shell.binding import bind_all
+from mesh.shell.disk import open_store
 from mesh.shell.finding import Finding
 from mesh.shell.finding import addresses as places
 from mesh.shell.memory import give_back, take_descriptors
 from mesh.shell.probe import FileProbe, MachineProbe
 from mesh.shell.settings import place, settings_of
 from mesh.shell.world import World
-from mesh.store.sqlite import SQLiteStore
+from mesh.store.room import Tell
 from mesh.store.worker import StoreWorker
 from mesh.transport import Sockets
 from mesh.wire.commands import Introduction
@@ -41,10 +42,14 @@ DRAIN = 10.0  # s that a clean stop may take
 
 
 class Node(World):
-    """One running node. `start`, then `run` until it is told to stop, then `close`."""
+    """One running node. `start`, then `run` until it is told to stop, then `close`.
 
-    def __init__(self, config: Config, environ: Mapping[str, str]) -> None:
+    `accept_rollback`: go on with a store that went backwards, without what is lost.
+    """
+
+    def __init__(self, config: Config, environ: Mapping[str, str], accept_rollback: bool = False) -> None:
         super().__init__()
+        self._accept_rollback = accept_rollback
         self._config = config
         self._state = state_dir(environ)
         self._started = time.monotonic()
@@ -66,12 +71,14 @@ class Node(World):
         self.name, self._data = pick_name(self._state, node.id, socket.gethostname(), data)
         self._open.append(self._data.close)
         self._keys = self._read_keys()
-        store = SQLiteStore(self._data.store_path)
-        image = store.load()
+        tell = self._teller(loop, "disk")
+        self._store, image = open_store(self._data, self._config, self._accept_rollback, tell)
         self._stopping = asyncio.Event()
         if self._config.snapshots.enabled:
             self._snapshots = self._open_snapshots(loop)
-        self._worker = StoreWorker(store, lambda tokens, error: self._committed(loop, tokens, error))
+        self._worker = StoreWorker(
+            self._store, lambda tokens, error: self._committed(loop, tokens, error), self._store.tend
+        )
         self._open.append(lambda: self._worker.close(DRAIN))
         self._bind(loop)
         me = self._introduction()
@@ -93,17 +100,22 @@ class Node(World):
         self._idle()
 
     def _open_snapshots(self, loop: asyncio.AbstractEventLoop) -> SegmentLog:
-        def tell(level: str, text: str) -> None:
-            loop.call_soon_threadsafe(self._tell_of_snapshots, level, text)
-
-        s, data = self._config.snapshots, self._data
+        s, data, tell = self._config.snapshots, self._data, self._teller(loop, "snapshots")
         log = SegmentLog(self._snapshots_dir(), self.name, data.uuid, data.boot, s.limit_bytes, tell)
         self._open.append(lambda: log.close(DRAIN))
         return log
 
-    def _tell_of_snapshots(self, level: str, text: str) -> None:
+    def _teller(self, loop: asyncio.AbstractEventLoop, kind: str) -> Tell:
+        """For threads, and for the time before the core is there."""
+
+        def tell(level: str, text: str) -> None:
+            loop.call_soon_threadsafe(self._tell_late, kind, level, text)
+
+        return tell
+
+    def _tell_late(self, kind: str, level: str, text: str) -> None:
         if self._open:
-            self.tell("snapshots", text, level)
+            self.tell(kind, text, level)
         else:  # the node could not start, or has stopped
             log.log(logging.getLevelNamesMapping()[level.upper()], "%s", text)
 
@@ -192,6 +204,7 @@ class Node(World):
             "uptime": now - self._started, "pid": os.getpid(), "data": str(self._data.path),
             "ipc": self._ipc, "lag_p99": self._lag.p99(now), "lag_worst": self._lag.worst(now),
             "snapshots": self._snapshots.counters() if self._config.snapshots.enabled else {},
+            "disk": self._store.status(),
         }  # fmt: skip
 
     async def run(self, ready: Callable[[], None] = lambda: None) -> None:

@@ -29,6 +29,7 @@ from mesh.shell.damper import Damper
 from mesh.shell.knocking import is_refused
 from mesh.shell.lag import Lag
 from mesh.shell.resolving import is_ip, resolved
+from mesh.store.guard import GuardedStore
 from mesh.store.worker import StoreWorker
 from mesh.transport import Sockets
 from mesh.wire.commands import Introduction
@@ -42,8 +43,9 @@ LATE = 0.25  # s: a loop that comes so late to its work has been stopped or star
 class World:
     """The loop's side of a core: it tells the core what happens, and carries out what follows."""
 
-    core: NodeCore  # these four are made at start
+    core: NodeCore  # these five are made at start
     _sockets: Sockets
+    _store: GuardedStore
     _worker: StoreWorker
     _snapshots: SegmentLog
 
@@ -152,11 +154,13 @@ class World:
         self._commit_ended.set()
         if error is not None and not isinstance(error, StoreFull):
             # What a broken disk still says cannot be trusted: stop, and start again from what it holds.
-            self._give_up(Stop(str(error), error.code))
+            self._give_up(Stop(f"{error.what} {error.hint}".strip(), error.code))
         self._idle()
 
     def _give_up(self, stop: Stop) -> None:
         self._stop = stop
+        if stop.next_position:
+            self._store.heard(stop.next_position)
         self.stop()
 
     def _tick(self) -> None:

@@ -18,7 +18,7 @@ FIRST_POSITION = 1
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """One more envelope, never changed afterwards. `position` is the store's next one."""
+    """One more envelope. `position` is the store's next one."""
 
     position: int
     header: bytes
@@ -33,6 +33,18 @@ class Drop:
     """
 
     positions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """A smaller envelope in the place of one that stands there, with what is still owed of it.
+
+    Where none stands any more it does no harm: nothing comes into being.
+    """
+
+    position: int
+    header: bytes
+    body: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +64,7 @@ class Delete:
     key: bytes
 
 
-Op = Append | Drop | Put | Delete
+Op = Append | Drop | Rewrite | Put | Delete
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from mesh.errors import StoreError
-from mesh.store.base import FIRST_POSITION, TABLES, Append, Delete, Drop, Op, Put
+from mesh.store.base import FIRST_POSITION, TABLES, Append, Delete, Drop, Op, Put, Rewrite
 
 
 @dataclass(slots=True)
@@ -12,18 +12,19 @@ class Change:
     """The outcome of some operations. What one adds and a later one takes away is never written.
 
     `first` and `next_position` are the store's next position before and after. `appended` holds
-    (header, body) by position, `dropped` the positions of earlier commits that go, `rows` the last
-    value by (table, key), None for a row that goes.
+    (header, body) by position, `rewritten` likewise for envelopes of earlier commits, `dropped` the
+    positions of earlier commits that go, `rows` the last value by (table, key), None for a row that goes.
     """
 
     first: int
     next_position: int
     appended: dict[int, tuple[bytes, bytes]] = field(default_factory=dict)
+    rewritten: dict[int, tuple[bytes, bytes]] = field(default_factory=dict)
     dropped: set[int] = field(default_factory=set)
     rows: dict[tuple[str, bytes], bytes | None] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return self.next_position > self.first or bool(self.dropped) or bool(self.rows)
+        return self.next_position > self.first or bool(self.rewritten or self.dropped or self.rows)
 
     def empty_positions(self) -> list[int]:
         """The new positions where no envelope will stand, in order."""
@@ -42,8 +43,17 @@ class Change:
             self.next_position += 1
         elif position < self.first:
             self.dropped.add(position)
+            self.rewritten.pop(position, None)
         else:
             self.appended.pop(position, None)
+
+    def rewrite(self, position: int, header: bytes, body: bytes) -> None:
+        if not FIRST_POSITION <= position < self.next_position:
+            raise _bad(f"position {position} was rewritten where {self.next_position} is next")
+        if position in self.appended:
+            self.appended[position] = (header, body)
+        elif position < self.first and position not in self.dropped:
+            self.rewritten[position] = (header, body)
 
     def set_row(self, table: str, key: bytes, value: bytes | None) -> None:
         if table not in TABLES:
@@ -61,6 +71,8 @@ def fold(ops: Iterable[Op], next_position: int) -> Change:
             case Drop(positions):
                 for position in positions:
                     change.drop(position)
+            case Rewrite(position, header, body):
+                change.rewrite(position, header, body)
             case Put(table, key, value):
                 change.set_row(table, key, value)
             case Delete(table, key):

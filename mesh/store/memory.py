@@ -26,6 +26,8 @@ class MemoryStore:
         change = fold(ops, self._next)
         for position in change.dropped:
             self._envelopes.pop(position, None)
+        for position in change.rewritten.keys() & self._envelopes.keys():
+            self._envelopes[position] = change.rewritten[position]
         self._envelopes.update(change.appended)
         for (table, key), value in change.rows.items():
             if value is None:

@@ -1,17 +1,26 @@
 """How does a node's memory survive its end? One SQLite file, and the only code that knows SQLite."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mesh.errors import StoreError, StoreFull
 from mesh.store.base import Image, Op
 from mesh.store.change import Change, fold
 from mesh.store.integrity import Audit
-from mesh.store.sqlite_rows import SCHEMA, VERSION, read_image, read_next_position, write_change
+from mesh.store.sqlite_rows import (
+    SCHEMA,
+    VERSION,
+    Counters,
+    read_counters,
+    read_image,
+    upgrade,
+    write_advance,
+    write_change,
+)
 
 _PAGE = 4096  # bytes by which a touched row makes the write-ahead log grow, roughly
-_CHECKPOINT = 8 * 1024 * 1024  # bytes in the write-ahead log after which they move into the file
+CHECKPOINT = 8 * 1024 * 1024  # bytes in the write-ahead log after which they move into the file
 
 _PRAGMAS = (
     # One process owns the file. It also keeps the index of the log in memory, where no disk can fail it.
@@ -19,10 +28,14 @@ _PRAGMAS = (
     "PRAGMA journal_mode=WAL",
     "PRAGMA synchronous=FULL",
     "PRAGMA fullfsync=1",
+    # Some builds fill freed pages with zeros, so that to drop what is acknowledged writes all of it again.
+    "PRAGMA secure_delete=OFF",
     # SQLite swallows the errors of its own checkpoints; ours must be seen.
     "PRAGMA wal_autocheckpoint=0",
-    f"PRAGMA journal_size_limit={2 * _CHECKPOINT}",
+    f"PRAGMA journal_size_limit={2 * CHECKPOINT}",
 )
+
+_ANEW = "move it away and start with an empty one: mesh up --accept-rollback"
 
 # SQLite quotes a damaged schema in its error, and then Python cannot read the words as UTF-8.
 _FAILURES = (sqlite3.Error, UnicodeDecodeError)
@@ -37,16 +50,18 @@ class SQLiteStore:
     # Rule: after any failure but a full disk this handle is never used again. The next fsync would
     # succeed, although the pages of the failed one are lost.
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, checkpoint: int = CHECKPOINT) -> None:
         self._path = path
+        self._most_logged = checkpoint
         self._ended = ""  # why this handle is at its end
         self._logged = 0  # bytes that the write-ahead log grew by since it was last moved
+        self.is_cramped = False  # the log could not be moved into the file for want of room
         try:
             self._db = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
         except sqlite3.Error as error:
             raise self._failure(error) from error
         try:
-            self._next = self._prepare()
+            self._counters = self._prepare()
         except BaseException as error:
             self._db.close()
             if isinstance(error, _FAILURES):
@@ -66,21 +81,54 @@ class SQLiteStore:
 
     def commit(self, ops: Sequence[Op]) -> None:
         self._check_usable()
-        change = fold(ops, self._next)
+        change = fold(ops, self._counters.next_position)
         if not change:
             return
+        counters = Counters(change.next_position, self._counters.commits + 1)
+        self._write(lambda: write_change(self._db, change, counters), counters)
+        self._note_logged(change)
+        if self._logged >= self._most_logged:
+            self.checkpoint()
+
+    @property
+    def next_position(self) -> int:
+        """Where the next envelope will stand."""
+        return self._counters.next_position
+
+    @property
+    def commits(self) -> int:
+        """How many commits there were over its whole life; none is ever taken back."""
+        return self._counters.commits
+
+    def advance(self, next_position: int, commits: int) -> None:
+        """Go on from there: what lies between was lost, and no envelope will ever stand there."""
+        self._check_usable()
+        counters = Counters(next_position, commits)
+        self._write(lambda: write_advance(self._db, self._counters, counters), counters)
+
+    def spare(self) -> int:
+        """Bytes within the file that are free to be filled again."""
+        self._check_usable()
         try:
-            self._write(change)
+            return self._number("PRAGMA freelist_count") * self._number("PRAGMA page_size")
         except _FAILURES as error:
             raise self._failure(error) from error
-        self._next = change.next_position
-        self._checkpoint_when_due(change)
+
+    def checkpoint(self) -> None:
+        """Move the write-ahead log into the file. Nothing is raised: what it holds is safe there as well."""
+        self._logged, self.is_cramped = 0, False
+        try:
+            self._db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        except sqlite3.Error as error:
+            # A full disk lets the log go on growing, anything else ends this handle.
+            self.is_cramped = isinstance(self._failure(error), StoreFull)
+            self._logged = self._most_logged  # with the next commit, then
 
     def close(self) -> None:
         self._ended = self._ended or "it is closed"
         self._db.close()
 
-    def _prepare(self) -> int:
+    def _prepare(self) -> Counters:
         self._db.text_factory = bytes  # damaged text must come out as it is, to be judged by its checksum
         for pragma in _PRAGMAS:
             self._db.execute(pragma)
@@ -88,44 +136,47 @@ class SQLiteStore:
         if version == 0 and self._number("SELECT count(*) FROM sqlite_master") == 0:
             for statement in ("BEGIN IMMEDIATE", *SCHEMA, "COMMIT"):
                 self._db.execute(statement)
+        elif version == 1:
+            self._within_transaction(lambda: upgrade(self._db))
         elif version != VERSION:
             raise StoreError(
                 f"{self._path} is not a store of this release: its version is {version}, not {VERSION}.",
-                hint="Use the release that wrote it, or move the file away to start with an empty store.",
+                hint=f"Use the release that wrote it, or {_ANEW}.",
                 code="STORE_VERSION",
             )
         audit = Audit()
-        next_position = read_next_position(self._db, audit)
+        counters = read_counters(self._db, audit)
         if audit.losses:
             raise self._data_loss(audit.losses)
-        return next_position
+        return counters
 
     def _number(self, query: str) -> int:
         return int(self._db.execute(query).fetchone()[0])
 
-    def _write(self, change: Change) -> None:
+    def _write(self, work: Callable[[], None], counters: Counters) -> None:
+        """Do the work in one transaction, after which the counters are these."""
+        try:
+            self._within_transaction(work)
+        except _FAILURES as error:
+            raise self._failure(error) from error
+        self._counters = counters
+
+    def _within_transaction(self, work: Callable[[], None]) -> None:
         self._db.execute("BEGIN IMMEDIATE")
         try:
-            write_change(self._db, change)
+            work()
             self._db.execute("COMMIT")
         except BaseException:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             raise
 
-    def _checkpoint_when_due(self, change: Change) -> None:
-        touched = len(change.appended) + len(change.dropped) + len(change.rows)
-        sizes = sum(len(header) + len(body) for header, body in change.appended.values())
-        self._logged += sizes + (touched + 2) * _PAGE
-        if self._logged < _CHECKPOINT:
-            return
-        self._logged = 0
-        try:
-            self._db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-        except sqlite3.Error as error:
-            # The commit itself is safe in the log, so nothing is raised. A full disk lets the log go on
-            # growing, anything else ends this handle.
-            self._failure(error)
+    def _note_logged(self, change: Change) -> None:
+        touched = len(change.appended) + len(change.rewritten) + len(change.dropped) + len(change.rows)
+        parts = (*change.appended.values(), *change.rewritten.values())
+        size = sum(len(header) + len(body) for header, body in parts)
+        size += sum(len(value) for value in change.rows.values() if value is not None)
+        self._logged += size + (touched + 2) * _PAGE
 
     def _check_usable(self) -> None:
         if self._ended:
@@ -159,6 +210,6 @@ class SQLiteStore:
         self._ended = f"it is damaged ({losses})"
         return StoreError(
             f"{self._path} does not hold what was written to it: {losses}.",
-            hint="Restore it from a copy, or move it away to start with an empty store.",
+            hint=f"Restore it from a copy, or {_ANEW}.",
             code="DATA_LOSS",
         )

@@ -1,14 +1,14 @@
 """Which rows does the SQLite file hold, and how are they read and written?"""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from mesh.store.base import FIRST_POSITION, TABLES, Image
 from mesh.store.change import Change
 from mesh.store.integrity import Audit, checksum
 from mesh.streams.ranges import Ranges
 
-VERSION = 1
+VERSION = 2
 
 # Rule 1: every row carries a checksum; SQLite itself has none, and hands out flipped bits.
 # Rule 2: `dropped` accounts for each position whose envelope is gone, as ranges that never touch.
@@ -17,13 +17,15 @@ _TABLES = (
     "CREATE TABLE envelope (position INTEGER PRIMARY KEY, header BLOB, body BLOB, crc INTEGER)",
     "CREATE TABLE dropped (first INTEGER PRIMARY KEY, last INTEGER, crc INTEGER)",
     "CREATE TABLE side (name TEXT, key BLOB, value BLOB, crc INTEGER, PRIMARY KEY (name, key))",
-    "CREATE TABLE meta (id INTEGER PRIMARY KEY, next_position INTEGER, crc INTEGER)",
+    "CREATE TABLE meta (id INTEGER PRIMARY KEY, next_position INTEGER, commits INTEGER, crc INTEGER)",
 )
 SCHEMA = (
     *_TABLES,
-    f"INSERT INTO meta VALUES (1, {FIRST_POSITION}, {checksum(FIRST_POSITION)})",
+    f"INSERT INTO meta VALUES (1, {FIRST_POSITION}, 0, {checksum(FIRST_POSITION, 0)})",
     f"PRAGMA user_version={VERSION}",
 )
+# Version 1 did not count commits.
+_META_1 = "CREATE TABLE meta (id INTEGER PRIMARY KEY, next_position INTEGER, crc INTEGER)"
 _PUT = (
     "INSERT INTO side VALUES (?, ?, ?, ?) "
     "ON CONFLICT (name, key) DO UPDATE SET value = excluded.value, crc = excluded.crc"
@@ -44,23 +46,45 @@ class Database(Protocol):
     def executemany(self, sql: str, values: Iterable[Sequence[Any]], /) -> object: ...
 
 
-def read_next_position(db: Database, audit: Audit) -> int:
-    """The next position, or 0 when that is lost. Looks at the tables first: their own text can be damaged."""
+class Counters(NamedTuple):
+    """Of one store, over its whole life. They only grow."""
+
+    next_position: int
+    commits: int
+
+
+def read_counters(db: Database, audit: Audit) -> Counters:
+    """The counters, or zeros when they are lost. Looks at the tables first: their own text can be damaged."""
+    return _read_counters(db, audit, _TABLES, "next_position, commits")
+
+
+def _read_counters(db: Database, audit: Audit, tables: Sequence[str], columns: str) -> Counters:
     found = {row[0] for row in db.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
-    if found != {text.encode() for text in _TABLES}:
+    if found != {text.encode() for text in tables}:
         audit.note("the description of its tables is damaged")
-        return 0
-    row = db.execute("SELECT next_position, crc FROM meta WHERE id = 1").fetchone()
+        return Counters(0, 0)
+    row = db.execute(f"SELECT {columns}, crc FROM meta WHERE id = 1").fetchone()
     if row is None:
         audit.note("the count of positions is missing")
-    elif audit.is_sound("the count of positions", row[:1], row[1]):
-        return int(row[0])
-    return 0
+    elif audit.is_sound("the count of positions", row[:-1], row[-1]):
+        return Counters(row[0], row[1] if len(row) > 2 else 0)
+    return Counters(0, 0)
+
+
+def upgrade(db: Database) -> None:
+    """From version 1; the transaction around it is the caller's. A damaged one stays as it is."""
+    audit = Audit()
+    counters = _read_counters(db, audit, (*_TABLES[:-1], _META_1), "next_position")
+    if not audit.losses:
+        db.execute("DROP TABLE meta")
+        db.execute(_TABLES[-1])
+        db.execute("INSERT INTO meta VALUES (1, ?, ?, ?)", (*counters, checksum(*counters)))
+        db.execute(f"PRAGMA user_version={VERSION}")
 
 
 def read_image(db: Database, audit: Audit) -> Image:
     """All rows that are as they were written; `audit` gets to know of the others."""
-    next_position = read_next_position(db, audit)
+    next_position = read_counters(db, audit).next_position
     image = Image(_read_envelopes(db, audit), _read_tables(db, audit), next_position)
     for first, last, crc in db.execute("SELECT first, last, crc FROM dropped ORDER BY first"):
         if audit.is_sound(f"the account of what was dropped from {first} on", (first, last), crc):
@@ -91,7 +115,7 @@ def _read_tables(db: Database, audit: Audit) -> dict[str, dict[bytes, bytes]]:
     return tables
 
 
-def write_change(db: Database, change: Change) -> None:
+def write_change(db: Database, change: Change, counters: Counters) -> None:
     """Every row of one commit; the transaction around it is the caller's."""
     db.executemany(
         "INSERT INTO envelope VALUES (?, ?, ?, ?)",
@@ -100,11 +124,28 @@ def write_change(db: Database, change: Change) -> None:
             for position, (header, body) in change.appended.items()
         ),
     )
+    db.executemany(
+        "UPDATE envelope SET header = ?, body = ?, crc = ? WHERE position = ?",
+        (
+            (header, body, checksum(position, header, body), position)
+            for position, (header, body) in change.rewritten.items()
+        ),
+    )
     _write_dropped(db, change)
-    if change.next_position != change.first:
-        row = (change.next_position, checksum(change.next_position))
-        db.execute("UPDATE meta SET next_position = ?, crc = ? WHERE id = 1", row)
     _write_tables(db, change)
+    _write_counters(db, counters)
+
+
+def write_advance(db: Database, before: Counters, after: Counters) -> None:
+    """Nothing will ever stand from one next position up to the other; the transaction is the caller's."""
+    if after.next_position > before.next_position:
+        _account(db, before.next_position, after.next_position - 1)
+    _write_counters(db, after)
+
+
+def _write_counters(db: Database, counters: Counters) -> None:
+    row = (*counters, checksum(*counters))
+    db.execute("UPDATE meta SET next_position = ?, commits = ?, crc = ? WHERE id = 1", row)
 
 
 def _write_dropped(db: Database, change: Change) -> None:

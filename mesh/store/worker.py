@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from threading import Thread
 
 from mesh.errors import Closed, MeshTimeout, StoreError, StoreFull
@@ -27,11 +27,14 @@ class StoreWorker:
     waits, and a busy disk makes larger commits. `done(tokens, error)` is called from that thread: with
     None these jobs are durable; with StoreFull nothing of them was written, and the store goes on; with
     any other StoreError the store is at its end, and whether they were written shows at the next load.
+    `tend()` is called there whenever nothing waits to be committed, and again after as many seconds as it
+    says; what it raises is told as well, of no job.
     """
 
-    def __init__(self, store: Store, done: Done) -> None:
+    def __init__(self, store: Store, done: Done, tend: Callable[[], float | None] = lambda: None) -> None:
         self._store = store
         self._done = done
+        self._tend = tend
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()  # None: no more will come
         self._given_up: list[int] = []  # positions of refused appends, which the store must pass over
         self._closing = False
@@ -77,13 +80,26 @@ class StoreWorker:
     def _gather(self) -> tuple[list[_Job], bool]:
         """All jobs that wait, at least one; and whether they are the last."""
         jobs = []
-        job = self._jobs.get()
+        job = self._next()
         while job is not None:
             jobs.append(job)
             if self._jobs.empty():
                 return jobs, False
             job = self._jobs.get()
         return jobs, True
+
+    def _next(self) -> _Job | None:
+        while True:
+            try:
+                pause = self._tend()
+            except Exception as error:
+                self._tend = lambda: None
+                self._tell([], _as_store_error(error))
+                continue
+            try:
+                return self._jobs.get(timeout=pause)
+            except Empty:
+                pass
 
     def _settle(self, jobs: list[_Job]) -> None:
         error = self._commit(jobs)
@@ -94,6 +110,9 @@ class StoreWorker:
             return
         if isinstance(error, StoreFull):
             self._given_up += [op.position for op in jobs[0].ops if isinstance(op, Append)]
+        self._tell(jobs, error)
+
+    def _tell(self, jobs: list[_Job], error: StoreError | None) -> None:
         try:
             self._done([job.token for job in jobs], error)
         except Exception:

@@ -32,6 +32,7 @@ class RunningNode:
         self.name, self.state, self.cluster = name, state, cluster
         self.environ = environment(state)
         self.it: dict[str, Any] = {}
+        self.program: Sequence[str] = (sys.executable, "-m", "mesh")  # a test may put something before it
         self._options = options
         self._log = state / f"{name}.log"
         self._process: subprocess.Popen[str] | None = None
@@ -57,7 +58,7 @@ class RunningNode:
     def start(self) -> None:
         """Start it, with the data it had, and wait until it is ready."""
         assert not self.is_running
-        command = [sys.executable, "-m", "mesh", "up", "--json", "--id", self.name, "--cluster", self.cluster]
+        command = [*self.program, "up", "--json", "--id", self.name, "--cluster", self.cluster]
         with self._log.open("a") as log:
             self._process = subprocess.Popen(
                 [*command, *self._options], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log,

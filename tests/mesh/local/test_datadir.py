@@ -71,7 +71,6 @@ def test_a_new_directory_gets_a_uuid_and_begins_with_boot_one(path: Path) -> Non
     assert len(data.uuid) == 16
     assert data.boot == 1
     assert data.path == path
-    assert data.store_path == path / "store.sqlite"
     assert path.stat().st_mode & 0o777 == 0o700
     assert {p.stat().st_mode & 0o777 for p in path.iterdir()} == {0o600}
     data.close()
@@ -202,7 +201,7 @@ def test_a_damaged_identity_is_refused_with_what_to_type_and_left_as_it_is(path:
 
 def test_a_store_without_an_identity_is_refused(path: Path) -> None:
     data = DataDir.open(path)
-    data.store_path.touch()
+    (data.path / "store.sqlite").touch()
     data.close()
     identity(path).unlink()
     with pytest.raises(DataDirRefused, match="is missing, though there is a store"):

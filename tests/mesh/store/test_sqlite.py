@@ -261,7 +261,7 @@ def test_what_is_no_store_is_left_alone(path: Path) -> None:
     assert path.read_bytes() == b"a letter to a friend\n" * 100
 
 
-@pytest.mark.parametrize("statement", ["PRAGMA user_version=2", "PRAGMA user_version=0"])
+@pytest.mark.parametrize("statement", ["PRAGMA user_version=3", "PRAGMA user_version=0"])
 def test_a_file_of_another_release_is_refused(path: Path, statement: str) -> None:
     fill(path)
     surgery(path, statement)

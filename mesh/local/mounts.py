@@ -1,0 +1,57 @@
+"""Is this directory on the disk of another machine? There locks and fsync are not what they are here."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from mesh.errors import DataDirRefused
+
+MOUNTS = Path("/proc/self/mountinfo")
+# File systems that come over a network. (9p and virtiofs, by which virtual machines have the disk of their
+# host, and overlay, of containers, are none.)
+NETWORK = frozenset(
+    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "ncpfs", "afs", "coda", "ceph", "glusterfs", "lustre", "gpfs",
+     "beegfs", "pvfs2", "orangefs", "fuse.sshfs", "fuse.ceph", "fuse.ceph-fuse", "fuse.glusterfs",
+     "fuse.s3fs", "fuse.goofys", "fuse.rclone", "fuse.davfs2", "fuse.curlftpfs", "fuse.smbnetfs"}
+)  # fmt: skip
+
+
+def check_disk(path: Path, mounts: Path | None = None) -> None:
+    """DataDirRefused if a node's directory is on a network file system. Where nobody tells, all is well."""
+    try:
+        text = (mounts or MOUNTS).read_bytes().decode(errors="surrogateescape")
+    except OSError:
+        return
+    found = file_system(text, os.path.realpath(path))
+    if found in NETWORK:
+        raise DataDirRefused(
+            f"{path} is on a network file system ({found}): there the store's locks and fsync cannot be "
+            "relied upon, and two machines could open it at once.",
+            hint="Choose a place on a disk of this machine with --data DIR; or, at your own risk, set "
+            "node.allow_network_disk = true.",
+        )
+
+
+def file_system(mountinfo: str, path: str) -> str:
+    """The type of the file system that holds this absolute path; "" if that cannot be told."""
+    longest, found = -1, ""
+    for place, kind in _mounts(mountinfo):
+        is_above = path == place or path.startswith(place.rstrip("/") + "/")
+        if is_above and len(place) >= longest:  # of two at one place the later hides the earlier
+            longest, found = len(place), kind
+    return found
+
+
+def _mounts(mountinfo: str) -> Iterator[tuple[str, str]]:
+    """(mount point, type) of each line, such as 36 35 98:0 / /mnt rw,noatime master:1 - ext3 /dev/root rw"""
+    for line in mountinfo.split("\n"):
+        place, dash, rest = line.partition(" - ")
+        fields, kind = place.split(" "), rest.split(" ")[0]
+        if dash and len(fields) > 4 and kind:
+            yield _unescaped(fields[4]), kind
+
+
+def _unescaped(text: str) -> str:
+    for number in (0o40, 0o11, 0o12, 0o134):  # blank, tab, newline and, last, the backslash itself
+        text = text.replace(f"\\{number:03o}", chr(number))
+    return text

@@ -1,0 +1,115 @@
+"""Is there room on the disk for more? A reserve is given away before what must be written finds none."""
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+RESERVE = 16 * 1024 * 1024  # bytes, at most: what the write-ahead log may need for acknowledgements
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+_CANNOT = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)  # this file system does not reserve
+
+Tell = Callable[[str, str], None]  # level, text
+
+
+def is_full(error: OSError) -> bool:
+    """Is it only that there is no room?"""
+    return error.errno in _NO_ROOM
+
+
+def reserve_of(wanted: int) -> int:
+    """Bytes to be held back, where so many shall stay free."""
+    return min(RESERVE, wanted // 4)
+
+
+class Reserve:
+    """A file that holds room which nobody else can take."""
+
+    def __init__(self, path: Path, size: int) -> None:
+        self.path, self.size = path, size
+        self.is_held = self._is_whole()  # by an earlier start
+
+    def _is_whole(self) -> bool:
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            return False
+        return found.st_size == self.size and found.st_blocks * 512 >= self.size
+
+    def take(self) -> bool:
+        """Hold it; False when there is not so much room. OSError for anything else."""
+        if self.size:
+            file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            try:
+                os.ftruncate(file, self.size)
+                os.posix_fallocate(file, 0, self.size)
+            except OSError as error:
+                self.give()
+                if is_full(error):
+                    return False
+                if error.errno not in _CANNOT:
+                    raise
+                self.size = 0  # then without
+            finally:
+                os.close(file)
+        self.is_held = True
+        return True
+
+    def give(self) -> None:
+        """Let the disk have it."""
+        self.is_held = False
+        self.path.unlink(missing_ok=True)
+
+
+class Room:
+    """`wanted`: bytes that shall stay free; 0 = whatever there is may be filled, and nothing is reserved.
+
+    `spare()` says how many bytes the store can fill again without a larger file: where consumers made
+    room in it, publishers may go on though the disk has not more than before.
+    """
+
+    # A quarter must be free on the disk itself: the log comes first, and cannot use what is spare.
+
+    def __init__(self, directory: Path, wanted: int, spare: Callable[[], int], tell: Tell) -> None:
+        self.is_short = False
+        self._directory, self._wanted, self._spare, self._tell = directory, wanted, spare, tell
+        self._reserve = Reserve(directory / "reserve", reserve_of(wanted))
+        if wanted:
+            self._reserve.take()  # little room or not: it is the last
+        else:
+            self._reserve.give()
+
+    @property
+    def free(self) -> int:
+        """Bytes that are free on the disk."""
+        found = os.statvfs(self._directory)
+        return found.f_bavail * found.f_frsize
+
+    def look(self) -> None:
+        """How is it now?"""
+        if not self._wanted:
+            return
+        left = self.free - (0 if self._reserve.is_held else self._reserve.size)
+        if not self._is_enough(left, more=self._wanted // 8 if self.is_short else 0):
+            self._run_short(f"{self.free} bytes are free, {self._wanted} shall be")
+        elif self._reserve.is_held or self._reserve.take():
+            if self.is_short:
+                self.is_short = False
+                self._tell("info", f"there is room again on the disk of {self._directory}")
+        else:
+            self._run_short("there is none for the reserve")
+
+    def give(self) -> None:
+        """Something found no room: let it have the reserve."""
+        if self._wanted:
+            self._reserve.give()
+            self._run_short("the disk is full, and the reserve is in use")
+
+    def _is_enough(self, left: int, more: int) -> bool:
+        return left >= self._wanted // 4 and left + self._spare() >= self._wanted + more
+
+    def _run_short(self, why: str) -> None:
+        if not self.is_short:
+            self.is_short = True
+            what = f"little room on the disk of {self._directory}: {why}"
+            self._tell("warning", f"{what}; persistent publishes are refused, acknowledgements go on")

@@ -1,0 +1,50 @@
+"""A process that commits and says what it was told, for tests that break the disk beneath it.
+
+    python -m tests.mesh.store.committing DIRECTORY COUNT
+
+Says `ready POSITION`, then for each of COUNT commits `ok POSITION` or `error CODE`. Each has one envelope;
+with every tenth, earlier ones are dropped. Between two it waits for the answer.
+"""
+
+import sys
+from collections.abc import Hashable
+from pathlib import Path
+from queue import Queue
+
+from mesh.errors import StoreError
+from mesh.store.base import Append, Drop, Op
+from mesh.store.guard import GuardedStore
+from mesh.store.worker import StoreWorker
+
+ME = b"m" * 16
+
+
+def main(directory: Path, count: int) -> None:
+    answers: Queue[StoreError | None] = Queue()
+
+    def done(tokens: list[Hashable], error: StoreError | None) -> None:
+        answers.put(error)
+
+    store = GuardedStore(directory, ME, 1, 0, lambda level, text: None)
+    position = store.load().next_position
+    say(f"ready {position}")
+    worker = StoreWorker(store, done, store.tend)
+    for place in range(position, position + count):
+        ops: list[Op] = [Append(place, b"%d" % place, b"%d" % place * 1000)]
+        if place % 10 == 0:
+            ops.append(Drop((place - 5,)))
+        worker.submit(place, ops)
+        error = answers.get(timeout=60)
+        say(f"ok {place}" if error is None else f"error {error.code}")
+    worker.close(60)
+
+
+def say(line: str) -> None:
+    print(line, flush=True)
+
+
+if __name__ == "__main__":
+    try:
+        main(Path(sys.argv[1]), int(sys.argv[2]))
+    except StoreError as failure:
+        say(f"failed {failure.code}")

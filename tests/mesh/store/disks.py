@@ -1,0 +1,74 @@
+"""Disks that are small, broken or slow, for tests. What this machine cannot do is skipped with the reason."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from mesh.store.base import Image
+from mesh.store.guard import GuardedStore
+
+ME = b"m" * 16
+BOOTS = count(1)  # as a node's: never one twice
+
+
+@contextmanager
+def small_disk(size: str) -> Iterator[Path]:
+    """A directory on a disk of its own, of so many bytes ("4m")."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a small disk")
+    place = Path(tempfile.mkdtemp(prefix="mesh-disk-", dir="/tmp"))
+    try:
+        mount = ["mount", "-t", "tmpfs", "-o", f"size={size},mode=0700", "tmpfs", str(place)]
+        if subprocess.run(mount, capture_output=True).returncode:
+            pytest.skip("this root may not mount a small disk")
+        try:
+            yield place
+        finally:
+            subprocess.run(["umount", "-l", place], check=True)
+    finally:
+        place.rmdir()
+
+
+def fill_up(place: Path) -> Path:
+    """Somebody else takes all that is left on the disk; returns his file."""
+    file = place / "somebody-else"
+    with file.open("wb", buffering=0) as out:
+        for piece in (1 << 16, 1 << 12, 1):
+            try:
+                while out.write(bytes(piece)) == piece:
+                    pass
+            except OSError:
+                pass
+    return file
+
+
+def failing(inject: str) -> list[str]:
+    """What to put before a command, so that a system call of it fails: "fsync,fdatasync:error=EIO:when=7"."""
+    if not _can_trace():
+        pytest.skip("strace is not here, or may not trace")
+    calls = inject.partition(":")[0]
+    return ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={calls}", "-e", f"inject={inject}"]
+
+
+@cache
+def _can_trace() -> bool:
+    strace = shutil.which("strace")
+    trial = ["-qq", "-o", "/dev/null", "-e", "inject=fsync:error=EIO", "true"]
+    return strace is not None and subprocess.run([strace, *trial], capture_output=True).returncode == 0
+
+
+def load(directory: Path, accept: bool = False) -> tuple[Image, int]:
+    """What a node finds there at its start, and how many commits that is. StoreError as it comes."""
+    store = GuardedStore(directory, ME, next(BOOTS), 0, lambda level, text: None, accept)
+    try:
+        return store.load(), store.commits
+    finally:
+        store.close()

@@ -1,0 +1,313 @@
+"""What does a whole node make of a bad disk? It keeps its word, or ends with one clear sentence."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import mesh
+from mesh.errors import DataDirRefused, MeshError, PublishRefused
+from mesh.local import mounts
+from mesh.store.sqlite import SQLiteStore
+from mesh.store.witness import SLOT, unpack
+from tests.mesh.meshes import eventually, mesh_of
+from tests.mesh.running import LIMIT, RunningNode, run_mesh, running, until
+from tests.mesh.store.disks import failing, fill_up, small_disk
+
+pytestmark = pytest.mark.whole
+MIB = 1 << 20
+
+
+def data_of(node: RunningNode) -> Path:
+    return Path(node.it["data"])
+
+
+def up(node: RunningNode, *options: str) -> "subprocess.CompletedProcess[str]":
+    """`mesh up` of a node that does not get ready."""
+    return run_mesh("up", "--id", node.name, "--cluster", node.cluster, *options, environ=node.environ)
+
+
+def test_row_43_a_node_on_a_full_disk_goes_on_by_itself_when_there_is_room_again() -> None:
+    """Publishers are refused, a subscriber that comes back takes what waits for it, and that is settled on
+    disk. Then somebody else makes room, and publishing goes on: nobody restarted anything."""
+
+    async def story(disk: Path) -> None:
+        settings: dict[str, object] = {"node.data": str(disk / "data"), "limits.disk_reserve_bytes": 2 * MIB,
+                                       "snapshots.enabled": False}  # fmt: skip
+        async with mesh_of("heron", settings=settings) as m, m.connect("heron") as publisher:
+            async with m.connect("heron") as reader, reader.subscribe("k") as subscription:
+                taken = await publish_until_refused(publisher)
+                other = await asyncio.to_thread(fill_up, disk)
+                with pytest.raises(PublishRefused) as found:
+                    await publisher.publish("k", b"more", persistent=True)
+                assert found.value.code == "STORE_FULL"
+                count = 0
+                async with asyncio.timeout(LIMIT):
+                    async for _ in subscription:
+                        count += 1
+                        if count == taken:
+                            break
+                await publisher.publish("k", b"a transient one needs no disk")
+                async with asyncio.timeout(LIMIT):
+                    async for message in subscription:
+                        assert message.content == b"a transient one needs no disk"
+                        break
+                await eventually(lambda: m.metric("heron", "stored_envelopes") == 0)
+            status = (await publisher.call("info"))["disk"]
+            assert status["disk_short"] == 1 and status["disk_refused"] > 0
+            other.unlink()
+            await eventually(lambda: not m.nodes["heron"]._store.status()["disk_short"])
+            await publisher.publish("k", b"more", persistent=True)
+            told = [
+                event["text"]
+                for event in (await publisher.call("events"))["events"]
+                if event["kind"] == "disk"
+            ]
+            assert "little room" in told[0] and "there is room again" in told[-1]
+
+    with small_disk("10m") as disk:
+        asyncio.run(story(disk))
+
+
+async def publish_until_refused(publisher: mesh.Client) -> int:
+    taken = 0
+    while True:
+        try:
+            await publisher.publish("k", os.urandom(100_000), persistent=True)
+        except PublishRefused as error:
+            assert error.code == "STORE_FULL"
+            return taken
+        taken += 1
+
+
+def test_row_44_a_node_ends_at_an_error_of_fsync_and_all_it_answered_is_there() -> None:
+    """The disk fails once, at some fsync under load. The node answers nothing after it, ends with code 2,
+    and after a restart every message that was answered is given to its subscriber."""
+
+    async def story(node: RunningNode) -> None:
+        environ = node.environ
+        async with mesh.connect("heron", environ=environ) as reader, reader.subscribe("k") as subscription:
+            node.kill()
+            node.program = [*failing("fdatasync:error=EIO:when=25"), *node.program]
+            await asyncio.to_thread(node.start)
+            answered: list[bytes] = []
+            async with asyncio.timeout(LIMIT):
+                try:
+                    async with mesh.connect("heron", environ=environ) as publisher:
+                        for number in range(1000):
+                            async with asyncio.timeout(5):
+                                await publisher.publish("k", b"%d" % number, persistent=True)
+                            answered.append(b"%d" % number)
+                except (MeshError, TimeoutError):
+                    pass
+            assert await asyncio.to_thread(node.wait) == 2
+            assert "[STORE]" in node.log and 5 < len(answered) < 1000
+            node.program = (sys.executable, "-m", "mesh")
+            await asyncio.to_thread(node.start)
+            got: list[bytes] = []
+            async with asyncio.timeout(LIMIT):
+                async for message in subscription:
+                    got.append(message.content)
+                    if set(answered) <= set(got):
+                        break
+            assert got[: len(answered)] == answered and len(got) <= len(answered) + 1
+
+    with running() as node:
+        asyncio.run(story(node))
+
+
+def witnessed(data: Path) -> int:
+    """The next position that the witness knows of."""
+    content = (data / "witness").read_bytes()
+    return max(slot.next_position for place in (0, SLOT) if (slot := unpack(content[place : place + SLOT])))
+
+
+@contextmanager
+def killed_with_messages() -> Iterator[RunningNode]:
+    """A node that was killed with ten messages in its store, a second and more after the last."""
+    with running() as node:
+        sub = subprocess.Popen(
+            [sys.executable, "-m", "mesh", "sub", "k", "--url", "heron"],
+            stdout=subprocess.PIPE,
+            env=node.environ,
+        )
+        node.mesh("pub", "k", "first", "--url", "heron", "--persistent")
+        assert sub.stdout is not None and sub.stdout.readline()
+        sub.send_signal(signal.SIGSTOP)
+        try:
+            lines = "".join(f"{number}\n" for number in range(10))
+            for line in lines.split():
+                node.mesh("pub", "k", line, "--url", "heron", "--persistent")
+            until(lambda: witnessed(data_of(node)) >= 10)
+            node.kill()
+        finally:
+            sub.kill()
+            sub.communicate()
+        yield node
+
+
+def test_row_47_a_node_does_not_start_with_a_store_that_went_backwards_unless_it_is_accepted() -> None:
+    """Somebody has deleted the database. `mesh up` says in one message what is lost and what to do, with
+    code 2; with --accept-rollback it goes on behind all positions that it ever gave."""
+    with killed_with_messages() as node:
+        data = data_of(node)
+        known = witnessed(data)
+        for file in data.glob("store.sqlite*"):
+            file.unlink()
+        for _ in range(2):
+            said = up(node)
+            assert (said.returncode, said.stdout) == (2, "")
+            assert "holds 0 commits and is at position 1, but had" in said.stderr
+            assert f"was at {known} before" in said.stderr and "[STORE_ROLLED_BACK]" in said.stderr
+            assert said.stderr.strip().endswith("to go on without what is lost: mesh up --accept-rollback")
+        node._options = ["--accept-rollback"]
+        node.start()
+        until(lambda: f"accepted: positions 1..{known - 1} are lost" in node.log)
+        node.stop()
+        node._options = []
+        node.start()
+        assert witnessed(data) > known + 1_000_000 - 1
+
+
+def test_row_47_a_node_whose_store_and_witness_are_old_stops_when_another_node_knows_more(
+    tmp_path: Path,
+) -> None:
+    """The whole directory was put back from a backup. Nothing in it can know; but another node does."""
+
+    async def story(heron: RunningNode, swift: RunningNode) -> None:
+        data, copy = data_of(heron), tmp_path / "copy"
+        async with (
+            mesh.connect("swift", environ=swift.environ) as reader,
+            reader.subscribe("k") as subscription,
+        ):
+            async with mesh.connect("heron", environ=heron.environ) as publisher:
+                await publisher.publish("k", b"before", persistent=True)
+                heron.stop()
+                copy.mkdir()
+                for file in ("store.sqlite", "witness"):
+                    (copy / file).write_bytes((data / file).read_bytes())
+                await asyncio.to_thread(heron.start)
+                for content in (b"1", b"2"):
+                    await publisher.publish("k", content, persistent=True)
+                got = [m.content async for m in first(subscription, 3)]
+                assert got == [b"before", b"1", b"2"]
+            heron.stop()
+            for file in ("store.sqlite", "witness"):
+                (data / file).write_bytes((copy / file).read_bytes())
+            await asyncio.to_thread(heron.start)
+            assert await asyncio.to_thread(heron.wait) == 2
+            assert "swift has position" in heron.log and "[STORE_ROLLED_BACK]" in heron.log
+            assert up(heron).returncode == 2, "now its witness knows"
+            heron._options = [*heron._options, "--accept-rollback"]
+            await asyncio.to_thread(heron.start)
+            async with mesh.connect("heron", environ=heron.environ) as publisher:
+                await publisher.publish("k", b"after", persistent=True)
+            assert [m.content async for m in first(subscription, 1)] == [b"after"]
+
+    with running("heron") as heron, running("swift", beside=heron) as swift:
+        asyncio.run(story(heron, swift))
+
+
+async def first(subscription: mesh.Subscription, count: int):  # type: ignore[no-untyped-def]
+    async with asyncio.timeout(LIMIT):
+        async for message in subscription:
+            yield message
+            count -= 1
+            if not count:
+                return
+
+
+def test_row_48_a_second_node_on_the_same_directory_is_refused() -> None:
+    """One message, with the process that has it, and code 2; the first is not disturbed."""
+    with running() as node:
+        said = run_mesh("up", "--id", "twin", "--data", node.it["data"], environ=node.environ)
+        assert (said.returncode, said.stdout) == (2, "")
+        assert f"is in use by process {node.pid}" in said.stderr and "[DATA_DIR_IN_USE]" in said.stderr
+        assert node.mesh("pub", "k", "v", "--url", "heron", "--persistent").returncode == 0
+
+
+SLOW = """
+import sys, time
+from mesh.cli.main import main
+from mesh.store.sqlite import SQLiteStore
+
+swift, SQLiteStore.commit = SQLiteStore.commit, lambda store, ops: (time.sleep(2), swift(store, ops))[1]
+sys.exit(main())
+"""
+
+
+def test_row_49_a_node_with_a_slow_disk_stays_alive_and_makes_larger_commits() -> None:
+    """Each commit takes two seconds. The loop does not wait for it: other nodes hear from it all the time.
+    Publishers are answered later, all that gathered meanwhile together."""
+
+    async def story(heron: RunningNode, swift: RunningNode) -> None:
+        async with (
+            mesh.connect("swift", environ=swift.environ) as observer,
+            mesh.connect("heron", environ=heron.environ) as publisher,
+        ):
+            await observer.publish("k", b"")
+            began = time.monotonic()
+            await asyncio.gather(*(publish_in_turn(publisher, f"k{turn}", 3) for turn in range(50)))
+            took = time.monotonic() - began
+            assert took > 6, "three commits one after the other, of two seconds each"
+            assert took < 5 * 14, "150 of them alone would have taken five minutes"
+            info = await publisher.call("info")
+            assert info["lag_worst"] < 1.5, "its loop waited for nothing"
+            kinds = {event["kind"] for event in (await observer.call("events"))["events"]}
+            assert not kinds & {"suspect", "dead", "left"}
+
+    with running("heron") as heron, running("swift", beside=heron) as swift:
+        heron.stop()
+        heron.program = (sys.executable, "-c", SLOW)
+        before = commits_of(heron)
+        heron.start()
+        asyncio.run(story(heron, swift))
+        heron.stop()
+        assert commits_of(heron) - before < 30
+
+
+async def publish_in_turn(publisher: mesh.Client, key: str, count: int) -> None:
+    for _ in range(count):
+        await publisher.publish(key, b"x", persistent=True)
+
+
+def commits_of(node: RunningNode) -> int:
+    store = SQLiteStore(data_of(node) / "store.sqlite")
+    try:
+        return store.commits
+    finally:
+        store.close()
+
+
+def test_row_48_a_node_whose_directory_is_on_a_network_disk_starts_only_when_told_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To the node, all is on NFS. It is refused before the store is made; with the setting it starts."""
+    mountinfo = tmp_path / "mountinfo"
+    mountinfo.write_text("21 1 0:44 / / rw - nfs4 server:/ rw\n")
+    monkeypatch.setattr(mounts, "MOUNTS", mountinfo)
+
+    async def story(allowed: bool) -> None:
+        settings: dict[str, object] = {
+            "node.data": str(tmp_path / "data"), "node.allow_network_disk": allowed,
+        }  # fmt: skip
+        async with mesh_of("heron", settings=settings) as m, m.connect("heron") as publisher:
+            await publisher.publish("k", b"v", persistent=True)
+
+    with pytest.raises(DataDirRefused, match="network file system \\(nfs4\\)") as found:
+        asyncio.run(story(allowed=False))
+    assert found.value.code == "DATA_DIR" and not (tmp_path / "data" / "store.sqlite").exists()
+    asyncio.run(story(allowed=True))
+
+
+def test_the_metrics_of_the_disk_are_among_those_of_the_node() -> None:
+    with running() as node:
+        shown = node.mesh("info", "--url", "heron").stdout
+        assert all(name in shown for name in ("disk_free", "disk_short", "disk_refused"))

@@ -1,0 +1,153 @@
+"""Is there room on the disk? When it gets little, what adds is refused, and what frees goes on."""
+
+import contextlib
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from mesh.errors import StoreFull
+from mesh.store.base import Append, Drop, Put
+from mesh.store.guard import PERIOD, GuardedStore
+from mesh.store.room import RESERVE, Reserve, Room
+
+KIB = 1024
+
+
+class Disk(Room):
+    """With as much free as the test says."""
+
+    def __init__(self, directory: Path, wanted: int) -> None:
+        self.told: list[str] = []
+        self.left, self.inside = 10 * wanted, 0
+        super().__init__(
+            directory, wanted, lambda: self.inside, lambda level, text: self.told.append(f"{level}: {text}")
+        )
+
+    @property
+    def free(self) -> int:
+        return self.left
+
+
+def test_a_reserve_has_its_blocks_and_gives_them_back(tmp_path: Path) -> None:
+    reserve = Reserve(tmp_path / "reserve", 256 * KIB)
+    assert reserve.take() and reserve.is_held
+    assert reserve.path.stat().st_blocks * 512 >= 256 * KIB, "no hole in it"
+    reserve.give()
+    reserve.give()
+    assert not reserve.is_held and not reserve.path.exists()
+
+
+def test_a_reserve_of_another_size_is_made_fit(tmp_path: Path) -> None:
+    for size in (256 * KIB, 64 * KIB, 128 * KIB):
+        reserve = Reserve(tmp_path / "reserve", size)
+        assert reserve.take()
+        assert (reserve.path.stat().st_size, reserve.path.stat().st_blocks) == (size, size // 512)
+        assert Reserve(reserve.path, size).is_held, "by the start before"
+        assert not Reserve(reserve.path, size + 1).is_held
+
+
+def test_what_cannot_be_had_leaves_nothing_behind(tmp_path: Path) -> None:
+    free = os.statvfs(tmp_path)
+    reserve = Reserve(tmp_path / "reserve", 2 * free.f_blocks * free.f_frsize)
+    with contextlib.suppress(OSError):  # larger than any file may be there
+        assert not reserve.take()
+    assert not reserve.is_held and not reserve.path.exists()
+
+
+def test_the_reserve_is_a_quarter_and_not_more_than_16_mib(tmp_path: Path) -> None:
+    for wanted, size in ((1024 * KIB, 256 * KIB), (1 << 30, RESERVE)):
+        disk = Disk(tmp_path, wanted)
+        disk.look()
+        assert (tmp_path / "reserve").stat().st_size == size
+
+
+def test_without_a_bound_nothing_is_reserved_or_refused(tmp_path: Path) -> None:
+    (tmp_path / "reserve").write_bytes(b"of an earlier start")
+    disk = Disk(tmp_path, 0)
+    disk.left = 0
+    disk.look()
+    disk.give()
+    assert not disk.is_short and not (tmp_path / "reserve").exists() and disk.told == []
+
+
+def test_a_file_system_that_cannot_reserve_does_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no(*_: object) -> None:
+        raise OSError(errno.EOPNOTSUPP, "no")
+
+    monkeypatch.setattr(os, "posix_fallocate", no)
+    disk = Disk(tmp_path, 800 * KIB)
+    disk.look()
+    assert not disk.is_short and not (tmp_path / "reserve").exists()
+    disk.left = 100 * KIB
+    disk.look()
+    assert disk.is_short
+
+
+def test_it_is_told_once_when_room_gets_little_and_once_when_there_is_some_more(tmp_path: Path) -> None:
+    disk = Disk(tmp_path, 800 * KIB)
+    disk.look()
+    for left in (900, 799, 600, 800, 899, 900, 850):
+        disk.left = left * KIB
+        disk.look()
+        disk.look()
+    assert [line.split(":")[0] for line in disk.told] == ["warning", "info"]
+    assert f"{799 * KIB} bytes are free, {800 * KIB} shall be" in disk.told[0]
+    assert not disk.is_short
+
+
+def test_room_within_the_store_counts_but_not_alone(tmp_path: Path) -> None:
+    disk = Disk(tmp_path, 800 * KIB)
+    disk.look()
+    found = []
+    for left, inside in ((799, 0), (799, 50), (799, 101), (201, 599), (199, 9999)):
+        disk.left, disk.inside = left * KIB, inside * KIB
+        disk.look()
+        found.append(disk.is_short)
+    assert found == [True, True, False, False, True]
+
+
+def test_a_reserve_that_was_given_up_is_taken_again_before_anything_is_added(tmp_path: Path) -> None:
+    disk = Disk(tmp_path, 800 * KIB)
+    disk.look()
+    disk.give()
+    assert disk.is_short and not (tmp_path / "reserve").exists()
+    disk.left = 1000 * KIB
+    disk.look()
+    assert disk.is_short, "the reserve itself will take 200 of them"
+    disk.left = 1100 * KIB
+    disk.look()
+    assert not disk.is_short and (tmp_path / "reserve").stat().st_size == 200 * KIB
+
+
+def test_a_store_with_little_room_refuses_what_adds_and_takes_what_frees(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    left = [10_000 * KIB]
+    monkeypatch.setattr(Room, "free", property(lambda room: left[0]))
+    now = [0.0]
+    store = GuardedStore(
+        tmp_path, b"m" * 16, 1, 800 * KIB, lambda level, text: told.append(level), clock=lambda: now[0]
+    )
+    store.load()
+    store.commit([Append(1, b"", b"one")])
+    left[0] = 300 * KIB
+    now[0] += PERIOD
+    with pytest.raises(StoreFull, match=r"limits\.disk_reserve_bytes") as found:
+        store.commit([Append(2, b"", b"two"), Put("feed", b"joe", b"")])
+    assert found.value.code == "STORE_FULL"
+    store.commit([Drop((1,)), Put("position", b"joe", b"1")])
+    assert (store.status(), told) == (
+        {"disk_free": 300 * KIB, "disk_short": 1, "disk_refused": 1}, ["warning"],
+    )  # fmt: skip
+    left[0] = 2000 * KIB
+    assert store.tend() == PERIOD, "it looks again by itself"
+    now[0] += PERIOD
+    store.tend()
+    store.commit([Append(2, b"", b"two")])
+    assert (store.load().envelopes, told) == ([(2, b"", b"two")], ["warning", "info"])
+    store.close()

@@ -1,0 +1,56 @@
+"""What the store's thread does when nothing waits to be committed."""
+
+import threading
+from collections.abc import Hashable
+from queue import Queue
+
+from mesh.errors import StoreError
+from mesh.store.base import Append
+from mesh.store.memory import MemoryStore
+from mesh.store.worker import StoreWorker
+
+LIMIT = 10.0
+
+
+class Tended:
+    """A worker, what it reported, and when it tended; `pauses` is what `tend` answers, then None."""
+
+    def __init__(self, *pauses: float | Exception) -> None:
+        self.calls: Queue[str] = Queue()
+        self.answers: Queue[tuple[list[Hashable], StoreError | None]] = Queue()
+        self._pauses = list(pauses)
+        self.worker = StoreWorker(MemoryStore(), lambda *told: self.answers.put(told), self._tend)
+
+    def _tend(self) -> float | None:
+        self.calls.put(threading.current_thread().name)
+        pause = self._pauses.pop(0) if self._pauses else None
+        if isinstance(pause, Exception):
+            raise pause
+        return pause
+
+
+def test_it_is_called_in_the_thread_before_each_wait_and_after_as_long_as_it_says() -> None:
+    tended = Tended(0.001, 0.001)
+    assert [tended.calls.get(timeout=LIMIT) for _ in range(3)] == ["mesh-store"] * 3
+    tended.worker.submit("a", [Append(1, b"", b"")])
+    assert tended.answers.get(timeout=LIMIT) == (["a"], None)
+    assert tended.calls.get(timeout=LIMIT)
+    tended.worker.close(LIMIT)
+    assert tended.calls.empty()
+
+
+def test_what_it_raises_is_told_once_of_no_job_and_the_thread_lives() -> None:
+    failure = StoreError("the disk failed")
+    tended = Tended(failure)
+    assert tended.answers.get(timeout=LIMIT) == ([], failure)
+    tended.worker.submit("a", [Append(1, b"", b"")])
+    assert tended.answers.get(timeout=LIMIT) == (["a"], None)
+    tended.worker.close(LIMIT)
+    assert tended.calls.qsize() == 1, "it is not asked again"
+
+
+def test_an_unexpected_error_of_it_is_a_store_error() -> None:
+    tended = Tended(OSError("no such device"))
+    tokens, error = tended.answers.get(timeout=LIMIT)
+    assert tokens == [] and isinstance(error, StoreError) and "no such device" in str(error)
+    tended.worker.close(LIMIT)
