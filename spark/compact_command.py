@@ -20,8 +20,8 @@ def command(to: str, master: str | None, conf: Mapping[str, str]) -> None:
     """Make few large files of the many small ones of a history. `ingest` does so at its end, too."""
     spark = session("mesh compact", master, conf)
     files, place = Files(spark), address(to)
-    with Progress(spark, "compact"), in_words(place), locked(files, place):
-        finish(files, place)
-        fewer = compact(spark, files, place)
+    with Progress(spark, "compact"), in_words(place), locked(files, place) as lock:
+        finish(files, place, lock.check)
+        fewer = compact(spark, files, place, lock.check)
     click.echo(f"{fewer:,} files fewer: {to}")
     spark.stop()

@@ -45,7 +45,7 @@ KINDS = (
     ),
     Kind(
         "CHANGED",
-        ("FILE_NOT_EXIST",),
+        ("FILE_NOT_EXIST", "PATH_NOT_FOUND"),
         "Files of {to} were replaced by others while they were read.",
         "Nothing is lost; the same again.",
     ),

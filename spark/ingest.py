@@ -76,7 +76,7 @@ class Ingest:
                 if not self._stopping.is_set():
                     self._run([source], lock)
             if not self._stopping.is_set():
-                compact(self._session, self._files, self._to)
+                compact(self._session, self._files, self._to, lock.check)
         return replace(self._sum, seconds=time.monotonic() - began)
 
     def again_and_again(self, every: float) -> Ingested:
@@ -95,7 +95,7 @@ class Ingest:
     def _writing(self) -> Iterator[Lock]:
         try:
             with locked(self._files, self._to) as lock:
-                finish(self._files, self._to)
+                finish(self._files, self._to, lock.check)
                 yield lock
         except OF_SPARK as error:
             raise self._failed or explained(error, self._to) from error
@@ -161,8 +161,7 @@ class Ingest:
 
     def _compact(self, lock: Lock) -> None:
         with self._busy:
-            lock.check()
-            compact(self._session, self._files, self._to)
+            compact(self._session, self._files, self._to, lock.check)
 
     def _add(self, lock: Lock, batch: DataFrame) -> None:
         """A batch, wholly or not at all as far as anybody can see later: see spark.batch."""
@@ -170,9 +169,9 @@ class Ingest:
             if self._ending.is_set():
                 raise InterruptedError(ENDED)
             try:
-                lock.check()
                 seen = Observation()
-                added = self._table.add(lines(batch.observe(seen, F.collect_list("path").alias("paths"))))
+                read = lines(batch.observe(seen, F.collect_list("path").alias("paths")))
+                added = self._table.add(read, lock.check)
                 lock.check()
                 paths = list(seen.get["paths"])
                 self._count(added, paths)

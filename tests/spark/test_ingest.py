@@ -3,6 +3,7 @@
 import json
 import shutil
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -168,9 +169,9 @@ def test_a_segment_that_is_deleted_before_it_is_read_takes_no_other_with_it(
     gone, _ = segments(tmp_path / "in", [line("event"), line("event", observer="stork")])
     add = Table.add
 
-    def too_late(table: Table, lines: DataFrame) -> Added:
+    def too_late(table: Table, lines: DataFrame, check: Callable[[], None]) -> Added:
         gone.unlink(missing_ok=True)
-        return add(table, lines)
+        return add(table, lines, check)
 
     monkeypatch.setattr(Table, "add", too_late)
     assert said(ingest(session, [str(tmp_path / "in")], str(tmp_path / "to"))) == (1, 0, 0)
