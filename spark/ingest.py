@@ -60,7 +60,7 @@ class Ingest:
         self._busy = threading.Lock()  # one batch at a time, whatever stream it is of
         self._stopping = threading.Event()  # somebody wants an end,
         self._ending = threading.Event()  # and so there is no further batch
-        self._failed: SparkJobError | None = None
+        self._failed: Exception | None = None
         self._deaf: set[str] = set()  # places whose marker cannot be written
         self._sum = Ingested()
 
@@ -176,11 +176,11 @@ class Ingest:
                 paths = list(seen.get["paths"])
                 self._count(added, paths)
                 self._mark(paths)
-            except SparkJobError as error:
-                self._failed = error
-                raise
             except OF_SPARK as error:
                 self._failed = explained(error, self._to)
+                raise
+            except Exception as error:  # Spark would make a text of it
+                self._failed = error
                 raise
 
     def _count(self, added: Added, paths: list[str]) -> None:
