@@ -73,7 +73,8 @@ class Lock:
                 raise SparkJobError(
                     f"Another job writes to {self._place}: process {now.get('pid')} on {now.get('host')}, "
                     f"since {now.get('since')}.",
-                    f"Wait until it has ended, or end it. After a kill it bars for {STALE:.0f} s at most.",
+                    f"Wait until it has ended, or end it. After a kill it bars for {STALE:.0f} s at most. "
+                    "What is gathered already may be read meanwhile: mesh report --no-ingest.",
                     "IN_USE",
                 )
 

@@ -23,16 +23,10 @@ def history(
 ) -> DataFrame:
     """All rows with since <= ts < until: COLUMNS, then segment, reason, raw, date and hour (UTC).
 
-    Bad lines have no ts: they count for the hour of their segment. Raises SparkJobError NO_HISTORY when
-    nothing was ever ingested there.
+    Bad lines have no ts: they count for the hour of their segment. Raises SparkJobError NO_HISTORY.
     """
-    where, files = address(place), Files(session)
-    if not files.find(where, "kind=*"):
-        raise SparkJobError(
-            f"There is no history at {place}.",
-            "Gather what the nodes wrote down first: mesh ingest, or mesh report without --no-ingest.",
-            "NO_HISTORY",
-        )
+    files = Files(session)
+    where = found(files, place)
     rows = _whole(session, files, where)
     hour, ts = F.struct("date", "hour"), F.col("ts")
     if since:
@@ -40,6 +34,18 @@ def history(
     if until:
         rows = rows.where((hour <= _hour(until)) & (ts.isNull() | (ts < F.lit(until))))
     return rows
+
+
+def found(files: Files, place: str) -> str:
+    """The address of a history. Raises SparkJobError NO_HISTORY when nothing was ever ingested there."""
+    where = address(place)
+    if not files.find(where, "kind=*"):
+        raise SparkJobError(
+            f"There is no history at {place}.",
+            "Gather what the nodes wrote down first: mesh ingest, or mesh report without --no-ingest.",
+            "NO_HISTORY",
+        )
+    return where
 
 
 def _whole(session: SparkSession, files: Files, where: str) -> DataFrame:

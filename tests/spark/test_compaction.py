@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from spark import compaction, reading
+from spark.cli import main
 from spark.errors import SparkJobError
 from spark.files import Files, address, path_here
 from spark.ingest import ingest
@@ -88,6 +89,15 @@ def test_directories_that_are_not_ours_are_left_alone(session: SparkSession, to:
     assert compacted(session, to) == 2 * (MANY - 1)
     for folder in foreign:
         assert len(list(folder.glob("*.parquet"))) == MANY
+
+
+def test_where_there_is_no_history_none_is_made(
+    session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("spark.compact_command.session", lambda *_: session)
+    assert main(["compact", "--to", str(tmp_path / "typo")]) == 2
+    assert "[NO_HISTORY]" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_nothing_is_changed_when_the_new_files_do_not_hold_all_rows(
