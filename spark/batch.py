@@ -2,19 +2,27 @@
 
 It is written beside the table first, and made unique there. Then its files are moved in, one by one; a batch
 that is done again finds in the table what had been moved already, and adds the rest.
+
+Who stood still for long may wake up when another does the same batch. Whoever begins takes away what lies
+beside the table, so that a sleeper has no file left to move in. And where its files are gone a batch has
+failed: it is not one of which all was known.
 """
 
 import uuid
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
+from spark.errors import SparkJobError
 from spark.files import Files
 from spark.lines import PARTITION, QUARANTINE, TABLE, explained, rows, stored, unique, unknown
 
 STAGE = "_ingest"  # beside the partitions: Spark passes over what begins with _
 FILES = "kind=*/date=*/hour=*/*.parquet"
+WRITTEN = "_SUCCESS"  # Spark puts it beside what it has written, if it is asked to
+ASKED = "mapreduce.fileoutputcommitter.marksuccessfuljobs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +40,23 @@ class Table:
     def __init__(self, session: SparkSession, files: Files, place: str) -> None:
         self._session, self._files, self._place = session, files, place
         # The JVM of a writer that was killed may go on for a moment: it shall not write where we do.
-        own = f"{place}/{STAGE}/{uuid.uuid4().hex}"
-        self._new, self._beside = f"{own}/new", f"{own}/beside"
+        self._own = f"{place}/{STAGE}/{uuid.uuid4().hex}"
+        self._new, self._beside = f"{self._own}/new", f"{self._own}/beside"
 
-    def add(self, lines: DataFrame) -> Added:
-        """Lines are rows of `value` and `path`, that of the segment."""
+    def add(self, lines: DataFrame, check: Callable[[], None]) -> Added:
+        """Lines are rows of `value` and `path`, that of the segment.
+
+        `check` raises SparkJobError when another writes here.
+        """
+        check()
         self._files.remove(f"{self._place}/{STAGE}")
         read = self._write_unique(lines)
         self._explain_bad()
         self._leave_out_known()
         counts = self._count()
-        self._files.settle(self._place, self._move(self._new, self._place))
-        self._files.remove(f"{self._place}/{STAGE}")
+        check()
+        self._move_in()
+        self._files.remove(self._own)
         good = sum(count for kind, count in counts.items() if kind != QUARANTINE)
         return Added(good, counts.get(QUARANTINE, 0), read - sum(counts.values()))
 
@@ -81,7 +94,7 @@ class Table:
         self._write(rows, self._beside)
         for part in parts:
             self._files.remove(f"{self._new}/{part}")
-        self._move(self._beside, self._new)
+        self._move(self._files.find(self._beside, FILES), self._beside, self._new)
         self._files.remove(self._beside)
 
     def _count(self) -> dict[str, int]:
@@ -92,15 +105,25 @@ class Table:
             row["kind"]: row["count"] for row in self._read(self._new, []).groupBy("kind").count().collect()
         }
 
-    def _move(self, source: str, target: str) -> list[str]:
-        moved = self._files.find(source, FILES)
-        for file in moved:
+    def _move_in(self) -> None:
+        found = self._files.find(self._new, FILES)
+        if not self._files.exists(f"{self._new}/{WRITTEN}"):
+            raise SparkJobError(
+                f"Another job has removed {self._own}, which was to become part of the history.",
+                "Nothing is lost and nothing counts twice. Start it again, when the other has ended.",
+                "LOCK_LOST",
+            )
+        self._move(found, self._new, self._place)
+        self._files.settle(self._place, found)
+
+    def _move(self, files: Iterable[str], source: str, target: str) -> None:
+        for file in files:
             self._files.move(f"{source}/{file}", f"{target}/{file}")
-        return moved
 
     def _read(self, place: str, parts: list[str]) -> DataFrame:
         paths = [f"{place}/{part}" for part in parts] or [place]
         return self._session.read.schema(TABLE).option("basePath", place).parquet(*paths)
 
     def _write(self, rows: DataFrame, place: str) -> None:
-        rows.write.option("compression", "zstd").partitionBy(*PARTITION).parquet(place)
+        writer = rows.write.option("compression", "zstd").option(ASKED, "true")
+        writer.partitionBy(*PARTITION).parquet(place)

@@ -7,9 +7,10 @@ import click
 from spark import options
 from spark.compaction import compact, finish
 from spark.failures import in_words
-from spark.files import Files, address
+from spark.files import Files
 from spark.lock import locked
 from spark.progress import Progress
+from spark.reading import found
 from spark.session import session
 
 
@@ -19,9 +20,11 @@ from spark.session import session
 def command(to: str, master: str | None, conf: Mapping[str, str]) -> None:
     """Make few large files of the many small ones of a history. `ingest` does so at its end, too."""
     spark = session("mesh compact", master, conf)
-    files, place = Files(spark), address(to)
-    with Progress(spark, "compact"), in_words(place), locked(files, place):
-        finish(files, place)
-        fewer = compact(spark, files, place)
+    files = Files(spark)
+    with Progress(spark, "compact"), in_words(to):
+        place = found(files, to)
+        with locked(files, place) as lock:
+            finish(files, place, lock.check)
+            fewer = compact(spark, files, place, lock.check)
     click.echo(f"{fewer:,} files fewer: {to}")
     spark.stop()

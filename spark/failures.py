@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
 from spark.errors import SparkJobError
 
 OF_SPARK = (PySparkException, Py4JError, OSError)
+OF_JAVA = (PySparkException, Py4JJavaError)  # which runs, then: what was refused or reset was another's
 SHOWN = 300  # characters
 PLAN = "=== Streaming Query ==="  # Spark tells what went wrong first, and then all that it was about to do
 
@@ -45,7 +46,7 @@ KINDS = (
     ),
     Kind(
         "CHANGED",
-        ("FILE_NOT_EXIST",),
+        ("FILE_NOT_EXIST", "PATH_NOT_FOUND"),
         "Files of {to} were replaced by others while they were read.",
         "Nothing is lost; the same again.",
     ),
@@ -56,40 +57,49 @@ KINDS = (
         "Start it again; it goes on where it was.",
     ),
 )  # fmt: skip
-# What goes wrong with a stream while it looks for its next batch, and is none of these.
+# Of a stream. Jackson reads the JSON of the checkpoint, not that of lines, and does not tell in which file.
 CHECKPOINT = Kind(
     "CHECKPOINT",
-    ("_checkpoint/", "terminated with exception", "Exception"),
+    ("_checkpoint/", "fasterxml.jackson", "StreamReadFeature"),
     "The checkpoint in {to} is damaged: {said}",
     "Delete {to}/_checkpoint and start it again: all segments that are still there are read once more, "
     "and none of their lines counts twice.",
 )
+# Of a session that starts.
+SESSION = Kind(
+    "SESSION",
+    ("Exception", "Error", ""),
+    "Spark does not start: {said}",
+    "Are --master and --conf right, and does the master run? "
+    "All that Spark said: MESH_DEBUG=1, and the same again.",
+)
 UNKNOWN = Kind(
     "SPARK",
-    ("Exception", "Error"),
+    ("Exception", "Error", ""),
     "Spark gave up: {said}",
     "Start it again; it goes on where it was. All that Spark said: MESH_DEBUG=1, and the same again.",
 )
 
 
-def explained(error: BaseException, to: str, otherwise: Kind = UNKNOWN) -> SparkJobError:
-    """The error of a job that reads or writes `to`."""
+def explained(error: BaseException, to: str, *also: Kind) -> SparkJobError:
+    """The error of a job that reads or writes `to`; it may be one of these kinds, also."""
     text = str(error).partition(PLAN)[0]
-    kind = next((kind for kind in KINDS if any(sign in text for sign in kind.signs)), otherwise)
+    kinds = [kind for kind in KINDS if kind.code != "NO_JVM" or not isinstance(error, OF_JAVA)]
+    kind = next(kind for kind in (*kinds, *also, UNKNOWN) if any(sign in text for sign in kind.signs))
     what = kind.what.format(to=to, said=_first(text, kind.signs))
     return SparkJobError(what, kind.hint.format(to=to), kind.code)
 
 
 @contextmanager
-def in_words(to: str) -> Iterator[None]:
+def in_words(to: str, *also: Kind) -> Iterator[None]:
     """What goes wrong in Spark goes on as a SparkJobError."""
     try:
         yield
     except OF_SPARK as error:
-        raise explained(error, to) from error
+        raise explained(error, to, *also) from error
 
 
 def _first(text: str, signs: tuple[str, ...]) -> str:
-    """The first line that has one of the signs, or the first of all."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()] or ["it did not say why"]
-    return next((line for line in lines if any(sign in line for sign in signs)), lines[0])[:SHOWN]
+    """The first line that has the first sign, or else the next one."""
+    lines = [line.strip(" :\t") for line in text.splitlines() if line.strip()] or ["it did not say why"]
+    return next(line for sign in signs for line in lines if sign in line)[:SHOWN]

@@ -5,6 +5,7 @@ So a place may be a path here, file:, hdfs: or s3a:. A name that is no address i
 
 import os
 from collections.abc import Iterable
+from pathlib import PurePosixPath
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -76,16 +77,21 @@ class Files:
         try:
             stream = self._system(place).open(self._path(place))
         except Py4JJavaError as error:
-            if _is(error, MISSING):
+            if not _is(error, MISSING):
+                raise
+            if not self.exists(place):
                 return None
-            raise
+            # It has just come; or it may not be read, which Java calls missing, too.
+            stream = self._system(place).open(self._path(place))
         try:
             return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
         finally:
             stream.close()
 
     def create(self, place: str, text: str) -> bool:
-        """Write a file that does not exist yet; False if it does."""
+        """Write a file that does not exist yet; False if it does. Of several at once one succeeds."""
+        if place.startswith(HERE):  # where Hadoop would look first, and then write
+            return _create(path_here(place), text)
         try:
             self._write(place, text, overwrite=False)
         except Py4JJavaError as error:
@@ -99,12 +105,17 @@ class Files:
         self._write(place, text, overwrite=True)
 
     def replace(self, place: str, text: str) -> None:
-        """Write a file so that there is always the old one or the new one; elsewhere, or neither."""
+        """Write a file so that there is always the old one or the new one, also after a power cut.
+
+        Elsewhere there may be neither for a moment.
+        """
         folder, _, name = place.rpartition("/")
         beside = f"{folder}/.{name}.new"
         self._write(beside, text, overwrite=True)
         if place.startswith(HERE):  # where Hadoop's rename would refuse
+            self.settle(folder, [f".{name}.new"])
             os.replace(path_here(beside), path_here(place))
+            self.settle(folder, [name])
         else:
             self.remove(place)
             self.move(beside, place)
@@ -121,11 +132,15 @@ class Files:
         self._system(place).delete(self._path(place), True)
 
     def settle(self, folder: str, names: Iterable[str]) -> None:
-        """See that these files outlast a power cut. Elsewhere that is the affair of the file system."""
+        """See that these files outlast a power cut, and all directories from `folder` down to them.
+
+        Elsewhere that is the affair of the file system.
+        """
         if not folder.startswith(HERE):
             return
-        paths = {f"{path_here(folder)}/{name}" for name in names}
-        for path in (*paths, *{os.path.dirname(path) for path in paths}):
+        paths = {PurePosixPath(name) for name in names}
+        above = {parent for path in paths for parent in path.parents}
+        for path in (PurePosixPath(path_here(folder), inner) for inner in (*paths, *above)):
             descriptor = os.open(path, os.O_RDONLY)
             try:
                 os.fsync(descriptor)
@@ -144,6 +159,16 @@ class Files:
 
     def _system(self, place: str) -> Any:
         return self._path(place).getFileSystem(self._conf)
+
+
+def _create(path: str, text: str) -> bool:
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    try:
+        with open(path, "x") as file:
+            file.write(text)
+    except FileExistsError:
+        return False
+    return True
 
 
 def _is(error: Py4JJavaError, *classes: str) -> bool:

@@ -19,7 +19,7 @@ from spark import checkpoint, marker
 from spark.batch import Added, Table
 from spark.compaction import compact, finish
 from spark.errors import SparkJobError
-from spark.failures import CHECKPOINT, OF_SPARK, explained
+from spark.failures import CHECKPOINT, OF_SPARK, explained, in_words
 from spark.files import Files, address
 from spark.lock import Lock, locked
 from spark.segments import lines, segments
@@ -60,7 +60,8 @@ class Ingest:
         self._busy = threading.Lock()  # one batch at a time, whatever stream it is of
         self._stopping = threading.Event()  # somebody wants an end,
         self._ending = threading.Event()  # and so there is no further batch
-        self._failed: SparkJobError | None = None
+        self._failed: Exception | None = None
+        self._missing: list[str] = []  # sources, when last looked
         self._deaf: set[str] = set()  # places whose marker cannot be written
         self._sum = Ingested()
 
@@ -71,54 +72,63 @@ class Ingest:
     def once(self) -> Ingested:
         """Read what is there; then make few files of many. Raises SparkJobError."""
         began = time.monotonic()
+        with in_words(self._to):
+            sources = self._there()
+        if not sources:
+            raise SparkJobError(
+                f"There is nothing to read: {', '.join(self._sources) or 'no place was named'}.",
+                "Nodes write snapshots some seconds after their start; `mesh snapshots ls` says where.",
+                "NO_SNAPSHOTS",
+            )
         with self._writing() as lock:
-            for source in self._there():
+            for source in sources:
                 if not self._stopping.is_set():
                     self._run([source], lock)
             if not self._stopping.is_set():
-                compact(self._session, self._files, self._to)
+                compact(self._session, self._files, self._to, lock.check)
         return replace(self._sum, seconds=time.monotonic() - began)
 
     def again_and_again(self, every: float) -> Ingested:
         """Read what comes, every so many seconds, until `stop()`. Raises SparkJobError.
 
-        Few files are made of many whenever an hour is over.
+        Few files are made of many whenever an hour is over. Sources may come and go.
         """
         began = time.monotonic()
         with self._writing() as lock:
-            sources = self._there()
             while not self._stopping.is_set():
-                self._run(sources, lock, every)
+                if sources := self._there():
+                    self._run(sources, lock, every)
+                else:
+                    self._stopping.wait(every)
         return replace(self._sum, seconds=time.monotonic() - began)
 
     @contextmanager
     def _writing(self) -> Iterator[Lock]:
         try:
             with locked(self._files, self._to) as lock:
-                finish(self._files, self._to)
+                finish(self._files, self._to, lock.check)
                 yield lock
         except OF_SPARK as error:
             raise self._failed or explained(error, self._to) from error
 
     def _there(self) -> list[str]:
-        found = [source for source in self._sources if self._files.exists(source)]
-        for source in self._sources:
-            if source not in found:
+        """Sources that exist; of others it says so, once."""
+        missing = [source for source in self._sources if not self._files.exists(source)]
+        for source in missing:
+            if source not in self._missing:
                 self._tell(f"{source} is not there.")
-        if not found:
-            raise SparkJobError(
-                f"There is nothing to read: {', '.join(self._sources) or 'no place was named'}.",
-                "Nodes write snapshots some seconds after their start; `mesh snapshots ls` says where.",
-                "NO_SNAPSHOTS",
-            )
-        return found
+        self._missing = missing
+        return [source for source in self._sources if source not in missing]
 
     # --- streams ------------------------------------------------------------------------------------------
 
     def _run(self, sources: Sequence[str], lock: Lock, every: float | None = None) -> None:
-        """Until they have ended, or one has failed, or somebody wants it; with `every`, for a day at most."""
+        """Until they have ended, or one has failed, or somebody wants it.
+
+        With `every` for a day at most, and until another source comes or one of these goes.
+        """
         queries: list[StreamingQuery] = []
-        tomorrow, hour = time.monotonic() + DAY, _hour()
+        tomorrow, hour, looked = time.monotonic() + DAY, _hour(), time.monotonic()
         try:
             for source in sources:
                 checkpoint.forget_what_is_gone(self._files, self._to, source)
@@ -126,6 +136,10 @@ class Ingest:
             while not self._stopping.is_set() and all(query.exception() is None for query in queries):
                 if time.monotonic() > tomorrow or not any(query.isActive for query in queries):
                     break
+                if every is not None and time.monotonic() > looked + every:
+                    looked = time.monotonic()
+                    if self._there() != sources:
+                        break
                 if every is not None and _hour() != hour:
                     hour = _hour()
                     self._compact(lock)
@@ -161,8 +175,7 @@ class Ingest:
 
     def _compact(self, lock: Lock) -> None:
         with self._busy:
-            lock.check()
-            compact(self._session, self._files, self._to)
+            compact(self._session, self._files, self._to, lock.check)
 
     def _add(self, lock: Lock, batch: DataFrame) -> None:
         """A batch, wholly or not at all as far as anybody can see later: see spark.batch."""
@@ -170,18 +183,18 @@ class Ingest:
             if self._ending.is_set():
                 raise InterruptedError(ENDED)
             try:
-                lock.check()
                 seen = Observation()
-                added = self._table.add(lines(batch.observe(seen, F.collect_list("path").alias("paths"))))
+                read = lines(batch.observe(seen, F.collect_list("path").alias("paths")))
+                added = self._table.add(read, lock.check)
                 lock.check()
                 paths = list(seen.get["paths"])
                 self._count(added, paths)
                 self._mark(paths)
-            except SparkJobError as error:
-                self._failed = error
-                raise
             except OF_SPARK as error:
                 self._failed = explained(error, self._to)
+                raise
+            except Exception as error:  # Spark would make a text of it
+                self._failed = error
                 raise
 
     def _count(self, added: Added, paths: list[str]) -> None:

@@ -45,8 +45,11 @@ class Lock:
         threading.Thread(target=self._beat, daemon=True).start()
 
     def check(self) -> None:
-        """Raises SparkJobError LOCK_LOST when another took it, because this process stood still for long."""
-        if self._lost:
+        """Raises SparkJobError LOCK_LOST when another took it, because this process stood still for long.
+
+        What the last beat saw may be older than that: so it looks itself.
+        """
+        if not self._is_ours():
             raise SparkJobError(
                 f"Another job writes to {self._place}: this one stood still for more than {STALE:.0f} s.",
                 "Nothing is lost and nothing counts twice. Start it again, when the other has ended.",
@@ -55,7 +58,7 @@ class Lock:
 
     def release(self) -> None:
         self._ended.set()
-        if not self._lost:
+        if self._is_ours():
             self._files.remove(self._path)
 
     def _wait_for_its_end(self, seen: dict[str, Any]) -> None:
@@ -70,18 +73,24 @@ class Lock:
                 raise SparkJobError(
                     f"Another job writes to {self._place}: process {now.get('pid')} on {now.get('host')}, "
                     f"since {now.get('since')}.",
-                    f"Wait until it has ended, or end it. After a kill it bars for {STALE:.0f} s at most.",
+                    f"Wait until it has ended, or end it. After a kill it bars for {STALE:.0f} s at most. "
+                    "What is gathered already may be read meanwhile: mesh report --no-ingest.",
                     "IN_USE",
                 )
 
     def _beat(self) -> None:
         while not self._ended.wait(BEAT):
             with suppress(Py4JError, OSError):  # a full disk, say: the job itself will tell
-                seen = self._read()
-                if seen and seen.get("token") != self._token:
-                    self._lost = True
+                if not self._is_ours():
                     return
                 self._files.overwrite(self._path, self._sign())
+
+    def _is_ours(self) -> bool:
+        """Once it was another's, or was gone, it is not any more. One that is empty is being written."""
+        if not self._lost:
+            seen = self._read()
+            self._lost = seen is None or seen.get("token", self._token) != self._token
+        return not self._lost
 
     def _sign(self) -> str:
         self._beats += 1

@@ -1,6 +1,8 @@
 """How is a history read? As one table of all kinds, of which Spark opens only what is asked for."""
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Self
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -21,19 +23,11 @@ def history(
 ) -> DataFrame:
     """All rows with since <= ts < until: COLUMNS, then segment, reason, raw, date and hour (UTC).
 
-    Bad lines have no ts: they count for the hour of their segment. Raises SparkJobError NO_HISTORY when
-    nothing was ever ingested there.
+    Bad lines have no ts: they count for the hour of their segment. Raises SparkJobError NO_HISTORY.
     """
-    where, files = address(place), Files(session)
-    if not files.find(where, "kind=*"):
-        raise SparkJobError(
-            f"There is no history at {place}.",
-            "Gather what the nodes wrote down first: mesh ingest, or mesh report without --no-ingest.",
-            "NO_HISTORY",
-        )
-    rows = _read(session, where)
-    if plan := compaction.in_force(files, where):
-        rows = _by_the_plan(session, files, where, rows, plan)
+    files = Files(session)
+    where = found(files, place)
+    rows = _whole(session, files, where)
     hour, ts = F.struct("date", "hour"), F.col("ts")
     if since:
         rows = rows.where((hour >= _hour(since)) & (ts.isNull() | (ts >= F.lit(since))))
@@ -42,17 +36,56 @@ def history(
     return rows
 
 
+def found(files: Files, place: str) -> str:
+    """The address of a history. Raises SparkJobError NO_HISTORY when nothing was ever ingested there."""
+    where = address(place)
+    if not files.find(where, "kind=*"):
+        raise SparkJobError(
+            f"There is no history at {place}.",
+            "Gather what the nodes wrote down first: mesh ingest, or mesh report without --no-ingest.",
+            "NO_HISTORY",
+        )
+    return where
+
+
+def _whole(session: SparkSession, files: Files, where: str) -> DataFrame:
+    """The table, of one moment: what compaction moves while Spark is looking may be seen nowhere."""
+    before = _Compaction.seen(files, where)
+    while True:
+        rows = _read(session, where)
+        if before.plan:
+            rows = _by_the_plan(session, where, rows, before.plan, before.moving)
+        after = _Compaction.seen(files, where)
+        if after == before:
+            return rows
+        before = after
+
+
+@dataclass(frozen=True, slots=True)
+class _Compaction:
+    """How far it is: a plan that is in force, files that it has not moved yet, the last plan that is done."""
+
+    plan: compaction.Plan | None
+    moving: list[str]
+    done: str | None
+
+    @classmethod
+    def seen(cls, files: Files, where: str) -> Self:
+        plan = compaction.in_force(files, where)
+        moving = files.find(f"{where}/{plan['beside']}", compaction.FILES) if plan else []
+        return cls(plan, moving, files.read(f"{where}/{compaction.DONE}"))
+
+
 def _by_the_plan(
-    session: SparkSession, files: Files, where: str, rows: DataFrame, plan: compaction.Plan
+    session: SparkSession, where: str, rows: DataFrame, plan: compaction.Plan, moving: list[str]
 ) -> DataFrame:
     """As it will be when compaction, which is at work or was killed, is done: no row is missing or twice."""
-    new = f"{where}/{plan['beside']}"
-    moving = files.find(new, compaction.FILES)  # where a move is a copy, a file may be in both places
+    # Where a move is a copy, a file may be in both places.
     passed = [f"{part}/{name}" for part, names in plan["old"].items() for name in names] + moving
     # With its part: files of several have one name, if one task wrote them.
     file = F.substring_index("_metadata.file_path", "/", -1 - compaction.FILES.count("/"))
     rows = rows.where(~file.isin(passed))
-    return rows.unionByName(_read(session, new)) if moving else rows
+    return rows.unionByName(_read(session, f"{where}/{plan['beside']}")) if moving else rows
 
 
 def _read(session: SparkSession, where: str) -> DataFrame:

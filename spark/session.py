@@ -9,6 +9,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from spark import jvm
+from spark.failures import SESSION, in_words
 from spark.java import find_java
 
 SUBMITTED = "PYSPARK_GATEWAY_PORT"  # spark-submit has started a JVM, which waits for this program
@@ -50,7 +51,8 @@ def session(
 ) -> SparkSession:
     """The session of this process; `conf` prevails over what spark-submit was told, and that over SETTINGS.
 
-    Without `master` it is the one of spark-submit, else local[*]. Raises SparkJobError: see spark.java.
+    Without `master` it is the one of spark-submit, else local[*]. Raises SparkJobError SESSION, and those of
+    spark.java and spark.jvm.
     """
     submitted = SUBMITTED in os.environ
     settings = _of_spark_submit() if submitted else _of_this_machine(master or LOCAL)
@@ -65,7 +67,8 @@ def session(
         jvm.start(settings, quiet="MESH_DEBUG" not in os.environ and "spark.log.level" not in (conf or {}))
     # PySpark warns of each release of pandas that is newer than itself; nothing here uses pandas.
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-    return SparkSession.builder.appName(app).config(conf=settings).getOrCreate()
+    with in_words("spark.local.dir", SESSION):
+        return SparkSession.builder.appName(app).config(conf=settings).getOrCreate()
 
 
 def _of_spark_submit() -> SparkConf:

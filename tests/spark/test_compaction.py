@@ -3,13 +3,15 @@
 import shutil
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
-from spark import compaction
+from spark import compaction, reading
+from spark.cli import main
 from spark.errors import SparkJobError
 from spark.files import Files, address, path_here
 from spark.ingest import ingest
@@ -46,8 +48,12 @@ def files_of(to: Path, part: str = "kind=*/date=*/hour=*") -> int:
     return len(list(to.glob(f"{part}/*.parquet")))
 
 
+def alone() -> None:
+    """Nobody else writes."""
+
+
 def compacted(session: SparkSession, to: Path, now: datetime | None = None) -> int:
-    return compaction.compact(session, Files(session), address(str(to)), now)
+    return compaction.compact(session, Files(session), address(str(to)), alone, now)
 
 
 def test_many_files_become_few_with_the_same_rows(session: SparkSession, to: Path) -> None:
@@ -74,10 +80,24 @@ def test_it_is_done_at_the_end_of_an_ingest(session: SparkSession, to: Path, bui
 
 
 def test_directories_that_are_not_ours_are_left_alone(session: SparkSession, to: Path) -> None:
-    foreign = to / "kind=mood" / "date=tomorrow" / "hour=07"
-    shutil.copytree(to / PARTS[0], foreign)
+    foreign = [
+        to / "kind=mood" / "date=tomorrow" / "hour=07",
+        to / "kind=link" / "date=2026-01-02" / "hour=4",
+    ]
+    for folder in foreign:
+        shutil.copytree(to / PARTS[0], folder)
     assert compacted(session, to) == 2 * (MANY - 1)
-    assert len(list(foreign.glob("*.parquet"))) == MANY
+    for folder in foreign:
+        assert len(list(folder.glob("*.parquet"))) == MANY
+
+
+def test_where_there_is_no_history_none_is_made(
+    session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("spark.compact_command.session", lambda *_: session)
+    assert main(["compact", "--to", str(tmp_path / "typo")]) == 2
+    assert "[NO_HISTORY]" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_nothing_is_changed_when_the_new_files_do_not_hold_all_rows(
@@ -88,6 +108,44 @@ def test_nothing_is_changed_when_the_new_files_do_not_hold_all_rows(
     with pytest.raises(SparkJobError, match=r"40 rows.*would become 3.*\[COMPACTION\]"):
         compacted(session, to)
     assert sorted(path.name for path in to.glob("kind=*/date=*/hour=*/*")) == before
+
+
+def test_nothing_is_changed_when_another_has_removed_the_new_files(session: SparkSession, to: Path) -> None:
+    files, where = Files(session), address(str(to))
+    chosen = compaction.parts(files, where)
+    beside = compaction.rewrite(session, files, where, chosen)
+    files.remove(f"{where}/{beside}/{PARTS[1]}")
+    with pytest.raises(SparkJobError, match=rf"{PARTS[1]} nothing is there.*\[COMPACTION\]"):
+        compaction.plan(files, where, chosen, beside)
+    assert compaction.in_force(files, where) is None
+    assert files_of(to) == 2 * MANY
+
+
+@pytest.mark.parametrize("call", range(1, 6))
+def test_who_has_lost_the_lock_goes_not_one_step_further(session: SparkSession, to: Path, call: int) -> None:
+    before, asked = rows(session, to), []
+
+    def check() -> None:
+        asked.append(sorted(path.relative_to(to) for path in to.rglob("*")))
+        if len(asked) == call:
+            raise SparkJobError("It is lost.", "Start again.", "LOCK_LOST")
+
+    with pytest.raises(SparkJobError, match="LOCK_LOST"):
+        compaction.compact(session, Files(session), address(str(to)), check)
+    assert sorted(path.relative_to(to) for path in to.rglob("*")) == asked[-1]
+    assert rows(session, to) == before
+    assert not any(before == after for before, after in pairwise(asked[:3]))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"old": {}}'])
+def test_a_damaged_plan_is_an_error_that_says_what_to_do(session: SparkSession, to: Path, text: str) -> None:
+    (to / compaction.STAGE).mkdir()
+    (to / compaction.PLAN).write_text(text)
+    with pytest.raises(SparkJobError, match=r"plan.json is damaged.*\[DAMAGED_PLAN\]"):
+        compaction.finish(Files(session), address(str(to)), alone)
+    with pytest.raises(SparkJobError, match=r"\[DAMAGED_PLAN\]"):
+        rows(session, to)
+    assert files_of(to) == 2 * MANY
 
 
 # --- kills ----------------------------------------------------------------------------------------------
@@ -118,6 +176,7 @@ class Steps:
             lambda: self._remove(second, self._chosen[second]),
             lambda: self._copy(second),
             lambda: self._files.remove(f"{self._to}/{self._beside}/{second}"),
+            lambda: self._files.replace(f"{self._to}/{compaction.DONE}", self._beside),
             lambda: self._files.remove(f"{self._to}/{self._beside}"),
             lambda: self._files.remove(f"{self._to}/{compaction.STAGE}"),
         ]
@@ -131,7 +190,7 @@ class Steps:
         shutil.copytree(f"{here}/{self._beside}/{part}", f"{here}/{part}", dirs_exist_ok=True)
 
 
-@pytest.mark.parametrize("done", range(1, 12))
+@pytest.mark.parametrize("done", range(1, 13))
 def test_killed_after_any_step_no_row_is_lost_or_doubled_now_or_later(
     session: SparkSession, to: Path, done: int
 ) -> None:
@@ -139,7 +198,7 @@ def test_killed_after_any_step_no_row_is_lost_or_doubled_now_or_later(
     for step in Steps(session, to).all()[:done]:
         step()
     assert rows(session, to) == before  # for who reads now
-    compaction.finish(Files(session), address(str(to)))
+    compaction.finish(Files(session), address(str(to)), alone)
     assert files_of(to) == (2 if done > 1 else 2 * MANY)
     assert rows(session, to) == before
     assert not (to / compaction.STAGE).exists()
@@ -156,4 +215,24 @@ def test_who_reads_meanwhile_misses_nothing_of_other_hours_whose_files_have_the_
     files, where = Files(session), address(str(to))
     chosen = {first: compaction.parts(files, where)[first]}
     compaction.plan(files, where, chosen, compaction.rewrite(session, files, where, chosen))
+    assert rows(session, to) == before
+
+
+@pytest.mark.parametrize(("first", "then"), [(0, 6), (0, 9), (0, 12), (4, 6), (4, 12)])
+def test_who_reads_misses_nothing_that_is_moved_while_spark_looks(
+    session: SparkSession, to: Path, monkeypatch: pytest.MonkeyPatch, first: int, then: int
+) -> None:
+    """Some steps are done after the plan was looked for, and others when Spark has listed all files."""
+    before = rows(session, to)
+    steps, read = Steps(session, to).all()[:then], reading._read
+
+    def slowly(session: SparkSession, where: str) -> DataFrame:
+        while len(steps) > then - first:
+            steps.pop(0)()
+        there = read(session, where)
+        while steps:
+            steps.pop(0)()
+        return there
+
+    monkeypatch.setattr(reading, "_read", slowly)
     assert rows(session, to) == before

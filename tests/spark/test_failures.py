@@ -1,9 +1,10 @@
 """When Spark gives up, does somebody learn what to do?"""
 
 import pytest
+from pyspark.errors import PySparkException
 
 from spark.errors import SparkJobError
-from spark.failures import explained, in_words
+from spark.failures import CHECKPOINT, explained, in_words
 
 TO = "file:///srv/history"
 
@@ -18,6 +19,7 @@ TO = "file:///srv/history"
         ("java.io.FileNotFoundException: /srv/x (Permission denied)", "DENIED"),
         ("Mkdirs failed to create file:/proc/x", "DENIED"),
         ("[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file", "CHANGED"),
+        ("[PATH_NOT_FOUND] Path does not exist: file:/srv/history/_compact/5", "CHANGED"),
         ("An error occurred. Answer from Java side is empty", "NO_JVM"),
         ("what nobody has ever seen", "SPARK"),
         ("", "SPARK"),
@@ -27,6 +29,33 @@ def test_what_java_says_has_a_name_and_a_hint(said: str, code: str) -> None:
     error = explained(OSError(said), TO)
     assert error.code == code and error.what and error.hint
     assert "{" not in str(error)
+
+
+REFUSED = (
+    "ConnectException: Call From here to namenode:8020 failed on connection exception: Connection refused"
+)
+
+
+def test_what_a_server_refuses_to_a_java_that_answers_is_no_end_of_java() -> None:
+    assert explained(ConnectionRefusedError("[Errno 111] Connection refused"), TO).code == "NO_JVM"
+    told = explained(PySparkException(REFUSED), TO, CHECKPOINT)
+    assert told.code == "SPARK" and "namenode:8020" in told.what
+
+
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [
+        (
+            "Failed to read log file file:/srv/history/_checkpoint/5/offsets/1. Incomplete log file",
+            "CHECKPOINT",
+        ),
+        ("Unexpected end-of-input: (start marker at [Source: REDACTED (`StreamReadFeature.INC", "CHECKPOINT"),
+        ("[FAILED_READ_FILE] of /srv/snapshots: java.io.IOException: Input/output error", "SPARK"),
+        ("java.io.IOException: No space left on device: /srv/_checkpoint/x", "DISK_FULL"),
+    ],
+)
+def test_only_a_stream_that_names_its_checkpoint_tells_to_delete_it(said: str, code: str) -> None:
+    assert explained(PySparkException(said), TO, CHECKPOINT).code == code
 
 
 def test_of_many_lines_the_one_that_matters_is_told() -> None:

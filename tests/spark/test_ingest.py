@@ -3,6 +3,7 @@
 import json
 import shutil
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -147,6 +148,7 @@ def test_the_marker_tells_the_nodes_what_they_need_not_keep(session: SparkSessio
 def test_nothing_to_read_is_an_error_that_says_so(session: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(SparkJobError, match=r"nothing to read.*NO_SNAPSHOTS"):
         ingest(session, [str(tmp_path / "nowhere")], str(tmp_path / "to"))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_no_history_is_an_error_that_says_what_to_type(session: SparkSession, tmp_path: Path) -> None:
@@ -168,9 +170,9 @@ def test_a_segment_that_is_deleted_before_it_is_read_takes_no_other_with_it(
     gone, _ = segments(tmp_path / "in", [line("event"), line("event", observer="stork")])
     add = Table.add
 
-    def too_late(table: Table, lines: DataFrame) -> Added:
+    def too_late(table: Table, lines: DataFrame, check: Callable[[], None]) -> Added:
         gone.unlink(missing_ok=True)
-        return add(table, lines)
+        return add(table, lines, check)
 
     monkeypatch.setattr(Table, "add", too_late)
     assert said(ingest(session, [str(tmp_path / "in")], str(tmp_path / "to"))) == (1, 0, 0)
@@ -194,6 +196,32 @@ def test_a_stream_goes_on_until_it_is_stopped(session: SparkSession, tmp_path: P
     assert said(ingest(session, [str(source)], str(to))) == (0, 0, 0)
 
 
+def test_a_stream_waits_for_places_that_are_not_there_and_outlives_those_that_go(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    early, late, to = tmp_path / "early", tmp_path / "late", tmp_path / "to"
+    told: list[str] = []
+    job = Ingest(session, [str(early), str(late)], str(to), tell=told.append)
+    done: list[Ingested] = []
+    thread = threading.Thread(target=lambda: done.append(job.again_and_again(0.5)))
+    thread.start()
+    try:
+        until(lambda: len(told) == 2, 60)
+        segments(early, [line("event")])
+        until(lambda: (early / "_ingested.json").exists(), 60)
+        segments(late, [line("link")])
+        until(lambda: (to / "kind=link").is_dir(), 60)
+        shutil.rmtree(early)
+        until(lambda: len(told) == 3, 60)
+        segments(late, [line("queue")])
+        until(lambda: (to / "kind=queue").is_dir(), 60)
+    finally:
+        job.stop()
+        thread.join(60)
+    assert done and said(done[0]) == (3, 0, 0)
+    assert told == [f"{address(str(place))} is not there." for place in (early, late, early)]
+
+
 def test_what_is_known_needs_not_fit_into_memory(session: SparkSession, tmp_path: Path) -> None:
     segments(tmp_path / "in", [line("event")])
     ingest(session, [str(tmp_path / "in")], str(tmp_path / "to"))
@@ -212,3 +240,15 @@ def test_a_file_that_is_too_large_is_told_in_quarantine_and_the_others_count(
     [row] = of_kind(session, tmp_path / "to", "quarantine")
     assert (row["segment"], row["raw"]) == (large.name, None)
     assert row["reason"] == "the file is too large to be a segment"
+
+
+def test_a_fault_of_ours_in_a_batch_comes_out_as_it_is(
+    session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def faulty(table: Table, lines: DataFrame, check: Callable[[], None]) -> Added:
+        raise ZeroDivisionError("one of ours")
+
+    monkeypatch.setattr(Table, "add", faulty)
+    segments(tmp_path / "in", [line("event")])
+    with pytest.raises(ZeroDivisionError, match="one of ours"):
+        ingest(session, [str(tmp_path / "in")], str(tmp_path / "to"))

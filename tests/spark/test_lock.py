@@ -5,7 +5,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -94,15 +94,31 @@ def test_one_that_was_killed_elsewhere_or_left_rubbish_bars_for_a_while(
 
 
 def test_who_stood_still_for_long_and_lost_it_does_not_write_any_more(files: Files, tmp_path: Path) -> None:
-    def lost() -> bool:
-        try:
-            mine.check()
-        except SparkJobError as error:
-            return error.code == "LOCK_LOST"
-        return False
-
     with locked(files, address(str(tmp_path))) as mine:
-        assert not lost()
+        mine.check()
         path = sign(tmp_path, token="another's")
-        until(lost)
+        until(lambda: mine._lost)
     assert json.loads(path.read_text())["token"] == "another's"
+
+
+@pytest.mark.parametrize("taken", [lambda path: sign(path.parent), Path.unlink], ids=["by another", "away"])
+def test_who_wakes_up_finds_out_before_its_next_beat(
+    files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken: Callable[[Path], object]
+) -> None:
+    monkeypatch.setattr(lock, "BEAT", 1e6)
+    with locked(files, address(str(tmp_path))) as mine:
+        mine.check()
+        taken(tmp_path / "_lock")
+        with pytest.raises(SparkJobError, match=r"\[LOCK_LOST\]"):
+            mine.check()
+        path = sign(tmp_path)
+    assert path.exists()  # it is not ours to remove
+
+
+def test_who_ends_at_once_after_it_woke_up_leaves_the_lock_of_another(
+    files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock, "BEAT", 1e6)
+    with locked(files, address(str(tmp_path))):
+        path = sign(tmp_path)
+    assert path.exists()

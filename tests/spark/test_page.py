@@ -9,7 +9,7 @@ from pyspark.sql.types import DataType, DoubleType, LongType, StringType, Timest
 
 from mesh.snapshots.line import KINDS, Line
 from spark import views
-from spark.failures import CHECKPOINT, UNKNOWN
+from spark.failures import CHECKPOINT, SESSION, UNKNOWN
 from spark.failures import KINDS as FAILURES
 from spark.lines import OF_INGEST, TABLE
 from spark.schema import COLUMNS
@@ -58,4 +58,4 @@ def test_the_page_names_every_code_that_an_error_of_a_job_has() -> None:
     errors = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "SparkJobError"]
     codes = {code.value for *_, code in (call.args for call in errors) if isinstance(code, ast.Constant)}
     told = {row[0].strip("`") for row in table("code")}
-    assert told == codes | {kind.code for kind in (*FAILURES, CHECKPOINT, UNKNOWN)} | {"NO_SPARK"}
+    assert told == codes | {kind.code for kind in (*FAILURES, CHECKPOINT, SESSION, UNKNOWN)} | {"NO_SPARK"}

@@ -123,7 +123,7 @@ def test_a_column_of_a_newer_release_does_no_harm_and_outlives_compaction(
     before = sorted([*range(30), *[0] * many])
     assert "mood" not in history(session, str(other)).columns
     assert hours(history(session, str(other))) == before
-    assert compaction.compact(session, Files(session), address(str(other))) == many
+    assert compaction.compact(session, Files(session), address(str(other)), lambda: None) == many
     assert hours(history(session, str(other))) == before
     moods = session.read.parquet(str(part)).select("mood").collect()
     assert sorted(mood for [mood] in moods if mood is not None) == list(range(many))
