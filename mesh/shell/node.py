@@ -30,7 +30,7 @@ from mesh.shell.memory import give_back, take_descriptors
 from mesh.shell.probe import FileProbe, MachineProbe
 from mesh.shell.settings import place, settings_of
 from mesh.shell.world import World
-from mesh.store.sqlite import SQLiteStore
+from mesh.store.opening import open_store
 from mesh.store.worker import StoreWorker
 from mesh.transport import Sockets
 from mesh.wire.commands import Introduction
@@ -66,12 +66,14 @@ class Node(World):
         self.name, self._data = pick_name(self._state, node.id, socket.gethostname(), data)
         self._open.append(self._data.close)
         self._keys = self._read_keys()
-        store = SQLiteStore(self._data.store_path)
+        store = open_store(node.store, self._data.store_path, self._data.uuid, self._data.boot)
+        self._open.append(store.close)
         image = store.load()
         self._stopping = asyncio.Event()
         if self._config.snapshots.enabled:
             self._snapshots = self._open_snapshots(loop)
         self._worker = StoreWorker(store, lambda tokens, error: self._committed(loop, tokens, error))
+        self._open.remove(store.close)  # the worker does it now
         self._open.append(lambda: self._worker.close(DRAIN))
         self._bind(loop)
         me = self._introduction()

@@ -1,0 +1,41 @@
+"""Is this database one to rely on, and are our tables in it?"""
+
+from mesh.errors import StoreError
+from mesh.store.postgres_connection import Connection
+from mesh.store.postgres_rows import SCHEMA, VERSION
+
+# With any of these off the server says "committed" of what a crash can take back, or mix up.
+_NEEDED = ("fsync", "full_page_writes", "synchronous_commit")
+_LOCK = 0x6865726F6E7279  # any number that all nodes have in common
+
+
+def check_settings(db: Connection, url: str) -> None:
+    """StoreError STORE_UNSAFE if this server would lose what it has confirmed."""
+    query = "SELECT name FROM pg_settings WHERE name = ANY(%s::text[]) AND setting = 'off' ORDER BY name"
+    if found := [row[0] for row in db.execute(query, ([*_NEEDED],))]:
+        raise StoreError(
+            f"{url} would lose in a crash what it has confirmed: {', '.join(found)} is off there.",
+            hint=f"ALTER SYSTEM SET {found[0]} = on, or wherever it is set, then reload the server.",
+            code="STORE_UNSAFE",
+        )
+
+
+def prepare(db: Connection, url: str) -> None:
+    """Make our tables where there are none. StoreError STORE_VERSION if another release made them."""
+    if not _is_there(db):
+        with db.transaction():
+            # Two nodes may come first at once: IF NOT EXISTS alone fails for one of them.
+            db.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+            for statement in () if _is_there(db) else SCHEMA:
+                db.execute(statement)
+    found = [row[0] for row in db.execute("SELECT version FROM heronry.version")]
+    if found != [VERSION]:
+        raise StoreError(
+            f"{url} does not hold stores of this release: their version is {found}, not {VERSION}.",
+            hint="Use the release that wrote them, or another database to start with an empty store.",
+            code="STORE_VERSION",
+        )
+
+
+def _is_there(db: Connection) -> bool:
+    return db.execute("SELECT to_regclass('heronry.version') IS NOT NULL") == [(True,)]
