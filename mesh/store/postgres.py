@@ -47,6 +47,7 @@ class PostgresStore:
         place = f"{socket.gethostname()}, process {os.getpid()}"
         self._claim = Claim(f"store/{owner.hex()}", owner, boot, place)
         self._end: StoreError | None = None  # why it is at its end
+        self._closed = False
         try:
             self._connection = self._connect()
             try:
@@ -91,9 +92,10 @@ class PostgresStore:
         self._count = after
 
     def close(self) -> None:
-        self._end = self._end or StoreError(f"The store in {self._url} is closed.")
-        self._connection.close()
-        self._keeper.close()
+        if not self._closed:
+            self._closed = True
+            self._connection.close()
+            self._keeper.close()
 
     def _try(self, change: Change, after: Count, tried: bool) -> bool:
         """Is it written now? `tried`: it may have been written before."""
@@ -163,6 +165,8 @@ class PostgresStore:
         return count
 
     def _check_usable(self) -> None:
+        if self._closed:
+            raise StoreError(f"The store in {self._url} is closed.")
         if self._end is not None:
             raise StoreError(
                 f"The store in {self._url} is neither read nor written any more: {self._end.what}",

@@ -127,15 +127,14 @@ class Keeper:
         self._ending.wait(self._terms.retry)
 
     def close(self) -> None:
-        """Let go of the lease, so that the next holder need not wait; a second time does no harm."""
+        """Let go of the lease, so that the next holder need not wait."""
         self._ending.set()
         limit = Timer(self._terms.patience, lambda: self._connection.hang_up())
         limit.start()
         for thread in self._threads:
             thread.join()
         if self._loss is None:
-            with contextlib.suppress(Trouble):
-                self._connection.execute(_RELEASE, (self._claim.resource, self.epoch))
+            self._release()
         limit.cancel()
         self._connection.close()
 
@@ -165,6 +164,18 @@ class Keeper:
                 raise
             return read(self._connection, self._claim.resource)
 
+    def _release(self) -> None:
+        for _ in range(2):  # that the connection is broken may be found only now
+            with contextlib.suppress(Trouble):
+                self._connected().execute(_RELEASE, (self._claim.resource, self.epoch))
+                return
+
+    def _connected(self) -> Connection:
+        if self._connection.is_broken:
+            self._connection.close()
+            self._connection = self._reach()
+        return self._connection
+
     def _renewing(self) -> None:
         failed = False
         while not self._ending.wait(pause(self._sent, failed, time.monotonic(), self._terms)):
@@ -175,15 +186,12 @@ class Keeper:
                 failed, self._words = True, f": {trouble}"
 
     def _renew(self) -> None:
-        if self._connection.is_broken:
-            self._connection.close()
-            self._connection = self._reach()
+        db, resource = self._connected(), self._claim.resource
         sent = time.monotonic()
-        resource = self._claim.resource
-        if self._connection.execute(_RENEW, (self._terms.ttl, resource, self.epoch)):
+        if db.execute(_RENEW, (self._terms.ttl, resource, self.epoch)):
             self._sent = sent
         else:
-            lease = read(self._connection, resource)
+            lease = read(db, resource)
             self._lose(refusal(lease, self.epoch) or LEASE_LOST, lease)
 
     def _watching(self) -> None:

@@ -38,4 +38,5 @@ def prepare(db: Connection, url: str) -> None:
 
 
 def _is_there(db: Connection) -> bool:
-    return db.execute("SELECT to_regclass('heronry.version') IS NOT NULL") == [(True,)]
+    # Not by to_regclass, which goes by what this session remembers and misses what others have just made.
+    return bool(db.execute("SELECT 1 FROM pg_tables WHERE (schemaname, tablename) = ('heronry', 'version')"))
