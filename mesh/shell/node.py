@@ -15,6 +15,7 @@ from typing import Any
 
 from discovery.adverts import Adverts
 from mesh.config import Config, addresses
+from mesh.config_store import MEMORY
 from mesh.core.node import NodeCore
 from mesh.errors import BindRefused, MeshError, MeshTimeout, StoreError
 from mesh.local.addresses import normal
@@ -65,6 +66,9 @@ class Node(World):
         data = place("node.data", node.data) if node.data else None
         self.name, self._data = pick_name(self._state, node.id, socket.gethostname(), data)
         self._open.append(self._data.close)
+        if node.store == MEMORY:
+            # Others would drop as known what this node numbers from one again.
+            self._data.be_another()
         self._keys = self._read_keys()
         store = open_store(node.store, self._data.store_path, self._data.uuid, self._data.boot)
         self._open.append(store.close)
