@@ -21,7 +21,7 @@ import psycopg
 import pytest
 
 LIMIT = 60.0  # s that the server may take to start or stop
-USER = "heron"
+USER = "tester"
 SETTINGS = (
     "listen_addresses=''", "shared_buffers=16MB", "max_connections=60", "max_wal_size=64MB",
     "fsync=on", "autovacuum=off", "log_min_messages=warning",
@@ -36,7 +36,7 @@ def binaries() -> Path | None:
 
 
 class PostgresServer:
-    """Started when it is entered. Its superuser is `heron`, who needs no password."""
+    """Started when it is entered. Its superuser is `tester`, who needs no password."""
 
     def __init__(self) -> None:
         self._binaries = binaries()
@@ -130,10 +130,15 @@ class PostgresServer:
             assert result.returncode == 0, f"{program}: {said.read()}"
 
 
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[PostgresServer]:
-    """One server for all tests of this process, started when the first asks for it."""
+def server_or_skip() -> Iterator[PostgresServer]:
+    """For a fixture."""
     if binaries() is None:
         pytest.skip("no PostgreSQL here: apt-get install postgresql")
     with PostgresServer() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """One server for all tests of this process, started when the first asks for it."""
+    yield from server_or_skip()

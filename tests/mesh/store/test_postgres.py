@@ -18,7 +18,7 @@ from mesh.store.base import TABLES, Append, Drop, Image, Put
 from mesh.store.lease import Terms
 from mesh.store.postgres import PostgresStore
 from tests.mesh.running import until
-from tests.postgres import PostgresServer
+from tests.postgres import USER, PostgresServer, server_or_skip
 
 LONG = Terms(120)  # a busy machine may need so long to start a server again
 EMPTY: dict[str, dict[bytes, bytes]] = {table: {} for table in TABLES}
@@ -46,11 +46,10 @@ def opened(postgres: PostgresServer, uuid: bytes) -> Iterator[Open]:
         store.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def own_server() -> Iterator[PostgresServer]:
-    """One that a test may crash."""
-    with PostgresServer() as server:
-        yield server
+    """One that a test may crash, and leaves running."""
+    yield from server_or_skip()
 
 
 def fill(store: PostgresStore) -> Image:
@@ -201,6 +200,8 @@ def test_a_server_that_loses_what_it_has_confirmed_is_refused(
     assert (refused.code, f"{setting} is off there" in str(refused)) == ("STORE_UNSAFE", True)
     with closing(PostgresStore(own_server.url(), uuid, 1, allow_unsafe=True)) as store:
         store.commit([Append(1, b"", b"")])
+    own_server.stop()
+    own_server.start()
 
 
 def test_a_database_that_cannot_be_used_is_named(postgres: PostgresServer, opened: Open) -> None:
@@ -211,7 +212,7 @@ def test_a_database_that_cannot_be_used_is_named(postgres: PostgresServer, opene
         ("postgresql://heron@/mesh?host=/nowhere", "No such file or directory"),
         ("postgresql://heron@127.0.0.1:1/mesh", "Connection refused"),
         ("postgresql://heron@/mesh?wrong=1", "wrong"),
-        (postgres.database().replace("heron@", "guest@"), "permission denied for database"),
+        (postgres.database().replace(f"{USER}@", "guest@"), "permission denied for database"),
     ]:
         refused = refusal(partial(opened, url))
         assert refused.code == "STORE"
