@@ -3,6 +3,7 @@
 import logging
 import os
 import socket
+import time
 from collections.abc import Sequence
 from uuid import UUID
 
@@ -36,7 +37,7 @@ class PostgresStore:
     # Rule 1: each commit locks the lease's row first, then the row that counts the commits. So whoever
     #         takes over waits for it; and an attempt whose connection broke has ended, one way or the
     #         other, before the next attempt reads that count.
-    # Rule 2: a commit is tried until it is known to be written, or the lease may not hold any longer.
+    # Rule 2: a commit is tried until it is known to be written, as long as one lease runs.
 
     def __init__(
         self, url: str, owner: bytes, boot: int, *, terms: Terms | None = None, allow_unsafe: bool = False
@@ -80,11 +81,9 @@ class PostgresStore:
         change = fold(ops, self._count.next_position)
         if not change:
             return
-        after, tried = Count(change.next_position, self._count.commits + 1), False
+        after = Count(change.next_position, self._count.commits + 1)
         try:
-            while not self._try(change, after, tried):
-                tried = True
-                self._keeper.wait()
+            self._write(change, after)
         except StoreError as error:
             if not isinstance(error, StoreFull):
                 self._end = error
@@ -96,6 +95,19 @@ class PostgresStore:
             self._closed = True
             self._connection.close()
             self._keeper.close()
+
+    def _write(self, change: Change, after: Count) -> None:
+        begun, tried = time.monotonic(), False
+        while not self._try(change, after, tried):
+            # The lease may be fine while this commit never succeeds, as when a statement takes too long.
+            # Not after the first try: it is the second that learns what a process has slept through.
+            if tried and time.monotonic() - begun > self._terms.ttl:
+                raise StoreError(
+                    f"{self._url} did not take a commit within {self._terms.ttl:g} s, asked again and again.",
+                    hint="Look at its log: what does it wait for? Then restart the node.",
+                )
+            tried = True
+            self._keeper.wait()
 
     def _try(self, change: Change, after: Count, tried: bool) -> bool:
         """Is it written now? `tried`: it may have been written before."""
@@ -116,7 +128,7 @@ class PostgresStore:
             if trouble.kind is Kind.FAILED:
                 raise self._failure(trouble) from trouble
             if not tried:
-                _log.warning("%s: %s; trying again until the lease ends", self._url, trouble)
+                _log.warning("%s: %s; trying again", self._url, trouble)
             return False
 
     def _is_written(self, after: Count, tried: bool) -> bool:

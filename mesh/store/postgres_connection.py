@@ -1,14 +1,17 @@
 """How is PostgreSQL spoken to? The only code that knows psycopg, and sorts its failures into three kinds."""
 
 import contextlib
+import logging
 import os
 import socket
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
 import psycopg
 from psycopg.pq import TransactionStatus
+
+logging.getLogger("psycopg").setLevel(logging.ERROR)  # it warns of what it raises anyway
 
 CONNECTING = 3  # s that one try to connect may take
 
@@ -66,7 +69,12 @@ class Connection:
         """`patience`: seconds that a lock is waited for, and a transaction idles; `longest`: a statement."""
         with _told():
             db = psycopg.connect(
-                url, autocommit=True, connect_timeout=CONNECTING, application_name="heronry", **_NETWORK
+                url,
+                autocommit=True,
+                connect_timeout=CONNECTING,
+                application_name="heronry",
+                client_encoding="utf8",
+                **_NETWORK,
             )
         connection = cls(db)
         try:
@@ -83,9 +91,11 @@ class Connection:
             cursor = self._db.execute(sql.encode(), values, binary=True)
             return cursor.fetchall() if cursor.description else []
 
-    def execute_many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
-        with _told(), self._db.cursor() as cursor:
-            cursor.executemany(sql.encode(), rows)
+    def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Once for each row, without waiting in between."""
+        if rows:
+            with _told(), self._db.cursor() as cursor:
+                cursor.executemany(sql.encode(), rows)
 
     def stream(self, sql: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
         """The rows of a large answer, fetched a few at a time; inside a transaction only."""

@@ -136,6 +136,7 @@ class Keeper:
         if self._loss is None:
             self._release()
         limit.cancel()
+        limit.join()
         self._connection.close()
 
     def _obtain(self, first: Callable[[Connection], None]) -> int:

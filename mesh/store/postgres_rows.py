@@ -114,10 +114,10 @@ def write_change(db: Connection, owner: UUID, change: Change, commits: int) -> N
     """Every row of one commit, which is the store's `commits`th; the transaction is the caller's."""
     db.execute_many(
         "INSERT INTO heronry.envelope VALUES (%s, %s, %b, %b, %s)",
-        (
+        [
             (owner, position, header, body, checksum(position, header, body))
             for position, (header, body) in change.appended.items()
-        ),
+        ],
     )
     _write_dropped(db, owner, change)
     _write_tables(db, owner, change)
@@ -143,7 +143,7 @@ def _write_dropped(db: Connection, owner: UUID, change: Change) -> None:
     _delete(db, "dropped", "first", owner, (first for first, _ in touched))
     db.execute_many(
         "INSERT INTO heronry.dropped VALUES (%s, %s, %s, %s)",
-        ((owner, first, last, checksum(first, last)) for first, last in ranges),
+        [(owner, first, last, checksum(first, last)) for first, last in ranges],
     )
 
 

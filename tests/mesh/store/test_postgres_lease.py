@@ -77,7 +77,7 @@ def test_a_holder_that_renews_stays_and_is_named_to_who_waits(
 def test_who_was_overtaken_is_fenced_and_nothing_of_its_commit_is_there(
     postgres: PostgresServer, uuid: bytes
 ) -> None:
-    old = PostgresStore(postgres.url(), uuid, 1, terms=Sleeper(0.5))
+    old = PostgresStore(postgres.url(), uuid, 1, terms=Sleeper(2.0))
     old.commit([Append(1, b"old", b"")])
     with closing(PostgresStore(postgres.url(), uuid, 2)) as new:
         new.commit([Append(2, b"new", b"")])
@@ -134,7 +134,7 @@ class Stopper:
 def test_of_a_takeover_in_the_middle_of_a_commit_one_waits_for_the_other(
     postgres: PostgresServer, uuid: bytes, monkeypatch: pytest.MonkeyPatch, idle: float, first: bytes
 ) -> None:
-    old = PostgresStore(postgres.url(), uuid, 1, terms=Sleeper(1.5, idle))
+    old = PostgresStore(postgres.url(), uuid, 1, terms=Sleeper(3.0, idle))
     stopper = Stopper(old._connection.execute_many)
     monkeypatch.setattr(old._connection, "execute_many", stopper)
     with ThreadPoolExecutor(2) as pool:
@@ -169,7 +169,7 @@ from mesh.store.base import Append
 from mesh.store.lease import Terms
 from mesh.store.postgres import PostgresStore
 
-store = PostgresStore(sys.argv[1], bytes.fromhex(sys.argv[2]), 1, terms=Terms(2.0))
+store = PostgresStore(sys.argv[1], bytes.fromhex(sys.argv[2]), 1, terms=Terms(4.0))
 position = 1
 try:
     while True:
