@@ -150,4 +150,5 @@ def _kind(error: psycopg.Error) -> Kind:
 
 
 def _words(error: psycopg.Error) -> str:
-    return error.diag.message_primary or " ".join(str(error).split()) or type(error).__name__
+    words = error.diag.message_primary or " ".join(str(error).split()) or type(error).__name__
+    return words.rstrip(".?")

@@ -19,7 +19,6 @@ VERSION = 1
 #         lost is found, or found missing.
 
 SCHEMA = (
-    "CREATE SCHEMA IF NOT EXISTS heronry",
     "CREATE TABLE heronry.version (version integer PRIMARY KEY)",
     "CREATE TABLE heronry.lease (res text PRIMARY KEY, holder uuid NOT NULL, boot bigint NOT NULL, "
     "place text NOT NULL, epoch bigint NOT NULL, expires timestamptz NOT NULL)",

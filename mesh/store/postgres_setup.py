@@ -26,8 +26,8 @@ def prepare(db: Connection, url: str) -> None:
         with db.transaction():
             # Two nodes may come first at once: IF NOT EXISTS alone fails for one of them.
             db.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-            for statement in () if _is_there(db) else SCHEMA:
-                db.execute(statement)
+            if not _is_there(db):
+                _make(db)
     found = [row[0] for row in db.execute("SELECT version FROM heronry.version")]
     if found != [VERSION]:
         raise StoreError(
@@ -35,6 +35,14 @@ def prepare(db: Connection, url: str) -> None:
             hint="Use the release that wrote them, or another database to start with an empty store.",
             code="STORE_VERSION",
         )
+
+
+def _make(db: Connection) -> None:
+    # It may have been made for a user who may not make one, and who may then not even say IF NOT EXISTS.
+    if not db.execute("SELECT 1 FROM pg_namespace WHERE nspname = 'heronry'"):
+        db.execute("CREATE SCHEMA heronry")
+    for statement in SCHEMA:
+        db.execute(statement)
 
 
 def _is_there(db: Connection) -> bool:

@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -220,6 +219,26 @@ def test_a_database_that_cannot_be_used_is_named(postgres: PostgresServer, opene
         assert refused.code == "STORE"
         assert url in str(refused) and words in str(refused)
         assert "is the address right" in refused.hint
+
+
+def test_users_with_few_rights_come_in_as_the_page_says(postgres: PostgresServer, opened: Open) -> None:
+    url = postgres.database()
+    for statement in (
+        "CREATE ROLE first LOGIN", "CREATE ROLE second LOGIN", "CREATE SCHEMA heronry AUTHORIZATION first",
+    ):  # fmt: skip
+        postgres.sql(statement, url)
+    opened(url.replace(f"{USER}@", "first@")).commit([Append(1, b"", b"")])
+    second = partial(opened, url.replace(f"{USER}@", "second@"), owner=secrets.token_bytes(16))
+    assert "permission denied for schema heronry" in str(refusal(second))
+    for statement in (
+        "GRANT USAGE ON SCHEMA heronry TO second",
+        "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA heronry TO second",
+    ):
+        postgres.sql(statement, url)
+    store = second()
+    store.commit([Append(1, b"", b""), Put("feed", b"", b"")])
+    store.commit([Drop((1,))])
+    assert store.load().next_position == 2
 
 
 def sessions(postgres: PostgresServer) -> list[int]:
