@@ -15,6 +15,7 @@ from msgspec.structs import FieldInfo
 
 from mesh.config_nodes import NodeRecord, node_settings
 from mesh.config_source import File, Setting, fitted, read_file
+from mesh.config_store import check_store
 from mesh.core.password import check_hash
 from mesh.errors import BadConfig, BadName
 from mesh.mapping.rules import Rule
@@ -33,6 +34,7 @@ class NodeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     id: str | None = None  # name of the node; unset: the host's name
     bind: tuple[str, ...] = ()  # addresses it listens on; none: a free port on 127.0.0.1
     peers: tuple[str, ...] = ()  # addresses of nodes to meet; they introduce the rest
+    store: str = "sqlite"  # or "memory", or "postgresql://USER@HOST/DATABASE": where it keeps what must last
     data: str | None = None  # its own directory; unset: one of the node's name, in the user's state directory
     cluster: str = "default"  # name of the mesh; nodes of two clusters never link
     passwd: str | None = None  # scrypt hash of a password that others must tell; see `mesh passwd`
@@ -116,7 +118,8 @@ SECTIONS: dict[str, type[msgspec.Struct]] = {
     "snapshots": Snapshots,
 }  # fmt: skip
 TOP_LEVEL = ("default_scope", "links")
-CHECKS = {"node.id": node_name, "node.cluster": node_name, "node.passwd": check_hash}
+CHECKS = {"node.id": node_name, "node.cluster": node_name, "node.passwd": check_hash,
+          "node.store": check_store}  # fmt: skip
 FIELDS: dict[str, FieldInfo] = {
     **{field.name: field for field in msgspec.structs.fields(Config) if field.name in TOP_LEVEL},
     **{

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from tests.mesh.running import LIMIT, RunningNode, running
-from tests.pages import PAGES, ROOT, SPARK, Block, blocks, commands, terminal
+from tests.pages import PAGES, ROOT, SPARK, STORES, Block, blocks, commands, terminal
 
 ELSEWHERE = {
     "tools/demo --seconds 20": "tests/test_demo.py runs it",
     "tools/check": "it runs this test",
     "mesh report --html report.html": "on the page of Spark, too, which tests/spark/test_page.py runs",
 }
-HERE = [page for page in PAGES if page != SPARK]
+HERE = [page for page in PAGES if page not in (SPARK, STORES)]
 
 
 @pytest.mark.whole

@@ -34,6 +34,8 @@ PLANTED = {
                  "Illegal imports of protected package zmq: - mesh.cli.planted -> zmq"),
     "door-sqlite3": ({"mesh.shell.planted": "sqlite3"},
                      "Illegal imports of protected package sqlite3: - mesh.shell.planted -> sqlite3"),
+    "door-psycopg": ({"mesh.store.planted_rows": "psycopg"},
+                     "Illegal imports of protected package psycopg: - mesh.store.planted_rows -> psycopg"),
     "door-psutil": ({"mesh.client.planted": "psutil"},
                     "Illegal imports of protected package psutil: - mesh.client.planted -> psutil"),
     "door-zeroconf": ({"mesh.local.planted": "zeroconf"},

@@ -42,6 +42,10 @@ KEYS = {
 @click.option(
     "--data", metavar="DIR", help="Its own directory. Default: one of its name, in your state directory."
 )
+@click.option(
+    "--store", metavar="STORE",
+    help="Where it keeps what must last: sqlite (default), memory, or postgresql://USER@HOST/DATABASE.",
+)  # fmt: skip
 @click.option("--cluster", metavar="NAME", help="Name of the mesh. Nodes of two clusters never link.")
 @click.option(
     "--probe", metavar="FILE", help="Report the cpu and ram of this JSON file, not this machine's, for tests."
@@ -63,7 +67,7 @@ KEYS = {
 )  # fmt: skip
 def command(
     name: str | None, bind: tuple[str, ...], peer: tuple[str, ...], mdns: bool | None, config: str | None,
-    data: str | None, cluster: str | None, probe: str | None, accept_rollback: bool,
+    data: str | None, store: str | None, cluster: str | None, probe: str | None, accept_rollback: bool,
     properties: str | None, as_json: bool, log_level: str,
 ) -> None:  # fmt: skip
     """Start a node here, and stay until Ctrl-C, SIGTERM or `mesh down`.
@@ -77,7 +81,7 @@ def command(
         )
     given = {
         "node.id": name, "node.bind": bind or None, "node.peers": peer or None, "node.data": data,
-        "node.cluster": cluster, "node.probe": probe, "discovery.mdns": mdns,
+        "node.store": store, "node.cluster": cluster, "node.probe": probe, "discovery.mdns": mdns,
     }  # fmt: skip
     file = config_file(config)
     settings = load(file, os.environ, given)

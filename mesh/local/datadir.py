@@ -50,6 +50,14 @@ class DataDir:
             raise refused(path, error, _OTHER_DATA) from error
         return cls(path, lock, uuid, boot)
 
+    def be_another(self) -> None:
+        """Take a new uuid until the next start, for a node that keeps nothing of what its uuid stands for."""
+        old, self.uuid = self.uuid, secrets.token_bytes(16)
+        try:
+            _write_identity(self.path, old, self.boot, {"now": self.uuid.hex()})
+        except OSError as error:
+            raise refused(self.path, error, _OTHER_DATA) from error
+
     @property
     def port(self) -> int | None:
         """The TCP port of the last time, to be tried again first; None when unknown."""
@@ -84,14 +92,25 @@ def try_lock(path: Path, *, shared: bool = False) -> int | None:
 
 
 def read_identity(path: Path) -> tuple[bytes, int]:
-    """(uuid, boot) of a data directory. ValueError when damaged, OSError when not there."""
+    """(uuid, boot) under which the last start runs. ValueError when damaged, OSError when not there."""
+    _, boot, now = _read_identity(path)
+    return now, boot
+
+
+def _read_identity(path: Path) -> tuple[bytes, int, bytes]:
+    """The uuid that is kept, the last boot, and the uuid of that boot."""
     found = json.loads((path / "identity.json").read_bytes())
     match found:
         case {"uuid": str(text), "boot": int(boot)} if boot > 0 and not isinstance(boot, bool):
-            uuid = bytes.fromhex(text)
-            if len(uuid) == 16:
-                return uuid, boot
+            uuid, now = bytes.fromhex(text), bytes.fromhex(str(found.get("now", text)))
+            if len(uuid) == len(now) == 16:
+                return uuid, boot, now
     raise ValueError("no uuid and boot number in it")
+
+
+def _write_identity(path: Path, uuid: bytes, boot: int, more: dict[str, str]) -> None:
+    content = json.dumps({"uuid": uuid.hex(), "boot": boot, **more}).encode()
+    write_private(path / "identity.json", content, durable=True)
 
 
 def _take_lock(path: Path) -> int:
@@ -115,15 +134,14 @@ def _take_lock(path: Path) -> int:
 def _next_boot(path: Path) -> tuple[bytes, int]:
     """Count this start, durably. DataDirRefused when the identity is damaged or lost."""
     try:
-        uuid, boot = read_identity(path)
+        uuid, boot, _ = _read_identity(path)
     except FileNotFoundError:
         if (path / "store.sqlite").exists():
             raise _damaged(path, "is missing, though there is a store") from None
         uuid, boot = secrets.token_bytes(16), 0
     except ValueError as error:
         raise _damaged(path, f"is damaged ({error})") from error
-    content = json.dumps({"uuid": uuid.hex(), "boot": boot + 1}).encode()
-    write_private(path / "identity.json", content, durable=True)
+    _write_identity(path, uuid, boot + 1, {})
     return uuid, boot + 1
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from discovery.adverts import Adverts
 from mesh.config import Config, addresses
+from mesh.config_store import MEMORY
 from mesh.core.node import NodeCore
 from mesh.errors import BindRefused, MeshError, MeshTimeout, StoreError
 from mesh.local.addresses import normal
@@ -24,7 +25,7 @@ from mesh.local.segments import SegmentLog
 from mesh.security.keyring import MeshKeys, keyring
 from mesh.security.signing import verify
 from mesh.shell.binding import bind_all
-from mesh.shell.disk import open_store
+from mesh.shell.disk import take_store
 from mesh.shell.finding import Finding
 from mesh.shell.finding import addresses as places
 from mesh.shell.memory import give_back, take_descriptors
@@ -70,9 +71,12 @@ class Node(World):
         data = place("node.data", node.data) if node.data else None
         self.name, self._data = pick_name(self._state, node.id, socket.gethostname(), data)
         self._open.append(self._data.close)
+        if node.store == MEMORY:
+            # Others would drop as known what this node numbers from one again.
+            self._data.be_another()
         self._keys = self._read_keys()
         tell = self._teller(loop, "disk")
-        self._store, image = open_store(self._data, self._config, self._accept_rollback, tell)
+        self._store, image = take_store(self._data, self._config, self._accept_rollback, tell)
         self._stopping = asyncio.Event()
         if self._config.snapshots.enabled:
             self._snapshots = self._open_snapshots(loop)

@@ -29,7 +29,7 @@ from mesh.shell.damper import Damper
 from mesh.shell.knocking import is_refused
 from mesh.shell.lag import Lag
 from mesh.shell.resolving import is_ip, resolved
-from mesh.store.guard import GuardedStore
+from mesh.store.base import NodeStore
 from mesh.store.worker import StoreWorker
 from mesh.transport import Sockets
 from mesh.wire.commands import Introduction
@@ -45,7 +45,7 @@ class World:
 
     core: NodeCore  # these five are made at start
     _sockets: Sockets
-    _store: GuardedStore
+    _store: NodeStore
     _worker: StoreWorker
     _snapshots: SegmentLog
 

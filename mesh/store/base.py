@@ -98,3 +98,33 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Let go of the store; a second time does no harm."""
+
+
+class NodeStore(Store, Protocol):
+    """A store as a node holds it: it also has work of its own, and something to say."""
+
+    def tend(self) -> float | None:
+        """Do what need not be done within a commit, in the thread of the commits. Returns the s after which
+        it wants to be called again, though nothing was committed."""
+
+    def heard(self, next_position: int) -> None:
+        """Another node knows that our log has come so far. Safe in any thread."""
+
+    def status(self) -> dict[str, int]:
+        """Metrics."""
+
+
+class Untended:
+    """A store that needs no care from its node."""
+
+    def __init__(self, store: Store) -> None:
+        self.load, self.commit, self.close = store.load, store.commit, store.close
+
+    def tend(self) -> float | None:
+        return None
+
+    def heard(self, next_position: int) -> None:
+        """Nothing remembers it: the same node will say so again."""
+
+    def status(self) -> dict[str, int]:
+        return {}

@@ -30,6 +30,9 @@ def test_property_files_are_refused_for_now(capsys: pytest.CaptureFixture[str]) 
         (["--probe", "nowhere.json"], "nowhere.json cannot be read as figures of a machine"),
         (["--config", "nowhere.toml"], "nowhere.toml: there is no such file"),
         (["--data", "/proc/nowhere"], "[DATA_DIR]"),
+        (["--store", "oracle"], "command line: node.store: 'oracle' is no store. [BAD_CONFIG]"),
+        (["--store", "postgresql://heron@/mesh?host=/nowhere"], "No such file or directory"),
+        (["--store", "postgresql://heron@127.0.0.1:1/mesh"], "Connection refused"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_starts(

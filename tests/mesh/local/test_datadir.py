@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mesh.errors import DataDirRefused
-from mesh.local.datadir import DataDir, try_lock
+from mesh.local.datadir import DataDir, read_identity, try_lock
 
 HOLDER = """
 import sys
@@ -282,3 +282,30 @@ def test_a_relative_path_is_made_absolute(tmp_path: Path, monkeypatch: pytest.Mo
     data = DataDir.open(Path("here"))
     assert data.path == tmp_path / "here"
     data.close()
+
+
+def test_a_node_that_keeps_nothing_is_another_one_at_each_start(tmp_path: Path) -> None:
+    path = tmp_path / "heron"
+    kept = DataDir.open(path)
+    kept.close()
+    uuids = {kept.uuid}
+    for boot in (2, 3):
+        passing = DataDir.open(path)
+        passing.be_another()
+        assert read_identity(path) == (passing.uuid, boot)
+        uuids.add(passing.uuid)
+        passing.close()
+    assert len(uuids) == 3
+    again = DataDir.open(path)
+    assert (again.uuid, again.boot) == read_identity(path) == (kept.uuid, 4)
+    again.close()
+
+
+@pytest.mark.parametrize("now", ['"abc"', "5", "null", '"00"'])
+def test_a_damaged_uuid_of_one_start_is_refused(tmp_path: Path, now: str) -> None:
+    path = tmp_path / "heron"
+    DataDir.open(path).close()
+    identity = path / "identity.json"
+    identity.write_text(identity.read_text().replace("}", f', "now": {now}}}'))
+    with pytest.raises(DataDirRefused, match=r"identity\.json is damaged"):
+        DataDir.open(path)

@@ -1,26 +1,17 @@
 """A smaller envelope in the place of a larger one: the same in each store, and never out of nothing."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
 from mesh.errors import StoreError
 from mesh.store.base import Append, Drop, Op, Rewrite, Store
 from mesh.store.change import fold
-from mesh.store.memory import MemoryStore
-from mesh.store.sqlite import SQLiteStore
-
-Kind = Callable[[Path], Store]
 
 
-@pytest.fixture(params=[lambda path: MemoryStore(), SQLiteStore], ids=["memory", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    kind: Kind = request.param
-    made = kind(tmp_path / "store.sqlite")
-    made.commit([Append(1, b"one", b"1" * 100), Append(2, b"two", b"2" * 100), Append(3, b"three", b"")])
-    request.addfinalizer(made.close)
-    return made
+@pytest.fixture
+def three(store: Store) -> Store:
+    """A store with three envelopes."""
+    store.commit([Append(1, b"one", b"1" * 100), Append(2, b"two", b"2" * 100), Append(3, b"three", b"")])
+    return store
 
 
 @pytest.mark.parametrize(
@@ -35,21 +26,21 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     ],
 )
 def test_what_stands_there_is_replaced_and_nothing_comes_into_being(
-    store: Store, ops: list[Op], found: list[tuple[int, bytes, bytes]]
+    three: Store, ops: list[Op], found: list[tuple[int, bytes, bytes]]
 ) -> None:
-    store.commit(ops)
-    assert store.load().envelopes == found
-    store.commit([Drop((1, 2, 3))])
-    store.commit([Rewrite(2, b"late", b"late")])
-    assert all(position > 3 for position, _, _ in store.load().envelopes)
+    three.commit(ops)
+    assert three.load().envelopes == found
+    three.commit([Drop((1, 2, 3))])
+    three.commit([Rewrite(2, b"late", b"late")])
+    assert all(position > 3 for position, _, _ in three.load().envelopes)
 
 
-def test_a_position_that_was_never_given_cannot_be_rewritten(store: Store) -> None:
+def test_a_position_that_was_never_given_cannot_be_rewritten(three: Store) -> None:
     for position in (0, 4, 9):
         with pytest.raises(StoreError, match=f"position {position} was rewritten where 4 is next") as found:
-            store.commit([Rewrite(position, b"", b""), Drop((1,))])
+            three.commit([Rewrite(position, b"", b""), Drop((1,))])
         assert found.value.code == "BAD_OPS"
-    assert len(store.load().envelopes) == 3
+    assert len(three.load().envelopes) == 3
 
 
 def test_a_rewrite_alone_is_something_to_do() -> None:

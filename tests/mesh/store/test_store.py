@@ -1,7 +1,6 @@
 """The law that every store keeps."""
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+import secrets
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -10,20 +9,11 @@ from hypothesis import strategies as st
 from mesh.errors import StoreError
 from mesh.store.base import FIRST_POSITION, TABLES, Append, Delete, Drop, Image, Op, Put, Store
 from mesh.store.memory import MemoryStore
+from mesh.store.postgres import PostgresStore
 from mesh.store.sqlite import SQLiteStore
+from tests.postgres import PostgresServer
 
-STORES: dict[str, Callable[[Path], Store]] = {
-    "memory": lambda directory: MemoryStore(),
-    "sqlite": lambda directory: SQLiteStore(directory / "store.sqlite"),
-}
 EMPTY: dict[str, dict[bytes, bytes]] = {table: {} for table in TABLES}
-
-
-@pytest.fixture(params=STORES)
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    made = STORES[request.param](tmp_path)
-    yield made
-    made.close()
 
 
 def held(store: Store) -> list[int]:
@@ -123,6 +113,21 @@ def test_the_tables_are_apart(store: Store) -> None:
     assert store.load().tables == {table: {b"key": table.encode()} for table in TABLES} | {"feed": {}}
 
 
+def test_keys_and_values_may_be_long_and_hold_any_byte(store: Store) -> None:
+    key = secrets.token_bytes(70_000)
+    store.commit([Put("retained", key, bytes(range(256))), Put("retained", key[:-1], b"")])
+    store.commit([Put("retained", key, key), Delete("retained", key[:-1])])
+    assert store.load().tables["retained"] == {key: key}
+
+
+def test_many_rows_in_one_commit(store: Store) -> None:
+    count = 3000
+    store.commit([Append(i, b"%d" % i, b"") for i in range(1, count + 1)])
+    store.commit([Drop(tuple(range(1, count + 1, 2))), *(Put("feed", b"%d" % i, b"") for i in range(count))])
+    store.commit([Drop(tuple(range(2, count, 2))), *(Delete("feed", b"%d" % i) for i in range(1, count))])
+    assert store.load() == Image([(count, b"%d" % count, b"")], EMPTY | {"feed": {b"0": b""}}, count + 1)
+
+
 def test_an_empty_commit_changes_nothing(store: Store) -> None:
     store.commit([])
     assert store.load() == Image([], EMPTY, 1)
@@ -157,23 +162,25 @@ COMMITS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(commits=COMMITS)
-def test_both_stores_hold_the_same_after_any_commits(
+def test_all_stores_hold_the_same_after_any_commits(
     commits: list[tuple[int, list[float], list[tuple[str, bytes, bytes | None]]]],
     tmp_path_factory: pytest.TempPathFactory,
+    postgres: PostgresServer,
 ) -> None:
-    path = tmp_path_factory.mktemp("model") / "store.sqlite"
-    memory, sqlite = MemoryStore(), SQLiteStore(path)
-    upcoming = 1
+    path, uuid = tmp_path_factory.mktemp("model") / "store.sqlite", secrets.token_bytes(16)
+    memory, upcoming = MemoryStore(), 1
+    lasting: list[Store] = [SQLiteStore(path), PostgresStore(postgres.url(), uuid, 1)]
     for appends, shares, rows in commits:
         ops: list[Op] = [Append(upcoming + i, b"h%d" % i, b"b" * i) for i in range(appends)]
         upcoming += appends
         ops += [Drop((1 + int(share * (upcoming - 2)),)) for share in shares if upcoming > 1]
         ops += [Delete(t, key) if value is None else Put(t, key, value) for t, key, value in rows]
-        memory.commit(ops)
-        sqlite.commit(ops)
-    sqlite.close()
-    reopened = SQLiteStore(path)
-    assert reopened.load() == memory.load()
-    reopened.close()
+        for store in (memory, *lasting):
+            store.commit(ops)
+    for store in lasting:
+        store.close()
+    for reopened in (SQLiteStore(path), PostgresStore(postgres.url(), uuid, 2)):
+        assert reopened.load() == memory.load()
+        reopened.close()

@@ -221,5 +221,7 @@ def test_every_code_that_a_peer_can_hear_is_in_the_page_and_no_other() -> None:
     refused = {code for text in sources for code in re.findall(r"(?:Refuse\(\s*|code=)\"([A-Z_]+)\"", text)}
     raised = set(re.findall(r'code = "([A-Z_]+)"', (ROOT / "mesh" / "errors.py").read_text()))
     refused.add(PARTLY_REFUSED)
+    stores = "".join(file.read_text() for file in (ROOT / "mesh" / "store").glob("*.py"))
+    raised |= set(re.findall(r'(?:code=|= )"([A-Z_]{3,})"', stores))
     assert refused - {"ENDPOINT"} <= said  # said to oneself only
     assert said <= refused | raised

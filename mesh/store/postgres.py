@@ -1,0 +1,211 @@
+"""How do many nodes keep their memories in one PostgreSQL? Each its own rows, under a lease that fences."""
+
+import logging
+import os
+import socket
+import time
+from collections.abc import Sequence
+from uuid import UUID
+
+from mesh.errors import StoreError, StoreFull
+from mesh.store.base import Image, Op
+from mesh.store.change import Change, fold
+from mesh.store.integrity import Audit
+from mesh.store.lease import Claim, Terms
+from mesh.store.postgres_connection import Connection, Kind, Trouble
+from mesh.store.postgres_lease import Keeper, fence
+from mesh.store.postgres_rows import (
+    Count,
+    create_owner,
+    read_count,
+    read_image,
+    write_change,
+)
+from mesh.store.postgres_setup import check_settings, prepare
+
+_log = logging.getLogger(__name__)
+
+
+class PostgresStore:
+    """Keeps the law of a store in a database that it may share with other nodes.
+
+    Used by one thread at a time, not always the same. Opening raises StoreError: STORE_UNSAFE,
+    STORE_VERSION, STORE_IN_USE, DATA_LOSS, or STORE with the database's words. Two more can end it later:
+    FENCED when another process has taken it over, LEASE_LOST when the database was away for too long.
+    """
+
+    # Rule 1: each commit locks the lease's row first, then the row that counts the commits. So whoever
+    #         takes over waits for it; and an attempt whose connection broke has ended, one way or the
+    #         other, before the next attempt reads that count.
+    # Rule 2: a commit is tried until it is known to be written, as long as one lease runs.
+
+    def __init__(
+        self, url: str, owner: bytes, boot: int, *, terms: Terms | None = None, allow_unsafe: bool = False
+    ) -> None:
+        """`url` holds no password, so it can be shown. `allow_unsafe`: though the server may lose it all."""
+        self._url, self._owner, self._allow_unsafe = url, UUID(bytes=owner), allow_unsafe
+        self._terms = terms or Terms()
+        place = f"{socket.gethostname()}, process {os.getpid()}"
+        self._claim = Claim(f"store/{owner.hex()}", owner, boot, place)
+        self._end: StoreError | None = None  # why it is at its end
+        self._closed = False
+        try:
+            self._connection = self._connect()
+            try:
+                prepare(self._connection, url)
+                self._keeper = Keeper(self._reach, self._claim, self._terms, self._create, self._hang_up)
+            except BaseException:
+                self._connection.close()
+                raise
+            try:
+                self._count = self._read_count()
+            except BaseException:
+                self.close()
+                raise
+        except Trouble as trouble:
+            raise self._failure(trouble) from trouble
+
+    def load(self) -> Image:
+        self._check_usable()
+        audit = Audit()
+        try:
+            image = read_image(self._connection, self._owner, audit)
+        except Trouble as trouble:
+            self._keeper.check()
+            raise self._failure(trouble) from trouble
+        self._judge(audit)
+        return image
+
+    def commit(self, ops: Sequence[Op]) -> None:
+        self._check_usable()
+        change = fold(ops, self._count.next_position)
+        if not change:
+            return
+        after = Count(change.next_position, self._count.commits + 1)
+        try:
+            self._write(change, after)
+        except StoreError as error:
+            if not isinstance(error, StoreFull):
+                self._end = error
+            raise
+        self._count = after
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._connection.close()
+            self._keeper.close()
+
+    def _write(self, change: Change, after: Count) -> None:
+        begun, tried = time.monotonic(), False
+        while not self._try(change, after, tried):
+            # The lease may be fine while this commit never succeeds, as when a statement takes too long.
+            # Not after the first try: it is the second that learns what a process has slept through.
+            if tried and time.monotonic() - begun > self._terms.ttl:
+                raise StoreError(
+                    f"{self._url} did not take a commit within {self._terms.ttl:g} s, asked again and again.",
+                    hint="Look at its log: what does it wait for? Then restart the node.",
+                )
+            tried = True
+            self._keeper.wait()
+
+    def _try(self, change: Change, after: Count, tried: bool) -> bool:
+        """Is it written now? `tried`: it may have been written before."""
+        self._keeper.check()
+        unwritten = not tried
+        try:
+            db = self._connected()
+            with db.transaction():
+                fence(db, self._claim, self._keeper.epoch)
+                if self._is_written(after, tried):
+                    return True
+                unwritten = True
+                write_change(db, self._owner, change, after.commits)
+            return True
+        except Trouble as trouble:
+            if trouble.kind is Kind.FULL and unwritten:
+                raise self._full(trouble) from trouble
+            if trouble.kind is Kind.FAILED:
+                raise self._failure(trouble) from trouble
+            if not tried:
+                _log.warning("%s: %s; trying again", self._url, trouble)
+            return False
+
+    def _is_written(self, after: Count, tried: bool) -> bool:
+        """Nobody else learns it until this transaction has ended. StoreError if others have written."""
+        audit = Audit()
+        found = read_count(self._connection, self._owner, audit, lock=True)
+        self._judge(audit)
+        if found == self._count or (tried and found == after):
+            return found == after
+        raise StoreError(
+            f"{self._url} has {found.commits} commits of this node, which has made {self._count.commits}.",
+            hint="Was it restored from a copy, or is it a replica that is behind? Then restart the node.",
+            code="STORE_ROLLED_BACK",
+        )
+
+    def _connect(self) -> Connection:
+        connection = self._reach()
+        try:
+            if not self._allow_unsafe:
+                check_settings(connection, self._url)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _reach(self) -> Connection:
+        return Connection.open(self._url, self._terms.patience, self._terms.useful)
+
+    def _connected(self) -> Connection:
+        if self._connection.is_broken:
+            self._connection.close()
+            self._connection = self._connect()
+            self._keeper.check()  # if the lease was lost meanwhile, nobody would hang up this one
+        return self._connection
+
+    def _hang_up(self) -> None:
+        self._connection.hang_up()
+
+    def _create(self, db: Connection) -> None:
+        create_owner(db, self._owner)
+
+    def _read_count(self) -> Count:
+        audit = Audit()
+        count = read_count(self._connection, self._owner, audit)
+        self._judge(audit)
+        return count
+
+    def _check_usable(self) -> None:
+        if self._closed:
+            raise StoreError(f"The store in {self._url} is closed.")
+        if self._end is not None:
+            raise StoreError(
+                f"The store in {self._url} is neither read nor written any more: {self._end.what}",
+                hint=self._end.hint or "Restart the node.",
+                code=self._end.code,
+            )
+        self._keeper.check()
+
+    def _judge(self, audit: Audit) -> None:
+        if audit.losses:
+            self._end = StoreError(
+                f"{self._url} does not hold what was written to it: {audit.losses}.",
+                hint="Restore the database from a copy, or take another one to start with an empty store.",
+                code="DATA_LOSS",
+            )
+            raise self._end
+
+    def _full(self, trouble: Trouble) -> StoreFull:
+        return StoreFull(
+            f"There is no room in {self._url} ({trouble}); nothing of this commit was written.",
+            hint="Make room there; the node goes on by itself.",
+        )
+
+    def _failure(self, trouble: Trouble) -> StoreError:
+        self._end = StoreError(
+            f"{self._url} failed: {trouble}.",
+            hint="Does it run, is the address right, and may this user come in? A password belongs into "
+            "~/.pgpass or PGPASSWORD.",
+        )
+        return self._end

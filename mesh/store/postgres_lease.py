@@ -1,0 +1,216 @@
+"""How is a lease taken, kept and let go in PostgreSQL? Its rows, and the threads that keep one."""
+
+import contextlib
+import logging
+import time
+from collections.abc import Callable
+from threading import Event, Thread, Timer
+from uuid import UUID
+
+from mesh.errors import StoreError
+from mesh.store.lease import (
+    LEASE_LOST,
+    Claim,
+    Lease,
+    Terms,
+    may_serve,
+    may_take,
+    pause,
+    refusal,
+    serves_until,
+)
+from mesh.store.postgres_connection import Connection, Kind, Trouble
+
+_log = logging.getLogger(__name__)
+
+_READ = (
+    "SELECT holder, boot, place, epoch, extract(epoch FROM expires - clock_timestamp())::float8 "
+    "FROM (SELECT * FROM heronry.lease WHERE res = %s {lock}) AS lease"
+)
+_FIRST = "INSERT INTO heronry.lease VALUES (%s, %s, %s, %s, 0, to_timestamp(0)) ON CONFLICT DO NOTHING"
+_TAKE = (
+    "UPDATE heronry.lease SET holder = %s, boot = %s, place = %s, epoch = epoch + 1, "
+    "expires = clock_timestamp() + make_interval(secs => %s) WHERE res = %s RETURNING epoch"
+)
+_RENEW = (
+    "UPDATE heronry.lease SET expires = clock_timestamp() + make_interval(secs => %s) "
+    "WHERE res = %s AND epoch = %s AND expires > clock_timestamp() RETURNING epoch"
+)
+_RELEASE = "UPDATE heronry.lease SET expires = clock_timestamp() WHERE res = %s AND epoch = %s"
+
+
+def read(db: Connection, resource: str, lock: str = "") -> Lease | None:
+    """What stands there. With a lock it stands so until the transaction ends, except for the time left."""
+    rows = db.execute(_READ.format(lock=lock), (resource,))
+    return Lease(rows[0][0].bytes, *rows[0][1:]) if rows else None
+
+
+def take(db: Connection, claim: Claim, terms: Terms) -> int | Lease:
+    """The new epoch, or the lease that somebody else still has. The transaction is the caller's."""
+    me = (UUID(bytes=claim.holder), claim.boot, claim.place)
+    db.execute(_FIRST, (claim.resource, *me))
+    there = read(db, claim.resource, "FOR UPDATE")
+    assert there is not None
+    if not may_take(there):
+        return there
+    return int(db.execute(_TAKE, (*me, terms.ttl, claim.resource))[0][0])
+
+
+def fence(db: Connection, claim: Claim, epoch: int) -> None:
+    """Nobody takes the lease before this transaction has ended. StoreError if it is not ours.
+
+    It is a lock on the row: a look alone would let a holder commit that was overtaken after it had looked.
+    Where the lock was waited for, the time left is from after that.
+    """
+    lease = read(db, claim.resource, "FOR SHARE")
+    if why := refusal(lease, epoch):
+        raise lost(claim, why, lease)
+
+
+def lost(claim: Claim, code: str, lease: Lease | None, words: str = "") -> StoreError:
+    if code == LEASE_LOST:
+        return StoreError(
+            f"The lease on {claim.resource} ran out before it could be renewed{words}.",
+            hint="Look at the database and the way to it, then restart the node.",
+            code=code,
+        )
+    return StoreError(
+        f"Somebody else has taken over {claim.resource}: {lease or 'its lease is gone'}.",
+        hint="Only one process may be this node. If the other is the right one, leave this one stopped.",
+        code=code,
+    )
+
+
+class Keeper:
+    """Has a lease and renews it, on a connection of its own, until it is let go or lost.
+
+    Two threads: one renews, the other looks at the clock, since an answer may never come. When the lease
+    is lost `on_loss` is called from either.
+    """
+
+    def __init__(
+        self, reach: Callable[[], Connection], claim: Claim, terms: Terms,
+        first: Callable[[Connection], None], on_loss: Callable[[], None],
+    ) -> None:  # fmt: skip
+        """`reach` opens a connection. `first` is done with the very first taking, in its transaction.
+
+        Waits for a lease that may be a dead process's, as long as one runs; then StoreError STORE_IN_USE.
+        Trouble where the database fails.
+        """
+        self._reach, self._claim, self._terms, self._on_loss = reach, claim, terms, on_loss
+        self._words = ""  # what the database said when a renewal failed
+        self._loss: StoreError | None = None
+        self._ending = Event()
+        self._connection = reach()
+        try:
+            self.epoch = self._obtain(first)
+        except BaseException:
+            self._connection.close()
+            raise
+        # Not waited for at the end of the process: whatever they do then, the lease runs out by itself.
+        self._threads = [
+            Thread(target=self._renewing, name="mesh-lease", daemon=True),
+            Thread(target=self._watching, name="mesh-lease-watch", daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def check(self) -> None:
+        """StoreError if the store must not be used any more."""
+        if not may_serve(self._sent, time.monotonic(), self._terms):
+            self._lose(LEASE_LOST)
+        if self._loss is not None:
+            raise self._loss
+
+    def wait(self) -> None:
+        """A moment, before something is tried again."""
+        self._ending.wait(self._terms.retry)
+
+    def close(self) -> None:
+        """Let go of the lease, so that the next holder need not wait."""
+        self._ending.set()
+        limit = Timer(self._terms.patience, lambda: self._connection.hang_up())
+        limit.start()
+        for thread in self._threads:
+            thread.join()
+        if self._loss is None:
+            self._release()
+        limit.cancel()
+        limit.join()
+        self._connection.close()
+
+    def _obtain(self, first: Callable[[Connection], None]) -> int:
+        self._sent = begun = time.monotonic()
+        there = self._try(first)
+        if not isinstance(there, int):
+            _log.warning("waiting up to %g s for the lease of %s", self._terms.ttl, there)
+        while not isinstance(there, int):
+            if time.monotonic() > begun + 1.1 * self._terms.ttl:
+                raise _in_use(self._claim, there)
+            time.sleep(self._terms.retry)
+            self._sent = time.monotonic()
+            there = self._try(first)
+        return there
+
+    def _try(self, first: Callable[[Connection], None]) -> int | Lease | None:
+        """The new epoch; or whose the lease is, as far as that can be told."""
+        try:
+            with self._connection.transaction():
+                taken = take(self._connection, self._claim, self._terms)
+                if taken == 1:
+                    first(self._connection)
+                return taken
+        except Trouble as trouble:
+            if trouble.kind is not Kind.AGAIN or self._connection.is_broken:
+                raise
+            return read(self._connection, self._claim.resource)
+
+    def _release(self) -> None:
+        for _ in range(2):  # that the connection is broken may be found only now
+            with contextlib.suppress(Trouble):
+                self._connected().execute(_RELEASE, (self._claim.resource, self.epoch))
+                return
+
+    def _connected(self) -> Connection:
+        if self._connection.is_broken:
+            self._connection.close()
+            self._connection = self._reach()
+        return self._connection
+
+    def _renewing(self) -> None:
+        failed = False
+        while not self._ending.wait(pause(self._sent, failed, time.monotonic(), self._terms)):
+            try:
+                self._renew()
+                failed = False
+            except Trouble as trouble:
+                failed, self._words = True, f": {trouble}"
+
+    def _renew(self) -> None:
+        db, resource = self._connected(), self._claim.resource
+        sent = time.monotonic()
+        if db.execute(_RENEW, (self._terms.ttl, resource, self.epoch)):
+            self._sent = sent
+        else:
+            lease = read(db, resource)
+            self._lose(refusal(lease, self.epoch) or LEASE_LOST, lease)
+
+    def _watching(self) -> None:
+        while not self._ending.wait(max(0.0, serves_until(self._sent, self._terms) - time.monotonic())):
+            with contextlib.suppress(StoreError):
+                self.check()
+
+    def _lose(self, code: str, lease: Lease | None = None) -> None:
+        if self._loss is None:
+            self._loss = lost(self._claim, code, lease, self._words)
+            self._ending.set()
+            self._connection.hang_up()
+            self._on_loss()
+
+
+def _in_use(claim: Claim, lease: Lease | None) -> StoreError:
+    return StoreError(
+        f"{claim.resource} is open in another process: {lease}.",
+        hint="Stop that process, or give this node a --data directory of its own.",
+        code="STORE_IN_USE",
+    )

@@ -1,0 +1,58 @@
+"""Is the store opened that was chosen, and is what cannot be opened named?"""
+
+import secrets
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mesh.errors import NotAvailable, StoreError
+from mesh.store.base import NodeStore, Put
+from mesh.store.opening import open_store
+from tests.postgres import PostgresServer
+
+
+def opened(chosen: str, place: Path, owner: bytes = bytes(16), boot: int = 1) -> NodeStore:
+    return open_store(chosen, place, owner, boot, 0, lambda level, text: None)
+
+
+def test_each_name_opens_its_store(postgres: PostgresServer, tmp_path: Path) -> None:
+    owner = secrets.token_bytes(16)
+    for name in ("memory", "sqlite", postgres.url()):
+        store = opened(name, tmp_path, owner)
+        store.load()
+        store.commit([Put("peer", b"k", name.encode())])
+        store.close()
+    assert opened("memory", tmp_path).load().tables["peer"] == {}, "it keeps nothing"
+    for name in ("sqlite", postgres.url()):
+        store = opened(name, tmp_path, owner, boot=2)
+        assert store.load().tables["peer"] == {b"k": name.encode()}
+        store.close()
+
+
+def test_a_file_that_is_not_read_any_more_is_told_of(tmp_path: Path) -> None:
+    said: list[str] = []
+    for name, told in [("memory", False), ("sqlite", False), ("memory", True)]:
+        open_store(name, tmp_path, bytes(16), 1, 0, lambda level, text: said.append(text)).close()
+        start = f"{tmp_path / 'store.sqlite'} is not read: the store is memory"
+        assert any(text.startswith(start) for text in said) == told
+
+
+def test_without_psycopg_it_says_what_to_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("mesh.store.postgres", "mesh.store.postgres_connection"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.setitem(sys.modules, "psycopg", None)  # as if it were not installed
+    with pytest.raises(NotAvailable, match=r"pip install 'heronry\[postgres\]'"):
+        opened("postgresql://heron@db/mesh", tmp_path)
+
+
+def test_nobody_pays_for_psycopg_who_does_not_use_it() -> None:
+    program = "import sys, mesh.store.opening; print('psycopg' in sys.modules)"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert result.stdout == "False\n"
+
+
+def test_a_database_that_is_not_there_is_a_store_error(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="No such file or directory"):
+        opened("postgresql:///mesh?host=/nowhere", tmp_path)

@@ -1,0 +1,59 @@
+"""Which texts name a store, and do refusals keep a password to themselves?"""
+
+import pytest
+
+from mesh.config import load
+from mesh.config_store import check_store
+from mesh.errors import BadConfig
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sqlite", "memory", "postgresql://heron@db.example.com/mesh", "postgres://db/mesh", "postgresql://",
+        "postgresql://heron@[::1]:5432/mesh", "postgresql://heron@a:5432,b:5433/mesh?sslmode=require",
+        "postgresql://heron@/mesh?host=%2Fvar%2Frun%2Fpostgresql", "postgresql://%40dmin@db/mesh",
+        "postgresql://heron@db/mesh?passfile=/etc/mesh/pgpass",
+    ],
+)  # fmt: skip
+def test_it_names_a_store(text: str) -> None:
+    check_store(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "postgresql://heron:hush@db/mesh", "postgresql://heron:hush@", "postgresql://heron:12/hush@db/mesh",
+        "postgresql://heron:12?hush@db/mesh", "postgresql://heron:12#hush@db/mesh", "postgres://h:hush @db",
+        "postgresql://heron:hu@sh@db/mesh", "postgresql://heron@db/mesh?password=hush",
+        "postgresql://heron@db/mesh?sslmode=require&sslPassword=hush",
+    ],
+)  # fmt: skip
+def test_a_password_in_the_address_is_refused_and_not_repeated(text: str) -> None:
+    with pytest.raises(BadConfig, match=r"node\.store: a password does not belong") as refused:
+        load(None, {"MESH_NODE__STORE": text}, {})
+    assert "hush" not in str(refused.value)
+    assert "~/.pgpass or the environment's PGPASSWORD" in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("SQLite", "'SQLite' is no store"),
+        ("", "'' is no store"),
+        ("mysql://db", "'mysql://db' is no store"),
+        ("host=db password=hush", "this is no store"),
+        ("mysql://heron:hush@db", "this is no store"),
+        ("postgresql://heron@db/mesh more", "not an address of PostgreSQL"),
+        ("postgresql://heron@db/mesh#more", "not an address of PostgreSQL"),
+    ],
+)
+def test_anything_else_is_refused(text: str, words: str) -> None:
+    with pytest.raises(BadConfig, match=words) as refused:
+        check_store(text)
+    assert "hush" not in str(refused.value)
+
+
+def test_a_node_keeps_itself_in_sqlite_unless_told() -> None:
+    assert load(None, {}, {}).node.store == "sqlite"
+    assert load(None, {}, {"node.store": "memory"}).node.store == "memory"

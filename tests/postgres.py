@@ -1,0 +1,144 @@
+"""A real PostgreSQL for tests: its own data, a socket in a directory of its own, no TCP.
+
+    with PostgresServer() as server:
+        PostgresStore(server.url(), ...)
+
+Debian's packages start one by themselves; this one has nothing to do with it.
+"""
+
+import glob
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import psycopg
+import pytest
+
+LIMIT = 60.0  # s that the server may take to start or stop
+USER = "tester"
+SETTINGS = (
+    "listen_addresses=''", "shared_buffers=16MB", "max_connections=60", "max_wal_size=64MB",
+    "fsync=on", "autovacuum=off", "log_min_messages=warning",
+)  # fmt: skip
+
+
+def binaries() -> Path | None:
+    """The directory of initdb and its like: the newest of Debian's, or wherever they are on the PATH."""
+    found = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"), key=lambda path: float(path.split("/")[4]))
+    initdb = found[-1] if found else shutil.which("initdb")
+    return Path(initdb).parent if initdb else None
+
+
+class PostgresServer:
+    """Started when it is entered. Its superuser is `tester`, who needs no password."""
+
+    def __init__(self) -> None:
+        self._binaries = binaries()
+        # Short, for the path of a socket.
+        self.directory = Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))
+        self._databases = 0
+        # PostgreSQL does not run as root.
+        someone = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups"]
+        self._as = someone if os.geteuid() == 0 else []
+
+    def __enter__(self) -> "PostgresServer":
+        if self._as:
+            shutil.chown(self.directory, "postgres")
+        try:
+            self._run("initdb", "-U", USER, "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C")
+            with (self.directory / "data" / "postgresql.conf").open("a") as settings:
+                settings.writelines(f"{line}\n" for line in SETTINGS)
+                settings.write(f"unix_socket_directories='{self.directory}'\n")
+            self.start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.pid is not None:
+            self.stop()
+        shutil.rmtree(self.directory)
+
+    @property
+    def pid(self) -> int | None:
+        try:
+            return int((self.directory / "data" / "postmaster.pid").read_text().split()[0])
+        except FileNotFoundError:
+            return None
+
+    def start(self, *settings: str) -> None:
+        """`settings`, such as "fsync=off", hold until it is stopped."""
+        options = " ".join(f"-c {setting}" for setting in settings)
+        wait = ("-w", "-s", "-t", f"{LIMIT:.0f}")
+        self._run("pg_ctl", "start", *wait, "-l", f"{self.directory}/log", "-o", options)
+
+    def stop(self) -> None:
+        """At once, as a crash would: what was not committed is lost, and the next start recovers."""
+        self._run("pg_ctl", "stop", "-w", "-s", "-m", "immediate", "-t", f"{LIMIT:.0f}")
+
+    def freeze(self, sessions: list[int]) -> None:
+        """Neither it nor these sessions of it answer any more; `thaw` ends that."""
+        self._signal(signal.SIGSTOP, sessions)
+
+    def thaw(self, sessions: list[int]) -> None:
+        self._signal(signal.SIGCONT, sessions)
+
+    def url(self, database: str = "postgres", user: str = USER) -> str:
+        return f"postgresql://{user}@/{database}?host={quote(str(self.directory), safe='')}"
+
+    def database(self) -> str:
+        """The URL of a new, empty database."""
+        self._databases += 1
+        self.sql(f"CREATE DATABASE test{self._databases}")
+        return self.url(f"test{self._databases}")
+
+    def sql(self, statement: str, url: str = "") -> list[tuple[Any, ...]]:
+        """Carried out by another user, behind the stores' backs."""
+        with psycopg.connect(url or self.url(), autocommit=True) as db:
+            cursor = db.execute(statement.encode())
+            return cursor.fetchall() if cursor.description else []
+
+    def environment(self) -> dict[str, str]:
+        """For commands that shall reach it by default, and find PostgreSQL's own."""
+        return {
+            "PGHOST": str(self.directory),
+            "PGUSER": USER,
+            "PATH": f"{self._binaries}:{os.environ['PATH']}",
+        }
+
+    def _signal(self, number: signal.Signals, sessions: list[int]) -> None:
+        for pid in (self.pid, *sessions):
+            assert pid is not None
+            os.kill(pid, number)
+
+    def _run(self, program: str, *arguments: str) -> None:
+        assert self._binaries is not None
+        command = [*self._as, str(self._binaries / program), "-D", str(self.directory / "data"), *arguments]
+        # Not to pipes, which the server would hold open.
+        with (self.directory / "said").open("a+") as said:
+            result = subprocess.run(
+                command, cwd="/", stdin=subprocess.DEVNULL, stdout=said, stderr=said, timeout=2 * LIMIT
+            )
+            said.seek(0)
+            assert result.returncode == 0, f"{program}: {said.read()}"
+
+
+def server_or_skip() -> Iterator[PostgresServer]:
+    """For a fixture."""
+    if binaries() is None:
+        pytest.skip("no PostgreSQL here: apt-get install postgresql")
+    with PostgresServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """One server for all tests of this process, started when the first asks for it."""
+    yield from server_or_skip()
