@@ -24,6 +24,7 @@ from mesh.local.segments import SegmentLog
 from mesh.security.keyring import MeshKeys, keyring
 from mesh.security.signing import verify
 from mesh.shell.binding import bind_all
+from mesh.shell.crashpoints import crashpoint
 from mesh.shell.finding import Finding
 from mesh.shell.finding import addresses as places
 from mesh.shell.memory import give_back, take_descriptors
@@ -46,6 +47,7 @@ class Node(World):
     def __init__(self, config: Config, environ: Mapping[str, str]) -> None:
         super().__init__()
         self._config = config
+        self._crashpoint = crashpoint(environ)
         self._state = state_dir(environ)
         self._started = time.monotonic()
         self._open: list[Callable[[], None]] = []  # how to undo what start has done, in reverse
@@ -71,7 +73,8 @@ class Node(World):
         self._stopping = asyncio.Event()
         if self._config.snapshots.enabled:
             self._snapshots = self._open_snapshots(loop)
-        self._worker = StoreWorker(store, lambda tokens, error: self._committed(loop, tokens, error))
+        kept = self._crashpoint.store(store) if self._crashpoint else store
+        self._worker = StoreWorker(kept, lambda tokens, error: self._committed(loop, tokens, error))
         self._open.append(lambda: self._worker.close(DRAIN))
         self._bind(loop)
         me = self._introduction()
@@ -130,6 +133,8 @@ class Node(World):
             left=self._left,
         )
         self._open.append(self._sockets.close)
+        send = self._sockets.send
+        self._put = self._crashpoint.sender(send) if self._crashpoint else send
         local = socket_path(self._data.path, self._data.uuid)
         self._ipc = self._sockets.bind(f"ipc://{local}", trusted=True)
         self._tcp = bind_all(self._sockets, self._config.node.bind, self._keys is not None, self._data.port)
