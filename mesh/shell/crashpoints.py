@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from mesh.errors import BadConfig
-from mesh.store.base import Append, Image, Op, Store
+from mesh.store.base import Append, Image, Op, Put, Store
 from mesh.wire.commands import Answers, Command, Forward, Items, Outcomes
 
 VARIABLE = "MESH_CRASHPOINT"
@@ -65,7 +65,9 @@ class _CrashingStore:
         self.close: Callable[[], None] = store.close
 
     def commit(self, ops: Sequence[Op]) -> None:
-        is_message = any(isinstance(op, Append) for op in ops)
+        is_message = any(
+            isinstance(op, Append) or (isinstance(op, Put) and op.table == "retained") for op in ops
+        )
         is_here = is_message and next(self._passings) == self._point.nth
         if is_here and not self._point.is_after:
             die()

@@ -27,7 +27,7 @@ from mesh.shell.binding import bind_all
 from mesh.shell.crashpoints import crashpoint
 from mesh.shell.finding import Finding
 from mesh.shell.finding import addresses as places
-from mesh.shell.memory import give_back, take_descriptors
+from mesh.shell.memory import end_without, give_back, take_descriptors
 from mesh.shell.probe import FileProbe, MachineProbe
 from mesh.shell.settings import place, settings_of
 from mesh.shell.world import World
@@ -205,6 +205,7 @@ class Node(World):
         `ready` is called as soon as a signal would stop it cleanly.
         """
         loop = asyncio.get_running_loop()
+        end_without(loop)
         signals = [signal.SIGTERM, signal.SIGINT]
         if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as under nohup
             signals.append(signal.SIGHUP)

@@ -4,9 +4,10 @@ Every node publishes to every other all the time; in the end each has all of all
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import combinations
+from typing import Any
 
 from tests.mesh.rows.traffic import Traffic, traffic
 from tests.mesh.scenarios.lan import Lan, lan_of
@@ -85,7 +86,7 @@ def test_row_29_two_that_cannot_reach_each_other_have_all_of_the_third_and_later
 
 
 # Worse and worse. Seconds, and chances for each packet.
-WAYS: tuple[Mapping[str, float], ...] = (
+WAYS: tuple[dict[str, Any], ...] = (
     {"loss": 0.01},
     {"loss": 0.05, "delay": 0.05, "jitter": 0.02},
     {"delay": 0.2, "jitter": 0.05},

@@ -81,8 +81,8 @@ def test_a_store_dies_at_a_commit_of_messages_and_no_other(is_after: bool) -> No
     inner = MemoryStore()
     store = CrashPoint("commit", is_after, 2).store(inner)
     store.commit([Append(1, b"h", b"b")])
-    for _ in range(3):
-        store.commit([Put("peer", b"k", b"v")])
+    for table in ("peer", "stream", "position"):
+        store.commit([Put(table, b"k", b"v")])
     with pytest.raises(Died):
         store.commit([Append(2, b"h", b"b")])
     assert len(store.load().envelopes) == (2 if is_after else 1)
