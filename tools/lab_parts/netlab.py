@@ -18,6 +18,7 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -40,11 +41,14 @@ class NetLab:
     def __init__(self, hosts: int, dead: int = 0, *, switch: bool = False) -> None:
         self.hosts = range(1, hosts + 1)
         self._dead = dead
-        self._id = secrets.token_hex(3)  # labs of other tests stand beside this one
         self._patchbay = Patchbay([_port(host) for host in self.hosts]) if switch else None
-        self._switch = f"lab{self._id}s"
+        self._name(secrets.token_hex(3))  # labs of other tests stand beside this one
         self._namespaces: list[str] = []
         self._processes: list[subprocess.Popen[Any]] = []
+
+    def _name(self, name: str) -> None:
+        self._id = name
+        self._switch = f"lab{name}s"
 
     def __enter__(self) -> Self:
         try:
@@ -58,6 +62,30 @@ class NetLab:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._tear_down()
+
+    @classmethod
+    def attached(cls, name: str, hosts: int, rules: Path) -> Self:
+        """A lab with a switch that somebody else has built, and which he takes down."""
+        lab = cls.named(name, hosts)
+        lab.switch.connect(rules)
+        return lab
+
+    @classmethod
+    def named(cls, name: str, hosts: int) -> Self:
+        """The same, whose switch may not run any more."""
+        lab = cls(hosts, switch=True)
+        lab._name(name)
+        return lab
+
+    @property
+    def name(self) -> str:
+        return self._id
+
+    @property
+    def switch(self) -> Patchbay:
+        """The one that is a process of ours."""
+        assert self._patchbay is not None
+        return self._patchbay
 
     # --- hosts ----------------------------------------------------------------------------------------
 
@@ -200,6 +228,11 @@ class NetLab:
             self._patchbay.stop()
         while self._namespaces:
             _ip("netns", "del", self._namespaces.pop())
+
+    @property
+    def namespaces(self) -> list[str]:
+        """By name: the switch, then the hosts."""
+        return [self._switch, *(self._namespace(host) for host in self.hosts)]
 
     def _namespace(self, host: int) -> str:
         return f"lab{self._id}h{host}"

@@ -28,14 +28,26 @@ class Patchbay:
         self._place = Path(tempfile.mkdtemp(prefix="mesh-lab-", dir="/tmp"))
         self._process = subprocess.Popen(
             [*inside, sys.executable, str(SWITCH), str(self._place / "rules"), *self._ports],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip
         assert self._process.stdout is not None
         if self._process.stdout.readline() != "ready\n":
             raise RuntimeError("the switch did not get ready: its stderr says why")
-        self._connect(self._place / "rules")
+        self.connect(self.rules)
 
-    def _connect(self, rules: Path) -> None:
+    @property
+    def rules(self) -> Path:
+        """Where it takes them."""
+        assert self._place is not None
+        return self._place / "rules"
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def connect(self, rules: Path) -> None:
+        """Speak to a switch that runs already."""
         # For the answers. A name without a file would be seen in one network namespace only.
         self._socket.bind(str(rules.with_name(f"answers-{secrets.token_hex(4)}")))
         self._socket.settimeout(LIMIT)
