@@ -26,13 +26,16 @@ class Patchbay:
     def start(self, inside: Sequence[str]) -> None:
         """`inside`: what runs a command where the ports are."""
         self._place = Path(tempfile.mkdtemp(prefix="mesh-lab-", dir="/tmp"))
-        self._process = subprocess.Popen(
-            [*inside, sys.executable, str(SWITCH), str(self._place / "rules"), *self._ports],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, start_new_session=True,
-        )  # fmt: skip
+        log = self._place / "log"
+        with log.open("w") as errors:  # not ours: who reads ours to its end would wait for the switch
+            self._process = subprocess.Popen(
+                [*inside, sys.executable, str(SWITCH), str(self._place / "rules"), *self._ports],
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True,
+                start_new_session=True,
+            )  # fmt: skip
         assert self._process.stdout is not None
         if self._process.stdout.readline() != "ready\n":
-            raise RuntimeError("the switch did not get ready: its stderr says why")
+            raise RuntimeError(f"the switch did not get ready: {log.read_text()}")
         self.connect(self.rules)
 
     @property
