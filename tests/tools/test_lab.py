@@ -1,6 +1,7 @@
 """Does `tools/lab` count right, does it do what its page says, and does it leave nothing behind?"""
 
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -14,7 +15,7 @@ from mesh.streams.ranges import Ranges
 from tests.netlab import require
 from tests.pages import ROOT, commands
 from tools.lab_parts import ledger, quantities
-from tools.lab_parts.inside import limited
+from tools.lab_parts.inside import failing, limited, on_core, on_small_disk, slowed
 from tools.lab_parts.ledger import Came, Count, counted
 from tools.lab_parts.switch import Rule
 
@@ -64,7 +65,7 @@ def test_ten_million_numbers_in_order_are_one_range() -> None:
 
 
 def test_times_chances_and_hosts_are_read_as_they_are_written() -> None:
-    assert [quantities.seconds(text) for text in ("50ms", "0.2s", "2", "10us")] == [0.05, 0.2, 2.0, 1e-5]
+    assert [quantities.seconds(text) for text in ("50ms", "0.2s", "2", "500us")] == [0.05, 0.2, 2.0, 0.0005]
     assert [quantities.chance(text) for text in ("5%", "0.05", "0", "100%")] == [0.05, 0.05, 0.0, 1.0]
     assert quantities.hosts("1,23") == [1, 23]
 
@@ -79,13 +80,11 @@ def test_times_chances_and_hosts_are_read_as_they_are_written() -> None:
     ],
 )
 def test_what_is_none_is_refused(read: object, text: str) -> None:
-    with pytest.raises(click.BadParameter, match="is no|are no"):
+    with pytest.raises(click.BadParameter, match=r"is no|are no"):
         read(text)  # type: ignore[operator]
 
 
 def test_a_rule_without_figures_lets_everything_pass_and_a_cut_nothing() -> None:
-    import random
-
     assert Rule().fates(random.Random(1)) == [(0.0, False)]
     assert Rule(cut=True).fates(random.Random(1)) == []
     assert len(Rule(duplicate=1.0).fates(random.Random(1))) == 2
@@ -148,9 +147,50 @@ def test_rows_that_are_none_are_refused(rows: str) -> None:
     assert (said.returncode, "27" in said.stderr) == (2, True)
 
 
+def printed(inside: list[str], program: str) -> str:
+    done = subprocess.run(
+        [*inside, sys.executable, "-c", program], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
 def test_a_program_inside_limits_has_no_more() -> None:
-    said = subprocess.run(
-        [*limited(descriptors=77), sys.executable, "-c", "import resource as r; print(r.getrlimit(r.RLIMIT_NOFILE))"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert said.stdout == "(77, 77)\n"
+    found = "import resource as r; print(r.getrlimit(r.RLIMIT_NOFILE), r.getrlimit(r.RLIMIT_AS)[0])"
+    assert printed(limited(descriptors=77, memory=1 << 30), found) == f"(77, 77) {1 << 30}"
+
+
+def test_a_program_on_one_core_has_one() -> None:
+    core = max(os.sched_getaffinity(0))
+    assert printed(on_core(core), "import os; print(os.sched_getaffinity(0))") == f"{{{core}}}"
+
+
+def test_a_program_on_a_small_disk_fills_it_and_nobody_else_sees_it(tmp_path: Path) -> None:
+    require()
+    program = f"""
+import errno
+try:
+    with open({str(tmp_path / "file")!r}, "wb", buffering=0) as file:
+        for _ in range(30):
+            file.write(bytes(100_000))
+except OSError as error:
+    print(errno.errorcode[error.errno])
+"""
+    assert printed(on_small_disk(tmp_path, "2m"), program) == "ENOSPC"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_system_calls_of_a_program_fail_or_take_long_when_they_are_told_to(tmp_path: Path) -> None:
+    program = f"""
+import errno, os, time
+file = os.open({str(tmp_path / "file")!r}, os.O_CREAT | os.O_WRONLY)
+for _ in range(3):
+    start = time.monotonic()
+    try:
+        os.fsync(file)
+        print("long" if time.monotonic() - start > 0.3 else "well")
+    except OSError as error:
+        print(errno.errorcode[error.errno])
+"""
+    assert printed(failing(["fsync"], "EIO", "2"), program).split() == ["well", "EIO", "well"]
+    assert printed(slowed(["fsync"], 0.4), program).split() == ["long"] * 3
