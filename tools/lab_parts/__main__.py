@@ -154,7 +154,13 @@ def _shown(plan: Plan, result: Result) -> Table:
         caption += f"; {result.dropped:,} dropped, and the subscriber was told"
     if result.log:
         caption += f"; logs: {result.log}"
-    table = Table(title=f"soak, seed {plan.seed}", caption=caption, box=box.SIMPLE, title_justify="left")
+    table = Table(
+        title=f"soak, seed {plan.seed}",
+        caption=caption,
+        box=box.SIMPLE,
+        title_justify="left",
+        caption_justify="left",
+    )
     table.add_column("subscriber at")
     for column in ("owed", "lost", "doubled", "out of order"):
         table.add_column(column, justify="right")
