@@ -13,9 +13,11 @@ import pytest
 from tests.mesh.running import LIMIT, RunningNode, running
 from tests.pages import PAGES, ROOT, SPARK, STORES, Block, blocks, commands, terminal
 
+LAB = ROOT / "docs" / "lab.md"  # it needs root
 ELSEWHERE = {
     "tools/demo --seconds 20": "tests/test_demo.py runs it",
     "tools/check": "it runs this test",
+    **{command: "tests/tools/test_lab.py runs it" for command in commands(LAB) if "tools/lab" in command},
     "mesh report --html report.html": "on the page of Spark, too, which tests/spark/test_page.py runs",
 }
 HERE = [page for page in PAGES if page not in (SPARK, STORES)]

@@ -43,10 +43,10 @@ except OSError:
 """
 
 
-@pytest.fixture
-def lab() -> Iterator[NetLab]:
+@pytest.fixture(params=["bridge", "switch"])
+def lab(request: pytest.FixtureRequest) -> Iterator[NetLab]:
     require()
-    with NetLab(3) as lab:
+    with NetLab(3, switch=request.param == "switch") as lab:
         for host in lab.hosts:
             listener = lab.run(
                 host, [sys.executable, "-c", LISTENER, lab.address(host)], stdout=subprocess.PIPE, text=True
@@ -111,12 +111,108 @@ def test_two_that_are_parted_still_reach_the_third(lab: NetLab) -> None:
     until(lambda: reaches(lab, 1) == {2, 3})
 
 
+@pytest.mark.parametrize("lab", ["bridge"], indirect=True)
 def test_multicast_can_be_lost_while_the_rest_goes_through(lab: NetLab) -> None:
     lab.lose_multicast()
     assert heard_by(lab, 1) == set()
     assert reaches(lab, 1) == {2, 3}
     lab.lose_multicast(False)
     assert heard_by(lab, 1) == {2, 3}
+
+
+# How long so many questions to an address take, each; "-" for those that nobody answered.
+COUNTER = """
+import socket, sys, time
+address, number = sys.argv[1:]
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(0.5)
+for n in range(int(number)):
+    start = time.monotonic()
+    s.sendto(b"%d" % n, (address, 5000))
+    try:
+        while s.recv(100) != b"%d" % n:
+            pass
+        print(time.monotonic() - start)
+    except OSError:
+        print("-")
+"""
+# What comes back of a hundred numbers that are sent without waiting, in the order in which it comes.
+BURST = """
+import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for n in range(100):
+    s.sendto(b"%d" % n, (sys.argv[1], 5000))
+s.settimeout(0.5)
+try:
+    while True:
+        print(s.recv(100).decode())
+except OSError:
+    pass
+"""
+only_switch = pytest.mark.parametrize("lab", ["switch"], indirect=True)
+
+
+def answered(lab: NetLab, host: int, asked: int, number: int) -> list[str]:
+    return lab.output(host, [sys.executable, "-c", COUNTER, lab.address(asked), str(number)]).split()
+
+
+def burst(lab: NetLab, host: int, asked: int) -> list[int]:
+    return [int(n) for n in lab.output(host, [sys.executable, "-c", BURST, lab.address(asked)]).split()]
+
+
+@only_switch
+def test_a_shaped_way_is_slow_between_these_two_and_nobody_else_until_it_is_mended(lab: NetLab) -> None:
+    until(lambda: reaches(lab, 1) == {2, 3})
+    lab.shape(1, 2, delay=0.05)
+    assert min(float(time) for time in answered(lab, 1, 2, 5)) >= 0.1
+    assert min(float(time) for time in answered(lab, 1, 3, 5)) < 0.05
+    lab.shape(1, 2)
+    assert min(float(time) for time in answered(lab, 1, 2, 5)) < 0.05
+
+
+@only_switch
+def test_a_shaped_way_loses_doubles_and_reorders_as_often_as_it_is_told(lab: NetLab) -> None:
+    until(lambda: reaches(lab, 1) == {2, 3})
+    assert burst(lab, 1, 2) == list(range(100))
+    lab.shape(1, 2, loss=0.5, oneway=True)
+    assert 20 <= len(burst(lab, 1, 2)) <= 80
+    lab.shape(1, 2, duplicate=1.0, oneway=True)
+    assert burst(lab, 1, 2) == [n for n in range(100) for _ in (1, 2)]
+    lab.shape(1, 2, reorder=0.5, oneway=True)
+    came = burst(lab, 1, 2)
+    assert sorted(came) == list(range(100)) != came
+
+
+@only_switch
+def test_a_way_that_is_cut_in_one_direction_still_carries_what_goes_the_other_way(lab: NetLab) -> None:
+    until(lambda: reaches(lab, 1) == {2, 3})
+    lab.cut_oneway(2, 1)
+    before = received(lab, 2)
+    assert answered(lab, 1, 2, 1) == ["-"]
+    assert received(lab, 2) > before
+    assert reaches(lab, 1) == {3}
+    lab.join()
+    assert reaches(lab, 1) == {2, 3}
+
+
+def received(lab: NetLab, host: int) -> int:
+    """Packets that its UDP was given."""
+    names, figures = (
+        line.split()
+        for line in lab.output(host, ["cat", "/proc/net/snmp"]).splitlines()
+        if line.startswith("Udp:")
+    )
+    return int(figures[names.index("InDatagrams")])
+
+
+@only_switch
+def test_a_host_in_a_black_hole_reaches_nobody_and_its_cable_stays_plugged_in(lab: NetLab) -> None:
+    until(lambda: reaches(lab, 1) == {2, 3})
+    lab.blackhole(1)
+    assert (reaches(lab, 1), reaches(lab, 2)) == (set(), {3})
+    assert "LOWER_UP" in lab.output(1, ["ip", "link", "show", "eth0"])
+    lab.blackhole(1, False)
+    assert reaches(lab, 1) == {2, 3}
 
 
 def test_dead_interfaces_have_an_address_and_lead_nowhere() -> None:

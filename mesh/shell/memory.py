@@ -1,9 +1,19 @@
-"""Give back to the system what starting took, and take of it what serving needs."""
+"""Give back to the system what starting took, take what serving needs, and end when there is no more."""
 
+import asyncio
 import contextlib
 import ctypes
 import gc
+import os
 import resource
+import threading
+from typing import Any
+
+NO_MEMORY = (
+    b"mesh: this process gets no more memory, and ends. What was answered is on disk. [NO_MEMORY]\n"
+    b"      Give it more (see `ulimit -v`, the limit of its container), or lower [limits] in its mesh.toml.\n"
+)
+FAILED = 2  # exit code
 
 
 def give_back() -> None:
@@ -18,3 +28,30 @@ def take_descriptors() -> None:
     with contextlib.suppress(OSError, ValueError):
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def end_without(loop: asyncio.AbstractEventLoop) -> None:
+    """From now on the process ends at once when memory is refused to it.
+
+    What failed in the middle may have left half a change behind: as after an error of the disk, what such
+    a node still says cannot be trusted, and it starts again from what it holds on disk.
+    """
+    outer = threading.excepthook
+
+    def in_loop(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        if isinstance(context.get("exception"), MemoryError):
+            _end()
+        loop.default_exception_handler(context)
+
+    def in_thread(args: threading.ExceptHookArgs) -> None:
+        if issubclass(args.exc_type, MemoryError):
+            _end()
+        outer(args)
+
+    loop.set_exception_handler(in_loop)
+    threading.excepthook = in_thread
+
+
+def _end() -> None:
+    os.write(2, NO_MEMORY)
+    os._exit(FAILED)

@@ -25,10 +25,11 @@ from mesh.local.segments import SegmentLog
 from mesh.security.keyring import MeshKeys, keyring
 from mesh.security.signing import verify
 from mesh.shell.binding import bind_all
+from mesh.shell.crashpoints import crashpoint
 from mesh.shell.disk import take_store
 from mesh.shell.finding import Finding
 from mesh.shell.finding import addresses as places
-from mesh.shell.memory import give_back, take_descriptors
+from mesh.shell.memory import end_without, give_back, take_descriptors
 from mesh.shell.probe import FileProbe, MachineProbe
 from mesh.shell.settings import place, settings_of
 from mesh.shell.world import World
@@ -52,6 +53,7 @@ class Node(World):
         super().__init__()
         self._accept_rollback = accept_rollback
         self._config = config
+        self._crashpoint = crashpoint(environ)
         self._state = state_dir(environ)
         self._started = time.monotonic()
         self._open: list[Callable[[], None]] = []  # how to undo what start has done, in reverse
@@ -80,8 +82,9 @@ class Node(World):
         self._stopping = asyncio.Event()
         if self._config.snapshots.enabled:
             self._snapshots = self._open_snapshots(loop)
+        kept = self._crashpoint.store(self._store) if self._crashpoint else self._store
         self._worker = StoreWorker(
-            self._store, lambda tokens, error: self._committed(loop, tokens, error), self._store.tend
+            kept, lambda tokens, error: self._committed(loop, tokens, error), self._store.tend
         )
         self._open.append(lambda: self._worker.close(DRAIN))
         self._bind(loop)
@@ -146,6 +149,8 @@ class Node(World):
             left=self._left,
         )
         self._open.append(self._sockets.close)
+        send = self._sockets.send
+        self._put = self._crashpoint.sender(send) if self._crashpoint else send
         local = socket_path(self._data.path, self._data.uuid)
         self._ipc = self._sockets.bind(f"ipc://{local}", trusted=True)
         self._tcp = bind_all(self._sockets, self._config.node.bind, self._keys is not None, self._data.port)
@@ -217,6 +222,7 @@ class Node(World):
         `ready` is called as soon as a signal would stop it cleanly.
         """
         loop = asyncio.get_running_loop()
+        end_without(loop)
         signals = [signal.SIGTERM, signal.SIGINT]
         if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as under nohup
             signals.append(signal.SIGHUP)

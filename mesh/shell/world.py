@@ -25,6 +25,7 @@ from mesh.core.effects import (
 from mesh.core.node import NodeCore
 from mesh.errors import StoreError, StoreFull
 from mesh.local.segments import SegmentLog
+from mesh.shell.crashpoints import Send as Put
 from mesh.shell.damper import Damper
 from mesh.shell.knocking import is_refused
 from mesh.shell.lag import Lag
@@ -43,9 +44,10 @@ LATE = 0.25  # s: a loop that comes so late to its work has been stopped or star
 class World:
     """The loop's side of a core: it tells the core what happens, and carries out what follows."""
 
-    core: NodeCore  # these five are made at start
+    core: NodeCore  # these six are made at start
     _sockets: Sockets
     _store: NodeStore
+    _put: Put  # on a connection of theirs
     _worker: StoreWorker
     _snapshots: SegmentLog
 
@@ -203,7 +205,7 @@ class World:
                 if conn in self._named:
                     self._named[conn].append(frames)
                 else:
-                    self._sockets.send(conn, frames)
+                    self._put(conn, frames)
             case Commit(token, ops):
                 self._worker.submit(token, ops)
             case Dial(conn, address):

@@ -26,14 +26,20 @@ LIMIT = 30.0  # s that anything here may take; a busy machine is slow, not wrong
 
 
 class RunningNode:
-    """A `mesh up` process. `environ` lets clients and commands find it; `it` is its ready line."""
+    """A `mesh up` process. `environ` lets clients and commands find it; `it` is its ready line.
 
-    def __init__(self, name: str, state: Path, cluster: str, options: Sequence[str]) -> None:
+    `inside` runs it, as `prlimit --nofile=64` does: a command that becomes the one behind it.
+    """
+
+    def __init__(
+        self, name: str, state: Path, cluster: str, options: Sequence[str], inside: Sequence[str] = ()
+    ) -> None:
         self.name, self.state, self.cluster = name, state, cluster
         self.environ = environment(state)
         self.it: dict[str, Any] = {}
         self.program: Sequence[str] = (sys.executable, "-m", "mesh")  # a test may put something before it
         self._options = options
+        self._inside = inside
         self._log = state / f"{name}.log"
         self._process: subprocess.Popen[str] | None = None
 
@@ -55,20 +61,28 @@ class RunningNode:
         """All that it wrote to stderr, over every start."""
         return self._log.read_text() if self._log.exists() else ""
 
-    def start(self) -> None:
-        """Start it, with the data it had, and wait until it is ready."""
+    def start(self, crashpoint: str = "") -> None:
+        """Start it, with the data it had, and wait until it is ready. It may have to die at a point."""
         assert not self.is_running
+        dying = {"MESH_CRASHPOINT": crashpoint} if crashpoint else {}
         command = [*self.program, "up", "--json", "--id", self.name, "--cluster", self.cluster]
         with self._log.open("a") as log:
             self._process = subprocess.Popen(
-                [*command, *self._options], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log,
-                env=self.environ, cwd=self.state, text=True,
+                [*self._inside, *command, *self._options], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=log, env={**self.environ, **dying}, cwd=self.state, text=True,
             )  # fmt: skip
         self.it = json.loads(self._ready_line())
 
     def kill(self) -> None:
         """kill -9; returns when it is gone."""
         self._end(signal.SIGKILL)
+
+    def pause(self) -> None:
+        """It stands still, and nobody is told."""
+        self._running().send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self._running().send_signal(signal.SIGCONT)
 
     def stop(self) -> int:
         """SIGTERM; returns the exit code."""
@@ -114,18 +128,19 @@ class RunningNode:
 
 @contextmanager
 def running(
-    name: str = "heron", *, beside: RunningNode | None = None, options: Sequence[str] = ()
-) -> Iterator[RunningNode]:
+    name: str = "heron", *, beside: RunningNode | None = None, options: Sequence[str] = (),
+    inside: Sequence[str] = (),
+) -> Iterator[RunningNode]:  # fmt: skip
     """A node that is ready, in a mesh of its own or `beside` another; `options` go to `mesh up`.
 
     In the end it is stopped, and it must not have written a traceback.
     """
     if beside is None:
         with state_directory() as state:
-            yield from _run(RunningNode(name, state, f"test-{secrets.token_hex(4)}", options))
+            yield from _run(RunningNode(name, state, f"test-{secrets.token_hex(4)}", options, inside))
     else:
         peer = ("--peer", beside.tcp)
-        yield from _run(RunningNode(name, beside.state, beside.cluster, (*peer, *options)))
+        yield from _run(RunningNode(name, beside.state, beside.cluster, (*peer, *options), inside))
 
 
 def _run(node: RunningNode) -> Iterator[RunningNode]:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import signal
+from collections.abc import Sequence
 from typing import Any
 
 import mesh
@@ -15,12 +16,16 @@ ANYWHERE = ("--bind", "tcp://127.0.0.1:0")
 class Node:
     """One node. `options` of `mesh up` say where it listens, and whom it knows."""
 
-    def __init__(self, processes: Processes, name: str, *options: str, log_level: str = "warning") -> None:
+    def __init__(
+        self, processes: Processes, name: str, *options: str, log_level: str = "warning",
+        inside: Sequence[str] = (),
+    ) -> None:  # fmt: skip
         self.name = name
         self.tcp = ""
         self.is_up = False
         self._processes = processes
         self._options = (*options, "--log-level", log_level)
+        self._inside = inside
         self._program: Program | None = None
 
     @property
@@ -32,7 +37,7 @@ class Node:
         """Start it, with the data it had; `is_ready` says when it is there."""
         self._program = self._processes.start(
             self.name, "mesh", "up", "--json", "--no-mdns", "--id", self.name,
-            "--cluster", self._processes.cluster, *self._options,
+            "--cluster", self._processes.cluster, *self._options, inside=self._inside,
         )  # fmt: skip
 
     def is_ready(self) -> bool:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from types import FrameType, TracebackType
 
@@ -94,12 +94,15 @@ class Processes:
                 time.sleep(LOOK)
         shutil.rmtree(self.place)
 
-    def start(self, name: str, *arguments: str) -> Program:
-        """`python -m` with these arguments, out of reach of a Ctrl-C at the terminal."""
+    def start(self, name: str, *arguments: str, inside: Sequence[str] = ()) -> Program:
+        """`python -m` with these arguments, out of reach of a Ctrl-C at the terminal.
+
+        `inside`: what stands in front of that command, and becomes it.
+        """
         out, err = self.place / f"{name}.out", self.place / f"{name}.err"
         with out.open("wb") as out_file, err.open("ab") as err_file:
             process = subprocess.Popen(
-                [sys.executable, "-m", *arguments], stdin=subprocess.DEVNULL, stdout=out_file,
+                [*inside, sys.executable, "-m", *arguments], stdin=subprocess.DEVNULL, stdout=out_file,
                 stderr=err_file, env=self._environ, cwd=self.place, start_new_session=True,
             )  # fmt: skip
         program = Program(name, process, out, err)

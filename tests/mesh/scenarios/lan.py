@@ -153,21 +153,21 @@ class Lan:
 
 
 @asynccontextmanager
-async def lan_of(hosts: int, dead: int = 0) -> AsyncIterator[Lan]:
+async def lan_of(hosts: int, dead: int = 0, *, switch: bool = False) -> AsyncIterator[Lan]:
     """Machines on a switch, with the same keys; no node runs yet. In the end none wrote a traceback."""
     require()
-    with _machines(hosts, dead) as lan:
+    with _machines(hosts, dead, switch) as lan:
         yield lan
     for node in lan.nodes.values():
         assert "Traceback" not in node.log, node.log
 
 
 @contextmanager
-def _machines(hosts: int, dead: int) -> Iterator[Lan]:
+def _machines(hosts: int, dead: int, switch: bool) -> Iterator[Lan]:
     cluster = f"lan-{secrets.token_hex(4)}"
     with ExitStack() as stack:
         states = {host: stack.enter_context(state_directory()) for host in range(1, hosts + 1)}
-        lab = stack.enter_context(NetLab(hosts, dead))
+        lab = stack.enter_context(NetLab(hosts, dead, switch=switch))
         nodes = {host: LanNode(lab, host, state, cluster) for host, state in states.items()}
         token = token_of(new_mesh(states[1], cluster), "node", expires=0)
         for host, state in states.items():

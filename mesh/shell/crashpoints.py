@@ -1,0 +1,102 @@
+"""Where may a node be told to die, to see what is left of its work? For tests of crashes, and nobody else.
+
+`MESH_CRASHPOINT=answer.before:3` in its environment: when it is about to answer clients for the third time,
+the process ends as kill -9 would end it. Without that nothing here is ever called.
+"""
+
+import os
+import time
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+from mesh.errors import BadConfig
+from mesh.store.base import Append, Image, Op, Put, Store
+from mesh.wire.commands import Answers, Command, Forward, Items, Outcomes
+
+VARIABLE = "MESH_CRASHPOINT"
+KILLED = 137  # exit code of what was ended by kill -9, as a shell tells it
+LEAVE = 0.2  # s until what was sent has left: ZeroMQ sends in a thread of its own
+
+# What a node does -> the command that does it. commit: messages are written, with nobody told yet.
+SENT: dict[str, type[Command]] = {"answer": Answers, "forward": Forward, "outcome": Outcomes, "items": Items}
+NAMES = tuple(f"{what}.{when}" for what in ("commit", *SENT) for when in ("before", "after"))
+
+Send = Callable[[Hashable, list[bytes]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class CrashPoint:
+    """The process dies at the `nth` passing of `what`, `is_after` it was done or before."""
+
+    what: str
+    is_after: bool
+    nth: int
+
+    def store(self, store: Store) -> Store:
+        return _CrashingStore(store, self) if self.what == "commit" else store
+
+    def sender(self, send: Send) -> Send:
+        """The same, or what dies when it sends."""
+        return self._dying(send) if self.what in SENT else send
+
+    def _dying(self, send: Send) -> Send:
+        kind, passings = tag(SENT[self.what]), count(1)
+
+        def sending(conn: Hashable, frames: list[bytes]) -> None:
+            is_here = frames[0][1] == kind and next(passings) == self.nth
+            if is_here and not self.is_after:
+                die()
+            send(conn, frames)
+            if is_here:
+                time.sleep(LEAVE)
+                die()
+
+        return sending
+
+
+class _CrashingStore:
+    """A store that takes its process with it, at a commit that holds messages."""
+
+    def __init__(self, store: Store, point: CrashPoint) -> None:
+        self._store, self._point = store, point
+        self._passings = count(1)
+        self.load: Callable[[], Image] = store.load
+        self.close: Callable[[], None] = store.close
+
+    def commit(self, ops: Sequence[Op]) -> None:
+        is_message = any(
+            isinstance(op, Append) or (isinstance(op, Put) and op.table == "retained") for op in ops
+        )
+        is_here = is_message and next(self._passings) == self._point.nth
+        if is_here and not self._point.is_after:
+            die()
+        self._store.commit(ops)
+        if is_here:
+            die()
+
+
+def crashpoint(environ: Mapping[str, str]) -> CrashPoint | None:
+    """The one that is set. BadConfig when there is no such point."""
+    text = environ.get(VARIABLE, "")
+    if not text:
+        return None
+    name, _, nth = text.partition(":")
+    if name not in NAMES or not (nth or "1").isdecimal() or int(nth or "1") < 1:
+        raise BadConfig(
+            f"environment {VARIABLE}: {text[:80]!r} is no crash point.",
+            hint=f"NAME or NAME:N, with N from 1 on. NAME: {', '.join(NAMES)}.",
+        )
+    what, _, when = name.partition(".")
+    return CrashPoint(what, when == "after", int(nth or "1"))
+
+
+def tag(command: type[Command]) -> int:
+    """The second byte of its frame, behind the head of the array: commands are counted from 1 to 127."""
+    kind = command.__struct_config__.tag
+    assert isinstance(kind, int)
+    return kind
+
+
+def die() -> None:
+    os._exit(KILLED)

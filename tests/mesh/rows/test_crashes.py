@@ -1,0 +1,134 @@
+"""What do nodes and clients that are killed, or all killed at once, leave behind? Rows 14, 18 and 19."""
+
+import asyncio
+import secrets
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, ExitStack
+from pathlib import Path
+
+import pytest
+
+import mesh
+from mesh.client.client import Client
+from mesh.shell.crashpoints import KILLED
+from tests.mesh.rows.traffic import traffic
+from tests.mesh.running import LIMIT, RunningNode, running
+from tests.mesh.scenarios.hearing import hearing, nothing_more
+from tests.pages import ROOT
+from tools.benchmarks.history import read_answers
+
+BURST = 2000
+LOOPS = 20
+START = 5.0  # s that each start may take
+NAMES = ("heron", "stork", "egret")
+
+
+@pytest.fixture(scope="module")
+def three() -> Iterator[dict[str, RunningNode]]:
+    with ExitStack() as stack:
+        nodes: dict[str, RunningNode] = {}
+        for name in NAMES:
+            nodes[name] = stack.enter_context(running(name, beside=nodes.get(NAMES[0])))
+        yield nodes
+
+
+def test_row_14_of_a_publisher_that_is_killed_in_a_burst_a_prefix_is_there(
+    three: dict[str, RunningNode], tmp_path: Path
+) -> None:
+    heron, topic, answers = three["heron"], f"burst/{secrets.token_hex(4)}", tmp_path / "answers"
+
+    async def story() -> None:
+        async with (
+            mesh.connect("stork", environ=heron.environ) as s, hearing(s, topic) as ear,
+            mesh.connect("heron", environ=heron.environ) as h,
+        ):  # fmt: skip
+            before = await taken(h)
+            publisher = start_publisher(heron, topic, answers)
+            await ear.heard(BURST)
+            publisher.kill()
+            publisher.wait(LIMIT)
+            count = await rests(h) - before
+            await ear.heard(count)
+            await nothing_more(h, ear)
+        words = [content.decode().split(" ") for content in ear.contents]
+        assert [int(word[1]) for word in words] == list(range(1, count + 1))
+        assert {len(content) for content in ear.contents} == {100}
+        answered = read_answers(answers.read_text().rpartition("\n")[0].splitlines())
+        assert 0 < max(answered) <= count
+        assert {answer.state for answer in answered.values()} == {"OK"}
+
+    asyncio.run(story())
+
+
+def start_publisher(node: RunningNode, topic: str, answers: Path) -> "subprocess.Popen[bytes]":
+    """It posts persistent numbers and writes down what it is answered."""
+    arguments = [node.name, topic, "", "p", "5000", str(answers)]
+    return subprocess.Popen(
+        [sys.executable, "-m", "tools.benchmarks.kill_publisher", *arguments],
+        env={**node.environ, "PYTHONPATH": str(ROOT)},
+    )
+
+
+async def taken(client: Client) -> int:
+    """Messages that its node has taken since it started."""
+    return int((await client.call("info"))["metrics"]["published"])
+
+
+async def rests(client: Client) -> int:
+    """How many these are as soon as they grow no more: what a dead publisher has sent is read to its end."""
+    last = -1
+    while (now := await taken(client)) != last:
+        last = now
+        await asyncio.sleep(0.5)
+    return now
+
+
+def test_row_18_nothing_that_was_answered_is_lost_when_all_nodes_are_killed_at_once(
+    three: dict[str, RunningNode],
+) -> None:
+    async def story() -> None:
+        async with AsyncExitStack() as stack:
+            clients = {
+                name: await stack.enter_async_context(mesh.connect(name, environ=node.environ))
+                for name, node in three.items()
+            }
+            async with traffic(clients, clients, rate=100) as t:
+                for _ in range(3):
+                    await t.heard_more(50)
+                    for node in three.values():
+                        node.kill()
+                    await asyncio.gather(*(asyncio.to_thread(node.start) for node in three.values()))
+                await t.heard_more(50)
+                await t.settled()
+
+    asyncio.run(story())
+
+
+def test_row_19_a_node_that_dies_of_its_work_twenty_times_starts_soon_each_time_and_loses_nothing(
+    three: dict[str, RunningNode],
+) -> None:
+    """It dies when it is about to answer: whoever waits for the answer has it die again."""
+    heron = three["heron"]
+
+    async def story() -> None:
+        async with (
+            mesh.connect("heron", environ=heron.environ) as h,
+            mesh.connect("stork", environ=heron.environ) as s,
+        ):
+            async with traffic({"heron": h}, {"stork": s}, rate=20) as t:
+                boot = heron.it["boot"]
+                heron.kill()
+                for _ in range(LOOPS):
+                    began = time.monotonic()
+                    await asyncio.to_thread(heron.start, "answer.before")
+                    assert time.monotonic() - began < START
+                    assert await asyncio.to_thread(heron.wait) == KILLED
+                await asyncio.to_thread(heron.start)
+                assert heron.it["boot"] == boot + LOOPS + 1
+                await t.heard_more()
+                await t.settled()
+
+    asyncio.run(story())

@@ -1,0 +1,158 @@
+"""Who is who, when names, directories and identities are doubled or lost? Rows 50 to 52.
+
+Row 53, old boots that come again, is played in tests/discovery/test_membership.py and by
+tests/mesh/scenarios/test_strangers.py.
+"""
+
+import asyncio
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import pytest
+
+import mesh
+from mesh.security.joining import join, new_mesh, token_of
+from tests.mesh.rows.traffic import traffic
+from tests.mesh.running import RunningNode, running, state_directory, until
+
+CONFLICT = 10.0  # s, five times what it takes until the other one speaks
+
+
+@contextmanager
+def machines(*names: str) -> Iterator[list[RunningNode]]:
+    """A node each, of one mesh with keys, as on machines of their own: none sees the others' directories.
+
+    The first one runs; the others know its address.
+    """
+    cluster = f"test-{secrets.token_hex(4)}"
+    with ExitStack() as stack:
+        states = [stack.enter_context(state_directory()) for _ in names]
+        token = token_of(new_mesh(states[0], cluster), "node", expires=0)
+        nodes: list[RunningNode] = []
+        for name, state in zip(names, states, strict=True):
+            if nodes:
+                join(state, token, "")
+            peer = ("--peer", nodes[0].tcp) if nodes else ()
+            node = RunningNode(name, state, cluster, ("--bind", "tcp://127.0.0.1:0", "--no-mdns", *peer))
+            stack.callback(end, node)
+            if not nodes:
+                node.start()
+            nodes.append(node)
+        yield nodes
+        for node in nodes:
+            assert "Traceback" not in node.log, node.log
+
+
+def end(node: RunningNode) -> None:
+    if node.is_running:
+        node.kill()
+
+
+def rows(at: RunningNode) -> list[dict[str, Any]]:
+    """`mesh ls` there."""
+    with mesh.sync.connect(at.name, environ=at.environ) as m:
+        return list(m.call("ls")["nodes"])
+
+
+def of(at: RunningNode, uuid: str) -> str:
+    """In which state a node sees that one; "" if it does not know it."""
+    return next((str(row["state"]) for row in rows(at) if row["uuid"] == uuid), "")
+
+
+def told(at: RunningNode, kind: str) -> list[str]:
+    with mesh.sync.connect(at.name, environ=at.environ) as m:
+        return [event["text"] for event in m.call("events")["events"] if event["kind"] == kind]
+
+
+def test_row_50_a_newcomer_with_the_name_of_a_live_node_is_refused_and_ends() -> None:
+    with machines("heron", "stork", "stork") as (heron, stork, newcomer):
+        stork.start()
+        until(lambda: of(heron, stork.it["uuid"]) == "alive")
+        newcomer.start()
+        assert newcomer.wait() != 0
+        assert "NAME_IN_USE" in newcomer.log
+        assert of(heron, stork.it["uuid"]) == "alive"
+        assert of(heron, newcomer.it["uuid"]) in ("", "seen")
+        assert stork.is_running
+
+
+@contextmanager
+def copied(starts: int, starts_of_copy: int) -> Iterator[tuple[RunningNode, RunningNode, RunningNode]]:
+    """heron, stork, and a machine with a copy of stork's directory, after so many starts since; all run."""
+    with machines("heron", "stork", "stork") as (heron, stork, copy):
+        stork.start()
+        until(lambda: of(heron, stork.it["uuid"]) == "alive")
+        stork.kill()
+        no_sockets = shutil.ignore_patterns("*.sock", "*.pub")
+        shutil.copytree(stork.it["data"], copy.state / "data" / "stork", ignore=no_sockets)
+        (copy.state / "data").chmod(0o700)
+        start(stork, starts)
+        until(lambda: of(heron, stork.it["uuid"]) == "alive")
+        start(copy, starts_of_copy)
+        assert copy.it["uuid"] == stork.it["uuid"]
+        yield heron, stork, copy
+
+
+def start(node: RunningNode, times: int) -> None:
+    for _ in range(times - 1):
+        node.start()
+        node.kill()
+    node.start()
+
+
+SAME_BOOT = pytest.mark.xfail(
+    reason="of one boot and two addresses a node believes that it moves, for ever, and calls it no conflict",
+    strict=True,
+)
+
+
+@pytest.mark.parametrize("starts_of_copy", [pytest.param(1, marks=SAME_BOOT), 2])
+def test_row_51_two_processes_of_one_identity_are_a_conflict_until_one_of_them_is_gone(
+    starts_of_copy: int,
+) -> None:
+    with copied(1, starts_of_copy) as (heron, stork, copy):
+        uuid = stork.it["uuid"]
+        until(lambda: of(heron, uuid) == "conflict", CONFLICT)
+        assert any("data directory copied" in text for text in told(heron, "conflict"))
+        copy.kill()
+        until(lambda: of(heron, uuid) == "alive")
+        assert boot_of(heron, uuid) == stork.it["boot"]
+
+
+def test_row_51_a_copy_that_was_started_less_often_is_old_news_and_the_original_goes_on() -> None:
+    with copied(2, 1) as (heron, stork, copy):
+        until(lambda: "OLD_BOOT" in copy.log)
+        assert of(heron, stork.it["uuid"]) == "alive"
+        assert boot_of(heron, stork.it["uuid"]) == stork.it["boot"] == copy.it["boot"] + 1
+
+
+def boot_of(at: RunningNode, uuid: str) -> int:
+    return next(int(row["boot"]) for row in rows(at) if row["uuid"] == uuid)
+
+
+def test_row_52_a_name_that_comes_back_with_a_new_identity_is_taken_when_the_old_one_is_dead() -> None:
+    with running("heron") as heron, running("stork", beside=heron) as stork:
+        old = stork.it["uuid"]
+        until(lambda: of(heron, old) == "alive")
+        stork.kill()
+        until(lambda: of(heron, old) == "dead")
+        shutil.rmtree(stork.it["data"])
+        stork.start()
+        new = stork.it["uuid"]
+        assert new != old
+        until(lambda: of(heron, new) == "alive")
+        assert of(heron, old) in ("", "dead")
+
+        async def story() -> None:
+            async with (
+                mesh.connect("heron", environ=heron.environ) as h,
+                mesh.connect("stork", environ=stork.environ) as s,
+            ):
+                async with traffic({"heron": h, "stork": s}, {"heron": h, "stork": s}) as t:
+                    await t.heard_more(20)
+                    await t.settled()
+
+        asyncio.run(story())

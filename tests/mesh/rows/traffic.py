@@ -1,0 +1,156 @@
+"""Numbered messages while things go wrong, and their count: what was answered is there, once, in order.
+
+    async with traffic({"heron": h, "stork": s}, {"egret": e}) as t:
+        heron.kill() ...
+        await t.settled()
+
+Each publisher posts numbers from 1 on, without waiting for answers; each ear hears all of them. At the end
+every publisher says its last word on its own topic, behind its numbers: an ear that has heard them all has
+heard everything that was still under way to it.
+"""
+
+import asyncio
+import secrets
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import pairwise
+
+from mesh.client.client import Client
+from mesh.client.publisher import Receipt
+from mesh.client.subscription import Subscription
+from mesh.errors import PublishRefused, WouldBlock
+
+LIMIT = 90.0  # s until everything has arrived once all is well again
+TURN = 0.02  # s between posts
+PROMISED = ("OK", "FORWARD_WARNING")
+
+
+class Source:
+    """One publisher; `answered` are the numbers that were promised, after `settled`."""
+
+    def __init__(self, name: str, client: Client, topic: str, rate: float) -> None:
+        self.name, self.client = name, client
+        self.posted = 0
+        self.answered: set[int] = set()
+        self._topic, self._rate = f"{topic}/{name}", rate
+        self._receipts: list[tuple[int, Receipt]] = []
+        self._stopping = False
+
+    async def run(self) -> None:
+        loop = asyncio.get_running_loop()
+        start = loop.time()
+        while not self._stopping:
+            due = int((loop.time() - start) * self._rate)
+            while self.posted < due and await self._post(b"%d" % (self.posted + 1)):
+                pass
+            await asyncio.sleep(TURN)
+
+    async def _post(self, content: bytes) -> bool:
+        try:
+            receipt = self.client.post(self._topic, content, persistent=True)
+        except WouldBlock:
+            return False
+        self.posted += 1
+        self._receipts.append((self.posted, receipt))
+        return True
+
+    async def last_word(self) -> None:
+        """Post no more; until all is answered, and the end is published."""
+        self._stopping = True
+        for number, receipt in self._receipts:
+            try:
+                if (await receipt).state in PROMISED:
+                    self.answered.add(number)
+            except PublishRefused:
+                pass
+        await self.client.publish(self._topic, b"end", persistent=True)
+
+
+class Ear:
+    """What one subscriber has heard, by publisher, in the order in which it came."""
+
+    def __init__(self, name: str, subscription: Subscription) -> None:
+        self.name = name
+        self.subscription = subscription
+        self.heard: dict[str, list[int]] = defaultdict(list)
+        self.ended: set[str] = set()
+
+    async def listen(self) -> None:
+        async for message in self.subscription:
+            publisher = message.key.rpartition("/")[2]
+            if message.content == b"end":
+                self.ended.add(publisher)
+            else:
+                self.heard[publisher].append(int(message.content))
+
+    def wrong(self, source: Source) -> list[str]:
+        """What it was owed by that publisher, and did not get as it should."""
+        came = self.heard[source.name]
+        found = {
+            "lost": sorted(source.answered - set(came)),
+            "doubled": [n for n, times in Counter(came).items() if times > 1],
+            "out of order": [b for a, b in pairwise(came) if b < a],
+            "never posted": [n for n in came if n > source.posted],
+        }
+        return [f"{source.name} -> {self.name}: {what} {them}" for what, them in found.items() if them]
+
+
+class Traffic:
+    """All of them."""
+
+    def __init__(self, sources: list[Source], ears: list[Ear]) -> None:
+        self.sources, self.ears = sources, ears
+
+    async def heard_more(self, count: int = 1, publisher: str | None = None) -> None:
+        """Until each ear has heard so many more of each publisher, or of that one."""
+        wanted = [s.name for s in self.sources if publisher in (None, s.name)]
+        goals = {(ear.name, name): len(ear.heard[name]) + count for ear in self.ears for name in wanted}
+        await self.until(lambda: all(len(e.heard[n]) >= goals[e.name, n] for e in self.ears for n in wanted))
+
+    async def settled(self) -> None:
+        """The end: everything was answered, has arrived, and is counted."""
+        async with asyncio.timeout(LIMIT):
+            await asyncio.gather(*(source.last_word() for source in self.sources))
+        names = {source.name for source in self.sources}
+        await self.until(lambda: all(ear.ended == names for ear in self.ears))
+        wrong = [line for ear in self.ears for source in self.sources for line in ear.wrong(source)]
+        assert wrong == []
+        assert [ear.name for ear in self.ears if ear.subscription.dropped] == []
+        assert all(len(source.answered) == source.posted > 0 for source in self.sources)
+
+    async def until(self, condition: Callable[[], object], limit: float = LIMIT) -> None:
+        try:
+            async with asyncio.timeout(limit):
+                while not condition():
+                    await asyncio.sleep(TURN)
+        except TimeoutError:
+            heard = {e.name: {n: len(them) for n, them in e.heard.items()} for e in self.ears}
+            posted = {s.name: s.posted for s in self.sources}
+            raise AssertionError(f"not within {limit:g} s: posted {posted}, heard {heard}") from None
+
+
+@asynccontextmanager
+async def traffic(
+    publishers: Mapping[str, Client], ears: Mapping[str, Client], rate: float = 50.0
+) -> AsyncIterator[Traffic]:
+    """So many messages a second of each of these publishers, to each of these ears."""
+    topic = f"traffic/{secrets.token_hex(4)}"
+    sources = [Source(name, client, topic, rate) for name, client in publishers.items()]
+    async with AsyncExitStack() as stack:
+        hearing = []
+        for name, client in ears.items():
+            subscription = await stack.enter_async_context(client.subscribe(pattern=f"{topic}/#"))
+            hearing.append(Ear(name, subscription))
+        made = Traffic(sources, hearing)
+        tasks = [
+            asyncio.create_task(task)
+            for task in (*(s.run() for s in sources), *(e.listen() for e in hearing))
+        ]
+        try:
+            await made.heard_more()
+            yield made
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)

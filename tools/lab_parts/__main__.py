@@ -1,0 +1,187 @@
+"""python -m tools.lab_parts: what `tools/lab` runs.
+
+Exit code: 0 well; 1 something was lost, doubled or out of order, or did not work; 2 a wrong argument;
+130 Ctrl-C.
+"""
+
+import secrets
+import subprocess
+import sys
+
+import click
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from tools.demo_parts.processes import Failed, Interrupted
+from tools.lab_parts import standing
+from tools.lab_parts.faults import NETWORK, PROCESS, ROWS
+from tools.lab_parts.netlab import Refused, why_not
+from tools.lab_parts.quantities import chance, hosts, seconds
+from tools.lab_parts.soak import Plan, Result, soaked
+
+FAILED, INTERRUPTED = 1, 130
+HOST = click.IntRange(min=1)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def lab() -> None:
+    """Machines on a switch that can be made bad, on this one machine. Needs root, but for most of `soak`."""
+
+
+@lab.command()
+@click.argument("count", type=click.IntRange(1, 50))
+def up(count: int) -> None:
+    """Build a lab of COUNT hosts, 10.99.0.1 and on, each with a node, n1 and on. It stays until `down`."""
+    standing.build(count)
+    click.echo(f"{count} hosts stand, and their nodes run. Try:  tools/lab run 1 mesh ls")
+
+
+@lab.command()
+def down() -> None:
+    """Take it down, and whatever it has started."""
+    standing.take_down()
+
+
+@lab.command(context_settings={"ignore_unknown_options": True})
+@click.argument("host", type=HOST)
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def run(host: int, command: tuple[str, ...]) -> None:
+    """Run a command on a host; `mesh` asks its node."""
+    net = standing.attached()
+    _check(net.hosts, host)
+    sys.exit(subprocess.run(net.command(host, command), env=standing.environment(host)).returncode)
+
+
+@lab.command()
+@click.argument("one", type=HOST)
+@click.argument("other", type=HOST)
+@click.option("--delay", type=seconds, default="0", metavar="TIME", help="Of each packet, such as 50ms.")
+@click.option("--jitter", type=seconds, default="0", metavar="TIME", help="At most so much more.")
+@click.option("--loss", type=chance, default="0", metavar="CHANCE", help="Of each packet, such as 5%.")
+@click.option("--duplicate", type=chance, default="0", metavar="CHANCE", help="It comes twice.")
+@click.option("--reorder", type=chance, default="0", metavar="CHANCE", help="Others overtake it.")
+@click.option("--oneway", is_flag=True, help="Only what goes from ONE to OTHER.")
+def shape(
+    one: int, other: int, delay: float, jitter: float, loss: float, duplicate: float, reorder: float,
+    oneway: bool,
+) -> None:  # fmt: skip
+    """Make the way between two hosts so bad; without options it is mended."""
+    net = standing.attached()
+    _check(net.hosts, one, other)
+    net.shape(
+        one, other, delay=delay, jitter=jitter, loss=loss, duplicate=duplicate, reorder=reorder, oneway=oneway
+    )
+
+
+@lab.command()
+@click.argument("host", type=HOST)
+def cut(host: int) -> None:
+    """Pull the cable of a host."""
+    net = standing.attached()
+    _check(net.hosts, host)
+    net.cut(host)
+
+
+@lab.command()
+@click.argument("host", type=HOST)
+def heal(host: int) -> None:
+    """Plug it in again."""
+    net = standing.attached()
+    _check(net.hosts, host)
+    net.heal(host)
+
+
+@lab.command()
+@click.argument("groups", type=hosts, nargs=-1, required=True)
+def split(groups: tuple[list[int], ...]) -> None:
+    """Part the hosts into groups that do not reach each other: split 1 2,3."""
+    net = standing.attached()
+    _check(net.hosts, *(host for group in groups for host in group))
+    net.split(*groups)
+
+
+@lab.command()
+def join() -> None:
+    """Everybody reaches everybody again, on good ways."""
+    standing.attached().join()
+
+
+def _check(there: range, *given: int) -> None:
+    if strangers := [host for host in given if host not in there]:
+        raise click.BadParameter(f"there is no host {strangers[0]}, only 1 to {len(there)}")
+
+
+def _rows(ctx: click.Context, param: click.Parameter, value: str | None) -> list[int]:
+    if value is None:
+        return sorted(PROCESS if why_not() else ROWS)
+    rows = [int(row) for row in value.split(",") if row.isdecimal()] if value else []
+    if len(rows) != len(value.split(",") if value else []) or not ROWS.keys() >= set(rows):
+        raise click.BadParameter(f"{value!r}: rows are {', '.join(map(str, sorted(ROWS)))}")
+    return rows
+
+
+@lab.command()
+@click.option("--messages", type=click.IntRange(min=1), default=100_000, show_default=True)
+@click.option(
+    "--rate", type=click.IntRange(min=1), default=2_000, show_default=True, help="Of each of three."
+)
+@click.option(
+    "--rows", callback=_rows, metavar="R,…",
+    help=f"Rows of the fault matrix; {', '.join(map(str, sorted(NETWORK)))} need root. Default: all there.",
+)  # fmt: skip
+@click.option("--seed", type=click.IntRange(min=0), help="Of the faults; any one if not given.")
+def soak(messages: int, rate: int, rows: list[int], seed: int | None) -> None:
+    """Publish until so many messages are answered, while nodes and network fail; then count what came."""
+    plan = Plan(messages, rate, rows, secrets.randbelow(1_000_000) if seed is None else seed)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(f"seed {plan.seed}", total=messages)
+
+        def tell(answered: int, what: str) -> None:
+            progress.update(task, completed=answered, description=f"seed {plan.seed}, {what}")
+
+        result = soaked(plan, tell)
+    Console().print(_shown(plan, result))
+    sys.exit(0 if result.is_clean else FAILED)
+
+
+def _shown(plan: Plan, result: Result) -> Table:
+    faults = ", ".join(f"row {row} {times} times" for row, times in sorted(result.faults.items())) or "none"
+    caption = f"{result.answered:,} answered, {result.refused:,} refused; faults: {faults}"
+    if result.dropped:
+        caption += f"; {result.dropped:,} dropped, and the subscriber was told"
+    if result.log:
+        caption += f"; logs: {result.log}"
+    table = Table(
+        title=f"soak, seed {plan.seed}",
+        caption=caption,
+        box=box.SIMPLE,
+        title_justify="left",
+        caption_justify="left",
+    )
+    table.add_column("subscriber at")
+    for column in ("owed", "lost", "doubled", "out of order"):
+        table.add_column(column, justify="right")
+    for name, count in result.counts.items():
+        table.add_row(name, *(f"{n:,}" for n in (count.owed, count.lost, count.doubled, count.disordered)))
+    return table
+
+
+def main() -> int:
+    try:
+        lab(prog_name="tools/lab", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (Failed, Refused) as error:
+        click.echo(f"tools/lab: {error}", err=True)
+        return FAILED
+    except (Interrupted, click.Abort):
+        return INTERRUPTED
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

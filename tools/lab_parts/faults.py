@@ -1,0 +1,128 @@
+"""Which faults can befall a mesh in a long run? By the row of the fault matrix; each ends by itself."""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from signal import SIGCONT, SIGSTOP
+
+from tools.benchmarks.nodes import READY, Node
+from tools.demo_parts.processes import Processes
+from tools.lab_parts.netlab import NetLab
+
+LOOPS, FLAPS = 3, 3
+
+
+@dataclass(frozen=True, slots=True)
+class Victims:
+    """What a fault may take: nodes (host i has the i-th), and the lab, if there is one."""
+
+    processes: Processes
+    nodes: Sequence[Node]
+    lab: NetLab | None
+    chance: random.Random
+
+    def pause(self, least: float, most: float) -> None:
+        self.processes.pause(self.chance.uniform(least, most))
+
+    def back(self, nodes: Sequence[Node]) -> None:
+        """Start these again, and wait until they are ready."""
+        for node in nodes:
+            node.launch()
+        self.processes.until(lambda: all(node.is_ready() for node in nodes), READY, "no restart")
+
+    @property
+    def network(self) -> NetLab:
+        assert self.lab is not None
+        return self.lab
+
+    def hosts(self) -> list[int]:
+        """In any order."""
+        hosts = list(self.network.hosts)
+        self.chance.shuffle(hosts)
+        return hosts
+
+
+def kill_one(v: Victims) -> None:
+    node = v.chance.choice(v.nodes)
+    node.kill()
+    v.pause(0.0, 2.0)
+    v.back([node])
+
+
+def kill_all(v: Victims) -> None:
+    for node in v.nodes:
+        node.kill()
+    v.back(v.nodes)
+
+
+def crash_loop(v: Victims) -> None:
+    node = v.chance.choice(v.nodes)
+    for _ in range(LOOPS):
+        node.kill()
+        v.back([node])
+
+
+def stand_still(v: Victims) -> None:
+    node = v.chance.choice(v.nodes)
+    node.program.signal(SIGSTOP)
+    try:
+        v.pause(1.0, 4.0)
+    finally:
+        node.program.signal(SIGCONT)
+
+
+def split(v: Victims) -> None:
+    alone, *others = v.hosts()
+    v.network.split([alone], others)
+    v.pause(5.0, 12.0)
+
+
+def cut_one_way(v: Victims) -> None:
+    one, other, *_ = v.hosts()
+    v.network.cut_oneway(one, other)
+    v.pause(3.0, 8.0)
+
+
+def cut_pair(v: Victims) -> None:
+    one, other, *_ = v.hosts()
+    v.network.part(one, other)
+    v.pause(3.0, 8.0)
+
+
+def bad_ways(v: Victims) -> None:
+    for one in v.network.hosts:
+        for other in v.network.hosts:
+            if one < other:
+                loss, delay = v.chance.choice((0.01, 0.05, 0.2)), v.chance.choice((0.0, 0.05, 0.2))
+                v.network.shape(one, other, loss=loss, delay=delay, jitter=0.02, duplicate=0.05, reorder=0.05)
+    v.pause(3.0, 6.0)
+
+
+def flap(v: Victims) -> None:
+    one, other, *_ = v.hosts()
+    for _ in range(FLAPS):
+        v.network.part(one, other)
+        v.processes.pause(1.0)
+        v.network.join()
+        v.processes.pause(1.0)
+
+
+def black_hole(v: Victims) -> None:
+    v.network.blackhole(v.hosts()[0])
+    v.pause(7.0, 10.0)
+
+
+Fault = Callable[[Victims], None]
+
+PROCESS: Mapping[int, Fault] = {4: kill_one, 18: kill_all, 19: crash_loop, 20: stand_still}
+NETWORK: Mapping[int, Fault] = {  # these need a lab
+    27: split, 28: cut_one_way, 29: cut_pair, 31: bad_ways, 32: flap, 33: black_hole,
+}  # fmt: skip
+ROWS: Mapping[int, Fault] = {**PROCESS, **NETWORK}
+
+
+def befall(row: int, victims: Victims) -> None:
+    """Let it happen; afterwards all is well."""
+    ROWS[row](victims)
+    if victims.lab is not None:
+        victims.lab.join()

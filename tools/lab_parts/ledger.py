@@ -1,0 +1,95 @@
+"""What was answered, and what came? In ranges, so that ten million messages need no more room than ten."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from mesh.streams.ranges import Ranges
+
+Pairs = list[list[int]]  # [first, last], …
+END = 2**62
+
+
+@dataclass(slots=True)
+class Came:
+    """What one subscriber was given of one publisher."""
+
+    numbers: Ranges = field(default_factory=Ranges)
+    highest: int = 0
+    doubled: int = 0
+    disordered: int = 0
+
+    def take(self, number: int) -> None:
+        if number in self.numbers:
+            self.doubled += 1
+            return
+        if number < self.highest:
+            self.disordered += 1
+        self.highest = max(self.highest, number)
+        self.numbers.add(number, number)
+
+    def described(self) -> dict[str, Any]:
+        return {"numbers": pairs(self.numbers), "doubled": self.doubled, "disordered": self.disordered}
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """The verdict, of one subscriber or of all."""
+
+    owed: int = 0
+    lost: int = 0
+    doubled: int = 0
+    disordered: int = 0
+
+    def __add__(self, other: Self) -> "Count":
+        return Count(
+            self.owed + other.owed, self.lost + other.lost, self.doubled + other.doubled,
+            self.disordered + other.disordered,
+        )  # fmt: skip
+
+    @property
+    def is_clean(self) -> bool:
+        return not (self.lost or self.doubled or self.disordered)
+
+
+def counted(answered: Pairs, came: dict[str, Any]) -> Count:
+    """What a subscriber was owed of a publisher, and what went wrong."""
+    have = ranges(came["numbers"])
+    gaps = [gap for first, last in answered for gap in have.missing(first, last)]
+    return Count(size(answered), size(gaps), came["doubled"], came["disordered"])
+
+
+def pairs(numbers: Ranges) -> Pairs:
+    """Its ranges: what lies between the gaps."""
+    found, first = [], 1
+    for gap_first, gap_last in numbers.missing(1, END):
+        if first < gap_first:
+            found.append([first, gap_first - 1])
+        first = gap_last + 1
+    return found
+
+
+def ranges(given: Iterable[Iterable[int]]) -> Ranges:
+    made = Ranges()
+    for first, last in given:
+        made.add(first, last)
+    return made
+
+
+def size(given: Iterable[Iterable[int]]) -> int:
+    """How many numbers these ranges hold."""
+    return sum(last - first + 1 for first, last in given)
+
+
+def write(path: Path, value: Any) -> None:
+    """Whole, or not at all: somebody may be reading."""
+    new = path.with_suffix(".new")
+    new.write_text(json.dumps(value))
+    new.replace(path)
+
+
+def read(path: Path) -> Any:
+    """None as long as there is nothing."""
+    return json.loads(path.read_text()) if path.exists() else None

@@ -1,0 +1,184 @@
+"""Does a mesh keep its promises in the long run? Persistent load, faults at random, and then a count."""
+
+import random
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from signal import SIGTERM
+from typing import Any
+
+from mesh.security.joining import new_mesh
+from tools.benchmarks.nodes import ANYWHERE, READY, Node, all_see
+from tools.demo_parts.processes import Failed, Processes, Program
+from tools.lab_parts import ledger
+from tools.lab_parts.faults import NETWORK, Victims, befall
+from tools.lab_parts.ledger import Count
+from tools.lab_parts.netlab import NetLab
+
+NAMES = ("heron", "stork", "egret")
+CALM = (1.0, 4.0)  # s between two faults
+LAST_ANSWERS, LAST_ARRIVALS = 180.0, 180.0  # s
+QUIET = 3.0  # s in which whatever would come twice shows itself, and is written down
+STALL = 60.0  # s without any new answer after which the run has failed
+
+Tell = Callable[[int, str], None]  # messages answered so far, and what is going on
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """So many answered messages, `rate` a second of each publisher; faults of `rows`, drawn from `seed`."""
+
+    messages: int
+    rate: int
+    rows: Sequence[int]
+    seed: int
+
+
+@dataclass(slots=True)
+class Result:
+    """What the run came to."""
+
+    counts: dict[str, Count] = field(default_factory=dict)  # by subscriber
+    faults: Counter[int] = field(default_factory=Counter)  # by row
+    answered: int = 0
+    refused: int = 0
+    dropped: int = 0  # of which subscribers were told
+    log: str = ""  # where what was written is kept, when something is wrong
+
+    @property
+    def is_clean(self) -> bool:
+        return all(count.is_clean for count in self.counts.values()) and not self.dropped
+
+
+class Soak:
+    """One mesh: a node, a publisher and a subscriber of everything under each name."""
+
+    def __init__(self, plan: Plan, processes: Processes, lab: NetLab | None, tell: Tell) -> None:
+        self._plan, self._processes, self._lab, self._tell = plan, processes, lab, tell
+        self._nodes: list[Node] = []
+        self._publishers: list[Program] = []
+        self._subscribers: list[Program] = []
+        self.result = Result()
+
+    def run(self) -> None:
+        self._start_nodes()
+        self._start_clients()
+        chance = random.Random(self._plan.seed)
+        victims = Victims(self._processes, self._nodes, self._lab, chance)
+        while self._answered() < self._plan.messages:
+            self._go_on(self._processes.pause, chance.uniform(*CALM))
+            if self._plan.rows and self._answered() < self._plan.messages:
+                row = chance.choice(self._plan.rows)
+                self._tell(self.result.answered, f"row {row}")
+                befall(row, victims)
+                self.result.faults[row] += 1
+            self._advances(self.result.answered)
+        self._end()
+
+    def _go_on(self, pause: Callable[[float], None], seconds: float) -> None:
+        self._tell(self._answered(), "calm")
+        pause(seconds)
+
+    def _advances(self, before: int) -> None:
+        """Failed when no message is answered any more."""
+        self._processes.until(lambda: self._answered() > before, STALL, "no message was answered")
+
+    def _start_nodes(self) -> None:
+        if self._lab is not None:
+            new_mesh(self._processes.place, self._processes.cluster)
+        for number, name in enumerate(NAMES, start=1):
+            self._nodes.append(self._node(number, name))
+            self._nodes[-1].start()
+        self._processes.until(lambda: all_see(self._processes, self._nodes), READY, "no mesh")
+
+    def _node(self, number: int, name: str) -> Node:
+        if self._lab is None:
+            peer = ("--peer", self._nodes[0].tcp) if self._nodes else ()
+            return Node(self._processes, name, *ANYWHERE, *peer)
+        address, inside = self._lab.address(number), self._lab.command(number, [])
+        peer = ("--peer", f"tcp://{self._lab.address(1)}:7710") if number > 1 else ()
+        return Node(self._processes, name, "--bind", f"tcp://{address}:7710", *peer, inside=inside)
+
+    def _start_clients(self) -> None:
+        place, start = self._processes.place, self._processes.start
+        for name in NAMES:
+            ears = (name, "soak/#", str(place / f"came-{name}.json"))
+            self._subscribers.append(start(f"sub-{name}", "tools.lab_parts.soak_subscriber", *ears))
+        self._processes.until(lambda: all(map(self._came, NAMES)), READY, "no subscribers")
+        for number, name in enumerate(NAMES):
+            arguments = (
+                name, f"soak/{name}", str(number), str(self._plan.rate), str(place / f"said-{name}.json"),
+            )  # fmt: skip
+            self._publishers.append(start(f"pub-{name}", "tools.lab_parts.soak_publisher", *arguments))
+        self._processes.until(lambda: all(map(self._said, NAMES)), READY, "no publishers")
+
+    def _said(self, name: str) -> Any:
+        return ledger.read(self._processes.place / f"said-{name}.json")
+
+    def _came(self, name: str) -> Any:
+        return ledger.read(self._processes.place / f"came-{name}.json")
+
+    def _answered(self) -> int:
+        self.result.answered = sum(ledger.size(self._said(name)["answered"]) for name in NAMES)
+        return self.result.answered
+
+    def _end(self) -> None:
+        """No faults any more: until everything is answered and has come, or nothing comes."""
+        self._tell(self._answered(), "the last answers")
+        for program in self._publishers:
+            program.signal(SIGTERM)
+        self._processes.until(self._is_done, LAST_ANSWERS, "not every message was answered")
+        self._tell(self._answered(), "the last arrivals")
+        with suppress(Failed):  # then they are lost
+            self._processes.until(lambda: not self._count(), LAST_ARRIVALS, "not everything came")
+        self._processes.pause(QUIET)
+        self._count()
+
+    def _is_done(self) -> bool:
+        return all(self._said(name)["done"] for name in NAMES)
+
+    def _count(self) -> int:
+        """How many are missing still."""
+        result = self.result
+        said = {number: self._said(name) for number, name in enumerate(NAMES)}
+        none = ledger.Came().described()
+        result.dropped = 0
+        for name in NAMES:
+            found = self._came(name)
+            each = (
+                ledger.counted(book["answered"], found["came"].get(str(number), none))
+                for number, book in said.items()
+            )
+            result.counts[name] = sum(each, Count())
+            result.dropped += found["dropped"]
+        result.refused = sum(ledger.size(book["refused"]) for book in said.values())
+        return sum(count.lost for count in result.counts.values())
+
+
+def soaked(plan: Plan, tell: Tell) -> Result:
+    """The whole run. Failed when the mesh stops working; Interrupted."""
+    with ExitStack() as stack:
+        needs_lab = any(row in NETWORK for row in plan.rows)
+        lab = stack.enter_context(NetLab(len(NAMES), switch=True)) if needs_lab else None
+        processes = stack.enter_context(Processes())
+        soak = Soak(plan, processes, lab, tell)
+        try:
+            soak.run()
+        except Failed as error:
+            raise Failed(f"seed {plan.seed}: {error} Logs: {_kept(processes.place)}") from error
+        if not soak.result.is_clean:
+            soak.result.log = str(_kept(processes.place))
+    return soak.result
+
+
+def _kept(place: Path) -> Path:
+    """Where what was written outlives the run."""
+    kept = Path(tempfile.mkdtemp(prefix="mesh-soak-"))
+    for path in place.iterdir():
+        if path.suffix in (".json", ".err"):
+            shutil.copy(path, kept)
+    return kept
