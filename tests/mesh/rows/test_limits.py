@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, ExitStack, contextmanager
 from pathlib import Path
 
@@ -17,6 +17,7 @@ import pytest
 
 import mesh
 from mesh.client.client import Client
+from mesh.client.connected import Event
 from mesh.errors import MeshError
 from tests.mesh.running import LIMIT, RunningNode, running
 from tests.pages import ROOT
@@ -91,6 +92,41 @@ def test_row_38_a_subscriber_that_stands_still_costs_the_others_nothing_and_is_t
         assert grown < 2 * CREDIT
 
     asyncio.run(story())
+
+
+def test_row_38_who_stands_still_for_too_long_is_cut_off_by_name_and_may_come_back(tmp_path: Path) -> None:
+    config = tmp_path / "mesh.toml"
+    config.write_text("[limits]\nslow_consumer = 1\n")
+
+    async def story(node: RunningNode) -> None:
+        async with (
+            mesh.connect("heron", environ=node.environ) as publisher,
+            mesh.connect("heron", environ=node.environ, client="joe", session=1) as joe,
+            joe.subscribe("flood", overflow="drop_newest", max_queue=5) as subscription,
+            joe.subscribe("still here") as other,
+        ):
+            events = joe.events()
+            told = asyncio.create_task(_first(events, "refused"))
+            async with asyncio.timeout(LIMIT):
+                while not told.done():
+                    await publisher.publish("flood", b"")
+                    await asyncio.sleep(0.01)
+                assert "[SLOW_CONSUMER]" in told.result() and "/client/joe/session/1" in told.result()
+                await publisher.publish("still here", b"yes", persistent=True)
+                assert (await anext(other)).content == b"yes", "it is back by itself"
+                await publisher.publish("flood", b"last")
+                async for message in subscription:
+                    if message.content == b"last":
+                        break
+            assert subscription.dropped > 0
+
+    with running("heron", options=("--config", str(config))) as node:
+        asyncio.run(story(node))
+        assert "slow consumer" in node.mesh("events", "--url", "heron").stdout
+
+
+async def _first(events: AsyncIterator[Event], kind: str) -> str:
+    return await anext(event.text async for event in events if event.kind == kind)
 
 
 # Counts what comes until an end comes, and what it is told that it missed.
