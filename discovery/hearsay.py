@@ -7,7 +7,7 @@ from dataclasses import replace
 from discovery.asks import Tell
 from discovery.fates import Fates, Results
 from discovery.health import Health
-from discovery.member import Node, Presence, Rumour
+from discovery.member import Doubled, Node, Presence, Rumour
 from discovery.news import News
 from discovery.table import GONE, GRAVITY, Record, Table, better_via, weigh
 from discovery.timing import Timing
@@ -16,6 +16,7 @@ from discovery.timing import Timing
 # Rule 2: up to HEARSAY nodes, what others say makes a node seen, no more: each will speak to us itself.
 # Rule 3: what a node itself said to us within the last period counts for more than a suspicion.
 # Rule 4: we deny what is said of our own end.
+# Rule 5: who is said to be us in this boot, and where we never were, is another process of our identity.
 
 HEARSAY = 32  # nodes; among more, not everybody speaks to everybody
 HIGHEST = 2**62  # incarnation: what comes after the highest that we believe must still fit on the wire
@@ -31,6 +32,12 @@ class Hearsay:
         self._news = news
         self._health = health
         self._timing = timing
+        self._places = set(places(table.me.node))  # where we have been in this boot
+
+    def moved(self, node: Node) -> None:
+        """We are to be found elsewhere."""
+        self._places.update(places(node))
+        self.raise_incarnation(self._table.me.incarnation)
 
     def sight(self, node: Node, via: str, now: float) -> Results:
         """Somebody knows of a node, and not whether it lives."""
@@ -81,9 +88,12 @@ class Hearsay:
         self.renew()
 
     def _about_us(self, rumour: Rumour, by: bytes) -> Results:
-        me = self._table.me
-        if rumour.node.boot != me.boot or rumour.state not in (Presence.SUSPECT, Presence.DEAD):
+        me, node = self._table.me, rumour.node
+        if node.boot != me.boot or rumour.state not in (Presence.ALIVE, Presence.SUSPECT, Presence.DEAD):
             return []
+        if rumour.state is Presence.ALIVE:
+            is_us = self._places.issuperset(places(node))
+            return [] if is_us else [Doubled(replace(me.member, node=node))]
         if rumour.incarnation >= me.incarnation:
             self.raise_incarnation(rumour.incarnation)
             self._health.worse(1)  # perhaps we were too slow
@@ -176,6 +186,11 @@ class Hearsay:
         else:
             results += self._fates.suspect(record, rumour.by, now)
         return results
+
+
+def places(node: Node) -> tuple[str, ...]:
+    """Where it can be dialled."""
+    return tuple(filter(None, (node.address, *node.also)))
 
 
 def pinned(node: Node, known: Record) -> Node:

@@ -143,4 +143,13 @@ class Conflict:
     member: Member
 
 
-Event = Sighted | Joined | Restarted | Moved | Suspected | Trusted | Dead | Left | NameClash | Conflict
+@dataclass(frozen=True, slots=True)
+class Doubled:
+    """Somebody answers for ourselves, in this very boot, at a place where we have never been."""
+
+    member: Member
+
+
+Event = (
+    Sighted | Joined | Restarted | Moved | Suspected | Trusted | Dead | Left | NameClash | Conflict | Doubled
+)

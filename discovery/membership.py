@@ -18,6 +18,7 @@ from discovery.hearsay import HEARSAY, Hearsay
 from discovery.member import (
     Conflict,
     Dead,
+    Doubled,
     Event,
     Joined,
     Left,
@@ -45,6 +46,7 @@ __all__ = [
     "Ask",
     "Conflict",
     "Dead",
+    "Doubled",
     "Event",
     "Joined",
     "Knock",
@@ -183,7 +185,7 @@ class Membership:
     def readdressed(self, node: Node, now: float) -> Results:
         """We are the same process, to be found elsewhere: everybody shall know."""
         self._table.replace(self._me, node)
-        self._hearsay.raise_incarnation(self._me.incarnation)
+        self._hearsay.moved(node)
         return self._detector.tell_some(self._me.uuid)
 
     def goodbye(self) -> tuple[Rumour, ...]:

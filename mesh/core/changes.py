@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from discovery.member import Presence
 from discovery.membership import (
     Conflict,
     Dead,
@@ -20,7 +21,7 @@ from mesh.core.desk import Desk
 from mesh.core.dialler import Dialler
 from mesh.core.introductions import as_introduction
 from mesh.core.peer import Peer
-from mesh.wire.commands import NODE_CONTROL, NODE_DATA
+from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Rumour, Rumours
 
 HEAD_START = 0.3  # s that the lower uuid has to dial first, so that both seldom dial at once
 Lived = Sighted | Joined | Restarted | Moved | Suspected | Trusted | Dead | Left | Conflict
@@ -66,6 +67,7 @@ class Changes:
                 self.joined(peer)
                 self._announce(peer)
             case Moved():
+                self._tell_where_it_was(peer)
                 self._acquaintances.met(peer.node)
                 dialler.apply(peer, peer.link.address(now))
             case Dead() | Left() | Conflict():
@@ -79,6 +81,12 @@ class Changes:
                 peer.control_attempt, peer.next_control = 0, now + dialler.wait(1)
                 self._desk.wake(peer.next_control)
                 self.lost(peer, peer.node.boot)
+
+    def _tell_where_it_was(self, peer: Peer) -> None:
+        """It knows where it is. If that is another process with its identity, both learn of it so."""
+        rumour = Rumour(peer.node, 0, str(Presence.ALIVE), self._desk.me.uuid)
+        for conn in peer.conns.values():
+            self._desk.send(conn, Rumours((rumour,)))
 
     def _tell(self, event: Lived) -> None:
         """For people."""

@@ -49,6 +49,7 @@ class Desk:
         # Set by the node: who else wants to know of events.
         self.told: Callable[[str, str, Introduction | None], None] = lambda kind, text, who: None
         self.alarm = 0.0  # when tick() is next worth calling
+        self.is_doubled = False  # another process lives under our identity
         self._stamp = 0
 
     def at(self, now: float, wall: int) -> None:

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from math import inf
 
 from discovery.member import Presence
-from discovery.membership import Event, Membership, NameClash, Timing
+from discovery.membership import Doubled, Event, Membership, NameClash, Timing
 from mesh.core.acquaintances import Acquaintances
 from mesh.core.changes import HEAD_START, Changes
 from mesh.core.conn import Conn
 from mesh.core.desk import Desk
 from mesh.core.dialler import REPLACED, Dialler
+from mesh.core.effects import Stop
 from mesh.core.introductions import as_introduction, as_node
 from mesh.core.liveness import Happened, Liveness
 from mesh.core.peer import Peer
@@ -120,6 +121,9 @@ class Neighbours:
     def _event(self, event: Event) -> None:
         if isinstance(event, NameClash):
             return
+        if isinstance(event, Doubled):
+            self._doubled(event)
+            return
         node = as_introduction(event.member.node)
         peer = self.peers.get(node.uuid)
         if peer is None:
@@ -132,6 +136,15 @@ class Neighbours:
         self._names, self._occupied = {}, set()
         self.changes.react(peer, event)
         self._names, self._occupied = {}, set()
+
+    def _doubled(self, event: Doubled) -> None:
+        """Whichever of the two this is: it must not go on, and says no goodbye in the name of both."""
+        if not self._desk.is_doubled:
+            self._desk.is_doubled = True
+            me, at = self._desk.me, event.member.address
+            what = f"another process answers for {me.name} ({me.uuid.hex()[:8]}, boot {me.boot}), at {at}"
+            hint = "Was its data directory copied? Remove one, or start it with another --data."
+            self._desk.emit(Stop(f"{what}. {hint}", "CONFLICT"))
 
     def _announce(self, newcomer: Peer) -> None:
         """Tell the others of it, at once; in a crowd the rumours do."""

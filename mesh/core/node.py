@@ -210,7 +210,8 @@ class NodeCore(Parts):
         self._flush()  # before the word goodbye, behind which nobody listens; and it is counted
         forward = tuple(p.node.address for p in self.neighbours.alive() if p.node.address)
         for conn in list(self._conns.values()):
-            if conn.is_open:
+            # Another process of our identity would be taken for gone, too.
+            if conn.is_open and (conn.role == c.CLIENT or not self.desk.is_doubled):
                 self.desk.send(conn, c.Bye("stopping", forward))
         self.recording.finish()
         self.router.commit_later()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discovery.hearsay import HIGHEST
-from discovery.member import Dead, Joined, Left, Member, Moved, Presence, Restarted, Rumour, Sighted
+from discovery.member import Dead, Doubled, Joined, Left, Member, Moved, Presence, Restarted, Rumour, Sighted
 from discovery.membership import HEARSAY, Membership, NameClash, Probe, Tell
 from tests.discovery.nodes import (
     AT,
@@ -272,8 +272,17 @@ def test_what_is_said_of_another_boot_of_ours_is_not_about_us() -> None:
     members = membership("heron")
     for boot in (2, 4):
         assert members.rumoured(HERON, (rumour(DEAD, "me", boot),), 1.0) == []
-    assert members.rumoured(HERON, (rumour(LEFT, "me", 3), rumour(ALIVE, "me", 3)), 1.0) == []
+    assert members.rumoured(HERON, (rumour(LEFT, "me", 3), rumour(ALIVE, "me", 2)), 1.0) == []
     assert members.me.incarnation == 0
+
+
+def test_row_51_who_is_said_to_be_us_where_we_never_were_is_another_process() -> None:
+    members = membership("heron")
+    members.readdressed(node("me", 3, ELSEWHERE), 1.0)
+    for at in (ME.address, ELSEWHERE, ""):
+        assert members.rumoured(HERON, (rumour(ALIVE, "me", 3, at=at),), 2.0) == []
+    [doubled] = members.rumoured(HERON, (rumour(ALIVE, "me", 3, at="tcp://127.0.0.9:1"),), 3.0)
+    assert isinstance(doubled, Doubled) and doubled.member.address == "tcp://127.0.0.9:1"
 
 
 def test_who_moves_says_so_with_a_higher_incarnation() -> None:
