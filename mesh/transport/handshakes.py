@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import os
-import socket as sockets
 import struct
 from collections.abc import Callable
 
 import zmq
 
 from mesh.errors import Refused
+from mesh.transport.guests import peer_of, turn_away
 from mesh.transport.options import Context, Socket, descriptor, drain, readable
 
 FAILED = (
@@ -32,7 +31,7 @@ MOMENT = 1.0  # s: whose attempt that was ZeroMQ does not say, so of two the one
 
 class Doorman:
     """Watches a bound socket: `stranger` gets a line for each whose handshake failed, `left` is called
-    when any connection has ended; ZeroMQ does not say which."""
+    when any connection has ended; ZeroMQ does not say which. Who finds no room is turned away."""
 
     def __init__(
         self,
@@ -41,8 +40,10 @@ class Doorman:
         watched: Socket,
         stranger: Callable[[str], None],
         left: Callable[[], None],
+        most: int,
     ) -> None:
         self._loop = loop
+        self._most = most
         self._stranger = stranger
         self._left = left
         self._watched = watched
@@ -52,6 +53,7 @@ class Doorman:
         self._addressed = float("-inf")  # when a line had an address
         self._unaddressed: set[str] = set()  # reasons that wait for such a line
         self._planned = False
+        self.turned_away = 0
         place = f"inproc://doorman-{id(watched):x}"
         watched.monitor(place, WATCHED)
         self._events = context.socket(zmq.PAIR)
@@ -81,6 +83,9 @@ class Doorman:
         if event == zmq.EVENT_ACCEPTED:
             self._guests[value] = peer_of(value)
             self._new.add(value)
+            if len(self._guests) > self._most:
+                self.turned_away += 1
+                turn_away(value, self._watched.getsockopt_string(zmq.LAST_ENDPOINT))
         elif event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
             self._new.clear()  # ZeroMQ does not say whose: of several, no other one is accused either
         elif event & FAILED:
@@ -133,15 +138,6 @@ def event_of(frames: list[bytes]) -> tuple[int, int]:
     """(event, value) of a monitor's message."""
     event, value = struct.unpack("=HI", frames[0][:6])
     return event, value
-
-
-def peer_of(number: int) -> str:
-    """The IP address at the other end of a descriptor of ZeroMQ's; "" when it is gone already."""
-    try:
-        with sockets.socket(fileno=os.dup(number)) as connection:
-            return str(connection.getpeername()[0]).removeprefix("::ffff:")
-    except (OSError, IndexError):
-        return ""
 
 
 def failure(events: list[list[bytes]], is_keyed: bool) -> Refused | None:

@@ -14,6 +14,7 @@ from mesh.errors import BindRefused, Refused
 from mesh.security.keys import Keys
 from mesh.security.zap import DOMAIN
 from mesh.transport.gossip import Gossip
+from mesh.transport.guests import most_guests
 from mesh.transport.handshakes import FAILED, Doorman, failure
 from mesh.transport.options import (
     LINGER,
@@ -101,7 +102,7 @@ class Sockets:
             guard(socket, self._keys.server, DOMAIN)
         if not trusted:
             stranger = self._stranger if is_keyed else lambda text: None
-            doorman = Doorman(self._loop, self._context, socket, stranger, self._left)
+            doorman = Doorman(self._loop, self._context, socket, stranger, self._left, most_guests())
         try:
             socket.bind(address)
         except zmq.ZMQError as error:

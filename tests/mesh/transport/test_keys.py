@@ -14,7 +14,8 @@ from mesh.errors import BindRefused
 from mesh.security import zap
 from mesh.security.keys import Keys
 from mesh.transport import handshakes
-from mesh.transport.handshakes import GAVE_UP, peer_of
+from mesh.transport.guests import peer_of
+from mesh.transport.handshakes import GAVE_UP
 from tests.mesh.transport.ends import End, client_keys, eventually, node_keys
 
 ANY = "tcp://127.0.0.1:0"
