@@ -10,6 +10,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,8 +92,9 @@ class Node(World):
         me = self._introduction()
         ring = self._keys.ring if self._keys else None
         secret = ring.secrets["node"] if ring else cookie(self._state)
+        tell_of_plugin = partial(self._teller(loop, "plug-in"), "warning")
         self.core = NodeCore(
-            settings_of(self._config, me, self._seeds(), secret, ring, random.random),
+            settings_of(self._config, me, self._seeds(), secret, ring, random.random, tell_of_plugin),
             os.urandom,
             random.random,
         )

@@ -4,18 +4,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 from balancers.base import Balancer
-from balancers.plugins import BadBalancer, named
+from balancers.plugins import OURS, BadBalancer, named
 from mesh.config import Config, rules
 from mesh.core.settings import Keyring, Settings
 from mesh.errors import BadConfig
+from mesh.shell.watchdog import Watched
 from mesh.wire.commands import Introduction
 
 
 def settings_of(
     config: Config, me: Introduction, seeds: tuple[str, ...], secret: bytes, keyring: Keyring | None,
-    jitter: Callable[[], float],
+    jitter: Callable[[], float], tell: Callable[[str], None],
 ) -> Settings:  # fmt: skip
-    """`secret` is the user's cookie, or with keys the secret of the role "node"."""
+    """`secret` is the user's cookie, or with keys the secret of the role "node". `tell` hears of plug-ins
+    that are slow."""
     node, limits, timing = config.node, config.limits, config.timing
     return Settings(
         me=me, cluster=node.cluster, secret=secret, keyring=keyring, seeds=seeds,
@@ -26,7 +28,7 @@ def settings_of(
         backoff_min=timing.backoff_min, backoff_max=timing.backoff_max,
         pings={record.name: record.ping for record in config.nodes if record.ping is not None},
         scope=config.default_scope, links=config.links, known=tuple(record.name for record in config.nodes),
-        rules=rules(config), balancer=_balancer(config, jitter), remember=config.discovery.remember,
+        rules=rules(config), balancer=_balancer(config, jitter, tell), remember=config.discovery.remember,
         patience=timing.forward_patience, tailback_bytes=limits.tailback_bytes,
         snapshots=config.snapshots.interval if config.snapshots.enabled else 0.0,
         tailback_count=limits.tailback_count, tailback_ttl=limits.tailback_ttl,
@@ -44,8 +46,9 @@ def place(setting: str, text: str) -> Path:
         raise BadConfig(f"{setting} = {text!r}: nobody here has the home directory {user}.") from error
 
 
-def _balancer(config: Config, jitter: Callable[[], float]) -> Balancer:
+def _balancer(config: Config, jitter: Callable[[], float], tell: Callable[[str], None]) -> Balancer:
+    name = config.balancing.strategy
     try:
-        return named(config.balancing.strategy, jitter)
+        return named(name, jitter) if name in OURS else Watched(name, named(name, jitter), tell)
     except BadBalancer as error:
         raise BadConfig(f"balancing.strategy: {error}") from error

@@ -160,6 +160,10 @@ def test_row_26_a_strategy_that_takes_seconds_costs_its_node_these_and_nobody_el
             assert not nap.exists()
             await t.heard_more()
             assert (await h.call("info"))["lag_worst"] > BLOCKED / 2
+            said = [
+                event["text"] for event in (await h.call("events"))["events"] if event["kind"] == "plug-in"
+            ]
+            assert len(said) == 1 and said[0].startswith("the balancer Sleepy took ")
             await t.settled()
         assert [await deaths(nodes, at) for at in nodes] == [[], [], []]
 

@@ -1,0 +1,55 @@
+"""Which plug-in keeps everybody waiting? A node has one loop, and whoever stays in it stops all the rest."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from balancers.base import Balancer, Candidates, Message, NodeInfo, Registration
+
+BUDGET = 0.05  # s that a plug-in may take for one answer
+QUIET = 60.0  # s in which it is told once
+
+T = TypeVar("T")
+
+
+class Watched:
+    """A strategy of somebody else: it answers as that does, and `tell` hears when that takes long."""
+
+    def __init__(
+        self,
+        name: str,
+        strategy: Balancer,
+        tell: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.name = name
+        self._strategy, self._tell, self._clock = strategy, tell, clock
+        self._told = float("-inf")
+
+    def pick(self, candidates: Candidates, message: Message | None = None) -> str:
+        return self._timed(lambda: self._strategy.pick(candidates, message))
+
+    def assign(self, candidates: Candidates, n: int, message: Message | None = None) -> dict[str, int]:
+        return self._timed(lambda: self._strategy.assign(candidates, n, message))
+
+    def order(self, candidates: Candidates, message: Message | None = None) -> list[str]:
+        return self._timed(lambda: self._strategy.order(candidates, message))
+
+    def started(self, node_info: NodeInfo) -> None:
+        self._timed(lambda: self._strategy.started(node_info))
+
+    def registrations(self, delta: Sequence[Registration]) -> None:
+        self._timed(lambda: self._strategy.registrations(delta))
+
+    def _timed(self, work: Callable[[], T]) -> T:
+        began = self._clock()
+        try:
+            return work()
+        finally:
+            now = self._clock()
+            if now - began > BUDGET and now - self._told > QUIET:
+                self._told = now
+                self._tell(
+                    f"the balancer {self.name} took {now - began:.2f} s for one answer, in which this node "
+                    f"did nothing else; it may take {BUDGET:g} s"
+                )

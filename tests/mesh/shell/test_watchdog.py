@@ -1,0 +1,46 @@
+"""Is a strategy named that keeps its node waiting, and is each answer its own?"""
+
+from random import Random
+
+from balancers.base import Candidate, NodeInfo
+from balancers.round_robin import RoundRobin
+from mesh.shell.watchdog import BUDGET, QUIET, Watched
+
+TWO = [Candidate("a"), Candidate("b")]
+
+
+class Clock:
+    """Shows a later time at each look, by `step`."""
+
+    def __init__(self) -> None:
+        self.now, self.step = 0.0, 0.0
+
+    def __call__(self) -> float:
+        self.now += self.step
+        return self.now
+
+
+def test_who_is_slow_is_named_once_in_a_while() -> None:
+    clock, told = Clock(), list[str]()
+    watched = Watched("Theirs", RoundRobin(Random(1).random), told.append, clock)
+    watched.started(NodeInfo("heron"))
+    assert {watched.pick(TWO), watched.pick(TWO)} == {"a", "b"}
+    assert sorted(watched.order(TWO)) == ["a", "b"] and watched.assign(TWO, 4) == {"a": 2, "b": 2}
+    assert told == []
+    clock.step = BUDGET * 1.1
+    watched.pick(TWO)
+    watched.registrations([])
+    assert len(told) == 1 and "balancer Theirs took 0.06 s" in told[0]
+    clock.now += QUIET
+    watched.pick(TWO)
+    assert len(told) == 2
+
+
+def test_an_error_of_theirs_stays_one() -> None:
+    watched = Watched("Theirs", RoundRobin(Random(1).random), lambda text: None)
+    try:
+        watched.pick([])
+    except ValueError as error:
+        assert "NO_CANDIDATES" in str(error)
+    else:
+        raise AssertionError("nobody can be picked of nobody")
