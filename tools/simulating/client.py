@@ -78,10 +78,12 @@ class Call:
 class SimClient:
     """Everything it published is in `sent`, everything it was answered in `answers`."""
 
+    outbox_made = Outbox
+
     def __init__(
         self, net: SimNetwork, address: str, name: str = "joe", session: int = 0, secret: bytes = SECRET
     ) -> None:
-        self.net, self.name, self.address = net, f"client {name} {len(net.pipes)}", address
+        self.net, self.name, self.address = net, self.called(name), address
         self.rng = net.chance(name)
         self.stream = self.rng.randbytes(16)
         self.is_up = self.is_closed = False
@@ -89,7 +91,7 @@ class SimClient:
         self.refusals: list[c.Refuse] = []
         self.subscriptions: dict[int, Subscription] = {}
         self.calls: dict[int, Call] = {}
-        self.outbox = Outbox(4 << 20, 1024)
+        self.outbox = self.outbox_made(4 << 20, 1024)
         self.sent: dict[tuple[str, int], tuple[str, bytes, bool]] = {}
         self.letters: dict[tuple[str, int], str] = {}  # of what it sent, to whom
         self.answers: dict[tuple[str, int], c.Answer] = {}  # the last word so far
@@ -105,6 +107,10 @@ class SimClient:
         self._heard = 0.0
         self._is_acking = False
         self._dial()
+
+    def called(self, name: str) -> str:
+        """Its name in the network, which no other end has."""
+        return f"client {name} {len(self.net.pipes)}"
 
     # --- what a test says -----------------------------------------------------------------------------
 

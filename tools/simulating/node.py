@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -71,8 +71,12 @@ class SimNode:
         self._life = self.disk.boot
         self.net.bound[self.address] = self.net.bound[self.ipc] = self
         self.listening = set()
+        self.made()
         self.core.start(self.disk.store.load(), self.now, self.wall, sample=self.sample)
         self._carry_out_all()
+
+    def made(self) -> None:
+        """Its core is there, and has not begun."""
 
     def kill(self) -> None:
         """kill -9: what is not on the disk is gone, and what is under way to it, too."""
@@ -259,7 +263,7 @@ class SimNode:
         self._carry_out_all()
         self._write_next()
 
-    def _write(self, jobs: list[Commit]) -> list[tuple[Commit, StoreFull | None]]:
+    def _write(self, jobs: Iterable[Commit]) -> list[tuple[Commit, StoreFull | None]]:
         """As the store's worker does: jobs in order, and what finds no room alone is passed over."""
         outcome: list[tuple[Commit, StoreFull | None]] = []
         for job in jobs:

@@ -1,0 +1,127 @@
+"""Is what was answered true: is it taken, stored, once, in order, and is everything answered?"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+from tools.simulating.checks.facts import Facts, Id, Violation, answers, final, published
+from tools.simulating.checks.integrity import known_answers
+from tools.simulating.history import Event, History
+
+
+def no_false_ok(history: History, facts: Facts) -> list[Violation]:
+    """G2: a persistent message that is answered OK is on the disks of its masters by then; one that is to wait
+    is on some disk."""
+    pubs, found = published(history), []
+    on_disk: dict[Id, set[str]] = defaultdict(set)
+    waiting: set[Id] = set()
+    for event in history.of("known", "tail", "answer"):
+        for number in event.numbers:
+            known = (event.stream, event.domain, number)
+            if event.kind == "known":
+                on_disk[known].add(event.who)
+            elif event.kind == "tail":
+                waiting.add(known)
+            elif known in pubs and "p" in pubs[known].flags and _is_false(event, known, pubs[known], on_disk, waiting,
+                                                                          facts):  # fmt: skip
+                found.append(Violation("G2", f"answered {event.text}, and it is not on disk", (pubs[known], event)))
+    return found
+
+
+def _is_false(event: Event, known: Id, pub: Event, on_disk: dict[Id, set[str]], waiting: set[Id], facts: Facts
+              ) -> bool:  # fmt: skip
+    places = on_disk[known]
+    if event.text == "FORWARD_WARNING":
+        return not places and known not in waiting
+    masters = () if pub.to else facts.masters_of(event.domain)
+    return event.text == "OK" and not (places and places >= set(masters))
+
+
+def taken_by_masters(history: History, facts: Facts) -> list[Violation]:
+    """C2.1: what is persistent and was answered OK is at every master of it, and nowhere else."""
+    pubs, said, found = published(history), answers(history), []
+    takers: dict[Id, dict[str, Event]] = defaultdict(dict)
+    for event in history.of("known"):
+        for number in event.numbers:
+            takers[event.stream, event.domain, number][event.who] = event
+    for known, pub in pubs.items():
+        if pub.to or "p" not in pub.flags or final(said.get(known)) != "OK":
+            continue
+        masters, places = facts.masters_of(pub.domain), takers[known]
+        if set(masters) - places.keys() or not places:
+            found.append(Violation("C2.1", f"OK, and only {sorted(places)} have it", (pub,)))
+        elif set(places) - set(masters) and masters or len(places) > max(1, len(masters)):
+            found.append(Violation("C2.1", f"taken at {sorted(places)}", (pub, *places.values())))
+    return found
+
+
+def taken_in_order(history: History, facts: Facts) -> list[Violation]:
+    """C2.2: a master's process takes a publisher's messages in their order, and likewise its letters to one receiver."""
+    found, last = [], dict[tuple[str, int, str, str, str], Event]()
+    for event in history.of("accept"):
+        if "e" in event.flags:
+            continue
+        lane = (event.who, event.boot, event.stream, event.domain, event.to)
+        before = last.get(lane)
+        if before is not None and before.last >= event.first:
+            found.append(Violation("C2.2", "the later one was taken first", (before, event)))
+        last[lane] = event
+    return found
+
+
+def answered(history: History, facts: Facts) -> list[Violation]:
+    """C2.3: every answer has a name that the pages know, and every question is answered in the end."""
+    found = [Violation("C2.3", f"answered {e.text}", (e,)) for e in known_answers(history)]
+    return found + [Violation("C2.3", "never answered", (e,)) for e in history.of("open call")]
+
+
+def last_word(history: History, facts: Facts) -> list[Violation]:
+    """C2.4: what waited has a last word when its master is there, and so has everything else."""
+    said, pubs, found = answers(history), published(history), []
+    open_clients = {event.who for event in history.of("open publish")}
+    for known, pub in pubs.items():
+        if pub.who in open_clients and not final(said.get(known)):
+            state = "waits for ever" if said.get(known) else "has no answer"
+            found.append(Violation("C2.4", state, (pub, *said.get(known, [])[:1])))
+    return found
+
+
+def stored_once(history: History, facts: Facts) -> list[Violation]:
+    """C3.7: a message has one place in the log of a master, for ever."""
+    counted: Counter[tuple[str, str, str, int, str]] = Counter()
+    first: dict[tuple[str, str, str, int, str], Event] = {}
+    found = []
+    for event in history.of("log"):
+        for number in event.numbers:
+            place = (event.who, event.stream, event.domain, number, event.to)
+            counted[place] += 1
+            if counted[place] == 2:
+                found.append(Violation("C3.7", f"number {number} was stored twice", (first[place], event)))
+            first.setdefault(place, event)
+    return found
+
+
+def last_values(history: History, facts: Facts) -> list[Violation]:
+    """V1: at the end a master's last value of a topic is none that a stored one went past."""
+    erased = {(event.keys[0], event.domain) for event in history.of("erase")}
+    kept = {(event.who, event.keys[0], event.domain): event for event in history.of("value")}
+    on_disk = {(e.who, e.stream, e.domain, n): e for e in history.of("known") for n in e.numbers}
+    said, newest = answers(history), dict[tuple[str, str, str], Event]()
+    for event in history.of("accept"):
+        if event.to or "e" in event.flags or "p" not in event.flags:
+            continue
+        for number, key in zip(event.numbers, event.keys, strict=True):
+            topic = (event.who, key, event.domain)
+            is_stored = (event.who, event.stream, event.domain, number) in on_disk
+            is_ok = final(said.get((event.stream, event.domain, number))) == "OK"
+            known = newest.get(topic)
+            is_newer = known is None or event.stamp > known.stamp
+            if is_stored and is_ok and is_newer and not key.startswith("__sys__"):
+                newest[topic] = event
+    found = []
+    for topic, event in newest.items():
+        value = kept.get(topic)
+        if topic[1:] not in erased and (value is None or value.stamp < event.stamp):
+            what = f"{topic[0]} has {'no' if value is None else 'an older'} last value of {topic[1]!r}"
+            found.append(Violation("V1", what, (event, *([value] if value else []))))
+    return found
