@@ -156,7 +156,9 @@ class Subscribing:
         known = command.subscription in session.feeds
         if known:
             self.drop(session, command.subscription)
-        self._desk.send(session.conn, Reply(command.request, {"known": known}))
+        conn, reply = session.conn, Reply(command.request, {"known": known})
+        # When it is on disk: a crash must not bring back what nobody would give up a second time.
+        self._router.commit((), lambda error: self._desk.send(conn, reply))
 
     def drop(self, session: Session, number: int) -> None:
         """The session wants it no more, or is gone."""

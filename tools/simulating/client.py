@@ -83,7 +83,8 @@ class SimClient:
     def __init__(
         self, net: SimNetwork, address: str, name: str = "joe", session: int = 0, secret: bytes = SECRET
     ) -> None:
-        self.net, self.name, self.address = net, self.called(name), address
+        self.net, self.address = net, address
+        self.name = self.called(name)
         self.rng = net.chance(name)
         self.stream = self.rng.randbytes(16)
         self.is_up = self.is_closed = False

@@ -45,7 +45,7 @@ class Event:
         return f"{self.at:9.3f} {self.who}: {self.kind} " + " ".join(filter(None, (*parts, *more)))
 
 
-# Of clients:    pub (its messages leave), answer (text: the state), sub, confirmed, unsub, deliver, down
+# Of clients:    pub (its messages leave), answer (text: the state), sub, confirmed, unsub, deliver, gap, down
 # Of nodes:      start, crash, stop, refused (its store), accept (as master, in memory), log (an envelope with a
 #                position is on disk), tail (it waits, on disk), known (numbers of a stream are on disk), view
 #                (text: what it says of `to`, with that one's boot and incarnation), sample, end, value

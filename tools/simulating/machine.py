@@ -87,9 +87,9 @@ class HarshNode(SimNode):
         if self.is_up:
             self.observer.leaves("crash")
             self._stalled.clear()
+            self._batch, self._outcome = [], []  # what is in the cache, the store knows
             super().kill()
             self.store.crash(self.rng)
-            self._outcome = []
 
     def power_off(self) -> None:
         """As kill -9, and nothing tells the others."""

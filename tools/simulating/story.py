@@ -35,4 +35,5 @@ def facts_of(script: Script) -> Facts:
     domains = {domain: script.cast.masters(domain) for domain in script.cast.domains}
     window = script.settings.get("window_bytes", 4 << 20)
     backlog = script.settings.get("backlog_bytes", 64 << 20)
-    return Facts(script.nodes, domains, script.cast.rules, window + 2 * backlog + SLACK)
+    cap = window + 2 * backlog + SLACK
+    return Facts(script.nodes, domains, script.cast.rules, cap, "tailback_ttl" not in script.settings)

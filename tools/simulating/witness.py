@@ -39,7 +39,8 @@ class Witness(SimClient):
         """Its node is given up: what was not answered goes by another one, with the old numbers."""
         self.address, self._token = address, b""
         self._hello = (self._hello[0], 0)
-        self._lose()
+        if self.is_up:
+            self._lose()
 
     def listen(self, name: str, pattern: str, domain: str, initial: bool, rate: float | None) -> None:
         """Subscribe, and do not wait for it."""
@@ -127,17 +128,21 @@ class Witness(SimClient):
         for got in batch:
             self._delivered(s, got)
 
+    def _arrived(self, s: Subscription, master: bytes, e: Envelope, indices: list[int], gap: int) -> None:
+        if gap:
+            self.history.met("gap told", gap)
+            self.event("gap", sub=s.number, gap=gap)
+        super()._arrived(s, master, e, indices, gap)
+
     def _delivered(self, s: Subscription, got: Got) -> None:
         stream, domain, number = got.id
         marks = (("p", got.is_persistent), ("i", got.is_initial), ("e", got.is_erased))
         route = tuple(f"{node}/{stratum}" for node, stratum in zip(got.route, got.strata, strict=True))
-        if got.gap:
-            self.history.met("gap told", got.gap)
         if got.is_initial:
             self.history.met("last value to a late subscriber")
         self.event(
             "deliver", sub=s.number, stream=stream.hex(), domain=domain, first=number, keys=(got.key,),
-            text=sum_of(got.content), gap=got.gap, flags="".join(letter for letter, is_so in marks if is_so),
+            text=sum_of(got.content), flags="".join(letter for letter, is_so in marks if is_so),
             route=route, to=got.sender,
         )  # fmt: skip
 

@@ -70,3 +70,19 @@ def test_A7_to_A9_A13_two_subscribers_of_one_slave() -> None:
     assert (b.got[2].key, b.got[2].is_erased) == (K, True)
     c.net.run(5)
     assert len(b.got) == 3
+
+
+def test_what_a_way_was_not_given_is_told_to_those_behind_it() -> None:
+    c = cluster("heron", "frodo", "bilbo", window_bytes=900, window_count=6)
+    heard = c.client("bilbo", "ear").subscribed(K, domain=RUGBY)
+    joe = c.client("heron")
+    c.net.cut("heron", "frodo")
+    for n in range(40):
+        joe.publish(K, b"%d" % n * 40, domain=RUGBY)
+    joe.settled()
+    c.net.run(3)
+    c.net.heal()
+    joe.publish(K, b"last", domain=RUGBY)
+    c.net.until(lambda: heard.contents[-1:] == [b"last"])
+    assert 0 < len(heard.got) < 41
+    assert heard.dropped == 41 - len(heard.got)

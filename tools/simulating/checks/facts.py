@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ class Facts:
     masters: dict[str, tuple[str, ...]]
     rules: str = "plain"
     feed_cap: float = inf
+    letters_wait: bool = True  # for as long as a story lasts
 
     def masters_of(self, domain: str) -> tuple[str, ...]:
         return self.masters.get(domain, ())
@@ -74,10 +76,12 @@ def wants(sub: Event, key: str, domain: str) -> bool:
     return sub.domain in ("", domain) and bool(sub.keys) and matches(sub.keys[0], key)
 
 
-def by_subscription(history: History) -> dict[tuple[str, int], tuple[Event, list[Event]]]:
-    """(client, number) -> (its `sub`, all it was given)."""
+def by_subscription(
+    history: History, *also: str
+) -> dict[tuple[str, int], tuple[Event, list[Event]]]:
+    """(client, number) -> (its `sub`, all it was given); `also`: events of these kinds beside `deliver`."""
     found: dict[tuple[str, int], tuple[Event, list[Event]]] = {}
-    for event in history.of("sub", "deliver"):
+    for event in history.of("sub", "deliver", *also):
         if event.kind == "sub":
             found[event.who, event.sub] = (event, [])
         elif (event.who, event.sub) in found:
@@ -88,6 +92,13 @@ def by_subscription(history: History) -> dict[tuple[str, int], tuple[Event, list
 def restarts(history: History) -> list[Event]:
     """Whenever a process ended."""
     return list(history.of("crash", "stop"))
+
+
+def is_excused(pub: Event, until: float, ends: list[float]) -> bool:
+    """A transient message, and a process ended before that: it may be lost, or sent again behind later ones
+    that were stored while it waited in memory."""
+    place = bisect_left(ends, pub.at)
+    return "p" not in pub.flags and place < len(ends) and ends[place] <= until
 
 
 def spans(history: History) -> Iterator[tuple[float, float, Event]]:
