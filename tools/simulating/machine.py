@@ -112,6 +112,8 @@ class HarshNode(SimNode):
         self._is_closing = True
         while self._batch or self._jobs:
             self._finish()
+        if not self.is_up:
+            return  # its disk has failed
         self.core.goodbye(self.now, self.wall)
         self._carry_out_all()
         self._write(self._jobs)  # the batch is in the cache

@@ -36,7 +36,7 @@ class Stage:
         self.clients: dict[str, Witness] = {}
         self.nodes: dict[str, HarshNode] = {}
         self._was: dict[str, list[Introduction]] = {}
-        self._foreign = 0
+        self._foreign: list[HarshNode] = []
         for name in script.nodes:
             self._node(name)
 
@@ -227,11 +227,10 @@ class Stage:
 
     def _other(self, name: str, near: str, **settings: Any) -> None:
         self._fault("stranger" if settings else "namesake", name, near)
-        self._foreign += 1
         own = self.script.cast.settings(name) if not settings else {}
-        node = HarshNode(
-            self.net, name, (near,), {**own, **settings, "uuid": b"foreign" + self._foreign.to_bytes(9)}, self.history
-        )
+        uuid = b"foreign" + len(self._foreign).to_bytes(9)
+        node = HarshNode(self.net, name, (near,), {**own, **settings, "uuid": uuid}, self.history)
+        self._foreign.append(node)
         node.start()
         self.net.after(20.0, node.close)
 
@@ -298,16 +297,23 @@ class Stage:
     # --- the end --------------------------------------------------------------------------------------------
 
     def _heal(self) -> None:
+        for other in self._foreign:
+            other.close()
         for name, node in self.nodes.items():
             node.disk.is_full = node.is_failing = False
             node.latency, node.armed, node.jumped = None, None, 0
             node.store.restore()
-            self.net.at(self.net.now + 0.001, lambda name=name: self._start(name))  # type: ignore[misc]
         self.net.heal()
         self._tell("healed")
         self.net.run(1.0)
+        self._within(HEALED, self._have_met)
+
+    def _have_met(self) -> bool:
+        """Who stopped because its name was taken, is started again."""
+        for name in self.nodes:
+            self._start(name)
         everybody = set(self.nodes)
-        self._within(HEALED, lambda: all(n.is_up and n.alive >= everybody - {n.name} for n in self.nodes.values()))
+        return all(n.is_up and n.alive >= everybody - {n.name} for n in self.nodes.values())
 
     def _within(self, seconds: float, is_done: Callable[[], bool]) -> None:
         end = self.net.now + seconds

@@ -36,4 +36,5 @@ def facts_of(script: Script) -> Facts:
     window = script.settings.get("window_bytes", 4 << 20)
     backlog = script.settings.get("backlog_bytes", 64 << 20)
     cap = window + 2 * backlog + SLACK
-    return Facts(script.nodes, domains, script.cast.rules, cap, "tailback_ttl" not in script.settings)
+    waits = "tailback_ttl" not in script.settings and not any(s.kind == "set clock" for s in script.steps)
+    return Facts(script.nodes, domains, script.cast.rules, cap, waits)

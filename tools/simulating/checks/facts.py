@@ -18,7 +18,7 @@ REFUSED = ("FORWARD_WARNING", "OK")  # every other answer is a refusal
 # its way back was lost, or nobody knows what the disk holds.
 UNSURE = ("PARTLY_REFUSED", "EXPIRED", "STORE")
 LOUD = ("FORWARD_WARNING", "STORE_FULL", "TAILBACK_FULL", "NOT_CONNECTED", "UNKNOWN_NODE", "INBOX_FULL",
-        "STALE_SEQUENCE", "MASTER_AWAY", *UNSURE)  # fmt: skip
+        "STALE_SEQUENCE", "MASTER_AWAY", "CIRCULAR_LOOP", *UNSURE)  # fmt: skip
 
 
 @dataclass(frozen=True)

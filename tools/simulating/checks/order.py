@@ -24,7 +24,8 @@ from tools.simulating.history import Event, History
 
 
 def in_order(history: History, facts: Facts) -> list[Violation]:
-    """C1.2: what one publisher sends in one domain comes in its order; last values in that of their topic.
+    """C1.2: what one publisher sends in one domain comes in its order, letters to one name in theirs; last values in
+    that of their topic.
 
     A transient message that waited for its master when its node died may be sent again too late. Of several
     masters one that was away may bring late what a restarted node has not had.
@@ -37,7 +38,8 @@ def in_order(history: History, facts: Facts) -> list[Violation]:
         for event in given:
             if "e" in event.flags or (facts.rules == "several" and event.at > first_end):
                 continue
-            lane, topic = (event.stream, event.domain, ""), (event.stream, event.domain, event.keys[0])
+            to = pubs[event.id].to if event.id in pubs else ""
+            lane, topic = (event.stream, event.domain, to), (event.stream, event.domain, f"{to} {event.keys[0]}")
             before = [last.get(topic)] + ([] if "i" in event.flags else [last.get(lane)])
             for other in before:
                 is_late = other is not None and other.first >= event.first and other.id != event.id
