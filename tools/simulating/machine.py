@@ -206,7 +206,7 @@ class HarshNode(SimNode):
     # --- its disk -------------------------------------------------------------------------------------------
 
     def _write_next(self) -> None:
-        if not self._jobs or self._batch or not self.is_up or self.is_failing:
+        if not self._jobs or self._batch or not self.is_up or (self.is_failing and self._is_closing):
             return
         self._batch = list(self._jobs)
         self._jobs.clear()

@@ -179,7 +179,8 @@ def stranger(dice: Random, script: Script, now: float) -> Iterator[Step]:
 
 
 def namesake(dice: Random, script: Script, now: float) -> Iterator[Step]:
-    yield Step(now, "namesake", tuple(_pair(dice, script)))
+    if script.cast.rules == "plain":  # elsewhere others would subscribe through it, and be owed by its masters
+        yield Step(now, "namesake", tuple(_pair(dice, script)))
 
 
 FAULTS: dict[str, Fault] = {

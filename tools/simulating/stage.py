@@ -32,7 +32,6 @@ class Stage:
         self.net = HarshNetwork(script.seed)
         self.net.lay(script.wire)
         self.net.disk = script.disk
-        self.net.places = Places()
         self.clients: dict[str, Witness] = {}
         self.nodes: dict[str, HarshNode] = {}
         self._was: dict[str, list[Introduction]] = {}
@@ -353,13 +352,6 @@ class Stage:
             client.event("open call", text=type(request.command).__name__)
         if not client.is_through:
             client.event("open publish")
-
-
-class Places(dict[Any, Any]):
-    """A message has one place in the log of each of its masters."""
-
-    def setdefault(self, key: Any, place: Any = None) -> Any:
-        return super().setdefault((key, place[0]), place)
 
 
 FAULTS_AND_WORK: dict[str, Callable[..., None]] = {

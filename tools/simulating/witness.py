@@ -134,6 +134,9 @@ class Witness(SimClient):
             self.event("gap", sub=s.number, gap=gap)
         super()._arrived(s, master, e, indices, gap)
 
+    def _check_place(self, head: c.ItemHead, e: Envelope, indices: list[int]) -> None:
+        """That is judged with the whole history: C3.7."""
+
     def _delivered(self, s: Subscription, got: Got) -> None:
         stream, domain, number = got.id
         marks = (("p", got.is_persistent), ("i", got.is_initial), ("e", got.is_erased))

@@ -97,8 +97,12 @@ def restarts(history: History) -> list[Event]:
 def is_excused(pub: Event, until: float, ends: list[float]) -> bool:
     """A transient message, and a process ended before that: it may be lost, or sent again behind later ones
     that were stored while it waited in memory."""
-    place = bisect_left(ends, pub.at)
-    return "p" not in pub.flags and place < len(ends) and ends[place] <= until
+    return "p" not in pub.flags and was_between(ends, pub.at, until)
+
+
+def was_between(times: list[float], begin: float, end: float) -> bool:
+    place = bisect_left(times, begin)
+    return place < len(times) and times[place] <= end
 
 
 def spans(history: History) -> Iterator[tuple[float, float, Event]]:

@@ -19,6 +19,7 @@ from tools.simulating.checks.facts import (
     restarts,
     shortly,
     wants,
+    was_between,
 )
 from tools.simulating.history import Event, History
 
@@ -27,11 +28,13 @@ def in_order(history: History, facts: Facts) -> list[Violation]:
     """C1.2: what one publisher sends in one domain comes in its order, letters to one name in theirs; last values in
     that of their topic.
 
-    A transient message that waited for its master when its node died may be sent again too late. Of several
+    A transient message that waited for its master when its node died may be sent again too late;
+    and of what a failing disk had at hand nobody knows whether it is there. Of several
     masters one that was away may bring late what a restarted node has not had.
     """
     found: list[Violation] = []
     pubs, ends = published(history), [event.at for event in restarts(history)]
+    failed = [event.at for event in history.of("stop") if event.text == "disk"]
     first_end = min((event.at for event in restarts(history)), default=inf)
     for _, given in by_subscription(history).values():
         last: dict[tuple[str, str, str], Event] = {}
@@ -43,7 +46,9 @@ def in_order(history: History, facts: Facts) -> list[Violation]:
             before = [last.get(topic)] + ([] if "i" in event.flags else [last.get(lane)])
             for other in before:
                 is_late = other is not None and other.first >= event.first and other.id != event.id
-                if is_late and not is_excused(pubs.get(event.id, event), event.at, ends):
+                pub = pubs.get(event.id, event)
+                excused = is_excused(pub, event.at, ends) or was_between(failed, pub.at, event.at)
+                if is_late and not excused:
                     found.append(Violation("C1.2", "the later one came first", (*filter(None, (other,)), event)))
                     break
             last[topic] = event

@@ -105,7 +105,8 @@ def stored_once(history: History, facts: Facts) -> list[Violation]:
 
 
 def last_values(history: History, facts: Facts) -> list[Violation]:
-    """V1: at the end a master's last value of a topic is none that a stored one went past."""
+    """V1: at the end a master's last value of a topic is none that a stored one went past. What
+    one publisher said later counts, whatever its clock shows."""
     erased = {(event.keys[0], event.domain) for event in history.of("erase")}
     kept = {(event.who, event.keys[0], event.domain): event for event in history.of("value")}
     on_disk = {(e.who, e.stream, e.domain, n): e for e in history.of("known") for n in e.numbers}
@@ -124,7 +125,9 @@ def last_values(history: History, facts: Facts) -> list[Violation]:
     found = []
     for topic, event in newest.items():
         value = kept.get(topic)
-        if topic[1:] not in erased and (value is None or value.stamp < event.stamp):
+        is_later = value is not None and value.stream == event.stream and value.first > event.last
+        is_fine = value is not None and (is_later or value.stamp >= event.stamp)
+        if topic[1:] not in erased and not is_fine:
             what = f"{topic[0]} has {'no' if value is None else 'an older'} last value of {topic[1]!r}"
             found.append(Violation("V1", what, (event, *([value] if value else []))))
     return found
