@@ -33,7 +33,9 @@ TRIED = 2000  # seeds for a planted mistake
 @click.option("--jobs", default=2, show_default=True, help="Processes.")
 @click.option("--planted", "is_planted", is_flag=True, help="Plant mistakes, and find them.")
 @click.option("--reduce/--no-reduce", default=True, help="Look for the shortest script that fails.")
-@click.option("--json", "file", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures there.")
+@click.option(
+    "--json", "file", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures there."
+)
 def main(
     hours: float | None, seeds: int | None, seed: int, profile: str, jobs: int, is_planted: bool, reduce: bool,
     file: Path | None,

@@ -59,7 +59,9 @@ class SimStore(MemoryStore):
 
     def rot(self, dice: Random) -> bool:
         """A bit flips, if there is any."""
-        rows = [(table, key) for table, found in self._tables.items() for key, value in found.items() if value]
+        rows = [
+            (table, key) for table, found in self._tables.items() for key, value in found.items() if value
+        ]
         if self._sound is not None or not rows:
             return False
         table, key = dice.choice(sorted(rows))

@@ -40,7 +40,14 @@ class Event:
 
     def __str__(self) -> str:
         numbers = f"{self.first}..{self.last}" if self.last > self.first else f"{self.first or ''}"
-        parts = [self.stream[:6], self.domain, numbers, " ".join(dict.fromkeys(self.keys)), self.text, self.to]
+        parts = [
+            self.stream[:6],
+            self.domain,
+            numbers,
+            " ".join(dict.fromkeys(self.keys)),
+            self.text,
+            self.to,
+        ]
         more = [f"gap {self.gap}" if self.gap else "", self.flags]
         return f"{self.at:9.3f} {self.who}: {self.kind} " + " ".join(filter(None, (*parts, *more)))
 
@@ -48,7 +55,8 @@ class Event:
 # Of clients:    pub (its messages leave), answer (text: the state), sub, confirmed, unsub, deliver, gap, down
 # Of nodes:      start, crash, stop, refused (its store), accept (as master, in memory), log (an envelope with a
 #                position is on disk), tail (it waits, on disk), known (numbers of a stream are on disk), view
-#                (text: what it says of `to`, with that one's boot and incarnation), sample, end, value
+#                (text: what it says of `to`, with that one's boot and incarnation), sample, end, value,
+#                values (that were all)
 # Of the world:  fault (text: which), over (a fault), healed, problem (an exception)
 
 

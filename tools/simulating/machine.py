@@ -7,7 +7,7 @@ from typing import Any
 
 from mesh.core.effects import Commit
 from mesh.errors import StoreError, StoreFull
-from mesh.store.base import Append, Op
+from mesh.store.base import Append
 from tools.simulating.disk import SimStore
 from tools.simulating.history import Event, History
 from tools.simulating.network import Pipe
@@ -27,6 +27,7 @@ class HarshNode(SimNode):
     def __init__(self, net: HarshNetwork, name: str, seeds: tuple[str, ...], settings: dict[str, Any],
                  history: History) -> None:  # fmt: skip
         self.history = history
+        self.label = name  # in the history
         self.drift = 0.0  # parts of a second that its clock gains in each
         self.jumped = 0  # ns that its wall clock was set forward
         self.latency: tuple[float, float] | None = None
@@ -76,6 +77,7 @@ class HarshNode(SimNode):
         self._outcome, self._stalled, self._tick_waits = [], [], False
         self._stopped_until = 0.0
         super().start()
+        self.observer.values()
         for pipe in [p for p in self.net.pipes if p.is_open and self in p.ends]:
             self.net.after(self.rng.uniform(0.2, 3.0) if was_dark else 0.0, pipe.heal)
 
@@ -128,7 +130,7 @@ class HarshNode(SimNode):
                 pipe.end(self)
 
     def tell(self, kind: str, text: str = "") -> None:
-        self.history.add(Event(self.net.now, kind, self.name, self.disk.boot, text=text))
+        self.history.add(Event(self.net.now, kind, self.label, self.disk.boot, text=text))
 
     # --- stopped for a while --------------------------------------------------------------------------------
 
@@ -271,5 +273,3 @@ class HarshNode(SimNode):
         self._jobs.clear()
         self._leave()
         self.net.after(self.rng.uniform(0.5, 5.0), self.start)
-
-

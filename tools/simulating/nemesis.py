@@ -48,14 +48,14 @@ def _while(dice: Random) -> float:
 def crash(dice: Random, script: Script, now: float) -> Iterator[Step]:
     node = _node(dice, script)
     yield Step(now, "kill", (node,))
-    yield Step(now + dice.choice([0.01, 0.2, 2.0, 14.0, 40.0]), "start", (node,))
+    yield Step(now + dice.choice([0.01, 0.2, 2.0, 14.0, 90.0]), "start", (node,))
 
 
 def power(dice: Random, script: Script, now: float) -> Iterator[Step]:
     """Nobody says that it is gone: half-open connections."""
     node = _node(dice, script)
     yield Step(now, "power off", (node,))
-    yield Step(now + dice.choice([1.0, 5.0, 20.0, 40.0]), "start", (node,))
+    yield Step(now + dice.choice([1.0, 5.0, 20.0, 90.0]), "start", (node,))
 
 
 def all_crash(dice: Random, script: Script, now: float) -> Iterator[Step]:
@@ -179,7 +179,9 @@ def stranger(dice: Random, script: Script, now: float) -> Iterator[Step]:
 
 
 def namesake(dice: Random, script: Script, now: float) -> Iterator[Step]:
-    if script.cast.rules == "plain":  # elsewhere others would subscribe through it, and be owed by its masters
+    if (
+        script.cast.rules == "plain"
+    ):  # elsewhere others would subscribe through it, and be owed by its masters
         yield Step(now, "namesake", tuple(_pair(dice, script)))
 
 

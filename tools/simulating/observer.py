@@ -90,7 +90,9 @@ class Observer:
             if word == "trusted":
                 self._history.met("refuted suspicion")
             self._add(
-                self._event("view", text=word, to=m.name, first=m.boot, last=m.incarnation, stream=m.uuid.hex())
+                self._event(
+                    "view", text=word, to=m.name, first=m.boot, last=m.incarnation, stream=m.uuid.hex()
+                )
             )
 
     # --- samples --------------------------------------------------------------------------------------------
@@ -110,15 +112,27 @@ class Observer:
         core = self._node.core
         self._count()
         figures = core.figures()
-        for name in ("pending", "stored_envelopes", "tailed_back", "malformed", "forged", "commits_under_way"):
+        for name in (
+            "pending",
+            "stored_envelopes",
+            "tailed_back",
+            "malformed",
+            "forged",
+            "commits_under_way",
+        ):
             self._add(self._event("end", text=name, stamp=int(figures[name])))
         self._add(self._event("end", text="on disk", stamp=len(self._node.store.load().envelopes)))
         alive = sorted(self._node.alive)
         self._add(self._event("end", text="alive", keys=tuple(alive)))
-        values: list[Last] = list(core.router.log.retained._topics.values())
+        self.values()
+
+    def values(self) -> None:
+        """The last values it has: after its start, and in the end."""
+        values: list[Last] = list(self._node.core.router.log.retained._topics.values())
         for last in sorted(values, key=lambda last: (last.envelope.domain, last.key)):
             if not last.key.startswith("__sys__"):
                 self._add(self._of("value", last.as_envelope()))
+        self._add(self._event("values"))
 
     def _of(self, kind: str, e: Envelope) -> Event:
         marks = (("p", e.persistent), ("e", e.flags & ERASED), ("t", e.flags & TAILED))
@@ -129,7 +143,7 @@ class Observer:
         )  # fmt: skip
 
     def _event(self, kind: str, **what: Any) -> Event:
-        return replace(Event(self._node.net.now, kind, self._node.name, self._node.disk.boot), **what)
+        return replace(Event(self._node.net.now, kind, self._node.label, self._node.disk.boot), **what)
 
     def _add(self, event: Event) -> None:
         self._history.add(event)

@@ -22,7 +22,9 @@ def show(total: Total, console: Console) -> None:
         show_failure(found, console)
     for what in never(total.counts, total.stories):
         console.print(f"[red]never happened[/red]: {what}")
-    console.print("[red]broken promises[/red]" if has_failed(total) else "[green]every promise was kept[/green]")
+    console.print(
+        "[red]broken promises[/red]" if has_failed(total) else "[green]every promise was kept[/green]"
+    )
 
 
 def has_failed(total: Total) -> bool:
@@ -32,7 +34,9 @@ def has_failed(total: Total) -> bool:
 def show_failure(found: Found, console: Console) -> None:
     """Of one seed."""
     console.print(f"\n[red]seed {found.seed} of {found.profile}[/red] breaks a promise; to see it again:")
-    console.print(f"  tools/simulate --profile {found.profile} --seed {found.seed} --seeds 1", highlight=False)
+    console.print(
+        f"  tools/simulate --profile {found.profile} --seed {found.seed} --seeds 1", highlight=False
+    )
     seen = set()
     for invariant, text in found.violations:
         if invariant not in seen:
@@ -58,7 +62,9 @@ def _figures(total: Total, console: Console) -> None:
 
 
 def _faults(total: Total, console: Console) -> None:
-    table = Table("fault", "times", *(f"while {what}" for what in WORK.values()), title="Faults, and what went on")
+    table = Table(
+        "fault", "times", *(f"while {what}" for what in WORK.values()), title="Faults, and what went on"
+    )
     for name, times in total.faults.most_common():
         table.add_row(name, str(times), *(str(total.cells[name, what]) for what in WORK.values()))
     console.print(table)

@@ -65,7 +65,9 @@ def with_steps(script: Script, steps: tuple[Step, ...]) -> Script:
 
 
 def _steps(script: Script, profile: Profile, dice: Random) -> Iterator[Step]:
-    joins = [Step(nemesis.WARM_UP + dice.uniform(0, script.seconds / 2), "start", (name,)) for name in script.late]
+    joins = [
+        Step(nemesis.WARM_UP + dice.uniform(0, script.seconds / 2), "start", (name,)) for name in script.late
+    ]
     work = sorted(workload.planned(script, profile, Random(dice.random())))
     faults = sorted(nemesis.planned(script, profile, Random(dice.random())))
     return merge(sorted(joins), work, faults)

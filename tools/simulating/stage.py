@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from mesh.wire.commands import Introduction
@@ -17,7 +16,10 @@ from tools.simulating.witness import Witness
 from tools.simulating.workload import TOPICS
 
 HEALED = 120.0  # s after which everybody must see everybody
-DRAIN, DRAINED = 60.0, 300.0  # s that a story goes on after its end at least, and until everything is told at most
+DRAIN, DRAINED = (
+    60.0,
+    300.0,
+)  # s that a story goes on after its end at least, and until everything is told at most
 ADVERTISED = 30.0  # s between two adverts of a node
 HEARD = 0.7  # of adverts, which multicast does not promise
 EVENTS = 20_000_000
@@ -229,6 +231,7 @@ class Stage:
         own = self.script.cast.settings(name) if not settings else {}
         uuid = b"foreign" + len(self._foreign).to_bytes(9)
         node = HarshNode(self.net, name, (near,), {**own, **settings, "uuid": uuid}, self.history)
+        node.label = f"foreign {name}"
         self._foreign.append(node)
         node.start()
         self.net.after(20.0, node.close)

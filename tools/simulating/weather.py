@@ -15,7 +15,10 @@ from tools.simulating import network
 from tools.simulating.network import SPEED, End, Pipe
 from tools.simulating.node import SimNetwork, SimNode
 
-RETRANSMIT, DOUBLINGS = 0.2, 6  # s that TCP waits for an acknowledgement at first, and how often it doubles that
+RETRANSMIT, DOUBLINGS = (
+    0.2,
+    6,
+)  # s that TCP waits for an acknowledgement at first, and how often it doubles that
 
 
 @dataclass(frozen=True, slots=True)

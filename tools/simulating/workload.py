@@ -68,7 +68,9 @@ def _listen(dice: Random, script: Script, profile: Profile, now: float, name: st
     return Step(now, "listen", (name, sub, dice.choice(PATTERNS), domain, initial, rate))
 
 
-def _comings(script: Script, profile: Profile, dice: Random, readers: list[tuple[str, str]]) -> Iterator[Step]:
+def _comings(
+    script: Script, profile: Profile, dice: Random, readers: list[tuple[str, str]]
+) -> Iterator[Step]:
     """Late subscribers, those that leave, and publishers that change their node."""
     for i in range(dice.randint(0, 6)):
         now, name = dice.uniform(FIRST + 5, script.seconds), f"late-{i}"

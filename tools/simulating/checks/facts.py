@@ -17,6 +17,8 @@ REFUSED = ("FORWARD_WARNING", "OK")  # every other answer is a refusal
 # The publisher is told that it failed, and yet subscribers may have it: one of several masters took it, or
 # its way back was lost, or nobody knows what the disk holds.
 UNSURE = ("PARTLY_REFUSED", "EXPIRED", "STORE")
+# The same of a letter whose node was lost sight of while it was on its way.
+UNSURE_OF_LETTERS = ("UNKNOWN_NODE", "CIRCULAR_LOOP")
 LOUD = ("FORWARD_WARNING", "STORE_FULL", "TAILBACK_FULL", "NOT_CONNECTED", "UNKNOWN_NODE", "INBOX_FULL",
         "STALE_SEQUENCE", "MASTER_AWAY", "CIRCULAR_LOOP", *UNSURE)  # fmt: skip
 
@@ -76,9 +78,7 @@ def wants(sub: Event, key: str, domain: str) -> bool:
     return sub.domain in ("", domain) and bool(sub.keys) and matches(sub.keys[0], key)
 
 
-def by_subscription(
-    history: History, *also: str
-) -> dict[tuple[str, int], tuple[Event, list[Event]]]:
+def by_subscription(history: History, *also: str) -> dict[tuple[str, int], tuple[Event, list[Event]]]:
     """(client, number) -> (its `sub`, all it was given); `also`: events of these kinds beside `deliver`."""
     found: dict[tuple[str, int], tuple[Event, list[Event]]] = {}
     for event in history.of("sub", "deliver", *also):

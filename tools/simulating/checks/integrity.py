@@ -7,6 +7,7 @@ from collections import Counter
 from tools.simulating.checks.facts import (
     LOUD,
     UNSURE,
+    UNSURE_OF_LETTERS,
     Facts,
     Violation,
     answers,
@@ -27,7 +28,8 @@ def delivered_as_published(history: History, facts: Facts) -> list[Violation]:
         for event in given:
             why = _unlike(event, sub, pubs.get(event.id))
             state = final(said.get(event.id))
-            if not why and state not in ("", "OK", *UNSURE):
+            unsure = (*UNSURE, *UNSURE_OF_LETTERS) if sub.flags == "inbox" else UNSURE
+            if not why and state not in ("", "OK", *unsure):
                 why = f"it was refused: {state}"
             if why:
                 found.append(Violation("G1", why, (event,)))

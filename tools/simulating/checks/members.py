@@ -10,8 +10,10 @@ from math import inf
 from tools.simulating.checks.facts import Facts, Violation, spans
 from tools.simulating.history import Event, History
 
-NOTICED = 40.0  # s: a death is known everywhere; most of it is suspicion, three times as long without witnesses
-QUIET = 40.0  # s before it in which nothing ailed a node, to call it wrong that it was called dead
+NOTICED = (
+    25.0  # s: a death is known everywhere; most of it is suspicion, three times as long without witnesses
+)
+QUIET = 25.0  # s before it in which nothing ailed a node, to call it wrong that it was called dead
 ALIVE = ("alive", "trusted", "suspect")
 
 
@@ -102,7 +104,10 @@ def incarnations(history: History, facts: Facts) -> list[Violation]:
     found = []
     for said in _views(history).values():
         for before, after in zip(said, said[1:], strict=False):
-            if (after.first, after.last) < (before.first, before.last) and "conflict" not in (before.text, after.text):
+            if (after.first, after.last) < (before.first, before.last) and "conflict" not in (
+                before.text,
+                after.text,
+            ):
                 found.append(Violation("M3", "an older word overrode a newer one", (before, after)))
     return found
 
@@ -121,9 +126,13 @@ def agreement(history: History, facts: Facts) -> list[Violation]:
 
 def belonging(history: History, facts: Facts) -> list[Violation]:
     """M5: nobody without the secret is a member."""
-    strangers = {e.stream for e in history.of("view") if e.to == "stranger" and e.text in ALIVE and e.who != "stranger"}
+    strangers = {
+        e.stream
+        for e in history.of("view")
+        if e.to == "stranger" and e.text in ALIVE and "foreign" not in e.who
+    }
     return [
         Violation("M5", f"{event.who} took in a stranger", (event,))
         for event in history.of("view")
-        if event.stream in strangers and event.who != "stranger"
+        if event.stream in strangers and "foreign" not in event.who
     ]

@@ -42,14 +42,19 @@ def in_order(history: History, facts: Facts) -> list[Violation]:
             if "e" in event.flags or (facts.rules == "several" and event.at > first_end):
                 continue
             to = pubs[event.id].to if event.id in pubs else ""
-            lane, topic = (event.stream, event.domain, to), (event.stream, event.domain, f"{to} {event.keys[0]}")
+            lane, topic = (
+                (event.stream, event.domain, to),
+                (event.stream, event.domain, f"{to} {event.keys[0]}"),
+            )
             before = [last.get(topic)] + ([] if "i" in event.flags else [last.get(lane)])
             for other in before:
                 is_late = other is not None and other.first >= event.first and other.id != event.id
                 pub = pubs.get(event.id, event)
                 excused = is_excused(pub, event.at, ends) or was_between(failed, pub.at, event.at)
                 if is_late and not excused:
-                    found.append(Violation("C1.2", "the later one came first", (*filter(None, (other,)), event)))
+                    found.append(
+                        Violation("C1.2", "the later one came first", (*filter(None, (other,)), event))
+                    )
                     break
             last[topic] = event
             if "i" not in event.flags:
@@ -76,7 +81,11 @@ class Owed:
         self._confirmed = {(e.who, e.sub): e for e in history.of("confirmed") if e.sub}
         self._ended: dict[tuple[str, int], float] = {}
         for event in history.of("unsub", "down"):
-            subs = [event.sub] if event.kind == "unsub" else [n for who, n in self._confirmed if who == event.who]
+            subs = (
+                [event.sub]
+                if event.kind == "unsub"
+                else [n for who, n in self._confirmed if who == event.who]
+            )
             for number in subs:
                 self._ended.setdefault((event.who, number), event.at)
         self._taken: dict[Id, Event] = {}
@@ -118,7 +127,10 @@ def gaps_are_told(history: History, facts: Facts) -> list[Violation]:
     given_to = by_subscription(history, "gap")
     for client, number in owed.subscriptions():
         sub, given = given_to[client, number]
-        got, lanes = {event.id for event in given if event.kind == "deliver"}, _lanes(owed.to(client, number, sub))
+        got, lanes = (
+            {event.id for event in given if event.kind == "deliver"},
+            _lanes(owed.to(client, number, sub)),
+        )
         told, skipped = 0, list[Event]()
         for event in given:
             told += event.gap
@@ -154,7 +166,10 @@ def owed_arrives(history: History, facts: Facts) -> list[Violation]:
         if owed.is_over(client, number):
             continue
         sub, given = given_to[client, number]
-        got, told = {event.id for event in given if event.kind == "deliver"}, sum(event.gap for event in given)
+        got, told = (
+            {event.id for event in given if event.kind == "deliver"},
+            sum(event.gap for event in given),
+        )
         lacks = [p for p in owed.to(client, number, sub) if p.id not in got and not is_excused(p, inf, ends)]
         if len(lacks) > told:
             what = f"{client} lacks {len(lacks)} at the end, and was told of {told}"

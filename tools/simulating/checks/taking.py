@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from tools.simulating.checks.facts import Facts, Id, Violation, answers, final, is_excused, published, restarts
+from tools.simulating.checks.facts import (
+    Facts,
+    Id,
+    Violation,
+    answers,
+    final,
+    is_excused,
+    published,
+    restarts,
+)
 from tools.simulating.checks.integrity import known_answers
 from tools.simulating.history import Event, History
 
@@ -24,7 +33,9 @@ def no_false_ok(history: History, facts: Facts) -> list[Violation]:
                 waiting.add(known)
             elif known in pubs and "p" in pubs[known].flags and _is_false(event, known, pubs[known], on_disk, waiting,
                                                                           facts):  # fmt: skip
-                found.append(Violation("G2", f"answered {event.text}, and it is not on disk", (pubs[known], event)))
+                found.append(
+                    Violation("G2", f"answered {event.text}, and it is not on disk", (pubs[known], event))
+                )
     return found
 
 
@@ -50,7 +61,7 @@ def taken_by_masters(history: History, facts: Facts) -> list[Violation]:
         masters, places = facts.masters_of(pub.domain), takers[known]
         if set(masters) - places.keys() or not places:
             found.append(Violation("C2.1", f"OK, and only {sorted(places)} have it", (pub,)))
-        elif set(places) - set(masters) and masters or len(places) > max(1, len(masters)):
+        elif (set(places) - set(masters) and masters) or len(places) > max(1, len(masters)):
             found.append(Violation("C2.1", f"taken at {sorted(places)}", (pub, *places.values())))
     return found
 
@@ -105,29 +116,48 @@ def stored_once(history: History, facts: Facts) -> list[Violation]:
 
 
 def last_values(history: History, facts: Facts) -> list[Violation]:
-    """V1: at the end a master's last value of a topic is none that a stored one went past. What
+    """V1: after a start and in the end a master's last value of a topic is none that a stored one went past. What
     one publisher said later counts, whatever its clock shows."""
     erased = {(event.keys[0], event.domain) for event in history.of("erase")}
-    kept = {(event.who, event.keys[0], event.domain): event for event in history.of("value")}
-    on_disk = {(e.who, e.stream, e.domain, n): e for e in history.of("known") for n in e.numbers}
-    said, newest = answers(history), dict[tuple[str, str, str], Event]()
-    for event in history.of("accept"):
-        if event.to or "e" in event.flags or "p" not in event.flags:
-            continue
-        for number, key in zip(event.numbers, event.keys, strict=True):
-            topic = (event.who, key, event.domain)
-            is_stored = (event.who, event.stream, event.domain, number) in on_disk
-            is_ok = final(said.get((event.stream, event.domain, number))) == "OK"
-            known = newest.get(topic)
-            is_newer = known is None or event.stamp > known.stamp
-            if is_stored and is_ok and is_newer and not key.startswith("__sys__"):
-                newest[topic] = event
+    takers: dict[Id, list[Event]] = defaultdict(list)
+    newest: dict[str, dict[Topic, tuple[int, Event]]] = defaultdict(dict)
+    kept: dict[str, dict[Topic, Event]] = defaultdict(dict)
+    found: list[Violation] = []
+    for event in history.of("accept", "answer", "value", "values"):
+        if event.kind == "accept" and "p" in event.flags and "e" not in event.flags and not event.to:
+            for number in event.numbers:
+                takers[event.stream, event.domain, number].append(event)
+        elif event.kind == "answer" and event.text == "OK":
+            for number in event.numbers:
+                for taken in takers.get((event.stream, event.domain, number), ()):
+                    _passes(newest[taken.who], taken, number)
+        elif event.kind == "value":
+            kept[event.who][event.keys[0], event.domain] = event
+        elif event.kind == "values":
+            found += _lost_values(event, newest[event.who], kept.pop(event.who, {}), erased)
+    return found
+
+
+Topic = tuple[str, str]
+
+
+def _passes(newest: dict[Topic, tuple[int, Event]], taken: Event, number: int) -> None:
+    topic = (taken.keys[number - taken.first], taken.domain)
+    known = newest.get(topic)
+    is_later = known is not None and known[1].stream == taken.stream and number > known[0]
+    if known is None or is_later or taken.stamp > known[1].stamp:
+        newest[topic] = (number, taken)
+
+
+def _lost_values(
+    now: Event, newest: dict[Topic, tuple[int, Event]], kept: dict[Topic, Event], erased: set[Topic]
+) -> list[Violation]:
     found = []
-    for topic, event in newest.items():
+    for topic, (number, event) in newest.items():
         value = kept.get(topic)
-        is_later = value is not None and value.stream == event.stream and value.first > event.last
+        is_later = value is not None and value.stream == event.stream and value.first >= number
         is_fine = value is not None and (is_later or value.stamp >= event.stamp)
-        if topic[1:] not in erased and not is_fine:
-            what = f"{topic[0]} has {'no' if value is None else 'an older'} last value of {topic[1]!r}"
-            found.append(Violation("V1", what, (event, *([value] if value else []))))
+        if topic not in erased and not topic[0].startswith("__sys__") and not is_fine:
+            what = f"{now.who} has {'no' if value is None else 'an older'} last value of {topic[0]!r}"
+            found.append(Violation("V1", what, (event, value or now)))
     return found
