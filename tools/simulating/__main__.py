@@ -37,8 +37,8 @@ TRIED = 2000  # seeds for a planted mistake
     "--json", "file", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures there."
 )
 def main(
-    hours: float | None, seeds: int | None, seed: int, profile: str, jobs: int, is_planted: bool, reduce: bool,
-    file: Path | None,
+    hours: float | None, seeds: int | None, seed: int, profile: str, jobs: int, is_planted: bool,
+    reduce: bool, file: Path | None,
 ) -> None:  # fmt: skip
     """Tell random stories of meshes on simulated wires, disks and clocks, and judge them.
 

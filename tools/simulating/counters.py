@@ -1,4 +1,4 @@
-"""What must have happened now and then? A set of stories in which it never did has tested less than it says."""
+"""What must have happened now and then? Stories in which it never did have tested less than they say."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ SOMETIMES = (
     "crash before the commit", "crash in the commit", "crash after the commit", "crash after the answer",
     "resend deduplicated", "session taken up again", "gap told", "last value to a late subscriber",
     "answered STORE_FULL", "answered TAILBACK_FULL", "answered FORWARD_WARNING", "FORWARD_WARNING, then OK",
-    "answered PARTLY_REFUSED", "answered NOT_CONNECTED", "answered UNKNOWN_NODE", "message expired", "dead letter",
+    "answered PARTLY_REFUSED", "answered NOT_CONNECTED", "answered UNKNOWN_NODE", "message expired",
+    "dead letter",
     "refuted suspicion", "name conflict", "stale boot ignored", "stale advert", "hello refused",
     "data loss refused", "stopped by its disk", "went on after a stop", "wall clock jumped",
     "publisher went to another node", "get: MASTER_AWAY", "erase: MASTER_AWAY",

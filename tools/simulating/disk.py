@@ -1,4 +1,4 @@
-"""What is left of a store after a crash? Commits are in a cache until they are synced; rows have checksums."""
+"""What is left of a store after a crash? Commits are in a cache until they are synced."""
 
 from __future__ import annotations
 

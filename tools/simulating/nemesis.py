@@ -179,9 +179,7 @@ def stranger(dice: Random, script: Script, now: float) -> Iterator[Step]:
 
 
 def namesake(dice: Random, script: Script, now: float) -> Iterator[Step]:
-    if (
-        script.cast.rules == "plain"
-    ):  # elsewhere others would subscribe through it, and be owed by its masters
+    if script.cast.rules == "plain":  # elsewhere it would be a way for others, and owed
         yield Step(now, "namesake", tuple(_pair(dice, script)))
 
 

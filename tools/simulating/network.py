@@ -89,7 +89,7 @@ class Pipe:
 class Network:
     """Time, chance and connections."""
 
-    pipe_made = Pipe
+    pipe_made: type[Pipe] = Pipe
 
     def __init__(self, seed: int = 0) -> None:
         self.now = 0.0

@@ -1,4 +1,4 @@
-"""Does the checker bite? Mistakes that are planted on purpose, each by its name, and only while it is tried."""
+"""Does the checker bite? Mistakes that are planted on purpose, each by its name."""
 
 from __future__ import annotations
 

@@ -10,9 +10,10 @@ from typing import Any
 
 from tools.simulating import nemesis, workload
 from tools.simulating.casts import Cast, drawn
+from tools.simulating.network import SPEED
 from tools.simulating.profiles import Profile
 from tools.simulating.steps import Step
-from tools.simulating.weather import SPEED, Wire
+from tools.simulating.weather import Wire
 
 WIRES = (Wire(*SPEED), Wire(*SPEED), Wire(0.001, 0.02), Wire(0.02, 0.12))
 WINDOWS: tuple[dict[str, Any], ...] = (

@@ -63,8 +63,8 @@ class Stage:
         self.net.run(self.script.seconds)
         self._heal()
         self._drain()
-        for node in self.nodes.values():
-            node.observer.end()
+        for machine in self.nodes.values():
+            machine.observer.end()
         for client in self.clients.values():
             self._last_words(client)
 
@@ -301,7 +301,7 @@ class Stage:
     def _heal(self) -> None:
         for other in self._foreign:
             other.close()
-        for name, node in self.nodes.items():
+        for node in self.nodes.values():
             node.disk.is_full = node.is_failing = False
             node.latency, node.armed, node.jumped = None, None, 0
             node.store.restore()

@@ -91,7 +91,7 @@ class HarshPipe(Pipe):
 class HarshNetwork(SimNetwork):
     """Every part has dice of its own: what happens to one changes nothing of the others' luck."""
 
-    pipe_made = HarshPipe
+    pipe_made: type[Pipe] = HarshPipe
 
     def __init__(self, seed: int) -> None:
         self.seed = seed

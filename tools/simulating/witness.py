@@ -27,7 +27,7 @@ class Witness(SimClient):
         self.state_now = ""  # of the answer at hand
         self._counted = 0
         super().__init__(net, address, name, session)
-        self.outbox = Diary(self.outbox, self)  # type: ignore[assignment]
+        self.outbox = Diary(self.outbox, self)
 
     def called(self, name: str) -> str:
         return f"client {self._unique}"

@@ -5,14 +5,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable
+from itertools import pairwise
 from math import inf
 
 from tools.simulating.checks.facts import Facts, Violation, spans
 from tools.simulating.history import Event, History
 
-NOTICED = (
-    25.0  # s: a death is known everywhere; most of it is suspicion, three times as long without witnesses
-)
+NOTICED = 25.0  # s: a death is known everywhere; most of it is suspicion, longer without witnesses
 QUIET = 25.0  # s before it in which nothing ailed a node, to call it wrong that it was called dead
 ALIVE = ("alive", "trusted", "suspect")
 
@@ -95,15 +94,17 @@ def accuracy(history: History, facts: Facts) -> list[Violation]:
 
 
 # Faults that must not make a living node look dead.
-OWN = ("break", "break client", "full", "slow disk", "clock", "crash before the commit", "crash in the commit",
-       "crash after the commit", "crash after the answer", "io error", "rot")  # fmt: skip
+OWN = (
+    "break", "break client", "full", "slow disk", "clock", "crash before the commit", "crash in the commit",
+    "crash after the commit", "crash after the answer", "io error", "rot",
+)  # fmt: skip
 
 
 def incarnations(history: History, facts: Facts) -> list[Violation]:
     """M3: what a process believes of another never goes back to an earlier boot or incarnation."""
     found = []
     for said in _views(history).values():
-        for before, after in zip(said, said[1:], strict=False):
+        for before, after in pairwise(said):
             if (after.first, after.last) < (before.first, before.last) and "conflict" not in (
                 before.text,
                 after.text,
@@ -126,13 +127,8 @@ def agreement(history: History, facts: Facts) -> list[Violation]:
 
 def belonging(history: History, facts: Facts) -> list[Violation]:
     """M5: nobody without the secret is a member."""
-    strangers = {
-        e.stream
-        for e in history.of("view")
-        if e.to == "stranger" and e.text in ALIVE and "foreign" not in e.who
-    }
     return [
         Violation("M5", f"{event.who} took in a stranger", (event,))
         for event in history.of("view")
-        if event.stream in strangers and "foreign" not in event.who
+        if event.to == "stranger" and event.text in ALIVE and "foreign" not in event.who
     ]

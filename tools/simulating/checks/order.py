@@ -25,8 +25,8 @@ from tools.simulating.history import Event, History
 
 
 def in_order(history: History, facts: Facts) -> list[Violation]:
-    """C1.2: what one publisher sends in one domain comes in its order, letters to one name in theirs; last values in
-    that of their topic.
+    """C1.2: what one publisher sends in one domain comes in its order, letters to one name
+    in theirs; last values in that of their topic.
 
     A transient message that waited for its master when its node died may be sent again too late;
     and of what a failing disk had at hand nobody knows whether it is there. Of several
@@ -159,7 +159,7 @@ def _lanes(pubs: Iterator[Event]) -> dict[tuple[str, str], list[Event]]:
 
 
 def owed_arrives(history: History, facts: Facts) -> list[Violation]:
-    """C1.4: when all is healed and quiet, whoever still subscribes has what is owed to it, or knows of a gap."""
+    """C1.4: when all is healed and quiet, whoever still subscribes has what is owed, or knows of a gap."""
     found, owed, ends = [], Owed(history, facts), [event.at for event in restarts(history)]
     given_to = by_subscription(history, "gap")
     for client, number in owed.subscriptions():

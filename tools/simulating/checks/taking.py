@@ -19,8 +19,8 @@ from tools.simulating.history import Event, History
 
 
 def no_false_ok(history: History, facts: Facts) -> list[Violation]:
-    """G2: a persistent message that is answered OK is on the disks of its masters by then; one that is to wait
-    is on some disk."""
+    """G2: a persistent message that is answered OK is on the disks of its masters by then; one that is to
+    wait is on some disk."""
     pubs, found = published(history), []
     on_disk: dict[Id, set[str]] = defaultdict(set)
     waiting: set[Id] = set()
@@ -31,19 +31,16 @@ def no_false_ok(history: History, facts: Facts) -> list[Violation]:
                 on_disk[known].add(event.who)
             elif event.kind == "tail":
                 waiting.add(known)
-            elif known in pubs and "p" in pubs[known].flags and _is_false(event, known, pubs[known], on_disk, waiting,
-                                                                          facts):  # fmt: skip
-                found.append(
-                    Violation("G2", f"answered {event.text}, and it is not on disk", (pubs[known], event))
-                )
+            elif known in pubs and "p" in pubs[known].flags:
+                pub = pubs[known]
+                if _is_false(event, pub, on_disk[known], known in waiting, facts):
+                    found.append(Violation("G2", f"answered {event.text}, and not on disk", (pub, event)))
     return found
 
 
-def _is_false(event: Event, known: Id, pub: Event, on_disk: dict[Id, set[str]], waiting: set[Id], facts: Facts
-              ) -> bool:  # fmt: skip
-    places = on_disk[known]
+def _is_false(event: Event, pub: Event, places: set[str], waits: bool, facts: Facts) -> bool:
     if event.text == "FORWARD_WARNING":
-        return not places and known not in waiting
+        return not places and not waits
     masters = () if pub.to else facts.masters_of(event.domain)
     return event.text == "OK" and not (places and places >= set(masters))
 
@@ -67,8 +64,8 @@ def taken_by_masters(history: History, facts: Facts) -> list[Violation]:
 
 
 def taken_in_order(history: History, facts: Facts) -> list[Violation]:
-    """C2.2: a master's process takes a publisher's messages in their order, and likewise its letters to one receiver.
-    But a transient one that waited for it when another process died may come late."""
+    """C2.2: a master's process takes a publisher's messages in their order, and likewise its letters to one
+    receiver. But a transient one that waited for it when another process died may come late."""
     pubs, ends = published(history), [event.at for event in restarts(history)]
     found, last = [], dict[tuple[str, int, str, str, str], Event]()
     for event in history.of("accept"):
@@ -116,8 +113,8 @@ def stored_once(history: History, facts: Facts) -> list[Violation]:
 
 
 def last_values(history: History, facts: Facts) -> list[Violation]:
-    """V1: after a start and in the end a master's last value of a topic is none that a stored one went past. What
-    one publisher said later counts, whatever its clock shows."""
+    """V1: after a start and in the end a master's last value of a topic is none that a stored one went past.
+    What one publisher said later counts, whatever its clock shows."""
     erased = {(event.keys[0], event.domain) for event in history.of("erase")}
     takers: dict[Id, list[Event]] = defaultdict(list)
     newest: dict[str, dict[Topic, tuple[int, Event]]] = defaultdict(dict)
