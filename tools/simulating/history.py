@@ -54,7 +54,7 @@ class Event:
 
 # Of clients:    pub (its messages leave), answer (text: the state), sub, confirmed, unsub, deliver, gap, down
 # Of nodes:      start, crash, stop, refused (its store), accept (as master, in memory), log (an envelope
-#                with a position is on disk), tail (it waits, on disk), known (numbers of a stream are on disk),
+#                with a position is on disk), tail (it waits, on disk), known (numbers are on disk),
 #                view (text: what it says of `to`, with that one's boot and incarnation), sample, end, value,
 #                values (that were all)
 # Of the world:  fault (text: which), over (a fault), healed, problem (an exception)

@@ -9,7 +9,6 @@ from typing import Any
 from unittest.mock import patch
 
 from discovery.detector import Detector
-from discovery.fates import Fates
 from discovery.hearsay import Hearsay
 from discovery.table import weigh
 from mesh.core import door
@@ -119,8 +118,8 @@ def never_suspects() -> list[Patch]:
     ]
 
 
-def suspects_at_once() -> list[Patch]:
-    return [(Fates, "suspect", Fates.die)]
+def disconnect_is_death() -> list[Patch]:
+    return [(Detector, "disconnected", lambda self, record, now: self._fates.die(record, record.uuid, now))]
 
 
 def older_word_counts() -> list[Patch]:
@@ -200,7 +199,7 @@ BUGS: dict[str, Bug] = {
     "settled before anybody took it": Bug("short", 0, "C1.4", ack_ahead),
     "low passes what is not settled": Bug("short", 0, "C2.1", low_passes_unsettled),
     "who does not answer is not suspected": Bug("membership", 0, "M1", never_suspects),
-    "dead at the first silence": Bug("membership", 0, "M2", suspects_at_once),
+    "who is disconnected is dead": Bug("membership", 0, "M2", disconnect_is_death),
     "an older word overrides a newer one": Bug("membership", 0, "M3", older_word_counts),
     "whoever comes may stay": Bug("membership", 0, "M5", anybody_may_come),
     "what was handed on is not kept": Bug("short", 0, "C2.4", forwarded_not_kept),
