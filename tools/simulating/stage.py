@@ -346,6 +346,7 @@ class Stage:
     def _is_quiet(self) -> bool:
         figures = [node.core.figures() for node in self.nodes.values()]
         waits = any(f["pending"] or f["stored_envelopes"] or f["tailed_back"] for f in figures)
+        waits = waits or any(node.store.load().envelopes for node in self.nodes.values())
         return not waits and all(c.is_through for c in self.clients.values() if not c.is_closed)
 
     def _last_words(self, client: Witness) -> None:

@@ -10,7 +10,7 @@ from tools.simulating.history import History
 from tools.simulating.script import Script
 from tools.simulating.stage import Stage
 
-SLACK = 16_384  # bytes: an envelope may overdraw a credit
+SLACK = 6_000  # bytes: an envelope may overdraw a credit, and one a backlog
 
 
 @dataclass(frozen=True)
