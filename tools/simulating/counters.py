@@ -11,7 +11,7 @@ SOMETIMES = (
     "answered STORE_FULL", "answered TAILBACK_FULL", "answered FORWARD_WARNING", "FORWARD_WARNING, then OK",
     "answered PARTLY_REFUSED", "answered NOT_CONNECTED", "answered UNKNOWN_NODE", "message expired",
     "dead letter",
-    "refuted suspicion", "name conflict", "stale boot ignored", "stale advert", "hello refused",
+    "refuted suspicion", "name conflict", "stale advert", "hello refused",
     "data loss refused", "stopped by its disk", "went on after a stop", "wall clock jumped",
     "publisher went to another node", "get: MASTER_AWAY", "erase: MASTER_AWAY",
 )  # fmt: skip

@@ -110,6 +110,8 @@ class HarshNode(SimNode):
         if self.is_stopped:
             self.kill()
             return
+        if self.stop is not None and self.stop.code == "NAME_IN_USE":
+            self.history.met("name conflict")
         self.observer.leaves("stop")
         self._is_closing = True
         while self._batch or self._jobs:

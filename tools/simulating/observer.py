@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from discovery.member import Conflict, Dead, Joined, Left, NameClash, Restarted, Suspected, Trusted
+from discovery.member import Conflict, Dead, Joined, Left, Restarted, Suspected, Trusted
 from mesh.routing.retained import Last
 from mesh.store.base import Append, Op, Put
 from mesh.streams.origin import OriginStream
@@ -60,7 +60,6 @@ class Observer:
         counters = self._node.core.desk.counters
         for name, what in COUNTERS.items():
             self._history.met(what, counters.get(name, 0))
-        self._history.met("stale boot ignored", self._node.core.neighbours.membership.old_news)
 
     # --- its disk -------------------------------------------------------------------------------------------
 
@@ -83,9 +82,7 @@ class Observer:
     # --- the others -----------------------------------------------------------------------------------------
 
     def _sees(self, event: Any) -> None:
-        if isinstance(event, NameClash):
-            self._history.met("name conflict")
-        elif type(event) in WORDS:
+        if type(event) in WORDS:
             m, word = event.member, WORDS[type(event)]
             if word == "trusted":
                 self._history.met("refuted suspicion")

@@ -13,7 +13,7 @@ from tools.simulating.script import Script
 from tools.simulating.steps import Step
 from tools.simulating.weather import HarshNetwork, Wire
 from tools.simulating.witness import Witness
-from tools.simulating.workload import TOPICS
+from tools.simulating.workload import FIRST, TOPICS
 
 HEALED = 120.0  # s after which everybody must see everybody
 DRAIN, DRAINED = (
@@ -107,7 +107,8 @@ class Stage:
             return
         for other in self.nodes.values():
             dice = self.net.chance(f"adverts {name} > {other.name}")
-            if other is not node and dice.random() < HEARD and self.net.passes(name, other.name):
+            is_heard = self.net.now < FIRST or dice.random() < HEARD  # a story begins with nodes that met
+            if other is not node and is_heard and self.net.passes(name, other.name):
                 self._advert(name, other.name, "")
         self.net.after(ADVERTISED, lambda: self._advertise(name, boot))
 

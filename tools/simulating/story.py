@@ -37,4 +37,5 @@ def facts_of(script: Script) -> Facts:
     backlog = script.settings.get("backlog_bytes", 64 << 20)
     cap = window + 2 * backlog + SLACK
     waits = "tailback_ttl" not in script.settings and not any(s.kind == "set clock" for s in script.steps)
-    return Facts(script.nodes, domains, script.cast.rules, cap, waits)
+    moved = any(step.kind == "move" for step in script.steps)
+    return Facts(script.nodes, domains, script.cast.rules, cap, waits, moved)

@@ -32,6 +32,7 @@ class Facts:
     rules: str = "plain"
     feed_cap: float = inf
     letters_wait: bool = True  # for as long as a story lasts
+    has_moved: bool = False  # did a publisher go to another node?
 
     def masters_of(self, domain: str) -> tuple[str, ...]:
         return self.masters.get(domain, ())
