@@ -192,7 +192,7 @@ BUGS: dict[str, Bug] = {
     "answer before the commit": Bug("short", 0, "G2", answer_before_commit),
     "numbers of a stream not with its message": Bug("short", 0, "G2", lambda: _without("stream", True)),
     "last value not with its message": Bug("short", 0, "V1", lambda: _without("retained", False)),
-    "numbers begin again at a restart": Bug("short", 0, "C3.7", numbers_begin_again),
+    "numbers begin again at a restart": Bug("short", 0, "C2.1", numbers_begin_again),
     "a resend is not recognised": Bug("short", 0, "C3.7", resend_not_deduplicated),
     "full, and dropped in silence": Bug("short", 1, "C1.3", drops_in_silence),
     "a gap ends at the node that hears of it": Bug("short", 1, "C1.3", gap_ends_here),

@@ -37,5 +37,7 @@ def facts_of(script: Script) -> Facts:
     backlog = script.settings.get("backlog_bytes", 64 << 20)
     cap = window + 2 * backlog + SLACK
     waits = "tailback_ttl" not in script.settings and not any(s.kind == "set clock" for s in script.steps)
-    moved = any(step.kind == "move" for step in script.steps)
-    return Facts(script.nodes, domains, script.cast.rules, cap, waits, moved)
+    kinds = {step.kind for step in script.steps}
+    moved = "move" in kinds
+    may_wait = moved or {"fill", "unlisten"} <= kinds
+    return Facts(script.nodes, domains, script.cast.rules, cap, waits, moved, may_wait)

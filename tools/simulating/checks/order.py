@@ -18,6 +18,7 @@ from tools.simulating.checks.facts import (
     published,
     restarts,
     shortly,
+    spans,
     wants,
     was_between,
 )
@@ -78,7 +79,12 @@ class Owed:
         self._times = [pub.at for pub in self._pubs]
         self._first_fault = min((event.at for event in history.of("fault", "crash", "stop")), default=inf)
         self._facts = facts
-        self._confirmed = {(e.who, e.sub): e for e in history.of("confirmed") if e.sub}
+        full = [(begin, end, fault.who) for begin, end, fault in spans(history) if fault.text == "full"]
+        # A full disk remembers no new subscription: after a crash it is not there.
+        self._confirmed = {
+            (e.who, e.sub): e for e in history.of("confirmed")
+            if e.sub and not any(a <= e.at <= b and who == e.to.split("/")[2] for a, b, who in full)
+        }  # fmt: skip
         self._ended: dict[tuple[str, int], float] = {}
         for event in history.of("unsub", "down"):
             subs = (

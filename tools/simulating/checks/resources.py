@@ -6,7 +6,7 @@ from tools.simulating.checks.facts import Facts, Violation
 from tools.simulating.history import History
 
 LEFT = ("pending", "stored_envelopes", "tailed_back", "malformed", "forged", "commits_under_way", "on disk")
-WAITING = ("stored_envelopes", "tailed_back", "on disk")
+WAITING = ("pending", "stored_envelopes", "tailed_back", "on disk")
 
 
 def under_caps(history: History, facts: Facts) -> list[Violation]:
@@ -22,9 +22,10 @@ def under_caps(history: History, facts: Facts) -> list[Violation]:
 def nothing_left(history: History, facts: Facts) -> list[Violation]:
     """L1: in the end nobody is owed anything, the disks have forgotten it, and nobody broke the protocol.
 
-    A node that a publisher has left may wait in vain for answers that now go to another one.
+    A node that a publisher has left may wait in vain for answers that now go to another one; and what is
+    given up while a disk is full may come back with a crash.
     """
-    left = [what for what in LEFT if not (facts.has_moved and what in WAITING)]
+    left = [what for what in LEFT if not (facts.may_wait and what in WAITING)]
     return [
         Violation("L1", f"{event.who}: {event.text} is {event.stamp}", (event,))
         for event in history.of("end")

@@ -89,6 +89,8 @@ def answered(history: History, facts: Facts) -> list[Violation]:
 def last_word(history: History, facts: Facts) -> list[Violation]:
     """C2.4: what waited has a last word when its master is there, and so has everything else."""
     said, pubs, found = answers(history), published(history), []
+    if facts.has_moved:
+        return []  # answers go to the node that asked last
     open_clients = {event.who for event in history.of("open publish")}
     for known, pub in pubs.items():
         if pub.who in open_clients and not final(said.get(known)):
