@@ -13,7 +13,7 @@ from mesh.core.questions import Questions
 from mesh.core.records import Record, write_record
 from mesh.core.router import Router
 from mesh.core.session import Session, feed_key, subscription_of
-from mesh.errors import BadQuery, LocalError, RemoteError
+from mesh.errors import BadQuery, LocalError, MeshError, RemoteError, StoreFull
 from mesh.routing.feed import Feed, Portion
 from mesh.routing.log import position_key
 from mesh.routing.parcel import Parcel
@@ -157,8 +157,13 @@ class Subscribing:
         if known:
             self.drop(session, command.subscription)
         conn, reply = session.conn, Reply(command.request, {"known": known})
+
+        def stored(error: MeshError | None) -> None:
+            if error is None or isinstance(error, StoreFull):
+                self._desk.send(conn, reply)
+
         # When it is on disk: a crash must not bring back what nobody would give up a second time.
-        self._router.commit((), lambda error: self._desk.send(conn, reply))
+        self._router.commit((), stored)
 
     def drop(self, session: Session, number: int) -> None:
         """The session wants it no more, or is gone."""

@@ -40,7 +40,8 @@ def in_order(history: History, facts: Facts) -> list[Violation]:
     for _, given in by_subscription(history).values():
         last: dict[tuple[str, str, str], Event] = {}
         for event in given:
-            if "e" in event.flags or (facts.rules == "several" and event.at > first_end):
+            several = facts.rules == "several" and (event.at > first_end or "i" in event.flags)
+            if "e" in event.flags or several:
                 continue
             to = pubs[event.id].to if event.id in pubs else ""
             lane, topic = (
