@@ -36,7 +36,7 @@ class DataLinks:
         self._questions = questions
         self._forwarder = forwarder
         # Set by the node.
-        self.sessions_gap: Callable[[int], None] = lambda messages: None
+        self.missed: Callable[[Peer, int], None] = lambda source, messages: None
         self.received: Callable[[], dict[bytes, int]] = dict
         self.is_usable: Callable[[Peer], bool] = lambda peer: True
 
@@ -102,7 +102,7 @@ class DataLinks:
                     f"{peer.node.name} sends from a log that is not its own", code="FORGED_MASTER"
                 )
             if head.gaps:
-                self.sessions_gap(sum(n for _, n in head.gaps))
+                self.missed(peer, sum(n for _, n in head.gaps))
                 self._router.cache.clear()
             self._receive(peer, head.master or peer.node.uuid, head.position, envelope)
         peer.taken += len(envelopes)

@@ -257,6 +257,8 @@ class Forwarder:
             decision = self._decide(entry.envelope, entry.envelope.keys[0])
             if decision.kind is Kind.HERE and not decision.copies:
                 self._take_over(entry)
+            elif decision.kind is Kind.REFUSE and decision.code == "CIRCULAR_LOOP" and entry.was_sent:
+                continue  # it may have reached its node, which is away now: nobody may call it refused
             elif decision.kind is Kind.REFUSE:
                 self.tailback.refuse(entry, _refused(decision))
             else:

@@ -131,7 +131,7 @@ class Parts:
         n.changes.joined = self._joined
         n.changes.lost = self._lost
         links.is_usable = self.nodes.is_usable
-        links.sessions_gap = self._gap
+        links.missed = self._gap
 
     def info(self) -> dict[str, Any]:
         """Who this node is, and its metrics."""
@@ -231,7 +231,11 @@ class Parts:
                 pending, size = (sum(f.pending for f in waiting), sum(f.waiting_bytes for f in waiting))
                 yield f"session/{session.text}", pending, size, None
 
-    def _gap(self, messages: int) -> None:
+    def _gap(self, source: Peer, messages: int) -> None:
+        """Another node has dropped what was for us: so it is missed by all who get it here, and from here."""
         for session in self.clients.sessions.values():
             for feed in session.feeds.values():
                 feed.gap += messages
+        for peer in self.neighbours.peers.values():
+            if peer.relayed and peer is not source:
+                peer.feed.gap += messages

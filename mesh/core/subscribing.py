@@ -14,7 +14,7 @@ from mesh.core.questions import Questions
 from mesh.core.records import Record, write_record
 from mesh.core.router import Router
 from mesh.core.session import Session, feed_key, subscription_of
-from mesh.errors import BadQuery, LocalError, RemoteError, SlowConsumer
+from mesh.errors import BadQuery, LocalError, MeshError, RemoteError, SlowConsumer, StoreFull
 from mesh.routing.feed import Feed
 from mesh.routing.log import position_key
 from mesh.routing.overflow import Overflow, overflow
@@ -201,7 +201,14 @@ class Subscribing:
         known = command.subscription in session.feeds
         if known:
             self.drop(session, command.subscription)
-        self._desk.send(session.conn, Reply(command.request, {"known": known}))
+        conn, reply = session.conn, Reply(command.request, {"known": known})
+
+        def stored(error: MeshError | None) -> None:
+            if error is None or isinstance(error, StoreFull):
+                self._desk.send(conn, reply)
+
+        # When it is on disk: a crash must not bring back what nobody would give up a second time.
+        self._router.commit((), stored)
 
     def drop(self, session: Session, number: int) -> None:
         """The session wants it no more, or is gone."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mesh.routing.feed import Feed
 from mesh.routing.parcel import Parcel
@@ -57,6 +57,7 @@ class Log:
         self._newest: dict[tuple[str, bytes], Op] = {}  # of each row, among those not on disk yet
         self._drops: list[int] = []
         self._rewrites: dict[int, Rewrite] = {}
+        self._on_disk: dict[bytes, Last] = {}  # of each topic: whose last value is there, or on its way
 
     def lane(self, stream: bytes, domain: str, now: float) -> Lane:
         """What is known of a stream; a new one knows nothing."""
@@ -106,13 +107,23 @@ class Log:
             ops.append(Put(*row, lane.origin.pack()))
             self._later.pop(row, None)  # an older one, even one that is still to fail, must not come after it
             self._newest.pop(row, None)
-            ops += [Put("retained", value.store_key, value.pack()) for value in accepted.values]
+            news = [value for value in accepted.values if self._is_newest(value)]
+            ops += [Put("retained", value.store_key, value.pack()) for value in news]
         if is_event:
+            self._on_disk.pop(store_key(envelope.domain, accepted.erased), None)
             ops.append(Delete("retained", store_key(envelope.domain, accepted.erased)))
         accepted.stored = not ops
         if not accepted.stored or lane.waiting:
             lane.waiting.append(accepted)
         return accepted, ops
+
+    def _is_newest(self, value: Last) -> bool:
+        """Of those that are on disk, or on their way to it? Of several masters one may get it late."""
+        on_disk = self._on_disk.get(value.store_key)
+        if on_disk is not None and on_disk.is_newer_than(value):
+            return False
+        self._on_disk[value.store_key] = replace(value, data=b"")
+        return True
 
     def append(self, parcel: Parcel) -> Append:
         """Give it the next position."""
@@ -125,6 +136,7 @@ class Log:
         """Its messages are the last values of their topics now."""
         for value in accepted.values:
             for evicted in self.retained.put(value):
+                self._on_disk.pop(evicted.store_key, None)
                 self.later("retained", evicted.store_key, Delete("retained", evicted.store_key))
         if accepted.erased:
             self.retained.remove(accepted.erased, accepted.envelope.domain)
@@ -138,6 +150,8 @@ class Log:
         # Envelopes of the stream that came after it may be stored, with its numbers among theirs.
         key = stream_key(accepted.envelope)
         self.later("stream", key, Put("stream", key, lane.origin.pack()))
+        for value in accepted.values:
+            self._on_disk.pop(value.store_key, None)
         for parcel, _ in accepted.deliveries:
             if parcel.position:
                 self.released(parcel)
@@ -200,6 +214,7 @@ class Log:
             self.lane(key[:16], key[16:].decode(), now).origin = OriginStream.unpack(state)
         for last in map(Last.unpack, retained):
             self.retained.put(last)
+            self._on_disk[last.store_key] = replace(last, data=b"")
             self.newest = max(self.newest, last.envelope.sent)
         self.next_position = next_position
 

@@ -56,6 +56,22 @@ def test_a_subscription_is_confirmed_only_when_its_own_node_will_not_forget_it()
     net.until(lambda: subscription.contents == [b"owed"])
 
 
+def test_a_subscription_is_given_up_only_when_its_node_will_not_remember_it() -> None:
+    net = SimNetwork()
+    (a,) = net.mesh("a")
+    client = client_of(a, "sub")
+    subscription = client.subscribed("k")
+    net.run(5)
+    client.unsubscribe(subscription)
+    net.until(lambda: not client.calls)
+    a.restart()
+    publisher = client_of(a, "pub")
+    publisher.publish("k", b"owed to nobody", persistent=True)
+    publisher.settled()
+    net.run(10)
+    assert (a.metric("subscriptions"), a.metric("stored_envelopes")) == (0, 0)
+
+
 def test_a_persistent_message_is_not_answered_before_it_is_on_the_disk() -> None:
     net = SimNetwork()
     net.disk = (0.3, 0.3)

@@ -70,3 +70,19 @@ def test_A7_to_A9_A13_two_subscribers_of_one_slave() -> None:
     assert (b.got[2].key, b.got[2].is_erased) == (K, True)
     c.net.run(5)
     assert len(b.got) == 3
+
+
+def test_what_a_way_was_not_given_is_told_to_those_behind_it() -> None:
+    c = cluster("heron", "frodo", "bilbo", window_bytes=900, window_count=6)
+    heard = c.client("bilbo", "ear").subscribed(K, domain=RUGBY)
+    joe = c.client("heron")
+    c["frodo"].kill()
+    for n in range(40):
+        joe.publish(K, b"%d" % n * 40, domain=RUGBY)
+    joe.settled()
+    c["frodo"].start()
+    c.net.until(lambda: len(heard.got) > 0)
+    joe.publish(K, b"last", domain=RUGBY)
+    c.net.until(lambda: heard.contents[-1:] == [b"last"])
+    assert 1 < len(heard.got) < 41
+    assert heard.dropped == 41 - len(heard.got)

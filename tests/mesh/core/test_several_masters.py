@@ -4,12 +4,12 @@ import pytest
 
 from mesh.mapping.rules import Rule
 from mesh.wire.envelope import Envelope
-from tests import simulation
 from tests.mesh.core.masters import RUGBY, Cluster, cluster
 from tests.mesh.core.several import Several, several
 from tests.seeds import stories
 from tests.simulated_client import SimClient
 from tests.simulation import SimNetwork
+from tools.simulating import network
 
 NUMBERS = [b"%d" % n for n in range(10)]
 
@@ -294,7 +294,7 @@ def test_a_random_story_of_two_masters_that_fail_keeps_every_promise(seed: int) 
 def test_a_way_that_is_only_suspected_keeps_what_a_publisher_sends(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(simulation, "PATIENCE", 60.0)  # a pause of some seconds breaks no TCP connection
+    monkeypatch.setattr(network, "PATIENCE", 60.0)  # a pause of some seconds breaks no TCP connection
     master = Rule("m", domains=(RUGBY,))
     ways = (Rule("w1", 1, (RUGBY,)), Rule("w2", 1, (RUGBY,)))
     rules = {

@@ -186,3 +186,19 @@ def test_a_failed_commit_does_not_bring_back_a_row_that_an_envelope_has_replaced
     take(log, envelope("a", persistent=True), [])
     log.not_written(before)
     assert log.take_later() == []
+
+
+def test_what_a_master_gets_late_does_not_replace_a_newer_value_on_its_disk() -> None:
+    log, store, other = Log(1000), MemoryStore(), b"o" * 16
+    for e in (
+        envelope("a", [b"newer"], persistent=True, sent=20),
+        envelope("a", [b"older"], persistent=True, sent=10, stream=other),
+    ):
+        _, accepted, ops = take(log, e, [])
+        store.commit(ops)
+        log.remember(accepted)
+    again, image = Log(1000), store.load()
+    again.restore(image.tables["stream"], image.tables["retained"].values(), image.next_position, 0.0)
+    for known in (log, again):
+        value = known.retained.get("a", "")
+        assert value is not None and value.data == b"newer"

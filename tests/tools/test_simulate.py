@@ -1,0 +1,116 @@
+"""Do random stories keep every promise, are they the same each time, and are planted mistakes found?"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from tests.seeds import stories
+from tools.simulating.__main__ import main
+from tools.simulating.campaign import ALL, tried
+from tools.simulating.counters import ENOUGH, SOMETIMES, never
+from tools.simulating.history import History
+from tools.simulating.planted import BUGS, planted
+from tools.simulating.profiles import SHORT
+from tools.simulating.reducer import reduced
+from tools.simulating.script import with_steps, written
+from tools.simulating.story import told
+
+SEEDS = Path(__file__).parent.parent / "simulated_seeds.txt"
+ONCE = [line.split()[:2] for line in SEEDS.read_text().splitlines() if line[:1] != "#"]
+
+
+def broken(profile: str, seed: int) -> list[str]:
+    return [str(violation) for violation in told(written(seed, ALL[profile])).violations]
+
+
+@pytest.mark.parametrize("seed", [*range(100, 108), *stories(range(0, 60))])
+def test_a_short_story_keeps_every_promise(seed: int) -> None:
+    assert broken("short", seed) == []
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("profile", [name for name in ALL if name != "short"])
+def test_a_long_story_of_each_kind_keeps_every_promise(profile: str) -> None:
+    assert broken(profile, 0) == []
+
+
+@pytest.mark.parametrize("line", stories(range(len(ONCE))))
+def test_a_story_that_broke_a_promise_once_keeps_them_now(line: int) -> None:
+    profile, seed = ONCE[line]
+    assert broken(profile, int(seed)) == []
+
+
+def mistakes() -> list[Any]:
+    """Some that are found soon, and the others, which take longer."""
+    long = [name for i, (name, bug) in enumerate(BUGS.items()) if i % 3 or bug.profile != "short"]
+    return [pytest.param(name, marks=pytest.mark.whole) if name in long else name for name in BUGS]
+
+
+@pytest.mark.parametrize("name", mistakes())
+def test_a_planted_mistake_is_found_and_nothing_else_is_wrong(name: str) -> None:
+    bug = BUGS[name]
+    with planted(bug):
+        found = {violation.invariant for violation in told(written(bug.seed, ALL[bug.profile])).violations}
+    assert bug.invariant in found
+    assert broken(bug.profile, bug.seed) == []
+
+
+def test_a_story_told_twice_is_the_same_whatever_python_hashes() -> None:
+    code = (
+        "from tools.simulating.script import written; from tools.simulating.profiles import SHORT;"
+        "from tools.simulating.story import told; print(told(written(101, SHORT)).history.digest())"
+    )
+    digests = set()
+    for seed in ("1", "2"):
+        environ = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)}
+        run = subprocess.run(
+            [sys.executable, "-c", code], env=environ, capture_output=True, text=True, timeout=60
+        )
+        digests.add(run.stdout.strip() or run.stderr)
+    assert digests == {told(written(101, SHORT)).history.digest()}
+
+
+def test_what_a_failure_does_not_need_is_left_out() -> None:
+    bug = BUGS["answer before the commit"]
+    script = written(bug.seed, ALL[bug.profile])
+    with planted(bug):
+        short = reduced(script, bug.invariant, tries=60)
+        assert any(v.invariant == bug.invariant for v in told(short).violations)
+    assert len(short.steps) < 5 < len(script.steps)
+    assert set(short.steps) <= set(script.steps)
+
+
+def test_a_story_without_any_step_is_still_a_mesh_that_meets() -> None:
+    outcome = told(with_steps(written(0, SHORT), ()))
+    assert outcome.violations == []
+    assert {event.text for event in outcome.history.of("end")} >= {"alive", "pending"}
+
+
+def test_what_never_happened_in_many_stories_is_a_failure() -> None:
+    history = History()
+    for what in SOMETIMES[1:]:
+        history.met(what)
+    assert never(history.counts, ENOUGH - 1) == []
+    assert never(history.counts, ENOUGH) == [SOMETIMES[0]]
+
+
+def test_a_story_that_goes_another_way_the_second_time_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    digests = iter("ab")
+    monkeypatch.setattr(History, "digest", lambda self: next(digests))
+    assert [invariant for invariant, _ in tried(0, "short", twice=True).violations] == ["same"]
+
+
+def test_the_command_tells_stories_and_writes_what_came_of_them(tmp_path: Path) -> None:
+    file = tmp_path / "found.json"
+    options = ["--profile", "short", "--seeds", "2", "--jobs", "1", "--json", str(file)]
+    result = CliRunner().invoke(main, options)
+    assert (result.exit_code, "every promise was kept" in result.output) == (0, True), result.output
+    found = json.loads(file.read_text())
+    assert (found["stories"], found["failed"]) == (2, [])
+    assert found["simulated_hours"] > 0.03

@@ -1,0 +1,131 @@
+"""Does the core keep its promises when everything fails?"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from itertools import count, cycle
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from tools.simulating.campaign import ALL, Found, Total, run
+from tools.simulating.planted import BUGS, planted
+from tools.simulating.profiles import PROFILES
+from tools.simulating.reducer import reduced
+from tools.simulating.report import as_json, has_failed, show, show_failure
+from tools.simulating.script import written
+from tools.simulating.story import told
+
+FAILED = 1
+TRIED = 2000  # seeds for a planted mistake
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--hours", type=float, help="Go on for so long, on the clock.")
+@click.option("--seeds", type=int, help="Tell so many stories (without --hours: 100).")
+@click.option("--seed", default=0, show_default=True, help="The first one.")
+@click.option("--profile", type=click.Choice([*ALL, "all"]), default="swarm", show_default=True,
+              help="Which faults and which work.")  # fmt: skip
+@click.option("--jobs", default=2, show_default=True, help="Processes.")
+@click.option("--planted", "is_planted", is_flag=True, help="Plant mistakes, and find them.")
+@click.option("--reduce/--no-reduce", default=True, help="Look for the shortest script that fails.")
+@click.option(
+    "--json", "file", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures there."
+)
+def main(
+    hours: float | None, seeds: int | None, seed: int, profile: str, jobs: int, is_planted: bool,
+    reduce: bool, file: Path | None,
+) -> None:  # fmt: skip
+    """Tell random stories of meshes on simulated wires, disks and clocks, and judge them.
+
+    A seed is a story: the mesh, what befalls it and what it is asked. Exit code 1 if a promise was broken.
+    """
+    console = Console()
+    if is_planted:
+        sys.exit(0 if find_planted(console) else FAILED)
+    most = None if hours is not None and seeds is None else seeds or 100
+    end = time.monotonic() + hours * 3600 if hours is not None else None
+    total = _run(console, _numbered(seed, most, profile), most, end, jobs)
+    show(total, console)
+    if file is not None:
+        file.write_text(as_json(total) + "\n")
+    for found in total.failed[:3] if reduce else ():
+        _show_reduced(console, found)
+    sys.exit(FAILED if has_failed(total) else 0)
+
+
+def _numbered(first: int, most: int | None, profile: str) -> Iterator[tuple[int, str]]:
+    profiles = cycle(PROFILES if profile == "all" else [profile])
+    numbers = count(first) if most is None else range(first, first + most)
+    return zip(numbers, profiles, strict=False)
+
+
+def _run(
+    console: Console, seeds: Iterator[tuple[int, str]], most: int | None, end: float | None, jobs: int
+) -> Total:
+    began = time.monotonic()
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        whole = most if most is not None else (end or began) - began
+        task = progress.add_task("0 stories", total=whole)
+        state = [0, 0]
+
+        def heard(found: Found) -> None:
+            state[0] += 1
+            if found.violations:
+                state[1] += 1
+                show_failure(found, console)
+            done = state[0] if most is not None else time.monotonic() - began
+            text = f"{state[0]} stories, {state[1]} broke a promise"
+            progress.update(task, completed=done, description=text)
+
+        return run(seeds, jobs, lambda: end is not None and time.monotonic() >= end, heard)
+
+
+def _show_reduced(console: Console, found: Found) -> None:
+    invariant = found.violations[0][0]
+    console.print(f"\nseed {found.seed} of {found.profile}, as short as {invariant} still breaks:")
+    script = reduced(written(found.seed, ALL[found.profile]), invariant)
+    _show_script(console, found.profile, found.seed, len(script.steps), [str(step) for step in script.steps])
+
+
+def _show_script(console: Console, profile: str, seed: int, steps: int, lines: list[str]) -> None:
+    console.print(f"  {profile} {seed}: {steps} steps", highlight=False)
+    for line in lines:
+        console.print(f"  {line}", highlight=False, markup=False)
+
+
+def find_planted(console: Console) -> bool:
+    """Is every one of them found?"""
+    missed = 0
+    for name, bug in BUGS.items():
+        began = time.monotonic()
+        for tries, seed in enumerate(_likely(bug.seed), 1):
+            script = written(seed, ALL[bug.profile])
+            with planted(bug):
+                is_found = any(v.invariant == bug.invariant for v in told(script).violations)
+            if is_found:
+                with planted(bug):
+                    short = reduced(script, bug.invariant, tries=150)
+                seconds = time.monotonic() - began
+                console.print(f"[green]found[/green] {name}: {bug.invariant}, {tries} seeds, {seconds:.1f} s")
+                _show_script(console, bug.profile, seed, len(short.steps), [str(s) for s in short.steps])
+                break
+        else:
+            missed += 1
+            console.print(f"[red]missed[/red] {name}: {bug.invariant} was kept for {TRIED} seeds")
+    return not missed
+
+
+def _likely(first: int) -> Iterator[int]:
+    """The seed that is known to find it, then others."""
+    yield first
+    yield from (seed for seed in range(TRIED) if seed != first)
+
+
+if __name__ == "__main__":
+    main()

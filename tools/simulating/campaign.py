@@ -1,0 +1,112 @@
+"""Many stories, on several processors: what they found, and how much they had to go through."""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass, field
+from itertools import count
+from multiprocessing import get_context
+
+from tools.simulating.checks.facts import spans
+from tools.simulating.history import History
+from tools.simulating.profiles import PROFILES, SHORT
+from tools.simulating.script import written
+from tools.simulating.story import told
+
+TWICE = 50  # every so many stories one is told a second time, and must be the same
+ALL = {**PROFILES, SHORT.name: SHORT}
+WORK = {"pub": "publishing", "deliver": "delivering", "tail": "waiting for a master", "sub": "subscribing",
+        "view": "membership", "log": "storing"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Found:
+    """Of one seed; small enough to be sent to another process."""
+
+    seed: int
+    profile: str
+    simulated: float = 0.0
+    violations: tuple[tuple[str, str], ...] = ()  # invariant, and what is shown
+    faults: Counter[str] = field(default_factory=Counter)
+    cells: Counter[tuple[str, str]] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
+    events: int = 0
+
+
+def tried(seed: int, profile: str, twice: bool = False) -> Found:
+    """One seed, told and judged."""
+    outcome = told(written(seed, ALL[profile]))
+    history, violations = outcome.history, [(v.invariant, str(v)) for v in outcome.violations]
+    if twice and told(written(seed, ALL[profile])).history.digest() != history.digest():
+        violations.append(("same", "the same: told twice, it went another way"))
+    faults = Counter(event.text for event in history.of("fault"))
+    return Found(seed, profile, outcome.seconds, tuple(violations), faults, cells(history), history.counts,
+                 len(history.events))  # fmt: skip
+
+
+def cells(history: History) -> Counter[tuple[str, str]]:
+    """(fault, what went on within a second of its beginning, or while it lasted)."""
+    found: Counter[tuple[str, str]] = Counter()
+    times: dict[str, list[float]] = {what: [e.at for e in history.of(kind)] for kind, what in WORK.items()}
+    for begin, end, fault in spans(history):
+        for what, when in times.items():
+            if _any_between(when, begin, end + 1.0):
+                found[fault.text, what] += 1
+    return found
+
+
+def _any_between(times: list[float], begin: float, end: float) -> bool:
+    place = bisect_left(times, begin)
+    return place < len(times) and times[place] <= end
+
+
+@dataclass
+class Total:
+    """Of all seeds so far."""
+
+    stories: int = 0
+    simulated: float = 0.0
+    began: float = field(default_factory=time.monotonic)
+    seconds: float = 0.0
+    events: int = 0
+    faults: Counter[str] = field(default_factory=Counter)
+    cells: Counter[tuple[str, str]] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
+    failed: list[Found] = field(default_factory=list)
+    profiles: Counter[str] = field(default_factory=Counter)
+
+    def add(self, found: Found) -> None:
+        self.stories += 1
+        self.simulated += found.simulated
+        self.seconds = time.monotonic() - self.began
+        self.events += found.events
+        self.faults += found.faults
+        self.cells += found.cells
+        self.counts += found.counts
+        self.profiles[found.profile] += 1
+        if found.violations:
+            self.failed.append(found)
+
+
+def run(
+    seeds: Iterator[tuple[int, str]], jobs: int, is_over: Callable[[], bool], heard: Callable[[Found], None]
+) -> Total:
+    """All seeds, or until it is over."""
+    total = Total()
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        under_way: set[Future[Found]] = set()
+        numbered = zip(seeds, count(), strict=False)
+        while True:
+            while len(under_way) < 2 * jobs and not is_over() and (one := next(numbered, None)):
+                (seed, profile), n = one
+                under_way.add(pool.submit(tried, seed, profile, n % TWICE == 0))
+            if not under_way:
+                return total
+            done, under_way = wait(under_way, return_when=FIRST_COMPLETED)
+            for future in done:
+                total.add(future.result())
+                heard(future.result())

@@ -1,0 +1,43 @@
+"""Which promises did a history break? One function for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tools.simulating.checks import integrity, members, order, resources, taking
+from tools.simulating.checks.facts import Facts, Violation
+from tools.simulating.history import History
+
+Check = Callable[[History, Facts], list[Violation]]
+
+CHECKS: dict[str, Check] = {
+    "G1": integrity.delivered_as_published,
+    "G2": taking.no_false_ok,
+    "C1.1": integrity.delivered_once,
+    "C1.2": order.in_order,
+    "C1.3": order.gaps_are_told,
+    "C1.4": order.owed_arrives,
+    "C2.1": taking.taken_by_masters,
+    "C2.2": taking.taken_in_order,
+    "C2.3": taking.answered,
+    "C2.4": taking.last_word,
+    "C3.7": taking.stored_once,
+    "C5.1": integrity.letters,
+    "C6.2": integrity.routes,
+    "V1": taking.last_values,
+    "M1": members.completeness,
+    "M2": members.accuracy,
+    "M3": members.incarnations,
+    "M4": members.agreement,
+    "M5": members.belonging,
+    "R1": resources.under_caps,
+    "L1": resources.nothing_left,
+}
+
+
+def checked(history: History, facts: Facts) -> list[Violation]:
+    """Everything that is wrong with it."""
+    problems = [Violation("crash", e.text, (e,)) for e in history.of("problem")]
+    if problems:
+        return problems  # the story ended there: what is missing says nothing
+    return [violation for check in CHECKS.values() for violation in check(history, facts)]

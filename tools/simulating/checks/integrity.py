@@ -1,0 +1,102 @@
+"""Is what arrives what was published, once, and only where it belongs?"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from tools.simulating.checks.facts import (
+    LOUD,
+    UNSURE,
+    UNSURE_OF_LETTERS,
+    Facts,
+    Violation,
+    answers,
+    by_subscription,
+    final,
+    published,
+    wants,
+)
+from tools.simulating.history import Event, History
+
+HOPS = 16
+
+
+def delivered_as_published(history: History, facts: Facts) -> list[Violation]:
+    """G1: every message given was published so, is wanted there, and was not refused."""
+    pubs, said, found = published(history), answers(history), []
+    for sub, given in by_subscription(history).values():
+        for event in given:
+            why = _unlike(event, sub, pubs.get(event.id))
+            state = final(said.get(event.id))
+            unsure = (*UNSURE, *UNSURE_OF_LETTERS) if sub.flags == "inbox" else UNSURE
+            if not why and state not in ("", "OK", *unsure):
+                why = f"it was refused: {state}"
+            if why:
+                found.append(Violation("G1", why, (event,)))
+    for event in history.of("got"):
+        pub = pubs.get(event.id)
+        if not event.keys[0].startswith("__sys__") and (pub is None or pub.text != event.text):
+            found.append(Violation("G1", "get() returned what nobody published", (event,)))
+    return found
+
+
+def _unlike(event: Event, sub: Event, pub: Event | None) -> str:
+    if "e" in event.flags or event.keys[0].startswith("__sys__"):
+        return ""
+    if pub is None:
+        return "nobody published it"
+    if (pub.text, pub.keys if not pub.to else ("",)) != (event.text, event.keys):
+        return "it is not what was published"
+    if not pub.to and not wants(sub, event.keys[0], event.domain):
+        return f"this subscription wants {sub.keys} of {sub.domain!r}"
+    return ""
+
+
+def delivered_once(history: History, facts: Facts) -> list[Violation]:
+    """C1.1: at most once per subscription."""
+    found = []
+    for _, given in by_subscription(history).values():
+        counted = Counter(event.id for event in given if "e" not in event.flags)
+        for twice in [known for known, times in counted.items() if times > 1]:
+            events = tuple(event for event in given if event.id == twice)
+            found.append(Violation("C1.1", f"given {len(events)} times", events))
+    return found
+
+
+def letters(history: History, facts: Facts) -> list[Violation]:
+    """C5.1: only who is addressed gets it, from who sent it; and a stored one, if nothing was refused."""
+    pubs, said, got, found = published(history), answers(history), set(), []
+    inboxes = {key: sub for key, (sub, _) in by_subscription(history).items() if sub.flags == "inbox"}
+    names = {event.who: event.to for event in history.of("confirmed") if event.sub == 0}
+    for (client, number), (_, given) in by_subscription(history).items():
+        for event in given if (client, number) in inboxes else ():
+            pub, mine = pubs.get(event.id), names.get(client, "")
+            if pub is None or not (mine == pub.to or mine.startswith(pub.to + "/session/")):
+                found.append(Violation("C5.1", f"{mine} got what was not sent to it", (event,)))
+            got.add(event.id)
+    for known, pub in pubs.items() if facts.letters_wait else ():
+        has_reader = any(mine == pub.to or mine.startswith(pub.to + "/session/") for mine in names.values())
+        is_owed = pub.to and "p" in pub.flags and final(said.get(known)) == "OK" and has_reader
+        if is_owed and known not in got:
+            found.append(Violation("C5.1", "a persistent letter was answered OK, and never read", (pub,)))
+    return found
+
+
+def routes(history: History, facts: Facts) -> list[Violation]:
+    """C6.2: to its master and from it a message visits no node twice, and not more than 16."""
+    found = []
+    for event in history.of("deliver"):
+        hops = [hop.rpartition("/")[::2] for hop in event.route]
+        # Towards the master strata fall to 0 there; from it they grow.
+        places = [i for i, (_, stratum) in enumerate(hops) if stratum == "0"]
+        split = places[-1] if places else 0
+        for leg in (hops[: split + 1], hops[split:]):
+            nodes = [node for node, _ in leg]
+            if len(nodes) > HOPS or len(set(nodes)) < len(nodes):
+                found.append(Violation("C6.2", f"it went {' -> '.join(nodes)}", (event,)))
+    return found
+
+
+def known_answers(history: History) -> list[Event]:
+    """Answers that no page names."""
+    return [event for event in history.of("answer") if event.text not in ("OK", *LOUD)]

@@ -1,0 +1,184 @@
+"""Does a subscriber get things in order, and is it told what it missed?"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator
+from math import inf
+
+from tools.simulating.checks.facts import (
+    Facts,
+    Id,
+    Violation,
+    answers,
+    by_subscription,
+    final,
+    is_excused,
+    published,
+    restarts,
+    shortly,
+    spans,
+    wants,
+    was_between,
+)
+from tools.simulating.history import Event, History
+
+
+def in_order(history: History, facts: Facts) -> list[Violation]:
+    """C1.2: what one publisher sends in one domain comes in its order, letters to one name
+    in theirs; last values in that of their topic.
+
+    A transient message that waited for its master when its node died may be sent again too late;
+    and of what a failing disk had at hand nobody knows whether it is there. Of several
+    masters one that was away may bring late what a restarted node has not had.
+    """
+    found: list[Violation] = []
+    pubs, ends = published(history), [event.at for event in restarts(history)]
+    failed = [event.at for event in history.of("stop") if event.text == "disk"]
+    first_end = min((event.at for event in restarts(history)), default=inf)
+    for _, given in by_subscription(history).values():
+        last: dict[tuple[str, str, str], Event] = {}
+        for event in given:
+            several = facts.rules == "several" and (event.at > first_end or "i" in event.flags)
+            if "e" in event.flags or several:
+                continue
+            to = pubs[event.id].to if event.id in pubs else ""
+            lane, topic = (
+                (event.stream, event.domain, to),
+                (event.stream, event.domain, f"{to} {event.keys[0]}"),
+            )
+            before = [last.get(topic)] + ([] if "i" in event.flags else [last.get(lane)])
+            for other in before:
+                is_late = other is not None and other.first >= event.first and other.id != event.id
+                pub = pubs.get(event.id, event)
+                excused = is_excused(pub, event.at, ends) or was_between(failed, pub.at, event.at)
+                if is_late and not excused:
+                    found.append(
+                        Violation("C1.2", "the later one came first", (*filter(None, (other,)), event))
+                    )
+                    break
+            last[topic] = event
+            if "i" not in event.flags:
+                last[lane] = event
+    return found
+
+
+class Owed:
+    """What each subscription must be given or told of: published after it was confirmed, and answered OK.
+
+    Whoever subscribed before the first fault is known everywhere. Of others a master may not have heard; in a
+    mesh without rules it says itself for whom it took a message.
+    """
+
+    def __init__(self, history: History, facts: Facts) -> None:
+        said = answers(history)
+        self._pubs = [
+            pub for known, pub in published(history).items()
+            if not pub.to and final(said.get(known)) == "OK"
+        ]  # fmt: skip
+        self._times = [pub.at for pub in self._pubs]
+        self._first_fault = min((event.at for event in history.of("fault", "crash", "stop")), default=inf)
+        self._facts = facts
+        full = [(begin, end, fault.who) for begin, end, fault in spans(history) if fault.text == "full"]
+        # A full disk remembers no new subscription: after a crash it is not there.
+        self._confirmed = {
+            (e.who, e.sub): e for e in history.of("confirmed")
+            if e.sub and not any(a <= e.at <= b and who == e.to.split("/")[2] for a, b, who in full)
+        }  # fmt: skip
+        self._ended: dict[tuple[str, int], float] = {}
+        for event in history.of("unsub", "down"):
+            subs = (
+                [event.sub]
+                if event.kind == "unsub"
+                else [n for who, n in self._confirmed if who == event.who]
+            )
+            for number in subs:
+                self._ended.setdefault((event.who, number), event.at)
+        self._taken: dict[Id, Event] = {}
+        for event in history.of("accept"):
+            for number in event.numbers if facts.rules == "plain" else ():
+                self._taken[event.stream, event.domain, number] = event
+
+    def subscriptions(self) -> Iterator[tuple[str, int]]:
+        yield from self._confirmed
+
+    def to(self, client: str, number: int, sub: Event) -> Iterator[Event]:
+        confirmed = self._confirmed[client, number]
+        is_known = confirmed.at < self._first_fault
+        home = confirmed.to.split("/")[2]  # /node/NAME/client/…
+        for pub in self._pubs[bisect_left(self._times, confirmed.at) :]:
+            if pub.at > self._ended.get((client, number), inf):
+                break
+            if wants(sub, pub.keys[0], pub.domain) and (is_known or self._was_for(pub, home)):
+                yield pub
+
+    def _was_for(self, pub: Event, home: str) -> bool:
+        taken = self._taken.get(pub.id)
+        if taken is None or taken.who == home:
+            return taken is not None
+        place = str(pub.first - taken.first)
+        peers = (taker.partition(":")[::2] for taker in taken.route)
+        return any(name == home and (not some or place in some.split(",")) for name, some in peers)
+
+    def is_over(self, client: str, number: int) -> bool:
+        return (client, number) in self._ended
+
+
+def gaps_are_told(history: History, facts: Facts) -> list[Violation]:
+    """C1.3: whoever is given a later message has had the earlier ones, or was told how many it missed.
+
+    Transient ones may be lost with a process.
+    """
+    found, owed, ends = [], Owed(history, facts), [event.at for event in restarts(history)]
+    given_to = by_subscription(history, "gap")
+    for client, number in owed.subscriptions():
+        sub, given = given_to[client, number]
+        got, lanes = (
+            {event.id for event in given if event.kind == "deliver"},
+            _lanes(owed.to(client, number, sub)),
+        )
+        told, skipped = 0, list[Event]()
+        for event in given:
+            told += event.gap
+            if event.kind == "gap":
+                continue
+            lane = lanes.get((event.stream, event.domain))
+            if "i" in event.flags or "e" in event.flags or lane is None:
+                continue
+            while lane and lane[-1].first < event.first:
+                pub = lane.pop()
+                if pub.id not in got and not is_excused(pub, event.at, ends):
+                    skipped.append(pub)
+            if len(skipped) > told:
+                what = f"{client} misses {len(skipped)} in silence, and was told of {told}"
+                found.append(Violation("C1.3", what, (*shortly(reversed(skipped)), event)))
+                break
+    return found
+
+
+def _lanes(pubs: Iterator[Event]) -> dict[tuple[str, str], list[Event]]:
+    """By stream, the first at the end."""
+    lanes: dict[tuple[str, str], list[Event]] = defaultdict(list)
+    for pub in pubs:
+        lanes[pub.stream, pub.domain].append(pub)
+    return {lane: sorted(events, key=lambda e: -e.first) for lane, events in lanes.items()}
+
+
+def owed_arrives(history: History, facts: Facts) -> list[Violation]:
+    """C1.4: when all is healed and quiet, whoever still subscribes has what is owed, or knows of a gap."""
+    found, owed, ends = [], Owed(history, facts), [event.at for event in restarts(history)]
+    given_to = by_subscription(history, "gap")
+    for client, number in owed.subscriptions():
+        if owed.is_over(client, number):
+            continue
+        sub, given = given_to[client, number]
+        got, told = (
+            {event.id for event in given if event.kind == "deliver"},
+            sum(event.gap for event in given),
+        )
+        lacks = [p for p in owed.to(client, number, sub) if p.id not in got and not is_excused(p, inf, ends)]
+        if len(lacks) > told:
+            what = f"{client} lacks {len(lacks)} at the end, and was told of {told}"
+            found.append(Violation("C1.4", what, shortly(lacks)))
+    return found

@@ -1,0 +1,33 @@
+"""Is anything larger than it may be, or left over?"""
+
+from __future__ import annotations
+
+from tools.simulating.checks.facts import Facts, Violation
+from tools.simulating.history import History
+
+LEFT = ("pending", "stored_envelopes", "tailed_back", "malformed", "forged", "commits_under_way", "on disk")
+WAITING = ("pending", "stored_envelopes", "tailed_back", "on disk")
+
+
+def under_caps(history: History, facts: Facts) -> list[Violation]:
+    """R1: what waits for one subscriber stays under its cap, at every look."""
+    found = {}
+    for event in history.of("sample"):
+        if event.stamp > facts.feed_cap and event.who not in found:
+            what = f"{event.stamp} bytes wait for one subscriber, {facts.feed_cap:g} are the most"
+            found[event.who] = Violation("R1", what, (event,))
+    return list(found.values())
+
+
+def nothing_left(history: History, facts: Facts) -> list[Violation]:
+    """L1: in the end nobody is owed anything, the disks have forgotten it, and nobody broke the protocol.
+
+    A node that a publisher has left may wait in vain for answers that now go to another one; and what is
+    given up while a disk is full may come back with a crash.
+    """
+    left = [what for what in LEFT if not (facts.may_wait and what in WAITING)]
+    return [
+        Violation("L1", f"{event.who}: {event.text} is {event.stamp}", (event,))
+        for event in history.of("end")
+        if event.text in left and event.stamp
+    ]

@@ -1,0 +1,86 @@
+"""What happened, and when? Everything that clients, nodes and faults did, in order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import astuple, dataclass
+from hashlib import sha256
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """`who` did or met `kind`. Which of the other fields count, KINDS says."""
+
+    at: float
+    kind: str
+    who: str
+    boot: int = 0
+    stream: str = ""
+    domain: str = ""
+    first: int = 0
+    last: int = 0
+    keys: tuple[str, ...] = ()  # of each number, or a pattern
+    text: str = ""  # contents, a state, a cause
+    sub: int = 0
+    gap: int = 0
+    flags: str = ""  # letters: p persistent, i initial, e the end of a topic, t waits for its master
+    to: str = ""
+    route: tuple[str, ...] = ()
+    stamp: int = 0
+
+    @property
+    def numbers(self) -> range:
+        return range(self.first, self.last + 1)
+
+    @property
+    def id(self) -> tuple[str, str, int]:
+        """Of one message."""
+        return self.stream, self.domain, self.first
+
+    def __str__(self) -> str:
+        numbers = f"{self.first}..{self.last}" if self.last > self.first else f"{self.first or ''}"
+        parts = [
+            self.stream[:6],
+            self.domain,
+            numbers,
+            " ".join(dict.fromkeys(self.keys)),
+            self.text,
+            self.to,
+        ]
+        more = [f"gap {self.gap}" if self.gap else "", self.flags]
+        return f"{self.at:9.3f} {self.who}: {self.kind} " + " ".join(filter(None, (*parts, *more)))
+
+
+# Of clients:    pub (its messages leave), answer (text: the state), sub, confirmed, unsub, deliver, gap, down
+# Of nodes:      start, crash, stop, refused (its store), accept (as master, in memory), log (an envelope
+#                with a position is on disk), tail (it waits, on disk), known (numbers are on disk),
+#                view (text: what it says of `to`, with that one's boot and incarnation), sample, end, value,
+#                values (that were all)
+# Of the world:  fault (text: which), over (a fault), healed, problem (an exception)
+
+
+class History:
+    """Grows while a story is told."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.counts: Counter[str] = Counter()  # what was met now and then
+
+    def add(self, event: Event) -> None:
+        self.events.append(event)
+
+    def of(self, *kinds: str) -> Iterator[Event]:
+        return (event for event in self.events if event.kind in kinds)
+
+    def met(self, what: str, times: int = 1) -> None:
+        """Something of which we want to know that it ever happens."""
+        if times:
+            self.counts[what] += times
+
+    def digest(self) -> str:
+        """The same for the same story."""
+        found = sha256()
+        for event in self.events:
+            found.update(repr(astuple(event)).encode())
+        return found.hexdigest()

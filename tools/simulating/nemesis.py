@@ -1,0 +1,192 @@
+"""What befalls a mesh? Each seed enables some of the faults, each as often as chance wants: swarm testing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import TYPE_CHECKING
+
+from tools.simulating.machine import POINTS
+from tools.simulating.profiles import Profile
+from tools.simulating.steps import Step
+
+if TYPE_CHECKING:
+    from tools.simulating.script import Script
+
+WARM_UP = 8.0  # s before the first fault
+ENABLED = 0.4  # how probable it is that a fault happens in a story at all
+SHORTLY, LONG = (0.05, 0.5, 1.0, 3.0), (8.0, 14.0, 30.0)
+YEARS = 365.25 * 86400.0
+
+Fault = Callable[[Random, "Script", float], Iterator[Step]]
+
+
+def planned(script: Script, profile: Profile, dice: Random) -> Iterator[Step]:
+    """All faults of a story."""
+    possible = [name for name in FAULTS if not profile.faults or name in profile.faults]
+    enabled = {name: 10 ** dice.uniform(-1, 1) for name in possible if dice.random() < ENABLED}
+    interval = 10 ** dice.uniform(0.3, 1.3)
+    now = WARM_UP + dice.expovariate(1 / interval)
+    while enabled and now < script.seconds:
+        (name,) = dice.choices(list(enabled), list(enabled.values()))
+        yield from FAULTS[name](dice, script, now)
+        now += dice.expovariate(1 / interval)
+
+
+def _node(dice: Random, script: Script) -> str:
+    return dice.choice(script.nodes)
+
+
+def _pair(dice: Random, script: Script) -> list[str]:
+    return dice.sample(script.nodes, 2)
+
+
+def _while(dice: Random) -> float:
+    return dice.choice(SHORTLY + LONG)
+
+
+def crash(dice: Random, script: Script, now: float) -> Iterator[Step]:
+    node = _node(dice, script)
+    yield Step(now, "kill", (node,))
+    yield Step(now + dice.choice([0.01, 0.2, 2.0, 14.0, 90.0]), "start", (node,))
+
+
+def power(dice: Random, script: Script, now: float) -> Iterator[Step]:
+    """Nobody says that it is gone: half-open connections."""
+    node = _node(dice, script)
+    yield Step(now, "power off", (node,))
+    yield Step(now + dice.choice([1.0, 5.0, 20.0, 90.0]), "start", (node,))
+
+
+def all_crash(dice: Random, script: Script, now: float) -> Iterator[Step]:
+    for node in script.nodes:
+        yield Step(now, "kill", (node,))
+        yield Step(now + dice.uniform(0.1, 6.0), "start", (node,))
+
+
+def bounce(dice: Random, script: Script, now: float) -> Iterator[Step]:
+    node = _node(dice, script)
+    yield Step(now, "close", (node,))
+    yield Step(now + dice.choice([0.01, 0.5, 3.0, 30.0]), "start", (node,))
+
+
+def crash_point(dice: Random, script: Script, now: float) -> Iterator[Step]:
+    yield Step(now, "arm", (_node(dice, script), dice.choice(POINTS), dice.choice([0.01, 1.0, 10.0])))
+
+
+def broken(dice: Random, script: Script, now: float) -> Iterator[Step]:
+    yield Step(now, "break", tuple(_pair(dice, script)))
+
+
+def broken_client(dice: Random, script: Script, now: float) -> Iterator[Step]:
+    yield Step(now, "break client", (dice.choice(list(script.clients)),))
+
+
+def cut(dice: Random, script: Script, now: float) -> Iterator[Step]:
+    one, other = _pair(dice, script)
+    yield Step(now, "cut", (one, other))
+    yield Step(now + _while(dice), "mend", (one, other))
+
+
+def one_way(dice: Random, script: Script, now: float) -> Iterator[Step]:
+    one, other = _pair(dice, script)
+    yield Step(now, "shut", (one, other))
+    yield Step(now + _while(dice), "mend", (one, other))
+
+
+def isolate(dice: Random, script: Script, now: float) -> Iterator[Step]:
+    node, end = _node(dice, script), now + _while(dice)
+    for other in script.nodes:
+        if other != node:
+            yield Step(now, "cut", (node, other))
+            yield Step(end, "mend", (node, other))
+
+
+def swizzle(dice: Random, script: Script, now: float) -> Iterator[Step]:
+    """One by one they are cut off, and come back in another order."""
+    victims = dice.sample(script.nodes, dice.randint(2, len(script.nodes)))
+    back = now + len(victims) + dice.uniform(1.0, 12.0)
+    places = dice.sample(range(len(victims)), len(victims))
+    for i, node in enumerate(victims):
+        for other in script.nodes:
+            if other != node:
+                yield Step(now + i, "cut", (node, other))
+                yield Step(back + places[i], "mend", (node, other))
+
+
+def _wire(dice: Random, script: Script, now: float, low: float, high: float, loss: float, bandwidth: float
+          ) -> Iterator[Step]:  # fmt: skip
+    one, other = _pair(dice, script)
+    yield Step(now, "wire", (one, other, low, high, loss, bandwidth))
+    yield Step(now + dice.choice(LONG), "fair wire", (one, other))
+
+
+def loss(dice: Random, script: Script, now: float) -> Iterator[Step]:
+    return _wire(dice, script, now, 0.0002, 0.01, dice.choice([0.01, 0.05, 0.2]), 1e9)
+
+
+def delay(dice: Random, script: Script, now: float) -> Iterator[Step]:
+    return _wire(dice, script, now, 0.01, dice.choice([0.1, 0.5, 2.0]), 0.0, 1e9)
+
+
+def narrow(dice: Random, script: Script, now: float) -> Iterator[Step]:
+    return _wire(dice, script, now, 0.001, 0.01, 0.0, dice.choice([5e3, 2e4, 1e5]))
+
+
+def pause(dice: Random, script: Script, now: float) -> Iterator[Step]:
+    seconds = dice.choice([0.5, 1.0, 2.0, 3.0, 4.0, 10.0, 30.0, 60.0])
+    yield Step(now, "pause", (_node(dice, script), seconds))
+
+
+def jump(dice: Random, script: Script, now: float) -> Iterator[Step]:
+    seconds = dice.choice([3600.0, -3600.0, 10 * YEARS, -10 * YEARS])
+    node = _node(dice, script)
+    yield Step(now, "set clock", (node, seconds))
+    yield Step(now + dice.choice([5.0, 30.0]), "set clock", (node, 0.0))
+
+
+def full(dice: Random, script: Script, now: float) -> Iterator[Step]:
+    node = _node(dice, script)
+    yield Step(now, "fill", (node,))
+    yield Step(now + dice.choice([0.05, 1.0, 10.0]), "make room", (node,))
+
+
+def io_error(dice: Random, script: Script, now: float) -> Iterator[Step]:
+    yield Step(now, "io error", (_node(dice, script),))
+
+
+def rot(dice: Random, script: Script, now: float) -> Iterator[Step]:
+    node = _node(dice, script)
+    yield Step(now, "kill", (node,))
+    yield Step(now + 0.1, "rot", (node,))
+    yield Step(now + 0.2, "start", (node,))
+    yield Step(now + dice.choice([3.0, 15.0]), "restore", (node,))
+
+
+def slow_disk(dice: Random, script: Script, now: float) -> Iterator[Step]:
+    node = _node(dice, script)
+    yield Step(now, "disk", (node, 0.2, dice.choice([0.5, 2.0])))
+    yield Step(now + dice.choice(LONG), "fair disk", (node,))
+
+
+def advert(dice: Random, script: Script, now: float) -> Iterator[Step]:
+    one, other = _pair(dice, script)
+    yield Step(now, "advert", (one, other, dice.choice(["", "", "stale"])))
+
+
+def stranger(dice: Random, script: Script, now: float) -> Iterator[Step]:
+    yield Step(now, "stranger", (_node(dice, script),))
+
+
+def namesake(dice: Random, script: Script, now: float) -> Iterator[Step]:
+    if script.cast.rules == "plain":  # elsewhere it would be a way for others, and owed
+        yield Step(now, "namesake", tuple(_pair(dice, script)))
+
+
+FAULTS: dict[str, Fault] = {
+    "crash": crash, "power": power, "all crash": all_crash, "bounce": bounce, "crash point": crash_point,
+    "break": broken, "break client": broken_client, "cut": cut, "one way": one_way, "isolate": isolate,
+    "swizzle": swizzle, "loss": loss, "delay": delay, "narrow": narrow, "pause": pause, "clock": jump,
+    "full": full, "io error": io_error, "rot": rot, "slow disk": slow_disk, "advert": advert,
+    "stranger": stranger, "namesake": namesake,
+}  # fmt: skip

@@ -1,0 +1,156 @@
+"""What does a node take, store and believe? Looks on, and changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from discovery.member import Conflict, Dead, Joined, Left, Restarted, Suspected, Trusted
+from mesh.routing.retained import Last
+from mesh.store.base import Append, Op, Put
+from mesh.streams.origin import OriginStream
+from mesh.streams.ranges import Ranges
+from mesh.wire.envelope import ERASED, TAILED, Envelope, decode
+from tools.simulating.history import Event, History
+
+if TYPE_CHECKING:
+    from tools.simulating.machine import HarshNode
+
+WORDS = {Joined: "alive", Restarted: "alive", Trusted: "trusted", Suspected: "suspect", Dead: "dead",
+         Left: "left", Conflict: "conflict"}  # fmt: skip
+# Counters of a node that say what it met, and how we call that.
+COUNTERS = {
+    "repeated": "resend deduplicated", "expired": "message expired", "dead": "dead letter",
+    "relayed": "relayed", "forwarded": "forwarded", "hello_refused": "hello refused",
+    "adverts": "advert heard",
+}  # fmt: skip
+
+
+class Observer:
+    """Of one node, over all its lives."""
+
+    def __init__(self, node: HarshNode, history: History) -> None:
+        self._node = node
+        self._history = history
+        self._known: dict[tuple[bytes, str], Ranges] = {}  # numbers whose record is on its disk
+        self._most = 0
+
+    def watch(self) -> None:
+        """A new core, which has not begun."""
+        core: Any = self._node.core
+        accept, event = core.router.log.accept, core.neighbours._event
+
+        def accepts(lane: Any, pieces: Any, matched: int, master: bytes) -> Any:
+            self._add(replace(self._of("accept", pieces[0][0]), route=_takers(pieces)))
+            return accept(lane, pieces, matched, master)
+
+        def sees(what: Any) -> None:
+            self._sees(what)
+            event(what)
+
+        core.router.log.accept, core.neighbours._event = accepts, sees
+
+    def leaves(self, kind: str, text: str = "") -> None:
+        """Its process ends."""
+        self._count()
+        self._node.tell(kind, text)
+
+    def _count(self) -> None:
+        counters = self._node.core.desk.counters
+        for name, what in COUNTERS.items():
+            self._history.met(what, counters.get(name, 0))
+
+    # --- its disk -------------------------------------------------------------------------------------------
+
+    def durable(self, ops: Sequence[Op]) -> None:
+        for op in ops:
+            if isinstance(op, Append):
+                envelope = decode(op.header, op.body)
+                self._add(self._of("tail" if envelope.flags & TAILED else "log", envelope))
+            elif isinstance(op, Put) and op.table == "stream":
+                self._knows(op.key, OriginStream.unpack(op.value))
+
+    def _knows(self, key: bytes, stream: OriginStream) -> None:
+        known = self._known.setdefault((key[:16], key[16:].decode()), Ranges())
+        for a, b in stream.above:
+            for first, last in known.missing(a, b):
+                known.add(first, last)
+                name, domain = key[:16].hex(), key[16:].decode()
+                self._add(self._event("known", stream=name, domain=domain, first=first, last=last))
+
+    # --- the others -----------------------------------------------------------------------------------------
+
+    def _sees(self, event: Any) -> None:
+        if type(event) in WORDS:
+            m, word = event.member, WORDS[type(event)]
+            if word == "trusted":
+                self._history.met("refuted suspicion")
+            self._add(
+                self._event(
+                    "view", text=word, to=m.name, first=m.boot, last=m.incarnation, stream=m.uuid.hex()
+                )
+            )
+
+    # --- samples --------------------------------------------------------------------------------------------
+
+    def sample(self) -> None:
+        """How much waits here: told when it is more than ever."""
+        core = self._node.core
+        feeds = [p.feed for p in core.neighbours.peers.values()]
+        feeds += [f for s in core.clients.sessions.values() for f in s.feeds.values()]
+        most = max((feed.waiting_bytes for feed in feeds), default=0)
+        if most > self._most:
+            self._most = most
+            self._add(self._event("sample", text="feed", stamp=most))
+
+    def end(self) -> None:
+        """What is left when all is over."""
+        core = self._node.core
+        self._count()
+        figures = core.figures()
+        for name in (
+            "pending",
+            "stored_envelopes",
+            "tailed_back",
+            "malformed",
+            "forged",
+            "commits_under_way",
+        ):
+            self._add(self._event("end", text=name, stamp=int(figures[name])))
+        self._add(self._event("end", text="on disk", stamp=len(self._node.store.load().envelopes)))
+        alive = sorted(self._node.alive)
+        self._add(self._event("end", text="alive", keys=tuple(alive)))
+        self.values()
+
+    def values(self) -> None:
+        """The last values it has: after its start, and in the end."""
+        values: list[Last] = list(self._node.core.router.log.retained._topics.values())
+        for last in sorted(values, key=lambda last: (last.envelope.domain, last.key)):
+            if not last.key.startswith("__sys__"):
+                self._add(self._of("value", last.as_envelope()))
+        self._add(self._event("values"))
+
+    def _of(self, kind: str, e: Envelope) -> Event:
+        marks = (("p", e.persistent), ("e", e.flags & ERASED), ("t", e.flags & TAILED))
+        flags = "".join(letter for letter, is_so in marks if is_so)
+        return self._event(
+            kind, stream=e.stream.hex(), domain=e.domain, first=e.first, last=e.last, flags=flags, to=e.to,
+            keys=tuple(e.keys[row] for row in e.rows()), stamp=e.sent,
+        )  # fmt: skip
+
+    def _event(self, kind: str, **what: Any) -> Event:
+        return replace(Event(self._node.net.now, kind, self._node.label, self._node.disk.boot), **what)
+
+    def _add(self, event: Event) -> None:
+        self._history.add(event)
+
+
+def _takers(pieces: Any) -> tuple[str, ...]:
+    """For which peers a master takes it: a name, or name:index,index… where it is not all of it."""
+    found = []
+    for _, targets in pieces:
+        for feed, indices in targets:
+            if feed.owner:
+                found.append(feed.owner + ("" if indices is None else ":" + ",".join(map(str, indices))))
+    return tuple(sorted(found))

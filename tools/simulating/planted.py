@@ -1,0 +1,213 @@
+"""Does the checker bite? Mistakes that are planted on purpose, each by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from unittest.mock import patch
+
+from discovery.detector import Detector
+from discovery.hearsay import Hearsay
+from discovery.table import weigh
+from mesh.core import door
+from mesh.core.clients import Clients
+from mesh.core.parts import Parts
+from mesh.core.router import Router
+from mesh.core.subscribing import Subscribing
+from mesh.routing.feed import Feed
+from mesh.routing.log import Log
+from mesh.routing.onward import Onward
+from mesh.routing.portion import Portions
+from mesh.routing.upstream import Upstream
+from mesh.store.base import Put
+from mesh.streams.origin import OriginStream
+from mesh.streams.outbox import Stream
+from mesh.wire.commands import Reply, Unsubscribe
+
+Patch = tuple[Any, str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Bug:
+    """`seed` of that profile finds it by breaking `invariant`."""
+
+    profile: str
+    seed: int
+    invariant: str
+    patches: Callable[[], list[Patch]]
+
+
+@contextmanager
+def planted(bug: Bug) -> Iterator[None]:
+    """As long as this lasts, the product has it."""
+    patches = [patch.object(*each) for each in bug.patches()]
+    for each in patches:
+        each.start()
+    try:
+        yield
+    finally:
+        for each in patches:
+            each.stop()
+
+
+def answer_before_commit() -> list[Patch]:
+    commit = Router.commit
+
+    def early(self: Any, ops: Any, then: Any) -> None:
+        commit(self, ops, lambda error: None)
+        then(None)
+
+    return [(Router, "commit", early)]
+
+
+def _without(table: str, rides_later: bool) -> list[Patch]:
+    """Its row is not in the transaction of a message, but in that of the next one, or in none."""
+    accept = Log.accept
+
+    def apart(self: Any, *args: Any) -> Any:
+        late = self.__dict__.setdefault("planted", [])
+        while late:
+            op = late.pop()
+            self.later(table, op.key, op)
+        accepted, ops = accept(self, *args)
+        rows = [op for op in ops if isinstance(op, Put) and op.table == table]
+        late += rows if rides_later else []
+        return accepted, [op for op in ops if op not in rows]
+
+    return [(Log, "accept", apart)]
+
+
+def numbers_begin_again() -> list[Patch]:
+    return [(OriginStream, "unpack", classmethod(lambda cls, data: OriginStream()))]
+
+
+def resend_not_deduplicated() -> list[Patch]:
+    accept = OriginStream.accept
+
+    def always(self: Any, first: int, last: int, low: int) -> Any:
+        accept(self, first, last, low)
+        return [(first, last)]
+
+    return [(OriginStream, "accept", always)]
+
+
+def drops_in_silence() -> list[Patch]:
+    drop = Feed._drop
+
+    def untold(self: Any, portion: Any) -> int:
+        drop(self, portion)
+        return 0
+
+    return [(Feed, "_drop", untold)]
+
+
+def ack_ahead() -> list[Patch]:
+    return [(Upstream, "settled", property(lambda self: self.received))]
+
+
+def low_passes_unsettled() -> list[Patch]:
+    def low(self: Any) -> int:
+        end: int = self.heard.contiguous_end(self.waiting[0].envelope.first) if self.waiting else self.next
+        return end + 1 if self.waiting and end >= self.waiting[0].envelope.first else end
+
+    return [(Stream, "low", property(low))]
+
+
+def never_suspects() -> list[Patch]:
+    return [
+        (Detector, "_unanswered", lambda self, number, now: self._questions.pop(number) and []),
+        (Detector, "refused", lambda self, record, now: []),
+    ]
+
+
+def disconnect_is_death() -> list[Patch]:
+    return [(Detector, "disconnected", lambda self, record, now: self._fates.die(record, record.uuid, now))]
+
+
+def older_word_counts() -> list[Patch]:
+    about = Hearsay._about
+
+    def believes(self: Any, rumour: Any, now: float) -> Any:
+        record = self._table.records.get(rumour.node.uuid)
+        if record is not None and record.is_living and weigh(rumour) < record.weight:
+            record.weight = weigh(rumour)
+            return self._news_of(record, rumour, now)
+        return about(self, rumour, now)
+
+    return [(Hearsay, "_about", believes)]
+
+
+def anybody_may_come() -> list[Patch]:
+    return [(door, "same", lambda one, other: True)]
+
+
+def forwarded_not_kept() -> list[Patch]:
+    depart = Onward.depart
+
+    def leaves(self: Any, hop: str) -> Any:
+        for entry in depart(self, hop):
+            yield entry
+            self.remove(entry)
+
+    return [(Onward, "depart", leaves)]
+
+
+def wrong_order_after_restart() -> list[Patch]:
+    restart = Feed.restart
+
+    def behind(self: Any) -> None:
+        before = list(self._backlog)
+        restart(self)
+        again = [portion for portion in self._backlog if portion not in before]
+        self._backlog = Portions([*before, *again])
+
+    return [(Feed, "restart", behind)]
+
+
+def gap_ends_here() -> list[Patch]:
+    return [(Parts, "_gap", lambda self, source, messages: None)]
+
+
+def given_up_too_soon() -> list[Patch]:
+    def unsubscribe(self: Any, session: Any, command: Unsubscribe) -> None:
+        known = command.subscription in session.feeds
+        if known:
+            self.drop(session, command.subscription)
+        self._desk.send(session.conn, Reply(command.request, {"known": known}))
+
+    return [(Subscribing, "unsubscribe", unsubscribe)]
+
+
+def letters_to_all() -> list[Patch]:
+    def open_of(self: Any, name: Any) -> Any:
+        return sorted((s for s in self.sessions.values() if s.conn is not None), key=lambda s: s.text)
+
+    return [(Clients, "open_of", open_of)]
+
+
+def no_bound() -> list[Patch]:
+    return [(Feed, "_has_room", lambda self, portion, now: True)]
+
+
+BUGS: dict[str, Bug] = {
+    "answer before the commit": Bug("short", 0, "G2", answer_before_commit),
+    "numbers of a stream not with its message": Bug("short", 0, "G2", lambda: _without("stream", True)),
+    "last value not with its message": Bug("short", 0, "V1", lambda: _without("retained", False)),
+    "numbers begin again at a restart": Bug("short", 0, "C2.1", numbers_begin_again),
+    "a resend is not recognised": Bug("short", 1, "C3.7", resend_not_deduplicated),
+    "full, and dropped in silence": Bug("short", 1, "C1.3", drops_in_silence),
+    "a gap ends at the node that hears of it": Bug("short", 1, "C1.3", gap_ends_here),
+    "settled before anybody took it": Bug("disk", 0, "C1.4", ack_ahead),
+    "low passes what is not settled": Bug("short", 3, "C2.4", low_passes_unsettled),
+    "who does not answer is not suspected": Bug("membership", 5, "M1", never_suspects),
+    "who is disconnected is dead": Bug("membership", 8, "M2", disconnect_is_death),
+    "an older word overrides a newer one": Bug("membership", 0, "M3", older_word_counts),
+    "whoever comes may stay": Bug("short", 7, "M5", anybody_may_come),
+    "what was handed on is not kept": Bug("short", 0, "C2.4", forwarded_not_kept),
+    "wrong order after a restart": Bug("short", 148, "C1.2", wrong_order_after_restart),
+    "given up, and not on disk": Bug("short", 120, "L1", given_up_too_soon),
+    "letters for all who are here": Bug("short", 0, "C5.1", letters_to_all),
+    "no bound for a slow subscriber": Bug("slow", 1, "R1", no_bound),
+}

@@ -1,0 +1,17 @@
+"""What is one step of a story?"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Step(NamedTuple):
+    """At that time, in s, this is done to or by these."""
+
+    at: float
+    kind: str
+    args: tuple[str | float | int, ...]
+
+    def __str__(self) -> str:
+        words = " ".join(f"{arg:g}" if isinstance(arg, float) else str(arg) or '""' for arg in self.args)
+        return f"{self.at:9.3f}  {self.kind} {words}"
