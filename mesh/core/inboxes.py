@@ -21,6 +21,7 @@ from mesh.routing.portion import Portion
 from mesh.store.base import Delete, Op
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import FORCE_QUEUING, Envelope
+from mesh.wire.expiry import unexpired
 
 IDLE = 60.0  # s: an inbox without anything is kept so long, for what may be on its way to it over the disk
 INBOX = 0  # the number that every session's inbox has among its subscriptions
@@ -36,6 +37,8 @@ class Inboxes:
         self._asked: dict[str, float] = {}  # when each was last asked for
         self._opened: set[str] = set()  # names of sessions that asked for theirs, connected or not
         self._positions: dict[bytes, bytes] = {}  # from the store, until the inbox is needed
+        # Clients whose inbox is being emptied into that of a session; was more addressed to it meanwhile?
+        self._moving: dict[str, bool] = {}
         # Set by the node.
         self.open_of: Callable[[SessionName], list[Session]] = lambda name: []
         self.bury: Callable[[Envelope, Answer], None] = lambda envelope, answer: None
@@ -54,6 +57,9 @@ class Inboxes:
         if not sessions and not envelope.flags & FORCE_QUEUING:
             raise NotConnected(f"{to} is not connected.", hint="To let it wait: force_queuing=True.")
         names = [session.text for session in sessions] or [str(to)]
+        if str(to) in self._moving and len(sessions) == 1:
+            self._moving[str(to)] = True
+            names = [str(to)]  # behind what is on its way there
         for name in names:
             waiting = self.feed(name).waiting_bytes
             if waiting + len(envelope.body) > self._desk.settings.backlog_bytes:
@@ -80,7 +86,10 @@ class Inboxes:
                 self._desk.push(session.outlet, feed, portion)
 
         credit = self._desk.settings.credit
-        feed = Feed(inbox_key(name), credit, send, self._router.log.released, keeps=True)
+        feed = Feed(
+            inbox_key(name), credit, send, self._router.log.released, keeps=True,
+            wall=lambda: self._desk.believed,
+        )  # fmt: skip
         feed.position = int.from_bytes(self._positions.pop(feed.key, b""))
         return feed
 
@@ -90,8 +99,8 @@ class Inboxes:
         self._opened.add(session.text)
         feed.connect(self._desk.now)
         client = str(replace(session.name, session=None))
-        if client in self._feeds:
-            self._move(client, self._feeds[client], feed)
+        if client in self._feeds and client not in self._moving:
+            self._empty(client, session.text)
 
     def closed(self, session: Session) -> None:
         """The session gives it up, or goes: what it has not taken waits on."""
@@ -103,11 +112,22 @@ class Inboxes:
         session.outlet.withdraw(feed)
         feed.restart()
 
-    def _move(self, client: str, source: Feed, target: Feed) -> None:
-        """All that waits for a client goes to one of its sessions, on disk first, so that none overtakes
-        what is on its way to the disk for the same session."""
-        portions = source.take_all()
-        name, ops, parcels = target.key[1:].decode(), list[Op](), list[Parcel]()
+    def _empty(self, client: str, name: str) -> None:
+        """All that waits for a client, or is on its way there over the disk, goes to one of its sessions."""
+        self._moving[client] = False
+
+        def landed(error: MeshError | None) -> None:
+            portions = self._feeds[client].take_all() if client in self._feeds else []
+            if portions:
+                self._move(client, name, portions)
+            elif self._moving.pop(client):
+                self._empty(client, name)
+
+        self._router.commit((), landed)
+
+    def _move(self, client: str, name: str, portions: list[Portion]) -> None:
+        """On disk first, so that none overtakes what is on its way to the disk for the same session."""
+        ops, parcels = list[Op](), list[Parcel]()
         for portion in portions:
             parcel = Parcel(replace(portion.parcel.envelope, to=name), master=self._desk.me.uuid, own=True)
             parcels.append(parcel)
@@ -124,6 +144,10 @@ class Inboxes:
                 void = portion.parcel if error is None else parcel
                 if void.position:
                     self._router.log.released(void)
+            if error is None:
+                self._empty(client, name)  # more may have come meanwhile
+            else:
+                del self._moving[client]
 
         if ops:
             self._router.commit(ops, stored)
@@ -149,4 +173,4 @@ class Inboxes:
 
 
 def _is_void(envelope: Envelope, oldest: int, wall: int) -> bool:
-    return envelope.route[-1].at < oldest or 0 < envelope.expires <= wall
+    return envelope.route[-1].at < oldest or not unexpired(envelope, range(envelope.count), wall)

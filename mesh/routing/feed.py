@@ -277,8 +277,7 @@ class Feed:
 
     def _depart(self, portion: Portion) -> None:
         portion.waiting = False
-        if not self._keeps:  # an inbox buries what has expired, and does so itself
-            self.expired += portion.trim(self._wall())
+        self.expired += portion.trim(self._wall())
         if not portion.messages:
             self._leave_gap(portion.take_gap())
             self._release(portion.parcel)

@@ -136,11 +136,12 @@ class SimClient:
         self._publish_wanted()
 
     def send(
-        self, to: str, content: bytes, *, force: bool = False, persistent: bool = False, domain: str = ""
-    ) -> None:
+        self, to: str, content: bytes, *, force: bool = False, persistent: bool = False, domain: str = "",
+        expires: int = 0,
+    ) -> None:  # fmt: skip
         """To one client or session."""
         flags = (FORCE_QUEUING if force else 0) | (PERSISTENT if persistent else 0)
-        e = self._envelope(["ptp"], [content], domain, flags)
+        e = self._envelope(["ptp"], [content], domain, flags, expires)
         self._wanting.append(dataclasses.replace(e, to=to, keys=("",)))
         self._publish_wanted()
 

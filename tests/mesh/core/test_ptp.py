@@ -3,6 +3,7 @@
 from mesh.mapping.rules import Rule
 from tests.mesh.core.masters import RUGBY, cluster
 from tests.simulated_client import client_of
+from tests.simulation import SimNetwork
 
 RULES = {
     "north": (Rule("avalon", domains=(RUGBY,)),), "heron": (), "avalon": (Rule("avalon", domains=(RUGBY,)),),
@@ -118,3 +119,34 @@ def test_what_waits_for_a_session_survives_a_crash_of_its_node() -> None:
     c.net.run(10)
     assert len(inbox.got) == 10
     assert c["heron"].metric("stored_envelopes") == 0
+
+
+def test_a_letter_on_its_way_to_a_client_as_a_whole_reaches_the_session_that_opens_meanwhile() -> None:
+    net = SimNetwork()
+    net.disk = (0.3, 0.3)
+    node = net.node("a")
+    sender = client_of(node, "pub")
+    sender.send("/node/a/client/joe", b"1", force=True, persistent=True)
+    net.run(0.1)  # it is on its way to the disk
+    joe = client_of(node, "joe", session=1)
+    inbox = joe.inbox()
+    for n in range(2, 6):
+        sender.send("/node/a/client/joe", b"%d" % n, force=True, persistent=n % 2 == 0)
+        net.run(0.1)
+    net.until(lambda: len(inbox.got) == 5)
+    assert inbox.contents == [b"1", b"2", b"3", b"4", b"5"]
+    net.run(5)
+    assert (node.metric("stored_envelopes"), node.metric("pending")) == (0, 0)
+
+
+def test_of_letters_that_were_sent_together_only_the_void_ones_are_given_up() -> None:
+    net = SimNetwork()
+    node = net.node("a")
+    sender = client_of(node, "pub")
+    soon, later = node.wall + 5 * 10**9, node.wall + 500 * 10**9
+    for n, expires in enumerate((soon, later, soon)):
+        sender.send("/node/a/client/joe/session/1", b"%d" % n, force=True, expires=expires)
+    net.run(8)
+    inbox = client_of(node, "joe", session=1).inbox()
+    net.until(lambda: inbox.contents == [b"1"])
+    assert node.metric("dead") == 2
