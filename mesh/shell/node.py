@@ -256,7 +256,7 @@ class Node(World):
 
     async def _stored_all(self) -> None:
         """Until no commit is under way that somebody waits for."""
-        while self.core.router.storing:
+        while self.core.router.storing and not self._has_failed:
             self._commit_ended = asyncio.Event()
             await self._commit_ended.wait()
 

@@ -56,6 +56,7 @@ class World:
         self._damper = Damper()
         self._stopping: asyncio.Event | None = None
         self._stop = Stop()
+        self._has_failed = False  # the store
         self._timer: asyncio.TimerHandle | None = None
         self._due = 0.0
         self._idle_planned = False
@@ -150,13 +151,16 @@ class World:
         loop.call_soon_threadsafe(self._stored, tokens, error)
 
     def _stored(self, tokens: list[Hashable], error: StoreError | None) -> None:
-        for token in tokens:
-            if isinstance(token, int):
-                self.core.stored(token, error, *self._clock())
-        self._commit_ended.set()
         if error is not None and not isinstance(error, StoreFull):
-            # What a broken disk still says cannot be trusted: stop, and start again from what it holds.
+            # What a broken disk holds nobody knows: stop, and start again from that. Whoever waits for an
+            # answer gets none here; the next process recognises what was written.
+            self._has_failed = True
             self._give_up(Stop(f"{error.what} {error.hint}".strip(), error.code))
+        else:
+            for token in tokens:
+                if isinstance(token, int):
+                    self.core.stored(token, error, *self._clock())
+        self._commit_ended.set()
         self._idle()
 
     def _give_up(self, stop: Stop) -> None:

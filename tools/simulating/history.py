@@ -56,7 +56,7 @@ class Event:
 # Of nodes:      start, crash, stop, refused (its store), accept (as master, in memory), log (an envelope
 #                with a position is on disk), tail (it waits, on disk), known (numbers are on disk),
 #                view (text: what it says of `to`, with that one's boot and incarnation), sample, end, value,
-#                values (that were all)
+#                values (that were all), untold (a gap that its end has silenced; to a session or a node)
 # Of the world:  fault (text: which), over (a fault), healed, problem (an exception)
 
 

@@ -257,16 +257,11 @@ class HarshNode(SimNode):
 
     def _give_up(self) -> None:
         """The disk has failed: whether this was written shows at the next start, and nothing else is."""
-        error = StoreError("the disk failed")
         self.history.met("stopped by its disk")
         self.observer.leaves("stop", "disk")
         self.store.crash(self.rng)
-        jobs = [*self._batch, *self._jobs]
         self._batch.clear()
         self._jobs.clear()
-        for job in jobs:
-            if job.token is not None:
-                self.core.stored(job.token, error, self.now, self.wall)
         self._is_closing = True
         self._carry_out_all()
         self.core.goodbye(self.now, self.wall)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from discovery.member import Conflict, Dead, Joined, Left, Restarted, Suspected, Trusted
+from mesh.routing.feed import Feed
 from mesh.routing.retained import Last
 from mesh.store.base import Append, Op, Put
 from mesh.streams.origin import OriginStream
@@ -52,14 +53,26 @@ class Observer:
         core.router.log.accept, core.neighbours._event = accepts, sees
 
     def leaves(self, kind: str, text: str = "") -> None:
-        """Its process ends."""
+        """Its process ends, and with it what it has not said yet."""
         self._count()
+        self._untold()
         self._node.tell(kind, text)
 
     def _count(self) -> None:
         counters = self._node.core.desk.counters
         for name, what in COUNTERS.items():
             self._history.met(what, counters.get(name, 0))
+
+    def _untold(self) -> None:
+        """Gaps that a subscriber, or a node, was still to be told of."""
+        core = self._node.core
+        for session in core.clients.sessions.values():
+            for number, feed in session.feeds.items():
+                if gap := untold(feed):
+                    self._add(self._event("untold", to=session.text, sub=number, gap=gap))
+        for peer in core.neighbours.peers.values():
+            if gap := untold(peer.feed):
+                self._add(self._event("untold", to=peer.node.name, gap=gap))
 
     # --- its disk -------------------------------------------------------------------------------------------
 
@@ -144,6 +157,11 @@ class Observer:
 
     def _add(self, event: Event) -> None:
         self._history.add(event)
+
+
+def untold(feed: Feed) -> int:
+    """Messages that were dropped, and that nobody was told of."""
+    return feed.gap + sum(portion.gap for portion in feed._backlog)
 
 
 def _takers(pieces: Any) -> tuple[str, ...]:

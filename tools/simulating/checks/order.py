@@ -121,6 +121,10 @@ class Owed:
         peers = (taker.partition(":")[::2] for taker in taken.route)
         return any(name == home and (not some or place in some.split(",")) for name, some in peers)
 
+    def home(self, client: str, number: int) -> str:
+        """The session's name."""
+        return self._confirmed[client, number].to
+
     def is_over(self, client: str, number: int) -> bool:
         return (client, number) in self._ended
 
@@ -128,9 +132,10 @@ class Owed:
 def gaps_are_told(history: History, facts: Facts) -> list[Violation]:
     """C1.3: whoever is given a later message has had the earlier ones, or was told how many it missed.
 
-    Transient ones may be lost with a process.
+    Transient ones may be lost with a process, and so may a gap that it had not told yet.
     """
     found, owed, ends = [], Owed(history, facts), [event.at for event in restarts(history)]
+    silenced = list(history.of("untold"))
     given_to = by_subscription(history, "gap")
     for client, number in owed.subscriptions():
         sub, given = given_to[client, number]
@@ -150,11 +155,22 @@ def gaps_are_told(history: History, facts: Facts) -> list[Violation]:
                 pub = lane.pop()
                 if pub.id not in got and not is_excused(pub, event.at, ends):
                     skipped.append(pub)
-            if len(skipped) > told:
+            if len(skipped) > told + lost_gaps(silenced, owed.home(client, number), number, event.at):
                 what = f"{client} misses {len(skipped)} in silence, and was told of {told}"
                 found.append(Violation("C1.3", what, (*shortly(reversed(skipped)), event)))
                 break
     return found
+
+
+def lost_gaps(silenced: list[Event], session: str, number: int, until: float) -> int:
+    """Messages of gaps that were never told, since the process ended that knew of them."""
+    home = session.split("/")[2]  # /node/NAME/client/…
+    return sum(
+        event.gap
+        for event in silenced
+        if event.at <= until
+        and ((event.to, event.sub) == (session, number) if event.sub else event.who != home)
+    )
 
 
 def _lanes(pubs: Iterator[Event]) -> dict[tuple[str, str], list[Event]]:
@@ -168,6 +184,7 @@ def _lanes(pubs: Iterator[Event]) -> dict[tuple[str, str], list[Event]]:
 def owed_arrives(history: History, facts: Facts) -> list[Violation]:
     """C1.4: when all is healed and quiet, whoever still subscribes has what is owed, or knows of a gap."""
     found, owed, ends = [], Owed(history, facts), [event.at for event in restarts(history)]
+    silenced = list(history.of("untold"))
     given_to = by_subscription(history, "gap")
     for client, number in owed.subscriptions():
         if owed.is_over(client, number):
@@ -178,7 +195,7 @@ def owed_arrives(history: History, facts: Facts) -> list[Violation]:
             sum(event.gap for event in given),
         )
         lacks = [p for p in owed.to(client, number, sub) if p.id not in got and not is_excused(p, inf, ends)]
-        if len(lacks) > told:
+        if len(lacks) > told + lost_gaps(silenced, owed.home(client, number), number, inf):
             what = f"{client} lacks {len(lacks)} at the end, and was told of {told}"
             found.append(Violation("C1.4", what, shortly(lacks)))
     return found
