@@ -12,6 +12,7 @@ from mesh.cli.options import count, say, size, tell_json
 from mesh.cli.table import tell_table
 from mesh.client.deadletters import PATTERN, DeadLetter
 from mesh.errors import BadName, PublishRefused
+from mesh.values import parse_message_id
 
 HEADER = ("ID", "DIED", "CODE", "TO", "DOMAIN", "FROM", "SIZE", "REASON")
 
@@ -80,8 +81,9 @@ def purge(ids: tuple[str, ...], is_all: bool, url: str | None) -> None:
 
 
 def found(m: sync.Client) -> list[DeadLetter]:
-    """All in the mesh, the oldest first."""
-    return sorted(map(DeadLetter.of, m.get(pattern=PATTERN)), key=lambda letter: (letter.died, letter.id))
+    """All in the mesh, the oldest first; those that died together in their publisher's order."""
+    letters = map(DeadLetter.of, m.get(pattern=PATTERN))
+    return sorted(letters, key=lambda letter: (letter.died, parse_message_id(letter.id)))
 
 
 def chosen(letters: Sequence[DeadLetter], ids: Sequence[str], is_all: bool) -> list[DeadLetter]:

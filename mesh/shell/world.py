@@ -38,6 +38,7 @@ from mesh.wire.commands import Introduction
 log = logging.getLogger("mesh.node")
 AGAIN = (0.0, 0.1, 0.4)  # s between knocks: a process that is dying may listen a moment longer
 DAMPED = ("refused", "advert")  # kinds of which strangers could have us tell as many as they like
+FENCED = "FENCED"  # the code of a store that another process has taken over
 LATE = 0.25  # s: a loop that comes so late to its work has been stopped or starved
 
 
@@ -151,12 +152,14 @@ class World:
         loop.call_soon_threadsafe(self._stored, tokens, error)
 
     def _stored(self, tokens: list[Hashable], error: StoreError | None) -> None:
-        if error is not None and not isinstance(error, StoreFull):
-            # What a broken disk holds nobody knows: stop, and start again from that. Whoever waits for an
-            # answer gets none here; the next process recognises what was written.
+        is_end = error is not None and not isinstance(error, StoreFull)
+        if is_end and error is not None:
+            # What a broken disk still says cannot be trusted: stop, and start again from what it holds.
             self._has_failed = True
             self._give_up(Stop(f"{error.what} {error.hint}".strip(), error.code))
-        else:
+        # Nobody knows what a failed commit has written: whoever waits for an answer gets none here, and the
+        # next process recognises what is there. But to be fenced off is to have written nothing.
+        if not is_end or (error is not None and error.code == FENCED):
             for token in tokens:
                 if isinstance(token, int):
                     self.core.stored(token, error, *self._clock())

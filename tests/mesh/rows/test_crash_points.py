@@ -124,7 +124,7 @@ def test_row_04_a_forwarded_message_is_there_once_when_its_master_dies_around_it
 
     async def story() -> None:
         async with chain.connect("bilbo") as b, each_word_once(b, b, key, RUGBY):
-            async with dies_and_returns(chain["heron"], f"{point}:{THIRD}"):
+            async with dies_and_returns(chain["heron"], f"{point}:1"):
                 publishing = asyncio.create_task(one_by_one(b, key, RUGBY))
             published = await publishing
             assert {(await b.final(each)).state for each in published} == {"OK"}
@@ -142,7 +142,7 @@ def test_row_04_a_message_is_there_once_when_a_node_on_its_way_dies_around_it(
         async with (
             chain.connect("bilbo") as b, chain.connect("heron") as h, each_word_once(h, b, key, RUGBY),
         ):  # fmt: skip
-            async with dies_and_returns(chain["frodo"], f"{point}:{THIRD}"):
+            async with dies_and_returns(chain["frodo"], f"{point}:1"):
                 publishing = asyncio.create_task(one_by_one(b, key, RUGBY))
             published = await publishing
             assert {(await b.final(each)).state for each in published} == {"OK"}
