@@ -57,6 +57,9 @@ class Erasing:
         self._questions = questions
         self._nodes = nodes
         self._done: OrderedDict[tuple[bytes, int, str], bool] = OrderedDict()
+        self._going: dict[
+            Erasure, list[Callable[[bool], None]]
+        ] = {}  # on their way to the disk, and who asked
 
     def erase(
         self, erasure: Erasure, then: Callable[[bool], None], failed: Callable[[MasterAway], None]
@@ -134,17 +137,21 @@ class Erasing:
         retained = self._router.log.retained
         domains = [d for d in retained.domains(erasure.key) if erasure.domain in ("", d)]
         known = self._done.get((erasure.stream, erasure.number, erasure.key), False)
+        if erasure in self._going:  # asked again, on another connection
+            self._going[erasure].append(then)
+            return
         if not domains:
             then(known)
             return
-        waits = len(domains)
+        waits, self._going[erasure] = len(domains), [then]
 
         def gone() -> None:
             nonlocal waits
             waits -= 1
             if not waits:
                 self._remember(erasure)
-                then(True)
+                for asked in self._going.pop(erasure):
+                    asked(True)
 
         for domain in domains:
             event = self._event(erasure, domain)

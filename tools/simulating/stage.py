@@ -346,7 +346,7 @@ class Stage:
 
     def _is_quiet(self) -> bool:
         figures = [node.core.figures() for node in self.nodes.values()]
-        waits = any(f["pending"] or f["stored_envelopes"] or f["tailed_back"] for f in figures)
+        waits = any(any(f[what] for what in OPEN) for f in figures)
         waits = waits or any(node.store.load().envelopes for node in self.nodes.values())
         return not waits and all(c.is_through for c in self.clients.values() if not c.is_closed)
 
@@ -359,6 +359,7 @@ class Stage:
             client.event("open publish")
 
 
+OPEN = ("pending", "stored_envelopes", "tailed_back", "commits_under_way")  # figures of what goes on
 FAULTS_AND_WORK: dict[str, Callable[..., None]] = {
     "start": Stage._start, "kill": Stage._kill, "power off": Stage._power_off, "close": Stage._close,
     "arm": Stage._arm, "pause": Stage._pause, "set clock": Stage._set_clock, "fill": Stage._fill,

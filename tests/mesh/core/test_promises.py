@@ -2,6 +2,7 @@
 
 import pytest
 
+from mesh.wire.commands import Call
 from mesh.wire.envelope import LOCAL_ONLY
 from tests.mesh.core.campaign import Campaign, Masters
 from tests.seeds import stories
@@ -203,3 +204,18 @@ def test_the_same_seed_tells_the_same_story() -> None:
     one, two = [[s.got for _, s in story.subscribers] for story in twice]
     assert one == two
     assert twice[0].faults == twice[1].faults
+
+
+def test_an_erase_that_is_asked_again_while_it_goes_to_the_disk_is_answered_all_the_same() -> None:
+    net = SimNetwork()
+    net.disk = (0.5, 0.5)
+    (a,) = net.mesh("a")
+    client = client_of(a)
+    client.publish("k", b"1", persistent=True)
+    client.settled()
+    net.run(2)
+    call = client.ask(lambda request: Call(request, "erase", {"key": "k", "domain": ""}))
+    net.run(0.1)
+    net.break_all(client.name)
+    net.until(lambda: call.reply)
+    assert call.reply is not None and call.reply.value == {"erased": ["k"]}
