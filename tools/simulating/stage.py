@@ -232,7 +232,7 @@ class Stage:
         own = self.script.cast.settings(name) if not settings else {}
         uuid = b"foreign" + len(self._foreign).to_bytes(9)
         node = HarshNode(self.net, name, (near,), {**own, **settings, "uuid": uuid}, self.history)
-        node.label = f"foreign {name}"
+        node.label = f"foreign {name} {len(self._foreign)}"  # each is another process
         self._foreign.append(node)
         node.start()
         self.net.after(20.0, node.close)
