@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 
 from mesh.core.desk import Desk
+from mesh.core.lastwords import LastWords
 from mesh.core.nodes import Nodes
 from mesh.core.peer import Peer
 from mesh.core.router import Router, refusal
@@ -40,6 +41,7 @@ class Forwarder:
         self._nodes = nodes
         self.shipping = Shipping(desk, self.onward, nodes.named)
         self._settled = False
+        self._refused = LastWords()
         # Set by the node.
         self.settled: Callable[[], bool] = lambda: True
         self.to_client: Callable[[bytes, Answer], None] = lambda stream, answer: None
@@ -93,11 +95,23 @@ class Forwarder:
         try:
             check_domain(envelope.domain)
             for first, last in missing:
-                for part, decision in self._runs(envelope.part(first, last)):
-                    self._act(part, source, decision, was_sent)
+                for part in self._news(envelope, first, last, source):
+                    for run, decision in self._runs(part):
+                        self._act(run, source, decision, was_sent)
         except LocalError as error:  # a name or domain that cannot be
             self._desk.count("refused", envelope.count)
             self._answer(source, envelope.stream, refusal(envelope, error))
+
+    def _news(self, e: Envelope, first: int, last: int, source: bytes) -> Iterator[Envelope]:
+        """What of it was not refused before; of the rest its publisher is told again."""
+        if source:
+            yield e.part(first, last)
+            return
+        for a, b, answer in self._refused.parts(e.stream, e.domain, first, last, e.low):
+            if answer is None:
+                yield e.part(a, b)
+            else:
+                self.to_client(e.stream, answer)
 
     def _runs(self, envelope: Envelope) -> Iterator[tuple[Envelope, Decision]]:
         """The envelope, cut only where ways differ."""
@@ -225,6 +239,8 @@ class Forwarder:
         if source:
             self.shipping.answer(source, Outcome(stream, answer))
         else:
+            if answer.state not in ("OK", WARNING):
+                self._refused.keep(stream, answer)
             self.to_client(stream, answer)
 
     # --- what changes -----------------------------------------------------------------------------------

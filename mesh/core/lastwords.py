@@ -1,0 +1,52 @@
+"""What was refused, and does its publisher ask again? Then it has not heard the answer, and hears the same.
+
+If it were taken the second time, it would come behind what its publisher sent after it.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from mesh.wire.commands import Answer
+
+MOST = 4096  # streams whose refusals are remembered
+EACH = 1024  # refusals of one stream
+
+Part = tuple[int, int, Answer | None]
+
+
+class LastWords:
+    """Refusals by stream and domain, of clients of this node, in this boot."""
+
+    def __init__(self) -> None:
+        self._said: OrderedDict[tuple[bytes, str], dict[int, Answer]] = OrderedDict()
+
+    def keep(self, stream: bytes, refusal: Answer) -> None:
+        """Its publisher is told so; perhaps in vain."""
+        key = (stream, refusal.domain)
+        said = self._said.setdefault(key, {})
+        self._said.move_to_end(key)
+        said[refusal.first] = refusal
+        if len(said) > EACH:
+            del said[min(said)]
+        if len(self._said) > MOST:
+            self._said.popitem(last=False)
+
+    def parts(self, stream: bytes, domain: str, first: int, last: int, low: int) -> Iterator[Part]:
+        """first..last in order: what was refused already, with the answer, and the rest (None). Below `low`
+        its publisher knows everything."""
+        said = self._said.get((stream, domain), {})
+        for number in [n for n, refusal in said.items() if refusal.last < low]:
+            del said[number]
+        for refusal in sorted(said.values(), key=lambda refusal: refusal.first):
+            if refusal.last < first or refusal.first > last:
+                continue
+            if refusal.first > first:
+                yield first, refusal.first - 1, None
+                first = refusal.first
+            end = min(last, refusal.last)
+            yield first, end, replace(refusal, first=first, last=end)
+            first = end + 1
+        if first <= last:
+            yield first, last, None

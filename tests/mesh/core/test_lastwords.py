@@ -1,0 +1,51 @@
+"""Does a publisher that did not hear a refusal hear the same again, and nothing come late for it?"""
+
+from mesh.core.lastwords import EACH, LastWords
+from mesh.wire.commands import Answer, Publish
+from tests.mesh.core.masters import RUGBY, cluster
+from tests.mesh.envelopes import envelope
+
+STREAM = b"s" * 16
+
+
+def refused(first: int, last: int) -> Answer:
+    return Answer("", first, last, "TAILBACK_FULL", 0, "full")
+
+
+def test_what_was_refused_is_told_apart_from_the_rest() -> None:
+    words = LastWords()
+    words.keep(STREAM, refused(3, 5))
+    words.keep(STREAM, refused(8, 9))
+    parts = list(words.parts(STREAM, "", 1, 8, 1))
+    assert parts == [(1, 2, None), (3, 5, refused(3, 5)), (6, 7, None), (8, 8, refused(8, 8))]
+    assert list(words.parts(STREAM, "other", 1, 8, 1)) == [(1, 8, None)]
+    assert list(words.parts(STREAM, "", 3, 9, 6)) == [(3, 7, None), (8, 9, refused(8, 9))], "it knows of 5"
+
+
+def test_no_more_is_remembered_than_a_bound() -> None:
+    words = LastWords()
+    for n in range(1, EACH + 3):
+        words.keep(STREAM, refused(n, n))
+    assert list(words.parts(STREAM, "", 1, 3, 1)) == [(1, 2, None), (3, 3, refused(3, 3))]
+
+
+def test_what_was_refused_for_want_of_room_is_not_taken_when_it_comes_again() -> None:
+    c = cluster("heron", "frodo", "bilbo", tailback_count=2)
+    joe = c.client("bilbo")
+    c["heron"].kill()
+    c["frodo"].kill()
+    c.net.run(20)
+    for n in range(4):
+        joe.publish("k", b"%d" % n, domain=RUGBY, persistent=True)
+    c.net.until(lambda: joe.state(2, RUGBY) == "FORWARD_WARNING")
+    c.net.until(lambda: joe.state(4, RUGBY) == "TAILBACK_FULL")
+    c["heron"].start()
+    c["frodo"].start()
+    c.net.until(lambda: joe.state(2, RUGBY) == "OK")
+    c.net.run(5)
+    taken = c["heron"].metric("published")
+    again = envelope("k", [b"2"], first=3, domain=RUGBY, persistent=True, stream=joe.stream)
+    joe.say(Publish((1,)), again)  # as if the refusal had been lost with a connection
+    c.net.run(5)
+    assert joe.state(3, RUGBY) == joe.state(4, RUGBY) == "TAILBACK_FULL"
+    assert c["heron"].metric("published") == taken
