@@ -21,6 +21,8 @@ from mesh.store.postgres import PostgresStore
 from tests.mesh.running import until
 from tests.postgres import USER, PostgresServer, server_or_skip
 
+pytestmark = pytest.mark.whole  # a server is killed, or leases run out: that takes its time
+
 LONG = Terms(120)  # a busy machine may need so long to start a server again
 EMPTY: dict[str, dict[bytes, bytes]] = {table: {} for table in TABLES}
 

@@ -169,6 +169,8 @@ from mesh.store.base import Append
 from mesh.store.lease import Terms
 from mesh.store.postgres import PostgresStore
 
+pytestmark = pytest.mark.whole  # a server is killed, or leases run out: that takes its time
+
 store = PostgresStore(sys.argv[1], bytes.fromhex(sys.argv[2]), 1, terms=Terms(4.0))
 position = 1
 try:
