@@ -208,7 +208,7 @@ class Neighbours:
         for uuid, peer in list(self.peers.items()):
             is_needed = peer.is_active or peer.feed.queries or self.needs_login(peer)
             if not peer.alive and not is_needed and self.membership.of(uuid) is None:
-                self._desk.accounts.closed(self.peers[uuid].feed, is_peer=True)
+                self._desk.accounts.closed(peer.feed, is_peer=True)
                 del self.peers[uuid]
 
     def ping_all(self) -> None:

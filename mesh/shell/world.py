@@ -31,6 +31,7 @@ from mesh.shell.knocking import is_refused
 from mesh.shell.lag import Lag
 from mesh.shell.resolving import is_ip, resolved
 from mesh.store.base import NodeStore
+from mesh.store.lease import FENCED
 from mesh.store.worker import StoreWorker
 from mesh.transport import Sockets
 from mesh.wire.commands import Introduction
@@ -38,7 +39,6 @@ from mesh.wire.commands import Introduction
 log = logging.getLogger("mesh.node")
 AGAIN = (0.0, 0.1, 0.4)  # s between knocks: a process that is dying may listen a moment longer
 DAMPED = ("refused", "advert")  # kinds of which strangers could have us tell as many as they like
-FENCED = "FENCED"  # the code of a store that another process has taken over
 LATE = 0.25  # s: a loop that comes so late to its work has been stopped or starved
 
 
@@ -152,14 +152,14 @@ class World:
         loop.call_soon_threadsafe(self._stored, tokens, error)
 
     def _stored(self, tokens: list[Hashable], error: StoreError | None) -> None:
-        is_end = error is not None and not isinstance(error, StoreFull)
-        if is_end and error is not None:
+        fatal = None if isinstance(error, StoreFull) else error
+        if fatal is not None:
             # What a broken disk still says cannot be trusted: stop, and start again from what it holds.
             self._has_failed = True
-            self._give_up(Stop(f"{error.what} {error.hint}".strip(), error.code))
+            self._give_up(Stop(f"{fatal.what} {fatal.hint}".strip(), fatal.code))
         # Nobody knows what a failed commit has written: whoever waits for an answer gets none here, and the
         # next process recognises what is there. But to be fenced off is to have written nothing.
-        if not is_end or (error is not None and error.code == FENCED):
+        if fatal is None or fatal.code == FENCED:
             for token in tokens:
                 if isinstance(token, int):
                     self.core.stored(token, error, *self._clock())

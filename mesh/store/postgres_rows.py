@@ -141,7 +141,7 @@ def _write_dropped(db: Connection, owner: UUID, change: Change) -> None:
         gone += _delete(db, "envelope", "position", owner, change.dropped)
     if not gone:
         return
-    ranges = _ranges(sorted(gone))
+    ranges = Ranges.of(sorted(gone))
     firsts, above = zip(*((first, last + 1) for first, last in ranges), strict=True)
     touched = db.execute(_AROUND, {"owner": owner, "above": [*above], "firsts": [*firsts]})
     for first, last in touched:
@@ -170,10 +170,3 @@ def _delete(db: Connection, table: str, column: str, owner: UUID, values: Iterab
     where = f"owner = %s AND {column} = ANY(%s::bigint[])"
     delete = f"DELETE FROM heronry.{table} WHERE {where} RETURNING {column}"
     return [row[0] for row in db.execute(delete, (owner, [*values]))]
-
-
-def _ranges(positions: Iterable[int]) -> Ranges:
-    ranges = Ranges()
-    for position in positions:
-        ranges.add(position, position)
-    return ranges

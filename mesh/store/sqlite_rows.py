@@ -149,8 +149,8 @@ def _write_counters(db: Database, counters: Counters) -> None:
 
 
 def _write_dropped(db: Database, change: Change) -> None:
-    gone = _ranges(change.empty_positions())
-    for both in _ranges(sorted(change.dropped)):
+    gone = Ranges.of(change.empty_positions())
+    for both in Ranges.of(sorted(change.dropped)):
         # Only what stands there is dropped now; the rest is in the account already.
         for (position,) in db.execute("SELECT position FROM envelope WHERE position BETWEEN ? AND ?", both):
             gone.add(position, position)
@@ -182,10 +182,3 @@ def _write_tables(db: Database, change: Change) -> None:
     )
     gone = [place for place, value in change.rows.items() if value is None]
     db.executemany("DELETE FROM side WHERE name = ? AND key = ?", gone)
-
-
-def _ranges(positions: Iterable[int]) -> Ranges:
-    ranges = Ranges()
-    for position in positions:
-        ranges.add(position, position)
-    return ranges

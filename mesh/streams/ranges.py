@@ -2,7 +2,7 @@
 
 import struct
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from mesh.errors import RemoteError
 
@@ -20,6 +20,14 @@ class Ranges:
     def __init__(self) -> None:
         self._firsts: list[int] = []
         self._lasts: list[int] = []
+
+    @classmethod
+    def of(cls, numbers: Iterable[int]) -> "Ranges":
+        """These numbers."""
+        ranges = cls()
+        for number in numbers:
+            ranges.add(number, number)
+        return ranges
 
     def add(self, first: int, last: int) -> None:
         """Put in first..last; what is in already does no harm. ValueError if that is no range."""

@@ -64,11 +64,14 @@ class Pipe:
         if self.is_cut:
             self.held.append((direction, frames))
         elif self.is_open:
-            self.net.trace(self, direction, frames)
-            if direction == 0:
-                self.ends[1].heard_on(self, frames)
-            else:
-                self.ends[0].hear(self.keys[0], frames)
+            self._deliver(direction, frames)
+
+    def _deliver(self, direction: int, frames: list[bytes]) -> None:
+        self.net.trace(self, direction, frames)
+        if direction == 0:
+            self.ends[1].heard_on(self, frames)
+        else:
+            self.ends[0].hear(self.keys[0], frames)
 
     def heal(self) -> None:
         held, self.held = self.held, []

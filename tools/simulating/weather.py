@@ -71,11 +71,7 @@ class HarshPipe(Pipe):
         if frames is None or self.lives[1 - direction] != life(receiver):
             self.lose()  # the goodbye of TCP, or a machine that knows nothing of this connection
             return
-        self.net.trace(self, direction, frames)
-        if direction == 0:
-            self.ends[1].heard_on(self, frames)
-        else:
-            self.ends[0].hear(self.keys[0], frames)
+        self._deliver(direction, frames)
 
     def heal(self) -> None:
         for direction in (0, 1):
