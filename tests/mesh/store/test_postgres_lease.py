@@ -21,6 +21,8 @@ from mesh.store.postgres import PostgresStore
 from tests.mesh.running import LIMIT, until
 from tests.postgres import PostgresServer
 
+pytestmark = pytest.mark.whole  # a server is killed, or leases run out: that takes its time
+
 SHORT = Terms(1.0)
 
 
@@ -168,8 +170,6 @@ from mesh.errors import StoreError
 from mesh.store.base import Append
 from mesh.store.lease import Terms
 from mesh.store.postgres import PostgresStore
-
-pytestmark = pytest.mark.whole  # a server is killed, or leases run out: that takes its time
 
 store = PostgresStore(sys.argv[1], bytes.fromhex(sys.argv[2]), 1, terms=Terms(4.0))
 position = 1
