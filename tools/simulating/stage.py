@@ -138,10 +138,15 @@ class Stage:
         self.nodes[name].armed = (point, seconds)
 
     def _pause(self, name: str, seconds: float) -> None:
-        if self.nodes[name].is_up:
+        node = self.nodes[name]
+        if node.is_up and not node.is_stopped:
             self._fault("pause", name)
-            self.nodes[name].pause(seconds)
-            self.net.after(seconds, lambda: self._over("pause", name))
+            node.pause(seconds)
+            self.net.after(seconds, lambda: self._resumed(name))
+
+    def _resumed(self, name: str) -> None:
+        if not self.nodes[name].is_stopped:  # by a later pause, after a restart
+            self._over("pause", name)
 
     def _set_clock(self, name: str, seconds: float) -> None:
         self._fault("clock", name)

@@ -116,8 +116,13 @@ def spans(history: History) -> Iterator[tuple[float, float, Event]]:
     for fault in history.of("fault"):
         kind = "cut" if fault.text == "one way" else fault.text
         later = (at for at in ends[kind, fault.who, fault.to] if at >= fault.at)
-        lasting = fault.text in ("cut", "one way", "pause", "wire", "slow disk", "full")
-        yield fault.at, min(min(later, default=healed), healed) if lasting else fault.at, fault
+        end = min(later, default=healed)
+        if fault.text == "pause":  # is not healed: it passes
+            yield fault.at, end, fault
+        elif fault.text in ("cut", "one way", "wire", "slow disk", "full"):
+            yield fault.at, min(end, healed), fault
+        else:
+            yield fault.at, fault.at, fault
 
 
 def shortly(events: Iterable[Event], most: int = 3) -> tuple[Event, ...]:

@@ -35,6 +35,10 @@ class Lives:
         """Did anything ail it then?"""
         return any(a <= end and b >= begin and what not in but for a, b, what in self._ills[who])
 
+    def news_since(self, who: str, at: float) -> float:
+        """How old may be what it reads then? Whoever went on after a pause reads what came during it."""
+        return min((a for a, b, what in self._ills[who] if what == "pause" and a <= at <= b + 1.0), default=at)
+
     def was_up(self, who: str, begin: float, end: float) -> bool:
         """All the time, as one process?"""
         started = [event.at for event in self.starts[who]]
@@ -84,7 +88,7 @@ def accuracy(history: History, facts: Facts) -> list[Violation]:
         name = lives.names.get(event.stream)
         if event.text != "dead" or name is None:
             continue
-        begin = event.at - QUIET
+        begin = lives.news_since(event.who, event.at) - QUIET
         excused = lives.is_ill(name, begin, event.at, but=OWN) or lives.is_ill(
             event.who, begin, event.at, but=(*OWN, "pause")
         )
@@ -101,14 +105,16 @@ OWN = (
 
 
 def incarnations(history: History, facts: Facts) -> list[Violation]:
-    """M3: what a process believes of another never goes back to an earlier boot or incarnation."""
+    """M3: what a process believes of another never goes back to an earlier boot or incarnation.
+
+    A goodbye ends its boot whatever the incarnation: who passes it on may know of an earlier one.
+    """
     found = []
     for said in _views(history).values():
         for before, after in pairwise(said):
-            if (after.first, after.last) < (before.first, before.last) and "conflict" not in (
-                before.text,
-                after.text,
-            ):
+            ends = after.text == "left" and after.first == before.first
+            is_older = (after.first, after.last) < (before.first, before.last)
+            if is_older and not ends and "conflict" not in (before.text, after.text):
                 found.append(Violation("M3", "an older word overrode a newer one", (before, after)))
     return found
 
