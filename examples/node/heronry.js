@@ -232,12 +232,12 @@ export class Client extends EventEmitter {
     if (seq <= this.#session.have) return; // a repeat
     if (seq > this.#session.have + 1) throw new Error(`ITEMS ${seq} after ${this.#session.have}`);
     this.#session.have = seq;
-    heads.forEach(([, , master = [], targets = [], gaps = []], i) => {
+    heads.forEach(([, position = 0, master = [], targets = [], gaps = []], i) => {
       const { messages } = envelopes[i];
       for (const [number, dropped] of gaps) this.#subscriptions.get(number)?.missed(dropped);
       for (const [number, column] of targets) {
         const own = wire.places(column, messages.length).map((place) => messages[place]);
-        this.#subscriptions.get(number)?.arrived(own, Buffer.from(master).toString('hex'));
+        this.#subscriptions.get(number)?.arrived(own, Buffer.from(master).toString('hex'), Number(position));
       }
     });
   }

@@ -10,6 +10,7 @@ export class Subscription {
 
   #items = []; // [message, …] of each item that is not used up; `isOld` if from before the node began anew
   #inUse = null; // the item of the last message that was handed out
+  #places = new Map(); // master -> how far its log has come
   #seen = new Map(); // stream and domain -> Seen
   #wake = null; // of the one who waits for a message
   #end = null;
@@ -21,8 +22,13 @@ export class Subscription {
   }
 
   /** An item came: of an envelope the messages that are for us. */
-  arrived(messages, master) {
-    this.#items.push(messages.filter((message) => this.#isNews(message, master)));
+  arrived(messages, master, position) {
+    const news = messages.filter((message) => this.#isNews(message, master));
+    // From a place in its master's log that was passed, it comes again after a crash. What of it is new
+    // was dropped for us before, and would now come out of its order.
+    const isLate = this.#hasPassed(master, position, messages[0]?.persistent) && this.number > 0; // no inbox
+    if (isLate) this.lost += news.length;
+    this.#items.push(isLate ? [] : news);
     this.#settle();
     if (this.#items.length) this.#wake?.();
   }
@@ -39,6 +45,7 @@ export class Subscription {
     if (this.isReady) return;
     this.#items = []; // it all comes again
     this.#seen.clear();
+    this.#places.clear();
   }
 
   async next() {
@@ -80,6 +87,13 @@ export class Subscription {
       if (!this.#items.shift().isOld) this.taken += 1;
       this.#owner.acknowledge();
     }
+  }
+
+  /** A transient message stands in no log: its position is the last one that went before it. */
+  #hasPassed(master, position, isPersistent) {
+    const last = this.#places.get(master) ?? 0;
+    this.#places.set(master, Math.max(position, last));
+    return isPersistent && position > 0 && position <= last;
   }
 
   #isNews({ stream, domain, number, persistent, state }, master) {

@@ -49,6 +49,7 @@ class Subscription:
         self.confirmed = False
         self.used = 0  # items that were used up, for the node's credit
         self.dropped = 0  # messages that this subscriber was too slow for
+        self._gap = 0  # of these, what no batch has told yet
         self._enter, self._leave, self._tell_used = enter, leave, used
         self._seen = Seen()
         self._was_restarted = False
@@ -155,25 +156,36 @@ class Subscription:
         self.used += 1
         self._tell_used()
 
-    def arrived(self, master: bytes, envelope: Envelope, indices: tuple[int, ...] | None, gap: int) -> None:
+    def arrived(
+        self, master: bytes, envelope: Envelope, indices: tuple[int, ...] | None, gap: int, position: int = 0
+    ) -> None:
         """An item from the node."""
-        self.dropped += gap
         stream = (envelope.stream, envelope.domain)
         if envelope.first <= self._seen.high(master, stream) and self._is_void_when_late(envelope):
-            self._items.append(None)
-            self._arrived.set()
-            return
-        fresh = self._seen.fresh(master, stream, envelope.first, envelope.last)
-        if fresh != [(envelope.first, envelope.last)]:
-            indices = _new_ones(envelope, indices, fresh)
-        wanted = indices is None or bool(indices)
-        self._items.append(Batch(envelope, indices, gap) if wanted else None)
+            indices = ()
+        else:
+            fresh = self._seen.fresh(master, stream, envelope.first, envelope.last)
+            if fresh != [(envelope.first, envelope.last)]:
+                indices = _new_ones(envelope, indices, fresh)
+        if self._seen.has_passed(master, position, envelope.persistent) and self.number != INBOX:
+            # In its order it would have come before: it was dropped for us, and perhaps we were not told.
+            gap += envelope.count if indices is None else len(indices)
+            indices = ()
+        self.dropped += gap
+        self._gap += gap
+        self._items.append(self._batch_of(envelope, indices))
         self._arrived.set()
+
+    def _batch_of(self, envelope: Envelope, indices: tuple[int, ...] | None) -> Batch | None:
+        if indices == ():
+            return None
+        gap, self._gap = self._gap, 0
+        return Batch(envelope, indices, gap)
 
     def _is_void_when_late(self, envelope: Envelope) -> bool:
         """Its master has given us newer ones already: it was restarted, and what it lost comes again.
 
-        A persistent message is news all the same. A transient one was dropped before; a last value is
+        A persistent message may be news all the same. A transient one was dropped before; a last value is
         the last no more, except to a new subscription, which gets those of many topics in any order.
         That a topic is gone is news too, and so is what was sent to us and nobody else.
         """

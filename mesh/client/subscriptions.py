@@ -109,7 +109,8 @@ class Subscriptions:
                 subscription = self._all.get(number)
                 if subscription is not None:
                     indices = struct.unpack(f"<{len(column) // 2}H", column) if column else None
-                    subscription.arrived(head.master, envelope, indices, gaps.get(number, 0))
+                    gap = gaps.get(number, 0)
+                    subscription.arrived(head.master, envelope, indices, gap, head.position)
         if inlet.have - self._acked >= ACK_AT:
             self.send_ack()
 

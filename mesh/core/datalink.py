@@ -97,27 +97,28 @@ class DataLinks:
             self._desk.acking[peer] = None  # a repeat: the other missed our ack
             return
         for head, envelope in zip(command.heads, envelopes, strict=True):
-            if head.position and head.master != peer.node.uuid and not self._demand.has_ways:
+            position = head.position if envelope.persistent else 0
+            if position and head.master != peer.node.uuid and not self._demand.has_ways:
                 raise RemoteError(
                     f"{peer.node.name} sends from a log that is not its own", code="FORGED_MASTER"
                 )
             if head.gaps:
                 self.missed(peer, sum(n for _, n in head.gaps))
                 self._router.cache.clear()
-            self._receive(peer, head.master or peer.node.uuid, head.position, envelope)
+            self._receive(peer, head.master or peer.node.uuid, position, head.position - position, envelope)
         peer.taken += len(envelopes)
         state = (command.seq, peer.taken)
         # Cumulative, and in the order of arrival: held back while a live subscriber here is behind.
         self._router.pacing.hold(peer.node.uuid, (), lambda: self._may_ack(peer, state))
 
-    def _receive(self, peer: Peer, master: bytes, position: int, envelope: Envelope) -> None:
+    def _receive(self, peer: Peer, master: bytes, position: int, after: int, envelope: Envelope) -> None:
         far = envelope.route[-1].stratum + 1 if envelope.route else 1  # from its master
         if far >= HOPS:
             self._desk.count("too_many_hops")
             return
         self._desk.heard_stamp(envelope.sent)
         arrived = replace(envelope, route=(*envelope.route, self._desk.hop(far)))
-        parcel = Parcel(arrived, position, master, source=peer.node.uuid)
+        parcel = Parcel(arrived, position, master, source=peer.node.uuid, after=after)
         if position and not peer.upstreams.setdefault(master, Upstream()).receive(parcel):
             self._desk.count("repeated", envelope.count)
             self._desk.acking[peer] = None
@@ -138,7 +139,7 @@ class DataLinks:
             return
         if news:
             piece = parcel.envelope.cut(news)
-            parcel = Parcel(piece, parcel.position, parcel.master, source=parcel.source)
+            parcel = Parcel(piece, parcel.position, parcel.master, source=parcel.source, after=parcel.after)
         self._relay(peer, parcel)
         if parcel.owed:
             merging.keep(parcel)

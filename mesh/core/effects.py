@@ -64,10 +64,14 @@ class Proven:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """Store these together; tell `stored(token, …)` when they are on disk. Token None: nobody waits."""
+    """Store these together; tell `stored(token, …)` when they are on disk. Token None: nobody waits.
+
+    `heard`: how many refusals of earlier commits were known when it was put together (see store.refusals).
+    """
 
     token: int | None
     ops: tuple[Op, ...]
+    heard: int = 0
 
 
 @dataclass(frozen=True, slots=True)

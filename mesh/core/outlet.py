@@ -113,7 +113,8 @@ class Outlet:
             frames = parcel.frames
         else:
             frames = [piece.header(), *chunks(piece.body)]
-        return ItemHead(body_frames(piece), parcel.position, parcel.master, targets, gaps), frames
+        position = parcel.position or parcel.after
+        return ItemHead(body_frames(piece), position, parcel.master, targets, gaps), frames
 
 
 def _cut(envelope: Envelope, group: list[tuple[Feed, Portion]]) -> tuple[Envelope, dict[int, int] | None]:

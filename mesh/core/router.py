@@ -10,7 +10,7 @@ from itertools import dropwhile
 from mesh.core.busytopics import BusyTopics
 from mesh.core.desk import Desk
 from mesh.core.effects import Commit
-from mesh.errors import LocalError, MeshError
+from mesh.errors import LocalError, MeshError, StoreFull
 from mesh.routing.feed import Feed
 from mesh.routing.log import Accepted, Lane, Log, Targets
 from mesh.routing.owing import is_due, owed
@@ -59,6 +59,7 @@ class Router:
         self.busy = BusyTopics()
         self._desk = desk
         self._token = 0
+        self._refusals = 0  # of commits, for want of room
         self._storing: dict[int, tuple[Sequence[Op], Committed]] = {}  # with what rides along
         self._checked: set[str] = set()
         self._joining: dict[Feed, Joining] = {}
@@ -73,7 +74,7 @@ class Router:
         later = self.log.take_later()
         self._token += 1
         self._storing[self._token] = (later, then)
-        self._desk.emit(Commit(self._token, (*later, *ops)))
+        self._desk.emit(Commit(self._token, (*later, *ops), self._refusals))
 
     def commit_later(self) -> None:
         """Store what has gathered, which nobody waits for."""
@@ -84,6 +85,7 @@ class Router:
         """A commit has ended."""
         later, then = self._storing.pop(token)
         if error is not None:
+            self._refusals += 1
             self.log.not_written(later)
         else:
             self.log.written(later)
@@ -95,9 +97,15 @@ class Router:
         `answered` may be called several times, for parts of it. `stamp`: what all of its masters give it.
         """
         lane = self.log.lane(envelope.stream, envelope.domain, self._desk.now)
-        if (envelope.first, envelope.last) in lane.refused:
-            answered(lane.refused[envelope.first, envelope.last])
-            return
+        if lane.origin.refused:
+            for first, last in lane.origin.refused.common(envelope.first, envelope.last):
+                answered(self._refused_before(envelope.part(first, last)))
+            for first, last in lane.origin.refused.missing(envelope.first, envelope.last):
+                self._take(lane, envelope.part(first, last), source, answered, stamp)
+        else:
+            self._take(lane, envelope, source, answered, stamp)
+
+    def _take(self, lane: Lane, envelope: Envelope, source: Hashable, answered: Answered, stamp: int) -> None:
         try:
             self._check(envelope)
             fresh = lane.origin.accept(envelope.first, envelope.last, envelope.low)
@@ -147,8 +155,8 @@ class Router:
             accepted.when_first = lambda: self._deliver(accepted, source, answered)
         else:
             answer = refusal(accepted.envelope, error)
-            self.log.withdraw(lane, accepted, answer)
-            self.commit_later()  # soon: what was stored behind it counts its numbers in
+            self.log.refuse(lane, accepted)
+            self.commit_later()  # soon: after a restart it shall be known as well
             self._desk.count("refused", accepted.envelope.count)
             accepted.when_first = lambda: answered(answer)
         while lane.waiting and lane.waiting[0].stored:
@@ -253,6 +261,15 @@ class Router:
                     self._checked.clear()
                 self._checked.add(key)
 
+    def _refused_before(self, envelope: Envelope) -> Answer:
+        return refusal(
+            envelope,
+            StoreFull(
+                f"{self._desk.me.name} had no room for it on its disk when it came first, and keeps to that.",
+                hint="Publish it anew.",
+            ),
+        )
+
     def _repeated(
         self, lane: Lane, envelope: Envelope, fresh: list[tuple[int, int]], answered: Answered
     ) -> None:
@@ -271,7 +288,7 @@ class Router:
         return targets
 
     def _deliver(self, accepted: Accepted, source: Hashable, answered: Answered) -> None:
-        self.log.remember(accepted)
+        self.log.passes(accepted)
         if not any(targets for _, targets in accepted.deliveries):
             self._desk.count("unrouted", accepted.envelope.count)
         self._offer(accepted.deliveries, source, lambda: answered(accepted.answer))

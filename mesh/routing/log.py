@@ -40,7 +40,6 @@ class Lane:
 
     origin: OriginStream = field(default_factory=OriginStream)
     waiting: deque[Accepted] = field(default_factory=deque)
-    refused: dict[tuple[int, int], Answer] = field(default_factory=dict)  # for want of room, by numbers
     used: float = 0.0  # when its publisher last sent something
 
 
@@ -50,6 +49,7 @@ class Log:
     def __init__(self, topics_bytes: int) -> None:
         self.retained = Retained(topics_bytes)
         self.next_position = 1
+        self.passed = 0  # the last position that was handed on
         self.live = 0  # envelopes stored and owed to somebody
         self.newest = 0  # stamp of the newest value that was restored
         self._lanes: dict[tuple[bytes, str], Lane] = {}
@@ -132,8 +132,11 @@ class Log:
         self.live += 1
         return Append(parcel.position, parcel.envelope.header(), parcel.envelope.body)
 
-    def remember(self, accepted: Accepted) -> None:
-        """Its messages are the last values of their topics now."""
+    def passes(self, accepted: Accepted) -> None:
+        """It is handed on now, and its messages are the last values of their topics."""
+        for parcel, _ in accepted.deliveries:
+            self.passed = max(self.passed, parcel.position)
+            parcel.after = self.passed
         for value in accepted.values:
             for evicted in self.retained.put(value):
                 self._on_disk.pop(evicted.store_key, None)
@@ -141,14 +144,11 @@ class Log:
         if accepted.erased:
             self.retained.remove(accepted.erased, accepted.envelope.domain)
 
-    def withdraw(self, lane: Lane, accepted: Accepted, refusal: Answer) -> None:
+    def refuse(self, lane: Lane, accepted: Accepted) -> None:
         """It could not be stored: nobody gets it, not even when it comes again, behind what followed it."""
-        lane.origin.withdraw(refusal.first, refusal.last)
-        for numbers in [n for n in lane.refused if n[1] < lane.origin.low]:
-            del lane.refused[numbers]  # the publisher knows
-        lane.refused[refusal.first, refusal.last] = refusal
-        # Envelopes of the stream that came after it may be stored, with its numbers among theirs.
-        key = stream_key(accepted.envelope)
+        envelope = accepted.envelope
+        lane.origin.refuse(envelope.first, envelope.last)
+        key = stream_key(envelope)
         self.later("stream", key, Put("stream", key, lane.origin.pack()))
         for value in accepted.values:
             self._on_disk.pop(value.store_key, None)
@@ -217,6 +217,7 @@ class Log:
             self._on_disk[last.store_key] = replace(last, data=b"")
             self.newest = max(self.newest, last.envelope.sent)
         self.next_position = next_position
+        self.passed = next_position - 1  # what is owed is handed on before anything new
 
 
 def stream_key(envelope: Envelope) -> bytes:

@@ -8,7 +8,8 @@ from mesh.wire.envelope import Envelope
 
 @dataclass(slots=True, eq=False)
 class Parcel:
-    """`position` is its place in the log of `master` (0 = transient, then nobody counts)."""
+    """`position` is its place in the log of `master` (0 = transient, then nobody counts; `after` is the last
+    place that went before it)."""
 
     envelope: Envelope
     position: int = 0
@@ -17,6 +18,7 @@ class Parcel:
     source: bytes = b""  # uuid of the peer that brought it
     owed: int = 0
     shares: Shares | None = None  # which messages each is owed, where some may be owed to nobody soon
+    after: int = 0
     frames: list[bytes] = field(default_factory=list)  # encoded once, sent to many
 
     @property

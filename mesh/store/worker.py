@@ -8,8 +8,11 @@ from threading import Thread
 
 from mesh.errors import Closed, MeshTimeout, StoreError, StoreFull
 from mesh.store.base import Append, Drop, Op, Store
+from mesh.store.refusals import Refusals
 
 _log = logging.getLogger(__name__)
+
+LATER = "Publish it again when there is room."
 
 Done = Callable[[list[Hashable], StoreError | None], None]
 
@@ -18,6 +21,7 @@ Done = Callable[[list[Hashable], StoreError | None], None]
 class _Job:
     token: Hashable
     ops: tuple[Op, ...]
+    heard: int
 
 
 class StoreWorker:
@@ -36,17 +40,19 @@ class StoreWorker:
         self._done = done
         self._tend = tend
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()  # None: no more will come
+        self._refusals = Refusals()
         self._given_up: list[int] = []  # positions of refused appends, which the store must pass over
         self._closing = False
         self._close_error: StoreError | None = None
         self._thread = Thread(target=self._run, name="mesh-store")
         self._thread.start()
 
-    def submit(self, token: Hashable, ops: Sequence[Op]) -> None:
-        """Have the operations committed; never blocks. Closed after `close`."""
+    def submit(self, token: Hashable, ops: Sequence[Op], heard: int = 0) -> None:
+        """Have the operations committed; never blocks. `heard`: jobs of which it is known that they were
+        refused. Closed after `close`."""
         if self._closing:
             raise Closed("The store's worker is closed; nothing was written.")
-        self._jobs.put(_Job(token, tuple(ops)))
+        self._jobs.put(_Job(token, tuple(ops), heard))
 
     def close(self, timeout: float) -> None:
         """Finish what was submitted, then close the store; a second time does no harm.
@@ -109,6 +115,7 @@ class StoreWorker:
                 self._settle([job])
             return
         if isinstance(error, StoreFull):
+            self._refusals.refuse(jobs[0].ops)
             self._given_up += [op.position for op in jobs[0].ops if isinstance(op, Append)]
         self._tell(jobs, error)
 
@@ -119,6 +126,8 @@ class StoreWorker:
             _log.exception("The store's answer to %d jobs was not taken.", len(jobs))
 
     def _commit(self, jobs: list[_Job]) -> StoreError | None:
+        if any(self._refusals.concern(job.ops, job.heard) for job in jobs):
+            return StoreFull("What its publisher sent before it found no room on the disk.", hint=LATER)
         ops: list[Op] = [Drop(tuple(self._given_up))] if self._given_up else []
         for job in jobs:
             ops += job.ops

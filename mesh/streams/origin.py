@@ -4,9 +4,12 @@ A stream may be split over several masters, so the numbers that one master sees 
 mark would take what went elsewhere for known, or lose what comes late (see docs/design.md).
 """
 
-from mesh.errors import StaleSequence
+import struct
+
+from mesh.errors import RemoteError, StaleSequence
 from mesh.streams.ranges import Ranges
 
+HEAD, RANGE = 24, 16  # bytes of what is stored
 MAX_RANGES = 1024  # envelopes in a client's window, so nothing in flight is ever forgotten
 
 
@@ -16,6 +19,7 @@ class OriginStream:
     def __init__(self, low: int = 1, above: Ranges | None = None) -> None:
         self.low = low  # everything below is settled with the publisher
         self.above = above or Ranges()
+        self.refused = Ranges()  # for want of room; they stay so, for what followed them may be taken
         self._forgotten = 1  # below this, holes are no longer known as holes
 
     def accept(self, first: int, last: int, low: int) -> list[tuple[int, int]]:
@@ -42,6 +46,7 @@ class OriginStream:
     def _settle(self, low: int) -> None:
         # What lies below low was answered, so the publisher never sends it again: no hole there matters.
         self.above.drop_below(low)
+        self.refused.drop_below(low)
         self.low = low
 
     def _bound(self) -> None:
@@ -49,20 +54,29 @@ class OriginStream:
             self._forgotten = self.above.drop_lowest() + 1
 
     def withdraw(self, first: int, last: int) -> None:
-        """Numbers that were accepted, but could not be stored: they are open again."""
-        kept = [(a, b) for a, b in self.above if b < first or a > last]
-        split = [(a, first - 1) for a, b in self.above if a < first <= b]
-        split += [(last + 1, b) for a, b in self.above if a <= last < b]
-        self.above = Ranges()
-        for a, b in sorted(kept + split):
-            self.above.add(a, b)
+        """Numbers that were accepted, and yet not taken: they are open again."""
+        self.above, _ = self.above.without(first, last)
+
+    def refuse(self, first: int, last: int) -> None:
+        """Numbers that were accepted, but found no room on the disk: nobody gets them, at any later time."""
+        self.withdraw(first, last)
+        self.refused.add(first, last)
+        if len(self.refused) > MAX_RANGES:
+            self.refused.drop_lowest()
 
     def pack(self) -> bytes:
-        """As stored: low, the mark of what was forgotten, the ranges."""
-        return self.low.to_bytes(8) + self._forgotten.to_bytes(8) + self.above.pack()
+        """As stored: low, the mark of what was forgotten, the number of ranges above, these, the refused."""
+        numbers = struct.pack(">3Q", self.low, self._forgotten, len(self.above))
+        return numbers + self.above.pack() + self.refused.pack()
 
     @classmethod
     def unpack(cls, data: bytes) -> "OriginStream":
-        stream = cls(int.from_bytes(data[:8]), Ranges.unpack(data[16:]))
-        stream._forgotten = int.from_bytes(data[8:16])
+        """The inverse of `pack`. RemoteError unless it is what `pack` can have made."""
+        if len(data) < HEAD:
+            raise RemoteError(f"a packed stream of {len(data)} bytes: cut short, or not a stream.")
+        low, forgotten, count = struct.unpack_from(">3Q", data)
+        end = HEAD + RANGE * count
+        stream = cls(low, Ranges.unpack(data[HEAD:end]))
+        stream.refused = Ranges.unpack(data[end:])
+        stream._forgotten = forgotten
         return stream

@@ -79,6 +79,10 @@ class Ranges:
             gaps.append((first, last))
         return gaps
 
+    def common(self, first: int, last: int) -> list[tuple[int, int]]:
+        """The parts of first..last that are in, in order."""
+        return self.without(first, last)[1]
+
     def contiguous_end(self, start: int) -> int:
         """The last number of the range that holds `start`; start - 1 if none does."""
         place = bisect_left(self._lasts, start)

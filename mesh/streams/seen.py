@@ -11,6 +11,8 @@ from mesh.streams.ranges import Ranges
 # Law 3: forgetting may let a repeat through from *another* origin; it never makes news of one origin
 #        a repeat, as long as each origin's news come in growing order. News out of order within one
 #        origin (a tail-back queue flushed late) is known for news as far down as the ranges reach.
+# Law 4: what stands in an origin's log comes in the order of that log, but for what is given again after a
+#        crash. So what comes from a place that was passed is had, or was dropped for this subscriber.
 
 
 @dataclass(slots=True)
@@ -34,6 +36,7 @@ class Seen:
         self._most_streams = streams
         self._most_ranges = ranges
         self._streams: OrderedDict[Hashable, _Stream] = OrderedDict()
+        self._places: dict[Hashable, int] = {}  # origin -> highest position in its log that it has brought
 
     def fresh(self, origin: Hashable, stream: Hashable, first: int, last: int) -> list[tuple[int, int]]:
         """The ranges of first..last that are new, which from now on are not; empty when all are repeats.
@@ -57,6 +60,15 @@ class Seen:
         if last > highs.get(origin, 0):
             highs[origin] = last
         return new
+
+    def has_passed(self, origin: Hashable, position: int, persistent: bool) -> bool:
+        """Did anything come already from this place in the log of that origin, or from behind it?
+
+        What is not persistent stands in no log: its position is the last one that went before it. 0: none.
+        """
+        last = self._places.get(origin, 0)
+        self._places[origin] = max(position, last)
+        return persistent and 0 < position <= last
 
     def high(self, origin: Hashable, stream: Hashable) -> int:
         """The highest number of the stream that this origin has brought; 0 without any."""

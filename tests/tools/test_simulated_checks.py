@@ -165,3 +165,35 @@ def test_a_transient_message_may_be_lost_with_a_process_and_a_persistent_one_may
 def test_a_story_that_ended_in_an_error_is_not_judged_further() -> None:
     (violation,) = checked(history((pub(1), ok(1), Event(5, "problem", "", text="KeyError"))), PLAIN)
     assert (violation.invariant, violation.what) == ("crash", "KeyError")
+
+
+def test_a_transient_message_may_be_refused_after_the_process_that_took_it_has_ended() -> None:
+    for flags, end, found in (("", 6.0, 0), ("p", 6.0, 1), ("", 9.0, 1)):
+        refused = ok(1, at=8, state="NOT_CONNECTED")
+        events = (SUB, pub(1, flags=flags), given(1, flags=flags), said("crash", "b", end), refused)
+        assert len(CHECKS["G1"](history(events), PLAIN)) == found
+
+
+def fault(kind: str, at: float, who: str, text: str = "pause") -> Event:
+    return Event(at, kind, who, text=text)
+
+
+@pytest.mark.parametrize(
+    ("ills", "found"),
+    [
+        ((), 1),
+        ((fault("fault", 90, "b"), fault("over", 99, "b")), 0),
+        ((fault("fault", 30, "b"), fault("over", 50, "b")), 1),
+        # Healing ends no pause, and who went on after one reads old news.
+        ((fault("fault", 30, "b"), fault("healed", 40, ""), fault("over", 120, "b")), 0),
+        ((fault("fault", 30, "b"), fault("over", 50, "b"), fault("fault", 45, "a"), fault("over", 99, "a")), 0),
+    ],
+)  # fmt: skip
+def test_who_may_be_called_dead_though_it_lives(ills: tuple[Event, ...], found: int) -> None:
+    assert len(CHECKS["M2"](history((*UP, *ills, view("dead", 100))), PLAIN)) == found
+
+
+def test_a_goodbye_ends_its_boot_whatever_the_incarnation() -> None:
+    for boot, found in ((2, 0), (1, 1)):
+        events = (view("alive", 1, 2, 5), view("left", 2, boot, 3))
+        assert len(CHECKS["M3"](history(events), PLAIN)) == found

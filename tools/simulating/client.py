@@ -432,28 +432,37 @@ class SimClient:
                 if s is not None:
                     indices = memoryview(column).cast("H") if column else range(e.count)
                     self._check_place(head, e, list(indices))
-                    self._arrived(s, head.master, e, list(indices), gaps.get(number, 0))
+                    self._arrived(s, head, e, list(indices), gaps.get(number, 0))
 
     def _check_place(self, head: c.ItemHead, e: Envelope, indices: list[int]) -> None:
         """A persistent message has one place in one log, for all and for ever."""
-        if head.position:
+        if head.position and e.persistent:
             for i in indices:
                 place = (head.master, head.position)
                 known = self.net.places.setdefault((e.stream, e.domain, e.number(i), e.to), place)
                 assert known == place, f"message {e.number(i)} was taken twice: at {known} and {place}"
 
-    def _arrived(self, s: Subscription, master: bytes, e: Envelope, indices: list[int], gap: int) -> None:
+    def _arrived(self, s: Subscription, head: c.ItemHead, e: Envelope, indices: list[int], gap: int) -> None:
+        new = self._news(s, head.master, e, indices)
+        if s.seen.has_passed(head.master, head.position, e.persistent) and s.number:
+            gap, new = gap + len(new), []
+        if gap:
+            self._missed(s, gap)
+        s.items.append([_got(e, i, gap if i == new[0] else 0) for i in new])
+        if s.rate is None and s.is_confirmed:
+            self._use(s)
+
+    def _missed(self, s: Subscription, gap: int) -> None:
         s.dropped += gap
+
+    def _news(self, s: Subscription, master: bytes, e: Envelope, indices: list[int]) -> list[int]:
         stream = (e.stream, e.domain)
         is_void_when_late = s.was_restarted if e.flags & INITIAL else not (e.persistent or e.flags & ERASED)
         if is_void_when_late and e.first <= s.seen.high(master, stream):
             fresh = []
         else:
             fresh = s.seen.fresh(master, stream, e.first, e.last)
-        new = [i for i in indices if any(a <= e.number(i) <= b for a, b in fresh)]
-        s.items.append([_got(e, i, gap if i == new[0] else 0) for i in new])
-        if s.rate is None and s.is_confirmed:
-            self._use(s)
+        return [i for i in indices if any(a <= e.number(i) <= b for a, b in fresh)]
 
     def _use(self, s: Subscription) -> None:
         s.got += s.items.popleft()

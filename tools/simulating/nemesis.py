@@ -146,9 +146,9 @@ def jump(dice: Random, script: Script, now: float) -> Iterator[Step]:
 
 
 def full(dice: Random, script: Script, now: float) -> Iterator[Step]:
-    node = _node(dice, script)
-    yield Step(now, "fill", (node,))
-    yield Step(now + dice.choice([0.05, 1.0, 10.0]), "make room", (node,))
+    node, seconds = _node(dice, script), dice.choice([0.05, 1.0, 10.0])
+    yield Step(now, "fill", (node, "reserve" if seconds == 1.0 else ""))
+    yield Step(now + seconds, "make room", (node,))
 
 
 def io_error(dice: Random, script: Script, now: float) -> Iterator[Step]:

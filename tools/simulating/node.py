@@ -15,6 +15,7 @@ from mesh.errors import StoreFull
 from mesh.snapshots.line import Line
 from mesh.store.base import Append, Drop, Op, Put
 from mesh.store.memory import MemoryStore
+from mesh.store.refusals import Refusals
 from mesh.wire.commands import Introduction
 from tools.simulating.network import LATE, SECRET, Network, Pipe
 
@@ -25,7 +26,13 @@ class Disk:
 
     store: MemoryStore
     is_full: bool = False
+    has_reserve: bool = False  # of room for what adds no message
     boot: int = 0
+
+    def refuses(self, ops: Iterable[Op]) -> bool:
+        """Is there no room for these?"""
+        kinds = Append if self.has_reserve else Append | Put
+        return self.is_full and any(isinstance(op, kinds) for op in ops)
 
 
 class SimNode:
@@ -66,6 +73,7 @@ class SimNode:
         self.came_in, self._known = {}, set[Hashable]()
         self._dialled: dict[Hashable, Pipe | None] = {}
         self._jobs: deque[Commit] = deque()
+        self._refusals = Refusals()
         self._given_up: list[int] = []
         self._batch: list[Commit] = []  # on its way to the disk
         self._alarm = 0.0
@@ -273,9 +281,9 @@ class SimNode:
         """As the store's worker does: jobs in order, and what finds no room alone is passed over."""
         outcome: list[tuple[Commit, StoreFull | None]] = []
         for job in jobs:
-            appends = [op.position for op in job.ops if isinstance(op, Append)]
-            if self.disk.is_full and any(isinstance(op, Append | Put) for op in job.ops):
-                self._given_up += appends
+            if self.disk.refuses(job.ops) or self._refusals.concern(job.ops, job.heard):
+                self._refusals.refuse(job.ops)
+                self._given_up += [op.position for op in job.ops if isinstance(op, Append)]
                 outcome.append((job, StoreFull("no room")))
                 continue
             ops: list[Op] = [Drop(tuple(self._given_up))] if self._given_up else []

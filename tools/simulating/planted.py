@@ -206,7 +206,7 @@ BUGS: dict[str, Bug] = {
     "an older word overrides a newer one": Bug("membership", 0, "M3", older_word_counts),
     "whoever comes may stay": Bug("short", 7, "M5", anybody_may_come),
     "what was handed on is not kept": Bug("short", 0, "C2.4", forwarded_not_kept),
-    "wrong order after a restart": Bug("short", 148, "C1.2", wrong_order_after_restart),
+    "wrong order after a restart": Bug("short", 148, "C1.3", wrong_order_after_restart),
     "given up, and not on disk": Bug("short", 120, "L1", given_up_too_soon),
     "letters for all who are here": Bug("short", 0, "C5.1", letters_to_all),
     "no bound for a slow subscriber": Bug("slow", 1, "R1", no_bound),

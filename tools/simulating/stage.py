@@ -155,9 +155,10 @@ class Stage:
 
     # --- disks ----------------------------------------------------------------------------------------------
 
-    def _fill(self, name: str) -> None:
+    def _fill(self, name: str, reserve: str) -> None:
         self._fault("full", name)
-        self.nodes[name].disk.is_full = True
+        disk = self.nodes[name].disk
+        disk.is_full, disk.has_reserve = True, bool(reserve)
 
     def _make_room(self, name: str) -> None:
         self._over("full", name)

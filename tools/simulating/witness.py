@@ -128,11 +128,10 @@ class Witness(SimClient):
         for got in batch:
             self._delivered(s, got)
 
-    def _arrived(self, s: Subscription, master: bytes, e: Envelope, indices: list[int], gap: int) -> None:
-        if gap:
-            self.history.met("gap told", gap)
-            self.event("gap", sub=s.number, gap=gap)
-        super()._arrived(s, master, e, indices, gap)
+    def _missed(self, s: Subscription, gap: int) -> None:
+        super()._missed(s, gap)
+        self.history.met("gap told", gap)
+        self.event("gap", sub=s.number, gap=gap)
 
     def _check_place(self, head: c.ItemHead, e: Envelope, indices: list[int]) -> None:
         """That is judged with the whole history: C3.7."""

@@ -52,6 +52,28 @@ def test_a_persistent_message_is_news_however_late_it_comes() -> None:
     assert arrive(s, 3, 4, 5, persistent=True) == [3, 4]
 
 
+def test_what_comes_from_behind_the_last_place_in_its_log_was_dropped_and_is_told_as_a_gap() -> None:
+    s = subscription()
+    s.arrived(MASTER, envelope("a", first=1, persistent=True), None, 0, position=10)
+    s.arrived(MASTER, envelope("a", first=9, persistent=True), None, 2, position=14)
+    # Its node was restarted, and gives again what it owes us: of 2 to 5 we had 3.
+    s.arrived(MASTER, envelope("a", first=3, persistent=True), None, 0, position=0)
+    s.arrived(MASTER, envelope("a b c d", first=2, persistent=True), None, 0, position=12)
+    s.arrived(MASTER, envelope("a", first=9, persistent=True), None, 0, position=14)
+    assert list(s._items)[-2:] == [None, None]
+    s.arrived(MASTER, envelope("a", first=10, persistent=True), None, 0, position=15)
+    s.arrived(b"other", envelope("a", first=11, persistent=True), None, 0, position=1)
+    assert [(b.gap, len(list(b))) for b in s._items if b] == [(0, 1), (2, 1), (0, 1), (3, 1), (0, 1)]
+    assert s.dropped == 5
+
+
+def test_a_letter_is_news_wherever_it_stands() -> None:
+    s = subscription(number=INBOX)
+    for number, position in ((1, 5), (2, 3)):
+        s.arrived(MASTER, envelope(first=number, persistent=True), None, 0, position)
+    assert None not in s._items
+
+
 def test_a_transient_message_behind_newer_ones_was_lost_before_and_stays_lost() -> None:
     s = subscription()
     assert arrive(s, 5) == [5]

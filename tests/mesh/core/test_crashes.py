@@ -1,6 +1,7 @@
 """What is owed over crashes and lost connections, at the very moments that matter."""
 
 from mesh.core.conn import Conn
+from mesh.store.base import Append
 from tests.simulated_client import client_of
 from tests.simulation import Pipe, SimNetwork, SimNode
 
@@ -214,6 +215,46 @@ def test_a_refusal_whose_answer_was_lost_is_said_again() -> None:
     assert (client.state(1), client.state(2)) == ("STORE_FULL", "OK")
     client.publish("k", b"1 again", persistent=True)
     net.until(lambda: subscription.contents == [b"2", b"1 again"])
+
+
+def test_a_refusal_whose_answer_was_lost_is_said_again_after_a_restart() -> None:
+    net = SimNetwork()
+    a = net.node("a")
+    client = client_of(a, "pub")
+    client_of(a, "sub").subscribed("k")
+    a.disk.is_full = True
+    client.publish("k", b"1", persistent=True)
+    net.until(lambda: a.metric("refused") == 1)
+    a.disk.is_full = False
+    client.publish("k", b"2", persistent=True)
+    net.until(lambda: not a.core.router.storing)
+    a.restart()  # before the client hears of either
+    client.settled()
+    assert (client.state(1), client.state(2)) == ("STORE_FULL", "OK")
+
+
+def test_what_was_refused_just_before_a_crash_is_not_called_known() -> None:
+    # What was stored behind it, when the refusal was not heard yet, must not count its number in.
+    states = [killed_while_refusing(SimNetwork(seed)) for seed in range(20)]
+    assert "OK" in states, "it was taken when it came again"
+
+
+def killed_while_refusing(net: SimNetwork) -> str:
+    """What its publisher hears in the end of a message that found no room, then came again."""
+    a = net.node("a")
+    client = client_of(a, "pub")
+    subscription = client_of(a, "sub").subscribed("k")
+    a.disk.is_full = a.disk.has_reserve = True
+    client.publish("k", b"is owed to somebody", persistent=True)
+    client.publish("j", b"is owed to nobody, and needs no room", persistent=True)
+    net.until(lambda: any(isinstance(op, Append) for job in a._batch for op in job.ops))
+    a.kill()
+    a.disk.is_full = False
+    a.start()
+    client.settled()
+    net.run(5)
+    assert subscription.contents == [b"is owed to somebody"] * (client.state(1) == "OK")
+    return client.state(1)
 
 
 def test_subscriptions_made_while_the_disk_is_full_are_written_when_there_is_room() -> None:

@@ -121,6 +121,25 @@ def test_what_one_master_refuses_is_called_neither_taken_nor_refused(node: str) 
     assert (values(c, "heron"), values(c, "avalon")) == ([b"We win"], [])
 
 
+def test_what_one_refused_and_the_other_takes_after_a_restart_is_partly_refused() -> None:
+    c = several("heron", "avalon", "golan")
+    ear = c.client("golan", "ear").subscribed("k", domain=RUGBY)
+    c["avalon"].kill()
+    c.net.run(15)
+    joe = c.client("heron")
+    c["heron"].disk.is_full = c["heron"].disk.has_reserve = True
+    joe.publish("k", b"first", domain=RUGBY, persistent=True)
+    c.net.until(lambda: c["heron"].metric("refused") == 1)
+    c["heron"].disk.is_full = False
+    assert published(joe, b"second", persistent=True) == "FORWARD_WARNING"
+    c.net.until(lambda: ear.contents == [b"second"])
+    c["heron"].restart()
+    c["avalon"].start()
+    c.net.until(lambda: joe.state(2, RUGBY) == "OK")
+    assert joe.state(1, RUGBY) == "PARTLY_REFUSED"
+    assert ear.contents == [b"second"], "the other would come behind it"
+
+
 def test_what_both_refuse_is_refused() -> None:
     c = several("heron", "avalon", "golan")
     for name in ("heron", "avalon"):

@@ -78,19 +78,10 @@ def test_positions_count_up_without_a_hole() -> None:
 def test_what_could_not_be_stored_is_as_if_it_had_never_come() -> None:
     log = Log(1000)
     lane, accepted, _ = take(log, envelope("a b", persistent=True), [(FEED, None)])
-    log.withdraw(lane, accepted, refusal(accepted))
+    log.refuse(lane, accepted)
     assert log.live == 0
-    assert lane.origin.accept(1, 2, 1) == [(1, 2)]
-
-
-def test_refusals_are_remembered_until_the_publisher_knows() -> None:
-    log = Log(1000)
-    lane, first, _ = take(log, envelope("a", persistent=True), [])
-    log.withdraw(lane, first, refusal(first))
-    assert set(lane.refused) == {(1, 1)}
-    _, second, _ = take(log, envelope("a", first=2, low=2, persistent=True), [])
-    log.withdraw(lane, second, refusal(second))
-    assert set(lane.refused) == {(2, 2)}
+    assert not lane.origin.above
+    assert lane.origin.refused.covers(1, 2)
 
 
 def test_after_a_failed_commit_the_store_is_told_the_numbers_without_it() -> None:
@@ -98,7 +89,7 @@ def test_after_a_failed_commit_the_store_is_told_the_numbers_without_it() -> Non
     log = Log(1000)
     lane, failed, _ = take(log, envelope("a", persistent=True), [(FEED, None)])
     _, _, ops = take(log, envelope("a", first=2, persistent=True), [(FEED, None)])
-    log.withdraw(lane, failed, refusal(failed))
+    log.refuse(lane, failed)
     rows = {op.key: op for op in [*ops, *log.take_later()] if isinstance(op, Put) and op.table == "stream"}
     assert rows[STREAM].value == lane.origin.pack()
 
@@ -131,7 +122,7 @@ def test_evicted_values_leave_the_store_too() -> None:
     log = Log(450)
     for n, key in enumerate("ab"):
         _, accepted, _ = take(log, envelope(key, first=n + 1, sent=n), [])
-        log.remember(accepted)
+        log.passes(accepted)
     assert log.take_later() == [Delete("retained", b"\0a")]
 
 
@@ -196,7 +187,7 @@ def test_what_a_master_gets_late_does_not_replace_a_newer_value_on_its_disk() ->
     ):
         _, accepted, ops = take(log, e, [])
         store.commit(ops)
-        log.remember(accepted)
+        log.passes(accepted)
     again, image = Log(1000), store.load()
     again.restore(image.tables["stream"], image.tables["retained"].values(), image.next_position, 0.0)
     for known in (log, again):

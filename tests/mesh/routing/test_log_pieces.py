@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-from msgspec.structs import replace as changed
-
 from mesh.routing.feed import Feed
 from mesh.routing.log import Accepted, Lane, Log, Targets
 from mesh.routing.overflow import Credit
@@ -39,7 +37,7 @@ def event(key: str, number: int, flags: int = 0, domain: str = "") -> Envelope:
 
 def published(log: Log, e: Envelope) -> list[Op]:
     _, accepted, ops = accept(log, (e, []))
-    log.remember(accepted)
+    log.passes(accepted)
     return ops
 
 
@@ -67,18 +65,18 @@ def test_the_copies_are_stored_with_what_tells_a_repeat_of_all_of_them() -> None
 def test_what_is_for_a_session_is_nobodys_last_value() -> None:
     log = Log(1000)
     _, accepted, ops = accept(log, *to_both(persistent=False))
-    log.remember(accepted)
+    log.passes(accepted)
     assert (ops, accepted.stored, accepted.values, len(log.retained)) == ([], True, [], 0)
 
 
 def test_what_could_not_be_stored_is_withdrawn_for_every_session() -> None:
     log = Log(1000)
     lane, accepted, _ = accept(log, *to_both())
-    log.withdraw(lane, accepted, changed(accepted.answer, state="STORE_FULL"))
+    log.refuse(lane, accepted)
     assert log.live == 0
     drops = [op for op in log.take_later() if isinstance(op, Drop)]
     assert drops == [Drop((1, 2))]
-    assert lane.origin.accept(1, 1, 1) == [(1, 1)]
+    assert lane.origin.refused.covers(1, 1)
 
 
 # --- a topic that is taken away -----------------------------------------------------------------------
@@ -109,7 +107,7 @@ def test_the_event_goes_out_when_the_disk_knows_and_the_topic_lives_until_then()
     lane, accepted, _ = accept(log, (event("a", 1), []))
     assert (accepted.stored, list(lane.waiting), accepted.erased) == (False, [accepted], "a")
     assert log.retained.get("a", "") is not None
-    log.remember(accepted)
+    log.passes(accepted)
     assert log.retained.get("a", "") is None
 
 

@@ -128,6 +128,28 @@ def test_a_job_that_is_too_large_does_not_take_the_others_with_it(start: Start) 
     assert positions(store.load()) == [1, 2, 4]
 
 
+def test_what_counts_in_a_refused_job_is_refused_until_the_refusal_was_heard(start: Start) -> None:
+    store = GateStore()
+    store.room = 100
+    worker, answers = start(store)
+    worker.submit("first", [append(1)])
+    assert store.entered.wait(LIMIT)
+    worker.submit("large", [append(2, 1000), Put("stream", b"joe", b"1..2")])
+    worker.submit("counts it in", [Put("stream", b"joe", b"1..3")])
+    worker.submit("another's", [Put("stream", b"jim", b"1")])
+    store.gate.set()
+    assert answers.next() == (["first"], None)
+    for token in ("large", "counts it in"):
+        tokens, error = answers.next()
+        assert (tokens, type(error)) == ([token], StoreFull)
+    assert answers.next() == (["another's"], None)
+    worker.submit("knows of one", [Put("stream", b"joe", b"1 and 3")], 1)
+    assert isinstance(answers.next()[1], StoreFull)
+    worker.submit("knows of all", [Put("stream", b"joe", b"1")], 3)
+    assert answers.next() == (["knows of all"], None)
+    assert store.load().tables["stream"] == {b"jim": b"1", b"joe": b"1"}
+
+
 def test_a_refused_append_may_be_dropped_afterwards(start: Start) -> None:
     store = GateStore()
     store.room = 100

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesh.errors import StaleSequence
+from mesh.errors import RemoteError, StaleSequence
 from mesh.streams import origin
 from mesh.streams.origin import MAX_RANGES, OriginStream
 
@@ -69,6 +69,25 @@ def test_numbers_that_could_not_be_stored_are_open_again() -> None:
     stream.accept(1, 10, low=1)
     stream.withdraw(4, 6)
     assert stream.accept(1, 10, low=1) == [(4, 6)]
+
+
+def test_what_was_refused_is_no_more_accepted_and_stays_refused_until_the_publisher_knows() -> None:
+    stream = OriginStream()
+    stream.accept(1, 9, 1)
+    stream.refuse(4, 6)
+    stream = OriginStream.unpack(stream.pack())
+    assert (list(stream.above), list(stream.refused)) == ([(1, 3), (7, 9)], [(4, 6)])
+    stream.accept(10, 10, 6)
+    assert list(stream.refused) == [(6, 6)]
+    for n in range(1, MAX_RANGES + 2):
+        stream.refuse(2 * n + 10, 2 * n + 10)
+    assert len(stream.refused) == MAX_RANGES
+
+
+@pytest.mark.parametrize("data", [b"", b"x" * 23, b"\x00" * 24 + b"x" * 15])
+def test_what_is_no_packed_stream_is_refused_by_name(data: bytes) -> None:
+    with pytest.raises(RemoteError, match="packed"):
+        OriginStream.unpack(data)
 
 
 @given(st.lists(st.tuples(st.sampled_from(["accept", "withdraw"]), SPAN), max_size=40))

@@ -37,7 +37,9 @@ class Lives:
 
     def news_since(self, who: str, at: float) -> float:
         """How old may be what it reads then? Whoever went on after a pause reads what came during it."""
-        return min((a for a, b, what in self._ills[who] if what == "pause" and a <= at <= b + 1.0), default=at)
+        return min(
+            (a for a, b, what in self._ills[who] if what == "pause" and a <= at <= b + 1.0), default=at
+        )
 
     def was_up(self, who: str, begin: float, end: float) -> bool:
         """All the time, as one process?"""
