@@ -178,18 +178,18 @@ def fault(kind: str, at: float, who: str, text: str = "pause") -> Event:
     return Event(at, kind, who, text=text)
 
 
+PAUSED_B = (fault("fault", 30, "b"), fault("over", 50, "b"))
+
+
 @pytest.mark.parametrize(
     ("ills", "found"),
     [
         ((), 1),
         ((fault("fault", 90, "b"), fault("over", 99, "b")), 0),
-        ((fault("fault", 30, "b"), fault("over", 50, "b")), 1),
+        (PAUSED_B, 1),
         # Healing ends no pause, and who went on after one reads old news.
         ((fault("fault", 30, "b"), fault("healed", 40, ""), fault("over", 120, "b")), 0),
-        (
-            (fault("fault", 30, "b"), fault("over", 50, "b"), fault("fault", 45, "a"), fault("over", 99, "a")),
-            0,
-        ),
+        ((*PAUSED_B, fault("fault", 45, "a"), fault("over", 99, "a")), 0),
     ],
 )  # fmt: skip
 def test_who_may_be_called_dead_though_it_lives(ills: tuple[Event, ...], found: int) -> None:
