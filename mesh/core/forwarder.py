@@ -103,15 +103,12 @@ class Forwarder:
             self._answer(source, envelope.stream, refusal(envelope, error))
 
     def _news(self, e: Envelope, first: int, last: int, source: bytes) -> Iterator[Envelope]:
-        """What of it was not refused before; of the rest its publisher is told again."""
-        if source:
-            yield e.part(first, last)
-            return
+        """What of it was not refused before; of the rest whoever sent it is told again."""
         for a, b, answer in self._refused.parts(e.stream, e.domain, first, last, e.low):
             if answer is None:
                 yield e.part(a, b)
             else:
-                self.to_client(e.stream, answer)
+                self._answer(source, e.stream, answer)
 
     def _runs(self, envelope: Envelope) -> Iterator[tuple[Envelope, Decision]]:
         """The envelope, cut only where ways differ."""
@@ -236,11 +233,11 @@ class Forwarder:
             self.tailback.finish(entry, entry.hops[0], answer)
 
     def _answer(self, source: bytes, stream: bytes, answer: Answer) -> None:
+        if answer.state not in ("OK", WARNING):
+            self._refused.keep(stream, answer)
         if source:
             self.shipping.answer(source, Outcome(stream, answer))
         else:
-            if answer.state not in ("OK", WARNING):
-                self._refused.keep(stream, answer)
             self.to_client(stream, answer)
 
     # --- what changes -----------------------------------------------------------------------------------

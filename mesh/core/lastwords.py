@@ -17,7 +17,7 @@ Part = tuple[int, int, Answer | None]
 
 
 class LastWords:
-    """Refusals by stream and domain, of clients of this node, in this boot."""
+    """Refusals by stream and domain, to clients of this node and to peers, in this boot."""
 
     def __init__(self) -> None:
         self._said: OrderedDict[tuple[bytes, str], dict[int, Answer]] = OrderedDict()

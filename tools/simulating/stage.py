@@ -338,6 +338,7 @@ class Stage:
                 self._client(f"later-{name}", name)
                 self.clients[f"later-{name}"].open_inbox()
         self._within(HEALED, lambda: all(c.is_through for c in self.clients.values() if not c.is_closed))
+        self._within(DRAIN, self._is_quiet)  # while anything waits, more could be dropped
         self._last_publishes()
         self.net.run(DRAIN)
         self._within(DRAINED - DRAIN, self._is_quiet)

@@ -49,3 +49,25 @@ def test_what_was_refused_for_want_of_room_is_not_taken_when_it_comes_again() ->
     c.net.run(5)
     assert joe.state(3, RUGBY) == joe.state(4, RUGBY) == "TAILBACK_FULL"
     assert c["heron"].metric("published") == taken
+
+
+def test_what_a_way_refused_in_vain_it_does_not_take_behind_what_followed() -> None:
+    c = cluster("heron", "frodo", "bilbo", tailback_ttl=20.0)
+    joe = c.client("bilbo")
+    c["heron"].kill()
+    c.net.run(15)
+    joe.publish("k", b"waits too long", domain=RUGBY)
+    c.net.until(lambda: joe.state(1, RUGBY) == "FORWARD_WARNING")
+    c.net.run(10)
+    joe.publish("k", b"follows", domain=RUGBY)
+    c.net.until(lambda: c["frodo"].core.forwarder.onward.messages == 2)
+    frodo, bilbo = c["frodo"].core, c["bilbo"].uuid
+    (first,) = (e for e in frodo.forwarder.onward.entries() if e.envelope.first == 1)
+    c.net.until(lambda: first.is_done)
+    frodo.forwarder.forwarded(frodo.neighbours.peers[bilbo], [first.envelope])  # as if it had not heard
+    c.net.run(1)
+    assert frodo.forwarder.onward.messages == 1
+    c["heron"].start()
+    c.net.until(lambda: joe.state(2, RUGBY) == "OK")
+    assert joe.state(1, RUGBY) == "EXPIRED"
+    assert c["heron"].metric("published") == 1
