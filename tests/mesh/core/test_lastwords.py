@@ -1,5 +1,7 @@
 """Does a publisher that did not hear a refusal hear the same again, and nothing come late for it?"""
 
+from dataclasses import replace
+
 from mesh.core.lastwords import EACH, LastWords
 from mesh.wire.commands import Answer, Publish
 from tests.mesh.core.masters import RUGBY, cluster
@@ -64,7 +66,8 @@ def test_what_a_way_refused_in_vain_it_does_not_take_behind_what_followed() -> N
     frodo, bilbo = c["frodo"].core, c["bilbo"].uuid
     (first,) = (e for e in frodo.forwarder.onward.entries() if e.envelope.first == 1)
     c.net.until(lambda: first.is_done)
-    frodo.forwarder.forwarded(frodo.neighbours.peers[bilbo], [first.envelope])  # as if it had not heard
+    came = replace(first.envelope, route=first.envelope.route[:-1])
+    frodo.forwarder.forwarded(frodo.neighbours.peers[bilbo], [came])  # as if it had not heard
     c.net.run(1)
     assert frodo.forwarder.onward.messages == 1
     c["heron"].start()
