@@ -90,6 +90,8 @@ class Forwarder:
     def _take(self, envelope: Envelope, source: bytes, was_sent: bool = False) -> None:
         known, missing = self.onward.covering(envelope)
         for entry in known:
+            if entry.source and not source:
+                self.tailback.adopt(entry)
             entry.source = source  # whoever asks last is answered
             self.tailback.repeat(entry)
         try:

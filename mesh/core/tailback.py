@@ -88,6 +88,13 @@ class TailBack:
         if entry.warned and (entry.position or not entry.envelope.persistent or entry.source):
             self._say(entry, "")
 
+    def adopt(self, entry: Entry) -> None:
+        """It was on its way only, and now its publisher has come to this node: from now on it is kept here,
+        in front of what follows it."""
+        entry.warned = False
+        self._stay_young(entry)
+        self._desk.wake(self._desk.now + self._desk.settings.patience)
+
     def _store(self, entry: Entry, why: str) -> None:
         e = entry.envelope
         parcel = Parcel(_tailed(e), own=True)

@@ -253,6 +253,13 @@ class SimClient:
         self.say(c.Bye("done"))
         self.die()
 
+    def move(self, address: str) -> None:
+        """Its node is given up: what was not answered goes by another one, with the old numbers."""
+        self.address, self._token = address, b""
+        self._hello = (self._hello[0], 0)
+        if self.is_up:
+            self._lose()
+
     def die(self) -> None:
         """kill -9."""
         self.is_closed, self.is_up = True, False

@@ -35,13 +35,6 @@ class Witness(SimClient):
     def event(self, kind: str, **what: Any) -> None:
         self.history.add(replace(Event(self.net.now, kind, self.name, self._boot), **what))
 
-    def move(self, address: str) -> None:
-        """Its node is given up: what was not answered goes by another one, with the old numbers."""
-        self.address, self._token = address, b""
-        self._hello = (self._hello[0], 0)
-        if self.is_up:
-            self._lose()
-
     def listen(self, name: str, pattern: str, domain: str, initial: bool, rate: float | None) -> None:
         """Subscribe, and do not wait for it."""
         self._counted += 1

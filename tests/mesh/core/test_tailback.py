@@ -28,6 +28,28 @@ def test_what_waits_survives_a_crash_of_the_node_where_it_waits() -> None:
     assert len(heard.got) == 50
 
 
+def test_what_was_on_its_way_is_kept_where_its_publisher_has_gone_to() -> None:
+    # A publisher fails over to the way of its own node, which carries already what the old one still keeps.
+    c = cluster("heron", "frodo", "bilbo")
+    joe, ann = c.client("bilbo"), c.client("heron", "ann")
+    heard = ann.subscribed("k", domain=RUGBY)
+    c["heron"].kill()
+    c.net.run(15)
+    joe.publish("k", b"1", persistent=True, domain=RUGBY)
+    c.net.until(lambda: c["frodo"].core.forwarder.onward.messages == 1)
+    joe.move(c["frodo"].ipc)
+    joe.connected()
+    joe.publish("k", b"2", persistent=True, domain=RUGBY)
+    c.net.until(lambda: joe.state(2, RUGBY) == "FORWARD_WARNING")
+    c["bilbo"].kill()
+    c["frodo"].restart()
+    c["heron"].start()
+    c.net.until(lambda: heard.contents == [b"1", b"2"])
+    c["bilbo"].start()
+    c.net.run(15)
+    assert heard.contents == [b"1", b"2"]
+
+
 def test_how_much_waits_and_for_how_long_can_be_asked() -> None:
     c = cluster("heron", "frodo", "bilbo")
     joe = c.client("bilbo")
