@@ -72,7 +72,8 @@ class Stage:
         self.history.add(Event(self.net.now, kind, who, text=text, to=to))
 
     def _do(self, step: Step) -> None:
-        FAULTS_AND_WORK[step.kind](self, *step.args)
+        if step.at < self.script.seconds:  # what was to end a fault later is healed with the rest
+            FAULTS_AND_WORK[step.kind](self, *step.args)
 
     def _sample(self) -> None:
         for node in self.nodes.values():
