@@ -99,6 +99,11 @@ class Subscription:
             self.count()
         await self._leave(self)
 
+    def confirm(self) -> None:
+        """The node has it: what came may be given."""
+        self.confirmed = True
+        self._arrived.set()
+
     def pause(self) -> None:
         """An inbox is left: whoever waits for it has its end, and what comes lies here."""
         self.is_left = True
@@ -136,7 +141,8 @@ class Subscription:
     async def next_batch(self) -> Batch | None:
         """The next one, to be counted when it is used up; None when the subscription was ended on purpose."""
         while not self.is_left:
-            while self._items:
+            # Not before it is confirmed: if the node is restarted before, what came is void, and comes again.
+            while self.confirmed and self._items:
                 batch = self._items.popleft()
                 if batch is not None:
                     self._given = batch

@@ -68,7 +68,7 @@ class Subscriptions:
             del self._all[s.number]
             self._calls.tell(lambda request: c.Unsubscribe(request, s.number))  # the node may have it
             raise
-        s.confirmed = True
+        s.confirm()
 
     async def _leave(self, s: Subscription) -> None:
         if s.number not in self._all:

@@ -206,7 +206,7 @@ class SimClient:
         s.rate = rate
         if rate:
             self._use_some(s, rate)
-        while rate is None and s.items:
+        while rate is None and s.is_confirmed and s.items:
             self._use(s)
 
     def unsubscribe(self, s: Subscription) -> None:

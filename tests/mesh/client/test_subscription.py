@@ -15,6 +15,12 @@ async def nothing(s: Subscription) -> None:
     """Neither entering nor leaving matters here."""
 
 
+async def turns() -> None:
+    """Of the loop: whoever can go on does so."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
 def subscription(confirmed: bool = True, number: int = 1) -> Subscription:
     s = Subscription(number, Query("pattern", "#"), True, Terms(), nothing, nothing, lambda: None)
     s.confirmed = confirmed
@@ -99,6 +105,24 @@ def test_what_came_before_it_was_confirmed_is_void_when_it_is_made_anew() -> Non
     s.restarted()
     assert (len(s._items), s.used) == (0, 0)
     assert arrive(s, 5, 6, 7, persistent=True) == [5, 6, 7]
+
+
+def test_nothing_is_given_before_it_is_confirmed() -> None:
+    async def story() -> None:
+        s = subscription(confirmed=False)
+        reader = asyncio.ensure_future(s.next_batch())
+        arrive(s, 7, persistent=True)
+        await turns()
+        assert not reader.done()
+        s.restarted()  # it would be given this again, behind an older one
+        arrive(s, 5, 7, persistent=True)
+        await turns()
+        assert not reader.done()
+        s.confirm()
+        batches = [await reader, await s.next_batch()]
+        assert [message.id[-1] for batch in batches for message in batch or ()] == ["5", "7"]
+
+    asyncio.run(asyncio.wait_for(story(), 10))
 
 
 def test_items_that_lie_here_when_the_node_counts_anew_are_not_counted_to_it() -> None:
