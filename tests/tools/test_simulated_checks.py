@@ -1,5 +1,7 @@
 """Does each check see what it is for, and nothing else? One history that is fine, and one that is not."""
 
+from dataclasses import replace
+
 import pytest
 
 from tools.simulating.checks import CHECKS, checked
@@ -172,6 +174,17 @@ def test_a_transient_message_may_be_refused_after_the_process_that_took_it_has_e
         refused = ok(1, at=8, state="NOT_CONNECTED")
         events = (SUB, pub(1, flags=flags), given(1, flags=flags), said("crash", "b", end), refused)
         assert len(CHECKS["G1"](history(events), PLAIN)) == found
+
+
+@pytest.mark.parametrize(("stamp", "found"), [(6, 0), (4, 1)])
+def test_the_stamp_of_a_process_that_died_before_the_commit_is_void(stamp: int, found: int) -> None:
+    # The clock was set back: what came again has an older stamp than before the crash, and a value of
+    # another publisher, stamped between the two, rightly went past it.
+    lost, again = node("accept", 2, stamp=8), node("accept", 2, at=4, stamp=5, boot=2)
+    value = replace(node("value", 9, at=9, stamp=stamp, boot=3), stream="6" * 32)
+    events = (lost, said("crash", "a", 3.6), again, ok(2, at=5), value, said("values", "a", 9, 3))
+    violations = CHECKS["V1"](history(events), PLAIN)
+    assert [v.events for v in violations] == [(again, value)] * found
 
 
 def fault(kind: str, at: float, who: str, text: str = "pause") -> Event:

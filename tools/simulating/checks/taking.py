@@ -117,18 +117,21 @@ def stored_once(history: History, facts: Facts) -> list[Violation]:
 def last_values(history: History, facts: Facts) -> list[Violation]:
     """V1: after a start and in the end a master's last value of a topic is none that a stored one went past.
     What one publisher said later counts, whatever its clock shows."""
+    # What a process took that died before the commit was nobody's value, and the stamp that it gave is void:
+    # it comes again, and the next process stamps it anew, even lower if the clock was set back. So of each
+    # node the last `accept` counts.
     erased = {(event.keys[0], event.domain) for event in history.of("erase")}
-    takers: dict[Id, list[Event]] = defaultdict(list)
+    takers: dict[Id, dict[str, Event]] = defaultdict(dict)
     newest: dict[str, dict[Topic, tuple[int, Event]]] = defaultdict(dict)
     kept: dict[str, dict[Topic, Event]] = defaultdict(dict)
     found: list[Violation] = []
     for event in history.of("accept", "answer", "value", "values"):
         if event.kind == "accept" and "p" in event.flags and "e" not in event.flags and not event.to:
             for number in event.numbers:
-                takers[event.stream, event.domain, number].append(event)
+                takers[event.stream, event.domain, number][event.who] = event
         elif event.kind == "answer" and event.text == "OK":
             for number in event.numbers:
-                for taken in takers.get((event.stream, event.domain, number), ()):
+                for taken in takers[event.stream, event.domain, number].values():
                     _passes(newest[taken.who], taken, number)
         elif event.kind == "value":
             kept[event.who][event.keys[0], event.domain] = event
