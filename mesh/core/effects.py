@@ -64,14 +64,10 @@ class Proven:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """Store these together; tell `stored(token, …)` when they are on disk. Token None: nobody waits.
-
-    `heard`: how many refusals of earlier commits were known when it was put together (see store.refusals).
-    """
+    """Store these together; tell `stored(token, …)` when they are on disk. Token None: nobody waits."""
 
     token: int | None
     ops: tuple[Op, ...]
-    heard: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,8 +59,7 @@ class Router:
         self.busy = BusyTopics()
         self._desk = desk
         self._token = 0
-        self._refusals = 0  # of commits, for want of room
-        self._storing: dict[int, tuple[Sequence[Op], Committed]] = {}  # with what rides along
+        self._storing: dict[int, tuple[Sequence[Op], bool, Committed]] = {}  # what rides along; is it alone?
         self._checked: set[str] = set()
         self._joining: dict[Feed, Joining] = {}
 
@@ -73,8 +72,8 @@ class Router:
         """Store these, and what has gathered; `then` is called when they and all before are on disk."""
         later = self.log.take_later()
         self._token += 1
-        self._storing[self._token] = (later, then)
-        self._desk.emit(Commit(self._token, (*later, *ops), self._refusals))
+        self._storing[self._token] = (later, not ops, then)
+        self._desk.emit(Commit(self._token, (*later, *ops)))
 
     def commit_later(self) -> None:
         """Store what has gathered, which nobody waits for."""
@@ -83,13 +82,14 @@ class Router:
 
     def stored(self, token: int, error: MeshError | None) -> None:
         """A commit has ended."""
-        later, then = self._storing.pop(token)
+        later, is_alone, then = self._storing.pop(token)
         if error is not None:
-            self._refusals += 1
             self.log.not_written(later)
         else:
             self.log.written(later)
         then(error)
+        if error is not None and not is_alone:
+            self.commit_later()  # what rode along and needs no room, or makes some, need not wait for it
 
     def publish(self, source: Hashable, envelope: Envelope, answered: Answered, stamp: int = 0) -> None:
         """Take an envelope as its master, answer it and deliver it: at once, or when it is stored.
@@ -149,16 +149,19 @@ class Router:
     def _landed(
         self, lane: Lane, accepted: Accepted, source: Hashable, answered: Answered, error: MeshError | None
     ) -> None:
-        """A commit has ended; what waited for it, and behind it, goes on in the publisher's order."""
-        accepted.stored = True
+        """A commit has ended."""
         if error is None:
-            accepted.when_first = lambda: self._deliver(accepted, source, answered)
-        else:
-            answer = refusal(accepted.envelope, error)
-            self.log.refuse(lane, accepted)
-            self.commit_later()  # soon: after a restart it shall be known as well
-            self._desk.count("refused", accepted.envelope.count)
-            accepted.when_first = lambda: answered(answer)
+            self._passes(lane, accepted, lambda: self._deliver(accepted, source, answered))
+            return
+        answer = refusal(accepted.envelope, error)
+        self.log.refuse(lane, accepted)
+        self._desk.count("refused", accepted.envelope.count)
+        # First that goes to the disk: forgotten in a crash, it would be taken after what followed it.
+        self.commit((), lambda _: self._passes(lane, accepted, lambda: answered(answer)))
+
+    def _passes(self, lane: Lane, accepted: Accepted, when_first: Callable[[], None]) -> None:
+        """Its fate is known; what waited for that, and behind it, goes on in the publisher's order."""
+        accepted.stored, accepted.when_first = True, when_first
         while lane.waiting and lane.waiting[0].stored:
             lane.waiting.popleft().when_first()
 

@@ -104,7 +104,7 @@ class Log:
             # The dedup state goes into the same transaction as the message: one without the other
             # would double or lose it after a crash.
             row = ("stream", stream_key(envelope))
-            ops.append(Put(*row, lane.origin.pack()))
+            ops.append(Put(*row, lane.origin.pack(), (envelope.first, envelope.last)))
             self._later.pop(row, None)  # an older one, even one that is still to fail, must not come after it
             self._newest.pop(row, None)
             news = [value for value in accepted.values if self._is_newest(value)]

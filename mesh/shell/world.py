@@ -213,8 +213,8 @@ class World:
                     self._named[conn].append(frames)
                 else:
                     self._put(conn, frames)
-            case Commit(token, ops, heard):
-                self._worker.submit(token, ops, heard)
+            case Commit(token, ops):
+                self._worker.submit(token, ops)
             case Dial(conn, address):
                 self._dial(conn, address)
             case HangUp(conn):

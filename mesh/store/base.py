@@ -49,11 +49,12 @@ class Rewrite:
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """Set one row of a side table."""
+    """Set one row of a side table. `numbers`: those of a publisher's stream that are new in it."""
 
     table: str
     key: bytes
     value: bytes
+    numbers: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

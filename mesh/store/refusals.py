@@ -1,35 +1,40 @@
-"""Was a commit put together before an earlier one was refused? Then it may count in what is nowhere."""
+"""What was refused for want of room? What was put together before that was heard may count it in."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from mesh.store.base import Op, Put
+from mesh.streams.origin import OriginStream
+from mesh.streams.ranges import Ranges
 
 
 class Refusals:
-    """Of commits for want of room, in the order in which they are tried.
+    """Numbers of publishers' streams whose commit was refused, by the key of the stream's row.
 
-    Law: the row of a publisher's stream counts in what every earlier commit has taken of it. Once one of them
-    was refused, those that were put together in ignorance of that must not be written: after a crash, what
-    was refused would be called known, and answered OK.
+    Law: the row of a stream counts in what every commit before it has taken. Written as it is behind one
+    that was refused, it would call that known: after a crash it would be answered OK, and be nowhere.
     """
 
     def __init__(self) -> None:
-        self._count = 0
-        self._rows: dict[bytes, int] = {}  # key of a stream -> the number of its last refusal
+        self._rows: dict[bytes, Ranges] = {}
 
     def refuse(self, ops: Iterable[Op]) -> None:
-        """This commit was refused."""
-        self._count += 1
-        self._rows.update((key, self._count) for key in _streams(ops))
+        """These are not written."""
+        for op in ops:
+            if isinstance(op, Put) and op.numbers is not None:
+                self._rows.setdefault(op.key, Ranges()).add(*op.numbers)
 
-    def concern(self, ops: Iterable[Op], heard: int) -> bool:
-        """Does a refusal concern this commit, of which it does not know? `heard` of them it does; never
-        fewer than the one before it."""
-        if not self._rows:
-            return False
-        self._rows = {key: number for key, number in self._rows.items() if number > heard}
-        return any(key in self._rows for key in _streams(ops))
+    def amended(self, ops: Iterable[Op]) -> Iterable[Op]:
+        """The same, where no row calls known what was refused."""
+        return map(self._amended, ops) if self._rows else ops
 
-
-def _streams(ops: Iterable[Op]) -> Iterable[bytes]:
-    return (op.key for op in ops if isinstance(op, Put) and op.table == "stream")
+    def _amended(self, op: Op) -> Op:
+        if not isinstance(op, Put) or op.table != "stream" or op.key not in self._rows:
+            return op
+        stream, refused = OriginStream.unpack(op.value), self._rows[op.key]
+        refused.drop_below(stream.low)  # its publisher knows of these
+        for first, last in refused:
+            stream.refuse(first, last)
+        if not refused:
+            del self._rows[op.key]
+        return replace(op, value=stream.pack())

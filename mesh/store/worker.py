@@ -12,8 +12,6 @@ from mesh.store.refusals import Refusals
 
 _log = logging.getLogger(__name__)
 
-LATER = "Publish it again when there is room."
-
 Done = Callable[[list[Hashable], StoreError | None], None]
 
 
@@ -21,7 +19,6 @@ Done = Callable[[list[Hashable], StoreError | None], None]
 class _Job:
     token: Hashable
     ops: tuple[Op, ...]
-    heard: int
 
 
 class StoreWorker:
@@ -47,12 +44,11 @@ class StoreWorker:
         self._thread = Thread(target=self._run, name="mesh-store")
         self._thread.start()
 
-    def submit(self, token: Hashable, ops: Sequence[Op], heard: int = 0) -> None:
-        """Have the operations committed; never blocks. `heard`: jobs of which it is known that they were
-        refused. Closed after `close`."""
+    def submit(self, token: Hashable, ops: Sequence[Op]) -> None:
+        """Have the operations committed; never blocks. Closed after `close`."""
         if self._closing:
             raise Closed("The store's worker is closed; nothing was written.")
-        self._jobs.put(_Job(token, tuple(ops), heard))
+        self._jobs.put(_Job(token, tuple(ops)))
 
     def close(self, timeout: float) -> None:
         """Finish what was submitted, then close the store; a second time does no harm.
@@ -126,11 +122,9 @@ class StoreWorker:
             _log.exception("The store's answer to %d jobs was not taken.", len(jobs))
 
     def _commit(self, jobs: list[_Job]) -> StoreError | None:
-        if any(self._refusals.concern(job.ops, job.heard) for job in jobs):
-            return StoreFull("What its publisher sent before it found no room on the disk.", hint=LATER)
         ops: list[Op] = [Drop(tuple(self._given_up))] if self._given_up else []
         for job in jobs:
-            ops += job.ops
+            ops += self._refusals.amended(job.ops)
         try:
             self._store.commit(ops)
         except Exception as error:

@@ -147,7 +147,7 @@ def jump(dice: Random, script: Script, now: float) -> Iterator[Step]:
 
 def full(dice: Random, script: Script, now: float) -> Iterator[Step]:
     node, seconds = _node(dice, script), dice.choice([0.05, 1.0, 10.0])
-    yield Step(now, "fill", (node, "reserve" if seconds == 1.0 else ""))
+    yield Step(now, "fill", (node, "reserve" if seconds >= 1.0 else ""))  # a real store has one
     yield Step(now + seconds, "make room", (node,))
 
 

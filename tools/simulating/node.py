@@ -281,14 +281,14 @@ class SimNode:
         """As the store's worker does: jobs in order, and what finds no room alone is passed over."""
         outcome: list[tuple[Commit, StoreFull | None]] = []
         for job in jobs:
-            if self.disk.refuses(job.ops) or self._refusals.concern(job.ops, job.heard):
+            if self.disk.refuses(job.ops):
                 self._refusals.refuse(job.ops)
                 self._given_up += [op.position for op in job.ops if isinstance(op, Append)]
                 outcome.append((job, StoreFull("no room")))
                 continue
             ops: list[Op] = [Drop(tuple(self._given_up))] if self._given_up else []
             self._given_up.clear()
-            self.disk.store.commit([*ops, *job.ops])
+            self.disk.store.commit([*ops, *self._refusals.amended(job.ops)])
             outcome.append((job, None))
         return outcome
 

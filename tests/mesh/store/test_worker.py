@@ -13,6 +13,7 @@ from mesh.store.base import Append, Drop, Image, Op, Put, Store
 from mesh.store.memory import MemoryStore
 from mesh.store.sqlite import SQLiteStore
 from mesh.store.worker import StoreWorker
+from mesh.streams.origin import OriginStream
 
 LIMIT = 10.0  # seconds that a test waits at most
 
@@ -128,26 +129,34 @@ def test_a_job_that_is_too_large_does_not_take_the_others_with_it(start: Start) 
     assert positions(store.load()) == [1, 2, 4]
 
 
-def test_what_counts_in_a_refused_job_is_refused_until_the_refusal_was_heard(start: Start) -> None:
-    store = GateStore()
+def test_what_was_refused_is_not_called_known_by_what_was_put_together_before(start: Start) -> None:
+    store, streams = GateStore(), (OriginStream(), OriginStream())
     store.room = 100
     worker, answers = start(store)
     worker.submit("first", [append(1)])
     assert store.entered.wait(LIMIT)
-    worker.submit("large", [append(2, 1000), Put("stream", b"joe", b"1..2")])
-    worker.submit("counts it in", [Put("stream", b"joe", b"1..3")])
-    worker.submit("another's", [Put("stream", b"jim", b"1")])
+
+    def taken(of: int, number: int, low: int) -> Put:
+        streams[of].accept(number, number, low)
+        return Put("stream", b"%d" % of, streams[of].pack(), (number, number))
+
+    worker.submit("large", [append(2, 1000), taken(0, 1, 1)])
+    worker.submit("counts it in", [taken(0, 2, 1)])
+    worker.submit("another's", [taken(1, 1, 1)])
     store.gate.set()
     assert answers.next() == (["first"], None)
-    for token in ("large", "counts it in"):
-        tokens, error = answers.next()
-        assert (tokens, type(error)) == ([token], StoreFull)
-    assert answers.next() == (["another's"], None)
-    worker.submit("knows of one", [Put("stream", b"joe", b"1 and 3")], 1)
-    assert isinstance(answers.next()[1], StoreFull)
-    worker.submit("knows of all", [Put("stream", b"joe", b"1")], 3)
-    assert answers.next() == (["knows of all"], None)
-    assert store.load().tables["stream"] == {b"jim": b"1", b"joe": b"1"}
+    tokens, error = answers.next()
+    assert (tokens, type(error)) == (["large"], StoreFull)
+    assert [answers.next() for _ in range(2)] == [(["counts it in"], None), (["another's"], None)]
+    rows = {key: OriginStream.unpack(row) for key, row in store.load().tables["stream"].items()}
+    assert [(list(row.above), list(row.refused)) for row in rows.values()] == [
+        ([(2, 2)], [(1, 1)]),
+        ([(1, 1)], []),
+    ]
+    worker.submit("the publisher knows", [taken(0, 3, 2)])
+    assert answers.next() == (["the publisher knows"], None)
+    row = OriginStream.unpack(store.load().tables["stream"][b"0"])
+    assert (list(row.above), list(row.refused)) == ([(2, 3)], [])
 
 
 def test_a_refused_append_may_be_dropped_afterwards(start: Start) -> None:
