@@ -33,15 +33,16 @@ class Forwarder:
     def __init__(self, desk: Desk, router: Router, mapping: Mapping, nodes: Nodes) -> None:
         s = desk.settings
         self.onward = Onward(s.window_bytes, s.window_count)
+        self._refused = LastWords()
         self.tailback = TailBack(desk, router, self.onward, self._answer)
         self.tailback.is_alive = nodes.is_alive
+        self.tailback.keep = self._refused.keep
         self.mapping = mapping
         self._desk = desk
         self._router = router
         self._nodes = nodes
         self.shipping = Shipping(desk, self.onward, nodes.named)
         self._settled = False
-        self._refused = LastWords()
         # Set by the node.
         self.settled: Callable[[], bool] = lambda: True
         self.to_client: Callable[[bytes, Answer], None] = lambda stream, answer: None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from mesh.errors import Expired, MeshError, TailBackFull
 from mesh.routing.onward import HERE, Entry, Onward
 from mesh.routing.parcel import Parcel
 from mesh.routing.verdict import PARTLY_REFUSED, verdicts
+from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import TAILED, Envelope
 from mesh.wire.expiry import expiry
@@ -37,7 +38,9 @@ class TailBack:
         self._young: dict[tuple[bytes, str], dict[Entry, None]] = {}  # by stream: not answered yet
         self._stuck: dict[tuple[bytes, str], Entry] = {}  # by stream: what should be stored, and could not
         self._due: list[tuple[int, int, Entry]] = []  # (when it is void, serial, entry)
-        self.is_alive: Callable[[str], bool] = lambda node: False  # set by the forwarder
+        # Set by the forwarder; `keep` remembers a refusal, should its publisher ask again.
+        self.is_alive: Callable[[str], bool] = lambda node: False
+        self.keep: Callable[[bytes, Answer], None] = lambda stream, answer: None
 
     # --- waiting ----------------------------------------------------------------------------------------
 
@@ -165,20 +168,32 @@ class TailBack:
         """The last word of a node on some of its messages. Its publisher hears what all have said."""
         if entry.was_divided:
             entry.said.append((self._desk.me.name if hop == HERE else hop, answer))
+        words: list[Answer] = []
         for first, last in self._onward.settle(entry, hop, answer.first, answer.last):
             whole = changed(answer, first=first, last=last)
-            for part in verdicts(entry.said, first, last) if entry.was_divided else (whole,):
-                self._conclude(entry, part)
-        if not entry.open and entry.position:
+            words += verdicts(entry.said, first, last) if entry.was_divided else (whole,)
+        was_stored = not entry.open and entry.position > 0
+        if was_stored:
             self._router.log.released(Parcel(entry.envelope, entry.position))
             entry.position = 0
+        refusals = [word for word in words if word.state != "OK"]
+        for refusal in refusals:
+            self._refused(entry, refusal)
+        if was_stored and refusals:
+            # First it leaves the disk: after a crash it would go again, and might be taken.
+            self._router.commit((), lambda _: self._tell(entry, words))
+        else:
+            self._tell(entry, words)
 
-    def _conclude(self, entry: Entry, answer: Answer) -> None:
-        self._answer(entry.source, entry.envelope.stream, answer)
-        if answer.state != "OK":
-            self._desk.count("refused", answer.last - answer.first + 1)
-            if not entry.source and (entry.warned or answer.state == PARTLY_REFUSED):
-                self.dead.bury(entry.envelope, answer)
+    def _tell(self, entry: Entry, words: Iterable[Answer]) -> None:
+        for answer in words:
+            self._answer(entry.source, entry.envelope.stream, answer)
+
+    def _refused(self, entry: Entry, answer: Answer) -> None:
+        self.keep(entry.envelope.stream, answer)
+        self._desk.count("refused", answer.last - answer.first + 1)
+        if not entry.source and (entry.warned or answer.state == PARTLY_REFUSED):
+            self.dead.bury(entry.envelope, answer)
 
     def refuse(self, entry: Entry, error: MeshError) -> None:
         """All of it that still goes on is given up."""
@@ -225,18 +240,18 @@ class TailBack:
         for hop in entry.hops:
             if self._onward.is_under_way(entry, hop):
                 continue  # it may have been taken there in time
-            for number, at in void_at.items():
-                if at <= self._desk.believed and number in entry.lacking[hop]:
-                    self._give_up(entry, hop, number)
+            void = Ranges.of(number for number, at in void_at.items() if at <= self._desk.believed)
+            for first, last in [part for run in entry.lacking[hop] for part in void.common(*run)]:
+                self._give_up(entry, hop, first, last)
         if not entry.is_done:
             soon = self._desk.believed + int(RETRY * 1e9)
             again = min(at for number, at in void_at.items() if number in entry.open)
             heapq.heappush(self._due, (max(again, soon), entry.serial, entry))
 
-    def _give_up(self, entry: Entry, hop: str, number: int) -> None:
+    def _give_up(self, entry: Entry, hop: str, first: int, last: int) -> None:
         error = Expired(f"it waited at {self._desk.me.name} for {hop or 'a master'} too long.")
-        self._desk.count("expired")
-        self.finish(entry, hop, Answer(entry.envelope.domain, number, number, error.code, 0, str(error)))
+        self._desk.count("expired", last - first + 1)
+        self.finish(entry, hop, Answer(entry.envelope.domain, first, last, error.code, 0, str(error)))
 
     def depth(self, hop: str) -> dict[str, Any]:
         """What waits for a node (for "" nobody knows whom): messages, bytes, age of the oldest in s."""

@@ -187,6 +187,15 @@ def test_the_stamp_of_a_process_that_died_before_the_commit_is_void(stamp: int, 
     assert [v.events for v in violations] == [(again, value)] * found
 
 
+def test_what_others_hold_void_may_come_late() -> None:
+    facts = Facts(("a", "b"), {"": ()}, void_after=20.0)
+    for at, found in ((22.0, 1), (24.0, 0)):
+        given_late = (SUB, pub(1), pub(2), given(2, at=9), given(1, at=at))
+        taken_late = (pub(1), pub(2), node("accept", 2, at=9), node("accept", 1, at=at))
+        assert len(CHECKS["C1.2"](history(given_late), facts)) == found
+        assert len(CHECKS["C2.2"](history(taken_late), facts)) == found
+
+
 def fault(kind: str, at: float, who: str, text: str = "pause") -> Event:
     return Event(at, kind, who, text=text)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import inf
 
 from tools.simulating.checks import checked
 from tools.simulating.checks.facts import Facts, Violation
@@ -36,8 +37,10 @@ def facts_of(script: Script) -> Facts:
     window = script.settings.get("window_bytes", 4 << 20)
     backlog = script.settings.get("backlog_bytes", 64 << 20)
     cap = window + 2 * backlog + SLACK
-    waits = "tailback_ttl" not in script.settings and not any(s.kind == "set clock" for s in script.steps)
     kinds = {step.kind for step in script.steps}
+    ttl = script.settings.get("tailback_ttl", inf)
+    waits = ttl == inf and "set clock" not in kinds
+    void_after = ttl if "set clock" in kinds else inf
     moved = "move" in kinds
     may_wait = moved or {"fill", "unlisten"} <= kinds
-    return Facts(script.nodes, domains, script.cast.rules, cap, waits, moved, may_wait)
+    return Facts(script.nodes, domains, script.cast.rules, cap, waits, moved, void_after, may_wait)

@@ -100,6 +100,23 @@ def test_an_expired_message_is_a_dead_letter_and_the_rest_go_on() -> None:
     assert (c["bilbo"].metric("expired"), c["bilbo"].metric("dead")) == (1, 1)
 
 
+def test_what_waited_in_vain_has_left_the_disk_when_its_publisher_hears_of_it() -> None:
+    # Else a crash would send it again, and a master that is there by then would take it.
+    c = cluster("heron", "frodo", "bilbo", tailback_ttl=60.0)
+    joe = c.client("bilbo")
+    c["frodo"].kill()
+    for n in range(3):
+        joe.publish("k", b"%d" % n, persistent=True, domain=RUGBY)
+    c.net.until(lambda: joe.state(3, RUGBY) == "FORWARD_WARNING")
+    c.net.until(lambda: "EXPIRED" in {joe.state(n, RUGBY) for n in (1, 2, 3)}, 120)
+    expired = {n for n in (1, 2, 3) if joe.state(n, RUGBY) == "EXPIRED"}
+    c["bilbo"].kill()
+    c["frodo"].start()
+    c["bilbo"].start()
+    c.net.run(20)
+    assert c["heron"].metric("published") == 3 - len(expired)
+
+
 def test_what_the_master_refuses_is_a_dead_letter_and_the_rest_go_on() -> None:
     # heron's store is full for what is persistent; what is transient goes on.
     c = cluster("heron", "frodo", "bilbo")

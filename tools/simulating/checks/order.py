@@ -31,7 +31,8 @@ def in_order(history: History, facts: Facts) -> list[Violation]:
 
     A transient message that waited for its master when its node died may be sent again too late;
     and of what a failing disk had at hand nobody knows whether it is there. Of several
-    masters one that was away may bring late what a restarted node has not had.
+    masters one that was away may bring late what a restarted node has not had. A node that was started with
+    a wrong clock may still send what others have given up, and gone past.
     """
     found: list[Violation] = []
     pubs, ends = published(history), [event.at for event in restarts(history)]
@@ -53,6 +54,7 @@ def in_order(history: History, facts: Facts) -> list[Violation]:
                 is_late = other is not None and other.first >= event.first and other.id != event.id
                 pub = pubs.get(event.id, event)
                 excused = is_excused(pub, event.at, ends) or was_between(failed, pub.at, event.at)
+                excused = excused or event.at - pub.at > facts.void_after
                 if is_late and not excused:
                     found.append(
                         Violation("C1.2", "the later one came first", (*filter(None, (other,)), event))

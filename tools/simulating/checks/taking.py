@@ -65,7 +65,8 @@ def taken_by_masters(history: History, facts: Facts) -> list[Violation]:
 
 def taken_in_order(history: History, facts: Facts) -> list[Violation]:
     """C2.2: a master's process takes a publisher's messages in their order, and likewise its letters to one
-    receiver. But a transient one that waited for it when another process died may come late."""
+    receiver. But a transient one that waited for it when another process died may come late, and so may
+    what a node with a wrong clock does not know to be void."""
     pubs, ends = published(history), [event.at for event in restarts(history)]
     found, last = [], dict[tuple[str, int, str, str, str], Event]()
     for event in history.of("accept"):
@@ -74,7 +75,8 @@ def taken_in_order(history: History, facts: Facts) -> list[Violation]:
         lane = (event.who, event.boot, event.stream, event.domain, event.to)
         before = last.get(lane)
         pub = pubs.get(event.id, event)
-        if before is not None and before.last >= event.first and not is_excused(pub, event.at, ends):
+        excused = is_excused(pub, event.at, ends) or event.at - pub.at > facts.void_after
+        if before is not None and before.last >= event.first and not excused:
             found.append(Violation("C2.2", "the later one was taken first", (before, event)))
         last[lane] = event
     return found
