@@ -107,11 +107,16 @@ class Forwarder:
 
     def _news(self, e: Envelope, first: int, last: int, source: bytes) -> Iterator[Envelope]:
         """What of it was not refused before; of the rest whoever sent it is told again."""
+        given_up = None if source else self._router.log.given_up(e)  # before this node was started again
         for a, b, answer in self._refused.parts(e.stream, e.domain, first, last, e.low):
-            if answer is None:
+            if answer is not None:
+                self._answer(source, e.stream, answer)
+            elif not given_up:
                 yield e.part(a, b)
             else:
-                self._answer(source, e.stream, answer)
+                yield from (e.part(*part) for part in given_up.missing(a, b))
+                for part in given_up.common(a, b):
+                    self._answer(source, e.stream, refusal(e.part(*part), _given_up(self._desk.me.name)))
 
     def _runs(self, envelope: Envelope) -> Iterator[tuple[Envelope, Decision]]:
         """The envelope, cut only where ways differ."""
@@ -321,6 +326,10 @@ def _address(entry: Entry, to_master: bool) -> None:
 
 def _pace(source: bytes, stream: bytes) -> Hashable:
     return (source, stream) if source else stream
+
+
+def _given_up(node: str) -> PublishRefused:
+    return PublishRefused(f"{node} had refused it when it was started again.", hint="Publish it anew.")
 
 
 def _refused(decision: Decision) -> PublishRefused:

@@ -178,9 +178,11 @@ class TailBack:
             entry.position = 0
         refusals = [word for word in words if word.state != "OK"]
         for refusal in refusals:
+            if was_stored:
+                self._router.log.give_up(entry.envelope, refusal.first, refusal.last, self._desk.now)
             self._refused(entry, refusal)
         if was_stored and refusals:
-            # First it leaves the disk: after a crash it would go again, and might be taken.
+            # First it leaves the disk: after a crash it would go again, and be taken behind what followed it.
             self._router.commit((), lambda _: self._tell(entry, words))
         else:
             self._tell(entry, words)

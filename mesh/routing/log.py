@@ -12,6 +12,7 @@ from mesh.routing.retained import Last, Retained, store_key
 from mesh.routing.shares import shares
 from mesh.store.base import Append, Delete, Drop, Op, Put, Rewrite
 from mesh.streams.origin import OriginStream
+from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import ERASED, Envelope
 
@@ -155,6 +156,20 @@ class Log:
         for parcel, _ in accepted.deliveries:
             if parcel.position:
                 self.released(parcel)
+
+    def give_up(self, envelope: Envelope, first: int, last: int, now: float) -> None:
+        """Numbers that waited here in vain: they stay refused, also after a restart."""
+        origin, key = self.lane(envelope.stream, envelope.domain, now).origin, stream_key(envelope)
+        origin.give_up(first, last)
+        self.later("stream", key, Put("stream", key, origin.pack()))
+
+    def given_up(self, envelope: Envelope) -> Ranges | None:
+        """Numbers of its stream that are refused for good, and whose publisher may not know that."""
+        lane = self._lanes.get((envelope.stream, envelope.domain))
+        if lane is None or not lane.origin.refused:
+            return None
+        lane.origin.refused.drop_below(envelope.low)
+        return lane.origin.refused
 
     def owe(self, parcel: Parcel, targets: Targets) -> None:
         """These are owed it."""

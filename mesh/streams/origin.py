@@ -60,6 +60,10 @@ class OriginStream:
     def refuse(self, first: int, last: int) -> None:
         """Numbers that were accepted, but found no room on the disk: nobody gets them, at any later time."""
         self.withdraw(first, last)
+        self.give_up(first, last)
+
+    def give_up(self, first: int, last: int) -> None:
+        """Numbers that are refused for good."""
         self.refused.add(first, last)
         if len(self.refused) > MAX_RANGES:
             self.refused.drop_lowest()

@@ -117,6 +117,25 @@ def test_what_waited_in_vain_has_left_the_disk_when_its_publisher_hears_of_it() 
     assert c["heron"].metric("published") == 3 - len(expired)
 
 
+def test_what_waited_in_vain_stays_refused_over_a_restart() -> None:
+    c = cluster("heron", "frodo", "bilbo", tailback_ttl=60.0)
+    joe = c.client("bilbo")
+    c["frodo"].kill()
+    joe.publish("k", b"1", persistent=True, domain=RUGBY)
+    c.net.until(lambda: joe.state(1, RUGBY) == "FORWARD_WARNING")
+    c.net.run(30)
+    joe.publish("k", b"2", persistent=True, domain=RUGBY)
+    c.net.until(lambda: joe.state(2, RUGBY) == "FORWARD_WARNING")
+    c.net.until(lambda: c["bilbo"].metric("expired") == 1)
+    c.net.until(lambda: not c["bilbo"].core.router.storing)
+    c["bilbo"].kill()  # before joe hears of it
+    c["frodo"].start()
+    c["bilbo"].start()
+    c.net.until(lambda: joe.state(2, RUGBY) == "OK")
+    assert joe.state(1, RUGBY) == "REFUSED", "it would come behind the second"
+    assert c["heron"].metric("published") == 1
+
+
 def test_what_the_master_refuses_is_a_dead_letter_and_the_rest_go_on() -> None:
     # heron's store is full for what is persistent; what is transient goes on.
     c = cluster("heron", "frodo", "bilbo")

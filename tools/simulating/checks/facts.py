@@ -16,7 +16,7 @@ Id = tuple[str, str, int]
 REFUSED = ("FORWARD_WARNING", "OK")  # every other answer is a refusal
 # The publisher is told that it failed, and yet subscribers may have it: one of several masters took it, or
 # its way back was lost, or nobody knows what the disk holds.
-UNSURE = ("PARTLY_REFUSED", "EXPIRED")
+UNSURE = ("PARTLY_REFUSED", "EXPIRED", "REFUSED")
 # The same of a letter whose node was lost sight of while it was on its way.
 UNSURE_OF_LETTERS = ("UNKNOWN_NODE", "CIRCULAR_LOOP")
 LOUD = ("FORWARD_WARNING", "STORE_FULL", "TAILBACK_FULL", "NOT_CONNECTED", "UNKNOWN_NODE", "INBOX_FULL",
