@@ -16,17 +16,29 @@ def run(verb: str, arguments: Sequence[str]) -> int:
     if find_spec("pyspark") is None:
         what = "PySpark is not installed in the Python that runs this."
         raise LocalError(what, hint="Install it:  pip install 'heronry[spark]'", code="NO_SPARK")
-    before = signal.signal(
-        signal.SIGINT, lambda number, _: None
-    )  # the job hears it, too, and may take its time
+    # The job hears Ctrl-C, too, and may take its time.
+    before = signal.signal(signal.SIGINT, lambda number, _: None)
     try:
         # -P: a folder named spark, where somebody happens to be, is not ours.
-        with subprocess.Popen([sys.executable, "-P", "-m", "spark", verb, *arguments]) as process:
-            try:
-                code = process.wait()
-            finally:
-                if process.poll() is None:
-                    process.terminate()
+        code = _ended([sys.executable, "-P", "-m", "spark", verb, *arguments])
     finally:
         signal.signal(signal.SIGINT, before)
     return code if code >= 0 else SIGNALLED - code
+
+
+def _ended(command: Sequence[str]) -> int:
+    """Its exit code. SIGTERM while it starts is put off: we would end, and it go on without us."""
+    put_off: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: put_off.append(number))
+    try:
+        process = subprocess.Popen(command)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    with process:
+        try:
+            for number in put_off:
+                signal.raise_signal(number)
+            return process.wait()
+        finally:
+            if process.poll() is None:
+                process.terminate()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from mesh.cli import spark_child
 from tests.mesh.running import LIMIT
 
 # As main.py does: SIGTERM leaves by way of every `finally`. The job is a script in the place of Python.
@@ -71,6 +72,31 @@ def test_ctrl_c_is_for_the_job_which_ends_in_its_own_time(children: list[Child],
     os.killpg(child.pid, signal.SIGINT)
     said, _ = child.communicate(timeout=LIMIT)
     assert (said, child.returncode) == ("saved\n", 5)
+
+
+def test_a_job_that_is_just_starting_when_the_command_is_ended_is_ended_too(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    jobs: list[Child] = []
+
+    class Slow(subprocess.Popen):  # type: ignore[type-arg]
+        def __init__(self, *arguments: object, **options: object) -> None:
+            super().__init__(*arguments, **options)  # type: ignore[call-overload]
+            jobs.append(self)
+            signal.raise_signal(signal.SIGTERM)  # before anybody holds it
+
+    script = tmp_path / "python"
+    script.write_text(f"#!/bin/sh\n{STAYS} > /dev/null\n")
+    script.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(script))
+    monkeypatch.setattr(subprocess, "Popen", Slow)
+    before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    try:
+        with pytest.raises(SystemExit):
+            spark_child.run("ingest", [])
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert jobs[0].wait(LIMIT) == -signal.SIGTERM
 
 
 def test_when_the_command_is_ended_the_job_is_too(children: list[Child], tmp_path: Path) -> None:
