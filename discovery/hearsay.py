@@ -14,7 +14,8 @@ from discovery.timing import Timing
 
 # Rule 1: of two words about a node the weightier one counts (see Weight), whichever comes first.
 # Rule 2: up to HEARSAY nodes, what others say makes a node seen, no more: each will speak to us itself.
-# Rule 3: what a node itself said to us within the last period counts for more than a suspicion.
+# Rule 3: what a node itself said to us within the last period counts for more than what others suspect, or
+#         say of its death: who stood still for long has old news.
 # Rule 4: we deny what is said of our own end.
 # Rule 5: who is said to be us in this boot, and where we never were, is another process of our identity.
 
@@ -134,6 +135,8 @@ class Hearsay:
 
     def _news_of(self, record: Record, rumour: Rumour, now: float) -> Results:
         node = pinned(rumour.node, record)
+        if rumour.state is Presence.DEAD and rumour.node.boot == record.boot and self._spoke(record, now):
+            return [Tell(record.uuid, (rumour,))]  # so that it denies that
         if rumour.state in GONE:
             return self._end(record, replace(rumour, node=node), now)
         if record.is_living:
@@ -156,6 +159,11 @@ class Hearsay:
         if rumour.state is Presence.DEAD:
             return self._fates.die(record, rumour.by, now)
         return self._fates.leave(record, now)
+
+    def _spoke(self, record: Record, now: float) -> bool:
+        """Just now, itself, in the life that we know?"""
+        is_fresh = now - record.heard < self._timing.period
+        return record.is_living and record.spoke == record.boot and is_fresh
 
     def _enter(self, record: Record, rumour: Rumour, now: float) -> Results:
         """Among many, the word of others is enough."""
@@ -181,7 +189,7 @@ class Hearsay:
             results += self._fates.trust(record, now)
         if rumour.state is Presence.ALIVE:
             self._news.add(rumour)
-        elif record.spoke == record.boot and now - record.heard < self._timing.period:
+        elif self._spoke(record, now):
             results.append(Tell(record.uuid, (rumour,)))  # so that it denies that
         else:
             results += self._fates.suspect(record, rumour.by, now)

@@ -143,6 +143,14 @@ def test_what_a_node_said_just_now_counts_for_more_than_a_suspicion_and_it_is_to
     assert state(members, "heron") is ALIVE
 
 
+def test_who_spoke_just_now_is_not_dead_because_somebody_has_old_news_but_later_it_may_be() -> None:
+    members = membership("heron", "ibis", "stork")
+    members.heard(HERON, 9.0)
+    assert members.rumoured(IBIS, (rumour(DEAD),), 9.5) == [Tell(HERON, (rumour(DEAD),))]
+    assert state(members, "heron") is ALIVE
+    assert kinds(members.rumoured(IBIS, (rumour(DEAD),), 10.5)) == ["Dead"]
+
+
 def test_a_suspicion_that_its_subject_has_refuted_to_us_does_not_return() -> None:
     members = membership("heron", "ibis", "stork")
     members.rumoured(IBIS, (rumour(SUSPECT),), 9.0)
