@@ -57,15 +57,23 @@ class Inboxes:
         if not sessions and not envelope.flags & FORCE_QUEUING:
             raise NotConnected(f"{to} is not connected.", hint="To let it wait: force_queuing=True.")
         names = [session.text for session in sessions] or [str(to)]
-        if str(to) in self._moving and len(sessions) == 1:
-            self._moving[str(to)] = True
-            names = [str(to)]  # behind what is on its way there
+        if len(sessions) == 1 and self._has_older(str(to), sessions[0]):
+            names = [str(to)]  # behind them
         for name in names:
             waiting = self.feed(name).waiting_bytes
             if waiting + len(envelope.body) > self._desk.settings.backlog_bytes:
                 text = f"{waiting} bytes wait for {name}."
                 raise PublishRefused(text, hint="It has to read its inbox().", code="INBOX_FULL")
         return [(replace(envelope, to=name), [(self.feed(name), None)]) for name in names], len(sessions)
+
+    def _has_older(self, client: str, session: Session) -> bool:
+        """May messages for the client as a whole be there that its session is still to be given?"""
+        if client in self._moving:
+            self._moving[client] = True
+            return True
+        inbox = session.feeds.get(INBOX)
+        # Connected, perhaps again, but its question for the inbox is still to come: they wait for that.
+        return client in self._feeds and (inbox is None or not inbox.connected)
 
     def feed(self, name: str) -> Feed:
         """The inbox of that name, made when it is first needed."""

@@ -139,6 +139,58 @@ def test_a_letter_on_its_way_to_a_client_as_a_whole_reaches_the_session_that_ope
     assert (node.metric("stored_envelopes"), node.metric("pending")) == (0, 0)
 
 
+def test_a_letter_that_comes_before_the_session_has_opened_its_inbox_passes_none_that_wait() -> None:
+    net = SimNetwork()
+    node = net.node("a")
+    sender = client_of(node, "pub")
+    sender.send("/node/a/client/joe", b"1", force=True, persistent=True)
+    sender.settled()
+    joe = client_of(node, "joe", session=1)
+    sender.send("/node/a/client/joe", b"2", persistent=True)
+    sender.settled()
+    inbox = joe.inbox()
+    net.until(lambda: len(inbox.got) == 2)
+    assert inbox.contents == [b"1", b"2"]
+    sender.send("/node/a/client/joe", b"3")
+    net.until(lambda: inbox.contents == [b"1", b"2", b"3"])  # nothing waits, and it is open
+
+
+def test_nor_does_it_pass_one_that_is_on_its_way_to_the_disk() -> None:
+    net = SimNetwork()
+    net.disk = (0.3, 0.3)
+    node = net.node("a")
+    sender = client_of(node, "pub")
+    sender.send("/node/a/client/joe", b"1", force=True, persistent=True)
+    net.run(0.05)
+    joe = client_of(node, "joe", session=1)
+    sender.send("/node/a/client/joe", b"2", persistent=True)
+    net.run(0.05)
+    inbox = joe.inbox()
+    assert sender.state(1) == ""  # it is still on its way
+    net.until(lambda: len(inbox.got) == 2)
+    assert inbox.contents == [b"1", b"2"]
+
+
+def test_nor_when_the_session_is_back_and_has_not_opened_its_inbox_again() -> None:
+    net = SimNetwork()
+    node = net.node("a")
+    sender, joe = client_of(node, "pub"), client_of(node, "joe", session=1)
+    joe.inbox()
+    joe.subscriptions.clear()  # so that it will not ask at once
+    home, joe.address = joe.address, "nowhere"
+    joe._lose()
+    net.until(lambda: node.metric("connected_sessions") == 1)
+    sender.send("/node/a/client/joe", b"1", force=True, persistent=True)
+    sender.settled()
+    joe.address = home
+    joe.connected()
+    sender.send("/node/a/client/joe", b"2", persistent=True)
+    sender.settled()
+    inbox = joe.inbox()
+    net.until(lambda: len(inbox.got) == 2)
+    assert inbox.contents == [b"1", b"2"]
+
+
 def test_of_letters_that_were_sent_together_only_the_void_ones_are_given_up() -> None:
     net = SimNetwork()
     node = net.node("a")
