@@ -9,6 +9,7 @@ from mesh.core.effects import Commit
 from mesh.errors import StoreError, StoreFull
 from mesh.store.base import Append
 from tools.simulating.disk import SimStore
+from tools.simulating.filed import FiledStore
 from tools.simulating.history import Event, History
 from tools.simulating.network import Pipe
 from tools.simulating.node import Disk, SimNode
@@ -38,7 +39,12 @@ class HarshNode(SimNode):
         self._outcome: list[tuple[Commit, StoreFull | None]] = []
         super().__init__(net, name, seeds, settings)
         self.observer = Observer(self, history)
-        self.disk = Disk(SimStore(self.observer.durable))
+        self.disk = Disk(self._store())
+
+    def _store(self) -> SimStore:
+        if self.net.files is None:
+            return SimStore(self.observer.durable)
+        return FiledStore(self.observer.durable, self.net.files / f"{self.uuid.hex()}.sqlite")
 
     @property
     def store(self) -> SimStore:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from mesh.wire.commands import Introduction
+from tools.simulating.filed import ONE_IN, folder
 from tools.simulating.history import Event, History
 from tools.simulating.machine import HarshNode
 from tools.simulating.script import Script
@@ -38,6 +40,9 @@ class Stage:
         self.nodes: dict[str, HarshNode] = {}
         self._was: dict[str, list[Introduction]] = {}
         self._foreign: list[HarshNode] = []
+        self._folder = folder() if script.seed % ONE_IN == 0 else None
+        if self._folder is not None:
+            self.net.files = Path(self._folder.name)
         for name in script.nodes:
             self._node(name)
 
@@ -49,6 +54,10 @@ class Stage:
             where = traceback.extract_tb(error.__traceback__)[-1]
             text = f"{type(error).__name__}: {error} ({where.filename.rpartition('/')[2]}:{where.lineno})"
             self._tell("problem", text)
+        if self._folder is not None:
+            for node in (*self.nodes.values(), *self._foreign):
+                node.store.close()
+            self._folder.cleanup()
         return self.history
 
     def _play(self) -> None:

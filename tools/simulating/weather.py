@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from math import inf
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -95,6 +96,7 @@ class HarshNetwork(SimNetwork):
         self._wires: dict[tuple[str, str], Wire] = {}
         self._base = FAIR
         self.one_way: set[tuple[str, str]] = set()  # from, to: nothing passes
+        self.files: Path | None = None  # where stores are real, too
         super().__init__(seed)
 
     def chance(self, what: str) -> Random:
