@@ -187,6 +187,18 @@ def test_the_stamp_of_a_process_that_died_before_the_commit_is_void(stamp: int, 
     assert [v.events for v in violations] == [(again, value)] * found
 
 
+def test_a_tail_back_queue_and_a_subscriber_have_caps_of_their_own() -> None:
+    facts = Facts(("a", "b"), {"": ()}, feed_cap=100, tail_cap=40)
+    for text, amount, found in (
+        ("feed", 100, 0),
+        ("feed", 101, 1),
+        ("tail-back", 40, 0),
+        ("tail-back", 41, 1),
+    ):
+        sampled = Event(5, "sample", "a", text=text, stamp=amount)
+        assert len(CHECKS["R1"](history((sampled,)), facts)) == found
+
+
 def test_what_others_hold_void_may_come_late() -> None:
     facts = Facts(("a", "b"), {"": ()}, void_after=20.0)
     for at, found in ((22.0, 1), (24.0, 0)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -35,7 +36,7 @@ class Observer:
         self._node = node
         self._history = history
         self._known: dict[tuple[bytes, str], Ranges] = {}  # numbers whose record is on its disk
-        self._most = 0
+        self._most: Counter[str] = Counter()
 
     def watch(self) -> None:
         """A new core, which has not begun."""
@@ -112,10 +113,15 @@ class Observer:
         core = self._node.core
         feeds = [p.feed for p in core.neighbours.peers.values()]
         feeds += [f for s in core.clients.sessions.values() for f in s.feeds.values()]
-        most = max((feed.waiting_bytes for feed in feeds), default=0)
-        if most > self._most:
-            self._most = most
-            self._add(self._event("sample", text="feed", stamp=most))
+        feeds += core.inboxes.feeds()
+        self._told("feed", max((feed.waiting_bytes for feed in feeds), default=0))
+        entries = core.forwarder.onward.entries()
+        self._told("tail-back", sum(e.messages for e in entries if e.warned and not e.source))
+
+    def _told(self, what: str, amount: int) -> None:
+        if amount > self._most[what]:
+            self._most[what] = amount
+            self._add(self._event("sample", text=what, stamp=amount))
 
     def end(self) -> None:
         """What is left when all is over."""

@@ -43,4 +43,5 @@ def facts_of(script: Script) -> Facts:
     void_after = ttl if "set clock" in kinds else inf
     moved = "move" in kinds
     may_wait = moved or {"fill", "unlisten"} <= kinds
-    return Facts(script.nodes, domains, script.cast.rules, cap, waits, moved, void_after, may_wait)
+    tail = script.settings.get("tailback_count", inf)
+    return Facts(script.nodes, domains, script.cast.rules, cap, tail, waits, moved, void_after, may_wait)

@@ -30,7 +30,8 @@ class Facts:
     nodes: tuple[str, ...]
     masters: dict[str, tuple[str, ...]]
     rules: str = "plain"
-    feed_cap: float = inf
+    feed_cap: float = inf  # bytes
+    tail_cap: float = inf  # messages
     letters_wait: bool = True  # for as long as a story lasts
     has_moved: bool = False  # did a publisher go to another node?
     void_after: float = inf  # s after which some hold void what others, with a wrong clock, do not

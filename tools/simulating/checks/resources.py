@@ -10,12 +10,17 @@ WAITING = ("pending", "stored_envelopes", "tailed_back", "on disk")
 
 
 def under_caps(history: History, facts: Facts) -> list[Violation]:
-    """R1: what waits for one subscriber stays under its cap, at every look."""
-    found = {}
+    """R1: what waits for one subscriber, in one inbox or in the tail-back queue stays under its cap."""
+    caps = {
+        "feed": (facts.feed_cap, "bytes wait for one subscriber"),
+        "tail-back": (facts.tail_cap, "messages wait in the tail-back queue"),
+    }
+    found: dict[tuple[str, str], Violation] = {}
     for event in history.of("sample"):
-        if event.stamp > facts.feed_cap and event.who not in found:
-            what = f"{event.stamp} bytes wait for one subscriber, {facts.feed_cap:g} are the most"
-            found[event.who] = Violation("R1", what, (event,))
+        cap, what = caps[event.text]
+        if event.stamp > cap:
+            violation = Violation("R1", f"{event.stamp} {what}, {cap:g} are the most", (event,))
+            found.setdefault((event.who, event.text), violation)
     return list(found.values())
 
 
