@@ -39,6 +39,7 @@ class Inboxes:
         self._positions: dict[bytes, bytes] = {}  # from the store, until the inbox is needed
         # Clients whose inbox is being emptied into that of a session; was more addressed to it meanwhile?
         self._moving: dict[str, bool] = {}
+        self._stalled: set[str] = set()  # of these, those for which there was no room
         # Set by the node.
         self.open_of: Callable[[SessionName], list[Session]] = lambda name: []
         self.bury: Callable[[Envelope, Answer], None] = lambda envelope, answer: None
@@ -71,9 +72,8 @@ class Inboxes:
         if client in self._moving:
             self._moving[client] = True
             return True
-        inbox = session.feeds.get(INBOX)
         # Connected, perhaps again, but its question for the inbox is still to come: they wait for that.
-        return client in self._feeds and (inbox is None or not inbox.connected)
+        return client in self._feeds and not _has_opened(session)
 
     def feed(self, name: str) -> Feed:
         """The inbox of that name, made when it is first needed."""
@@ -107,7 +107,7 @@ class Inboxes:
         self._opened.add(session.text)
         feed.connect(self._desk.now)
         client = str(replace(session.name, session=None))
-        if client in self._feeds and client not in self._moving:
+        if client in self._feeds and (client not in self._moving or client in self._stalled):
             self._empty(client, session.text)
 
     def closed(self, session: Session) -> None:
@@ -123,6 +123,7 @@ class Inboxes:
     def _empty(self, client: str, name: str) -> None:
         """All that waits for a client, or is on its way there over the disk, goes to one of its sessions."""
         self._moving[client] = False
+        self._stalled.discard(client)
 
         def landed(error: MeshError | None) -> None:
             portions = self._feeds[client].take_all() if client in self._feeds else []
@@ -144,23 +145,37 @@ class Inboxes:
                 parcel.owed = 1
 
         def stored(error: MeshError | None) -> None:
-            for portion, parcel in zip(portions, parcels, strict=True):
-                if error is None:
-                    self.feed(name).offer(Portion(parcel), self._desk.now)
-                else:  # no room: it waits on, for whoever comes next
-                    self.feed(client).offer(portion, self._desk.now)
-                void = portion.parcel if error is None else parcel
+            for void in (portion.parcel for portion in portions) if error is None else parcels:
                 if void.position:
                     self._router.log.released(void)
-            if error is None:
-                self._empty(client, name)  # more may have come meanwhile
-            else:
-                del self._moving[client]
+            if error is not None:
+                self._stay(client, portions)
+                return
+            for parcel in parcels:
+                self.feed(name).offer(Portion(parcel), self._desk.now)
+            self._empty(client, name)  # more may have come meanwhile
 
         if ops:
             self._router.commit(ops, stored)
         else:
             stored(None)
+
+    def _stay(self, client: str, portions: list[Portion]) -> None:
+        """There was no room to move them: they wait on, before what has come meanwhile."""
+        inbox = self.feed(client)
+        for portion in (*portions, *inbox.take_all()):
+            inbox.offer(portion, self._desk.now)
+        self._stalled.add(client)
+
+    def _try_again(self) -> None:
+        """Is there room now for what could not be moved?"""
+        for client in list(self._stalled):
+            sessions = [s for s in self.open_of(SessionName.parse(client)) if _has_opened(s)]
+            if sessions:
+                self._empty(client, sessions[0].text)
+            else:  # it waits for whoever comes next
+                self._stalled.discard(client)
+                del self._moving[client]
 
     def restore(self, positions: dict[bytes, bytes]) -> None:
         """From the store, at start: how far each inbox was settled."""
@@ -168,6 +183,7 @@ class Inboxes:
 
     def tick(self) -> None:
         """What has waited too long for its session is a dead letter."""
+        self._try_again()
         oldest = self._desk.believed - int(self._desk.settings.tailback_ttl * 1e9)
         for name, feed in list(self._feeds.items()):
             is_idle = self._desk.now - self._asked[name] > IDLE
@@ -178,6 +194,11 @@ class Inboxes:
                 text = f"it waited for {name} too long."
                 self.bury(e, Answer(e.domain, e.first, e.last, "EXPIRED", 0, text))
                 self._desk.count("expired", e.count)
+
+
+def _has_opened(session: Session) -> bool:
+    """Since it is connected."""
+    return INBOX in session.feeds and session.feeds[INBOX].connected
 
 
 def _is_void(envelope: Envelope, oldest: int, wall: int) -> bool:

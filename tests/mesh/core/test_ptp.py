@@ -191,6 +191,47 @@ def test_nor_when_the_session_is_back_and_has_not_opened_its_inbox_again() -> No
     assert inbox.contents == [b"1", b"2"]
 
 
+def test_what_waits_moves_to_the_session_when_there_is_room_for_that_and_nothing_passes_it() -> None:
+    net = SimNetwork()
+    node = net.node("a")
+    node.disk.has_reserve = True
+    sender = client_of(node, "pub")
+    sender.send("/node/a/client/joe", b"1", force=True, persistent=True)
+    sender.settled()
+    net.disk, node.disk.is_full = (0.3, 0.3), True
+    inbox = client_of(node, "joe", session=1).inbox()
+    net.run(0.4)  # it is to be moved
+    sender.send("/node/a/client/joe", b"2")
+    net.run(3)  # there was no room
+    sender.send("/node/a/client/joe", b"3")
+    sender.settled()
+    assert inbox.contents == []
+    node.disk.is_full = False
+    net.until(lambda: len(inbox.got) == 3)
+    assert inbox.contents == [b"1", b"2", b"3"]
+    net.run(5)
+    assert (node.metric("stored_envelopes"), node.metric("pending")) == (0, 0)
+
+
+def test_what_found_no_room_goes_to_the_session_that_comes_next() -> None:
+    net = SimNetwork()
+    node = net.node("a")
+    node.disk.has_reserve = True
+    sender = client_of(node, "pub")
+    sender.send("/node/a/client/joe", b"1", force=True, persistent=True)
+    sender.settled()
+    node.disk.is_full = True
+    first = client_of(node, "joe", session=1)
+    nobody = first.inbox()
+    net.run(2)
+    first.close()
+    net.run(2)
+    node.disk.is_full = False
+    inbox = client_of(node, "joe", session=2).inbox()
+    net.until(lambda: inbox.contents == [b"1"])
+    assert nobody.contents == []
+
+
 def test_of_letters_that_were_sent_together_only_the_void_ones_are_given_up() -> None:
     net = SimNetwork()
     node = net.node("a")
