@@ -95,6 +95,7 @@ class TailBack:
         """It was on its way only, and now its publisher has come to this node: from now on it is kept here,
         in front of what follows it."""
         entry.warned = False
+        entry.was_sent = True  # by its first node: nobody may call it refused for want of room here
         self._stay_young(entry)
         self._desk.wake(self._desk.now + self._desk.settings.patience)
 

@@ -50,6 +50,24 @@ def test_what_was_on_its_way_is_kept_where_its_publisher_has_gone_to() -> None:
     assert heard.contents == [b"1", b"2"]
 
 
+def test_what_its_master_may_have_is_not_refused_where_its_publisher_has_gone_to() -> None:
+    c = cluster("heron", "frodo", "bilbo")
+    joe, ann = c.client("bilbo"), c.client("heron", "ann")
+    heard = ann.subscribed("k", domain=RUGBY)
+    c["heron"].kill()
+    c.net.run(15)
+    joe.publish("k", b"1", persistent=True, domain=RUGBY)
+    c.net.until(lambda: c["frodo"].core.forwarder.onward.messages == 1)
+    c["frodo"].disk.is_full = True
+    joe.move(c["frodo"].ipc)
+    joe.connected()
+    c.net.run(5)
+    assert joe.state(1, RUGBY) in ("", "FORWARD_WARNING")
+    c["heron"].start()
+    c.net.until(lambda: joe.state(1, RUGBY) == "OK")
+    c.net.until(lambda: heard.contents == [b"1"])
+
+
 def test_how_much_waits_and_for_how_long_can_be_asked() -> None:
     c = cluster("heron", "frodo", "bilbo")
     joe = c.client("bilbo")
