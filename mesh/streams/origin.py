@@ -76,6 +76,8 @@ class OriginStream:
     @classmethod
     def unpack(cls, data: bytes) -> "OriginStream":
         """The inverse of `pack`. RemoteError unless it is what `pack` can have made."""
+        if len(data) >= RANGE and len(data) % RANGE == 0:  # as it was stored before refusals were
+            data = data[:RANGE] + (len(data) // RANGE - 1).to_bytes(8) + data[RANGE:]
         if len(data) < HEAD:
             raise RemoteError(f"a packed stream of {len(data)} bytes: cut short, or not a stream.")
         low, forgotten, count = struct.unpack_from(">3Q", data)

@@ -84,6 +84,13 @@ def test_what_was_refused_is_no_more_accepted_and_stays_refused_until_the_publis
     assert len(stream.refused) == MAX_RANGES
 
 
+def test_a_stream_that_was_stored_before_refusals_were_is_read() -> None:
+    for above in ((), ((3, 4), (7, 9))):
+        numbers = [2, 1, *(number for both in above for number in both)]
+        stream = OriginStream.unpack(b"".join(number.to_bytes(8) for number in numbers))
+        assert (stream.low, tuple(stream.above), tuple(stream.refused)) == (2, above, ())
+
+
 @pytest.mark.parametrize("data", [b"", b"x" * 23, b"\x00" * 24 + b"x" * 15])
 def test_what_is_no_packed_stream_is_refused_by_name(data: bytes) -> None:
     with pytest.raises(RemoteError, match="packed"):
