@@ -7,9 +7,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from click.testing import CliRunner
 
+from tests.mesh.running import LIMIT, until
 from tests.seeds import stories
 from tools.simulating.__main__ import main
 from tools.simulating.campaign import ALL, tried
@@ -104,6 +106,18 @@ def test_a_story_that_goes_another_way_the_second_time_is_a_failure(monkeypatch:
     digests = iter("ab")
     monkeypatch.setattr(History, "digest", lambda self: next(digests))
     assert [invariant for invariant, _ in tried(0, "short", twice=True).violations] == ["same"]
+
+
+@pytest.mark.whole
+def test_the_workers_of_a_campaign_that_is_killed_end_with_it() -> None:
+    command = [sys.executable, "-m", "tools.simulating", "--seeds", "1000", "--profile", "short"]
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environ) as campaign:
+        me = psutil.Process(campaign.pid)
+        until(lambda: sum("spawn_main" in " ".join(child.cmdline()) for child in me.children()) == 2)
+        workers = me.children()
+        campaign.kill()
+    assert not psutil.wait_procs(workers, LIMIT)[1]
 
 
 def test_the_command_tells_stories_and_writes_what_came_of_them(tmp_path: Path) -> None:

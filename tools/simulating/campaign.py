@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from bisect import bisect_left
 from collections import Counter
@@ -9,7 +10,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
 from itertools import count
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from threading import Thread
 
 from tools.simulating.checks.facts import spans
 from tools.simulating.history import History
@@ -92,12 +94,24 @@ class Total:
             self.failed.append(found)
 
 
+def _ends_with_its_parent() -> None:
+    """A worker of a campaign that was killed would wait for work for ever."""
+    parent = parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
+
+
 def run(
     seeds: Iterator[tuple[int, str]], jobs: int, is_over: Callable[[], bool], heard: Callable[[Found], None]
 ) -> Total:
     """All seeds, or until it is over."""
     total = Total()
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_ends_with_its_parent) as pool:
         under_way: set[Future[Found]] = set()
         numbered = zip(seeds, count(), strict=False)
         while True:
