@@ -59,6 +59,7 @@ class Log:
         self._drops: list[int] = []
         self._rewrites: dict[int, Rewrite] = {}
         self._on_disk: dict[bytes, Last] = {}  # of each topic: whose last value is there, or on its way
+        self._passed_over: dict[bytes, Last] = {}  # and the newest that was taken, should that not get there
 
     def lane(self, stream: bytes, domain: str, now: float) -> Lane:
         """What is known of a stream; a new one knows nothing."""
@@ -104,19 +105,27 @@ class Log:
                     self.owe(parcel, targets)
             # The dedup state goes into the same transaction as the message: one without the other
             # would double or lose it after a crash.
-            row = ("stream", stream_key(envelope))
-            ops.append(Put(*row, lane.origin.pack(), (envelope.first, envelope.last)))
-            self._later.pop(row, None)  # an older one, even one that is still to fail, must not come after it
-            self._newest.pop(row, None)
+            key = stream_key(envelope)
+            ops.append(Put("stream", key, lane.origin.pack(), (envelope.first, envelope.last)))
             news = [value for value in accepted.values if self._is_newest(value)]
             ops += [Put("retained", value.store_key, value.pack()) for value in news]
         if is_event:
-            self._on_disk.pop(store_key(envelope.domain, accepted.erased), None)
-            ops.append(Delete("retained", store_key(envelope.domain, accepted.erased)))
+            key = store_key(envelope.domain, accepted.erased)
+            self._on_disk.pop(key, None)
+            self._passed_over.pop(key, None)
+            ops.append(Delete("retained", key))
+        for op in ops:
+            if isinstance(op, Put | Delete):
+                self._supersede(op.table, op.key)
         accepted.stored = not ops
         if not accepted.stored or lane.waiting:
             lane.waiting.append(accepted)
         return accepted, ops
+
+    def _supersede(self, table: str, key: bytes) -> None:
+        """A change of this row that waits, or is still to fail, must not come after the new one."""
+        self._later.pop((table, key), None)
+        self._newest.pop((table, key), None)
 
     def _is_newest(self, value: Last) -> bool:
         """Of those that are on disk, or on their way to it? Of several masters one may get it late."""
@@ -138,9 +147,13 @@ class Log:
         for parcel, _ in accepted.deliveries:
             self.passed = max(self.passed, parcel.position)
             parcel.after = self.passed
+        if accepted.envelope.persistent:
+            for value in accepted.values:
+                self._write_late(value)
         for value in accepted.values:
             for evicted in self.retained.put(value):
                 self._on_disk.pop(evicted.store_key, None)
+                self._passed_over.pop(evicted.store_key, None)
                 self.later("retained", evicted.store_key, Delete("retained", evicted.store_key))
         if accepted.erased:
             self.retained.remove(accepted.erased, accepted.envelope.domain)
@@ -152,10 +165,32 @@ class Log:
         key = stream_key(envelope)
         self.later("stream", key, Put("stream", key, lane.origin.pack()))
         for value in accepted.values:
-            self._on_disk.pop(value.store_key, None)
+            self._unwritten(value)
         for parcel, _ in accepted.deliveries:
             if parcel.position:
                 self.released(parcel)
+
+    def _unwritten(self, value: Last) -> None:
+        """It was to be the last value of its topic on disk: what it went past meanwhile is that again."""
+        on_disk = self._on_disk.get(value.store_key)
+        if on_disk is None or on_disk.stamp != value.stamp:
+            return
+        del self._on_disk[value.store_key]
+        known = self.retained.get(value.key, value.envelope.domain)
+        for last in (self._passed_over.pop(value.store_key, None), known):
+            if last is not None and last.envelope.persistent:
+                self._write_late(last)
+
+    def _write_late(self, value: Last) -> None:
+        """Unless it, or a newer one, is on disk or on its way there."""
+        row, on_disk = value.store_key, self._on_disk.get(value.store_key)
+        if on_disk is None or value.is_newer_than(on_disk):
+            self._on_disk[row] = replace(value, data=b"")
+            self.later("retained", row, Put("retained", row, value.pack()))
+        elif on_disk.stamp == value.stamp:
+            self._passed_over.pop(row, None)  # it is there
+        elif row not in self._passed_over or value.is_newer_than(self._passed_over[row]):
+            self._passed_over[row] = value
 
     def give_up(self, envelope: Envelope, first: int, last: int, now: float) -> None:
         """Numbers that waited here in vain: they stay refused, also after a restart."""

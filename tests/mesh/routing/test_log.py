@@ -1,14 +1,15 @@
 """What does a master take, what of it is stored with it, and what may wait?"""
 
-from msgspec.structs import replace
+from dataclasses import replace
 
 from mesh.routing.feed import Feed
 from mesh.routing.log import Accepted, Lane, Log, Targets, position_key
 from mesh.routing.overflow import Credit
 from mesh.routing.parcel import Parcel
+from mesh.routing.retained import Last, store_key
 from mesh.store.base import Append, Delete, Drop, Op, Put
 from mesh.store.memory import MemoryStore
-from mesh.wire.commands import Answer, Query
+from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope, decode
 from tests.mesh.envelopes import STREAM, envelope
 
@@ -26,10 +27,6 @@ def take(log: Log, e: Envelope, targets: Targets, now: float = 0.0) -> tuple[Lan
 def parcel_of(accepted: Accepted) -> Parcel:
     ((parcel, _),) = accepted.deliveries
     return parcel
-
-
-def refusal(accepted: Accepted) -> Answer:
-    return replace(accepted.answer, state="STORE_FULL")
 
 
 def kinds(ops: list[Op]) -> list[str]:
@@ -82,6 +79,37 @@ def test_what_could_not_be_stored_is_as_if_it_had_never_come() -> None:
     assert log.live == 0
     assert not lane.origin.above
     assert lane.origin.refused.covers(1, 2)
+
+
+def test_what_a_refused_value_went_past_is_the_last_one_on_disk_again() -> None:
+    log = Log(1000)
+    for order in ("refused first", "taken first"):
+        key = order.replace(" ", "/")
+        newer = replace(envelope(key, persistent=True), stream=b"n" * 16, sent=9)
+        older = replace(envelope(key, persistent=True), stream=b"o" * 16, sent=5)
+        lane, failed, _ = take(log, newer, [])
+        _, taken, ops = take(log, older, [])
+        assert kinds(ops) == ["stream"], "a newer one is on its way"
+        if order == "taken first":
+            log.passes(taken)
+        log.refuse(lane, failed)
+        if order == "refused first":
+            log.passes(taken)
+        (row,) = (op for op in log.take_later() if isinstance(op, Put) and op.table == "retained")
+        assert Last.unpack(row.value).stamp == (5, b"o" * 16, 1)
+
+
+def test_what_was_to_be_written_of_a_topic_does_not_come_after_its_newer_value() -> None:
+    log = Log(600)  # room for one topic
+    _, first, _ = take(log, envelope("a", persistent=True), [])
+    log.passes(first)
+    _, second, _ = take(log, envelope("b", first=2, persistent=True), [])
+    log.passes(second)
+    failing = log.take_later()
+    assert failing == [Delete("retained", store_key("", "a"))]
+    take(log, envelope("a", first=3, persistent=True), [])
+    log.not_written(failing)
+    assert log.take_later() == []
 
 
 def test_after_a_failed_commit_the_store_is_told_the_numbers_without_it() -> None:
