@@ -156,8 +156,11 @@ class Router:
         answer = refusal(accepted.envelope, error)
         self.log.refuse(lane, accepted)
         self._desk.count("refused", accepted.envelope.count)
-        # First that goes to the disk: forgotten in a crash, it would be taken after what followed it.
-        self.commit((), lambda _: self._passes(lane, accepted, lambda: answered(answer)))
+        if isinstance(error, StoreFull):
+            # First that goes to the disk: forgotten in a crash, it would be taken after what followed it.
+            self.commit((), lambda _: self._passes(lane, accepted, lambda: answered(answer)))
+        else:  # the store is at its end
+            self._passes(lane, accepted, lambda: answered(answer))
 
     def _passes(self, lane: Lane, accepted: Accepted, when_first: Callable[[], None]) -> None:
         """Its fate is known; what waited for that, and behind it, goes on in the publisher's order."""
