@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-QUICK = 3
+QUICK = 2
 
 
 def stories(seeds: Iterable[int]) -> list[Any]:
