@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from mesh.routing.feed import Feed
+from mesh.routing.lastondisk import LastOnDisk
 from mesh.routing.parcel import Parcel
 from mesh.routing.retained import Last, Retained, store_key
 from mesh.routing.shares import shares
@@ -58,8 +59,7 @@ class Log:
         self._newest: dict[tuple[str, bytes], Op] = {}  # of each row, among those not on disk yet
         self._drops: list[int] = []
         self._rewrites: dict[int, Rewrite] = {}
-        self._on_disk: dict[bytes, Last] = {}  # of each topic: whose last value is there, or on its way
-        self._passed_over: dict[bytes, Last] = {}  # and the newest that was taken, should that not get there
+        self._last_on_disk = LastOnDisk(self.retained, self.later)
 
     def lane(self, stream: bytes, domain: str, now: float) -> Lane:
         """What is known of a stream; a new one knows nothing."""
@@ -107,12 +107,11 @@ class Log:
             # would double or lose it after a crash.
             key = stream_key(envelope)
             ops.append(Put("stream", key, lane.origin.pack(), (envelope.first, envelope.last)))
-            news = [value for value in accepted.values if self._is_newest(value)]
+            news = [value for value in accepted.values if self._last_on_disk.goes(value)]
             ops += [Put("retained", value.store_key, value.pack()) for value in news]
         if is_event:
             key = store_key(envelope.domain, accepted.erased)
-            self._on_disk.pop(key, None)
-            self._passed_over.pop(key, None)
+            self._last_on_disk.forget(key)
             ops.append(Delete("retained", key))
         for op in ops:
             if isinstance(op, Put | Delete):
@@ -126,14 +125,6 @@ class Log:
         """A change of this row that waits, or is still to fail, must not come after the new one."""
         self._later.pop((table, key), None)
         self._newest.pop((table, key), None)
-
-    def _is_newest(self, value: Last) -> bool:
-        """Of those that are on disk, or on their way to it? Of several masters one may get it late."""
-        on_disk = self._on_disk.get(value.store_key)
-        if on_disk is not None and on_disk.is_newer_than(value):
-            return False
-        self._on_disk[value.store_key] = replace(value, data=b"")
-        return True
 
     def append(self, parcel: Parcel) -> Append:
         """Give it the next position."""
@@ -149,11 +140,10 @@ class Log:
             parcel.after = self.passed
         if accepted.envelope.persistent:
             for value in accepted.values:
-                self._write_late(value)
+                self._last_on_disk.taken(value)
         for value in accepted.values:
             for evicted in self.retained.put(value):
-                self._on_disk.pop(evicted.store_key, None)
-                self._passed_over.pop(evicted.store_key, None)
+                self._last_on_disk.forget(evicted.store_key)
                 self.later("retained", evicted.store_key, Delete("retained", evicted.store_key))
         if accepted.erased:
             self.retained.remove(accepted.erased, accepted.envelope.domain)
@@ -165,32 +155,10 @@ class Log:
         key = stream_key(envelope)
         self.later("stream", key, Put("stream", key, lane.origin.pack()))
         for value in accepted.values:
-            self._unwritten(value)
+            self._last_on_disk.refused(value)
         for parcel, _ in accepted.deliveries:
             if parcel.position:
                 self.released(parcel)
-
-    def _unwritten(self, value: Last) -> None:
-        """It was to be the last value of its topic on disk: what it went past meanwhile is that again."""
-        on_disk = self._on_disk.get(value.store_key)
-        if on_disk is None or on_disk.stamp != value.stamp:
-            return
-        del self._on_disk[value.store_key]
-        known = self.retained.get(value.key, value.envelope.domain)
-        for last in (self._passed_over.pop(value.store_key, None), known):
-            if last is not None and last.envelope.persistent:
-                self._write_late(last)
-
-    def _write_late(self, value: Last) -> None:
-        """Unless it, or a newer one, is on disk or on its way there."""
-        row, on_disk = value.store_key, self._on_disk.get(value.store_key)
-        if on_disk is None or value.is_newer_than(on_disk):
-            self._on_disk[row] = replace(value, data=b"")
-            self.later("retained", row, Put("retained", row, value.pack()))
-        elif on_disk.stamp == value.stamp:
-            self._passed_over.pop(row, None)  # it is there
-        elif row not in self._passed_over or value.is_newer_than(self._passed_over[row]):
-            self._passed_over[row] = value
 
     def give_up(self, envelope: Envelope, first: int, last: int, now: float) -> None:
         """Numbers that waited here in vain: they stay refused, also after a restart."""
@@ -264,7 +232,7 @@ class Log:
             self.lane(key[:16], key[16:].decode(), now).origin = OriginStream.unpack(state)
         for last in map(Last.unpack, retained):
             self.retained.put(last)
-            self._on_disk[last.store_key] = replace(last, data=b"")
+            self._last_on_disk.restored(last)
             self.newest = max(self.newest, last.envelope.sent)
         self.next_position = next_position
         self.passed = next_position - 1  # what is owed is handed on before anything new

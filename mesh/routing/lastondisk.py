@@ -1,0 +1,56 @@
+"""Which last value of each topic is on disk, or on its way there? Of several masters one may get it late."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from mesh.routing.retained import Last, Retained
+from mesh.store.base import Op, Put
+
+
+class LastOnDisk:
+    """By the row of the topic. `later(table, key, op)` has something written with the next commit."""
+
+    def __init__(self, retained: Retained, later: Callable[[str, bytes, Op], None]) -> None:
+        self._retained = retained
+        self._later = later
+        self._newest: dict[bytes, Last] = {}
+        self._passed_over: dict[bytes, Last] = {}  # the newest that was taken, should that one not get there
+
+    def restored(self, value: Last) -> None:
+        """It is there."""
+        self._newest[value.store_key] = replace(value, data=b"")
+
+    def goes(self, value: Last) -> bool:
+        """Is it the newest? Then it goes there, says the caller, with its message."""
+        on_disk = self._newest.get(value.store_key)
+        if on_disk is not None and on_disk.is_newer_than(value):
+            return False
+        self._newest[value.store_key] = replace(value, data=b"")
+        return True
+
+    def forget(self, row: bytes) -> None:
+        """The topic is no more."""
+        self._newest.pop(row, None)
+        self._passed_over.pop(row, None)
+
+    def taken(self, value: Last) -> None:
+        """It counts. Unless it, or a newer one, is on disk or on its way there, it goes there now."""
+        row, on_disk = value.store_key, self._newest.get(value.store_key)
+        if on_disk is None or value.is_newer_than(on_disk):
+            self._newest[row] = replace(value, data=b"")
+            self._later("retained", row, Put("retained", row, value.pack()))
+        elif on_disk.stamp == value.stamp:
+            self._passed_over.pop(row, None)  # it is there
+        elif row not in self._passed_over or value.is_newer_than(self._passed_over[row]):
+            self._passed_over[row] = value
+
+    def refused(self, value: Last) -> None:
+        """There was no room for it. What it went past meanwhile is the last value on disk again."""
+        row, on_disk = value.store_key, self._newest.get(value.store_key)
+        if on_disk is None or on_disk.stamp != value.stamp:
+            return
+        del self._newest[row]
+        known = self._retained.get(value.key, value.envelope.domain)
+        for last in (self._passed_over.pop(row, None), known):
+            if last is not None and last.envelope.persistent:
+                self.taken(last)
