@@ -33,7 +33,7 @@ class Forwarder:
     def __init__(self, desk: Desk, router: Router, mapping: Mapping, nodes: Nodes) -> None:
         s = desk.settings
         self.onward = Onward(s.window_bytes, s.window_count)
-        self._refused = LastWords()
+        self._refused = LastWords(desk.me.name, router.log.given_up)
         self.tailback = TailBack(desk, router, self.onward, self._answer)
         self.tailback.is_alive = nodes.is_alive
         self.tailback.keep = self._refused.keep
@@ -107,16 +107,11 @@ class Forwarder:
 
     def _news(self, e: Envelope, first: int, last: int, source: bytes) -> Iterator[Envelope]:
         """What of it was not refused before; of the rest whoever sent it is told again."""
-        given_up = None if source else self._router.log.given_up(e)  # before this node was started again
-        for a, b, answer in self._refused.parts(e.stream, e.domain, first, last, e.low):
-            if answer is not None:
-                self._answer(source, e.stream, answer)
-            elif not given_up:
+        for a, b, answer in self._refused.again(e, first, last, not source):
+            if answer is None:
                 yield e.part(a, b)
             else:
-                yield from (e.part(*part) for part in given_up.missing(a, b))
-                for part in given_up.common(a, b):
-                    self._answer(source, e.stream, refusal(e.part(*part), _given_up(self._desk.me.name)))
+                self._answer(source, e.stream, answer)
 
     def _runs(self, envelope: Envelope) -> Iterator[tuple[Envelope, Decision]]:
         """The envelope, cut only where ways differ."""
@@ -326,10 +321,6 @@ def _address(entry: Entry, to_master: bool) -> None:
 
 def _pace(source: bytes, stream: bytes) -> Hashable:
     return (source, stream) if source else stream
-
-
-def _given_up(node: str) -> PublishRefused:
-    return PublishRefused(f"{node} had refused it when it was started again.", hint="Publish it anew.")
 
 
 def _refused(decision: Decision) -> PublishRefused:

@@ -4,11 +4,14 @@ If it were taken the second time, it would come behind what its publisher sent a
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
+from mesh.errors import PublishRefused
+from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer
+from mesh.wire.envelope import Envelope
 
 MOST = 4096  # streams whose refusals are remembered
 EACH = 1024  # refusals of one stream
@@ -17,9 +20,12 @@ Part = tuple[int, int, Answer | None]
 
 
 class LastWords:
-    """Refusals by stream and domain, to clients of this node and to peers, in this boot."""
+    """Refusals by stream and domain, to clients of this node and to peers, in this boot. `given_up(envelope)`
+    are numbers of clients of this node that it had refused when it was started again."""
 
-    def __init__(self) -> None:
+    def __init__(self, node: str, given_up: Callable[[Envelope], Ranges | None]) -> None:
+        self._node = node
+        self._given_up = given_up
         self._said: OrderedDict[tuple[bytes, str], dict[int, Answer]] = OrderedDict()
 
     def keep(self, stream: bytes, refusal: Answer) -> None:
@@ -32,6 +38,22 @@ class LastWords:
             del said[min(said)]
         if len(self._said) > MOST:
             self._said.popitem(last=False)
+
+    def again(self, e: Envelope, first: int, last: int, is_own: bool) -> Iterator[Part]:
+        """first..last: what was refused before, with the answer, and the rest (None), that in order."""
+        given_up = self._given_up(e) if is_own else None
+        for a, b, answer in self.parts(e.stream, e.domain, first, last, e.low):
+            if answer is not None or not given_up:
+                yield a, b, answer
+                continue
+            yield from ((*part, None) for part in given_up.missing(a, b))
+            yield from ((*part, self._refused(e, *part)) for part in given_up.common(a, b))
+
+    def _refused(self, e: Envelope, first: int, last: int) -> Answer:
+        error = PublishRefused(
+            f"{self._node} had refused it when it was started again.", hint="Publish it anew."
+        )
+        return Answer(e.domain, first, last, error.code, 0, str(error))
 
     def parts(self, stream: bytes, domain: str, first: int, last: int, low: int) -> Iterator[Part]:
         """first..last in order: what was refused already, with the answer, and the rest (None). Below `low`

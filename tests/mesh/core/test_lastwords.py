@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from mesh.core.lastwords import EACH, LastWords
+from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer, Publish
 from tests.mesh.core.masters import RUGBY, cluster
 from tests.mesh.envelopes import envelope
@@ -15,7 +16,7 @@ def refused(first: int, last: int) -> Answer:
 
 
 def test_what_was_refused_is_told_apart_from_the_rest() -> None:
-    words = LastWords()
+    words = LastWords("heron", lambda envelope: None)
     words.keep(STREAM, refused(3, 5))
     words.keep(STREAM, refused(8, 9))
     parts = list(words.parts(STREAM, "", 1, 8, 1))
@@ -25,10 +26,21 @@ def test_what_was_refused_is_told_apart_from_the_rest() -> None:
 
 
 def test_no_more_is_remembered_than_a_bound() -> None:
-    words = LastWords()
+    words = LastWords("heron", lambda envelope: None)
     for n in range(1, EACH + 3):
         words.keep(STREAM, refused(n, n))
     assert list(words.parts(STREAM, "", 1, 3, 1)) == [(1, 2, None), (3, 3, refused(3, 3))]
+
+
+def test_what_its_node_had_given_up_before_its_restart_is_told_of_its_own_clients_only() -> None:
+    words = LastWords("heron", lambda envelope: Ranges.of((4, 5, 9)))
+    words.keep(STREAM, refused(3, 3))
+    e = envelope("k", [b""] * 8, first=2, stream=STREAM)
+    assert list(words.again(e, 2, 9, False)) == [(2, 2, None), (3, 3, refused(3, 3)), (4, 9, None)]
+    told = [(first, last, answer and answer.state) for first, last, answer in words.again(e, 2, 9, True)]
+    assert told == [
+        (2, 2, None), (3, 3, "TAILBACK_FULL"), (6, 8, None), (4, 5, "REFUSED"), (9, 9, "REFUSED"),
+    ]  # fmt: skip
 
 
 def test_what_was_refused_for_want_of_room_is_not_taken_when_it_comes_again() -> None:
