@@ -64,7 +64,7 @@ class Forwarder:
             error = self._unfit(peer, envelope)
             if error is not None:
                 self._desk.count("refused", envelope.count)
-                self._answer(peer.node.uuid, envelope.stream, refusal(envelope, error))
+                self._say(peer.node.uuid, envelope.stream, refusal(envelope, error))
             else:
                 self._take(envelope, peer.node.uuid)
 
@@ -149,7 +149,9 @@ class Forwarder:
             return
         if decision.kind is Kind.REFUSE:
             self._desk.count("refused", envelope.count)
-            self._answer(source, envelope.stream, refusal(envelope, _refused(decision)))
+            # Of another node's message that is said of the way by which it came, not of the message.
+            say = self._say if source else self._answer
+            say(source, envelope.stream, refusal(envelope, _refused(decision)))
             return
         hop = self._desk.hop(TO_MASTER if decision.to_master else 0)  # its master counts the strata
         envelope = envelope.passed(hop, self._desk.stamp())
@@ -238,6 +240,9 @@ class Forwarder:
     def _answer(self, source: bytes, stream: bytes, answer: Answer) -> None:
         if answer.state not in ("OK", WARNING):
             self._refused.keep(stream, answer)
+        self._say(source, stream, answer)
+
+    def _say(self, source: bytes, stream: bytes, answer: Answer) -> None:
         if source:
             self.shipping.answer(source, Outcome(stream, answer))
         else:

@@ -33,7 +33,9 @@ class LastWords:
         key = (stream, refusal.domain)
         said = self._said.setdefault(key, {})
         self._said.move_to_end(key)
-        said[refusal.first] = refusal
+        known = said.get(refusal.first)
+        if known is None or known.last < refusal.last:  # told again, it may be a part of it
+            said[refusal.first] = refusal
         if len(said) > EACH:
             del said[min(said)]
         if len(self._said) > MOST:

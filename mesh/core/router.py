@@ -151,16 +151,18 @@ class Router:
     ) -> None:
         """A commit has ended."""
         if error is None:
+            lane.refusals_before(accepted)
             self._passes(lane, accepted, lambda: self._deliver(accepted, source, answered))
             return
         answer = refusal(accepted.envelope, error)
         self.log.refuse(lane, accepted)
         self._desk.count("refused", accepted.envelope.count)
+        accepted.is_refused, accepted.when_first = True, lambda: answered(answer)
         if isinstance(error, StoreFull):
             # First that goes to the disk: forgotten in a crash, it would be taken after what followed it.
-            self.commit((), lambda _: self._passes(lane, accepted, lambda: answered(answer)))
+            self.commit((), lambda _: self._passes(lane, accepted, accepted.when_first))
         else:  # the store is at its end
-            self._passes(lane, accepted, lambda: answered(answer))
+            self._passes(lane, accepted, accepted.when_first)
 
     def _passes(self, lane: Lane, accepted: Accepted, when_first: Callable[[], None]) -> None:
         """Its fate is known; what waited for that, and behind it, goes on in the publisher's order."""

@@ -94,6 +94,8 @@ class TailBack:
     def adopt(self, entry: Entry) -> None:
         """It was on its way only, and now its publisher has come to this node: from now on it is kept here,
         in front of what follows it."""
+        if entry.position or entry.is_storing:
+            return  # it was here before, and came by another node meanwhile
         entry.warned = False
         entry.was_sent = True  # by its first node: nobody may call it refused for want of room here
         self._stay_young(entry)
@@ -104,7 +106,10 @@ class TailBack:
         parcel = Parcel(_tailed(e), own=True)
         op = self._router.log.append(parcel)
 
+        entry.is_storing = True
+
         def stored(error: MeshError | None) -> None:
+            entry.is_storing = False
             if entry.is_done or error is not None:
                 self._router.log.released(parcel)
             if entry.is_done:

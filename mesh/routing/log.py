@@ -29,6 +29,7 @@ class Accepted:
     values: list[Last]
     erased: str = ""  # the key of a topic that is no more
     stored: bool = True
+    is_refused: bool = False  # for want of room
     when_first: Callable[[], None] = lambda: None  # what to do when everything before it is done
 
     @property
@@ -43,6 +44,14 @@ class Lane:
     origin: OriginStream = field(default_factory=OriginStream)
     waiting: deque[Accepted] = field(default_factory=deque)
     used: float = 0.0  # when its publisher last sent something
+
+    def refusals_before(self, accepted: Accepted) -> None:
+        """What is on disk now counts in all refusals before it. It must not wait for them: what others have
+        sent after it would go past it, and its place in the log would be taken for settled."""
+        for earlier in self.waiting:
+            if earlier is accepted:
+                return
+            earlier.stored |= earlier.is_refused
 
 
 class Log:

@@ -34,6 +34,7 @@ class Entry:
     was_sent: bool = False  # so it may be there, answered or not
     warned: bool = False  # its publisher knows that it waits
     position: int = 0  # in the store
+    is_storing: bool = False  # on its way there
     is_done: bool = False  # nobody here waits for anything any more
     was_divided: bool = False  # it went to several masters, so that OK of one is not the last word
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from mesh.store.base import Op, Put
+from mesh.store.base import Delete, Op, Put
 from mesh.streams.origin import OriginStream
 from mesh.streams.ranges import Ranges
 
@@ -29,6 +29,8 @@ class Refusals:
         return map(self._amended, ops) if self._rows else ops
 
     def _amended(self, op: Op) -> Op:
+        if isinstance(op, Delete) and op.table == "stream":
+            self._rows.pop(op.key, None)
         if not isinstance(op, Put) or op.table != "stream" or op.key not in self._rows:
             return op
         stream, refused = OriginStream.unpack(op.value), self._rows[op.key]

@@ -1,7 +1,9 @@
 """What is owed over crashes and lost connections, at the very moments that matter."""
 
+from collections.abc import Iterable
+
 from mesh.core.conn import Conn
-from mesh.store.base import Append
+from mesh.store.base import Append, Op
 from tests.simulated_client import client_of
 from tests.simulation import Pipe, SimNetwork, SimNode
 
@@ -255,6 +257,30 @@ def killed_while_refusing(net: SimNetwork) -> str:
     net.run(5)
     assert subscription.contents == [b"is owed to somebody"] * (client.state(1) == "OK")
     return client.state(1)
+
+
+def test_what_is_stored_behind_a_refusal_is_handed_on_in_its_place_in_the_log() -> None:
+    # Else what others have sent after it goes past it: for whoever gets that, its place counts as settled.
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    ears = [client_of(node, "ear").subscribed("k") for node in (a, b)]
+    joe, jim = client_of(a, "joe"), client_of(a, "jim")
+    real = a.disk.refuses
+
+    def full_for_one(ops: Iterable[Op]) -> bool:
+        return real(ops) or any(isinstance(op, Append) and b"too large" in op.body for op in ops)
+
+    a.disk.refuses = full_for_one  # type: ignore[method-assign]
+    net.disk = (0.3, 0.3)
+    joe.publish("k", b"too large", persistent=True)
+    joe.publish("k", b"behind it", persistent=True)
+    net.until(lambda: a.core.router.storing == 2)
+    jim.publish("k", b"another's", persistent=True)
+    joe.settled()
+    jim.settled()
+    assert (joe.state(1), joe.state(2), jim.state(1)) == ("STORE_FULL", "OK", "OK")
+    net.until(lambda: all(sorted(ear.contents) == [b"another's", b"behind it"] for ear in ears))
+    assert [ear.dropped for ear in ears] == [0, 0]
 
 
 def test_subscriptions_made_while_the_disk_is_full_are_written_when_there_is_room() -> None:

@@ -32,6 +32,13 @@ def test_no_more_is_remembered_than_a_bound() -> None:
     assert list(words.parts(STREAM, "", 1, 3, 1)) == [(1, 2, None), (3, 3, refused(3, 3))]
 
 
+def test_a_part_that_is_told_again_does_not_make_the_rest_unknown() -> None:
+    words = LastWords("heron", lambda envelope: None)
+    words.keep(STREAM, refused(1, 9))
+    words.keep(STREAM, refused(1, 4))
+    assert list(words.parts(STREAM, "", 5, 9, 1)) == [(5, 9, refused(5, 9))]
+
+
 def test_what_its_node_had_given_up_before_its_restart_is_told_of_its_own_clients_only() -> None:
     words = LastWords("heron", lambda envelope: Ranges.of((4, 5, 9)))
     words.keep(STREAM, refused(3, 3))

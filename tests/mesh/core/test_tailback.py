@@ -50,6 +50,24 @@ def test_what_was_on_its_way_is_kept_where_its_publisher_has_gone_to() -> None:
     assert heard.contents == [b"1", b"2"]
 
 
+def test_what_comes_back_by_another_node_is_not_stored_twice() -> None:
+    c = cluster("heron", "frodo", "bilbo")
+    joe = c.client("frodo")
+    c["heron"].kill()
+    c.net.run(15)
+    joe.publish("k", b"1", persistent=True, domain=RUGBY)
+    c.net.until(lambda: joe.state(1, RUGBY) == "FORWARD_WARNING")
+    forwarder = c["frodo"].core.forwarder
+    (entry,) = forwarder.onward.entries()
+    entry.source = c["bilbo"].uuid  # its publisher has gone there, and comes back
+    forwarder.publish(entry.envelope)
+    c.net.run(10)
+    assert len(c["frodo"].disk.store.load().envelopes) == 1
+    c["heron"].start()
+    c.net.until(lambda: joe.state(1, RUGBY) == "OK")
+    c.net.until(lambda: not c["frodo"].disk.store.load().envelopes)
+
+
 def test_what_its_master_may_have_is_not_refused_where_its_publisher_has_gone_to() -> None:
     c = cluster("heron", "frodo", "bilbo")
     joe, ann = c.client("bilbo"), c.client("heron", "ann")
