@@ -35,6 +35,8 @@ class DataLinks:
         self._demand = demand
         self._questions = questions
         self._forwarder = forwarder
+        # master -> how far its log has come here, and the peer that brought it so far
+        self._furthest: dict[bytes, tuple[int, bytes]] = {}
         # Set by the node.
         self.missed: Callable[[Peer, int], None] = lambda source, messages: None
         self.received: Callable[[], dict[bytes, int]] = dict
@@ -123,10 +125,21 @@ class DataLinks:
             self._desk.count("repeated", envelope.count)
             self._desk.acking[peer] = None
             return
+        parcel.is_late = self._is_behind(parcel)
         if self._demand.has_several:
             self._merge(peer, parcel)
         else:
             self._relay(peer, parcel)
+
+    def _is_behind(self, parcel: Parcel) -> bool:
+        """Has another peer brought that log further already? Then this one was the way before, and was away:
+        what it still holds for us was not dropped for anybody here."""
+        place = parcel.position or parcel.after
+        furthest, by = self._furthest.get(parcel.master, (0, b""))
+        if place >= furthest:
+            self._furthest[parcel.master] = (place, parcel.source)
+            return False
+        return by != parcel.source
 
     def _merge(self, peer: Peer, parcel: Parcel) -> None:
         """Another master may have brought it before."""
@@ -139,7 +152,9 @@ class DataLinks:
             return
         if news:
             piece = parcel.envelope.cut(news)
-            parcel = Parcel(piece, parcel.position, parcel.master, source=parcel.source, after=parcel.after)
+            is_late, after = parcel.is_late, parcel.after
+            parcel = Parcel(piece, parcel.position, parcel.master, source=parcel.source, after=after)
+            parcel.is_late = is_late
         self._relay(peer, parcel)
         if parcel.owed:
             merging.keep(parcel)

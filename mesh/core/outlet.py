@@ -113,7 +113,8 @@ class Outlet:
             frames = parcel.frames
         else:
             frames = [piece.header(), *chunks(piece.body)]
-        position = parcel.position or parcel.after
+        # To a client a place that was passed would mean that it was dropped for it.
+        position = 0 if parcel.is_late and not self._to_peer else parcel.position or parcel.after
         return ItemHead(body_frames(piece), position, parcel.master, targets, gaps), frames
 
 

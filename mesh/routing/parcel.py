@@ -19,6 +19,7 @@ class Parcel:
     owed: int = 0
     shares: Shares | None = None  # which messages each is owed, where some may be owed to nobody soon
     after: int = 0
+    is_late: bool = False  # came behind what another way has brought of that log
     frames: list[bytes] = field(default_factory=list)  # encoded once, sent to many
 
     @property

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from mesh.core.conn import Conn
 from mesh.store.base import Append, Op
+from tests.mesh.envelopes import envelope
 from tests.simulated_client import client_of
 from tests.simulation import Pipe, SimNetwork, SimNode
 
@@ -281,6 +282,26 @@ def test_what_is_stored_behind_a_refusal_is_handed_on_in_its_place_in_the_log() 
     assert (joe.state(1), joe.state(2), jim.state(1)) == ("STORE_FULL", "OK", "OK")
     net.until(lambda: all(sorted(ear.contents) == [b"another's", b"behind it"] for ear in ears))
     assert [ear.dropped for ear in ears] == [0, 0]
+
+
+def test_what_another_way_still_holds_is_news_though_the_log_has_come_further() -> None:
+    net = SimNetwork()
+    a, *_ = net.mesh("a", "b", "c")
+    ear = client_of(a, "ear").subscribed("k")
+    peers = {peer.node.name: peer for peer in a.core.neighbours.peers.values()}
+    master, content = (
+        b"m" * 16,
+        {5: ("b", b"early"), 21: ("c", b"late"), 9: ("b", b"held"), 20: ("c", b"dropped")},
+    )
+    for position, (way, text) in content.items():
+        e = envelope("k", [text], first=position, persistent=True, stream=b"s" * 16)
+        a.core.links._receive(peers[way], master, position, 0, e)
+    a._carry_out_all()
+    net.until(lambda: len(ear.got) == 3)
+    net.run(1)
+    # What comes from behind by the same way is dropped before it is handed on; by another one it is news.
+    assert ear.contents == [b"early", b"late", b"held"]
+    assert ear.dropped == 0
 
 
 def test_subscriptions_made_while_the_disk_is_full_are_written_when_there_is_room() -> None:
