@@ -152,9 +152,10 @@ class DataLinks:
             return
         if news:
             piece = parcel.envelope.cut(news)
-            is_late, after = parcel.is_late, parcel.after
-            parcel = Parcel(piece, parcel.position, parcel.master, source=parcel.source, after=after)
-            parcel.is_late = is_late
+            parcel = Parcel(
+                piece, parcel.position, parcel.master, source=parcel.source, after=parcel.after,
+                is_late=parcel.is_late,
+            )  # fmt: skip
         self._relay(peer, parcel)
         if parcel.owed:
             merging.keep(parcel)

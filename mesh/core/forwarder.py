@@ -34,7 +34,7 @@ class Forwarder:
         s = desk.settings
         self.onward = Onward(s.window_bytes, s.window_count)
         self._refused = LastWords(desk.me.name, router.log.given_up)
-        self.tailback = TailBack(desk, router, self.onward, self._answer)
+        self.tailback = TailBack(desk, router, self.onward, self._say)
         self.tailback.is_alive = nodes.is_alive
         self.tailback.keep = self._refused.keep
         self.mapping = mapping

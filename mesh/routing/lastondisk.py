@@ -16,8 +16,8 @@ class LastOnDisk:
         self._newest: dict[bytes, Last] = {}
         self._passed_over: dict[bytes, Last] = {}  # the newest that was taken, should that one not get there
 
-    def restored(self, value: Last) -> None:
-        """It is there."""
+    def is_there(self, value: Last) -> None:
+        """Or on its way."""
         self._newest[value.store_key] = replace(value, data=b"")
 
     def goes(self, value: Last) -> bool:
@@ -25,7 +25,7 @@ class LastOnDisk:
         on_disk = self._newest.get(value.store_key)
         if on_disk is not None and on_disk.is_newer_than(value):
             return False
-        self._newest[value.store_key] = replace(value, data=b"")
+        self.is_there(value)
         return True
 
     def forget(self, row: bytes) -> None:
@@ -37,7 +37,7 @@ class LastOnDisk:
         """It counts. Unless it, or a newer one, is on disk or on its way there, it goes there now."""
         row, on_disk = value.store_key, self._newest.get(value.store_key)
         if on_disk is None or value.is_newer_than(on_disk):
-            self._newest[row] = replace(value, data=b"")
+            self.is_there(value)
             self._later("retained", row, Put("retained", row, value.pack()))
         elif on_disk.stamp == value.stamp:
             self._passed_over.pop(row, None)  # it is there

@@ -241,7 +241,7 @@ class Log:
             self.lane(key[:16], key[16:].decode(), now).origin = OriginStream.unpack(state)
         for last in map(Last.unpack, retained):
             self.retained.put(last)
-            self._last_on_disk.restored(last)
+            self._last_on_disk.is_there(last)
             self.newest = max(self.newest, last.envelope.sent)
         self.next_position = next_position
         self.passed = next_position - 1  # what is owed is handed on before anything new

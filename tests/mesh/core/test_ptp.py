@@ -2,8 +2,8 @@
 
 from mesh.mapping.rules import Rule
 from tests.mesh.core.masters import RUGBY, cluster
-from tests.simulated_client import client_of
-from tests.simulation import SimNetwork
+from tests.simulated_client import SimClient, client_of
+from tests.simulation import SimNetwork, SimNode
 
 RULES = {
     "north": (Rule("avalon", domains=(RUGBY,)),), "heron": (), "avalon": (Rule("avalon", domains=(RUGBY,)),),
@@ -139,12 +139,18 @@ def test_a_letter_on_its_way_to_a_client_as_a_whole_reaches_the_session_that_ope
     assert (node.metric("stored_envelopes"), node.metric("pending")) == (0, 0)
 
 
-def test_a_letter_that_comes_before_the_session_has_opened_its_inbox_passes_none_that_wait() -> None:
+def one_waits_for_joe() -> tuple[SimNetwork, SimNode, SimClient]:
+    """And who has sent it."""
     net = SimNetwork()
     node = net.node("a")
     sender = client_of(node, "pub")
     sender.send("/node/a/client/joe", b"1", force=True, persistent=True)
     sender.settled()
+    return net, node, sender
+
+
+def test_a_letter_that_comes_before_the_session_has_opened_its_inbox_passes_none_that_wait() -> None:
+    net, node, sender = one_waits_for_joe()
     joe = client_of(node, "joe", session=1)
     sender.send("/node/a/client/joe", b"2", persistent=True)
     sender.settled()
@@ -192,12 +198,8 @@ def test_nor_when_the_session_is_back_and_has_not_opened_its_inbox_again() -> No
 
 
 def test_what_waits_moves_to_the_session_when_there_is_room_for_that_and_nothing_passes_it() -> None:
-    net = SimNetwork()
-    node = net.node("a")
+    net, node, sender = one_waits_for_joe()
     node.disk.has_reserve = True
-    sender = client_of(node, "pub")
-    sender.send("/node/a/client/joe", b"1", force=True, persistent=True)
-    sender.settled()
     net.disk, node.disk.is_full = (0.3, 0.3), True
     inbox = client_of(node, "joe", session=1).inbox()
     net.run(0.4)  # it is to be moved
@@ -214,12 +216,8 @@ def test_what_waits_moves_to_the_session_when_there_is_room_for_that_and_nothing
 
 
 def test_what_found_no_room_goes_to_the_session_that_comes_next() -> None:
-    net = SimNetwork()
-    node = net.node("a")
+    net, node, _ = one_waits_for_joe()
     node.disk.has_reserve = True
-    sender = client_of(node, "pub")
-    sender.send("/node/a/client/joe", b"1", force=True, persistent=True)
-    sender.settled()
     node.disk.is_full = True
     first = client_of(node, "joe", session=1)
     nobody = first.inbox()

@@ -5,7 +5,8 @@ from dataclasses import replace
 from mesh.mapping.rules import Rule
 from mesh.values import Hop
 from mesh.wire.envelope import LOCAL_ONLY, Envelope
-from tests.mesh.core.masters import RUGBY, STOCK, cluster
+from tests.mesh.core.masters import RUGBY, STOCK, Cluster, cluster
+from tests.simulated_client import SimClient, Subscription
 
 DEAD = "__sys__deadMessage/#"
 
@@ -28,8 +29,8 @@ def test_what_waits_survives_a_crash_of_the_node_where_it_waits() -> None:
     assert len(heard.got) == 50
 
 
-def test_what_was_on_its_way_is_kept_where_its_publisher_has_gone_to() -> None:
-    # A publisher fails over to the way of its own node, which carries already what the old one still keeps.
+def on_its_way() -> tuple[Cluster, SimClient, Subscription]:
+    """A message of joe at bilbo waits there, and at frodo, for heron, where somebody subscribes."""
     c = cluster("heron", "frodo", "bilbo")
     joe, ann = c.client("bilbo"), c.client("heron", "ann")
     heard = ann.subscribed("k", domain=RUGBY)
@@ -37,6 +38,12 @@ def test_what_was_on_its_way_is_kept_where_its_publisher_has_gone_to() -> None:
     c.net.run(15)
     joe.publish("k", b"1", persistent=True, domain=RUGBY)
     c.net.until(lambda: c["frodo"].core.forwarder.onward.messages == 1)
+    return c, joe, heard
+
+
+def test_what_was_on_its_way_is_kept_where_its_publisher_has_gone_to() -> None:
+    # A publisher fails over to the way of its own node, which carries already what the old one still keeps.
+    c, joe, heard = on_its_way()
     joe.move(c["frodo"].ipc)
     joe.connected()
     joe.publish("k", b"2", persistent=True, domain=RUGBY)
@@ -69,13 +76,7 @@ def test_what_comes_back_by_another_node_is_not_stored_twice() -> None:
 
 
 def test_what_its_master_may_have_is_not_refused_where_its_publisher_has_gone_to() -> None:
-    c = cluster("heron", "frodo", "bilbo")
-    joe, ann = c.client("bilbo"), c.client("heron", "ann")
-    heard = ann.subscribed("k", domain=RUGBY)
-    c["heron"].kill()
-    c.net.run(15)
-    joe.publish("k", b"1", persistent=True, domain=RUGBY)
-    c.net.until(lambda: c["frodo"].core.forwarder.onward.messages == 1)
+    c, joe, heard = on_its_way()
     c["frodo"].disk.is_full = True
     joe.move(c["frodo"].ipc)
     joe.connected()
