@@ -23,12 +23,14 @@ export class Subscription {
 
   /** An item came: of an envelope the messages that are for us. */
   arrived(messages, master, position) {
-    const news = messages.filter((message) => this.#isNews(message, master));
+    const tooLate = new Set();
+    const fresh = messages.filter((message) => this.#isNews(message, master, tooLate));
     // From a place in its master's log that was passed, it comes again after a crash. What of it is new
     // was dropped for us before, and would now come out of its order.
-    const isLate = this.#hasPassed(master, position, messages[0]?.persistent) && this.number > 0; // no inbox
-    if (isLate) this.lost += news.length;
-    this.#items.push(isLate ? [] : news);
+    const isPassed = this.#hasPassed(master, position, messages[0]?.persistent) && this.number > 0; // no inbox
+    const news = isPassed ? [] : fresh.filter((message) => !tooLate.has(message));
+    this.lost += fresh.length - news.length;
+    this.#items.push(news);
     this.#settle();
     if (this.#items.length) this.#wake?.();
   }
@@ -96,16 +98,19 @@ export class Subscription {
     return isPersistent && position > 0 && position <= last;
   }
 
-  #isNews({ stream, domain, number, persistent, state }, master) {
+  #isNews(message, master, tooLate) {
+    const { stream, domain, number, persistent, state } = message;
     const name = `${stream}/${domain}`;
     const seen = this.#seen.get(name) ?? new Seen();
     this.#seen.delete(name); // to the end: the streams that were silent longest come first
     this.#seen.set(name, seen);
     if (this.#seen.size > RANGES) this.#seen.delete(this.#seen.keys().next().value);
-    // What lies below what its master has brought comes from a master that was restarted. It still has
-    // what is persistent; the rest is older than what we know. A new subscription gets values in any order.
-    const isLate = number < (seen.highest.get(master) ?? 0);
-    if (isLate && (state === 'INITIAL' ? this.isReady : !persistent)) return false;
+    // What lies below what its master has brought comes from a master that was restarted, or by another way
+    // of its publisher. What is persistent may be news, and so is what was sent to us; the rest is too late.
+    // An older value is none. A new subscription gets values in any order.
+    const isBehind = number < (seen.highest.get(master) ?? 0) && state !== 'ERASED' && this.number > 0;
+    if (isBehind && state === 'INITIAL' && this.isReady) return false;
+    if (isBehind && state !== 'INITIAL' && !persistent) tooLate.add(message);
     seen.highest.set(master, Math.max(number, seen.highest.get(master) ?? 0));
     return seen.add(number);
   }

@@ -166,15 +166,10 @@ class Subscription:
         self, master: bytes, envelope: Envelope, indices: tuple[int, ...] | None, gap: int, position: int = 0
     ) -> None:
         """An item from the node."""
-        stream = (envelope.stream, envelope.domain)
-        if envelope.first <= self._seen.high(master, stream) and self._is_void_when_late(envelope):
-            indices = ()
-        else:
-            fresh = self._seen.fresh(master, stream, envelope.first, envelope.last)
-            if fresh != [(envelope.first, envelope.last)]:
-                indices = _new_ones(envelope, indices, fresh)
+        indices, is_late = self._news(master, envelope, indices)
         if self._seen.has_passed(master, position, envelope.persistent) and self.number != INBOX:
-            # In its order it would have come before: it was dropped for us, and perhaps we were not told.
+            is_late = True  # in its order it would have come before
+        if is_late:  # it was dropped for us, or lost with its master, and perhaps we were not told
             gap += envelope.count if indices is None else len(indices)
             indices = ()
         self.dropped += gap
@@ -188,18 +183,25 @@ class Subscription:
         gap, self._gap = self._gap, 0
         return Batch(envelope, indices, gap)
 
-    def _is_void_when_late(self, envelope: Envelope) -> bool:
-        """Its master has given us newer ones already: it was restarted, and what it lost comes again.
+    def _news(
+        self, master: bytes, envelope: Envelope, indices: tuple[int, ...] | None
+    ) -> tuple[tuple[int, ...] | None, bool]:
+        """(what of it we have not had, whether that comes too late: behind newer ones of its master).
 
-        A persistent message may be news all the same. A transient one was dropped before; a last value is
-        the last no more, except to a new subscription, which gets those of many topics in any order.
-        That a topic is gone is news too, and so is what was sent to us and nobody else.
+        Then the master was restarted, and what it lost comes again, or its publisher came by another way.
+        A persistent message may be news all the same. A last value is the last no more, except to a new
+        subscription, which gets those of many topics in any order. That a topic is gone is news too, and so
+        is what was sent to us and nobody else.
         """
-        if envelope.flags & ERASED or self.number == INBOX:
-            return False
-        if envelope.flags & INITIAL:
-            return self._was_restarted
-        return not envelope.persistent
+        stream = (envelope.stream, envelope.domain)
+        is_behind = envelope.first <= self._seen.high(master, stream)
+        is_behind = is_behind and not envelope.flags & ERASED and self.number != INBOX
+        if is_behind and envelope.flags & INITIAL and self._was_restarted:
+            return (), False
+        fresh = self._seen.fresh(master, stream, envelope.first, envelope.last)
+        if fresh != [(envelope.first, envelope.last)]:
+            indices = _new_ones(envelope, indices, fresh)
+        return indices, is_behind and not (envelope.persistent or envelope.flags & INITIAL)
 
     def restarted(self) -> None:
         """The node counts its items anew: so do we, and what still lies here was the old one's."""

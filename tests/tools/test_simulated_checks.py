@@ -204,6 +204,8 @@ def test_what_others_hold_void_may_come_late() -> None:
     for at, found in ((22.0, 1), (24.0, 0)):
         given_late = (SUB, pub(1), pub(2), given(2, at=9), given(1, at=at))
         taken_late = (pub(1), pub(2), node("accept", 2, at=9), node("accept", 1, at=at))
+        told_late = (SUB, CONFIRMED, pub(1), pub(2), ok(1), ok(2), given(2, at=at))
+        assert len(CHECKS["C1.3"](history(told_late), facts)) == found
         assert len(CHECKS["C1.2"](history(given_late), facts)) == found
         assert len(CHECKS["C2.2"](history(taken_late), facts)) == found
 

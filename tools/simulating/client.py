@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
+from mesh.client.subscription import INBOX
 from mesh.core.proof import prove, same
 from mesh.errors import RemoteError
 from mesh.links.backoff import delay
@@ -450,8 +451,8 @@ class SimClient:
                 assert known == place, f"message {e.number(i)} was taken twice: at {known} and {place}"
 
     def _arrived(self, s: Subscription, head: c.ItemHead, e: Envelope, indices: list[int], gap: int) -> None:
-        new = self._news(s, head.master, e, indices)
-        if s.seen.has_passed(head.master, head.position, e.persistent) and s.number:
+        new, is_late = self._news(s, head.master, e, indices)
+        if (s.seen.has_passed(head.master, head.position, e.persistent) and s.number != INBOX) or is_late:
             gap, new = gap + len(new), []
         if gap:
             self._missed(s, gap)
@@ -462,14 +463,17 @@ class SimClient:
     def _missed(self, s: Subscription, gap: int) -> None:
         s.dropped += gap
 
-    def _news(self, s: Subscription, master: bytes, e: Envelope, indices: list[int]) -> list[int]:
+    def _news(
+        self, s: Subscription, master: bytes, e: Envelope, indices: list[int]
+    ) -> tuple[list[int], bool]:
+        """(what it has not had, whether that comes too late)"""
         stream = (e.stream, e.domain)
-        is_void_when_late = s.was_restarted if e.flags & INITIAL else not (e.persistent or e.flags & ERASED)
-        if is_void_when_late and e.first <= s.seen.high(master, stream):
-            fresh = []
-        else:
-            fresh = s.seen.fresh(master, stream, e.first, e.last)
-        return [i for i in indices if any(a <= e.number(i) <= b for a, b in fresh)]
+        is_behind = e.first <= s.seen.high(master, stream) and s.number != INBOX and not e.flags & ERASED
+        if is_behind and e.flags & INITIAL and s.was_restarted:
+            return [], False
+        fresh = s.seen.fresh(master, stream, e.first, e.last)
+        new = [i for i in indices if any(a <= e.number(i) <= b for a, b in fresh)]
+        return new, is_behind and not (e.persistent or e.flags & INITIAL)
 
     def _use(self, s: Subscription) -> None:
         s.got += s.items.popleft()

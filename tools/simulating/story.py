@@ -40,7 +40,7 @@ def facts_of(script: Script) -> Facts:
     kinds = {step.kind for step in script.steps}
     ttl = script.settings.get("tailback_ttl", inf)
     waits = ttl == inf and "set clock" not in kinds
-    void_after = ttl if "set clock" in kinds else inf
+    void_after = ttl if kinds & {"set clock", "move"} else inf
     moved = "move" in kinds
     may_wait = moved or {"fill", "unlisten"} <= kinds
     tail = script.settings.get("tailback_count", inf)

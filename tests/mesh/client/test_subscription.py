@@ -82,8 +82,11 @@ def test_a_letter_is_news_wherever_it_stands() -> None:
 
 def test_a_transient_message_behind_newer_ones_was_lost_before_and_stays_lost() -> None:
     s = subscription()
-    assert arrive(s, 5) == [5]
-    assert arrive(s, 3, 4, 6) == [6]
+    assert arrive(s, 2, 5) == [2, 5]
+    assert arrive(s, 2, 3, 4, 3, 6) == [6]
+    last = s._items[-1]
+    assert last is not None
+    assert (last.gap, s.dropped) == (2, 2), "nobody has told us of 3 and 4"
 
 
 def test_the_last_values_of_many_topics_are_given_in_any_order() -> None:

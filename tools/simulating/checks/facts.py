@@ -34,7 +34,7 @@ class Facts:
     tail_cap: float = inf  # messages
     letters_wait: bool = True  # for as long as a story lasts
     has_moved: bool = False  # did a publisher go to another node?
-    void_after: float = inf  # s after which some hold void what others, with a wrong clock, do not
+    void_after: float = inf  # s after which some hold void what others do not
     may_wait: bool = False  # may anything be left waiting: see resources.nothing_left
 
     def masters_of(self, domain: str) -> tuple[str, ...]:

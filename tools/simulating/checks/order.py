@@ -32,7 +32,8 @@ def in_order(history: History, facts: Facts) -> list[Violation]:
     A transient message that waited for its master when its node died may be sent again too late;
     and of what a failing disk had at hand nobody knows whether it is there. Of several
     masters one that was away may bring late what a restarted node has not had. A node that was started with
-    a wrong clock may still send what others have given up, and gone past.
+    a wrong clock may still send what others have given up, and gone past; and so may a publisher that went
+    to another node, and did not hear that the first one gave up.
     """
     found: list[Violation] = []
     pubs, ends = published(history), [event.at for event in restarts(history)]
@@ -134,7 +135,8 @@ class Owed:
 def gaps_are_told(history: History, facts: Facts) -> list[Violation]:
     """C1.3: whoever is given a later message has had the earlier ones, or was told how many it missed.
 
-    Transient ones may be lost with a process, and so may a gap that it had not told yet.
+    Transient ones may be lost with a process, and so may a gap that it had not told yet. What comes too late
+    (see in_order) is told when it comes: C1.4 sees that it is.
     """
     found, owed, ends = [], Owed(history, facts), [event.at for event in restarts(history)]
     silenced = list(history.of("untold"))
@@ -155,7 +157,8 @@ def gaps_are_told(history: History, facts: Facts) -> list[Violation]:
                 continue
             while lane and lane[-1].first < event.first:
                 pub = lane.pop()
-                if pub.id not in got and not is_excused(pub, event.at, ends):
+                is_void = event.at - pub.at > facts.void_after
+                if pub.id not in got and not is_void and not is_excused(pub, event.at, ends):
                     skipped.append(pub)
             if len(skipped) > told + lost_gaps(silenced, owed.home(client, number), number, event.at):
                 what = f"{client} misses {len(skipped)} in silence, and was told of {told}"
