@@ -10,7 +10,7 @@ from itertools import dropwhile
 from mesh.core.busytopics import BusyTopics
 from mesh.core.desk import Desk
 from mesh.core.effects import Commit
-from mesh.errors import LocalError, MeshError, StoreFull
+from mesh.errors import LocalError, MeshError, PublishRefused, StoreFull
 from mesh.routing.feed import Feed
 from mesh.routing.log import Accepted, Lane, Log, Targets
 from mesh.routing.owing import is_due, owed
@@ -125,7 +125,7 @@ class Router:
         try:
             pieces, matched = self._pieces(stamped)
         except LocalError as error:
-            lane.origin.withdraw(envelope.first, envelope.last)
+            lane.origin.refuse(envelope.first, envelope.last)  # what comes in between may be taken
             self._desk.count("refused", envelope.count)
             answered(refusal(envelope, error))
             return
@@ -270,13 +270,12 @@ class Router:
                 self._checked.add(key)
 
     def _refused_before(self, envelope: Envelope) -> Answer:
-        return refusal(
-            envelope,
-            StoreFull(
-                f"{self._desk.me.name} had no room for it on its disk when it came first, and keeps to that.",
-                hint="Publish it anew.",
-            ),
+        error = PublishRefused(
+            f"{self._desk.me.name} had refused it when it came first, and keeps to that.",
+            hint="Publish it anew.",
+            code="REFUSED" if envelope.to else StoreFull.code,  # a letter: no receiver, or no room
         )
+        return refusal(envelope, error)
 
     def _repeated(
         self, lane: Lane, envelope: Envelope, fresh: list[tuple[int, int]], answered: Answered

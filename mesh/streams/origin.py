@@ -19,7 +19,9 @@ class OriginStream:
     def __init__(self, low: int = 1, above: Ranges | None = None) -> None:
         self.low = low  # everything below is settled with the publisher
         self.above = above or Ranges()
-        self.refused = Ranges()  # for want of room; they stay so, for what followed them may be taken
+        self.refused = (
+            Ranges()
+        )  # for want of room, or of a receiver; they stay so: what followed may be taken
         self._forgotten = 1  # below this, holes are no longer known as holes
 
     def accept(self, first: int, last: int, low: int) -> list[tuple[int, int]]:
@@ -53,13 +55,9 @@ class OriginStream:
         if len(self.above) > MAX_RANGES:
             self._forgotten = self.above.drop_lowest() + 1
 
-    def withdraw(self, first: int, last: int) -> None:
-        """Numbers that were accepted, and yet not taken: they are open again."""
-        self.above, _ = self.above.without(first, last)
-
     def refuse(self, first: int, last: int) -> None:
-        """Numbers that were accepted, but found no room on the disk: nobody gets them, at any later time."""
-        self.withdraw(first, last)
+        """Numbers that were accepted, and yet not taken: nobody gets them, at any later time."""
+        self.above, _ = self.above.without(first, last)
         self.give_up(first, last)
 
     def give_up(self, first: int, last: int) -> None:

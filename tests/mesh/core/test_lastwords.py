@@ -93,3 +93,27 @@ def test_what_a_way_refused_in_vain_it_does_not_take_behind_what_followed() -> N
     c.net.until(lambda: joe.state(2, RUGBY) == "OK")
     assert joe.state(1, RUGBY) == "EXPIRED"
     assert c["heron"].metric("published") == 1
+
+
+def test_a_letter_that_was_refused_is_not_taken_behind_what_followed_after_a_restart_either() -> None:
+    c = cluster("heron", "avalon", rules=dict.fromkeys(("heron", "avalon"), ()), links="any")
+    c.net.run(2)
+
+    def forwarded(number: int) -> None:
+        letter = replace(
+            envelope("", [b"%d" % number], first=number, persistent=True),
+            keys=("",), to="/node/heron/client/joe/session/1", sender="/node/avalon/client/ann/session/1",
+            count=1, last=number, route=(c["avalon"].core.desk.hop(0),),
+        )  # fmt: skip
+        heron = c["heron"].core
+        heron.forwarder.forwarded(heron.neighbours.peers[c["avalon"].uuid], [letter])
+        c.net.run(5)
+
+    forwarded(1)
+    assert c["heron"].metric("refused") == 1
+    inbox = c.client("heron", "joe", session=1).inbox()
+    forwarded(2)
+    c["heron"].restart()  # it forgets what it said to whom
+    c.net.run(5)
+    forwarded(1)  # avalon was down, and did not hear it
+    assert inbox.contents == [b"2"]

@@ -64,13 +64,6 @@ def test_what_was_forgotten_but_is_settled_is_no_reason_to_refuse() -> None:
     assert stream.accept(1, top + 1, low=top) == [(top + 1, top + 1)]
 
 
-def test_numbers_that_could_not_be_stored_are_open_again() -> None:
-    stream = OriginStream()
-    stream.accept(1, 10, low=1)
-    stream.withdraw(4, 6)
-    assert stream.accept(1, 10, low=1) == [(4, 6)]
-
-
 def test_what_was_refused_is_no_more_accepted_and_stays_refused_until_the_publisher_knows() -> None:
     stream = OriginStream()
     stream.accept(1, 9, 1)
@@ -97,7 +90,7 @@ def test_what_is_no_packed_stream_is_refused_by_name(data: bytes) -> None:
         OriginStream.unpack(data)
 
 
-@given(st.lists(st.tuples(st.sampled_from(["accept", "withdraw"]), SPAN), max_size=40))
+@given(st.lists(st.tuples(st.sampled_from(["accept", "refuse"]), SPAN), max_size=40))
 def test_it_is_a_set_of_numbers(story: list[tuple[str, tuple[int, int]]]) -> None:
     stream, model = OriginStream(), set[int]()
     for what, (first, last) in story:
@@ -106,7 +99,7 @@ def test_it_is_a_set_of_numbers(story: list[tuple[str, tuple[int, int]]]) -> Non
             assert numbers(stream.accept(first, last, low=1)) == asked - model
             model |= asked
         else:
-            stream.withdraw(first, last)
+            stream.refuse(first, last)
             model -= asked
         stream = OriginStream.unpack(stream.pack())
         assert numbers(list(stream.above)) == model
