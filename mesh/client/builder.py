@@ -1,6 +1,9 @@
 """What goes into one envelope? Messages of one domain, with the same flags, to the same receiver."""
 
 from array import array
+from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import accumulate
 
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPE_MESSAGES
@@ -33,6 +36,26 @@ class Builder:
         if expires:
             self.expires = min(expires, self.expires or expires)
         return self.first + len(self.slices) - 1
+
+    def add_many(self, key: str, contents: Sequence[bytes], props: bytes, expires: int) -> int:
+        """The first of these, until it is full; returns how many, one at least."""
+        contents = contents[: ENVELOPE_MESSAGES - len(self.slices)]
+        if props:
+            contents = [props + content for content in contents]
+        size = sum(map(len, contents))
+        if self.bytes + size > ENVELOPE_BYTES:
+            ends = list(accumulate(map(len, contents), initial=self.bytes))
+            contents = contents[: bisect_left(ends, ENVELOPE_BYTES)]
+            size = ends[len(contents)] - self.bytes
+        count = len(contents)
+        if props or self.props:
+            self.props += [0] * (len(self.slices) - len(self.props)) + [len(props)] * count
+        self.index += [self.rows.setdefault(key, len(self.rows))] * count
+        self.slices += contents
+        self.bytes += size
+        if expires:
+            self.expires = min(expires, self.expires or expires)
+        return count
 
     @property
     def full(self) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
+
+from msgspec import Struct
 
 from mesh.client.builder import Builder
 from mesh.client.verdicts import Verdicts
@@ -17,15 +19,12 @@ from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPE_MESSAGES, MAX_CONTENT
 EAGER = 4  # envelopes under way up to which a message leaves at once; above, it waits for company
 
 
-class Receipt:
+class Receipt(Struct, frozen=True, eq=False):
     """A message on its way. Await it for its `Published`, or the error that refused it."""
 
-    __slots__ = ("_publisher", "domain", "number")
-
-    def __init__(self, publisher: Publisher, domain: str, number: int) -> None:
-        self._publisher = publisher
-        self.domain = domain
-        self.number = number
+    _publisher: Publisher
+    domain: str
+    number: int
 
     @property
     def id(self) -> str:
@@ -63,17 +62,43 @@ class Publisher:
         self, key: str, content: bytes, domain: str, flags: int, props: bytes, expires: int, to: str = ""
     ) -> int:
         """Append a message; returns its number. WouldBlock while the window is full."""
-        self.check(key, content, to)
         builder = self._builder
-        if builder is None or builder.domain != domain or builder.flags != flags or builder.to != to:
-            builder = self._open(domain, flags, to)
+        # One that is open for the same, and knows the key, spares the rest: most messages find it so.
+        if (
+            builder is None or key not in builder.rows or len(content) > self.max_content
+            or builder.domain != domain or builder.flags != flags or builder.to != to
+        ):  # fmt: skip
+            self.check(key, content, to)
+            builder = self._builder_of(domain, flags, to)
         number = builder.add(key, content, props, expires)
         if len(builder.slices) >= ENVELOPE_MESSAGES or builder.bytes >= ENVELOPE_BYTES:
             self._seal()
         elif not self._planned:
-            self._planned = True
-            asyncio.get_running_loop().call_soon(self._flush_soon)
+            self._plan()
         return number
+
+    def post_many(
+        self, key: str, contents: Sequence[bytes], domain: str, flags: int, props: bytes, expires: int
+    ) -> int:
+        """Append as many of these, one at least, as one envelope takes; returns how many. WouldBlock."""
+        self.check(key, max(contents, key=len))
+        builder = self._builder_of(domain, flags, "")
+        taken = builder.add_many(key, contents, props, expires)
+        if builder.full:
+            self._seal()
+        elif not self._planned:
+            self._plan()
+        return taken
+
+    def _builder_of(self, domain: str, flags: int, to: str) -> Builder:
+        builder = self._builder
+        if builder is None or builder.domain != domain or builder.flags != flags or builder.to != to:
+            builder = self._open(domain, flags, to)
+        return builder
+
+    def _plan(self) -> None:
+        self._planned = True
+        asyncio.get_running_loop().call_soon(self._flush_soon)
 
     def _open(self, domain: str, flags: int, to: str) -> Builder:
         self._seal()

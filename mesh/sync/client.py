@@ -7,6 +7,7 @@ import atexit
 import functools
 import os
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from itertools import islice
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
@@ -19,6 +20,7 @@ from mesh.sync.posts import Posts, Receipt
 from mesh.sync.subscription import Subscription
 from mesh.sync.thread import LoopThread
 from mesh.values import Headers, Published
+from mesh.wire.limits import ENVELOPE_MESSAGES
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -144,15 +146,10 @@ class Client(Later):
 
     def publish_many(self, key: str, contents: Iterable[Content], **options: Any) -> int:
         """Publish all of them under one key, and wait until all are answered; returns how many. In order."""
-        count = 0
-        for content in contents:
-            while True:
-                try:
-                    self.post(key, content, **options)
-                    break
-                except WouldBlock:
-                    self.room()
-            count += 1
+        count, contents = 0, iter(contents)
+        while some := list(islice(contents, ENVELOPE_MESSAGES)):
+            self.run(self.aio.post_some, key, some, options)
+            count += len(some)
         self.flush()
         return count
 

@@ -144,6 +144,20 @@ def test_batches_give_the_same_messages() -> None:
     asyncio.run(story())
 
 
+def test_of_many_that_are_published_those_before_a_wrong_one_arrive() -> None:
+    async def story() -> None:
+        async with mesh_of("a") as m, m.connect("a") as ma, ma.subscribe("k") as sub:
+            with pytest.raises(TypeError):
+                await ma.publish_many("k", [b"1", "2", bytearray(b"3"), 4, b"5"])  # type: ignore[list-item]
+            assert await ma.publish_many("k", iter([b"6"]), headers={"a": "b"}, expiry=60.0) == 1
+            assert await ma.publish_many("k", []) == 0
+            found = await take(sub, 4)
+            assert [x.content for x in found] == [b"1", b"2", b"3", b"6"]
+            assert (found[3].headers["a"], found[3].expires > 0, found[2].expires) == ("b", True, 0)
+
+    asyncio.run(story())
+
+
 def test_content_of_a_megabyte_travels_and_more_is_refused_before_it_is_sent() -> None:
     async def story() -> None:
         async with mesh_of("a", "b") as m, m.connect("a") as ma, m.connect("b") as mb:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mesh.client.publisher import Publisher, Receipt
 from mesh.errors import (
@@ -22,10 +24,12 @@ from mesh.errors import (
     StaleSequence,
     TailBackFull,
     UnknownNode,
+    WouldBlock,
 )
 from mesh.values import Published, message_id
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import FORCE_QUEUING, Envelope
+from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPE_MESSAGES
 
 STREAM = b"s" * 16
 JOE = "/node/heron/client/joe/session/1"
@@ -343,3 +347,48 @@ def test_each_code_of_a_refusal_has_its_class(code: str, kind: type[PublishRefus
         assert (type(error), error.code, error.what) == (kind, code, "that is why.")
 
     asyncio.run(told())
+
+
+SMALL = st.tuples(st.sampled_from([0, 1, 100]), st.integers(1, ENVELOPE_MESSAGES + 10))
+LARGE = st.tuples(st.sampled_from([30_000, ENVELOPE_BYTES // 2, ENVELOPE_BYTES + 1]), st.integers(1, 3))
+
+
+@given(
+    before=st.lists(st.sampled_from(["k", "other"]), max_size=3),
+    sizes=st.lists(SMALL | LARGE, min_size=1, max_size=4),
+    props=st.sampled_from([b"", b"pp"]), expires=st.sampled_from([0, 7]),
+)  # fmt: skip
+def test_many_at_once_become_the_same_envelopes_as_one_by_one(
+    before: list[str], sizes: list[tuple[int, int]], props: bytes, expires: int
+) -> None:
+    contents = [bytes([65 + n]) * size for n, (size, times) in enumerate(sizes) for _ in range(times)]
+
+    async def sent(at_once: bool) -> list[Envelope]:
+        bench = Bench()
+        bench.publisher.outbox.window = (1 << 40, 1 << 20)
+        for key in before:
+            bench.post(key=key)
+        waiting = list(contents)
+        while waiting:
+            if at_once:
+                del waiting[: bench.publisher.post_many("k", waiting, "", 0, props, expires)]
+            else:
+                bench.publisher.post("k", waiting.pop(0), "", 0, props, expires)
+        bench.publisher._seal()
+        return bench.sent
+
+    assert asyncio.run(sent(True)) == asyncio.run(sent(False))
+
+
+@story
+async def test_many_at_once_stop_where_the_window_is_full(bench: Bench) -> None:
+    bench.publisher.outbox.window = (1 << 20, 2)
+    contents = [b"x"] * 5 * ENVELOPE_MESSAGES
+    for _ in range(2):
+        assert bench.publisher.post_many("k", contents, "", 0, b"", 0) == ENVELOPE_MESSAGES
+    with pytest.raises(WouldBlock):
+        bench.publisher.post_many("k", contents, "", 0, b"", 0)
+    with pytest.raises(MessageTooLarge):
+        bench.publisher.post_many("k", [b"x", bytes(bench.publisher.max_content + 1)], "", 0, b"", 0)
+    with pytest.raises(BadKey):
+        bench.publisher.post_many("k/+", [b"x"], "", 0, b"", 0)
