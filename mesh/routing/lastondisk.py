@@ -13,7 +13,8 @@ class LastOnDisk:
     def __init__(self, retained: Retained, later: Callable[[str, bytes, Op], None]) -> None:
         self._retained = retained
         self._later = later
-        self._newest: dict[bytes, Last] = {}
+        self._newest: dict[bytes, Last] = {}  # without its data
+        self._before: dict[bytes, Last | None] = {}  # what is there for certain, while that is on its way
         self._passed_over: dict[bytes, Last] = {}  # the newest that was taken, should that one not get there
 
     def is_there(self, value: Last) -> None:
@@ -25,32 +26,44 @@ class LastOnDisk:
         on_disk = self._newest.get(value.store_key)
         if on_disk is not None and on_disk.is_newer_than(value):
             return False
+        self._before.setdefault(value.store_key, on_disk)
         self.is_there(value)
         return True
 
     def forget(self, row: bytes) -> None:
         """The topic is no more."""
-        self._newest.pop(row, None)
-        self._passed_over.pop(row, None)
+        for known in (self._newest, self._before, self._passed_over):
+            known.pop(row, None)
 
     def taken(self, value: Last) -> None:
         """It counts. Unless it, or a newer one, is on disk or on its way there, it goes there now."""
         row, on_disk = value.store_key, self._newest.get(value.store_key)
         if on_disk is None or value.is_newer_than(on_disk):
+            self._before.setdefault(row, on_disk)
             self.is_there(value)
+            self._passed_over[row] = (
+                value  # a newer one may take its place before it is there, and be refused
+            )
             self._later("retained", row, Put("retained", row, value.pack()))
-        elif on_disk.stamp == value.stamp:
-            self._passed_over.pop(row, None)  # it is there
+        elif on_disk.stamp == value.stamp:  # it is there
+            self._before.pop(row, None)
+            self._passed_over.pop(row, None)
         elif row not in self._passed_over or value.is_newer_than(self._passed_over[row]):
             self._passed_over[row] = value
 
     def refused(self, value: Last) -> None:
-        """There was no room for it. What it went past meanwhile is the last value on disk again."""
+        """There was no room for it: what was there is there, and what is newer than that goes there."""
         row, on_disk = value.store_key, self._newest.get(value.store_key)
         if on_disk is None or on_disk.stamp != value.stamp:
             return
-        del self._newest[row]
+        before = self._before.get(row)
+        if before is None:
+            del self._newest[row]
+        else:
+            self._newest[row] = before
+        last = self._passed_over.get(row)
         known = self._retained.get(value.key, value.envelope.domain)
-        for last in (self._passed_over.pop(row, None), known):
-            if last is not None and last.envelope.persistent:
-                self.taken(last)
+        if known is not None and known.envelope.persistent and (last is None or known.is_newer_than(last)):
+            last = known
+        if last is not None and (before is None or last.is_newer_than(before)):
+            self.taken(last)

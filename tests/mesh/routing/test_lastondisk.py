@@ -1,0 +1,107 @@
+"""Is the last value on disk the newest that was taken, whatever found no room?"""
+
+from collections import deque
+from dataclasses import replace
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from mesh.routing.log import Accepted, Lane, Log
+from mesh.routing.retained import Last
+from mesh.store.base import Op, Put
+from tests.mesh.envelopes import envelope
+
+ME = b"m" * 16
+TAKE, TRANSIENT, LANDS, NO_ROOM, SIDE = "take", "transient", "lands", "no room", "side"
+# A publisher's number is also its time; `late`: of another publisher's, which came by another master.
+STEP = st.tuples(
+    st.sampled_from([TAKE, TRANSIENT, LANDS, NO_ROOM, SIDE]), st.integers(0, 2), st.integers(0, 5)
+)
+
+
+class Master:
+    """Its log, and a disk that takes commits in their order, or has no room for one."""
+
+    def __init__(self) -> None:
+        self.log = Log(1000)
+        self.disk: tuple[int, bytes, int] | None = None
+        self.taken: list[tuple[int, bytes, int]] = []
+        self._numbers = [0, 0, 0]
+        self._clock = 10
+        self._commits: deque[tuple[Lane, Accepted, list[Op], list[Op]]] = deque()
+
+    def take(self, publisher: int, late: int, persistent: bool) -> None:
+        self._clock += 10
+        self._numbers[publisher] += 1
+        e = envelope("a", first=self._numbers[publisher], persistent=persistent)
+        stream = bytes([publisher]) * 16
+        sent = self._clock - (late if publisher else 0) * 15
+        e = replace(e, stream=stream, sent=max(sent, self._newest_of(stream) + 1))
+        lane = self.log.lane(stream, "", 0.0)
+        lane.origin.accept(e.first, e.last, e.low)
+        accepted, ops = self.log.accept(lane, [(e, [])], 0, ME)
+        if ops:
+            self._commits.append((lane, accepted, ops, self.log.take_later()))
+        else:
+            self.log.passes(accepted)
+
+    def _newest_of(self, stream: bytes) -> int:
+        waiting = [a.values[0].stamp for _, a, _, _ in self._commits]
+        return max((stamp[0] for stamp in (*self.taken, *waiting) if stamp[1] == stream), default=0)
+
+    def ends(self, has_room: bool) -> None:
+        """The oldest commit."""
+        if not self._commits:
+            return
+        lane, accepted, ops, later = self._commits.popleft()
+        if has_room:
+            self._write([*ops, *later])
+            self.log.written(later)
+            self.taken.append(accepted.values[0].stamp)
+            self.log.passes(accepted)
+        else:
+            self.log.not_written(later)
+            self.log.refuse(lane, accepted)
+
+    def side(self) -> None:
+        """What waits is written by itself."""
+        if not self._commits:
+            later = self.log.take_later()
+            self._write(later)
+            self.log.written(later)
+
+    def _write(self, ops: list[Op]) -> None:
+        for op in ops:
+            if isinstance(op, Put) and op.table == "retained":
+                self.disk = Last.unpack(op.value).stamp
+
+    def act(self, step: tuple[str, int, int]) -> None:
+        what, publisher, late = step
+        if what in (TAKE, TRANSIENT):
+            self.take(publisher, late, what == TAKE)
+        elif what == SIDE:
+            self.side()
+        else:
+            self.ends(what == LANDS)
+
+
+@given(st.lists(STEP, max_size=25))
+@example(
+    [
+        (TAKE, 0, 0),
+        (LANDS, 0, 0),
+        (TAKE, 1, 1),
+        (LANDS, 0, 0),
+        (TRANSIENT, 2, 0),
+        (TAKE, 0, 0),
+        (NO_ROOM, 0, 0),
+    ]
+)
+def test_it_is(steps: list[tuple[str, int, int]]) -> None:
+    master = Master()
+    for step in steps:
+        master.act(step)
+    while master._commits:
+        master.ends(True)
+    master.side()
+    assert master.disk == max(master.taken, default=None)
