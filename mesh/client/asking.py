@@ -127,4 +127,4 @@ def found(part: Part) -> Iterator[Message]:
     sources = chain(value.get("sources") or (), repeat(("", None)))
     for envelope, (source, stale) in zip(envelopes, sources, strict=False):
         for message in Batch(envelope):
-            yield FoundMessage(message, source, stale)
+            yield FoundMessage.of(message, source, stale)

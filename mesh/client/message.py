@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from msgspec import Struct
+
 from mesh.values import Headers, Route, message_id
 from mesh.wire.envelope import ERASED, INITIAL, Envelope
 from mesh.wire.properties import Properties, decode_properties
 
 
-class Message:
+class Message(Struct, eq=False):  # a Struct is made in a third of the time
     """One message: `key`, `content` (bytes), and what else is asked for, decoded only then."""
 
-    __slots__ = ("_envelope", "_index", "content", "key")
-
-    def __init__(self, envelope: Envelope, index: int, key: str, content: bytes) -> None:
-        self._envelope = envelope
-        self._index = index
-        self.key = key
-        self.content = content
+    _envelope: Envelope
+    _index: int
+    key: str
+    content: bytes
 
     @property
     def id(self) -> str:
@@ -98,16 +97,16 @@ class Message:
         return f"Message({self.key!r}, {self.content[:40]!r}, id={self.id!r})"
 
 
-class FoundMessage(Message):
+class FoundMessage(Message, eq=False):
     """One that `get` found, and where."""
 
     # Here only: what a subscription brings is made by the hundred thousand, and knows neither.
-    __slots__ = ("_source", "_stale")
+    _source: str
+    _stale: float | None
 
-    def __init__(self, message: Message, source: str, stale: float | None) -> None:
-        super().__init__(message._envelope, message._index, message.key, message.content)
-        self._source = source
-        self._stale = stale
+    @classmethod
+    def of(cls, m: Message, source: str, stale: float | None) -> FoundMessage:
+        return cls(m._envelope, m._index, m.key, m.content, source, stale)
 
     @property
     def source(self) -> str:

@@ -238,7 +238,7 @@ def test_route_wants_to_know_of_what(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_get_tells_the_source_of_each_value_as_json(given: Given, capsys: pytest.CaptureFixture[str]) -> None:
-    fake = given(get=[FoundMessage(Batch(envelope("k"))[0], "heron", 2.5)])
+    fake = given(get=[FoundMessage.of(Batch(envelope("k"))[0], "heron", 2.5)])
     assert main(["get", "k", "--json", "--fresh"]) == 0
     [told] = json.loads(capsys.readouterr().out)
     assert (told["key"], told["source"], told["stale"]) == ("k", "heron", 2.5)
@@ -249,7 +249,7 @@ def test_get_warns_of_values_whose_master_is_out_of_reach(
     given: Given, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first, second = Batch(envelope("a b", [b"1", b"2"]))
-    given(get=[FoundMessage(first, "here", 130.0), FoundMessage(second, "here", None)])
+    given(get=[FoundMessage.of(first, "here", 130.0), FoundMessage.of(second, "here", None)])
     assert main(["get", "#"]) == 0
     told = capsys.readouterr()
     assert told.out == "a  1\nb  2\n"
