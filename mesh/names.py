@@ -74,6 +74,10 @@ class SessionName:
         """The same client or session at `node`: an absolute name."""
         return replace(self, node=node)
 
+    def of_all_sessions(self) -> "SessionName":
+        """The client as a whole."""
+        return replace(self, session=None)
+
     def __str__(self) -> str:
         site = f"/site/{self.site}" if self.site else ""
         node = f"/node/{self.node}/" if self.node else ""

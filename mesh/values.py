@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, overload
 
+from msgspec import Struct
+
 from mesh.errors import BadKey, BadName, LocalError
 
 LONGEST_KEY = 512  # characters
@@ -90,8 +92,7 @@ def _pair(item: object) -> tuple[str, str]:
 NO_HEADERS = Headers()
 
 
-@dataclass(frozen=True, slots=True)
-class Hop:
+class Hop(Struct, frozen=True):
     """One node that a message visited: its stratum there, and when (nanoseconds since 1970, UTC)."""
 
     node: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from mesh.core.desk import Desk
 from mesh.core.lastwords import LastWords

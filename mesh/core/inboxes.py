@@ -7,7 +7,8 @@ whole, whose messages go to the first of its sessions that opens its inbox.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from mesh.core.desk import Desk
 from mesh.core.router import Router
@@ -106,7 +107,7 @@ class Inboxes:
         feed = session.feeds[INBOX] = self.feed(session.text)
         self._opened.add(session.text)
         feed.connect(self._desk.now)
-        client = str(replace(session.name, session=None))
+        client = str(session.name.of_all_sessions())
         if client in self._feeds and (client not in self._moving or client in self._stalled):
             self._empty(client, session.text)
 

@@ -7,10 +7,10 @@ The shell calls `receive`, `stored`, `disconnected` and `tick`, and after each c
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from discovery.state import Sample
 from mesh.core.conn import Conn

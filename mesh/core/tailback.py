@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Any
 
+from msgspec.structs import replace
 from msgspec.structs import replace as changed
 
 from mesh.core.deadletters import DeadLetters

@@ -7,7 +7,9 @@ never changed, so sending again, by the same way or another, can not double anyt
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from mesh.streams.ranges import Ranges
 from mesh.wire.envelope import Envelope

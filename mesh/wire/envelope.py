@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import accumulate, chain, pairwise
 from operator import add
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mesh.values import Hop, Route
 from mesh.wire.codec import pack
@@ -26,8 +29,7 @@ ERASED = 16  # the topic was taken away
 TAILED = 32  # in a node's store only: it waits there for its master
 
 
-@dataclass(frozen=True, slots=True)
-class Envelope:
+class Envelope(Struct, frozen=True, dict=True):
     """Messages of one stream; numbers `first`..`last` unless `numbers` says which of them it holds.
 
     `index` holds a row of `keys` for each message (u16, empty when there is one key), `sizes` the
@@ -53,7 +55,6 @@ class Envelope:
     route: Route = ()
     numbers: tuple[int, ...] = ()  # of a cut piece: first, last, first, last, …
     to: str = ""  # name of the client or session it is for; "" = for whoever subscribes
-    _offsets: list[array[int]] = field(default_factory=list, compare=False, repr=False)
 
     @property
     def persistent(self) -> bool:
@@ -99,9 +100,12 @@ class Envelope:
         if isinstance(self.sizes, int):
             size = self.sizes
             return range(size, size * self.count + 1, size) if size else bytes(self.count)
-        if not self._offsets:  # computed once, kept beside the frozen fields
-            self._offsets.append(array("Q", accumulate(u32(self.sizes))))
-        return self._offsets[0]
+        return self._offsets
+
+    @cached_property
+    def _offsets(self) -> Sequence[int]:
+        assert isinstance(self.sizes, bytes)
+        return array("Q", accumulate(u32(self.sizes)))
 
     def props_size(self, i: int) -> int:
         return u32(self.props)[i] if isinstance(self.props, bytes) else self.props
@@ -158,7 +162,7 @@ class Envelope:
             keys, index = self._cut_keys(indices)
         return replace(
             self, keys=keys, index=index, count=len(indices), sizes=sizes, props=props, body=b"".join(slices),
-            numbers=_as_ranges(self.number_list(indices)), _offsets=[],
+            numbers=_as_ranges(self.number_list(indices)),
         )  # fmt: skip
 
     def part(self, first: int, last: int) -> Envelope:

@@ -6,12 +6,13 @@ no sockets in it and no waiting.
 
 from __future__ import annotations
 
-import dataclasses
 from array import array
 from collections import deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from mesh.client.subscription import INBOX
 from mesh.core.proof import prove, same
@@ -143,7 +144,7 @@ class SimClient:
         """To one client or session."""
         flags = (FORCE_QUEUING if force else 0) | (PERSISTENT if persistent else 0)
         e = self._envelope(["ptp"], [content], domain, flags, expires)
-        self._wanting.append(dataclasses.replace(e, to=to, keys=("",)))
+        self._wanting.append(msgspec.structs.replace(e, to=to, keys=("",)))
         self._publish_wanted()
 
     def _envelope(

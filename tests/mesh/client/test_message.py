@@ -1,8 +1,7 @@
 """What does a message say of itself?"""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from mesh.client.asking import found
 from mesh.client.message import Batch

@@ -1,6 +1,6 @@
 """Are a topic's messages counted whole, and are there never too many topics?"""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from mesh.core.busytopics import COUNTED, MOST, BusyTopics
 from tests.mesh.envelopes import envelope

@@ -1,6 +1,6 @@
 """Does a publisher that did not hear a refusal hear the same again, and nothing come late for it?"""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from mesh.core.lastwords import EACH, LastWords
 from mesh.streams.ranges import Ranges

@@ -1,8 +1,7 @@
 """Whose session is it? Sessions that come back, and those who would like to have one that is not theirs."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from mesh.wire import commands as c
 from mesh.wire.envelope import INITIAL, Envelope

@@ -1,6 +1,6 @@
 """What becomes of messages while their master is away, and when it will not have them? On simulated nodes."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from mesh.mapping.rules import Rule
 from mesh.values import Hop

@@ -1,10 +1,10 @@
 """Is the last value on disk the newest that was taken, whatever found no room?"""
 
 from collections import deque
-from dataclasses import replace
 
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mesh.routing.log import Accepted, Lane, Log
 from mesh.routing.retained import Last

@@ -1,6 +1,6 @@
 """What does a master take, what of it is stored with it, and what may wait?"""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from mesh.routing.feed import Feed
 from mesh.routing.log import Accepted, Lane, Log, Targets, position_key

@@ -1,6 +1,6 @@
 """What does a master store of a message for several sessions, and of a topic that is taken away?"""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from mesh.routing.feed import Feed
 from mesh.routing.log import Accepted, Lane, Log, Targets

@@ -3,9 +3,9 @@
 import hashlib
 import json
 import textwrap
-from dataclasses import replace
 
 import msgpack
+from msgspec.structs import replace
 
 from discovery import lines
 from discovery.state import NodeState

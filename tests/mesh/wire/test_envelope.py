@@ -1,12 +1,12 @@
 """Does an envelope keep its messages, whole and in pieces?"""
 
-from dataclasses import replace
 from itertools import pairwise
 
 import msgpack
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mesh.values import Hop
 from mesh.wire.envelope import ERASED, FORCE_QUEUING, INITIAL, LOCAL_ONLY, PERSISTENT, Envelope, decode

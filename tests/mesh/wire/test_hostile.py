@@ -2,11 +2,11 @@
 
 import random
 import tracemalloc
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mesh.errors import RemoteError
 from mesh.wire import commands as c
