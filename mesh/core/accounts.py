@@ -98,4 +98,4 @@ class Accounts:
 
 def _both(ranges: Ranges, others: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """The parts of the others that are in `ranges`."""
-    return [part for first, last in others for part in ranges.without(first, last)[1]]
+    return [part for first, last in others for part in ranges.common(first, last)]

@@ -81,7 +81,12 @@ class Ranges:
 
     def common(self, first: int, last: int) -> list[tuple[int, int]]:
         """The parts of first..last that are in, in order."""
-        return self.without(first, last)[1]
+        parts = []
+        for place in range(bisect_left(self._lasts, first), len(self._lasts)):
+            if self._firsts[place] > last:
+                break
+            parts.append((max(first, self._firsts[place]), min(last, self._lasts[place])))
+        return parts
 
     def contiguous_end(self, start: int) -> int:
         """The last number of the range that holds `start`; start - 1 if none does."""
@@ -96,15 +101,13 @@ class Ranges:
 
     def without(self, first: int, last: int) -> tuple["Ranges", list[tuple[int, int]]]:
         """(what is left when first..last is taken away, the parts of first..last that were in)."""
-        left, taken = Ranges(), []
+        left = Ranges()
         for a, b in self:
             if a < first:
                 left.add(a, min(b, first - 1))
             if b > last:
                 left.add(max(a, last + 1), b)
-            if max(a, first) <= min(b, last):
-                taken.append((max(a, first), min(b, last)))
-        return left, taken
+        return left, self.common(first, last)
 
     def copy(self) -> "Ranges":
         """The same numbers, to be changed apart."""

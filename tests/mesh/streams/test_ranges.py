@@ -67,6 +67,18 @@ def test_what_is_missing_completes_the_range(spans: list[tuple[int, int]], asked
     assert ranges.covers(*asked)
 
 
+@given(ADDED, SPANS)
+def test_what_is_taken_away_is_what_was_in_common(
+    spans: list[tuple[int, int]], asked: tuple[int, int]
+) -> None:
+    ranges, numbers = ranges_of(*spans), numbers_of(spans)
+    left, taken = ranges.without(*asked)
+    assert_lawful(left, numbers - numbers_of([asked]))
+    assert taken == ranges.common(*asked) == sorted(taken)
+    assert numbers_of(taken) == numbers & numbers_of([asked])
+    assert_lawful(ranges, numbers)
+
+
 @given(ADDED, st.integers(0, 60))
 def test_what_is_below_is_forgotten(spans: list[tuple[int, int]], number: int) -> None:
     ranges = ranges_of(*spans)
