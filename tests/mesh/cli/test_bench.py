@@ -2,6 +2,8 @@
 
 import time
 from collections.abc import Iterable
+from itertools import cycle
+from types import SimpleNamespace
 
 import pytest
 
@@ -120,6 +122,15 @@ def test_a_get_that_fails_ends_them_all(given: Given, capsys: pytest.CaptureFixt
     assert "its master is away. [MASTER_AWAY]" in capsys.readouterr().err
     assert {repr(options) for _, _, options in fake.asked} == {"{'key': 'k', 'domain': 'D', 'fresh': True}"}
     assert len(fake.asked) <= 4
+
+
+def test_gets_are_counted_by_the_node_that_had_the_value(
+    given: Given, capsys: pytest.CaptureFixture[str]
+) -> None:
+    masters = cycle([SimpleNamespace(source="heron"), SimpleNamespace(source="avalon")])
+    given(get=lambda **_: [next(masters)])
+    assert main(["bench", "get", "k", "--count", "5"]) == 0
+    assert "values    avalon 2, heron 3\n" in capsys.readouterr().out
 
 
 def test_gets_end_when_time_is_up() -> None:
