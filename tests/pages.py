@@ -22,7 +22,8 @@ ROOT = Path(__file__).parents[1]
 SPARK = ROOT / "docs" / "spark.md"  # tests/spark/test_page.py runs it
 STORES = ROOT / "docs" / "stores.md"  # tests/mesh/store/test_page.py does
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-READY = {"up": "Ctrl-C stops it", "sub": "subscribed to"}  # what a verb that stays says when it is
+# What a verb that stays says when it is ready.
+READY = {"up": "Ctrl-C stops it", "sub": "subscribed to", "bench sub": "subscribed to"}
 
 
 class Block(NamedTuple):
@@ -109,7 +110,7 @@ class Terminal:
 
     def type(self, command: str) -> None:
         """Run it to its end, or until it is ready if it stays."""
-        verb = re.match(r"mesh (\w+)", command)
+        verb = re.match(r"mesh (bench sub|\w+)", command)
         if verb and verb[1] in READY:
             self._stay(command, READY[verb[1]])
             return

@@ -17,6 +17,7 @@ LAB = ROOT / "docs" / "lab.md"  # it needs root
 ELSEWHERE = {
     "tools/demo --seconds 20": "tests/test_demo.py runs it",
     "tools/check": "it runs this test",
+    "tools/costs": "tests/test_costs.py runs it",
     **{command: "tests/tools/test_lab.py runs it" for command in commands(LAB) if "tools/lab" in command},
     "mesh report --html report.html": "on the page of Spark, too, which tests/spark/test_page.py runs",
 }

@@ -1,0 +1,116 @@
+"""`mesh bench get`: how fast are last values found, and who is asked for them?"""
+
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from threading import Lock
+from typing import Any
+
+import click
+from rich.progress import Progress
+
+from mesh import sync
+from mesh.cli import options
+from mesh.cli.bench_load import progress
+from mesh.cli.bench_tally import percentiles
+from mesh.cli.options import count, plainly, say, tell_json
+
+KEY = "bench/get"
+
+
+@dataclass(frozen=True, slots=True)
+class Gets:
+    """`rate` in gets a second, latencies in seconds; `sources`: values by the node where they were."""
+
+    gets: int
+    empty: int
+    rate: float
+    p50: float
+    p99: float
+    worst: float
+    sources: dict[str, int]
+
+
+@click.command("get", short_help="Ask for a last value again and again.")
+@click.argument("key", metavar="[KEY|PATTERN]", required=False)
+@options.domain
+@click.option("--fresh", is_flag=True, help="Ask the master, though a nearer node may have the value.")
+@click.option("--count", "number", type=click.IntRange(1, 1_000_000), default=1000, show_default=True)
+@click.option("--parallel", type=click.IntRange(1, 64), default=1, show_default=True, help="At a time.")
+@click.option("--seconds", type=click.FloatRange(1, 3600), default=30, show_default=True, help="At most.")
+@options.as_json
+@options.url
+def get(
+    key: str | None, domain: str | None, fresh: bool, number: int, parallel: int, seconds: float,
+    as_json: bool, url: str | None,
+) -> int:  # fmt: skip
+    """Ask for the last value of a topic again and again, as `mesh get` does.
+
+    Without KEY a value is published first. Where several masters could answer, it says how the gets were
+    spread. Exit code 1 if one of them found nothing.
+    """
+    with sync.connect(url) as m:
+        options.tell_of_connection(m)
+        if key is None:
+            m.publish(KEY, b"value", domain=domain)
+        query = {**options.query(key or KEY), "domain": domain, "fresh": fresh}
+        result = Asking(m, query, number, seconds).measured(parallel)
+    if as_json:
+        tell_json(asdict(result))
+    else:
+        click.echo("\n".join(_told(result)))
+    if result.empty:
+        say(f"mesh: {result.empty:,} of {count(result.gets, 'get')} found nothing (see `mesh get`).")
+    return 1 if result.empty else 0
+
+
+class Asking:
+    """The same question, `number` times if `seconds` suffice."""
+
+    def __init__(self, m: sync.Client, query: dict[str, Any], number: int, seconds: float) -> None:
+        self._m, self._query = m, query
+        self._number = self._left = number
+        self._start = time.monotonic()
+        self._end = self._start + seconds
+        self._lock = Lock()
+        self._latencies: list[float] = []
+        self._sources: Counter[str] = Counter()
+        self._empty = 0
+
+    def measured(self, parallel: int) -> Gets:
+        """Ask, so many at a time, until it is over."""
+        with progress("get", self._number) as bar, ThreadPoolExecutor(parallel) as workers:
+            try:
+                for work in [workers.submit(self._ask, bar) for _ in range(parallel)]:
+                    work.result()
+            finally:
+                self._left = 0  # else an error or Ctrl-C would wait for the others
+        rate = len(self._latencies) / (time.monotonic() - self._start)
+        worst = percentiles(self._latencies)
+        return Gets(len(self._latencies), self._empty, rate, *worst, dict(self._sources))
+
+    def _ask(self, bar: Progress) -> None:
+        while self._is_wanted():
+            asked = time.monotonic()
+            found = self._m.get(**self._query)
+            took = time.monotonic() - asked
+            with self._lock:
+                self._latencies.append(took)
+                self._empty += not found
+                self._sources.update(message.source for message in found)
+            bar.advance(bar.task_ids[0])
+
+    def _is_wanted(self) -> bool:
+        with self._lock:
+            self._left -= 1
+            return self._left >= 0 and time.monotonic() < self._end
+
+
+def _told(result: Gets) -> list[str]:
+    found = ", ".join(f"{node or 'here'} {n:,}" for node, n in sorted(result.sources.items()))
+    return [
+        f"get: {count(result.gets, 'get')}, {result.rate:,.0f}/s",
+        f"  latency   p50 {plainly(result.p50)}   p99 {plainly(result.p99)}   worst {plainly(result.worst)}",
+        f"  values    {found or 'none'}",
+    ]

@@ -1,0 +1,121 @@
+"""What does the bench publish, how fast, and how does a person see it go on?"""
+
+import random
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn
+from rich.text import Text
+
+from mesh import sync
+from mesh.cli import options
+from mesh.cli.bench_tally import BEGIN, HEAD, OVER
+from mesh.errors import WouldBlock
+
+STEP, TIMED_STEP = 1000, 10  # messages between two looks at clock and progress
+BENCH = "bench/#"
+
+count = click.option(
+    "--count", "number", type=click.IntRange(1, 1_000_000), default=100_000, show_default=True
+)
+size = click.option(
+    "--size", type=click.IntRange(HEAD.size, 1 << 20), default=100, show_default=True, help="Bytes of each."
+)
+topics = click.option(
+    "--topics", type=click.IntRange(1, 10_000), default=1, show_default=True, help="In rotation."
+)
+seconds = click.option(
+    "--seconds", type=click.FloatRange(1, 3600), default=30, show_default=True, help="At most, each part."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`rate` in messages a second; None: as fast as they are taken. `seconds`: stop publishing then.
+
+    `qos`: what `post` is told of each message.
+    """
+
+    count: int
+    size: int
+    topics: int
+    seconds: float
+    rate: float | None = None
+    qos: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def pace(self) -> str:
+        if self.rate is None:
+            return "as fast as they are taken"
+        return f"{self.rate:g} a second, one at a time"
+
+    def told(self, published: int) -> str:
+        """What was published, in words."""
+        messages = options.count(published, "message")
+        return f"{messages} of {self.size} B over {options.count(self.topics, 'topic')}, {self.pace}"
+
+
+class Speed(ProgressColumn):
+    """Messages a second, of late."""
+
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.speed:,.0f}/s" if task.speed else "")
+
+
+def progress(name: str, total: int | None) -> Progress:
+    """A bar on stderr, if that is a terminal."""
+    console = Console(stderr=True)
+    bar = Progress(
+        TextColumn(name), BarColumn(), MofNCompleteColumn(), Speed(), console=console, transient=True,
+        disable=not console.is_terminal,
+    )  # fmt: skip
+    bar.add_task(name, total=total)
+    return bar
+
+
+def new_run() -> int:
+    """What tells it from others at the same time."""
+    return random.getrandbits(64)
+
+
+def publish(m: sync.Client, plan: Plan, run: int, name: str) -> int:
+    """Returns how many were published when all of them are answered."""
+    start = time.monotonic()
+    keys = [f"bench/{topic}" for topic in range(plan.topics)]
+    padding = bytes(plan.size - HEAD.size)
+    step = STEP if plan.rate is None else TIMED_STEP
+    with progress(name, plan.count) as bar:
+        for number in range(plan.count):
+            if plan.rate is not None:
+                time.sleep(max(0.0, start + number / plan.rate - time.monotonic()))
+            if number % step == 0:
+                bar.update(bar.task_ids[0], completed=number)
+                if time.monotonic() > start + plan.seconds:
+                    break
+            _post(m, keys[number % plan.topics], run, number, padding, plan.qos)
+        else:
+            number = plan.count
+        m.flush()
+    return number
+
+
+def publish_for_others(m: sync.Client, plan: Plan, name: str) -> tuple[int, int]:
+    """(messages, receivers of the last one); who subscribes elsewhere hears where they begin and end."""
+    run = new_run()
+    _post(m, "bench/0", run, BEGIN + plan.count, b"", plan.qos)
+    published = publish(m, plan, run, name)
+    last = _post(m, "bench/0", run, OVER + published, b"", plan.qos)
+    return published, last.result().matched
+
+
+def _post(
+    m: sync.Client, key: str, run: int, number: int, padding: bytes, qos: dict[str, Any]
+) -> sync.Receipt:
+    while True:
+        try:
+            return m.post(key, HEAD.pack(run, number, time.monotonic_ns()) + padding, **qos)
+        except WouldBlock:
+            m.room()

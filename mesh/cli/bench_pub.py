@@ -1,0 +1,57 @@
+"""`mesh bench pub`: publish for a `mesh bench sub` elsewhere."""
+
+import time
+
+import click
+
+from mesh import sync
+from mesh.cli import bench_load as load
+from mesh.cli import options
+from mesh.cli.bench_load import Plan, publish_for_others
+from mesh.cli.options import plainly, say, tell_json
+
+
+@click.command("pub", short_help="Publish for `mesh bench sub` elsewhere.")
+@load.count
+@load.size
+@load.topics
+@load.seconds
+@click.option(
+    "--rate", type=click.FloatRange(min=0, min_open=True), metavar="N",
+    help="Messages a second. Default: as fast as they are taken.",
+)  # fmt: skip
+@options.persistent
+@options.domain
+@options.as_json
+@options.url
+def pub(
+    number: int, size: int, topics: int, seconds: float, rate: float | None, persistent: bool,
+    domain: str | None, as_json: bool, url: str | None,
+) -> None:  # fmt: skip
+    """Publish for `mesh bench sub`, which is started first, elsewhere.
+
+    It ends when all are answered, and says then how many subscribers the last one had.
+    """
+    plan = Plan(number, size, topics, seconds, rate, {"persistent": persistent, "domain": domain})
+    with sync.connect(url) as m:
+        options.tell_of_connection(m)
+        start = time.monotonic()
+        published, receivers = publish_for_others(m, plan, "pub")
+        took = time.monotonic() - start
+        waiting, note = m.waiting()
+    if as_json:
+        tell_json(
+            {
+                "published": published, "seconds": took, "publish_rate": published / took,
+                "receivers": receivers, "waiting": waiting,
+            }
+        )  # fmt: skip
+    else:
+        whom = options.count(receivers, "subscriber")
+        click.echo(f"pub: {plan.told(published)}")
+        click.echo(f"  published {published / took:>9,.0f}/s   in {plainly(took)}   to {whom}")
+    if waiting:
+        say(f"{waiting:,} of them wait: {note}")
+    elif not receivers:
+        where = f" --domain {domain}" if domain else ""
+        say(f"nobody has subscribed.  To count what arrives, before:  mesh bench sub{where}")

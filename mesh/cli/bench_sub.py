@@ -1,0 +1,120 @@
+"""`mesh bench sub`: count what a `mesh bench pub` elsewhere publishes."""
+
+import time
+
+import click
+from rich.progress import Progress
+
+from mesh import sync
+from mesh.cli import options
+from mesh.cli.bench_load import BENCH, progress
+from mesh.cli.bench_tally import HEAD, LOOK, PATIENCE, Tally
+from mesh.cli.options import count, say, tell_json
+from mesh.errors import MeshTimeout
+
+
+class Runs:
+    """What has come of all that publish at the same time."""
+
+    def __init__(self) -> None:
+        self.tallies: dict[int, Tally] = {}
+        self._heard = time.monotonic()
+
+    def add(self, contents: list[bytes]) -> None:
+        """What came together."""
+        self._heard = time.monotonic()
+        for run in {HEAD.unpack_from(content)[0] for content in contents if len(content) >= HEAD.size}:
+            self.tallies.setdefault(run, Tally(run)).add(contents)
+
+    @property
+    def arrived(self) -> int:
+        return sum(tally.arrived for tally in self.tallies.values())
+
+    @property
+    def planned(self) -> int | None:
+        """None: not known of all of them."""
+        planned = [tally.planned for tally in self.tallies.values()]
+        return sum(n or 0 for n in planned) if planned and None not in planned else None
+
+    def are_over(self) -> bool:
+        """Have all that began said that they are over, and is there nothing more to come?"""
+        tallies = self.tallies.values()
+        if not tallies or any(tally.expected is None for tally in tallies):
+            return False
+        is_late = time.monotonic() > self._heard + PATIENCE
+        return is_late or not any(tally.lost for tally in tallies)
+
+
+@click.command("sub", short_help="Count what `mesh bench pub` publishes.")
+@options.domain
+@options.wait
+@options.as_json
+@options.url
+def sub(domain: str | None, wait: float | None, as_json: bool, url: str | None) -> int:
+    """Count what `mesh bench pub` publishes elsewhere, until that says it is over, or Ctrl-C.
+
+    Several may publish at the same time. Exit code 1 if a message was lost, doubled or out of order.
+    """
+    runs = Runs()
+    end = None if wait is None else time.monotonic() + wait
+    with sync.connect(url) as m:
+        options.tell_of_connection(m)
+        with m.subscribe(pattern=BENCH, domain=domain, initial=False) as subscription:
+            is_timeout = False
+            try:
+                say(f"subscribed to {BENCH}")
+                with progress("sub", None) as bar:
+                    is_timeout = not _read(subscription, runs, bar, end)
+            except KeyboardInterrupt:
+                say("interrupted; what is still under way is not counted")
+    _tell(runs, as_json)
+    if is_timeout:
+        raise MeshTimeout(f"{wait:g} s are over.")
+    return 0 if all(_is_right(tally) for tally in runs.tallies.values()) else 1
+
+
+def _read(subscription: sync.Subscription, runs: Runs, bar: Progress, end: float | None) -> bool:
+    """False: time is up before all is over."""
+    while not runs.are_over():
+        if end is not None and time.monotonic() > end:
+            return False
+        try:
+            batch = subscription.next_batch(timeout=LOOK)
+        except MeshTimeout:
+            continue
+        if batch is None:
+            break
+        runs.add(batch.contents())
+        bar.update(bar.task_ids[0], completed=runs.arrived, total=runs.planned)
+    return True
+
+
+def _is_right(tally: Tally) -> bool:
+    return not (tally.lost or tally.doubled or tally.disordered)
+
+
+def _tell(runs: Runs, as_json: bool) -> None:
+    tallies = list(runs.tallies.values())
+    if as_json:
+        tell_json({"runs": [_described(tally) for tally in tallies]})
+    elif not tallies:
+        say("nothing came.  To publish:  mesh bench pub")
+    else:
+        click.echo("\n".join(line for tally in tallies for line in _told(tally)))
+
+
+def _described(tally: Tally) -> dict[str, object]:
+    return {
+        "published": tally.expected, "arrived": tally.arrived, "receive_rate": tally.receive_rate,
+        "missed": tally.missed, "lost": tally.lost, "doubled": tally.doubled, "disordered": tally.disordered,
+    }  # fmt: skip
+
+
+def _told(tally: Tally) -> list[str]:
+    of = " so far" if tally.expected is None else f" of {tally.expected:,}"
+    late = f"   before it subscribed {tally.missed:,}" if tally.missed else ""
+    return [
+        f"sub: {count(tally.arrived, 'message')}{of}",
+        f"  received  {tally.receive_rate:>9,.0f}/s   lost {tally.lost:,}   doubled {tally.doubled:,}   "
+        f"disordered {tally.disordered:,}{late}",
+    ]

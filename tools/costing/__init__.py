@@ -1,0 +1,1 @@
+"""What does an envelope cost, and each message in it? Counted, not timed: the same on every machine."""

@@ -1,0 +1,138 @@
+"""What does an envelope cost the client that fills it, and the one that empties it?
+
+It is the real client, on a wire that answers at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+from unittest.mock import patch
+
+from mesh.client import session
+from mesh.client.builder import Builder
+from mesh.client.client import Client
+from mesh.client.subscription import Subscription
+from mesh.values import Hop
+from mesh.wire import commands as c
+from mesh.wire.envelope import Envelope
+from mesh.wire.frames import body_frames, write
+from tools.costing.meter import Bill, Meter
+from tools.costing.wire import MASTER, Wire
+
+CONTENT = bytes(100)
+KEY = "bench/0"
+
+
+class ClientPath:
+    """A client that is in, with one subscription. `bill` never gives up the loop: no timer falls into it."""
+
+    def __init__(self) -> None:
+        self.meter = Meter()
+        self.loop = asyncio.new_event_loop()
+        self.client = Client("ipc:///run/heron", client="joe")
+        with patch.object(session, "Sockets", Wire):
+            self.subscription = self.loop.run_until_complete(self._enter())
+        self.wire = Wire.made
+        for count in (100, 1):
+            self.bill(count)
+
+    async def _enter(self) -> Subscription:
+        await self.client.__aenter__()
+        return await self.client.subscribe(KEY, initial=False).__aenter__()
+
+    def bill(self, count: int) -> Bill:
+        """What an envelope of so many messages came to."""
+
+        async def run() -> None:
+            self.carry_out(count)
+
+        self.meter.take()
+        self.loop.run_until_complete(run())
+        return self.meter.take()
+
+    def carry_out(self, count: int) -> None:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        self.loop.run_until_complete(self.client.close())
+        self.loop.close()
+
+    def hear(self, command: c.Command, *envelopes: Envelope) -> None:
+        """Its node says something."""
+        self.meter.run(self.wire.hear, 1, write(command, envelopes))
+
+
+class Posting(ClientPath):
+    """Messages are posted, leave, and are answered."""
+
+    def carry_out(self, count: int) -> None:
+        for _ in range(count):
+            self.meter.run(self.client.post, KEY, CONTENT)
+        # As the loop would do it next; its own turn then finds nothing to do.
+        self.meter.run(self.client._publisher._flush_soon)
+        [envelope] = self.wire.published
+        self.wire.published.clear()
+        assert envelope.count == count
+        self.hear(c.Answers((c.Answer("", envelope.first, envelope.last),)))
+        assert not self.client._publisher.outbox.unanswered
+
+
+class Arriving(ClientPath):
+    """Messages arrive, and are used in one of the ways that there are."""
+
+    def __init__(self) -> None:
+        self._first, self._seq = 1, 0
+        super().__init__()
+
+    def carry_out(self, count: int) -> None:
+        builder = Builder("", 0, "", self._first)
+        for _ in range(count):
+            builder.add(KEY, CONTENT, b"", 0)
+        envelope = builder.seal(b"s" * 16).mastered(1, Hop("heron", 0, 1))
+        self._first += count
+        self._seq += 1
+        head = c.ItemHead(body_frames(envelope), 0, MASTER, ((self.subscription.number, b""),))
+        self.hear(c.Items(self._seq, (head,)), envelope)
+        assert self.use(count) == count
+        self.meter.run(self.client._subscriptions.send_ack)
+
+    def use(self, count: int) -> int:
+        raise NotImplementedError
+
+    def finished(self, step: Coroutine[Any, Any, Any]) -> Any:
+        """What it returns, which it does without waiting."""
+        try:
+            self.meter.run(step.send, None)
+        except StopIteration as end:
+            return end.value
+        raise AssertionError("it waits, though everything is there")
+
+
+class Contents(Arriving):
+    """`async for batch in subscription.batches(): batch.contents()`"""
+
+    def use(self, count: int) -> int:
+        batch = self.finished(self.subscription.next_batch())
+        contents = self.meter.run(batch.contents)
+        self.meter.run(self.subscription.count)
+        return len(contents)
+
+
+class Messages(Arriving):
+    """`async for batch in subscription.batches(): for message in batch: …`"""
+
+    def use(self, count: int) -> int:
+        batch = self.finished(self.subscription.next_batch())
+        messages: list[Any] = self.meter.run(list, batch)
+        self.meter.run(self.subscription.count)
+        return len(messages)
+
+
+class OneByOne(Arriving):
+    """`async for message in subscription: …`"""
+
+    def use(self, count: int) -> int:
+        # The first of them finds the end of the batch before.
+        return len([self.finished(self.subscription.__anext__()) for _ in range(count)])

@@ -1,0 +1,113 @@
+"""What does an envelope cost the nodes that it passes?
+
+Their cores are the real ones, on simulated wires; one envelope is under way at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import cycle, islice
+
+from mesh.client.builder import Builder
+from mesh.mapping.rules import Rule
+from mesh.wire.envelope import Envelope
+from tools.costing.meter import Bill, Meter
+from tools.simulating.client import SimClient, Subscription
+from tools.simulating.node import SimNetwork, SimNode
+
+CONTENT = bytes(100)
+QUIET = 5.0  # s that nodes and clients say what they have to say when they have met
+THROUGH = 0.05  # s in which an envelope is through, and what is said of it, too
+NEWS = "NEWS"
+ON_THE_WAY = {
+    "bilbo": (Rule("frodo", 1, (NEWS,)),),
+    "frodo": (Rule("frodo", 2, (NEWS,)), Rule("heron", domains=(NEWS,))),
+    "heron": (Rule("heron", domains=(NEWS,)),),
+}  # fmt: skip
+
+
+class MeteredNode(SimNode):
+    """What its core does with what comes in is counted; what it does because time passes is not."""
+
+    net: MeteredNetwork
+
+    def made(self) -> None:
+        for name in ("receive", "stored", "take_effects"):
+            setattr(self.core, name, self.net.meter.metered(getattr(self.core, name)))
+
+
+class MeteredNetwork(SimNetwork):
+    """A mesh whose nodes share a meter."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.meter = Meter()
+
+    def node(self, name: str, *seeds: str, **settings: object) -> SimNode:
+        node = MeteredNode(self, name, seeds, settings)
+        node.start()
+        return node
+
+
+class Poster(SimClient):
+    """Its envelopes are those of the real client."""
+
+    def _envelope(
+        self, words: list[str], slices: list[bytes], domain: str, flags: int, expires: int = 0
+    ) -> Envelope:
+        builder = Builder(domain, flags, "", 1)
+        for key, content in zip(words, slices, strict=True):
+            builder.add(key, content, b"", expires)
+        return builder.seal(self.stream)
+
+
+class NodePath:
+    """From a client of the first node to clients of the last one: as many as `subscribers`."""
+
+    def __init__(
+        self,
+        nodes: int = 1,
+        subscribers: int = 1,
+        topics: int = 1,
+        domain: str = "",
+        persistent: bool = False,
+    ) -> None:
+        self._net = MeteredNetwork()
+        first, last = self._mesh(nodes, domain)
+        self._keys = cycle([f"bench/{topic}" for topic in range(topics)])
+        self._options = {"domain": domain, "persistent": persistent}
+        self._subscriptions = [self._subscriber(last, i, domain) for i in range(subscribers)]
+        self._publisher = Poster(self._net, first.ipc, "publisher").connected()
+        self._net.run(QUIET)
+        for _ in range(max(1, topics // 100)):
+            self.bill(100)
+        self.bill(1)
+
+    def _mesh(self, nodes: int, domain: str) -> Sequence[SimNode]:
+        names = ("bilbo", "frodo", "heron")[-nodes:]
+        if not domain:
+            mesh = self._net.mesh(*names)
+        else:
+            mesh = [
+                self._net.node(name, *names[:1], rules=ON_THE_WAY[name], known=names, links="configured")
+                for name in names
+            ]
+            self._net.until(lambda: all(len(node.alive) == nodes - 1 for node in mesh))
+        return mesh[0], mesh[-1]
+
+    def _subscriber(self, node: SimNode, i: int, domain: str) -> Subscription:
+        client = SimClient(self._net, node.ipc, f"subscriber{i}").connected()
+        return client.subscribed(pattern="bench/#", domain=domain)
+
+    def bill(self, count: int) -> Bill:
+        """What an envelope of so many messages came to."""
+        self._net.meter.take()
+        before = [len(subscription.got) for subscription in self._subscriptions]
+        keys = " ".join(islice(self._keys, count))
+        self._publisher.publish(keys, *[CONTENT] * count, **self._options)  # type: ignore[arg-type]
+        self._net.run(THROUGH)
+        bill = self._net.meter.take()
+        came = [len(s.got) - n for s, n in zip(self._subscriptions, before, strict=True)]
+        assert came == [count] * len(came), f"{count} messages were published, {came} came"
+        assert self._publisher.is_through, "not all of it is answered"
+        return bill

@@ -1,0 +1,76 @@
+"""Which ways through our code are watched, and what are they worth?"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import mode
+from typing import Protocol
+
+from mesh.wire.limits import ENVELOPE_MESSAGES
+from tools.costing.clients import Contents, Messages, OneByOne, Posting
+from tools.costing.meter import Bill
+from tools.costing.nodes import NEWS, NodePath
+
+FULL = 100  # messages in the larger of the two envelopes
+TRIES = 9  # what most of them come to counts: into one or the other falls a sign of life
+assert FULL < ENVELOPE_MESSAGES
+
+
+class Path(Protocol):
+    """A way that envelopes take."""
+
+    def bill(self, count: int) -> Bill:
+        """What an envelope of so many messages came to."""
+
+
+PATHS: dict[str, Callable[[], Path]] = {
+    "node, to one subscriber": NodePath,
+    "node, to four subscribers": lambda: NodePath(subscribers=4),
+    "two nodes, to a subscriber at the other": lambda: NodePath(nodes=2),
+    "three nodes, to a master two hops away": lambda: NodePath(nodes=3, domain=NEWS),
+    "node, persistent": lambda: NodePath(persistent=True),
+    "node, 1,000 topics in turn": lambda: NodePath(topics=1000),
+    "client, posts": Posting,
+    "client, takes batches.contents()": Contents,
+    "client, takes each message of a batch": Messages,
+    "client, takes one message at a time": OneByOne,
+}
+
+
+@dataclass(frozen=True)
+class Cost:
+    """`figures`: of an envelope and of each message in it. `functions`: instructions, in a full envelope."""
+
+    figures: dict[str, dict[str, float]]
+    functions: dict[str, int]
+
+
+def measured(name: str) -> Cost:
+    """The cost of a path."""
+    was_enabled = gc.isenabled()
+    gc.disable()  # what it calls when it collects is nobody's cost
+    try:
+        path = PATHS[name]()
+        one, full = (_usual(path, count) for count in (1, FULL))
+    finally:
+        if was_enabled:
+            gc.enable()
+    functions = {function: spent.instructions for function, spent in sorted(full.functions.items())}
+    return Cost(_figures(one.total(), full.total()), functions)
+
+
+def _usual(path: Path, count: int) -> Bill:
+    bills = [path.bill(count) for _ in range(TRIES)]
+    sums = [bill.total()["instructions"] for bill in bills]
+    return bills[sums.index(mode(sums))]
+
+
+def _figures(one: dict[str, int], full: dict[str, int]) -> dict[str, dict[str, float]]:
+    """Two envelopes make a line: its slope is a message, and what it starts from the envelope."""
+    message = {kind: (full[kind] - one[kind]) / (FULL - 1) for kind in one}
+    return {
+        "envelope": {kind: round(one[kind] - message[kind], 1) for kind in one},
+        "message": {kind: round(message[kind], 2) for kind in one},
+    }

@@ -1,0 +1,51 @@
+"""What stands where a client has its sockets? A node that answers at once, and keeps what is published."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mesh.wire import commands as c
+from mesh.wire.envelope import Envelope
+from mesh.wire.frames import read, write
+
+MASTER = b"m" * 16
+WELCOME = c.Welcome(
+    1, c.Introduction(MASTER, "heron", 1, ""), "", session="/node/heron/client/joe/session/1", token=b"t",
+    max_content=1 << 20, window=(4 << 20, 1024),
+)  # fmt: skip
+
+
+class Wire:
+    """Made as the client's sockets are made; the last one is `made`."""
+
+    made: Wire
+
+    def __init__(
+        self, loop: Any, came: Any, received: Callable[[Any, list[bytes]], None], *others: Any, **more: Any
+    ) -> None:
+        Wire.made = self
+        self.hear = received
+        self.published: list[Envelope] = []
+        self._loop = loop
+
+    def dial(self, key: Any, address: str, curve: Any) -> None:
+        """It is there."""
+
+    def send(self, key: Any, frames: list[bytes]) -> None:
+        command, envelopes = read(frames)
+        self.published += envelopes
+        match command:
+            case c.Hello():
+                self._answer(key, WELCOME)
+            case c.Subscribe():
+                self._answer(key, c.Reply(command.request, {}))
+
+    def _answer(self, key: Any, command: c.Command) -> None:
+        self._loop.call_soon(self.hear, key, write(command))
+
+    def look(self, key: Any) -> None:
+        """Nothing has come."""
+
+    def close(self) -> None:
+        """That was all."""
