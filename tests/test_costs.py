@@ -63,8 +63,8 @@ def test_two_runs_count_the_same() -> None:
         ("routing.retained", "Retained", "put", 9, "node, 1,000 topics in turn",
          "instructions for each message"),
         ("client.builder", "Builder", "add", 10, "client, posts", "instructions for each message"),
-        ("client.message", "Message", "__init__", 0, "client, takes one message at a time",
-         "calls for each message"),
+        ("streams.seen", "Seen", "fresh", 50, "client, takes one message at a time",
+         "instructions for each envelope"),
     ],
 )  # fmt: skip
 def test_a_slow_change_fails_and_is_named(
