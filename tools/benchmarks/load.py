@@ -19,6 +19,9 @@ class Load:
     persistent: bool = False
     alone: bool = False
     domain: str = ""
+    rate: int = 0  # messages a second, on a fixed schedule; 0: as fast as it goes
+    window: int = 0  # messages that may be unanswered; 0: what the client allows
+    reader: int = 0  # which of several that all get all of it
 
     @property
     def keys(self) -> list[str]:
@@ -27,7 +30,7 @@ class Load:
     @property
     def ready(self) -> Path:
         """This file says that the subscriber is: from now on nothing is missed."""
-        return Path(f"{self.root.replace('/', '-')}.ready")
+        return Path(f"{self.root.replace('/', '-')}-{self.reader}.ready")
 
     def packed(self) -> str:
         return json.dumps(asdict(self))

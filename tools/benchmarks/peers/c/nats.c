@@ -23,7 +23,7 @@ static void send_all(natsConnection *c) {
     tell_sent(&l);
 }
 
-/* One subscription a topic, all into one queue; PONG confirms them. */
+/* A subscription a topic; they are read in the order in which they are sent to. PONG confirms them. */
 static void receive_all(natsConnection *c) {
     natsSubscription **subscriptions = calloc(l.topics, sizeof *subscriptions);
     natsMsg *message;
