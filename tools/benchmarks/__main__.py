@@ -28,6 +28,8 @@ from tools.benchmarks import (
     waiting,
     weights,
 )
+from tools.benchmarks.compare import compared, earlier
+from tools.benchmarks.peers import contest, who
 from tools.benchmarks.report import Report, tell
 from tools.benchmarks.stories import STORIES
 from tools.demo_parts.processes import ROOT, Failed, Interrupted
@@ -102,6 +104,10 @@ def measure_waiting(o: Options, advance: Advance) -> Report:
     return waiting.measured(5 * o.messages, advance)
 
 
+def measure_peers(o: Options, advance: Advance) -> Report:
+    return contest.measured(o.rounds, o.messages, o.seconds, who.picked(o.peers), advance)
+
+
 # part: (what measures it, how many steps that takes)
 PARTS: dict[str, tuple[Callable[[Options, Advance], Report], Callable[[Options], int]]] = {
     "throughput": (measure_throughput, lambda o: throughput.STEPS * o.rounds),
@@ -116,6 +122,7 @@ PARTS: dict[str, tuple[Callable[[Options, Advance], Report], Callable[[Options],
     "weights": (measure_weights, lambda o: weights.STEPS * rounds_of_weights(o)),
     "stopped": (measure_stopped, lambda o: stopped.STEPS * min(o.rounds, 3)),
     "waiting": (measure_waiting, lambda o: waiting.STEPS),
+    "peers": (measure_peers, lambda o: o.rounds * contest.steps(who.picked(o.peers))),
     "kills": (measure_kills, lambda o: o.count),
     "kills-masters": (measure_masters, lambda o: o.count),
 }
@@ -137,6 +144,16 @@ def at_least(least: int) -> Callable[[str], int]:
         return int(text)
 
     return checked
+
+
+def peers(text: str) -> list[str]:
+    """Names of peers, between commas."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    try:
+        who.picked(names)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return names
 
 
 def arguments() -> Options:
@@ -162,6 +179,12 @@ def arguments() -> Options:
     parser.add_argument(
         "--plot", type=Path, metavar="FILE", help="where a picture of spark is put, as a page"
     )
+    parser.add_argument(
+        "--peers", type=peers, default=[], metavar="NAME,...", help="only these of peers, e.g. nats,zmq-c"
+    )
+    parser.add_argument(
+        "--compare", type=earlier, metavar="FILE", help="PART.json of an earlier run, or their folder"
+    )
     parser.add_argument("--json", type=Path, default=FOUND, metavar="DIR", help="where PART.json is written")
     return parser.parse_args()
 
@@ -184,7 +207,7 @@ def main() -> int:
     try:
         for part in chosen(options):
             report = measured(part, options)
-            tell(report, options.json)
+            tell(report, options.json, *([compared(report, options.compare)] if options.compare else []))
             is_clean &= report.is_clean
     except Failed as error:
         print(f"tools/bench: {error}", file=sys.stderr)

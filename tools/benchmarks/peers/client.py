@@ -96,7 +96,10 @@ class Tally:
     def told(self) -> Figures:
         cpu = time.process_time() - self._used
         numbers = array("Q", b"".join([head[:NUMBER] for head in self.heads]))
-        count = counted(self.load.messages, [numbers])
+        by_topic = [array("Q") for _ in self.load.keys]
+        for number in numbers:
+            by_topic[number % len(by_topic)].append(number)
+        count = counted(self.load.messages, by_topic)
         found = {"first": self.first, "last": self.last, "cpu": cpu, "lost": count.lost,
                  "doubled": count.doubled, "disordered": count.disordered}  # fmt: skip
         return found | self._under_way()

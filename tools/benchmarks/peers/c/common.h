@@ -29,7 +29,7 @@ struct load {
 struct tally {
     unsigned char *seen;
     double *taken; /* s under way of each, where there is a schedule */
-    long count, lost, doubled, disordered, highest;
+    long count, doubled, disordered, *highest; /* of each topic */
     double first, last;
 };
 
@@ -93,7 +93,7 @@ static inline void tell_sent(const struct load *l) {
 
 static inline struct tally new_tally(struct load *l) {
     begin(l);
-    return (struct tally){.seen = calloc(l->messages, 1), .highest = -1,
+    return (struct tally){.seen = calloc(l->messages, 1), .highest = calloc(l->topics, sizeof(long)),
                           .taken = l->rate ? malloc(l->messages * sizeof(double)) : NULL};
 }
 
@@ -114,8 +114,9 @@ static inline void take(const struct load *l, struct tally *t, const char *conte
         t->doubled++;
         return;
     }
-    t->disordered += (long)number < t->highest;
-    t->highest = (long)number > t->highest ? (long)number : t->highest;
+    long *highest = &t->highest[number % l->topics];
+    t->disordered += (long)number < *highest;
+    *highest = (long)number > *highest ? (long)number : *highest;
     t->seen[number] = 1;
     if (t->taken) {
         double due;

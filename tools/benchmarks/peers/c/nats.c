@@ -2,6 +2,7 @@
 #include "common.h"
 #include <nats/nats.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 #define WINDOW 4000 /* messages that may be unacked */
 #define PATIENCE 30000 /* ms */
@@ -53,13 +54,15 @@ static void store_all(natsConnection *c) {
     jsOptions options;
     jsStreamConfig stream;
     jsPubOptions wait;
+    char name[32];
     const char *subjects[] = {l.keys[0]};
     jsOptions_Init(&options);
     options.PublishAsync.MaxPending = WINDOW;
     options.PublishAsync.ErrHandler = on_failure;
     must(natsConnection_JetStream(&js, c, &options), "JetStream");
     jsStreamConfig_Init(&stream);
-    stream.Name = l.ready, stream.Subjects = subjects, stream.SubjectsLen = 1, stream.Storage = js_FileStorage;
+    snprintf(name, sizeof name, "bench-%d", getpid());
+    stream.Name = name, stream.Subjects = subjects, stream.SubjectsLen = 1, stream.Storage = js_FileStorage;
     must(js_AddStream(NULL, js, &stream, NULL, NULL), "stream");
     jsPubOptions_Init(&wait);
     wait.MaxWait = PATIENCE;
@@ -70,7 +73,7 @@ static void store_all(natsConnection *c) {
     if (failed)
         refuse("JetStream", "not all was stored");
     tell_sent(&l);
-    must(js_DeleteStream(js, l.ready, NULL, NULL), "delete");
+    must(js_DeleteStream(js, name, NULL, NULL), "delete");
     jsCtx_Destroy(js);
 }
 
