@@ -9,6 +9,7 @@ OURS = ("heronry", "heronry, many", "heronry, two hops")
 C = ("nats-c", "zmq-c", "redis-c", "mosquitto-c")
 PYTHON = ("nats-py", "zmq-py", "zenoh-py", "redis-py", "mosquitto-py")
 ALL = ("heronry", *C, *PYTHON)
+LETTERS = ("heronry, send", "nats-c", "nats-py", "redis-list-c", "mosquitto-c")
 WINDOW = 4_000
 
 
@@ -24,6 +25,7 @@ class Case:
     fan: int = 1
     pairs: int = 1
     rate: int = 0
+    letters: bool = False  # to one receiver, by name
     is_acked: bool = False  # what counts is when the last was answered, by who keeps it
 
     @property
@@ -37,7 +39,7 @@ class Case:
         window = WINDOW if self.is_acked else 0
         return [
             Load(self.what, f"{root}/{pair}", count, self.size, self.topics, rate=self.rate,
-                 persistent=self.is_acked, window=window)
+                 persistent=self.is_acked, window=window, letters=self.letters)
             for pair in range(self.pairs)
         ]  # fmt: skip
 
@@ -49,6 +51,7 @@ CASES = {
     "64k": Case("1→1, 64 KiB", ALL, share=100, size=65536),
     "1-4": Case("1→4, 100 B", ALL, share=2, fan=4),
     "4-4": Case("4→4, 100 B, each to its own", ALL, pairs=4),
+    "letters": Case("letters to one, 100 B", LETTERS, share=4, letters=True),
     "durable": Case(
         "persistent, acked, window 4,000, 100 B", ("heronry", "jetstream-c"), share=2, is_acked=True
     ),

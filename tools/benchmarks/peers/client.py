@@ -51,14 +51,20 @@ class Sending:
                 time.sleep(wait)
             yield self.message(number)
 
-    async def in_loop(self) -> AsyncGenerator[tuple[str, bytes], None]:
-        """Likewise; what was sent has its turn before this one sleeps."""
-        for number in range(self.load.messages):
-            if self.wait(number) > 0 or number % TURN == 0:
-                for _ in range(3):  # a task that writes is woken by one that is woken by what was sent
-                    await asyncio.sleep(0)
-                time.sleep(max(0.0, self.wait(number)))  # noqa: ASYNC251  the loop's own clock is too coarse
-            yield self.message(number)
+    async def in_turns(self) -> AsyncGenerator[Iterator[tuple[str, bytes]], None]:
+        """Likewise all that are due; what was sent is written before this one sleeps."""
+        end = 0
+        while end < self.load.messages:
+            time.sleep(max(0.0, self.wait(end)))  # noqa: ASYNC251  the loop's own clock is too coarse
+            begin, end = end, min(self._due(), end + TURN)
+            yield map(self.message, range(begin, end))
+            for _ in range(3):  # a task that writes is woken by one that is woken by what was sent
+                await asyncio.sleep(0)
+
+    def _due(self) -> int:
+        """How many are by now."""
+        rate, passed = self.load.rate, time.monotonic() - self.began
+        return min(self.load.messages, int(passed * rate) + 1) if rate else self.load.messages
 
     def told(self) -> Figures:
         """When it began and when all was taken from this client (s), and what it cost this process (s)."""

@@ -9,7 +9,7 @@ from typing import Any
 from tools.benchmarks.figures import median
 from tools.benchmarks.peers.cases import CASES, RATIOS, ratio_of, row_of
 from tools.benchmarks.peers.servers import PLACE, start
-from tools.benchmarks.peers.trial import Trial, planned, try_out
+from tools.benchmarks.peers.trial import SIDES, Trial, planned, try_out
 from tools.benchmarks.peers.who import PEERS
 from tools.benchmarks.report import Report, Row
 from tools.demo_parts.processes import Processes
@@ -84,10 +84,11 @@ def figure(case: str, who: str, trials: Sequence[Trial]) -> Row:
         return Row(name, 0.0, call, missing=MISSING)
     if flaw := flaws(trials):
         return Row(name, 0.0, call, flaw)
-    cost = ", ".join(f"{side} {median(t.cpu[side] for t in trials):.2f}" for side in trials[0].cpu)
-    late = f"p99 {median(t.p99 for t in trials):.2f}; " if CASES[case].rate else ""
-    memory = f"{median(t.resident for t in trials):.0f} MB"
-    return Row(name, median(t.figure for t in trials), f"{call}; {late}µs CPU a message: {cost}; {memory}")
+    server, senders, receivers = (median(max(0.0, t.cpu[side]) for t in trials) for side in SIDES)
+    note = [call] + ([f"p99 {median(t.p99 for t in trials):.2f}"] if CASES[case].rate else [])
+    note += [f"CPU {server:.2f}, clients {senders:.2f} + {receivers:.2f} µs"]
+    note += [f"{median(t.resident for t in trials):.0f} MB"]
+    return Row(name, median(t.figure for t in trials), "; ".join(note))
 
 
 def ratio(name: str, ours: Sequence[Trial], theirs: Sequence[Trial]) -> Row:

@@ -12,9 +12,10 @@ from tools.benchmarks.peers.client import Figures, Sending, Tally, all_of, run
 async def send(address: str, load: Load) -> Figures:
     connection = await nats.connect(address)
     sending = Sending(load)
-    async with aclosing(sending.in_loop()) as messages:
-        async for key, content in messages:
-            await connection.publish(key, content)
+    async with aclosing(sending.in_turns()) as turns:
+        async for messages in turns:
+            for key, content in messages:
+                await connection.publish(key, content)
     await connection.flush(timeout=60)
     told = sending.told()
     await connection.close()

@@ -6,7 +6,8 @@ python -m tools.benchmarks.peers.ours send|receive NODE LOAD
 import asyncio
 from collections import deque
 from collections.abc import Mapping
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
+from itertools import islice
 
 import mesh
 from mesh.errors import WouldBlock
@@ -14,12 +15,15 @@ from tools.benchmarks import publisher, subscriber
 from tools.benchmarks.load import Load
 from tools.benchmarks.peers.client import Figures, Sending, Tally, all_of, run
 
+AT_A_TIME = 1_000  # letters
 STEPS = 4  # in which a window moves on
 
 
 async def send(node: str, load: Load) -> Figures:
     if load.rate:
         return await _on_schedule(node, load)
+    if load.letters:
+        return await _letters(node, load)
     if load.window:
         return await _in_window(node, load)
     return await publisher.main(node, load.packed())
@@ -28,12 +32,13 @@ async def send(node: str, load: Load) -> Figures:
 async def _on_schedule(node: str, load: Load) -> Figures:
     async with mesh.connect(node) as m:
         sending = Sending(load)
-        async with aclosing(sending.in_loop()) as messages:
-            async for key, content in messages:
-                try:
-                    m.post(key, content)
-                except WouldBlock:
-                    await m.publish_oneway(key, content)
+        async with aclosing(sending.in_turns()) as turns:
+            async for messages in turns:
+                for key, content in messages:
+                    try:
+                        m.post(key, content)
+                    except WouldBlock:
+                        await m.publish_oneway(key, content)
         await m.flush()
         return sending.told()
 
@@ -58,11 +63,25 @@ async def _in_window(node: str, load: Load) -> Figures:
         return sending.told()
 
 
+async def _letters(node: str, load: Load) -> Figures:
+    """So many at a time, until each is with its receiver."""
+    to = f"/node/{node}/client/{load.inbox}"
+    async with mesh.connect(node) as m:
+        sending = Sending(load)
+        messages = sending.messages()
+        while some := list(islice(messages, AT_A_TIME)):
+            await asyncio.gather(*(m.send(to, content) for _, content in some))
+        return sending.told()
+
+
 async def receive(node: str, load: Load) -> Mapping[str, object]:
-    if not load.rate:
+    if not load.rate and not load.letters:
         return await subscriber.main(node, load.packed())
     tally = Tally(load)
-    async with mesh.connect(node) as m, m.subscribe(load.keys[0], initial=False) as subscription:
+    async with AsyncExitStack() as stack:
+        m = await stack.enter_async_context(mesh.connect(node, client=load.inbox))
+        wanted = m.inbox() if load.letters else m.subscribe(load.keys[0], initial=False)
+        subscription = await stack.enter_async_context(wanted)
         taking = asyncio.create_task(_take(subscription, tally))
         tally.ready()
         await all_of(tally)

@@ -1,4 +1,4 @@
-"""How is one load tried? Receivers and senders at one server, in processes of their own, and what they say."""
+"""How is one load tried? Receivers and senders in processes of their own, and what they have to say."""
 
 import signal
 from collections.abc import Sequence
@@ -87,8 +87,8 @@ def _exchanged(
 
 
 def _receivers(who: Who, case: Case, loads: Sequence[Load]) -> list[Load]:
-    """The load of each. A peer of which only acks are measured has none: they would cost it something."""
-    fan = case.fan if who.sends == "send" else 0
+    """The load of each."""
+    fan = case.fan if who.receives else 0
     return [replace(load, reader=reader) for load in loads for reader in range(fan)]
 
 

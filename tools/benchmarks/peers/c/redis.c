@@ -1,4 +1,5 @@
-/* How fast is Redis with its C client? PUBLISH, 100 in a pipeline; SUBSCRIBE. */
+/* How fast is Redis with its C client? `send` and `receive`: PUBLISH, 100 in a pipeline, and SUBSCRIBE;
+ * `push` and `pop`: RPUSH likewise, and BLMPOP of up to 100. */
 #include "common.h"
 #include <hiredis/hiredis.h>
 
@@ -33,16 +34,31 @@ static void answers(redisContext *c, long count) {
     }
 }
 
-static void send_all(struct load *l, redisContext *c) {
+static void send_all(struct load *l, redisContext *c, const char *command) {
     long pipeline = l->rate ? 1 : PIPELINE;
     begin(l);
     for (long i = 0; i < l->messages; i++) {
-        redisAppendCommand(c, "PUBLISH %s %b", key_of(l, i), content_of(l, i), (size_t)l->size);
+        redisAppendCommand(c, command, key_of(l, i), content_of(l, i), (size_t)l->size);
         if ((i + 1) % pipeline == 0)
             answers(c, pipeline);
     }
     answers(c, l->messages % pipeline);
     tell_sent(l);
+}
+
+/* What lies in the list is not lost: ready at once. */
+static void pop_all(struct load *l, redisContext *c) {
+    struct tally t = new_tally(l);
+    ready(l);
+    for (double limit = 3 * STALL;; limit = t.count == l->messages ? QUIET / 1e3 : STALL) {
+        redisReply *reply = redisCommand(c, "BLMPOP %f 1 %s LEFT COUNT %d", limit, l->keys[0], PIPELINE);
+        if (!reply || reply->type != REDIS_REPLY_ARRAY)
+            break;
+        for (size_t i = 0; i < reply->element[1]->elements; i++)
+            take(l, &t, reply->element[1]->element[i]->str);
+        freeReplyObject(reply);
+    }
+    tell_came(l, &t);
 }
 
 static void receive_all(struct load *l, redisContext *c) {
@@ -66,7 +82,14 @@ static void receive_all(struct load *l, redisContext *c) {
 int main(int count, char **words) {
     struct load l = read_load(count, words);
     redisContext *c = joined(&l);
-    (l.is_sender ? send_all : receive_all)(&l, c);
+    if (!strcmp(words[1], "push"))
+        send_all(&l, c, "RPUSH %s %b");
+    else if (!strcmp(words[1], "pop"))
+        pop_all(&l, c);
+    else if (l.is_sender)
+        send_all(&l, c, "PUBLISH %s %b");
+    else
+        receive_all(&l, c);
     redisFree(c);
     return 0;
 }
