@@ -48,7 +48,7 @@ CASES = {
     "1-1": Case("1→1, 100 B", (*OURS, *C, *PYTHON)),
     "topics": Case("1→1, 100 B, 100 topics in rotation", ALL, share=4, topics=100),
     "1k": Case("1→1, 1 KiB", ALL, share=4, size=1024),
-    "64k": Case("1→1, 64 KiB", ALL, share=100, size=65536),
+    "64k": Case("1→1, 64 KiB", ALL, share=200, size=65536),
     "1-4": Case("1→4, 100 B", ALL, share=2, fan=4),
     "4-4": Case("4→4, 100 B, each to its own", ALL, pairs=4),
     "letters": Case("letters to one, 100 B", LETTERS, share=4, letters=True),

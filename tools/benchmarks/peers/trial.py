@@ -79,6 +79,7 @@ def _exchanged(
         lambda: all(path.exists() for path in ready) or any(p.ended() for p in programs), LIMIT,
         f"the receivers of {who.name} did not get ready",
     )  # fmt: skip
+    _check(programs)
     for number, load in enumerate(plan.loads):
         programs.append(processes.launch(f"sender-{number}", *who.sender(server, load)))
     wait_for(processes, *programs)
@@ -104,11 +105,15 @@ def judged(done: Trial, case: Case, messages: int, came: Sequence[Said], sent: S
     return replace(done, figure=messages / (last - min(s["began"] for s in sent)))
 
 
-def _used(server: Server) -> float:
-    """s of CPU, all its processes. Failed when one of them has ended."""
-    for program in server.programs:
+def _check(programs: Sequence[Program]) -> None:
+    for program in programs:
         if program.ended():
             raise Failed(f"{program.name} ended by itself: {program.words()}")
+
+
+def _used(server: Server) -> float:
+    """s of CPU, all its processes. Failed when one of them has ended."""
+    _check(server.programs)
     times = [psutil.Process(program.pid).cpu_times() for program in server.programs]
     return float(sum(t.user + t.system for t in times))
 
