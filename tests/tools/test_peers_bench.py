@@ -90,7 +90,7 @@ def test_each_client_is_told_the_same_load() -> None:
     assert words == ["store", "nats://here", "1-1/0/3/0", "20", "64", "2", "5", "1-1-0-3-0-1.ready"]
 
 
-SENT = [{"began": 10.0, "answered": 14.0}, {"began": 11.0, "answered": 15.0}]
+SENT = [{"began": 10.0, "answered": 14.0, "late": 0.0}, {"began": 11.0, "answered": 15.0, "late": 0.002}]
 CAME = [{"last": 12.0, "lost": 0, "doubled": 0, "disordered": 0, "p50": 0.001, "p99": 0.004}]
 
 
@@ -99,7 +99,7 @@ def test_a_trial_is_judged_from_the_first_post_to_the_last_arrival_or_answer() -
     assert judged(blank, CASES["1-1"], 100, CAME, SENT).figure == 50.0
     assert judged(blank, CASES["durable"], 100, [], SENT).figure == 20.0
     late = judged(blank, CASES["500/s"], 100, CAME, SENT)
-    assert (late.figure, late.p99) == (1.0, 4.0)
+    assert (late.figure, late.p99, late.late) == (1.0, 4.0, 2.0)
     lost = judged(blank, CASES["1-1"], 100, [*CAME, {**CAME[0], "lost": 3}], SENT)
     assert (lost.figure, lost.flaw) == (0.0, "lost 3, doubled 0, disordered 0")
 

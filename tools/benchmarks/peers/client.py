@@ -31,6 +31,7 @@ class Sending:
         self.load = load
         self._keys = load.keys
         self._used = time.process_time()
+        self._late: list[float] = []
         self.began = time.monotonic() + (0.1 if load.rate else 0.0)
 
     def wait(self, number: int) -> float:
@@ -41,7 +42,9 @@ class Sending:
         """Its topic and content."""
         head = number.to_bytes(NUMBER, "little")
         if self.load.rate:
-            head += DUE.pack(self.began + number / self.load.rate)
+            due = self.began + number / self.load.rate
+            self._late.append(time.monotonic() - due)
+            head += DUE.pack(due)
         return self._keys[number % len(self._keys)], head.ljust(self.load.size, b".")
 
     def messages(self) -> Iterator[tuple[str, bytes]]:
@@ -67,10 +70,13 @@ class Sending:
         return min(self.load.messages, int(passed * rate) + 1) if rate else self.load.messages
 
     def told(self) -> Figures:
-        """When it began and when all was taken from this client (s), and what it cost this process (s)."""
-        return {
-            "began": self.began, "answered": time.monotonic(), "cpu": time.process_time() - self._used
-        }  # fmt: skip
+        """When it began and when all was taken from this client (s), what it cost this process (s).
+
+        Where there is a schedule, how late a message was handed over, too (s, median).
+        """
+        answered, cpu = time.monotonic(), time.process_time() - self._used
+        late = percentile(self._late, 0.5) if self._late else 0.0
+        return {"began": self.began, "answered": answered, "cpu": cpu, "late": late}
 
 
 class Tally:

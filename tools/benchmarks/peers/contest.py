@@ -85,7 +85,9 @@ def figure(case: str, who: str, trials: Sequence[Trial]) -> Row:
     if flaw := flaws(trials):
         return Row(name, 0.0, call, flaw)
     server, senders, receivers = (median(max(0.0, t.cpu[side]) for t in trials) for side in SIDES)
-    note = [call] + ([f"p99 {median(t.p99 for t in trials):.2f}"] if CASES[case].rate else [])
+    note = [call]
+    if CASES[case].rate:
+        note += [f"p99 {median(t.p99 for t in trials):.2f}, sent late {median(t.late for t in trials):.2f}"]
     note += [f"CPU {server:.2f}, clients {senders:.2f} + {receivers:.2f} µs"]
     note += [f"{median(t.resident for t in trials):.0f} MB"]
     return Row(name, median(t.figure for t in trials), "; ".join(note))

@@ -41,6 +41,7 @@ class Trial:
     cpu: dict[str, float] = field(default_factory=dict)  # µs a message, by side
     resident: float = 0.0  # MB of the server, all its processes
     p99: float = 0.0  # ms, where there is a schedule
+    late: float = 0.0  # ms, likewise: how late senders were themselves, which is part of the figure
 
 
 def planned(case: str, who: str, turn: int, messages: int, seconds: int) -> Plan:
@@ -100,7 +101,7 @@ def judged(done: Trial, case: Case, messages: int, came: Sequence[Said], sent: S
         return replace(done, flaw=str(count))
     if case.rate:
         half, most = (1e3 * max(c[name] for c in came) for name in ("p50", "p99"))
-        return replace(done, figure=half, p99=most)
+        return replace(done, figure=half, p99=most, late=1e3 * max(s["late"] for s in sent))
     last = max(s["answered"] for s in sent) if case.is_acked else max(c["last"] for c in came)
     return replace(done, figure=messages / (last - min(s["began"] for s in sent)))
 

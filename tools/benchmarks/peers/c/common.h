@@ -15,7 +15,7 @@
 
 #define STALL 10.0 /* s without anything new, after which the rest counts as lost */
 #define QUIET 200  /* ms in which whatever would come twice shows itself */
-#define LONGEST 128
+#define LONGEST 128 /* of a topic, with its closing 0 */
 
 struct load {
     const char *address, *root, *ready;
@@ -24,6 +24,7 @@ struct load {
     bool is_sender;
     char (*keys)[LONGEST];
     char *content;
+    double *late; /* s of each, where there is a schedule */
 };
 
 struct tally {
@@ -65,6 +66,7 @@ static inline struct load read_load(int count, char **words) {
     for (long i = 0; i < l.topics; i++)
         snprintf(l.keys[i], LONGEST, "%s/%ld", l.root, i);
     l.content = memset(malloc(l.size), '.', l.size);
+    l.late = l.rate ? malloc(l.messages * sizeof(double)) : NULL;
     return l;
 }
 
@@ -82,13 +84,26 @@ static inline const char *content_of(struct load *l, uint64_t number) {
         double due = l->began + number / l->rate, wait;
         while ((wait = due - now()) > 0)
             pause_for(wait);
+        l->late[number] = -wait;
         memcpy(l->content + sizeof number, &due, sizeof due);
     }
     return l->content;
 }
 
+static inline int compared(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* What part of so many values does not exceed, which are in order afterwards. */
+static inline double percentile(double *values, long count, double part) {
+    qsort(values, count, sizeof(double), compared);
+    return values[(long)(count * part)];
+}
+
 static inline void tell_sent(const struct load *l) {
-    printf("{\"began\": %.9f, \"answered\": %.9f, \"cpu\": %.6f}\n", l->began, now(), used() - l->used);
+    double answered = now(), cpu = used() - l->used, late = l->rate ? percentile(l->late, l->messages, 0.5) : 0;
+    printf("{\"began\": %.9f, \"answered\": %.9f, \"cpu\": %.6f, \"late\": %.9f}\n", l->began, answered, cpu, late);
 }
 
 static inline struct tally new_tally(struct load *l) {
@@ -126,16 +141,10 @@ static inline void take(const struct load *l, struct tally *t, const char *conte
     t->count++;
 }
 
-static inline int compared(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static inline void tell_came(const struct load *l, struct tally *t) {
     if (t->taken && t->count) {
-        qsort(t->taken, t->count, sizeof(double), compared);
-        printf("{\"p50\": %.9f, \"p99\": %.9f, \"max\": %.9f, ", t->taken[t->count / 2],
-               t->taken[(long)(t->count * 0.99)], t->taken[t->count - 1]);
+        double half = percentile(t->taken, t->count, 0.5), most = percentile(t->taken, t->count, 0.99);
+        printf("{\"p50\": %.9f, \"p99\": %.9f, \"max\": %.9f, ", half, most, t->taken[t->count - 1]);
     } else
         printf("{");
     printf("\"first\": %.9f, \"last\": %.9f, \"cpu\": %.6f, \"lost\": %ld, \"doubled\": %ld, \"disordered\": %ld}\n",
