@@ -28,6 +28,9 @@ from tools.benchmarks import (
     waiting,
     weights,
 )
+from tools.benchmarks.compare import compared, earlier
+from tools.benchmarks.peers import contest
+from tools.benchmarks.peers.who import picked
 from tools.benchmarks.report import Report, tell
 from tools.benchmarks.stories import STORIES
 from tools.demo_parts.processes import ROOT, Failed, Interrupted
@@ -37,6 +40,7 @@ FAILED, INTERRUPTED = 1, 130
 MESSAGES_A_GET = 20
 SECONDS_OF_SNAPSHOTS = 12  # for each second of a latency round
 COUNT_A_ROUND = 25  # kills for which weights are learnt once
+PEERS_MESSAGES = 5  # for each that is asked for: the fast ones are done in half a second with a million
 MASTERS_RATE = 4  # one publisher does there what three do otherwise, and more
 Advance = Callable[[], None]
 Options = argparse.Namespace
@@ -102,6 +106,10 @@ def measure_waiting(o: Options, advance: Advance) -> Report:
     return waiting.measured(5 * o.messages, advance)
 
 
+def measure_peers(o: Options, advance: Advance) -> Report:
+    return contest.measured(o.rounds, PEERS_MESSAGES * o.messages, o.seconds, o.peers, advance)
+
+
 # part: (what measures it, how many steps that takes)
 PARTS: dict[str, tuple[Callable[[Options, Advance], Report], Callable[[Options], int]]] = {
     "throughput": (measure_throughput, lambda o: throughput.STEPS * o.rounds),
@@ -116,6 +124,7 @@ PARTS: dict[str, tuple[Callable[[Options, Advance], Report], Callable[[Options],
     "weights": (measure_weights, lambda o: weights.STEPS * rounds_of_weights(o)),
     "stopped": (measure_stopped, lambda o: stopped.STEPS * min(o.rounds, 3)),
     "waiting": (measure_waiting, lambda o: waiting.STEPS),
+    "peers": (measure_peers, lambda o: o.rounds * contest.steps(o.peers)),
     "kills": (measure_kills, lambda o: o.count),
     "kills-masters": (measure_masters, lambda o: o.count),
 }
@@ -162,6 +171,12 @@ def arguments() -> Options:
     parser.add_argument(
         "--plot", type=Path, metavar="FILE", help="where a picture of spark is put, as a page"
     )
+    parser.add_argument(
+        "--peers", type=picked, default="", metavar="NAME,...", help="only these of peers, e.g. nats,zmq-c"
+    )
+    parser.add_argument(
+        "--compare", type=earlier, metavar="FILE", help="PART.json of an earlier run, or their folder"
+    )
     parser.add_argument("--json", type=Path, default=FOUND, metavar="DIR", help="where PART.json is written")
     return parser.parse_args()
 
@@ -184,7 +199,7 @@ def main() -> int:
     try:
         for part in chosen(options):
             report = measured(part, options)
-            tell(report, options.json)
+            tell(report, options.json, *([compared(report, options.compare)] if options.compare else []))
             is_clean &= report.is_clean
     except Failed as error:
         print(f"tools/bench: {error}", file=sys.stderr)

@@ -1,27 +1,7 @@
 """What is to be reached? One row a figure, on a machine of two cores."""
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class Goal:
-    """`limit` in `unit`; None where no figure is promised, only reported. `more`: more is better."""
-
-    what: str
-    unit: str
-    limit: float | None = None
-    more: bool = False
-
-    def ratio(self, measured: float) -> float | None:
-        """How well it is reached: 1 or above is good."""
-        if self.limit is None or not measured:
-            return None
-        return measured / self.limit if self.more else self.limit / measured
-
-    def is_reached(self, measured: float) -> bool:
-        ratio = self.ratio(measured)
-        return ratio is None or ratio >= 1.0
-
+from tools.benchmarks.goal import Goal
+from tools.benchmarks.peers.goals import PEER_GOALS
 
 GOALS = {
     "one topic": Goal("post, one topic, 100 B", "msg/s", 200_000, more=True),
@@ -113,4 +93,5 @@ GOALS = {
     "weights, in turn, p50": Goal("RoundRobin: a get with a slow master, median", "ms"),
     "weights, weighted, p99": Goal("WeightedRoundRobin: likewise by learnt weights, 99 of 100", "ms"),
     "weights, weighted, p50": Goal("WeightedRoundRobin: likewise by learnt weights, median", "ms"),
+    **PEER_GOALS,
 }

@@ -19,15 +19,24 @@ class Load:
     persistent: bool = False
     alone: bool = False
     domain: str = ""
+    rate: int = 0  # messages a second, on a fixed schedule; 0: as fast as it goes
+    letters: bool = False  # to the reader's inbox
+    window: int = 0  # messages that may be unanswered; 0: what the client allows
+    reader: int = 0  # which of several that all get all of it
 
     @property
     def keys(self) -> list[str]:
         return [f"{self.root}/{n}" for n in range(self.topics)]
 
     @property
+    def inbox(self) -> str:
+        """The client that letters are for."""
+        return self.root.replace("/", "-")
+
+    @property
     def ready(self) -> Path:
         """This file says that the subscriber is: from now on nothing is missed."""
-        return Path(f"{self.root.replace('/', '-')}.ready")
+        return Path(f"{self.inbox}-{self.reader}.ready")
 
     def packed(self) -> str:
         return json.dumps(asdict(self))

@@ -9,19 +9,24 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from tools.benchmarks.goals import GOALS, Goal
+from tools.benchmarks.goal import Goal
+from tools.benchmarks.goals import GOALS
 
 WIDE = 160  # columns, where nobody looks at a window
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One figure. `flaw` says why it is none: a run that loses a message has no result."""
+    """One figure. `flaw` says why it is none: a run that loses a message has no result.
+
+    `missing`: why it could not be measured here at all, which is nobody's fault.
+    """
 
     name: str
     measured: float
     note: str = ""
     flaw: str = ""
+    missing: str = ""
 
     @property
     def goal(self) -> Goal:
@@ -29,7 +34,7 @@ class Row:
 
     @property
     def is_good(self) -> bool:
-        return not self.flaw and self.goal.is_reached(self.measured)
+        return not self.flaw and not self.missing and self.goal.is_reached(self.measured)
 
 
 @dataclass(slots=True)
@@ -54,17 +59,22 @@ def shown(report: Report) -> Table:
         table.add_column(column, justify="right")
     table.add_column("note")
     for row in report.rows:
-        goal = row.goal
-        bound = "" if goal.limit is None else f"{'≥' if goal.more else '≤'} {number(goal.limit)}"
-        ratio = goal.ratio(row.measured)
-        is_none = row.flaw and goal.limit != 0.0  # a count of what went wrong is a result, and a bad one
-        measured = "no result" if is_none else f"{number(row.measured)} {goal.unit}"
-        style = "" if goal.limit is None and not row.flaw else "green" if row.is_good else "bold red"
-        table.add_row(
-            goal.what, bound, f"[{style}]{measured}[/]" if style else measured,
-            "" if ratio is None or row.flaw else f"{ratio:.2f}", row.flaw or row.note,
-        )  # fmt: skip
+        table.add_row(*cells(row))
     return table
+
+
+def cells(row: Row) -> tuple[str, ...]:
+    """What stands in a line of the table."""
+    goal = row.goal
+    bound = "" if goal.limit is None else f"{'≥' if goal.more else '≤'} {number(goal.limit)}"
+    if row.missing:
+        return goal.what, bound, "not here", "", row.missing
+    ratio = goal.ratio(row.measured)
+    is_none = row.flaw and goal.limit != 0.0  # a count of what went wrong is a result, and a bad one
+    measured = "no result" if is_none else f"{number(row.measured)} {goal.unit}"
+    style = "" if goal.limit is None and not row.flaw else "green" if row.is_good else "bold red"
+    shown = f"[{style}]{measured}[/]" if style else measured
+    return goal.what, bound, shown, "" if ratio is None or row.flaw else f"{ratio:.2f}", row.flaw or row.note
 
 
 def number(value: float) -> str:
@@ -86,10 +96,11 @@ def write(report: Report, folder: Path) -> Path:
     return path
 
 
-def tell(report: Report, folder: Path) -> None:
-    """Both."""
+def tell(report: Report, folder: Path, *more: Table) -> None:
+    """Both, and whatever else there is to see."""
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=WIDE)
-    console.print(shown(report))
+    for table in (shown(report), *more):
+        console.print(table)
     console.print(f"  {write(report, folder)}\n", markup=False, soft_wrap=True)

@@ -99,11 +99,15 @@ class Processes:
 
         `inside`: what stands in front of that command, and becomes it.
         """
+        return self.launch(name, *inside, sys.executable, "-m", *arguments)
+
+    def launch(self, name: str, *command: str) -> Program:
+        """Likewise any command."""
         out, err = self.place / f"{name}.out", self.place / f"{name}.err"
         with out.open("wb") as out_file, err.open("ab") as err_file:
             process = subprocess.Popen(
-                [*inside, sys.executable, "-m", *arguments], stdin=subprocess.DEVNULL, stdout=out_file,
-                stderr=err_file, env=self._environ, cwd=self.place, start_new_session=True,
+                command, stdin=subprocess.DEVNULL, stdout=out_file, stderr=err_file, env=self._environ,
+                cwd=self.place, start_new_session=True,
             )  # fmt: skip
         program = Program(name, process, out, err)
         self._programs = [p for p in self._programs if not p.ended()] + [program]

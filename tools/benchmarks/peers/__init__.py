@@ -1,0 +1,1 @@
+"""What is Heronry measured against? Peers, each with its server and clients, and the same loads for all."""

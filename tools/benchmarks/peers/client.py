@@ -1,0 +1,147 @@
+"""What do all clients in Python share? The schedule of who sends, the count of what came, both told as JSON.
+
+python -m tools.benchmarks.peers.CLIENT send|receive ADDRESS LOAD
+"""
+
+import asyncio
+import json
+import struct
+import sys
+import time
+from array import array
+from collections.abc import AsyncGenerator, Callable, Iterator
+from typing import Any
+
+from tools.benchmarks.figures import counted, percentile
+from tools.benchmarks.load import NUMBER, Load
+
+DUE = struct.Struct("<d")  # when a message was due (monotonic s), behind its number
+HEAD = NUMBER + DUE.size
+STALL = 10.0  # s without anything new, after which the rest counts as lost
+QUIET = 0.2  # s in which whatever would come twice shows itself
+LOOK = 0.01  # s
+TURN = 100  # messages after which others of an event loop have theirs, even if all is late
+Figures = dict[str, float]
+
+
+class Sending:
+    """Which message is next, and when is it due?"""
+
+    def __init__(self, load: Load) -> None:
+        self.load = load
+        self._keys = load.keys
+        self._used = time.process_time()
+        self._late: list[float] = []
+        self.began = time.monotonic() + (0.1 if load.rate else 0.0)
+
+    def wait(self, number: int) -> float:
+        """Seconds until it is due; 0 or less: it is."""
+        return self.began + number / self.load.rate - time.monotonic() if self.load.rate else 0.0
+
+    def message(self, number: int) -> tuple[str, bytes]:
+        """Its topic and content."""
+        head = number.to_bytes(NUMBER, "little")
+        if self.load.rate:
+            due = self.began + number / self.load.rate
+            self._late.append(time.monotonic() - due)
+            head += DUE.pack(due)
+        return self._keys[number % len(self._keys)], head.ljust(self.load.size, b".")
+
+    def messages(self) -> Iterator[tuple[str, bytes]]:
+        """All, each not before it is due."""
+        for number in range(self.load.messages):
+            if (wait := self.wait(number)) > 0:
+                time.sleep(wait)
+            yield self.message(number)
+
+    async def in_turns(self) -> AsyncGenerator[Iterator[tuple[str, bytes]], None]:
+        """Likewise all that are due; what was sent is written before this one sleeps."""
+        end = 0
+        while end < self.load.messages:
+            time.sleep(max(0.0, self.wait(end)))  # noqa: ASYNC251  the loop's own clock is too coarse
+            begin, end = end, min(self._due(), end + TURN)
+            yield map(self.message, range(begin, end))
+            for _ in range(3):  # a task that writes is woken by one that is woken by what was sent
+                await asyncio.sleep(0)
+
+    def _due(self) -> int:
+        """How many are by now."""
+        rate, passed = self.load.rate, time.monotonic() - self.began
+        return min(self.load.messages, int(passed * rate) + 1) if rate else self.load.messages
+
+    def told(self) -> Figures:
+        """When it began and when all was taken from this client (s), what it cost this process (s).
+
+        Where there is a schedule, how late a message was handed over, too (s, median).
+        """
+        answered, cpu = time.monotonic(), time.process_time() - self._used
+        late = percentile(self._late, 0.5) if self._late else 0.0
+        return {"began": self.began, "answered": answered, "cpu": cpu, "late": late}
+
+
+class Tally:
+    """What has arrived, and when."""
+
+    def __init__(self, load: Load) -> None:
+        self.load = load
+        self.first = self.last = 0.0
+        self.heads: list[bytes] = []
+        self._times: list[float] = []
+        self._used = time.process_time()
+
+    def ready(self) -> None:
+        """From now on nothing is missed."""
+        self.load.ready.touch()
+
+    def take(self, content: bytes) -> None:
+        self.last = time.monotonic()
+        self.heads.append(content[:HEAD])
+        if self.load.rate:
+            self._times.append(self.last)
+        elif not self.first:
+            self.first = self.last
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.heads) >= self.load.messages
+
+    def told(self) -> Figures:
+        cpu = time.process_time() - self._used
+        numbers = array("Q", b"".join([head[:NUMBER] for head in self.heads]))
+        by_topic = [array("Q") for _ in self.load.keys]
+        for number in numbers:
+            by_topic[number % len(by_topic)].append(number)
+        count = counted(self.load.messages, by_topic)
+        found = {"first": self.first, "last": self.last, "cpu": cpu, "lost": count.lost,
+                 "doubled": count.doubled, "disordered": count.disordered}  # fmt: skip
+        return found | self._under_way()
+
+    def _under_way(self) -> Figures:
+        pairs = zip(self._times, self.heads, strict=False)
+        taken = [came - DUE.unpack_from(head, NUMBER)[0] for came, head in pairs]
+        if not taken:
+            return {}
+        return {"p50": percentile(taken, 0.5), "p99": percentile(taken, 0.99), "max": max(taken)}
+
+
+async def all_of(tally: Tally) -> None:
+    """Until all are here and nothing comes twice, or nothing more comes (before the first there is time)."""
+    seen, since = 0, time.monotonic()
+    while not tally.is_full and time.monotonic() - since < (STALL if seen else 3 * STALL):
+        if len(tally.heads) != seen:
+            seen, since = len(tally.heads), time.monotonic()
+        await asyncio.sleep(LOOK)
+    await asyncio.sleep(QUIET)
+
+
+def run(send: Callable[[str, Load], Any], receive: Callable[[str, Load], Any]) -> None:
+    """What a client does when it is started as a program."""
+    role, address, packed = sys.argv[1:]
+    found = (send if role == "send" else receive)(address, Load.unpacked(packed))
+    print(json.dumps(asyncio.run(found) if asyncio.iscoroutine(found) else found))
+
+
+def host_and_port(address: str) -> tuple[str, int]:
+    """Of HOST:PORT."""
+    host, _, port = address.partition(":")
+    return host, int(port)

@@ -1,0 +1,43 @@
+"""How fast is NATS with its client in Python?"""
+
+from contextlib import aclosing
+
+import nats
+from nats.aio.msg import Msg
+
+from tools.benchmarks.load import Load
+from tools.benchmarks.peers.client import Figures, Sending, Tally, all_of, run
+
+
+async def send(address: str, load: Load) -> Figures:
+    connection = await nats.connect(address)
+    sending = Sending(load)
+    async with aclosing(sending.in_turns()) as turns:
+        async for messages in turns:
+            for key, content in messages:
+                await connection.publish(key, content)
+    await connection.flush(timeout=60)
+    told = sending.told()
+    await connection.close()
+    return told
+
+
+async def receive(address: str, load: Load) -> Figures:
+    connection = await nats.connect(address)
+    tally = Tally(load)
+
+    async def take(message: Msg) -> None:
+        tally.take(message.data)
+
+    for key in load.keys:  # 0: none is dropped because others wait
+        await connection.subscribe(key, cb=take, pending_msgs_limit=0, pending_bytes_limit=0)
+    await connection.flush()  # its answer comes after they hold
+    tally.ready()
+    await all_of(tally)
+    told = tally.told()
+    await connection.close()
+    return told
+
+
+if __name__ == "__main__":
+    run(send, receive)

@@ -1,0 +1,100 @@
+"""How fast is Heronry? The clients of the other parts, and those that keep a schedule or a window.
+
+python -m tools.benchmarks.peers.ours send|receive NODE LOAD
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Mapping
+from contextlib import AsyncExitStack, aclosing
+from itertools import islice
+
+import mesh
+from mesh.errors import WouldBlock
+from tools.benchmarks import publisher, subscriber
+from tools.benchmarks.load import Load
+from tools.benchmarks.peers.client import Figures, Sending, Tally, all_of, run
+
+AT_A_TIME = 1_000  # letters
+STEPS = 4  # in which a window moves on
+
+
+async def send(node: str, load: Load) -> Figures:
+    if load.rate:
+        return await _on_schedule(node, load)
+    if load.letters:
+        return await _letters(node, load)
+    if load.window:
+        return await _in_window(node, load)
+    return await publisher.main(node, load.packed())
+
+
+async def _on_schedule(node: str, load: Load) -> Figures:
+    async with mesh.connect(node) as m:
+        sending = Sending(load)
+        async with aclosing(sending.in_turns()) as turns:
+            async for messages in turns:
+                for key, content in messages:
+                    try:
+                        m.post(key, content)
+                    except WouldBlock:
+                        await m.publish_oneway(key, content)
+        await m.flush()
+        return sending.told()
+
+
+async def _in_window(node: str, load: Load) -> Figures:
+    """Never more than so many without an answer: answers come in the order of the messages."""
+    marks: deque[mesh.Receipt] = deque()
+    async with mesh.connect(node) as m:
+        sending = Sending(load)
+        for number, (key, content) in enumerate(sending.messages()):
+            while True:
+                try:
+                    receipt = m.post(key, content, persistent=load.persistent)
+                    break
+                except WouldBlock:
+                    await m.room()
+            if number % (load.window // STEPS) == 0:
+                marks.append(receipt)
+                if len(marks) == STEPS:
+                    await marks.popleft()
+        await m.flush()
+        return sending.told()
+
+
+async def _letters(node: str, load: Load) -> Figures:
+    """So many at a time, until each is with its receiver."""
+    to = f"/node/{node}/client/{load.inbox}"
+    async with mesh.connect(node) as m:
+        sending = Sending(load)
+        messages = sending.messages()
+        while some := list(islice(messages, AT_A_TIME)):
+            await asyncio.gather(*(m.send(to, content) for _, content in some))
+        return sending.told()
+
+
+async def receive(node: str, load: Load) -> Mapping[str, object]:
+    if not load.rate and not load.letters:
+        return await subscriber.main(node, load.packed())
+    tally = Tally(load)
+    async with AsyncExitStack() as stack:
+        m = await stack.enter_async_context(mesh.connect(node, client=load.inbox))
+        wanted = m.inbox() if load.letters else m.subscribe(load.keys[0], initial=False)
+        subscription = await stack.enter_async_context(wanted)
+        taking = asyncio.create_task(_take(subscription, tally))
+        tally.ready()
+        await all_of(tally)
+        taking.cancel()
+    return tally.told()
+
+
+async def _take(subscription: mesh.Subscription, tally: Tally) -> None:
+    """Until it is cancelled."""
+    async for batch in subscription.batches():
+        for content in batch.contents():
+            tally.take(content)
+
+
+if __name__ == "__main__":
+    run(send, receive)

@@ -1,0 +1,108 @@
+"""Which servers are measured? One of each, on 127.0.0.1, with its data where this benchmark works.
+
+None may drop what somebody is slow to take: where a server has a limit for that, it is taken away.
+"""
+
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.benchmarks.line import DOMAIN, free_ports, start_line
+from tools.benchmarks.nodes import ANYWHERE, READY, Node
+from tools.demo_parts.processes import ROOT, Failed, Processes, Program
+
+PLACE = ROOT / ".venv" / "peers"  # what tools/peers has put there
+BIN, PYTHON = PLACE / "bin", PLACE / "python" / "bin" / "python"
+OURS = ("node", "line")
+HOST = "127.0.0.1"
+NATS = """
+listen: "{host}:{port}"
+max_pending: 2GB
+write_deadline: "60s"
+jetstream {{ store_dir: "{place}/jetstream" }}
+"""
+MOSQUITTO = """
+listener {port} {host}
+allow_anonymous true
+max_queued_messages 0
+set_tcp_nodelay true
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Where clients send to and receive at; a line has its clients at its two ends."""
+
+    programs: tuple[Program, ...]
+    inward: str
+    outward: str
+    domain: str = ""
+
+
+def _nats(place: Path, port: int, _: int) -> tuple[list[str], str]:
+    path = place / "nats.conf"
+    path.write_text(NATS.format(host=HOST, port=port, place=place))
+    return [str(BIN / "nats-server"), "-c", str(path)], f"nats://{HOST}:{port}"
+
+
+def _redis(place: Path, port: int, _: int) -> tuple[list[str], str]:
+    options = f"--bind {HOST} --port {port} --dir {place} --appendonly no".split()
+    options += ["--save", "", "--client-output-buffer-limit", "pubsub 0 0 0"]
+    return [str(BIN / "redis-server"), *options], f"{HOST}:{port}"
+
+
+def _mosquitto(place: Path, port: int, _: int) -> tuple[list[str], str]:
+    path = place / "mosquitto.conf"
+    path.write_text(MOSQUITTO.format(host=HOST, port=port))
+    return [str(BIN / "mosquitto"), "-c", str(path)], f"{HOST}:{port}"
+
+
+def _zmq(_place: Path, port: int, other: int) -> tuple[list[str], str]:
+    address = f"tcp://{HOST}:{port},tcp://{HOST}:{other}"
+    return [str(BIN / "zmq-c"), "proxy", address], address
+
+
+def _zenoh(_place: Path, port: int, _: int) -> tuple[list[str], str]:
+    address = f"{HOST}:{port}"
+    return [str(PYTHON), "-m", "tools.benchmarks.peers.zenoh_py", "route", address], address
+
+
+# name: (the file without which it is not installed, its command and the address for clients)
+SERVERS: dict[str, tuple[Path, Callable[[Path, int, int], tuple[list[str], str]]]] = {
+    "nats": (BIN / "nats-server", _nats),
+    "zmq": (BIN / "zmq-c", _zmq),
+    "zenoh": (PYTHON, _zenoh),
+    "redis": (BIN / "redis-server", _redis),
+    "mosquitto": (BIN / "mosquitto", _mosquitto),
+}
+
+
+def start(processes: Processes, name: str) -> Server:
+    """One of them; returns when it listens."""
+    if name in OURS:
+        return _node(processes) if name == "node" else _line(processes)
+    port, other = free_ports(2)
+    command, address = SERVERS[name][1](processes.place, port, other)
+    program = processes.launch(name, *command)
+    processes.until(lambda: program.ended() or _listens(port), READY, f"{name} did not listen")
+    if program.ended():
+        raise Failed(f"{name} ended by itself: {program.words()}")
+    return Server((program,), address, address)
+
+
+def _node(processes: Processes) -> Server:
+    node = Node(processes, "stork", *ANYWHERE)
+    node.start()
+    return Server((node.program,), node.name, node.name)
+
+
+def _line(processes: Processes) -> Server:
+    """Of three nodes: what is sent at one end passes two more."""
+    heron, frodo, bilbo = start_line(processes, "heron", "frodo", "bilbo")
+    return Server(tuple(n.program for n in (bilbo, frodo, heron)), bilbo.name, heron.name, DOMAIN)
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as s:
+        return s.connect_ex((HOST, port)) == 0

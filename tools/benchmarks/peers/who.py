@@ -1,0 +1,87 @@
+"""Who is measured? Each client with the call it sends with, ours and our peers'."""
+
+import argparse
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tools.benchmarks.load import Load
+from tools.benchmarks.peers.servers import BIN, OURS, PYTHON, SERVERS, Server
+
+MODULES = "tools.benchmarks.peers"
+
+
+@dataclass(frozen=True, slots=True)
+class Who:
+    """A client. `slow`: it sends that much less, so that it ends today."""
+
+    name: str
+    server: str
+    call: str  # what it sends with
+    slow: int = 1
+    sends: str = "send"  # as what it is started
+    receives: str = "receive"  # likewise; "": nobody does, what counts is who keeps it
+    many: bool = False  # publish_many
+
+    @property
+    def is_ours(self) -> bool:
+        return self.server in OURS
+
+    @property
+    def is_installed(self) -> bool:
+        return self.is_ours or all(path.exists() for path in (SERVERS[self.server][0], self._program))
+
+    @property
+    def is_python(self) -> bool:
+        return self.name.endswith("-py")
+
+    @property
+    def _program(self) -> Path:
+        return PYTHON if self.is_python else BIN / f"{self.server}-c"
+
+    def sender(self, server: Server, load: Load) -> list[str]:
+        return self._command(self.sends, server.inward, server, replace(load, many=self.many))
+
+    def receiver(self, server: Server, load: Load) -> list[str]:
+        return self._command(self.receives, server.outward, server, load)
+
+    def _command(self, role: str, address: str, server: Server, load: Load) -> list[str]:
+        if self.is_ours:
+            packed = replace(load, domain=server.domain).packed()
+            return [sys.executable, "-m", f"{MODULES}.ours", role, address, packed]
+        if self.is_python:
+            return [str(self._program), "-m", f"{MODULES}.{self.server}_py", role, address, load.packed()]
+        numbers = map(str, (load.messages, load.size, load.topics, load.rate))
+        return [str(self._program), role, address, load.root, *numbers, str(load.ready)]
+
+
+PEERS = {
+    who.name: who
+    for who in (
+        Who("heronry", "node", "post"),
+        Who("heronry, many", "node", "publish_many", many=True),
+        Who("heronry, two hops", "line", "post, three nodes"),
+        Who("heronry, send", "node", "send, 1,000 at a time, answered"),
+        Who("nats-c", "nats", "publish"),
+        Who("zmq-c", "zmq", "zmq_send, XPUB/XSUB proxy, no limits"),
+        Who("redis-c", "redis", "PUBLISH, pipeline 100"),
+        Who("redis-list-c", "redis", "RPUSH, pipeline 100; BLMPOP 100", sends="push", receives="pop"),
+        Who("mosquitto-c", "mosquitto", "publish, QoS 0", slow=4),
+        Who("nats-py", "nats", "publish", slow=4),
+        Who("zmq-py", "zmq", "send, XPUB/XSUB proxy, no limits"),
+        Who("zenoh-py", "zenoh", "put, BLOCK, router"),
+        Who("redis-py", "redis", "publish, pipeline 100", slow=4),
+        Who("mosquitto-py", "mosquitto", "paho, publish, QoS 0", slow=10),
+        Who("jetstream-c", "nats", "async, file, acked before fsync", sends="store", receives=""),
+    )
+}
+
+
+def picked(text: str) -> list[str]:
+    """Ours, and those whose names, or whose servers' names, stand between the commas; all if none does."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    theirs = [who for who in PEERS.values() if not who.is_ours]
+    known = [*SERVERS, *(who.name for who in theirs)]
+    if unknown := [name for name in names if name not in known]:
+        raise argparse.ArgumentTypeError(f"no peer is called {unknown[0]!r}; there are {', '.join(known)}")
+    return [w.name for w in PEERS.values() if not names or w.is_ours or w.name in names or w.server in names]
