@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from tools.benchmarks.growth.curves import EXPERIMENTS
+
 
 @dataclass(frozen=True, slots=True)
 class Goal:
@@ -113,4 +115,9 @@ GOALS = {
     "weights, in turn, p50": Goal("RoundRobin: a get with a slow master, median", "ms"),
     "weights, weighted, p99": Goal("WeightedRoundRobin: likewise by learnt weights, 99 of 100", "ms"),
     "weights, weighted, p50": Goal("WeightedRoundRobin: likewise by learnt weights, median", "ms"),
+}
+GOALS |= {
+    each.row(figure): Goal(each.what(figure), "", figure.limit)
+    for each in EXPERIMENTS
+    for figure in each.figures
 }

@@ -1,0 +1,48 @@
+"""What do many real nodes on this machine cost, and how soon do they see who came and who is gone?"""
+
+import signal
+import time
+
+import psutil
+
+from tools.benchmarks.company import Company, logs_kept
+from tools.benchmarks.nodes import ANYWHERE, Node
+from tools.benchmarks.watch import Watch
+from tools.demo_parts.processes import Processes
+
+SETTLING = 5.0  # s
+IDLE = 10.0  # s that are counted
+
+
+def measured(size: int) -> dict[str, float]:
+    """So many `mesh up`, that know one of them at first."""
+    with Processes() as processes, Watch(processes.place) as watch, logs_kept(processes):
+        first = Node(processes, "node0", *ANYWHERE, log_level="info")
+        first.start()
+        others = [
+            Node(processes, f"node{i}", *ANYWHERE, "--peer", first.tcp, log_level="info")
+            for i in range(1, size)
+        ]
+        company = Company(processes, watch, [first, *others])
+        meeting = company.met(company.start())
+        processes.pause(SETTLING)
+        cpu, resident = _idle(processes, [first, *others])
+        dying = company.end("node1", signal.SIGKILL, "dead")
+        joining = company.start_again("node1")
+    return {"cpu": cpu, "bytes": resident, "meet": meeting, "die": dying, "join": joining}
+
+
+def _idle(processes: Processes, nodes: list[Node]) -> tuple[float, float]:
+    """CPU seconds a second, and resident bytes, of each."""
+    running = [psutil.Process(node.program.pid) for node in nodes]
+    before, start = [_used(process) for process in running], time.monotonic()
+    processes.pause(IDLE)
+    taken = time.monotonic() - start
+    used = sum(_used(process) for process in running) - sum(before)
+    resident = sum(process.memory_info().rss for process in running)
+    return used / taken / len(nodes), resident / len(nodes)
+
+
+def _used(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
