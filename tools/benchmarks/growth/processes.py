@@ -6,6 +6,7 @@ import time
 import psutil
 
 from tools.benchmarks.company import Company, logs_kept
+from tools.benchmarks.line import free_ports
 from tools.benchmarks.nodes import ANYWHERE, Node
 from tools.benchmarks.watch import Watch
 from tools.demo_parts.processes import Processes
@@ -17,16 +18,13 @@ IDLE = 10.0  # s that are counted
 def measured(size: int) -> dict[str, float]:
     """So many `mesh up`, that know one of them at first."""
     with Processes() as processes, Watch(processes.place) as watch, logs_kept(processes):
-        first = Node(processes, "node0", *ANYWHERE, log_level="info")
-        first.start()
-        others = [
-            Node(processes, f"node{i}", *ANYWHERE, "--peer", first.tcp, log_level="info")
-            for i in range(1, size)
-        ]
-        company = Company(processes, watch, [first, *others])
+        address = f"tcp://127.0.0.1:{free_ports(1)[0]}"
+        ways = [("--bind", address), *[(*ANYWHERE, "--peer", address)] * (size - 1)]
+        nodes = [Node(processes, f"node{i}", *way, log_level="info") for i, way in enumerate(ways)]
+        company = Company(processes, watch, nodes)
         meeting = company.met(company.start())
         processes.pause(SETTLING)
-        cpu, resident = _idle(processes, [first, *others])
+        cpu, resident = _idle(processes, nodes)
         dying = company.end("node1", signal.SIGKILL, "dead")
         joining = company.start_again("node1")
     return {"cpu": cpu, "bytes": resident, "meet": meeting, "die": dying, "join": joining}
