@@ -30,6 +30,21 @@ def letter(host: Host, guests: list[Guest]) -> None:
     guests[0].publish([""], to=f"client/{guests[-1].name}")
 
 
+@pytest.mark.parametrize("policy", ["drop_newest", "drop_oldest"])
+def test_behind_many_that_wait_one_is_dropped_as_behind_few(policy: str) -> None:
+    def drop(waiting: int) -> int:
+        host = Host(window_count=1)
+        reader, publisher = Guest(host, "reader"), Guest(host, "publisher")
+        reader.subscribe(1, "exact", "room/temp", overflow=policy, max_queue=waiting)
+        for _ in range(waiting + 1):  # the first is under way
+            publisher.publish(["room/temp"])
+        taken = steps(lambda: publisher.publish(["room/temp"]))
+        assert host.core.figures()["dropped"] == 1
+        return taken
+
+    assert drop(MANY) < NEARLY * drop(FEW)
+
+
 @pytest.mark.parametrize("work", [goodbye, letter])
 def test_among_many_clients_one_costs_what_it_costs_among_few(
     work: Callable[[Host, list[Guest]], None],
