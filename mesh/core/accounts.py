@@ -82,7 +82,7 @@ class Accounts:
     def figures(self, feeds: Iterable[Feed], peers: Iterable[Feed]) -> dict[str, int]:
         """Both equations, with what the feeds that are there have counted."""
         feeds, peers = list(feeds), list(peers)
-        fate = {f: n + sum(getattr(feed, f) for feed in (*feeds, *peers)) for f, n in self._closed.items()}
+        fate = self._fates((*feeds, *peers))
         to_peers = self._closed_peers + sum(feed.delivered for feed in peers)
         held = self.published - sum(self.outcomes.values())
         return {
@@ -93,6 +93,20 @@ class Accounts:
             "dropped": fate["dropped"], "expired_waiting": fate["expired"], "buried": fate["buried"],
             "pending": fate["pending"],
         }  # fmt: skip
+
+    def _fates(self, feeds: Iterable[Feed]) -> dict[str, int]:
+        """Of these and of all that are no more."""
+        matched, delivered, dropped, expired, buried, pending = (self._closed[fate] for fate in FATES)
+        for (
+            feed
+        ) in feeds:  # all that there are, every few seconds: a look at each for each fate takes its time
+            matched += feed.matched
+            delivered += feed.delivered
+            dropped += feed.dropped
+            expired += feed.expired
+            buried += feed.buried
+            pending += feed.pending
+        return dict(zip(FATES, (matched, delivered, dropped, expired, buried, pending), strict=True))
 
 
 def _both(ranges: Ranges, others: list[tuple[int, int]]) -> list[tuple[int, int]]:
