@@ -1,9 +1,9 @@
 """What does it cost one member of a large mesh to follow who is there? Discovery alone, in simulated time."""
 
+import tracemalloc
 from random import Random
 
 from tests.discovery.swim_simulation import SwimNetwork
-from tools.benchmarks.growth.memory import resident
 from tools.benchmarks.membership import cost, crowded
 from tools.demo_parts.processes import Failed
 
@@ -14,9 +14,10 @@ LIMIT = 120.0  # simulated s
 
 def one_of_many(size: int) -> dict[str, float]:
     """CPU a second and memory of one member that has met so many."""
-    before = resident()
+    tracemalloc.start()  # it is little: whole pages would say nothing
     members, others = crowded(size)
-    kept = resident() - before
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
     assert members.count == len(others) + 1 == size, f"{members.count} of {size} members are known"
     return {"cpu": cost(size, SECONDS) / 100, "bytes": kept}
 

@@ -47,4 +47,4 @@ def scaled(value: float, unit: str) -> str:
     scales = SCALES[unit]
     factor, name = next((scale for scale in scales if value >= scale[0]), scales[-1])
     number = value / factor
-    return f"{number:.0f} {name}" if number >= 100 else f"{number:.2g} {name}"
+    return f"{number:.0f} {name}" if number >= 99.5 else f"{number:.2g} {name}"
