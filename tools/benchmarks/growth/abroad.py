@@ -3,7 +3,7 @@
 from math import ceil
 
 from tools.benchmarks.growth.guest import Guest
-from tools.benchmarks.growth.network import Ways, started, until
+from tools.benchmarks.growth.network import Counted, Ways, started, until
 from tools.benchmarks.growth.subscriptions import EACH
 from tools.simulating.node import SimNetwork
 
@@ -32,7 +32,22 @@ def measured(size: int) -> dict[str, float]:
         return sum(_drained(guest) for guest in guests) >= size
 
     until(net, all_have, f"{size} values")
-    return {"here": here.spent - before[0], "there": there.spent - before[1]}
+    figures = {"here": here.spent - before[0], "there": there.spent - before[1]}
+    return figures | {"newcomer": _newcomer(net, here)}
+
+
+def _newcomer(net: SimNetwork, here: Counted) -> float:
+    """A third node comes, and hears of all of them."""
+    before = here.spent
+    third = started(net, "egret", "heron")
+    want = here.core.demand.interests
+    until(net, lambda: _is_told(third, here, len(want)), "the newcomer knows what is wanted")
+    return here.spent - before
+
+
+def _is_told(node: Counted, of: Counted, count: int) -> bool:
+    peer = node.core.neighbours.peers.get(of.uuid)
+    return peer is not None and len(peer.feed.queries) == count
 
 
 def _drained(guest: Guest) -> int:

@@ -56,6 +56,7 @@ EXPERIMENTS = (
     Experiment("pattern subscriptions", 10, 100_000, 100_000, SUBSCRIPTIONS),
     Experiment("subscriptions abroad", 10, 3_200, 10_000, (
         Figure("here", "all are made, CPU here", LINEAR), Figure("there", "all are made, CPU there", LINEAR),
+        Figure("newcomer", "a third node comes, CPU here", LINEAR),
     )),
     Experiment("clients", 10, 10_000, 10_000, (
         Figure("connect", "all connect", LINEAR), _bytes("each, resident"),
