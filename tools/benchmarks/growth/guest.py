@@ -22,12 +22,26 @@ class Line(Protocol):
 class Guest:
     """Counts messages that it `got`, values that it `found`, and how many of its own were `answered`."""
 
-    __slots__ = ("_told", "answered", "found", "got", "have", "key", "line", "name", "next", "taken", "token")
+    __slots__ = (
+        "_told",
+        "answered",
+        "found",
+        "got",
+        "have",
+        "key",
+        "line",
+        "name",
+        "news",
+        "next",
+        "taken",
+        "token",
+    )
 
     def __init__(self, line: Line, name: str, token: bytes = b"") -> None:
         self.line, self.name, self.key = line, name, f"from {name}"
         self.next, self.have, self.got, self.found, self.answered = 1, 0, 0, 0, 0
         self.taken: dict[int, int] = {}
+        self.news: dict[int, int] = {}  # of these, those that the node does not know of
         self.token = token
         self._told = line.accept(self.key)
         self.say(
@@ -86,6 +100,7 @@ class Guest:
         for head, envelope in zip(items.heads, envelopes, strict=True):
             for number, column in head.targets:
                 self.taken[number] += 1
+                self.news[number] = self.taken[number]
                 self.got += len(column) // 2 or envelope.count
 
     def drain(self, wait: Callable[[], object] = lambda: None) -> int:
@@ -93,7 +108,8 @@ class Guest:
         before = self.got
         wait()
         while self.read():
-            self.say(c.Ack(self.have, tuple((n, count) for n, count in self.taken.items() if count)))
+            self.say(c.Ack(self.have, tuple(self.news.items())))
+            self.news = {}
             wait()
         return self.got - before
 
