@@ -34,6 +34,7 @@ class Subscriptions:
         self._number = INBOX
         self._ack_planned = False
         self._acked = 0  # messages of the link
+        self._told: dict[int, int] = {}  # items used up of each, as this connection has heard
 
     def make(self, query: c.Query, initial: bool, terms: Terms) -> Subscription:
         """One that is not asked for yet: entering it does that. BadQuery for terms that there are not."""
@@ -79,6 +80,7 @@ class Subscriptions:
             s.pause()
             return
         del self._all[s.number]
+        self._told.pop(s.number, None)
         s.end(Closed("unsubscribed."))
         if self._session().is_up:
             await self._calls.ask(lambda request: c.Unsubscribe(request, s.number))
@@ -88,6 +90,7 @@ class Subscriptions:
     def again(self, is_new: bool) -> None:
         """Connected again, perhaps to a new process: make them anew."""
         self._acked = 0
+        self._told.clear()
         for s in self._all.values():
             if is_new:
                 s.restarted()
@@ -117,6 +120,7 @@ class Subscriptions:
     def ended(self, command: c.Ended) -> None:
         """The node has ended one of them; what had arrived can still be taken."""
         s = self._all.pop(command.subscription, None)
+        self._told.pop(command.subscription, None)
         if s is not None:
             s.end(SlowConsumer(command.text, hint="Subscribe again, and take its messages faster."))
         self._calls.tell(lambda request: c.Unsubscribe(request, command.subscription))
@@ -135,8 +139,10 @@ class Subscriptions:
         except Closed:
             return  # since it was planned
         self._acked = session.inlet.have
-        taken = tuple((s.number, s.used) for s in self._all.values() if s.used > 0)
-        session.send(c.Ack(session.inlet.have, taken))
+        # Only what is news: of a thousand subscriptions most have had nothing since.
+        news = {s.number: s.used for s in self._all.values() if s.used > self._told.get(s.number, 0)}
+        if session.send(c.Ack(session.inlet.have, tuple(news.items()))):
+            self._told |= news
 
     def end(self, error: Closed) -> None:
         """The client is closed: what has arrived can still be taken."""

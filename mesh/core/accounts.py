@@ -36,7 +36,7 @@ class Accounts:
     def __init__(self) -> None:
         self.published = 0  # by its clients
         self.outcomes = dict.fromkeys(OUTCOMES, 0)
-        self._lanes: dict[tuple[bytes, str], _Lane] = {}
+        self._lanes: dict[bytes, dict[str, _Lane]] = {}  # stream -> domain -> lane
         self._gone: set[bytes] = set()  # streams whose session is closed
         self._closed = dict.fromkeys(FATES, 0)  # of subscribers that are no more
         self._closed_peers = 0  # of that, delivered to nodes
@@ -46,14 +46,14 @@ class Accounts:
     def said(self, envelope: Envelope) -> None:
         """A client of this node publishes it, perhaps not for the first time."""
         self._gone.discard(envelope.stream)
-        lane = self._lanes.setdefault((envelope.stream, envelope.domain), _Lane())
+        lane = self._lanes.setdefault(envelope.stream, {}).setdefault(envelope.domain, _Lane())
         for first, last in lane.said.missing(envelope.first, envelope.last):
             lane.said.add(first, last)
             self.published += last - first + 1
 
     def answered(self, stream: bytes, answer: Answer) -> None:
         """What its client is told. Only a last word counts, and only the first such."""
-        lane = self._lanes.get((stream, answer.domain))
+        lane = self._lanes.get(stream, {}).get(answer.domain)
         if lane is None or answer.state == "FORWARD_WARNING":
             return
         refused = answer.state != "OK"
@@ -66,11 +66,10 @@ class Accounts:
 
     def gone(self, stream: bytes) -> None:
         """Its session is closed: what has its last word need not be known any more."""
-        mine = [key for key in self._lanes if key[0] == stream]
-        done = [key for key in mine if not self._lanes[key].held]
-        for key in done:
-            del self._lanes[key]
-        (self._gone.discard if done == mine else self._gone.add)(stream)
+        held = {domain: lane for domain, lane in self._lanes.pop(stream, {}).items() if lane.held}
+        if held:
+            self._lanes[stream] = held
+        (self._gone.add if held else self._gone.discard)(stream)
 
     # --- what is delivered --------------------------------------------------------------------------------
 
@@ -83,7 +82,7 @@ class Accounts:
     def figures(self, feeds: Iterable[Feed], peers: Iterable[Feed]) -> dict[str, int]:
         """Both equations, with what the feeds that are there have counted."""
         feeds, peers = list(feeds), list(peers)
-        fate = {f: n + sum(getattr(feed, f) for feed in (*feeds, *peers)) for f, n in self._closed.items()}
+        fate = self._fates((*feeds, *peers))
         to_peers = self._closed_peers + sum(feed.delivered for feed in peers)
         held = self.published - sum(self.outcomes.values())
         return {
@@ -94,6 +93,20 @@ class Accounts:
             "dropped": fate["dropped"], "expired_waiting": fate["expired"], "buried": fate["buried"],
             "pending": fate["pending"],
         }  # fmt: skip
+
+    def _fates(self, feeds: Iterable[Feed]) -> dict[str, int]:
+        """Of these and of all that are no more."""
+        matched, delivered, dropped, expired, buried, pending = (self._closed[fate] for fate in FATES)
+        for (
+            feed
+        ) in feeds:  # all that there are, every few seconds: a look at each for each fate takes its time
+            matched += feed.matched
+            delivered += feed.delivered
+            dropped += feed.dropped
+            expired += feed.expired
+            buried += feed.buried
+            pending += feed.pending
+        return dict(zip(FATES, (matched, delivered, dropped, expired, buried, pending), strict=True))
 
 
 def _both(ranges: Ranges, others: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -35,6 +35,7 @@ class Clients:
         self.sessions: dict[bytes, Session] = {}
         self.subscribing = subscribing
         self._names: dict[str, Session] = {}
+        self._of_client: dict[str, dict[str, Session]] = {}  # the same by the client's name
         self._desk = desk
         self._router = router
         self._forwarder = forwarder
@@ -50,8 +51,8 @@ class Clients:
         if name.session is not None:
             session = self._names.get(str(name))
             return [session] if session is not None and session.conn is not None else []
-        ours = [s for s in self._names.values() if s.name.client == name.client and s.conn is not None]
-        return sorted(ours, key=lambda s: s.text)
+        ours = self._of_client.get(name.client, {})
+        return [ours[text] for text in sorted(ours) if ours[text].conn is not None]
 
     # --- coming and going ---------------------------------------------------------------------------
 
@@ -97,6 +98,7 @@ class Clients:
         outlet = Outlet(s.window_bytes, s.link_messages, subscription_of, to_peer=False)
         session = Session(name, stream, outlet)
         self.sessions[stream] = self._names[session.text] = session
+        self._of_client.setdefault(name.client, {})[session.text] = session
         return session
 
     def _attach(self, session: Session, conn: Conn, h: Hello) -> Session:
@@ -142,6 +144,10 @@ class Clients:
         del self.sessions[session.stream]
         if self._names.get(session.text) is session:
             del self._names[session.text]
+            ours = self._of_client[session.name.client]
+            del ours[session.text]
+            if not ours:
+                del self._of_client[session.name.client]
 
     def bye(self, session: Session) -> None:
         """It goes on purpose: all it asked was answered, so nothing of its streams can come again."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
@@ -13,7 +13,7 @@ from mesh.core.effects import Stop
 from mesh.core.forwarder import HOPS, Forwarder
 from mesh.core.peer import Peer
 from mesh.core.questions import Questions
-from mesh.core.records import Record, write_record
+from mesh.core.records import Record, query_key, write_record
 from mesh.core.router import Router
 from mesh.errors import RemoteError
 from mesh.routing.log import position_key
@@ -206,7 +206,7 @@ class DataLinks:
         """What a peer wants from us, for its clients or for those to whom it is the way."""
         if self._went_backwards(peer, command):
             return
-        feed, add = peer.feed, [check_query(q) for q in command.add]
+        feed, add = peer.feed, dict.fromkeys(check_query(q) for q in command.add)
         remove = [q for q in feed.queries if q not in add] if command.full else list(command.remove)
         for query in remove:
             if query in feed.queries:
@@ -216,9 +216,7 @@ class DataLinks:
                 since = {master: position for master, position in self.received().items() if position}
                 feed.asked(query, self._router.log.next_position, since)
                 self._add(peer, query)
-        if remove or add:
-            record = write_record(peer.node.name, feed)
-            self._router.log.later("feed", feed.key, Put("feed", feed.key, record))
+                self._keep(peer, query)
         for master, position in command.positions:
             feed.skip(master, position)
         feed.connect(self._desk.now)
@@ -236,7 +234,7 @@ class DataLinks:
         self._desk.emit(Stop(f"{what} {hint}", "STORE_ROLLED_BACK", known + 1))
         return True
 
-    def _confirm(self, peer: Peer, version: int, added: list[Query]) -> None:
+    def _confirm(self, peer: Peer, version: int, added: Iterable[Query]) -> None:
         """Say that we have it, when it is on disk (a crash must not make us forget whom we owe), and when
         those whom we have to ask for it know it as well."""
         done = [False]
@@ -265,11 +263,20 @@ class DataLinks:
     def _drop(self, peer: Peer, query: Query) -> None:
         del peer.feed.queries[query]
         peer.feed.since.pop(query, None)
+        self._delete("feed", query_key(peer.feed, query))
         self._router.peers.discard(peer.feed, query)
         if query in peer.relayed:
             peer.relayed.discard(query)
             self._router.relays.discard(peer.feed, query)
             self._demand.unwant(query, by=peer.node.uuid)
+
+    def _keep(self, peer: Peer, query: Query) -> None:
+        """On disk, with the next commit."""
+        key, record = query_key(peer.feed, query), write_record(peer.node.name, peer.feed, query)
+        self._router.log.later("feed", key, Put("feed", key, record))
+
+    def _delete(self, table: str, key: bytes) -> None:
+        self._router.log.later(table, key, Delete(table, key))
 
     def interested(self, peer: Peer, command: Interested) -> None:
         peer.confirmed = max(peer.confirmed, command.version)
@@ -280,14 +287,17 @@ class DataLinks:
         for query in list(peer.feed.queries):
             self._drop(peer, query)
         peer.feed.clear()
-        for table in ("feed", "position"):
-            self._router.log.later(table, peer.feed.key, Delete(table, peer.feed.key))
+        self._delete("position", peer.feed.key)
 
-    def restore(self, peer: Peer, record: Record, position: bytes) -> None:
+    def restore(self, peer: Peer, key: bytes, record: Record, position: bytes) -> None:
         """From the store, at start: what it wanted, and how far it was."""
         record.put_into(peer.feed)
-        for query in peer.feed.queries:
+        for query, _ in record.queries:
             self._add(peer, query)
+        if key == peer.feed.key:  # of an earlier release
+            self._delete("feed", key)
+            for query, _ in record.queries:
+                self._keep(peer, query)
         peer.feed.position = int.from_bytes(position)
         peer.feed.gone_since = self._desk.now
 

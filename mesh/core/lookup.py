@@ -14,7 +14,6 @@ from mesh.core.questions import Questions, Replies
 from mesh.core.router import Router
 from mesh.core.settings import CONFIRM
 from mesh.mapping.decision import Use
-from mesh.patterns import matches
 from mesh.routing.interest import CLIENTS
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
@@ -175,13 +174,12 @@ class Lookup:
     def _covered_by(self, key: str, domain: str) -> Peer | None:
         """The peer that sends every new value of that topic, because clients here have subscribed to it. Of
         several one that is connected."""
-        for query in self._demand.interests.queries():
-            if query.domain in ("", domain) and matches(query.text, key):
-                named = [self._nodes.named(hop) for hop in self._demand.sources(query).hops]
-                asked = self._demand.interests.asked
-                peers = [p for p in named if p is not None and query in asked(p.node.uuid).queries]
-                if peers:
-                    return min(peers, key=lambda peer: peer.lost_at is not None)
+        asked = self._demand.interests.asked
+        for query in self._demand.interests.matching(key, domain):
+            named = [self._nodes.named(hop) for hop in self._demand.sources(query).hops]
+            peers = [p for p in named if p is not None and query in asked(p.node.uuid).queries]
+            if peers:
+                return min(peers, key=lambda peer: peer.lost_at is not None)
         return None
 
 

@@ -17,6 +17,7 @@ from mesh.core.conn import Conn
 from mesh.core.door import is_too_long
 from mesh.core.effects import ConnKey, Effect
 from mesh.core.parts import Parts
+from mesh.core.peer import Peer
 from mesh.core.records import read_record
 from mesh.errors import LocalError, MeshError, RemoteError
 from mesh.store.base import Image
@@ -55,12 +56,13 @@ class NodeCore(Parts):
         self.desk.stamped(self.router.log.newest)
         self.clients.restore({k: v for k, v in feeds.items() if k[:1] == b"c"}, positions)
         self.inboxes.restore(positions)
+        wanting: dict[bytes, Peer] = {}
         for key, record in feeds.items():
             if key[:1] == b"n":
-                known = read_record(record)
-                peer = self._make_peer(c.Introduction(key[1:], known.owner, 0, ""))
-                self.neighbours.peers[key[1:]] = peer
-                self.links.restore(peer, known, positions.get(key, b""))
+                uuid, known = key[1:17], read_record(record)
+                peer = wanting.get(uuid) or self._make_peer(c.Introduction(uuid, known.owner, 0, ""))
+                wanting[uuid] = self.neighbours.peers[uuid] = peer
+                self.links.restore(peer, key, known, positions.get(peer.feed.key, b""))
         tailed = []
         for position, header, body in image.envelopes:
             envelope = decode(header, body)

@@ -6,11 +6,14 @@ from mesh.routing.feed import Feed
 from mesh.wire.codec import pack, reader
 from mesh.wire.commands import Query
 
-LARGEST = 64 * 1024 * 1024  # bytes of a peer's record, which lists all that its clients want
+LARGEST = 64 * 1024 * 1024  # bytes; an earlier release kept all queries of a node in one record
 
 
 class Record(msgspec.Struct, frozen=True, array_like=True):
-    """`owner` is a session, or the name of a node; the rest is what the feed calls so."""
+    """`owner` is a session, or the name of a node; the rest is what the feed calls so.
+
+    Each query of a node has a record of its own.
+    """
 
     owner: str
     queries: tuple[tuple[Query, int], ...]
@@ -29,8 +32,15 @@ class Record(msgspec.Struct, frozen=True, array_like=True):
 read_record = reader(Record, LARGEST)
 
 
-def write_record(owner: str, feed: Feed) -> bytes:
-    queries = [[[q.kind, q.text, q.domain], since] for q, since in feed.queries.items()]
-    since = [[[q.kind, q.text, q.domain], list(floors.items())] for q, floors in feed.since.items()]
+def query_key(feed: Feed, query: Query) -> bytes:
+    """The row of one query of a peer: it may have many, and they come one by one."""
+    return feed.key + pack([query.kind, query.text, query.domain])
+
+
+def write_record(owner: str, feed: Feed, only: Query | None = None) -> bytes:
+    """Of all its queries, or of one."""
+    kept = feed.queries if only is None else (only,)
+    queries = [[[q.kind, q.text, q.domain], feed.queries[q]] for q in kept]
+    since = [[[q.kind, q.text, q.domain], list(feed.since[q].items())] for q in kept if q in feed.since]
     terms = [feed.overflow.value, feed.credit.messages]
     return pack([owner, queries, list(feed.floors.items()), since, *terms])

@@ -254,7 +254,7 @@ class Feed:
         """Drop what has waited longest, as much as is needed."""
         if self.overflow is not Overflow.DROP_OLDEST or portion.is_persistent:
             return False
-        for oldest in [p for p in self._backlog if not p.is_persistent]:
+        while (oldest := next((p for p in self._backlog if not p.is_persistent), None)) is not None:
             self._overrun(self._backlog.remove(oldest), portion)
             if self._has_room(portion, now):
                 return True
@@ -263,7 +263,9 @@ class Feed:
     def _overrun(self, portion: Portion, newest: Portion | None = None) -> None:
         """There is no room for it. The gap is told with what follows: the newest, or what is to come."""
         gap = self._drop(portion)
-        heir = next((p for p in self._backlog if p.number > portion.number), newest)
+        heir = newest
+        if portion.number < self._offered:  # else nothing that waits came later: not worth a look at all
+            heir = next((p for p in self._backlog if p.number > portion.number), newest)
         if heir is not None:
             heir.gap += gap
         else:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from mesh.patterns import Trie
 from mesh.wire.commands import Interest, Query
 
 CLIENTS = b""  # who wants it: clients of this node; else the uuid of a peer for which this node is on the way
@@ -38,6 +39,7 @@ class Interests:
 
     def __init__(self) -> None:
         self._wants: dict[Query, Counter[bytes]] = {}
+        self._trie: Trie[Query] = Trie()  # of the same queries
         self._asked: dict[bytes, Asked] = {}
 
     def __len__(self) -> int:
@@ -50,13 +52,21 @@ class Interests:
     def queries(self) -> list[Query]:
         return list(self._wants)
 
+    def matching(self, key: str, domain: str) -> list[Query]:
+        """Those that want messages of this key and domain."""
+        found = [query for query in self._trie.match(key) if query.domain in ("", domain)]
+        return sorted(found, key=lambda query: (query.text, query.domain, query.kind))
+
     def wanted_by(self, query: Query) -> set[bytes]:
         """CLIENTS, and uuids of peers."""
         return set(self._wants.get(query, ()))
 
     def add(self, query: Query, by: bytes) -> bool:
         """One more wants it. Is that news?"""
-        wants = self._wants.setdefault(query, Counter())
+        wants = self._wants.get(query)
+        if wants is None:
+            wants = self._wants[query] = Counter()
+            self._trie.add(query.text, query)
         wants[by] += 1
         return wants[by] == 1
 
@@ -69,6 +79,7 @@ class Interests:
         del wants[by]
         if not wants:
             del self._wants[query]
+            self._trie.discard(query.text, query)
         return True
 
     def aim(self, query: Query, targets: set[bytes], now: float) -> list[tuple[bytes, Interest]]:

@@ -63,7 +63,7 @@ class Log:
         self.passed = 0  # the last position that was handed on
         self.live = 0  # envelopes stored and owed to somebody
         self.newest = 0  # stamp of the newest value that was restored
-        self._lanes: dict[tuple[bytes, str], Lane] = {}
+        self._lanes: dict[bytes, dict[str, Lane]] = {}  # stream -> domain -> lane
         self._later: dict[tuple[str, bytes], Op] = {}  # side-table changes that may wait for the next commit
         self._newest: dict[tuple[str, bytes], Op] = {}  # of each row, among those not on disk yet
         self._drops: list[int] = []
@@ -72,26 +72,32 @@ class Log:
 
     def lane(self, stream: bytes, domain: str, now: float) -> Lane:
         """What is known of a stream; a new one knows nothing."""
-        lane = self._lanes.get((stream, domain))
+        lanes = self._lanes.setdefault(stream, {})
+        lane = lanes.get(domain)
         if lane is None:
-            lane = self._lanes[stream, domain] = Lane()
+            lane = lanes[domain] = Lane()
         lane.used = now
         return lane
 
     def forget_idle(self, before: float) -> None:
         """Streams whose publisher vanished without a goodbye, so long ago that it will not come back."""
-        for key, lane in list(self._lanes.items()):
-            if lane.used < before and not lane.waiting:
-                del self._lanes[key]
-                row = key[0] + key[1].encode()
+        for stream, lanes in list(self._lanes.items()):
+            for row in self._forget(stream, [d for d, lane in lanes.items() if lane.used < before]):
                 self.later("stream", row, Delete("stream", row))
 
     def forget_stream(self, stream: bytes) -> list[bytes]:
         """A session is closed for good, with everything settled; returns the rows that are void."""
-        void = [key for key, lane in self._lanes.items() if key[0] == stream and not lane.waiting]
-        for key in void:
-            del self._lanes[key]
-        return [key[0] + key[1].encode() for key in void]
+        return self._forget(stream, list(self._lanes.get(stream, ())))
+
+    def _forget(self, stream: bytes, domains: list[str]) -> list[bytes]:
+        """Those of which nothing waits; returns their rows."""
+        lanes = self._lanes.get(stream, {})
+        void = [domain for domain in domains if not lanes[domain].waiting]
+        for domain in void:
+            del lanes[domain]
+        if not lanes:
+            self._lanes.pop(stream, None)
+        return [stream + domain.encode() for domain in void]
 
     def accept(
         self, lane: Lane, pieces: list[tuple[Envelope, Targets]], matched: int, master: bytes
@@ -177,7 +183,7 @@ class Log:
 
     def given_up(self, envelope: Envelope) -> Ranges | None:
         """Numbers of its stream that are refused for good, and whose publisher may not know that."""
-        lane = self._lanes.get((envelope.stream, envelope.domain))
+        lane = self._lanes.get(envelope.stream, {}).get(envelope.domain)
         if lane is None or not lane.origin.refused:
             return None
         lane.origin.refused.drop_below(envelope.low)

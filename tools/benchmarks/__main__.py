@@ -29,6 +29,7 @@ from tools.benchmarks import (
     weights,
 )
 from tools.benchmarks.compare import compared, earlier
+from tools.benchmarks.growth import part as growth
 from tools.benchmarks.peers import contest
 from tools.benchmarks.peers.who import picked
 from tools.benchmarks.report import Report, tell
@@ -86,6 +87,10 @@ def measure_weights(o: Options, advance: Advance) -> Report:
     return weights.measured(rounds_of_weights(o), o.messages // MESSAGES_A_GET, advance)
 
 
+def measure_growth(o: Options, advance: Advance) -> Report:
+    return growth.measured(o.most, o.plot if o.part == "growth" else None, advance)
+
+
 def rounds_of_weights(o: Options) -> int:
     return max(1, int(o.count) // COUNT_A_ROUND)
 
@@ -125,6 +130,7 @@ PARTS: dict[str, tuple[Callable[[Options, Advance], Report], Callable[[Options],
     "stopped": (measure_stopped, lambda o: stopped.STEPS * min(o.rounds, 3)),
     "waiting": (measure_waiting, lambda o: waiting.STEPS),
     "peers": (measure_peers, lambda o: o.rounds * contest.steps(o.peers)),
+    "growth": (measure_growth, lambda o: growth.steps(o.most)),
     "kills": (measure_kills, lambda o: o.count),
     "kills-masters": (measure_masters, lambda o: o.count),
 }
@@ -169,7 +175,7 @@ def arguments() -> Options:
     )  # fmt: skip
     parser.add_argument("--seed", type=at_least(0), metavar="N", help="of the kills; any one if not given")
     parser.add_argument(
-        "--plot", type=Path, metavar="FILE", help="where a picture of spark is put, as a page"
+        "--plot", type=Path, metavar="FILE", help="where a picture of spark or growth is put, as a page"
     )
     parser.add_argument(
         "--peers", type=picked, default="", metavar="NAME,...", help="only these of peers, e.g. nats,zmq-c"
@@ -177,6 +183,9 @@ def arguments() -> Options:
     parser.add_argument(
         "--compare", type=earlier, metavar="FILE", help="PART.json of an earlier run, or their folder"
     )
+        "--most", type=at_least(1), metavar="N",
+        help="largest size of growth, as far as each curve makes sense; as usual if not given",
+    )  # fmt: skip
     parser.add_argument("--json", type=Path, default=FOUND, metavar="DIR", help="where PART.json is written")
     return parser.parse_args()
 

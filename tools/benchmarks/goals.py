@@ -1,6 +1,7 @@
 """What is to be reached? One row a figure, on a machine of two cores."""
 
 from tools.benchmarks.goal import Goal
+from tools.benchmarks.growth.curves import EXPERIMENTS
 from tools.benchmarks.peers.goals import PEER_GOALS
 
 GOALS = {
@@ -94,4 +95,9 @@ GOALS = {
     "weights, weighted, p99": Goal("WeightedRoundRobin: likewise by learnt weights, 99 of 100", "ms"),
     "weights, weighted, p50": Goal("WeightedRoundRobin: likewise by learnt weights, median", "ms"),
     **PEER_GOALS,
+}
+GOALS |= {
+    each.row(figure): Goal(each.what(figure), "", figure.limit)
+    for each in EXPERIMENTS
+    for figure in each.figures
 }

@@ -78,9 +78,9 @@ def introduced(i: int) -> Node:
     return Node(uuid, f"node{i}", 1, f"{address}:7600", (), f"{address}:7601", Random(-i).randbytes(32))
 
 
-def crowded() -> tuple[Membership, list[Node]]:
+def crowded(size: int = MEMBERS) -> tuple[Membership, list[Node]]:
     """A member of a large mesh that has met all others."""
-    nodes = [introduced(i) for i in range(MEMBERS)]
+    nodes = [introduced(i) for i in range(size)]
     members = Membership(nodes[0], Random(0).random)
     for node in nodes[1:]:
         members.hear(node, 0.0)
@@ -98,16 +98,17 @@ def memory() -> float:
     return used / MEGABYTE
 
 
-def cost() -> float:
+def cost(size: int = MEMBERS, seconds: int | None = None) -> float:
     """Percent of a core of one member, in a mesh in which every second somebody denies a suspicion.
 
     It answers one probe a second, sends one, and all packets are full of rumours.
     """
-    members, others = crowded()
+    members, others = crowded(size)
+    seconds = seconds or PROBED
     random = Random(1)
     denials = [0] * len(others)
     start = time.process_time()
-    for second in range(1, PROBED + 1):
+    for second in range(1, seconds + 1):
         rumours = tuple(rumour_of(others, denials, random, second) for _ in range(8))
         by = random.choice(others).uuid
         members.probe(by, second, members.me.uuid, members.me.boot, rumours, float(second))
@@ -118,7 +119,7 @@ def cost() -> float:
             for ask in members.tick(now):
                 if isinstance(ask, Probe):
                     members.answered(ask.to, ask.number, True, rumours, now + 0.001)
-    return 100 * (time.process_time() - start) / PROBED
+    return 100 * (time.process_time() - start) / seconds
 
 
 def rumour_of(others: list[Node], denials: list[int], random: Random, second: int) -> Rumour:

@@ -118,6 +118,7 @@ class SimClient:
         self._key = self._attempt = self._requests = 0
         self._heard = 0.0
         self._is_acking = False
+        self._told: dict[int, int] = {}  # items used up of each subscription, as this connection has heard
         self._dial()
 
     def called(self, name: str) -> str:
@@ -165,6 +166,7 @@ class SimClient:
     def inbox(self) -> Subscription:
         """What is sent to this session."""
         s = self.subscriptions[0] = Subscription(0, c.Query("inbox", ""), False, None)
+        self._told.pop(0, None)
         self.ask(lambda request: c.Subscribe(request, 0, s.query, s.initial))
         self.net.until(lambda: s.is_confirmed)
         return s
@@ -192,6 +194,7 @@ class SimClient:
         s = Subscription(number, c.Query(kind, key or pattern, domain), initial, rate)
         s.overflow, s.max_queue = overflow, max_queue
         self.subscriptions[number] = s
+        self._told.pop(number, None)
         self.ask(lambda request: s.command(request))
         if rate:
             self._use_some(s, rate)
@@ -358,6 +361,7 @@ class SimClient:
         self.session_name, self._token, self._boot = w.session, w.token, w.node.boot
         self._hello = (self._hello[0], SessionName.parse(w.session).session or 0)
         self.is_up, self._attempt = True, 0
+        self._told.clear()
         self.outbox.window = w.window
         for s in self.subscriptions.values():
             if is_new and not s.is_confirmed:
@@ -494,8 +498,9 @@ class SimClient:
 
     def _ack(self) -> None:
         self._is_acking = False
-        taken = tuple((s.number, s.used) for s in self.subscriptions.values() if s.used > 0)
-        self.say(c.Ack(self._have.have, taken))
+        news = {s.number: s.used for s in self.subscriptions.values() if s.used > self._told.get(s.number, 0)}
+        self.say(c.Ack(self._have.have, tuple(news.items())))
+        self._told |= news
 
 
 def _got(e: Envelope, i: int, gap: int) -> Got:

@@ -6,6 +6,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from mesh.routing.interest import CLIENTS, LINGER, Interests
 from mesh.wire.commands import Interest, Query
+from tests.mesh.steps import steps
 
 A, B, C = Query("exact", "a"), Query("pattern", "b/#"), Query("exact", "a", "sport")
 X, Y, Z = b"x" * 16, b"y" * 16, b"z" * 16
@@ -34,6 +35,24 @@ def test_only_the_first_and_the_last_of_each_who_wants_it_are_news() -> None:
     assert interests.discard(A, X)
     assert (interests.wanted_by(A), interests.queries()) == (set(), [])
     assert not interests
+
+
+def test_the_queries_that_want_a_key_are_found_among_many_as_among_few() -> None:
+    def find(count: int) -> int:
+        interests = Interests()
+        for query in (A, B, C, *(Query("exact", f"room/{i}") for i in range(count))):
+            interests.add(query, CLIENTS)
+        interests.add(A, X)
+        assert interests.matching("a", "") == [A] and interests.matching("a", "sport") == [A, C]
+        assert interests.matching("b/c", "sport") == [B]
+        taken = steps(lambda: interests.matching("a", "sport"))
+        interests.discard(A, CLIENTS)
+        assert interests.matching("a", "") == [A]
+        interests.discard(A, X)
+        assert interests.matching("a", "") == []
+        return taken
+
+    assert find(300) == find(30)
 
 
 def test_the_same_text_in_another_domain_or_of_another_kind_is_another_query() -> None:

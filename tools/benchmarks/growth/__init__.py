@@ -1,0 +1,1 @@
+"""How do time and memory grow with the size of everything?"""

@@ -1,0 +1,34 @@
+"""What does gossip cost each of many nodes, and how soon do all know who came and who is gone?"""
+
+from tools.benchmarks.growth.memory import resident
+from tools.benchmarks.growth.network import Counted, started, until
+from tools.simulating.node import SimNetwork
+
+APART = 0.05  # simulated s between two starts: nobody starts a thousand at once
+IDLE = 6.0  # simulated s that are counted
+SETTLING = 4.0  # and before: what is said at first, of who is there, is another matter
+
+
+def measured(size: int) -> dict[str, float]:
+    """So many node cores in a simulated network; times in simulated s."""
+    before = resident()
+    net = SimNetwork(1)
+    nodes = []
+    for i in range(size):
+        nodes.append(started(net, f"node{i}", *(["node0"] if i else [])))
+        net.run(APART)
+    until(net, lambda: _all_see(nodes, size), f"{size} nodes that see each other")
+    net.run(SETTLING)
+    spent = sum(node.spent for node in nodes)
+    net.run(IDLE)
+    cpu = (sum(node.spent for node in nodes) - spent) / IDLE / size
+    each = (resident() - before) / size
+    newcomer = started(net, "newcomer", "node0")
+    joining = until(net, lambda: _all_see([*nodes, newcomer], size + 1), "a newcomer is seen, and sees all")
+    newcomer.kill()
+    dying = until(net, lambda: _all_see(nodes, size), "a death is seen")
+    return {"cpu": cpu, "bytes": each, "join": joining, "die": dying}
+
+
+def _all_see(nodes: list[Counted], count: int) -> bool:
+    return all(node.core.neighbours.membership.count == count for node in nodes)

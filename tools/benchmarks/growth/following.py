@@ -1,0 +1,89 @@
+"""How is one curve followed, size by size, until it takes too long?"""
+
+import json
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tools.benchmarks.growth import processes, sockets
+from tools.benchmarks.growth.curves import Experiment, Figure
+from tools.benchmarks.growth.slopes import Points, ladder
+from tools.demo_parts.processes import Failed, Processes
+
+LIMIT = 180.0  # s that one size may take
+REAL = {"real connections": sockets.measured, "nodes, real": processes.measured}  # start their own processes
+
+
+@dataclass(slots=True)
+class Followed:
+    """`ended` says why it goes no further, `wrong` what did not happen as it should."""
+
+    experiment: Experiment
+    values: list[tuple[int, dict[str, float]]] = field(default_factory=list)
+    ended: str = ""
+    wrong: str = ""
+
+    def points(self, figure: Figure) -> Points:
+        return [(size, values[figure.key]) for size, values in self.values]
+
+
+class TooLong(Exception):
+    """A size was given up."""
+
+
+def sizes(experiment: Experiment, most: int | None) -> list[int]:
+    """Up to `most`, as far as that makes sense; at least one."""
+    upto = experiment.usual if most is None else min(most, experiment.most)
+    return list(ladder(experiment.least, max(upto, experiment.least)))
+
+
+def follow(experiment: Experiment, most: int | None, advance: Callable[[], None]) -> Followed:
+    """All sizes, as long as the next one can be expected to end in time."""
+    found, took = Followed(experiment), list[tuple[int, float]]()
+    for size in sizes(experiment, most):
+        if not found.ended and not found.wrong and expected(took, size) > LIMIT:
+            found.ended = f"{size:,} would take longer than {LIMIT:g} s"
+        if not found.ended and not found.wrong:
+            start = time.monotonic()
+            _measure(found, size)
+            took.append((size, time.monotonic() - start))
+        advance()
+    return found
+
+
+def expected(took: Points, size: int) -> float:
+    """Seconds, if it goes on as it did, and grows at least as the size does."""
+    if not took:
+        return 0.0
+    (*_, (before, seconds)) = took
+    power = 1.0
+    if len(took) > 1:
+        smaller, fewer = took[-2]
+        power = max(1.0, math.log(seconds / fewer) / math.log(before / smaller))
+    return float(seconds * (size / before) ** power)
+
+
+def _measure(found: Followed, size: int) -> None:
+    name = found.experiment.name
+    try:
+        values = REAL[name](size) if name in REAL else _elsewhere(name, size)
+        found.values.append((size, values))
+    except TooLong:
+        found.ended = f"{size:,} took longer than {LIMIT:g} s"
+    except Failed as error:
+        found.wrong = f"with {size:,}: {error}"
+
+
+def _elsewhere(name: str, size: int) -> dict[str, float]:
+    """In a process of its own."""
+    with Processes() as programs:
+        point = programs.start("point", "tools.benchmarks.growth.point", name, str(size))
+        end = time.monotonic() + LIMIT
+        programs.until(lambda: point.ended() or time.monotonic() > end, 2 * LIMIT, "the point did not end")
+        if not point.ended():
+            raise TooLong
+        if point.code:
+            raise Failed(point.words())
+        values: dict[str, float] = json.loads(point.out.read_text())
+        return values

@@ -1,0 +1,117 @@
+"""A client of a node core: it says what a client says, and counts what it is given."""
+
+from array import array
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from mesh.wire import commands as c
+from mesh.wire.envelope import FORCE_QUEUING, PERSISTENT, Envelope
+from mesh.wire.frames import body_frames, read, write
+
+CONTENT = b"x" * 100
+
+
+class Line(Protocol):
+    """Where a client's words go."""
+
+    def accept(self, key: Any) -> deque[list[bytes]]: ...
+    def say(self, key: Any, frames: list[bytes]) -> None: ...
+
+
+class Guest:
+    """Counts messages that it `got`, values that it `found`, and how many of its own were `answered`."""
+
+    __slots__ = (
+        "_told",
+        "answered",
+        "found",
+        "got",
+        "have",
+        "key",
+        "line",
+        "name",
+        "news",
+        "next",
+        "taken",
+        "token",
+    )
+
+    def __init__(self, line: Line, name: str, token: bytes = b"") -> None:
+        self.line, self.name, self.key = line, name, f"from {name}"
+        self.next, self.have, self.got, self.found, self.answered = 1, 0, 0, 0, 0
+        self.taken: dict[int, int] = {}
+        self.news: dict[int, int] = {}  # of these, those that the node does not know of
+        self.token = token
+        self._told = line.accept(self.key)
+        self.say(
+            c.Hello((1, 1), c.CLIENT, "", bytes(16), client=name, session=1, stream=self.stream, token=token)
+        )
+
+    @property
+    def stream(self) -> bytes:
+        return self.name.encode().rjust(16, b".")
+
+    def say(self, command: c.Command, *envelopes: Envelope) -> None:
+        self.line.say(self.key, write(command, envelopes))
+
+    def subscribe(self, number: int, kind: str, text: str, **options: Any) -> None:
+        self.taken[number] = 0
+        self.say(c.Subscribe(number, number, c.Query(kind, text), **options))
+
+    def get(self, kind: str, text: str) -> None:
+        self.say(c.Call(1, "get", {"kind": kind, "text": text, "domain": ""}))
+
+    def publish(self, keys: Sequence[str], *, persistent: bool = False, to: str = "") -> None:
+        """One envelope, with a message for each key."""
+        flags = (PERSISTENT if persistent else 0) | (FORCE_QUEUING if to else 0)
+        table = ("",) if to else tuple(keys)
+        index = array("H", range(len(table))).tobytes() if len(table) > 1 else b""
+        first, self.next = self.next, self.next + len(keys)
+        e = Envelope(
+            stream=self.stream, domain="", first=first, last=self.next - 1, keys=table, count=len(keys),
+            sizes=len(CONTENT), body=CONTENT * len(keys), index=index, low=first, flags=flags, to=to,
+        )  # fmt: skip
+        self.say(c.Publish((body_frames(e),)), e)
+
+    def read(self) -> bool:
+        """Take note of what came; were there messages to be acknowledged?"""
+        before = self.have
+        while self._told:
+            command, envelopes = read(self._told.popleft())
+            match command:
+                case c.Items():
+                    self._take(command, envelopes)
+                case c.Answers():
+                    self.answered += sum(a.last - a.first + 1 for a in command.answers if a.state == "OK")
+                case c.Reply():
+                    assert not command.code, f"{self.name} is refused: {command.text}"
+                    self.found += len(envelopes)
+                case c.Welcome():
+                    self.token = command.token
+                case c.Refuse():
+                    raise AssertionError(f"{self.name} is refused: {command.reason}")
+                case _:
+                    pass
+        return self.have > before
+
+    def _take(self, items: c.Items, envelopes: list[Envelope]) -> None:
+        self.have = items.seq
+        for head, envelope in zip(items.heads, envelopes, strict=True):
+            for number, column in head.targets:
+                self.taken[number] += 1
+                self.news[number] = self.taken[number]
+                self.got += len(column) // 2 or envelope.count
+
+    def drain(self, wait: Callable[[], object] = lambda: None) -> int:
+        """Take all there is, and acknowledge it; returns how many messages came."""
+        before = self.got
+        wait()
+        while self.read():
+            self.say(c.Ack(self.have, tuple(self.news.items())))
+            self.news = {}
+            wait()
+        return self.got - before
+
+    def bye(self) -> None:
+        self.say(c.Bye("done"))

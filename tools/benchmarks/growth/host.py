@@ -1,0 +1,123 @@
+"""A node core without a process around it: what it is told goes in at once, and its CPU time is counted."""
+
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import partial
+from random import Random
+from time import process_time
+from typing import Any, TypeVar
+
+from discovery.state import Sample
+from mesh.core.effects import Commit, Effect, Send
+from mesh.core.node import NodeCore
+from mesh.core.settings import Settings
+from mesh.store.base import FIRST_POSITION, TABLES, Image, Op, Store
+from mesh.wire.commands import Introduction
+
+T = TypeVar("T")
+START = 1_700_000_000_000_000_000  # ns since 1970
+SECRET = b"the user's cookie"
+IDLE = Sample(cpu=(90.0, 90.0), ram_free=8 << 30, ram_total=16 << 30)
+QUIET = 8.0  # s; a client that said nothing for ten would be cut off
+
+
+class Nowhere:
+    """A store that keeps nothing, as one on disk keeps nothing in memory."""
+
+    def load(self) -> Image:
+        return Image([], {table: {} for table in TABLES}, FIRST_POSITION)
+
+    def commit(self, ops: Sequence[Op]) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+class Host:
+    """CPU in s: `spent` by the core, `loaded` and `written` by its store. `group` commits become one."""
+
+    def __init__(self, store: Store | None = None, boot: int = 1, group: int = 1, **settings: Any) -> None:
+        me = Introduction(bytes(15) + b"\x01", "heron", boot, "tcp://127.0.0.1:7600")
+        self.core = NodeCore(
+            Settings(me=me, secret=SECRET, **settings), Random(boot).randbytes, Random(2).random
+        )
+        self.store = store or Nowhere()
+        self.now = self.spent = self.written = 0.0
+        self.group = group
+        self.told: dict[Hashable, deque[list[bytes]]] = {}  # what went to each connection
+        self._jobs: list[Commit] = []
+        start = process_time()
+        image = self.store.load()
+        self.loaded = process_time() - start
+        self._do(partial(self.core.start, image, self.now, self.wall, sample=lambda: IDLE))
+
+    @property
+    def wall(self) -> int:
+        return START + int(self.now * 1e9)
+
+    def accept(self, key: Hashable) -> deque[list[bytes]]:
+        """A client of this machine connects; returns where it finds what it is told."""
+        self.told[key] = deque()
+        self.core.accept(key, "ipc:///run/heron", True)
+        return self.told[key]
+
+    def say(self, key: Hashable, frames: list[bytes]) -> None:
+        self._do(partial(self.core.receive, key, frames, self.now, self.wall))
+
+    def leave(self, key: Hashable) -> None:
+        """The connection is gone."""
+        self._do(partial(self.core.disconnected, key, self.now, self.wall))
+        del self.told[key]
+
+    def quiet(self, seconds: float = QUIET) -> float:
+        """Nothing happens for so long; returns the CPU that a second of that takes."""
+        end, before = self.now + seconds, self.spent
+        while self.core.alarm <= end:
+            self.now = max(self.core.alarm, self.now)
+            self._do(partial(self.core.tick, self.now, self.wall))
+        self.now = end
+        return (self.spent - before) / seconds
+
+    def cost(self, work: Callable[[], object]) -> float:
+        """Seconds of CPU that the core needs for it."""
+        before = self.spent
+        work()
+        return self.spent - before
+
+    def cost_of_each(self, things: Iterable[T], work: Callable[[T], object]) -> float:
+        """Likewise, of all together."""
+        before = self.spent
+        for thing in things:
+            work(thing)
+        return self.spent - before
+
+    def commit(self) -> None:
+        """Write what gathered, as the store's worker does."""
+        jobs, self._jobs = self._jobs, []
+        ops: Iterable[Op] = (op for job in jobs for op in job.ops)
+        start = process_time()
+        self.store.commit(list(ops))
+        self.written += process_time() - start
+        for job in jobs:
+            if job.token is not None:
+                self._do(partial(self.core.stored, job.token, None, self.now, self.wall))
+
+    def _do(self, what: Callable[[], object]) -> None:
+        start = process_time()
+        what()
+        effects = self.core.take_effects()
+        self.spent += process_time() - start
+        for effect in effects:
+            self._carry_out(effect)
+        if len(self._jobs) >= self.group:
+            self.commit()
+
+    def _carry_out(self, effect: Effect) -> None:
+        match effect:
+            case Send(key, frames) if key in self.told:
+                self.told[key].append(frames)
+            case Commit():
+                self._jobs.append(effect)
+            case _:
+                pass  # nobody else is there

@@ -1,0 +1,81 @@
+"""Nodes in a simulated network, whose CPU time is counted apart from that of the network."""
+
+from collections import deque
+from collections.abc import Callable, Hashable
+from functools import partial
+from time import process_time
+from typing import Any
+
+from tools.benchmarks.growth.host import IDLE
+from tools.demo_parts.processes import Failed
+from tools.simulating.network import Pipe
+from tools.simulating.node import SimNetwork, SimNode
+
+STEP = 0.05  # simulated s between looks at a condition: to look costs more than to go on
+PATIENCE = 120.0  # simulated s
+
+
+class Counted(SimNode):
+    """`spent`: seconds of CPU of its core, and of its store in memory."""
+
+    spent = 0.0
+
+    def hear(self, key: Hashable, frames: list[bytes]) -> None:
+        self._count(partial(super().hear, key, frames))
+
+    def gossiped(self, frames: list[bytes]) -> None:
+        self._count(partial(super().gossiped, frames))
+
+    def _tick(self, life: int) -> None:
+        self._count(partial(super()._tick, life))
+
+    def _written(self, life: int) -> None:
+        self._count(partial(super()._written, life))
+
+    def _count(self, work: Callable[[], None]) -> None:
+        start = process_time()
+        work()
+        self.spent += process_time() - start
+
+
+def started(net: SimNetwork, name: str, *seeds: str, **settings: Any) -> Counted:
+    """A node that runs, and says how it is."""
+    node = Counted(net, name, seeds, {"sample": lambda: IDLE, **settings})
+    node.start()
+    return node
+
+
+def until(net: SimNetwork, condition: Callable[[], bool], what: str) -> float:
+    """Simulated seconds until the condition holds."""
+    start = net.now
+    while not condition():
+        if net.now - start > PATIENCE:
+            raise Failed(f"not within {PATIENCE:g} simulated seconds: {what}")
+        net.run(STEP)
+    return net.now - start
+
+
+class Ways:
+    """Connections of clients to one node; see guest.Line."""
+
+    name = "guests"
+
+    def __init__(self, net: SimNetwork, node: SimNode) -> None:
+        self._net, self._node = net, node
+        self._pipes: dict[Hashable, Pipe] = {}
+        self._told: dict[Hashable, deque[list[bytes]]] = {}
+
+    def accept(self, key: Hashable) -> deque[list[bytes]]:
+        pipe = self._net.connect(self, key, self._node.ipc)
+        assert pipe is not None, f"{self._node.name} does not run"
+        self._pipes[key], self._told[key] = pipe, deque()
+        return self._told[key]
+
+    def say(self, key: Hashable, frames: list[bytes]) -> None:
+        self._pipes[key].send(0, frames)
+
+    def hear(self, key: Hashable, frames: list[bytes]) -> None:
+        self._told[key].append(frames)
+
+    def gone(self, key: Hashable) -> None:
+        raise Failed(f"{self._node.name} has cut off {key}")

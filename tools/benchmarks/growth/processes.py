@@ -1,0 +1,49 @@
+"""What do many real nodes on this machine cost, and how soon do they see who came and who is gone?"""
+
+import signal
+import time
+
+import psutil
+
+from tools.benchmarks.company import Company, logs_kept
+from tools.benchmarks.line import free_ports
+from tools.benchmarks.nodes import ANYWHERE, Node
+from tools.benchmarks.watch import Watch
+from tools.demo_parts.processes import Processes
+
+SETTLING = 5.0  # s
+IDLE = 10.0  # s that are counted
+
+
+def measured(size: int) -> dict[str, float]:
+    """So many `mesh up`, that know one of them at first."""
+    with Processes() as processes, Watch(processes.place) as watch, logs_kept(processes):
+        address = f"tcp://127.0.0.1:{free_ports(1)[0]}"
+        ways = [("--bind", address), *[(*ANYWHERE, "--peer", address)] * (size - 1)]
+        nodes = [Node(processes, f"node{i}", *way, log_level="info") for i, way in enumerate(ways)]
+        company = Company(processes, watch, nodes)
+        meeting = company.met(company.start())
+        processes.pause(SETTLING)
+        cpu, resident = _idle(processes, nodes)
+        dying = company.end("node1", signal.SIGKILL, "dead")
+        since = time.time()
+        joined = since + company.start_again("node1")
+        ready = nodes[1].program.out.stat().st_mtime  # how long a program needs to start is another matter
+        joining = max(0.0, joined - ready)
+    return {"cpu": cpu, "bytes": resident, "meet": meeting, "die": dying, "join": joining}
+
+
+def _idle(processes: Processes, nodes: list[Node]) -> tuple[float, float]:
+    """CPU seconds a second, and resident bytes, of each."""
+    running = [psutil.Process(node.program.pid) for node in nodes]
+    before, start = [_used(process) for process in running], time.monotonic()
+    processes.pause(IDLE)
+    taken = time.monotonic() - start
+    used = sum(_used(process) for process in running) - sum(before)
+    resident = sum(process.memory_info().rss for process in running)
+    return used / taken / len(nodes), resident / len(nodes)
+
+
+def _used(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)

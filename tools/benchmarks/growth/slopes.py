@@ -1,0 +1,52 @@
+"""By which power of the size does it grow, and what is that called?"""
+
+import math
+from collections.abc import Iterator, Sequence
+from statistics import linear_regression
+
+Points = Sequence[tuple[float, float]]  # (size, value), the smallest size first
+
+TAIL = 100.0  # sizes below a hundredth of the largest say more of fixed costs than of growth
+NAMES = (
+    (0.15, "constant"),
+    (0.85, "less than linear"),
+    (1.08, "linear"),
+    (1.25, "n log n"),
+    (1.75, "superlinear"),
+    (2.25, "quadratic"),
+)
+WORST = "worse than quadratic"
+
+
+def tail(points: Points) -> list[tuple[float, float]]:
+    """Those from which growth is read; a value of nothing has no logarithm."""
+    if not points:
+        return []
+    least = points[-1][0] / TAIL
+    return [(size, value) for size, value in points if size >= least and value > 0]
+
+
+def slope(points: Points) -> float | None:
+    """The exponent of a log-log fit over the tail; None when there is nothing to fit."""
+    kept = tail(points)
+    if len(kept) < 2:
+        return None
+    sizes, values = zip(*kept, strict=True)
+    return linear_regression([math.log(size) for size in sizes], [math.log(v) for v in values]).slope
+
+
+def named(exponent: float) -> str:
+    """As people call it."""
+    return next((name for most, name in NAMES if exponent <= most), WORST)
+
+
+def ladder(least: int, most: int) -> Iterator[int]:
+    """1, 3, 10, 32, 100, 320, 1,000 and so on: from `least` up to `most`."""
+    step = 0
+    while True:
+        size = 10 ** (step // 2) if step % 2 == 0 else max(3, 32 * 10 ** (step // 2) // 10)
+        if size > most:
+            return
+        if size >= least:
+            yield size
+        step += 1
