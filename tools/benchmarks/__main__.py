@@ -183,6 +183,7 @@ def arguments() -> Options:
     parser.add_argument(
         "--compare", type=earlier, metavar="FILE", help="PART.json of an earlier run, or their folder"
     )
+    parser.add_argument(
         "--most", type=at_least(1), metavar="N",
         help="largest size of growth, as far as each curve makes sense; as usual if not given",
     )  # fmt: skip
