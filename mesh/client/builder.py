@@ -43,7 +43,7 @@ class Builder:
         if props:
             contents = [props + content for content in contents]
         size = sum(map(len, contents))
-        if self.bytes + size > ENVELOPE_BYTES:
+        if self.bytes + size >= ENVELOPE_BYTES:
             ends = list(accumulate(map(len, contents), initial=self.bytes))
             contents = contents[: bisect_left(ends, ENVELOPE_BYTES)]
             size = ends[len(contents)] - self.bytes

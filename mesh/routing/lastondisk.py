@@ -30,6 +30,20 @@ class LastOnDisk:
         self.is_there(value)
         return True
 
+    def ends(self, end: Last) -> None:
+        """Its topic is to be no more: what is older does not go there meanwhile."""
+        self._before.setdefault(end.store_key, self._newest.get(end.store_key))
+        self.is_there(end)
+
+    def ended(self, end: Last) -> None:
+        """It is no more: of what came before, nothing is there, or counts."""
+        row, newest = end.store_key, self._newest.get(end.store_key)
+        if newest is None or newest.stamp == end.stamp:
+            self.forget(row)
+        else:  # somebody publishes it again
+            self._before[row] = None
+            self._passed_over.pop(row, None)
+
     def forget(self, row: bytes) -> None:
         """The topic is no more."""
         for known in (self._newest, self._before, self._passed_over):

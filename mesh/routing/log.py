@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from mesh.routing.feed import Feed
 from mesh.routing.lastondisk import LastOnDisk
 from mesh.routing.parcel import Parcel
-from mesh.routing.retained import Last, Retained, store_key
+from mesh.routing.retained import Last, Retained
 from mesh.routing.shares import shares
 from mesh.store.base import Append, Delete, Drop, Op, Put, Rewrite
 from mesh.streams.origin import OriginStream
@@ -35,6 +35,11 @@ class Accepted:
     @property
     def envelope(self) -> Envelope:
         return self.deliveries[0][0].envelope
+
+    @property
+    def end(self) -> Last:
+        """Of the topic that is no more, where a last value would stand."""
+        return Last(self.envelope, self.envelope.first, self.erased, b"", 0)
 
 
 @dataclass(slots=True)
@@ -125,9 +130,8 @@ class Log:
             news = [value for value in accepted.values if self._last_on_disk.goes(value)]
             ops += [Put("retained", value.store_key, value.pack()) for value in news]
         if is_event:
-            key = store_key(envelope.domain, accepted.erased)
-            self._last_on_disk.forget(key)
-            ops.append(Delete("retained", key))
+            self._last_on_disk.ends(accepted.end)
+            ops.append(Delete("retained", accepted.end.store_key))
         for op in ops:
             if isinstance(op, Put | Delete):
                 self._supersede(op.table, op.key)
@@ -162,6 +166,7 @@ class Log:
                 self.later("retained", evicted.store_key, Delete("retained", evicted.store_key))
         if accepted.erased:
             self.retained.remove(accepted.erased, accepted.envelope.domain)
+            self._last_on_disk.ended(accepted.end)
 
     def refuse(self, lane: Lane, accepted: Accepted) -> None:
         """It could not be stored: nobody gets it, not even when it comes again, behind what followed it."""
@@ -169,7 +174,7 @@ class Log:
         lane.origin.refuse(envelope.first, envelope.last)
         key = stream_key(envelope)
         self.later("stream", key, Put("stream", key, lane.origin.pack()))
-        for value in accepted.values:
+        for value in [accepted.end] if accepted.erased else accepted.values:
             self._last_on_disk.refused(value)
         for parcel, _ in accepted.deliveries:
             if parcel.position:

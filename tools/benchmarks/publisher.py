@@ -50,7 +50,7 @@ async def main(node: str, packed: str) -> dict[str, float]:
     async with mesh.connect(node, timeout=60.0) as m:
         used, began = process.cpu_times(), time.monotonic()
         if load.many:
-            await m.publish_many(load.keys[0], contents(load), **options_of(load))
+            await m.publish_many(load.keys[0], list(contents(load)), **options_of(load))
         elif load.alone:
             await one_by_one(m, load)
         else:

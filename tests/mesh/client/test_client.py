@@ -1,6 +1,7 @@
 """Two or three real nodes, real clients, real sockets: what a user does."""
 
 import asyncio
+from collections.abc import Iterator
 
 import pytest
 
@@ -154,6 +155,38 @@ def test_of_many_that_are_published_those_before_a_wrong_one_arrive() -> None:
             found = await take(sub, 4)
             assert [x.content for x in found] == [b"1", b"2", b"3", b"6"]
             assert (found[3].headers["a"], found[3].expires > 0, found[2].expires) == ("b", True, 0)
+
+    asyncio.run(story())
+
+
+def test_what_is_not_there_yet_is_published_as_it_comes() -> None:
+    def reused() -> Iterator[bytearray]:
+        buffer = bytearray(1)
+        for digit in b"012":
+            buffer[0] = digit
+            yield buffer
+        raise OSError("no more")
+
+    async def story() -> None:
+        async with mesh_of("a") as m, m.connect("a") as ma, ma.subscribe("k") as sub:
+            with pytest.raises(OSError):
+                await ma.publish_many("k", reused())
+            assert [x.content for x in await take(sub, 3)] == [b"0", b"1", b"2"]
+
+    asyncio.run(story())
+
+
+def test_a_client_that_is_closed_while_many_wait_for_room_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> None:
+        async with mesh_of("a") as m, m.connect("a") as ma:
+            ma._publisher.outbox.window = (1, 1)
+
+            async def closed_meanwhile() -> None:
+                await ma.close(drain=False)
+
+            monkeypatch.setattr(ma._publisher, "room", closed_meanwhile)
+            with pytest.raises(Closed):
+                await ma.publish_many("k", [bytes(1000)] * 5000)
 
     asyncio.run(story())
 

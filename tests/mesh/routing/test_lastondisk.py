@@ -8,14 +8,15 @@ from msgspec.structs import replace
 
 from mesh.routing.log import Accepted, Lane, Log
 from mesh.routing.retained import Last
-from mesh.store.base import Op, Put
+from mesh.store.base import Delete, Op, Put
+from mesh.wire.envelope import ERASED
 from tests.mesh.envelopes import envelope
 
 ME = b"m" * 16
-TAKE, TRANSIENT, LANDS, NO_ROOM, SIDE = "take", "transient", "lands", "no room", "side"
+TAKE, TRANSIENT, ERASE, LANDS, NO_ROOM, SIDE = "take", "transient", "erase", "lands", "no room", "side"
 # A publisher's number is also its time; `late`: of another publisher's, which came by another master.
 STEP = st.tuples(
-    st.sampled_from([TAKE, TRANSIENT, LANDS, NO_ROOM, SIDE]), st.integers(0, 2), st.integers(0, 5)
+    st.sampled_from([TAKE, TRANSIENT, ERASE, LANDS, NO_ROOM, SIDE]), st.integers(0, 2), st.integers(0, 5)
 )
 
 
@@ -30,10 +31,11 @@ class Master:
         self._clock = 10
         self._commits: deque[tuple[Lane, Accepted, list[Op], list[Op]]] = deque()
 
-    def take(self, publisher: int, late: int, persistent: bool) -> None:
+    def take(self, publisher: int, late: int, what: str) -> None:
         self._clock += 10
         self._numbers[publisher] += 1
-        e = envelope("a", first=self._numbers[publisher], persistent=persistent)
+        flags = ERASED if what == ERASE else 0
+        e = envelope("a", first=self._numbers[publisher], persistent=what != TRANSIENT, flags=flags)
         stream = bytes([publisher]) * 16
         sent = self._clock - (late if publisher else 0) * 15
         e = replace(e, stream=stream, sent=max(sent, self._newest_of(stream) + 1))
@@ -46,7 +48,7 @@ class Master:
             self.log.passes(accepted)
 
     def _newest_of(self, stream: bytes) -> int:
-        waiting = [a.values[0].stamp for _, a, _, _ in self._commits]
+        waiting = [(a.values or [a.end])[0].stamp for _, a, _, _ in self._commits]
         return max((stamp[0] for stamp in (*self.taken, *waiting) if stamp[1] == stream), default=0)
 
     def ends(self, has_room: bool) -> None:
@@ -57,7 +59,10 @@ class Master:
         if has_room:
             self._write([*ops, *later])
             self.log.written(later)
-            self.taken.append(accepted.values[0].stamp)
+            if accepted.erased:
+                self.taken.clear()
+            else:
+                self.taken.append(accepted.values[0].stamp)
             self.log.passes(accepted)
         else:
             self.log.not_written(later)
@@ -74,11 +79,13 @@ class Master:
         for op in ops:
             if isinstance(op, Put) and op.table == "retained":
                 self.disk = Last.unpack(op.value).stamp
+            elif isinstance(op, Delete) and op.table == "retained":
+                self.disk = None
 
     def act(self, step: tuple[str, int, int]) -> None:
         what, publisher, late = step
-        if what in (TAKE, TRANSIENT):
-            self.take(publisher, late, what == TAKE)
+        if what in (TAKE, TRANSIENT, ERASE):
+            self.take(publisher, late, what)
         elif what == SIDE:
             self.side()
         else:
