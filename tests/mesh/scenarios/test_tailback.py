@@ -70,7 +70,7 @@ def test_what_expires_while_it_waits_is_a_dead_letter_with_its_story_in_the_head
             ):  # fmt: skip
                 await c.stop("frodo")
                 headers = {"colour": "red"}
-                short = await b.publish("K", b"short", domain=RUGBY, expiry=0.3, headers=headers)
+                short = await b.publish("K", b"short", domain=RUGBY, expiry=2.0, headers=headers)
                 long = await b.publish("K", b"long", domain=RUGBY, expiry=60)
                 assert short.state == long.state == "FORWARD_WARNING"
                 [letter] = await take(letters, 1)
