@@ -49,12 +49,14 @@ def test_a_message_costs_no_more_than_was_accepted() -> None:
     assert code == 0, output
 
 
+@pytest.mark.whole
 def test_two_runs_count_the_same() -> None:
     first, second = costs("--json"), costs("--json")
     assert first == second and first[0] == 0
     assert json.loads(first[1])["node, to one subscriber"]["figures"]["envelope"]["instructions"] > 1000
 
 
+@pytest.mark.whole
 @compared
 @pytest.mark.parametrize(
     ("module", "owner", "method", "turns", "path", "figure"),
@@ -93,6 +95,7 @@ def test_what_has_become_cheaper_is_a_hint_and_no_failure(tmp_path: Path) -> Non
     assert "client, posts: 9.1% fewer instructions for each message" in output
 
 
+@pytest.mark.whole
 def test_figures_of_another_python_are_not_compared_and_are_kept(tmp_path: Path) -> None:
     file = tmp_path / "costs.json"
     file.write_text('{"2.7": {}}')
