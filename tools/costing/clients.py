@@ -6,6 +6,7 @@ It is the real client, on a wire that answers at once.
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Coroutine
 from typing import Any
 from unittest.mock import patch
@@ -25,7 +26,7 @@ CONTENT = bytes(100)
 KEY = "bench/0"
 
 
-class ClientPath:
+class ClientPath(ABC):
     """A client that is in, with one subscription. `bill` never gives up the loop: no timer falls into it."""
 
     def __init__(self) -> None:
@@ -52,8 +53,9 @@ class ClientPath:
         self.loop.run_until_complete(run())
         return self.meter.take()
 
+    @abstractmethod
     def carry_out(self, count: int) -> None:
-        raise NotImplementedError
+        """An envelope of so many messages, counted by the meter."""
 
     def close(self) -> None:
         self.loop.run_until_complete(self.client.close())
@@ -98,8 +100,9 @@ class Arriving(ClientPath):
         assert self.use(count) == count
         self.meter.run(self.client._subscriptions.send_ack)
 
+    @abstractmethod
     def use(self, count: int) -> int:
-        raise NotImplementedError
+        """What has arrived; returns how many messages that was."""
 
     def finished(self, step: Coroutine[Any, Any, Any]) -> Any:
         """What it returns, which it does without waiting."""
