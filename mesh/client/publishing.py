@@ -97,12 +97,7 @@ class Publishing(Connected):
                 await asyncio.sleep(0)  # others of this loop want their turn
         else:
             for content in contents:
-                while True:
-                    try:
-                        self.post(key, content, **options)
-                        break
-                    except WouldBlock:
-                        await self.room()
+                await self._post_when_room(key, content, **options)
                 count += 1
                 if count % 4096 == 0:
                     await asyncio.sleep(0)

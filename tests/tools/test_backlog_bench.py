@@ -1,8 +1,5 @@
 """Do the benchmarks of those who do not keep up, and of what waits, judge right and leave nothing behind?"""
 
-import signal
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,18 +7,6 @@ import pytest
 from tools.benchmarks import stopped, waiting
 from tools.benchmarks.stopped import Round
 from tools.benchmarks.waiting import Waited
-
-
-@pytest.fixture
-def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where a benchmark works; nothing may stay there. It takes the signals for itself meanwhile."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    with tempfile.TemporaryDirectory(prefix="b-", dir="/tmp") as folder:
-        monkeypatch.setattr(tempfile, "tempdir", folder)
-        yield Path(folder)
-        assert list(Path(folder).iterdir()) == []
-    for number, handler in before.items():
-        signal.signal(number, handler)
 
 
 def test_others_may_wait_a_fifth_longer_beside_one_that_stopped() -> None:

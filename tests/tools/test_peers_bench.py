@@ -2,10 +2,7 @@
 
 import argparse
 import json
-import signal
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,18 +21,6 @@ from tools.benchmarks.report import Report, Row, shown, write
 from tools.demo_parts.processes import Processes
 
 OURS = [name for name, who in PEERS.items() if who.is_ours]
-
-
-@pytest.fixture
-def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where a benchmark works; nothing may stay there. It takes the signals for itself meanwhile."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    with tempfile.TemporaryDirectory(prefix="b-", dir="/tmp") as folder:
-        monkeypatch.setattr(tempfile, "tempdir", folder)
-        yield Path(folder)
-        assert list(Path(folder).iterdir()) == []
-    for number, handler in before.items():
-        signal.signal(number, handler)
 
 
 def test_peers_are_picked_by_their_names_or_by_their_servers() -> None:
