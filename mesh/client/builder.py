@@ -5,34 +5,37 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate
 
+from mesh.client.content import Options
 from mesh.wire.envelope import Envelope
-from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPE_MESSAGES
+from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPE_MESSAGES, MAX_CONTENT
 
 
 class Builder:
-    """An envelope that is still open. `to`: the session or client it is for; "" = whoever subscribes."""
+    """An envelope that is still open. `to`: the session or client it is for; "" = whoever subscribes.
 
-    def __init__(self, domain: str, flags: int, to: str, first: int) -> None:
-        self.domain, self.flags, self.to, self.first = domain, flags, to, first
+    While there is `room` for more than it, a message with the same `options` and a key that is there may be
+    added by hand: to `slices`, its row to `index`, its size, which is at most `most`, taken from `room`.
+    """
+
+    def __init__(self, domain: str, flags: int, to: str, first: int, most: int = MAX_CONTENT) -> None:
+        self.domain, self.flags, self.to, self.first, self.most = domain, flags, to, first, most
         self.slices: list[bytes] = []
         self.rows: dict[str, int] = {}
         self.index: list[int] = []
         self.props: list[int] = []
-        self.bytes = 0
+        self.room = ENVELOPE_BYTES
         self.expires = 0
+        self.options: Options | None = None  # None: none that can be compared, or there are own properties
 
     def add(self, key: str, content: bytes, props: bytes, expires: int) -> int:
         """Returns the number of the message."""
-        rows = self.rows
-        row = rows.get(key)
-        if row is None:
-            row = rows[key] = len(rows)
-        self.index.append(row)
+        self.index.append(self.rows.setdefault(key, len(self.rows)))
         if props or self.props:
             self.props += [0] * (len(self.slices) - len(self.props)) + [len(props)]
+            self.options = None
             content = props + content
         self.slices.append(content)
-        self.bytes += len(content)
+        self.room -= len(content)
         if expires:
             self.expires = min(expires, self.expires or expires)
         return self.first + len(self.slices) - 1
@@ -43,23 +46,24 @@ class Builder:
         if props:
             contents = [props + content for content in contents]
         size = sum(map(len, contents))
-        if self.bytes + size >= ENVELOPE_BYTES:
-            ends = list(accumulate(map(len, contents), initial=self.bytes))
-            contents = contents[: bisect_left(ends, ENVELOPE_BYTES)]
-            size = ends[len(contents)] - self.bytes
+        if size >= self.room:
+            ends = list(accumulate(map(len, contents), initial=0))
+            contents = contents[: bisect_left(ends, self.room)]
+            size = ends[len(contents)]
         count = len(contents)
         if props or self.props:
             self.props += [0] * (len(self.slices) - len(self.props)) + [len(props)] * count
+            self.options = None
         self.index += [self.rows.setdefault(key, len(self.rows))] * count
         self.slices += contents
-        self.bytes += size
+        self.room -= size
         if expires:
             self.expires = min(expires, self.expires or expires)
         return count
 
     @property
     def full(self) -> bool:
-        return len(self.slices) >= ENVELOPE_MESSAGES or self.bytes >= ENVELOPE_BYTES
+        return len(self.slices) >= ENVELOPE_MESSAGES or self.room <= 0
 
     def seal(self, stream: bytes) -> Envelope:
         sizes = array("I", map(len, self.slices))

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping
+from typing import TypedDict
 
 from mesh.client.later import not_yet
 from mesh.names import SessionName
@@ -11,6 +12,18 @@ from mesh.wire.properties import Properties, encode_properties
 
 Content = bytes | bytearray | memoryview | str
 Prepared = tuple[str, bytes, str, int, bytes, int]  # key, content, domain, flags, properties, expires
+
+
+class Options(TypedDict, total=False):
+    """What may be said of a message that is published. `expiry` in seconds from now."""
+
+    domain: str | None
+    xml: str | None
+    headers: Headers | Mapping[str, str] | None
+    persistent: bool
+    expiry: float | None
+    priority: int  # 0 to 9; 5 if not given
+    local_only: bool
 
 
 def prepared(

@@ -14,12 +14,12 @@ from mesh.streams.outbox import Outbox
 from mesh.values import Published, check_domain, check_key, message_id, parse_message_id
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope
-from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPE_MESSAGES, MAX_CONTENT
+from mesh.wire.limits import MAX_CONTENT
 
 EAGER = 4  # envelopes under way up to which a message leaves at once; above, it waits for company
 
 
-class Receipt(Struct, frozen=True, eq=False):
+class Receipt(Struct, frozen=True, eq=False, gc=False):
     """A message on its way. Await it for its `Published`, or the error that refused it."""
 
     _publisher: Publisher
@@ -52,7 +52,7 @@ class Publisher:
         self.outbox = Outbox(4 << 20, 1024)
         self._send = send
         self._look = look  # take answers that have arrived, without giving up the loop
-        self._builder: Builder | None = None
+        self.builder: Builder | None = None
         self._checked: set[str] = set()
         self._planned = False
         self._verdicts = Verdicts(stream, self.outbox, refused_later)
@@ -62,19 +62,10 @@ class Publisher:
         self, key: str, content: bytes, domain: str, flags: int, props: bytes, expires: int, to: str = ""
     ) -> int:
         """Append a message; returns its number. WouldBlock while the window is full."""
-        builder = self._builder
-        # One that is open for the same, and knows the key, spares the rest: most messages find it so.
-        if (
-            builder is None or key not in builder.rows or len(content) > self.max_content
-            or builder.domain != domain or builder.flags != flags or builder.to != to
-        ):  # fmt: skip
-            self.check(key, content, to)
-            builder = self._builder_of(domain, flags, to)
+        self.check(key, content, to)
+        builder = self._builder_of(domain, flags, to)
         number = builder.add(key, content, props, expires)
-        if len(builder.slices) >= ENVELOPE_MESSAGES or builder.bytes >= ENVELOPE_BYTES:
-            self._seal()
-        elif not self._planned:
-            self._plan()
+        self._added(builder)
         return number
 
     def post_many(
@@ -84,15 +75,21 @@ class Publisher:
         self.check(key, max(contents, key=len))
         builder = self._builder_of(domain, flags, "")
         taken = builder.add_many(key, contents, props, expires)
+        self._added(builder)
+        return taken
+
+    def _added(self, builder: Builder) -> None:
         if builder.full:
             self._seal()
         elif not self._planned:
             self._plan()
-        return taken
 
     def _builder_of(self, domain: str, flags: int, to: str) -> Builder:
-        builder = self._builder
-        if builder is None or builder.domain != domain or builder.flags != flags or builder.to != to:
+        builder = self.builder
+        if (
+            builder is None or builder.full
+            or builder.domain != domain or builder.flags != flags or builder.to != to
+        ):  # fmt: skip
             builder = self._open(domain, flags, to)
         return builder
 
@@ -110,8 +107,8 @@ class Publisher:
                     f"{self.outbox.flight} envelopes are unanswered: the window is full.",
                     hint="Await flush(), or use publish() or publish_many(), which wait by themselves.",
                 )
-        self._builder = Builder(domain, flags, to, self.outbox.next_number(domain))
-        return self._builder
+        self.builder = Builder(domain, flags, to, self.outbox.next_number(domain), self.max_content)
+        return self.builder
 
     def check(self, key: str, content: bytes, to: str = "") -> None:
         """BadKey or MessageTooLarge; in any thread. What is sent to somebody needs no key."""
@@ -129,20 +126,22 @@ class Publisher:
 
     def _flush_soon(self) -> None:
         self._planned = False
-        if self.outbox.flight < EAGER:
+        self._seal_if_due()
+
+    def _seal_if_due(self) -> None:
+        if self.builder is not None and (self.outbox.flight < EAGER or self.builder.full):
             self._seal()
 
     def _seal(self) -> None:
-        if self._builder is not None and self._builder.slices:
-            envelope = self.outbox.add(self._builder.seal(self.stream))
-            self._builder = None
+        if self.builder is not None and self.builder.slices:
+            envelope = self.outbox.add(self.builder.seal(self.stream))
+            self.builder = None
             self._send(envelope)
 
     def answered(self, answer: Answer) -> None:
         """What a master, or a node where it waits, said of some numbers."""
         self._verdicts.heard(answer)
-        if self._builder is not None and self.outbox.flight < EAGER:
-            self._seal()
+        self._seal_if_due()
         self._wake()
 
     async def result(self, receipt: Receipt) -> Published:
@@ -181,7 +180,7 @@ class Publisher:
     async def flush(self) -> None:
         """Until every message has an answer. Raises the first refusal that no receipt was asked for."""
         self._seal()
-        while self.outbox.unanswered or self._builder is not None:
+        while self.outbox.unanswered or self.builder is not None:
             await self._change()
             self._seal()
         self._verdicts.raise_first()
@@ -210,7 +209,8 @@ class Publisher:
                 future.set_result(None)
 
     def fail(self, error: MeshError) -> None:
-        """The client is closed for good: whoever waits learns it."""
+        """The client is closed for good: whoever waits learns it, and whoever posts."""
+        self.builder = None
         self._verdicts.fail(error)
         for future in self._quiet:
             if not future.done():

@@ -8,11 +8,11 @@ import functools
 import os
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
 
 from mesh.client import client as aio
 from mesh.client.client import Event
-from mesh.client.content import Content, prepared
+from mesh.client.content import Content, Options, prepared
 from mesh.client.later import Later
 from mesh.errors import MeshTimeout, PublishRefused, WouldBlock
 from mesh.sync.posts import Posts, Receipt
@@ -114,7 +114,7 @@ class Client(Later):
 
     publish = _waited(aio.Client.publish)
 
-    def post(self, key: str, content: Content, **options: Any) -> Receipt:
+    def post(self, key: str, content: Content, **options: Unpack[Options]) -> Receipt:
         """Hand a message over and go on; options as for `publish`. Its receipt or `flush()` tell the rest.
 
         Raises WouldBlock when the window of unanswered messages is full, and what `publish` raises.
@@ -143,7 +143,7 @@ class Client(Later):
         """Until a message can be posted."""
         self.run(self.aio.room)
 
-    def publish_many(self, key: str, contents: Iterable[Content], **options: Any) -> int:
+    def publish_many(self, key: str, contents: Iterable[Content], **options: Unpack[Options]) -> int:
         """Publish all of them under one key, and wait until all are answered; returns how many. In order.
 
         A list or tuple goes fastest. Of anything else each content is taken, and posted, when there is room.
@@ -165,7 +165,7 @@ class Client(Later):
         self.flush()
         return count
 
-    def publish_oneway(self, key: str, content: Content, **options: Any) -> None:
+    def publish_oneway(self, key: str, content: Content, **options: Unpack[Options]) -> None:
         """Publish without asking what becomes of it; waits only for room."""
         self.run(self.aio.publish_oneway, key, content, **options)
 

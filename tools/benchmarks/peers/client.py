@@ -5,17 +5,19 @@ python -m tools.benchmarks.peers.CLIENT send|receive ADDRESS LOAD
 
 import asyncio
 import json
+import math
 import struct
 import sys
 import time
 from array import array
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from itertools import cycle
 from typing import Any
 
 from tools.benchmarks.figures import counted, percentile
 from tools.benchmarks.load import NUMBER, Load
 
-DUE = struct.Struct("<d")  # when a message was due (monotonic s), behind its number
+DUE = struct.Struct("<d")  # when the first message was due (monotonic s), behind its number
 HEAD = NUMBER + DUE.size
 STALL = 10.0  # s without anything new, after which the rest counts as lost
 QUIET = 0.2  # s in which whatever would come twice shows itself
@@ -25,42 +27,47 @@ Figures = dict[str, float]
 
 
 class Sending:
-    """Which message is next, and when is it due?"""
+    """Which message is next, and when is it due? They are made before the clock runs.
+
+    The first of a schedule says when it was due; when the others were is known from their numbers.
+    """
 
     def __init__(self, load: Load) -> None:
         self.load = load
-        self._keys = load.keys
-        self._used = time.process_time()
         self._late: list[float] = []
+        self._made = [self._content(number) for number in range(load.messages)]
+        self._used = time.process_time()
         self.began = time.monotonic() + (0.1 if load.rate else 0.0)
+        if load.rate:
+            self._made[0] = self._content(0, DUE.pack(self.began))
+
+    def _content(self, number: int, due: bytes = b"") -> bytes:
+        return (number.to_bytes(NUMBER, "little") + due).ljust(self.load.size, b".")
 
     def wait(self, number: int) -> float:
         """Seconds until it is due; 0 or less: it is."""
         return self.began + number / self.load.rate - time.monotonic() if self.load.rate else 0.0
 
-    def message(self, number: int) -> tuple[str, bytes]:
-        """Its topic and content."""
-        head = number.to_bytes(NUMBER, "little")
-        if self.load.rate:
-            due = self.began + number / self.load.rate
-            self._late.append(time.monotonic() - due)
-            head += DUE.pack(due)
-        return self._keys[number % len(self._keys)], head.ljust(self.load.size, b".")
-
     def messages(self) -> Iterator[tuple[str, bytes]]:
-        """All, each not before it is due."""
-        for number in range(self.load.messages):
+        """Topics and contents of all, each not before it is due."""
+        if not self.load.rate:
+            yield from zip(cycle(self.load.keys), self._made, strict=False)
+            return
+        for number, message in enumerate(zip(cycle(self.load.keys), self._made, strict=False)):
             if (wait := self.wait(number)) > 0:
                 time.sleep(wait)
-            yield self.message(number)
+            self._late.append(-self.wait(number))
+            yield message
 
     async def in_turns(self) -> AsyncGenerator[Iterator[tuple[str, bytes]], None]:
         """Likewise all that are due; what was sent is written before this one sleeps."""
         end = 0
+        keys = cycle(self.load.keys)
         while end < self.load.messages:
             time.sleep(max(0.0, self.wait(end)))  # noqa: ASYNC251  the loop's own clock is too coarse
             begin, end = end, min(self._due(), end + TURN)
-            yield map(self.message, range(begin, end))
+            self._late += [-self.wait(number) for number in (begin, end - 1)]
+            yield zip(keys, self._made[begin:end], strict=False)
             for _ in range(3):  # a task that writes is woken by one that is woken by what was sent
                 await asyncio.sleep(0)
 
@@ -72,7 +79,7 @@ class Sending:
     def told(self) -> Figures:
         """When it began and when all was taken from this client (s), what it cost this process (s).
 
-        Where there is a schedule, how late a message was handed over, too (s, median).
+        Where there is a schedule, how late messages were handed over, too (s, median).
         """
         answered, cpu = time.monotonic(), time.process_time() - self._used
         late = percentile(self._late, 0.5) if self._late else 0.0
@@ -86,7 +93,7 @@ class Tally:
         self.load = load
         self.first = self.last = 0.0
         self.heads: list[bytes] = []
-        self._times: list[float] = []
+        self._came: list[tuple[float, int]] = []  # when, and how many had come by then
         self._used = time.process_time()
 
     def ready(self) -> None:
@@ -97,9 +104,16 @@ class Tally:
         self.last = time.monotonic()
         self.heads.append(content[:HEAD])
         if self.load.rate:
-            self._times.append(self.last)
+            self._came.append((self.last, len(self.heads)))
         elif not self.first:
             self.first = self.last
+
+    def take_all(self, contents: Sequence[bytes]) -> None:
+        """They came together."""
+        self.last = time.monotonic()
+        self.first = self.first or self.last
+        self.heads += [content[:HEAD] for content in contents]
+        self._came.append((self.last, len(self.heads)))
 
     @property
     def is_full(self) -> bool:
@@ -114,13 +128,16 @@ class Tally:
         count = counted(self.load.messages, by_topic)
         found = {"first": self.first, "last": self.last, "cpu": cpu, "lost": count.lost,
                  "doubled": count.doubled, "disordered": count.disordered}  # fmt: skip
-        return found | self._under_way()
+        return found | (self._under_way(numbers) if self.load.rate and numbers else {})
 
-    def _under_way(self) -> Figures:
-        pairs = zip(self._times, self.heads, strict=False)
-        taken = [came - DUE.unpack_from(head, NUMBER)[0] for came, head in pairs]
-        if not taken:
-            return {}
+    def _under_way(self, numbers: Sequence[int]) -> Figures:
+        """What is late in the sender is part of it: from when a message was due."""
+        dues = [DUE.unpack_from(head, NUMBER)[0] for head in self.heads if not any(head[:NUMBER])]
+        times: list[float] = []
+        for at, end in self._came:
+            times += [at] * (end - len(times))
+        rate, began = self.load.rate, dues[0] if dues else math.nan
+        taken = [at - began - number / rate for at, number in zip(times, numbers, strict=True)]
         return {"p50": percentile(taken, 0.5), "p99": percentile(taken, 0.99), "max": max(taken)}
 
 

@@ -51,7 +51,7 @@ async def _in_window(node: str, load: Load) -> Figures:
         for number, (key, content) in enumerate(sending.messages()):
             while True:
                 try:
-                    receipt = m.post(key, content, persistent=load.persistent)
+                    receipt = m.post(key, content, persistent=True)
                     break
                 except WouldBlock:
                     await m.room()
@@ -92,8 +92,7 @@ async def receive(node: str, load: Load) -> Mapping[str, object]:
 async def _take(subscription: mesh.Subscription, tally: Tally) -> None:
     """Until it is cancelled."""
     async for batch in subscription.batches():
-        for content in batch.contents():
-            tally.take(content)
+        tally.take_all(batch.contents())
 
 
 if __name__ == "__main__":
