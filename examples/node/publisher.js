@@ -115,6 +115,7 @@ export class Publisher {
 /** Messages of one domain with the same flags for the same destination. */
 class Envelope {
   entries = [];
+  keys = new Set();
   bytes = 0;
 
   constructor(domain, flags, to) {
@@ -125,6 +126,8 @@ class Envelope {
     const entry = new Entry(message);
     this.entries.push(entry);
     this.bytes += message.properties.length + message.content.length;
+    if (!this.keys.has(message.key)) this.bytes += message.key.length;
+    this.keys.add(message.key);
     return entry;
   }
 

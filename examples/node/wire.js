@@ -8,7 +8,7 @@ export const SUBSCRIBE = 32, UNSUBSCRIBE = 33, CALL = 34, REPLY = 35;
 export const PERSISTENT = 1, INITIAL = 4, FORCE_QUEUING = 8, ERASED = 16; // flags
 
 export const MIB = 2 ** 20;
-export const ENVELOPE_MESSAGES = 500;
+export const ENVELOPE_MESSAGES = 2000;
 export const ENVELOPE_BYTES = 256 * 1024;
 const NOTHING = Buffer.alloc(0);
 

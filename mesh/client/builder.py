@@ -29,7 +29,7 @@ class Builder:
 
     def add(self, key: str, content: bytes, props: bytes, expires: int) -> int:
         """Returns the number of the message."""
-        self.index.append(self.rows.setdefault(key, len(self.rows)))
+        self.index.append(self._row(key))
         if props or self.props:
             self.props += [0] * (len(self.slices) - len(self.props)) + [len(props)]
             self.options = None
@@ -54,12 +54,19 @@ class Builder:
         if props or self.props:
             self.props += [0] * (len(self.slices) - len(self.props)) + [len(props)] * count
             self.options = None
-        self.index += [self.rows.setdefault(key, len(self.rows))] * count
+        self.index += [self._row(key)] * count
         self.slices += contents
         self.room -= size
         if expires:
             self.expires = min(expires, self.expires or expires)
         return count
+
+    def _row(self, key: str) -> int:
+        row = self.rows.get(key)
+        if row is None:
+            row = self.rows[key] = len(self.rows)
+            self.room -= len(key)
+        return row
 
     @property
     def full(self) -> bool:

@@ -22,6 +22,7 @@ from mesh.wire.limits import (
     ROUTE,
 )
 
+FEW = ENVELOPE_BYTES // LONGEST_KEY  # keys that are never too long together
 FromOne = Annotated[int, Meta(ge=1, le=LARGEST_NUMBER)]
 
 
@@ -95,6 +96,10 @@ def _check_keys(h: Header) -> None:
     # The keys of what is sent to one session are checked nowhere else.
     if h.to and max(map(len, h.keys)) > LONGEST_KEY:
         raise ValueError(f"a key of more than {LONGEST_KEY} characters")
+    if len(h.keys) > FEW and sum(map(len, h.keys)) > ENVELOPE_BYTES + LONGEST_KEY:
+        raise ValueError(
+            f"{len(h.keys)} keys of {sum(map(len, h.keys))} characters: put fewer into one envelope"
+        )
     if not h.index:
         if len(h.keys) > 1:
             raise ValueError(f"{len(h.keys)} keys but no index column")

@@ -15,8 +15,8 @@ CALL_FRAME = 256 * KIB  # a question and its reply, which tell of each node
 MAX_CONTENT = MIB  # default of `limits.max_content`
 MAX_CONTENT_EVER = 64 * MIB
 
-ENVELOPE_MESSAGES = 500  # an envelope is full at this count, and never holds more …
-ENVELOPE_BYTES = 256 * KIB  # … or at this size of its body, so the last message may go beyond it
+ENVELOPE_MESSAGES = 2000  # an envelope is full at this count, and never holds more …
+ENVELOPE_BYTES = 256 * KIB  # … or at this size of its body and keys, so the last message may go beyond it
 ROUTE = 64  # hops that a route can list; nodes stop long before
 ENVELOPES_A_MESSAGE = 60  # envelopes that wait together travel together, up to here
 

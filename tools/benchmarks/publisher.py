@@ -7,6 +7,7 @@ import asyncio
 import json
 import sys
 import time
+from functools import partial
 from itertools import cycle
 
 import psutil
@@ -35,9 +36,10 @@ def options_of(load: Load) -> Options:
 async def post_all(m: mesh.Client, load: Load, messages: list[bytes]) -> None:
     """As fast as the window of unanswered messages allows."""
     options = options_of(load)
+    post = partial(m.post, **options) if options else m.post
     for key, message in zip(cycle(load.keys), messages, strict=False):
         try:
-            m.post(key, message, **options)
+            post(key, message)
         except WouldBlock:
             await m.publish_oneway(key, message, **options)
 

@@ -9,7 +9,7 @@ import pytest
 from mesh.errors import RemoteError
 from mesh.wire.envelope import decode
 from mesh.wire.header import Header
-from mesh.wire.limits import CONTROL_FRAME, ENVELOPE_BYTES, FRAME, KIB, MIB
+from mesh.wire.limits import CONTROL_FRAME, ENVELOPE_BYTES, ENVELOPE_MESSAGES, FRAME, KIB, MIB
 
 FIELDS = Header.__struct_fields__
 
@@ -55,7 +55,7 @@ def test_the_good_one_is_good() -> None:
         ("stream", bytes(15)), ("stream", bytes(17)), ("stream", "text of 16 chars"), ("domain", b"D"),
         ("domain", None), ("first", 0), ("first", -1), ("first", 10.0), ("first", 2**63), ("last", 2**63),
         ("last", 2**64 - 1), ("last", 19), ("keys", []), ("keys", ["a", 5]), ("keys", ["a", b"b"]),
-        ("keys", "ab"), ("keys", ["a"]), ("keys", ["a"] * 501), ("count", 0), ("count", 2), ("count", 4),
+        ("keys", "ab"), ("keys", ["a"]), ("keys", ["a"] * 2001), ("count", 0), ("count", 2), ("count", 4),
         ("count", 501), ("count", True), ("sizes", 3.0), ("sizes", -3), ("sizes", True), ("sizes", "x" * 12),
         ("sizes", u32(2, 3)), ("sizes", u32(2, 3, 4)[:-1]), ("sizes", u32(2, 3, 5)), ("sizes", u32(2, 3, 3)),
         ("sizes", 2**63 - 1), ("sizes", b""), ("index", b""), ("index", u16(0, 1)),
@@ -71,7 +71,7 @@ def test_the_good_one_is_good() -> None:
         ("numbers", [10, 11, 11, 11]), ("numbers", [20, 20, 10, 11]), ("numbers", [9, 10, 20, 20]),
         ("numbers", [10, 11, 21, 21]), ("numbers", [10.0, 12.0]), ("numbers", [10, 12, 12, 11]),
         ("numbers", [10, 12, 14, 13]),
-        ("numbers", [10, 10] * 501), ("numbers", [0, 2]), ("numbers", {"a": 1}), ("to", None),
+        ("numbers", [10, 10] * 2001), ("numbers", [0, 2]), ("numbers", {"a": 1}), ("to", None),
         ("to", b"client/d"), ("to", 1), ("to", "t" * 513), ("keys", ["a", "k" * 513]),
     ],
 )  # fmt: skip
@@ -85,8 +85,8 @@ def test_without_an_index_column_there_is_one_key_and_not_none() -> None:
     assert refusal(header(keys=[], **alone)) == refusal(header(keys=["a", "b"], **alone)) == "MALFORMED"
 
 
-@pytest.mark.parametrize(("count", "fits"), [(0, False), (1, True), (500, True), (501, False)])
-def test_an_envelope_holds_1_to_500_messages(count: int, fits: bool) -> None:
+@pytest.mark.parametrize(("count", "fits"), [(0, False), (1, True), (2000, True), (2001, False)])
+def test_an_envelope_holds_1_to_2000_messages(count: int, fits: bool) -> None:
     frame = header(count=count, last=9 + count, keys=["a"], index=b"", numbers=[], sizes=1, props=0)
     if fits:
         assert decode(frame, bytes(count)).count == count
@@ -129,9 +129,9 @@ def lone(content: int, props: int = 0) -> bytes:
 
 def test_content_is_measured_without_its_properties() -> None:
     assert decode(lone(1000, 24), bytes(1024), max_content=1000).contents() == [bytes(1000)]
-    assert refusal(lone(1001, 24), bytes(1025), max_content=1000) == "TOO_LARGE"
+    assert refusal(lone(4001, 24), bytes(1025), max_content=1000) == "TOO_LARGE"
     assert decode(lone(1000), bytes(1000), max_content=1000).count == 1
-    assert refusal(lone(1001), bytes(1001), max_content=1000) == "TOO_LARGE"
+    assert refusal(lone(4001), bytes(1001), max_content=1000) == "TOO_LARGE"
 
 
 def test_one_of_several_contents_may_be_too_large() -> None:
@@ -154,8 +154,8 @@ def test_an_envelope_ends_where_a_publisher_must_have_sealed_it() -> None:
 
 
 def test_the_header_of_the_largest_envelope_fits_into_a_frame_however_it_is_cut() -> None:
-    count = 500
-    keys = [f"{i:04}" + "\U0001f426" * 508 for i in range(count)]  # 512 characters, 2,036 bytes each
+    count = ENVELOPE_MESSAGES
+    keys = [f"{i:04}" + "\U0001f426" * 127 for i in range(count)]  # 131 characters, 512 bytes each
     top = 2**63 - 1
     envelope = decode(
         header(
@@ -169,6 +169,17 @@ def test_the_header_of_the_largest_envelope_fits_into_a_frame_however_it_is_cut(
     )  # fmt: skip
     assert len(envelope.header()) < FRAME
     assert len(envelope.cut(range(0, count, 2)).header()) < FRAME
+
+
+def test_long_keys_fill_an_envelope_before_it_holds_2000_messages() -> None:
+    def told(count: int) -> bytes:
+        keys = [f"{i:04}" + "k" * 508 for i in range(count)]
+        return header(
+            keys=keys, count=count, last=9 + count, index=u16(*range(count)), sizes=1, props=0, numbers=[]
+        )
+
+    assert decode(told(513), bytes(513)).count == 513
+    assert refusal(told(514), bytes(514)) == "MALFORMED"
 
 
 def test_a_long_key_without_a_destination_is_left_to_those_who_answer_it() -> None:
