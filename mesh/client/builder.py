@@ -13,8 +13,8 @@ from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPE_MESSAGES, MAX_CONTENT
 class Builder:
     """An envelope that is still open. `to`: the session or client it is for; "" = whoever subscribes.
 
-    While there is `room` for more than it, a message with the same `options` and a key that is there may be
-    added by hand: to `slices`, its row to `index`, its size, which is at most `most`, taken from `room`.
+    While there is `room` for more than it, a message with the same `options` may be added by hand: to
+    `slices`, the row of its key to `index`, its size, which is at most `most`, taken from `room`.
     """
 
     def __init__(self, domain: str, flags: int, to: str, first: int, most: int = MAX_CONTENT) -> None:
@@ -29,7 +29,7 @@ class Builder:
 
     def add(self, key: str, content: bytes, props: bytes, expires: int) -> int:
         """Returns the number of the message."""
-        self.index.append(self._row(key))
+        self.index.append(self.row(key))
         if props or self.props:
             self.props += [0] * (len(self.slices) - len(self.props)) + [len(props)]
             self.options = None
@@ -54,14 +54,15 @@ class Builder:
         if props or self.props:
             self.props += [0] * (len(self.slices) - len(self.props)) + [len(props)] * count
             self.options = None
-        self.index += [self._row(key)] * count
+        self.index += [self.row(key)] * count
         self.slices += contents
         self.room -= size
         if expires:
             self.expires = min(expires, self.expires or expires)
         return count
 
-    def _row(self, key: str) -> int:
+    def row(self, key: str) -> int:
+        """Of this key; it gets one if it has none."""
         row = self.rows.get(key)
         if row is None:
             row = self.rows[key] = len(self.rows)

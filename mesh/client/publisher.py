@@ -68,6 +68,11 @@ class Publisher:
         self._added(builder)
         return number
 
+    def row(self, builder: Builder, key: str) -> int:
+        """The row of a key in an envelope that may not have it yet. BadKey."""
+        self.check(key, b"")
+        return builder.row(key)
+
     def post_many(
         self, key: str, contents: Sequence[bytes], domain: str, flags: int, props: bytes, expires: int
     ) -> int:

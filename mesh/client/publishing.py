@@ -34,11 +34,12 @@ class Publishing(Connected):
         builder = publisher.builder
         if builder is not None and options == builder.options and type(content) is bytes:
             # What `Builder.add` would do: to call it, and who calls it, took half of a message's time.
-            row, slices, size = builder.rows.get(key), builder.slices, len(content)
+            slices, size = builder.slices, len(content)
             count = len(slices)
-            if row is not None and count < ENVELOPE_MESSAGES and size < builder.room and size <= builder.most:
+            if count < ENVELOPE_MESSAGES and size < builder.room and size <= builder.most:
+                row = builder.rows.get(key)
+                builder.index.append(publisher.row(builder, key) if row is None else row)
                 slices.append(content)
-                builder.index.append(row)
                 builder.room -= size
                 return Receipt(publisher, builder.domain, builder.first + count)
         return self._post(key, content, options)

@@ -31,8 +31,14 @@ class BusyTopics:
         messages, sizes = Counter(rows), [0] * len(envelope.keys)
         for row, length in zip(rows, lengths, strict=False):
             sizes[row] += length
+        domain = envelope.domain
         for row, key in enumerate(envelope.keys):
-            self._add(envelope.domain, key, messages[row], sizes[row])
+            count = self.counts.get((domain, key))
+            if count is None:
+                self._add(domain, key, messages[row], sizes[row])
+            else:
+                count[0] += messages[row]
+                count[1] += sizes[row]
 
     def busiest(self, n: int) -> Sequence[tuple[str, str, int, int]]:
         """(domain, topic, messages, bytes) of so many, those with most messages first."""

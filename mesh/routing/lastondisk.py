@@ -1,7 +1,8 @@
 """Which last value of each topic is on disk, or on its way there? Of several masters one may get it late."""
 
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from mesh.routing.retained import Last, Retained
 from mesh.store.base import Op, Put

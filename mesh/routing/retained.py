@@ -5,7 +5,8 @@ from __future__ import annotations
 from array import array
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from mesh.patterns import matches
 from mesh.wire.commands import Query
@@ -15,8 +16,7 @@ OVERHEAD = 400  # bytes a topic costs beside its content
 DEAD = "__sys__deadMessage/"  # a dead letter is all that is left of a message that somebody was promised
 
 
-@dataclass(frozen=True, slots=True)
-class Last:
+class Last(Struct, frozen=True, gc=False):
     """Message `number` of an envelope, cut out lazily: most values are replaced before anybody asks."""
 
     envelope: Envelope  # without its body
@@ -86,11 +86,7 @@ def _bare(e: Envelope) -> Envelope:
     )  # fmt: skip
 
 
-def _last(envelope: Envelope, bare: Envelope, row: int, i: int) -> Last:
-    start, end = envelope.slice(i)
-    return Last(
-        bare, envelope.number(i), envelope.keys[row], envelope.body[start:end], envelope.props_size(i)
-    )
+Topics = OrderedDict[tuple[str, str], Last]  # by (key, domain)
 
 
 class Retained:
@@ -100,48 +96,59 @@ class Retained:
     def __init__(self, max_bytes: int) -> None:
         self._max = max_bytes
         self._bytes = 0
-        self._topics: dict[tuple[str, str], Last] = {}  # by (key, domain), the oldest first,
-        self._others: OrderedDict[tuple[str, str], None] = OrderedDict()  # and those that are no dead letters
+        self._topics: Topics = OrderedDict()  # the oldest first,
+        self._dead: Topics = OrderedDict()  # and likewise dead letters
         self._domains: dict[str, dict[str, None]] = {}  # key -> the domains it has a value in
         self.evicted = 0
 
     def __len__(self) -> int:
-        return len(self._topics)
+        return len(self._topics) + len(self._dead)
 
     @staticmethod
     def cut(envelope: Envelope) -> list[Last]:
         """The last message of each key in it."""
-        bare = _bare(envelope)
+        bare, keys, body = _bare(envelope), envelope.keys, envelope.body
         last_of = {0: envelope.count - 1}
         if envelope.index:
             last_of = dict(zip(envelope.rows(), range(envelope.count), strict=True))
-        return [_last(envelope, bare, row, i) for row, i in last_of.items()]
+        places, numbers = list(last_of.values()), envelope.number_list(last_of.values())
+        ends, props = envelope.ends(), envelope.props_sizes(places)
+        return [
+            Last(bare, number, keys[row], body[ends[i - 1] if i else 0 : ends[i]], size)
+            for row, i, number, size in zip(last_of, places, numbers, props, strict=True)
+        ]
 
     def put(self, last: Last) -> list[Last]:
         """Remember it, unless a newer one is there; returns what had to be forgotten for it."""
-        topic = (last.key, last.envelope.domain)
-        old = self._topics.get(topic)
-        if old is not None and old.is_newer_than(last):
+        key, domain = topic = last.key, last.envelope.domain
+        topics = self._of(key)
+        old = topics.get(topic)
+        if old is None:
+            self._bytes += len(last.data) + len(key) + OVERHEAD
+            self._domains.setdefault(key, {})[domain] = None
+        elif old.is_newer_than(last):
             return []  # it waited for the disk, or for its master, while another went past it
-        if old is not None:
-            del self._topics[topic]
-            self._bytes -= old.size
-        self._topics[topic] = last
-        if not last.key.startswith(DEAD):
-            self._others[topic] = None
-            self._others.move_to_end(topic)
-        self._domains.setdefault(last.key, {})[last.envelope.domain] = None
-        self._bytes += last.size
+        else:
+            self._bytes += len(last.data) - len(old.data)
+            topics.move_to_end(topic)
+        topics[topic] = last
+        return self._evicted(topic) if self._bytes > self._max else []
+
+    def _evicted(self, newest: tuple[str, str]) -> list[Last]:
+        """What had to be forgotten; what has just come stays."""
         evicted = []
-        while self._bytes > self._max and len(self._topics) > 1:
-            is_last = len(self._others) == (topic in self._others)  # what has just come stays
-            evicted.append(self._forget(next(iter(self._topics if is_last else self._others))))
+        while self._bytes > self._max and len(self) > 1:
+            is_last = len(self._topics) == (newest in self._topics)
+            evicted.append(self._forget(next(iter(self._dead if is_last else self._topics))))
         self.evicted += len(evicted)
         return evicted
 
     def get(self, key: str, domain: str) -> Last | None:
         """The last value of one topic."""
-        return self._topics.get((key, domain))
+        return self._of(key).get((key, domain))
+
+    def _of(self, key: str) -> Topics:
+        return self._dead if key.startswith(DEAD) else self._topics
 
     def domains(self, key: str) -> list[str]:
         """In which domains has this key a value?"""
@@ -149,21 +156,20 @@ class Retained:
 
     def remove(self, key: str, domain: str) -> None:
         """The topic is no more; one that is not there does no harm."""
-        if (key, domain) in self._topics:
+        if (key, domain) in self._of(key):
             self._forget((key, domain))
 
     def clear(self) -> None:
         """Forget everything."""
         self._topics.clear()
-        self._others.clear()
+        self._dead.clear()
         self._domains.clear()
         self._bytes = 0
 
     def _forget(self, topic: tuple[str, str]) -> Last:
-        last = self._topics.pop(topic)
-        self._others.pop(topic, None)
-        self._bytes -= last.size
         key, domain = topic
+        last = self._of(key).pop(topic)
+        self._bytes -= last.size
         del self._domains[key][domain]
         if not self._domains[key]:
             del self._domains[key]
@@ -178,7 +184,7 @@ class Retained:
     def _candidates(self, query: Query) -> list[Last]:
         keys = [query.text] if query.kind == "exact" else [k for k in self._domains if matches(query.text, k)]
         return [
-            self._topics[key, domain]
+            self._of(key)[key, domain]
             for key in keys
             for domain in self._domains.get(key, ())
             if query.domain in ("", domain)

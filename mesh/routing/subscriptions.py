@@ -43,8 +43,9 @@ class Subscriptions:
 
     def plan(self, envelope: Envelope) -> Iterator[tuple[Feed, tuple[int, ...] | None]]:
         """(feed, which messages); None = all of them."""
-        by_row = [self.match(key, envelope.domain) for key in envelope.keys]
-        if all(feeds == by_row[0] for feeds in by_row):
+        domain, known = envelope.domain, self._cache
+        by_row = [known.get((key, domain)) or self.match(key, domain) for key in envelope.keys]
+        if by_row.count(by_row[0]) == len(by_row):
             yield from ((feed, None) for feed in by_row[0])
             return
         rows_of: dict[Feed, set[int]] = {}

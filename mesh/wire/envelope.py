@@ -93,10 +93,11 @@ class Envelope(Struct, frozen=True, dict=True):
         """Where message `i` lies in the body: (start, end)."""
         if isinstance(self.sizes, int):
             return i * self.sizes, (i + 1) * self.sizes
-        ends = self._ends()
+        ends = self.ends()
         return (ends[i - 1] if i else 0), ends[i]
 
-    def _ends(self) -> Sequence[int]:
+    def ends(self) -> Sequence[int]:
+        """Where each message ends in the body."""
         if isinstance(self.sizes, int):
             size = self.sizes
             return range(size, size * self.count + 1, size) if size else bytes(self.count)
@@ -110,6 +111,13 @@ class Envelope(Struct, frozen=True, dict=True):
     def props_size(self, i: int) -> int:
         return u32(self.props)[i] if isinstance(self.props, bytes) else self.props
 
+    def props_sizes(self, indices: Iterable[int]) -> Iterable[int]:
+        """The same of several messages at once."""
+        if isinstance(self.props, bytes):
+            column = u32(self.props)
+            return [column[i] for i in indices]
+        return [self.props for _ in indices]
+
     def message(self, i: int) -> tuple[bytes, bytes]:
         """(own properties, content) of message `i`."""
         start, end = self.slice(i)
@@ -118,7 +126,7 @@ class Envelope(Struct, frozen=True, dict=True):
 
     def contents(self) -> list[bytes]:
         """The content of every message, in order."""
-        body, ends = self.body, self._ends()
+        body, ends = self.body, self.ends()
         starts: Iterable[int] = chain((0,), ends)
         if isinstance(self.props, bytes):
             starts = map(add, starts, u32(self.props))
@@ -150,7 +158,7 @@ class Envelope(Struct, frozen=True, dict=True):
         """The piece that holds only these messages (growing indices)."""
         if len(indices) == self.count:
             return self
-        body, ends = self.body, self._ends()
+        body, ends = self.body, self.ends()
         slices = [body[ends[i - 1] if i else 0 : ends[i]] for i in indices]
         sizes = self.sizes if isinstance(self.sizes, int) else array("I", map(len, slices)).tobytes()
         props, keys, index = self.props, self.keys, self.index

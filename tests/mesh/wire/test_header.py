@@ -129,9 +129,9 @@ def lone(content: int, props: int = 0) -> bytes:
 
 def test_content_is_measured_without_its_properties() -> None:
     assert decode(lone(1000, 24), bytes(1024), max_content=1000).contents() == [bytes(1000)]
-    assert refusal(lone(4001, 24), bytes(1025), max_content=1000) == "TOO_LARGE"
+    assert refusal(lone(1001, 24), bytes(1025), max_content=1000) == "TOO_LARGE"
     assert decode(lone(1000), bytes(1000), max_content=1000).count == 1
-    assert refusal(lone(4001), bytes(1001), max_content=1000) == "TOO_LARGE"
+    assert refusal(lone(1001), bytes(1001), max_content=1000) == "TOO_LARGE"
 
 
 def test_one_of_several_contents_may_be_too_large() -> None:
