@@ -1,6 +1,7 @@
 """Which feeds want a message? Answered once per key, remembered until something changes."""
 
 from collections.abc import Iterator
+from itertools import chain
 
 from mesh.errors import BadQuery
 from mesh.patterns import Trie, check_pattern
@@ -48,16 +49,18 @@ class Subscriptions:
         if by_row.count(by_row[0]) == len(by_row):
             yield from ((feed, None) for feed in by_row[0])
             return
-        rows_of: dict[Feed, set[int]] = {}
+        rows_of: dict[Feed, list[int]] = {}
         for row, feeds in enumerate(by_row):
             for feed in feeds:
-                rows_of.setdefault(feed, set()).add(row)
-        column = envelope.rows()
+                rows_of.setdefault(feed, []).append(row)
+        places: list[list[int]] = [[] for _ in by_row]
+        for i, row in enumerate(envelope.rows()):
+            places[row].append(i)
         for feed, rows in rows_of.items():
             if len(rows) == len(by_row):
                 yield feed, None
             else:
-                yield feed, tuple([i for i, row in enumerate(column) if row in rows])
+                yield feed, tuple(sorted(chain.from_iterable([places[row] for row in rows])))
 
 
 def check_query(query: Query) -> Query:
