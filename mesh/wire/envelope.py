@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import accumulate, chain, pairwise
 from operator import add
+from struct import iter_unpack
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -126,6 +127,10 @@ class Envelope(Struct, frozen=True, dict=True):
 
     def contents(self) -> list[bytes]:
         """The content of every message, in order."""
+        if isinstance(self.sizes, int) and self.sizes and not self.props:
+            return list(
+                chain.from_iterable(iter_unpack(f"{self.sizes}s", self.body))
+            )  # in a third of the time
         body, ends = self.body, self.ends()
         starts: Iterable[int] = chain((0,), ends)
         if isinstance(self.props, bytes):

@@ -9,6 +9,8 @@ import sys
 import time
 from array import array
 from contextlib import AsyncExitStack
+from itertools import chain
+from struct import iter_unpack
 from typing import Any
 
 import psutil
@@ -24,8 +26,9 @@ QUIET = 0.2  # s in which whatever would come twice shows itself
 class Tally:
     """What has arrived, each subscription for itself."""
 
-    def __init__(self) -> None:
+    def __init__(self, size: int) -> None:
         self.count = 0
+        self._head = f"<Q{size - NUMBER}x"  # of a message, what says which one it is
         self.first = self.last = 0.0
         self.numbers: list[array[int]] = []
 
@@ -37,14 +40,14 @@ class Tally:
             self.last = time.monotonic()
             self.first = self.first or self.last
             found = batch.contents()
-            numbers.frombytes(b"".join([content[:NUMBER] for content in found]))
+            numbers.extend(chain.from_iterable(iter_unpack(self._head, b"".join(found))))
             self.count += len(found)
 
 
 async def main(node: str, packed: str) -> dict[str, object]:
     """First and last arrival (monotonic s), CPU of this process (s), what was lost, doubled, disordered."""
     load = Load.unpacked(packed)
-    tally = Tally()
+    tally = Tally(load.size)
     process = psutil.Process()
     queries: list[dict[str, Any]] = (
         [{"key": key} for key in load.keys] if load.exact else [{"pattern": f"{load.root}/#"}]
