@@ -46,7 +46,12 @@ class Accounts:
     def said(self, envelope: Envelope) -> None:
         """A client of this node publishes it, perhaps not for the first time."""
         self._gone.discard(envelope.stream)
-        lane = self._lanes.setdefault(envelope.stream, {}).setdefault(envelope.domain, _Lane())
+        lanes = self._lanes.get(envelope.stream)
+        if lanes is None:
+            lanes = self._lanes[envelope.stream] = {}
+        lane = lanes.get(envelope.domain)
+        if lane is None:
+            lane = lanes[envelope.domain] = _Lane()
         for first, last in lane.said.missing(envelope.first, envelope.last):
             lane.said.add(first, last)
             self.published += last - first + 1

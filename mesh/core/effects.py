@@ -1,7 +1,8 @@
 """What a core wants done: the only way in which a decision reaches the world."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from mesh.snapshots.line import Line
 from mesh.store.base import Op
@@ -9,84 +10,73 @@ from mesh.store.base import Op
 ConnKey = Hashable  # made by the shell for a connection that came in, by the core for one it dials
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+class Send(Struct, frozen=True):
     """Put these frames on a connection."""
 
     conn: ConnKey
     frames: list[bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class Dial:
+class Dial(Struct, frozen=True):
     """Open a connection to `address` and call it `conn`."""
 
     conn: ConnKey
     address: str
 
 
-@dataclass(frozen=True, slots=True)
-class HangUp:
+class HangUp(Struct, frozen=True):
     """Close a connection that was dialled, or forget one that came in, after what was sent on it."""
 
     conn: ConnKey
 
 
-@dataclass(frozen=True, slots=True)
-class Gossip:
+class Gossip(Struct, frozen=True):
     """Publish these frames on our PUB."""
 
     frames: list[bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class Listen:
+class Listen(Struct, frozen=True):
     """Hear the PUB at this address, or (wanted=False) no more."""
 
     address: str
     wanted: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Knock:
+class Knock(Struct, frozen=True):
     """Does anybody listen at this address? Tell `knocked(uuid, refused)`."""
 
     uuid: bytes
     address: str
 
 
-@dataclass(frozen=True, slots=True)
-class Proven:
+class Proven(Struct, frozen=True):
     """Whoever dials with this public CURVE key has shown that it belongs here."""
 
     user: str
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(Struct, frozen=True):
     """Store these together; tell `stored(token, …)` when they are on disk. Token None: nobody waits."""
 
     token: int | None
     ops: tuple[Op, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """Write this line into the snapshots."""
 
     line: Line
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Struct, frozen=True):
     """Worth a line in the log."""
 
     level: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Struct, frozen=True):
     """Leave, with an error text if it was not on purpose. `next_position`: so far our log has been."""
 
     error: str = ""

@@ -6,6 +6,8 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from mesh.routing.feed import Feed
 from mesh.routing.lastondisk import LastOnDisk
 from mesh.routing.parcel import Parcel
@@ -17,11 +19,11 @@ from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import ERASED, Envelope
 
+CHANGES = (Put, Delete)  # of a row: a union would be made anew at each look
 Targets = list[tuple[Feed, tuple[int, ...] | None]]
 
 
-@dataclass(slots=True, eq=False)
-class Accepted:
+class Accepted(Struct, eq=False):
     """An envelope that was taken, to be delivered once it is stored and everything before it is, too."""
 
     deliveries: list[tuple[Parcel, Targets]]
@@ -133,7 +135,7 @@ class Log:
             self._last_on_disk.ends(accepted.end)
             ops.append(Delete("retained", accepted.end.store_key))
         for op in ops:
-            if isinstance(op, Put | Delete):
+            if isinstance(op, CHANGES):
                 self._supersede(op.table, op.key)
         accepted.stored = not ops
         if not accepted.stored or lane.waiting:
@@ -235,13 +237,13 @@ class Log:
                 self._drops += op.positions
             elif isinstance(op, Rewrite):
                 self._rewrites.setdefault(op.position, op)
-            elif isinstance(op, Put | Delete) and self._newest.get((op.table, op.key)) is op:
+            elif isinstance(op, CHANGES) and self._newest.get((op.table, op.key)) is op:
                 self._later[op.table, op.key] = op
 
     def written(self, ops: Iterable[Op]) -> None:
         """What was taken for a commit is on disk."""
         for op in ops:
-            if isinstance(op, Put | Delete) and self._newest.get((op.table, op.key)) is op:
+            if isinstance(op, CHANGES) and self._newest.get((op.table, op.key)) is op:
                 del self._newest[op.table, op.key]
 
     def restore(

@@ -1,13 +1,12 @@
 """One envelope at one node, and how many subscribers it is still owed to here."""
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from mesh.routing.shares import Shares
 from mesh.wire.envelope import Envelope
 
 
-@dataclass(slots=True, eq=False)
-class Parcel:
+class Parcel(Struct, eq=False):
     """`position` is its place in the log of `master` (0 = transient, then nobody counts; `after` is the last
     place that went before it)."""
 

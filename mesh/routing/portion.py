@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from mesh.routing.parcel import Parcel
 from mesh.wire.expiry import unexpired
 
 
-@dataclass(slots=True, eq=False)
-class Portion:
+class Portion(Struct, eq=False):
     """A parcel, or some of its messages (`indices`), for one feed."""
 
     parcel: Parcel

@@ -100,6 +100,8 @@ class Outbox:
         An answer to what was never sent, or was answered before, changes nothing.
         """
         stream = self._stream(domain)
+        if final and self._is_oldest(stream, first, last):
+            return [self._settle_oldest(stream)]
         fresh: list[tuple[int, int]] = []
         for waiting in stream.between(first, last):
             a, b = max(first, waiting.envelope.first), min(last, waiting.envelope.last)
@@ -111,6 +113,21 @@ class Outbox:
             fresh += closed if final else heard
         stream.trim()
         return fresh
+
+    def _is_oldest(self, stream: Stream, first: int, last: int) -> bool:
+        """Is it all of the oldest envelope, of which nothing was heard yet? As a rule it is."""
+        if not stream.waiting:
+            return False
+        oldest = stream.waiting[0]
+        envelope = oldest.envelope
+        return (first, last, oldest.silent) == (envelope.first, envelope.last, envelope.count)
+
+    def _settle_oldest(self, stream: Stream) -> tuple[int, int]:
+        envelope = stream.waiting.popleft().envelope
+        self._bytes -= len(envelope.body)
+        self._count -= 1
+        self.unanswered -= envelope.count
+        return envelope.first, envelope.last
 
     def is_answered(self, domain: str, number: int) -> bool:
         """Has this number any answer, the last one or not?"""

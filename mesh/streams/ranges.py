@@ -68,6 +68,8 @@ class Ranges:
 
     def missing(self, first: int, last: int) -> list[tuple[int, int]]:
         """The ranges of first..last that are not in, in order."""
+        if not self._lasts or first > self._lasts[-1]:  # as a rule
+            return [(first, last)] if first <= last else []
         gaps = []
         for place in range(bisect_left(self._lasts, first), len(self._lasts)):
             if self._firsts[place] > last:
@@ -81,6 +83,8 @@ class Ranges:
 
     def common(self, first: int, last: int) -> list[tuple[int, int]]:
         """The parts of first..last that are in, in order."""
+        if self._firsts and self._firsts[-1] <= first and last <= self._lasts[-1]:  # as a rule
+            return [(first, last)]
         parts = []
         for place in range(bisect_left(self._lasts, first), len(self._lasts)):
             if self._firsts[place] > last:
@@ -117,6 +121,8 @@ class Ranges:
 
     def drop_below(self, number: int) -> None:
         """Forget every number less than this one."""
+        if not self._firsts or number <= self._firsts[0]:
+            return
         place = bisect_left(self._lasts, number)
         del self._firsts[:place], self._lasts[:place]
         if self._firsts and self._firsts[0] < number:

@@ -19,6 +19,8 @@ from mesh.wire.envelope import decode as decode_envelope
 from mesh.wire.header import u16
 from mesh.wire.limits import CHUNK, FRAMES, MAX_CONTENT_EVER
 
+WITH_FRAMES = (Publish, Reply, Forward)
+
 
 def chunks(body: bytes) -> list[bytes]:
     """A body as frames of at most CHUNK bytes (one frame as a rule)."""
@@ -69,7 +71,7 @@ def read(frames: Sequence[bytes], max_content: int = MAX_CONTENT_EVER) -> tuple[
 
 
 def _counts(command: AnyCommand) -> Sequence[int]:
-    if isinstance(command, Publish | Reply | Forward):
+    if isinstance(command, WITH_FRAMES):
         return command.frames
     if isinstance(command, Items):
         return [head.frames for head in command.heads]
