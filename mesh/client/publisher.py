@@ -16,7 +16,7 @@ from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import MAX_CONTENT
 
-EAGER = 4  # envelopes under way up to which a message leaves at once; above, it waits for company
+LINGER = 0.001  # s for which a message waits for company, at most, and only while others are under way
 
 
 class Receipt(Struct, frozen=True, eq=False, gc=False):
@@ -55,6 +55,7 @@ class Publisher:
         self.builder: Builder | None = None
         self._checked: set[str] = set()
         self._planned = False
+        self._sealed = 0.0  # when the last one left
         self._verdicts = Verdicts(stream, self.outbox, refused_later)
         self._quiet: list[asyncio.Future[None]] = []  # wait until all is answered, or there is room
 
@@ -134,13 +135,21 @@ class Publisher:
         self._seal_if_due()
 
     def _seal_if_due(self) -> None:
-        if self.builder is not None and (self.outbox.flight < EAGER or self.builder.full):
+        if self.builder is None:
+            return
+        # An envelope costs the nodes the same however much is in it: under load few large ones must go.
+        loop = asyncio.get_running_loop()
+        if not self.outbox.flight or self.builder.full or loop.time() - self._sealed >= LINGER:
             self._seal()
+        elif not self._planned:
+            self._planned = True
+            loop.call_later(LINGER, self._flush_soon)
 
     def _seal(self) -> None:
         if self.builder is not None and self.builder.slices:
             envelope = self.outbox.add(self.builder.seal(self.stream))
             self.builder = None
+            self._sealed = asyncio.get_running_loop().time()
             self._send(envelope)
 
     def answered(self, answer: Answer) -> None:

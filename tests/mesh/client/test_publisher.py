@@ -72,6 +72,12 @@ def story(test: Callable[[Bench], Coroutine[Any, Any, None]]) -> Callable[[], No
     return run
 
 
+async def until(condition: Callable[[], bool]) -> None:
+    """The test's own limit ends it otherwise."""
+    while not condition():
+        await asyncio.sleep(0)
+
+
 async def refusal(waiting: Coroutine[Any, Any, Published]) -> PublishRefused:
     with pytest.raises(PublishRefused) as caught:
         await waiting
@@ -91,10 +97,41 @@ async def test_messages_of_a_kind_that_are_posted_together_share_an_envelope(ben
 
 
 @story
+async def test_while_others_are_under_way_messages_wait_for_company_but_not_for_long(bench: Bench) -> None:
+    bench.post()
+    await asyncio.sleep(0)
+    assert [e.count for e in bench.sent] == [1], "a lone message leaves at once"
+    bench.post()
+    bench.post()
+    assert [e.count for e in bench.sent] == [1]
+    await until(lambda: len(bench.sent) == 2)
+    assert [e.count for e in bench.sent] == [1, 2], "nobody has answered, and yet they left"
+
+
+@story
+async def test_what_waits_for_company_leaves_when_nothing_is_under_way_any_more(bench: Bench) -> None:
+    for _ in range(3):
+        bench.post()
+        await asyncio.sleep(0)
+    assert [e.count for e in bench.sent] == [1]
+    bench.answer(1, 1)
+    assert [e.count for e in bench.sent] == [1, 2]
+
+
+@story
+async def test_an_envelope_that_is_full_waits_for_nobody(bench: Bench) -> None:
+    bench.post()
+    await asyncio.sleep(0)
+    for _ in range(ENVELOPE_MESSAGES):
+        bench.post()
+    assert [e.count for e in bench.sent] == [1, ENVELOPE_MESSAGES]
+
+
+@story
 async def test_each_receiver_has_envelopes_of_its_own_with_numbers_of_one_row(bench: Bench) -> None:
     for to in (JOE, JOE, "", "client/ann"):
         bench.post(key="" if to else "k", to=to)
-    await asyncio.sleep(0)
+    await until(lambda: len(bench.sent) == 3)
     assert [(e.to, e.keys, e.first, e.last) for e in bench.sent] == [
         (JOE, ("",), 1, 2), ("", ("k",), 3, 3), ("client/ann", ("",), 4, 4)
     ]  # fmt: skip
@@ -104,7 +141,7 @@ async def test_each_receiver_has_envelopes_of_its_own_with_numbers_of_one_row(be
 async def test_what_must_wait_and_what_need_not_are_not_mixed(bench: Bench) -> None:
     for flags in (0, FORCE_QUEUING, FORCE_QUEUING):
         bench.publisher.post("", b"", "", flags, b"", 0, JOE)
-    await asyncio.sleep(0)
+    await until(lambda: len(bench.sent) == 2)
     assert [(e.flags, e.count) for e in bench.sent] == [(0, 1), (FORCE_QUEUING, 2)]
 
 

@@ -1,0 +1,134 @@
+"""Does `post` say the same whichever way a message takes into its envelope? A real client, on a wire."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mesh.client import session
+from mesh.client.client import Client
+from mesh.client.content import Options
+from mesh.errors import BadKey, Closed, MessageTooLarge, WouldBlock
+from mesh.values import message_id
+from mesh.wire.envelope import LOCAL_ONLY, PERSISTENT
+from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPE_MESSAGES
+from tools.costing.wire import Wire
+
+OPTIONS: list[Options] = [
+    {}, {"persistent": True}, {"domain": "sport"}, {"domain": "sport", "local_only": True},
+    {"domain": None, "persistent": False}, {"headers": {"unit": "C"}}, {"priority": 9},
+]  # fmt: skip
+Post = tuple[str, bytes, Options]
+SMALL = st.tuples(st.sampled_from("abc"), st.binary(max_size=20), st.sampled_from(OPTIONS))
+LARGE = st.tuples(
+    st.sampled_from("abc"), st.sampled_from([100_000, ENVELOPE_BYTES]).map(bytes), st.just(OPTIONS[0])
+)
+
+
+@contextmanager
+def client_on_a_wire() -> Iterator[tuple[asyncio.Runner, Client]]:
+    client = Client("ipc:///run/heron", client="joe")
+    with asyncio.Runner() as runner, patch.object(session, "Sockets", Wire):
+        runner.run(client.__aenter__())
+        yield runner, client
+
+
+def flags_of(options: Options) -> int:
+    return PERSISTENT * options.get("persistent", False) | LOCAL_ONLY * options.get("local_only", False)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(SMALL | LARGE, max_size=40), st.integers(1, 3))
+def test_what_is_posted_is_what_leaves_in_its_order_and_with_its_number(
+    posts: list[Post], times: int
+) -> None:
+    """Each is posted several times in a row: the first opens the way that the others take."""
+    with client_on_a_wire() as (runner, client):
+
+        async def story() -> list[str]:
+            return [client.post(k, c, **options).id for k, c, options in posts for _ in range(times)]
+
+        ids = runner.run(story())
+        runner.run(asyncio.sleep(0.005))
+        came = [
+            (e.keys[e.row(i)], e.message(i)[1], e.domain, e.flags, bool(e.message(i)[0]), e.number(i))
+            for e in Wire.made.published
+            for i in range(e.count)
+        ]
+    next_number: Counter[str] = Counter()
+    wanted = []
+    for key, content, options in posts:
+        for _ in range(times):
+            domain = options.get("domain") or ""
+            next_number[domain] += 1
+            has_own = "headers" in options or "priority" in options
+            wanted.append((key, content, domain, flags_of(options), has_own, next_number[domain]))
+    assert came == wanted
+    assert ids == [message_id(client._stream, domain, number) for *_, domain, _, _, number in wanted]
+
+
+def test_no_envelope_holds_more_than_it_may() -> None:
+    with client_on_a_wire() as (runner, client):
+
+        async def story() -> None:
+            for number in range(2 * ENVELOPE_MESSAGES + 1):
+                client.post("a", b"x")
+                if number % 700 == 0:
+                    client.post("b", bytes(ENVELOPE_BYTES // 3))
+
+        runner.run(story())
+        runner.run(asyncio.sleep(0.005))
+        published = Wire.made.published
+    assert sum(e.count for e in published) == 2 * ENVELOPE_MESSAGES + 7
+    assert max(e.count for e in published) <= ENVELOPE_MESSAGES
+    assert max(len(e.body) for e in published) < ENVELOPE_BYTES + ENVELOPE_BYTES // 3
+
+
+def test_what_cannot_be_posted_leaves_nothing_behind() -> None:
+    with client_on_a_wire() as (runner, client):
+
+        async def story() -> None:
+            client.post("a", b"1")
+            with pytest.raises(BadKey):
+                client.post("a/#/b", b"2")
+            with pytest.raises(MessageTooLarge):
+                client.post("b", bytes((1 << 20) + 1))
+            with pytest.raises(TypeError, match="content is bytes or str, not int"):
+                client.post("b", 3)  # type: ignore[arg-type]
+            client.post("a", "4")
+
+        runner.run(story())
+        [envelope] = Wire.made.published
+    assert (envelope.keys, envelope.contents()) == (("a",), [b"1", b"4"])
+
+
+def test_a_window_that_is_full_lets_nothing_in_by_any_way() -> None:
+    with client_on_a_wire() as (runner, client):
+
+        async def story() -> int:
+            for number in range(1_000):
+                try:
+                    client.post("a", bytes(50_000))
+                except WouldBlock:
+                    return number
+            return 0
+
+        posted = runner.run(story())
+    assert 4 << 20 <= 50_000 * posted < (4 << 20) + ENVELOPE_BYTES + 50_000
+
+
+def test_a_client_that_is_closed_takes_nothing_more_into_an_envelope_that_was_open() -> None:
+    with client_on_a_wire() as (runner, client):
+
+        async def story() -> None:
+            client.post("a", b"1")
+            await client.close(drain=False)
+            with pytest.raises(Closed):
+                client.post("a", b"2")
+
+        runner.run(story())
