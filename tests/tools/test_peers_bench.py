@@ -11,9 +11,10 @@ from tools.benchmarks.compare import compared, earlier
 from tools.benchmarks.goals import GOALS
 from tools.benchmarks.load import Load
 from tools.benchmarks.peers import contest
-from tools.benchmarks.peers.cases import CASES, RATIOS
+from tools.benchmarks.peers.cases import CASES, row_of
 from tools.benchmarks.peers.client import Sending, Tally
 from tools.benchmarks.peers.contest import MISSING, in_turns, measured, rows
+from tools.benchmarks.peers.ratios import RATIOS
 from tools.benchmarks.peers.servers import Server
 from tools.benchmarks.peers.trial import Trial, judged, planned, try_out
 from tools.benchmarks.peers.who import PEERS, picked
@@ -25,7 +26,9 @@ OURS = [name for name, who in PEERS.items() if who.is_ours]
 
 def test_peers_are_picked_by_their_names_or_by_their_servers() -> None:
     assert picked("") == list(PEERS)
-    assert picked("zmq-c, nats") == [*OURS, "nats-c", "zmq-c", "nats-py", "jetstream-c"]
+    assert picked("zmq-c, nats") == [
+        *OURS, "nats-c", "zmq-c", "nats-py", "nats-sessions-py", "jetstream-c"
+    ]  # fmt: skip
     with pytest.raises(argparse.ArgumentTypeError, match="no peer is called 'rabbit'; there are nats, zmq"):
         picked("nats,rabbit")
 
@@ -40,7 +43,8 @@ def test_each_of_a_round_is_the_first_once() -> None:
 def test_every_figure_and_every_ratio_has_its_goal_and_those_who_take_part_exist() -> None:
     assert all(who in PEERS for case in CASES.values() for who in case.who)
     assert all(row.name in GOALS for row in rows([], list(PEERS)))
-    assert all({who, base} <= set(CASES[case].who) for case, who, base, _, _ in RATIOS)
+    figures = {row_of(name, who) for name, case in CASES.items() for who in case.who}
+    assert all(set(ratio.rows) <= figures for ratio in RATIOS)
     goals = {row.name: (row.goal.limit, row.goal.more) for row in rows([], list(PEERS))}
     assert goals["1-1: heronry / nats-c"] == (1.5, True)
     assert goals["500/s: heronry / zmq-py"] == (1.3, False)

@@ -31,6 +31,8 @@ from tools.benchmarks import (
 from tools.benchmarks.compare import compared, earlier
 from tools.benchmarks.growth import part as growth
 from tools.benchmarks.peers import contest
+from tools.benchmarks.peers.cases import cases_of
+from tools.benchmarks.peers.plot import draw as draw_peers
 from tools.benchmarks.peers.who import picked
 from tools.benchmarks.report import Report, tell
 from tools.benchmarks.stories import STORIES
@@ -112,7 +114,11 @@ def measure_waiting(o: Options, advance: Advance) -> Report:
 
 
 def measure_peers(o: Options, advance: Advance) -> Report:
-    return contest.measured(o.rounds, PEERS_MESSAGES * o.messages, o.seconds, o.peers, advance)
+    messages = PEERS_MESSAGES * o.messages
+    report = contest.measured(o.rounds, messages, o.seconds, o.peers, advance, o.cases)
+    if o.plot and o.part == "peers":
+        draw_peers(report.rows, o.plot)
+    return report
 
 
 # part: (what measures it, how many steps that takes)
@@ -129,7 +135,7 @@ PARTS: dict[str, tuple[Callable[[Options, Advance], Report], Callable[[Options],
     "weights": (measure_weights, lambda o: weights.STEPS * rounds_of_weights(o)),
     "stopped": (measure_stopped, lambda o: stopped.STEPS * min(o.rounds, 3)),
     "waiting": (measure_waiting, lambda o: waiting.STEPS),
-    "peers": (measure_peers, lambda o: o.rounds * contest.steps(o.peers)),
+    "peers": (measure_peers, lambda o: o.rounds * contest.steps(o.peers, o.cases)),
     "growth": (measure_growth, lambda o: growth.steps(o.most)),
     "kills": (measure_kills, lambda o: o.count),
     "kills-masters": (measure_masters, lambda o: o.count),
@@ -175,10 +181,16 @@ def arguments() -> Options:
     )  # fmt: skip
     parser.add_argument("--seed", type=at_least(0), metavar="N", help="of the kills; any one if not given")
     parser.add_argument(
-        "--plot", type=Path, metavar="FILE", help="where a picture of spark or growth is put, as a page"
+        "--plot",
+        type=Path,
+        metavar="FILE",
+        help="where a picture of spark, growth or peers is put, as a page",
     )
     parser.add_argument(
         "--peers", type=picked, default="", metavar="NAME,...", help="only these of peers, e.g. nats,zmq-c"
+    )
+    parser.add_argument(
+        "--cases", type=cases_of, default="", metavar="NAME,...", help="only these of peers, e.g. 1-1,curve"
     )
     parser.add_argument(
         "--compare", type=earlier, metavar="FILE", help="PART.json of an earlier run, or their folder"

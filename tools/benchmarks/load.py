@@ -21,6 +21,7 @@ class Load:
     domain: str = ""
     rate: int = 0  # messages a second, on a fixed schedule; 0: as fast as it goes
     letters: bool = False  # to the reader's inbox
+    at_a_time: int = 0  # sessions of one message each; 0: one session sends all
     window: int = 0  # messages that may be unanswered; 0: what the client allows
     reader: int = 0  # which of several that all get all of it
 

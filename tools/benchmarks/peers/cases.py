@@ -1,5 +1,6 @@
-"""With which loads is who measured, and which ratios shall come of it?"""
+"""With which loads is who measured?"""
 
+import argparse
 from dataclasses import dataclass
 
 from tools.benchmarks.load import Load
@@ -10,6 +11,7 @@ C = ("nats-c", "zmq-c", "redis-c", "mosquitto-c")
 PYTHON = ("nats-py", "zmq-py", "zenoh-py", "redis-py", "mosquitto-py")
 ALL = ("heronry", *C, *PYTHON)
 LETTERS = ("heronry, send", "nats-c", "nats-py", "redis-list-c", "mosquitto-c")
+SESSIONS = ("heronry, sessions", "nats-sessions-py")
 WINDOW = 4_000
 
 
@@ -22,15 +24,17 @@ class Case:
     share: int = 1  # of the messages that are asked for, one in so many
     size: int = 100
     topics: int = 1
+    exact: bool = True  # a subscription for each of them, else one pattern
     fan: int = 1
     pairs: int = 1
     rate: int = 0
     letters: bool = False  # to one receiver, by name
+    at_a_time: int = 0  # sessions of one message each; 0: one session sends all
     is_acked: bool = False  # what counts is when the last was answered, by who keeps it
 
     @property
     def unit(self) -> str:
-        return "ms" if self.rate else "msg/s"
+        return "ms" if self.rate else "sessions/s" if self.at_a_time else "msg/s"
 
     def loads(self, root: str, who: Who, messages: int, seconds: int) -> list[Load]:
         """One of each sender."""
@@ -38,8 +42,8 @@ class Case:
         count = max(count, self.topics, 10)
         window = WINDOW if self.is_acked else 0
         return [
-            Load(self.what, f"{root}/{pair}", count, self.size, self.topics, rate=self.rate,
-                 persistent=self.is_acked, window=window, letters=self.letters)
+            Load(self.what, f"{root}/{pair}", count, self.size, self.topics, self.exact, rate=self.rate,
+                 persistent=self.is_acked, window=window, letters=self.letters, at_a_time=self.at_a_time)
             for pair in range(self.pairs)
         ]  # fmt: skip
 
@@ -47,33 +51,22 @@ class Case:
 CASES = {
     "1-1": Case("1→1, 100 B", (*OURS, *C, *PYTHON)),
     "topics": Case("1→1, 100 B, 100 topics in rotation", ALL, share=4, topics=100),
+    "1000-topics": Case(
+        "1→1, 100 B, 1,000 topics in rotation, one pattern", ("heronry",), topics=1000, exact=False
+    ),
     "1k": Case("1→1, 1 KiB", ALL, share=4, size=1024),
     "64k": Case("1→1, 64 KiB", ALL, share=200, size=65536),
     "1-4": Case("1→4, 100 B", ALL, share=2, fan=4),
     "4-4": Case("4→4, 100 B, each to its own", ALL, pairs=4),
+    "curve": Case("1→1, 100 B, over TCP", ("heronry, tcp", "heronry, curve")),
     "letters": Case("letters to one, 100 B", LETTERS, share=4, letters=True),
     "durable": Case(
         "persistent, acked, window 4,000, 100 B", ("heronry", "jetstream-c"), share=2, is_acked=True
     ),
+    "sessions": Case("sessions of one message, 100 B, 100 at a time", SESSIONS, share=100, at_a_time=100),
     "500/s": Case("500/s, 100 B, p50", ("heronry", "nats-c", "nats-py", "zmq-py", "zenoh-py"), rate=500),
     "150k/s": Case("150,000/s, 100 B, p50", ("heronry", "nats-c"), rate=150_000),
 }
-# (case, who of us, of whom, goal, whether more is better)
-RATIOS = (
-    ("1-1", "heronry", "nats-c", 1.5, True),
-    ("1-4", "heronry", "nats-c", 1.7, True),
-    ("1k", "heronry", "nats-c", 1.3, True),
-    ("1-1", "heronry", "zenoh-py", 5.0, True),
-    ("1-1", "heronry", "nats-py", 12.0, True),
-    ("1-1", "heronry", "redis-py", 25.0, True),
-    ("1-1", "heronry, two hops", "nats-c", 0.85, True),
-    ("1-1", "heronry", "zmq-c", 1.0, True),
-    ("1-1", "heronry, many", "nats-c", 2.2, True),
-    ("durable", "heronry", "jetstream-c", 3.0, True),
-    ("500/s", "heronry", "zmq-py", 1.3, False),
-    ("500/s", "heronry", "zenoh-py", 1.0, False),
-    ("150k/s", "heronry", "nats-c", 0.8, False),
-)
 
 
 def row_of(case: str, who: str) -> str:
@@ -81,6 +74,9 @@ def row_of(case: str, who: str) -> str:
     return f"{case}: {who}"
 
 
-def ratio_of(case: str, who: str, base: str) -> str:
-    """The name of this ratio."""
-    return f"{case}: {who} / {base}"
+def cases_of(text: str) -> list[str]:
+    """Those whose names stand between the commas; all if none does."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if unknown := [name for name in names if name not in CASES]:
+        raise argparse.ArgumentTypeError(f"no case is called {unknown[0]!r}; there are {', '.join(CASES)}")
+    return [name for name in CASES if not names or name in names]

@@ -122,10 +122,12 @@ class Tally:
     def told(self) -> Figures:
         cpu = time.process_time() - self._used
         numbers = array("Q", b"".join([head[:NUMBER] for head in self.heads]))
-        by_topic = [array("Q") for _ in self.load.keys]
+        # Each session is a publisher of its own, and between publishers there is no order.
+        orders = self.load.messages if self.load.at_a_time else self.load.topics
+        by_order = [array("Q") for _ in range(orders)]
         for number in numbers:
-            by_topic[number % len(by_topic)].append(number)
-        count = counted(self.load.messages, by_topic)
+            by_order[number % len(by_order)].append(number)
+        count = counted(self.load.messages, by_order)
         found = {"first": self.first, "last": self.last, "cpu": cpu, "lost": count.lost,
                  "doubled": count.doubled, "disordered": count.disordered}  # fmt: skip
         return found | (self._under_way(numbers) if self.load.rate and numbers else {})

@@ -7,7 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from tools.benchmarks.figures import median
-from tools.benchmarks.peers.cases import CASES, RATIOS, ratio_of, row_of
+from tools.benchmarks.peers.cases import CASES, row_of
+from tools.benchmarks.peers.ratios import RATIOS
 from tools.benchmarks.peers.servers import PLACE, start
 from tools.benchmarks.peers.trial import SIDES, Trial, planned, try_out
 from tools.benchmarks.peers.who import PEERS
@@ -15,19 +16,21 @@ from tools.benchmarks.report import Report, Row
 from tools.demo_parts.processes import Processes
 
 MISSING = "not installed: run tools/peers"
+EVERY = tuple(CASES)
 
 
-def entries(picked: Collection[str]) -> list[tuple[str, list[str]]]:
+def entries(picked: Collection[str], cases: Collection[str] = EVERY) -> list[tuple[str, list[str]]]:
     """Each case, with those of the picked that take part and are installed."""
     return [
         (name, [who for who in case.who if who in picked and PEERS[who].is_installed])
         for name, case in CASES.items()
+        if name in cases
     ]
 
 
-def steps(picked: Collection[str]) -> int:
+def steps(picked: Collection[str], cases: Collection[str] = EVERY) -> int:
     """Trials of a round."""
-    return sum(len(names) for _, names in entries(picked))
+    return sum(len(names) for _, names in entries(picked, cases))
 
 
 def in_turns(names: Sequence[str], turn: int) -> Iterator[str]:
@@ -38,21 +41,22 @@ def in_turns(names: Sequence[str], turn: int) -> Iterator[str]:
 
 
 def measured(
-    rounds: int, messages: int, seconds: int, picked: Collection[str], advance: Callable[[], None]
-) -> Report:
+    rounds: int, messages: int, seconds: int, picked: Collection[str], advance: Callable[[], None],
+    cases: Collection[str] = EVERY,
+) -> Report:  # fmt: skip
     """So many rounds, `messages` of 100 B; `seconds` of those that keep a schedule."""
     found: list[Trial] = []
-    cases = entries(picked)
+    wanted = entries(picked, cases)
     with Processes() as processes:
-        names = {PEERS[who].server for _, all_of in cases for who in all_of}
+        names = {PEERS[who].server for _, all_of in wanted for who in all_of}
         servers = {name: start(processes, name) for name in sorted(names)}
         for turn in range(rounds):
-            for name, all_of in cases:
+            for name, all_of in wanted:
                 for who in in_turns(all_of, turn):
                     server = servers[PEERS[who].server]
                     found.append(try_out(processes, server, planned(name, who, turn, messages, seconds)))
                     advance()
-    return Report("peers", rows(found, picked), details(found))
+    return Report("peers", rows(found, picked, cases), details(found))
 
 
 def details(found: Sequence[Trial]) -> dict[str, Any]:
@@ -61,18 +65,18 @@ def details(found: Sequence[Trial]) -> dict[str, Any]:
     return {"trials": [asdict(trial) for trial in found], "versions": known}
 
 
-def rows(found: Sequence[Trial], picked: Collection[str]) -> list[Row]:
-    """A figure for each of the picked in each case, then the ratios of them."""
+def rows(found: Sequence[Trial], picked: Collection[str], cases: Collection[str] = EVERY) -> list[Row]:
+    """A figure for each of the picked in each of the cases, then the ratios of them."""
     by_row: defaultdict[str, list[Trial]] = defaultdict(list)
     for trial in found:
         by_row[row_of(trial.case, trial.who)].append(trial)
     figures = [
         figure(name, who, by_row[row_of(name, who)])
-        for name, case in CASES.items() for who in case.who if who in picked
+        for name, case in CASES.items() if name in cases for who in case.who if who in picked
     ]  # fmt: skip
     ratios = [
-        ratio(ratio_of(name, who, base), by_row[row_of(name, who)], by_row[row_of(name, base)])
-        for name, who, base, _, _ in RATIOS if base in picked
+        ratio(each.name, *(by_row[name] for name in each.rows))
+        for each in RATIOS if each.base in picked and each.cases <= set(cases)
     ]  # fmt: skip
     return figures + ratios
 

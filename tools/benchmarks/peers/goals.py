@@ -1,13 +1,11 @@
 """What is to be reached against the peers? Their own figures are only shown, the ratios are goals."""
 
 from tools.benchmarks.goal import Goal
-from tools.benchmarks.peers.cases import CASES, RATIOS, ratio_of, row_of
+from tools.benchmarks.peers.cases import CASES, row_of
+from tools.benchmarks.peers.ratios import RATIOS
 
 PEER_GOALS = {
     row_of(name, who): Goal(f"{case.what}: {who}", case.unit, None, more=not case.rate)
     for name, case in CASES.items()
     for who in case.who
-} | {
-    ratio_of(name, who, base): Goal(f"{CASES[name].what}: {who}, of {base}", "of 1", limit, more=more)
-    for name, who, base, limit, more in RATIOS
-}
+} | {ratio.name: Goal(ratio.what, "of 1", ratio.limit, more=ratio.more) for ratio in RATIOS}

@@ -1,15 +1,19 @@
 """How fast is NATS with its client in Python?"""
 
 from contextlib import aclosing
+from functools import partial
 
 import nats
 from nats.aio.msg import Msg
 
 from tools.benchmarks.load import Load
 from tools.benchmarks.peers.client import Figures, Sending, Tally, all_of, run
+from tools.benchmarks.peers.sessions import in_sessions
 
 
 async def send(address: str, load: Load) -> Figures:
+    if load.at_a_time:
+        return await in_sessions(load, partial(_session, address))
     connection = await nats.connect(address)
     sending = Sending(load)
     async with aclosing(sending.in_turns()) as turns:
@@ -20,6 +24,13 @@ async def send(address: str, load: Load) -> Figures:
     told = sending.told()
     await connection.close()
     return told
+
+
+async def _session(address: str, key: str, content: bytes) -> None:
+    connection = await nats.connect(address)
+    await connection.publish(key, content)
+    await connection.flush(timeout=60)
+    await connection.close()
 
 
 async def receive(address: str, load: Load) -> Figures:

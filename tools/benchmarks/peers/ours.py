@@ -7,6 +7,7 @@ import asyncio
 from collections import deque
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, aclosing
+from functools import partial
 from itertools import islice
 
 import mesh
@@ -14,6 +15,7 @@ from mesh.errors import WouldBlock
 from tools.benchmarks import publisher, subscriber
 from tools.benchmarks.load import Load
 from tools.benchmarks.peers.client import Figures, Sending, Tally, all_of, run
+from tools.benchmarks.peers.sessions import in_sessions
 
 AT_A_TIME = 1_000  # letters
 STEPS = 4  # in which a window moves on
@@ -24,6 +26,8 @@ async def send(node: str, load: Load) -> Figures:
         return await _on_schedule(node, load)
     if load.letters:
         return await _letters(node, load)
+    if load.at_a_time:
+        return await in_sessions(load, partial(_session, node))
     if load.window:
         return await _in_window(node, load)
     return await publisher.main(node, load.packed())
@@ -74,8 +78,13 @@ async def _letters(node: str, load: Load) -> Figures:
         return sending.told()
 
 
+async def _session(node: str, key: str, content: bytes) -> None:
+    async with mesh.connect(node, timeout=60.0) as m:
+        await m.publish(key, content)
+
+
 async def receive(node: str, load: Load) -> Mapping[str, object]:
-    if not load.rate and not load.letters:
+    if not load.rate and not load.letters and not load.at_a_time:
         return await subscriber.main(node, load.packed())
     tally = Tally(load)
     async with AsyncExitStack() as stack:

@@ -14,7 +14,6 @@ from tools.demo_parts.processes import ROOT, Failed, Processes, Program
 
 PLACE = ROOT / ".venv" / "peers"  # what tools/peers has put there
 BIN, PYTHON = PLACE / "bin", PLACE / "python" / "bin" / "python"
-OURS = ("node", "line")
 HOST = "127.0.0.1"
 NATS = """
 listen: "{host}:{port}"
@@ -81,7 +80,7 @@ SERVERS: dict[str, tuple[Path, Callable[[Path, int, int], tuple[list[str], str]]
 def start(processes: Processes, name: str) -> Server:
     """One of them; returns when it listens."""
     if name in OURS:
-        return _node(processes) if name == "node" else _line(processes)
+        return OURS[name](processes)
     port, other = free_ports(2)
     command, address = SERVERS[name][1](processes.place, port, other)
     program = processes.launch(name, *command)
@@ -91,10 +90,31 @@ def start(processes: Processes, name: str) -> Server:
     return Server((program,), address, address)
 
 
-def _node(processes: Processes) -> Server:
-    node = Node(processes, "stork", *ANYWHERE)
+def _started(processes: Processes, name: str, *options: str) -> Node:
+    node = Node(processes, name, *ANYWHERE, *options)
     node.start()
+    return node
+
+
+def _node(processes: Processes) -> Server:
+    node = _started(processes, "stork")
     return Server((node.program,), node.name, node.name)
+
+
+def _tcp(processes: Processes) -> Server:
+    """Clients dial its address: by its name they would come through its file."""
+    node = _started(processes, "kite")
+    return Server((node.program,), node.tcp, node.tcp)
+
+
+def _curve(processes: Processes) -> Server:
+    """Likewise with keys, in a mesh of its own: else all the other nodes would have them, too."""
+    cluster = f"{processes.cluster}-keys"
+    made = processes.run("init", "mesh", "init", "--cluster", cluster)
+    if made.code:
+        raise Failed(f"mesh init: {made.words()}")
+    node = _started(processes, "ibis", "--cluster", cluster)
+    return Server((node.program,), node.tcp, node.tcp)
 
 
 def _line(processes: Processes) -> Server:
@@ -106,3 +126,11 @@ def _line(processes: Processes) -> Server:
 def _listens(port: int) -> bool:
     with socket.socket() as s:
         return s.connect_ex((HOST, port)) == 0
+
+
+OURS: dict[str, Callable[[Processes], Server]] = {
+    "node": _node,
+    "line": _line,
+    "node-tcp": _tcp,
+    "node-curve": _curve,
+}
