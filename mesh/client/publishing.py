@@ -47,8 +47,9 @@ class Publishing(Connected):
     def _post(self, key: str, content: Content, options: Options) -> Receipt:
         message = prepared(key, content, **options)
         receipt = self.post_prepared(message)
-        if self._publisher.builder is not None and not message[4]:
-            self._publisher.builder.options = options
+        builder = self._publisher.builder
+        if builder is not None and not builder.props:
+            builder.options = options
         return receipt
 
     def post_prepared(self, message: Prepared) -> Receipt:

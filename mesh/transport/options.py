@@ -10,6 +10,7 @@ from mesh.wire.limits import FRAME
 Socket = zmq.Socket[bytes]
 Context = zmq.Context[zmq.Socket[bytes]]
 
+NOBLOCK, MORE, POLLIN = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE), int(zmq.POLLIN)  # enums are slow
 TURN = 128  # messages taken from a socket before others get their turn
 HIGH_WATER = 4096  # messages; the windows of the streams above are what really bounds a pipe
 LINGER = 300  # ms for what was sent just before a connection is closed
@@ -46,41 +47,41 @@ def unlock(socket: Socket, keys: Keys, server: str) -> None:
 
 
 def drain(socket: Socket, most: int = TURN) -> list[list[bytes]]:
-    """The messages that wait, at most so many. Direct recv calls: twice as fast as recv_multipart."""
-    messages = []
-    for _ in range(most):
-        try:
-            frames = [socket.recv(zmq.NOBLOCK)]
-        except zmq.Again:
-            break
-        messages.append(more_of(socket, frames))
+    """The messages that wait, at most so many."""
+    messages: list[list[bytes]] = []
+    while len(messages) < most and readable(socket):
+        messages.append(received(socket))
     return messages
 
 
-def more_of(socket: Socket, frames: list[bytes]) -> list[bytes]:
-    """The message of which these are the first frames."""
-    while socket.getsockopt(zmq.RCVMORE):
-        frames.append(socket.recv(zmq.NOBLOCK))
+def received(socket: Socket) -> list[bytes]:
+    """The message that waits, or what is left of it. zmq.Again when there is none.
+
+    Two thirds of the time of recv_multipart: a frame knows whether more follow, its socket must be asked.
+    """
+    frame = socket.recv(NOBLOCK, copy=False)
+    frames = [frame.bytes]
+    while frame.more:
+        frame = socket.recv(NOBLOCK, copy=False)
+        frames.append(frame.bytes)
     return frames
 
 
-def user_and_more(socket: Socket) -> tuple[str, list[bytes]]:
+def user_and_rest(socket: Socket) -> tuple[str, list[bytes]]:
     """Who speaks, as our ZAP handler named them ("" without one), and the rest of the message."""
-    if not socket.getsockopt(zmq.RCVMORE):
-        return "", []
-    frame = socket.recv(zmq.NOBLOCK, copy=False)  # slower, but only such a frame tells
+    frame = socket.recv(NOBLOCK, copy=False)
     try:
         user = str(frame.get("User-Id"))
     except zmq.ZMQError:
         user = ""
-    return user, more_of(socket, [frame.bytes])
+    return user, [frame.bytes, *(received(socket) if frame.more else [])]
 
 
 def send_frames(socket: Socket, frames: list[bytes]) -> None:
     """One message; zmq.ZMQError EAGAIN or EHOSTUNREACH when it cannot go, and then nothing of it went."""
-    last = len(frames) - 1
-    for i, frame in enumerate(frames):
-        socket.send(frame, zmq.NOBLOCK | (zmq.SNDMORE if i < last else 0))
+    for frame in frames[:-1]:
+        socket.send(frame, MORE)
+    socket.send(frames[-1], NOBLOCK)
 
 
 def descriptor(socket: Socket) -> int:
@@ -90,4 +91,4 @@ def descriptor(socket: Socket) -> int:
 
 def readable(socket: Socket) -> bool:
     """Does a message wait?"""
-    return bool(int(socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN)
+    return bool(int(socket.getsockopt(zmq.EVENTS)) & POLLIN)

@@ -18,18 +18,19 @@ from mesh.transport.guests import most_guests
 from mesh.transport.handshakes import FAILED, Doorman, failure
 from mesh.transport.options import (
     LINGER,
+    NOBLOCK,
     TURN,
     Context,
     Socket,
     descriptor,
     drain,
     guard,
-    more_of,
     new_socket,
     readable,
+    received,
     send_frames,
     unlock,
-    user_and_more,
+    user_and_rest,
 )
 from mesh.transport.zap import ZapHandler
 
@@ -241,22 +242,21 @@ class Sockets:
         socket = listener.socket
         self._again.discard(socket)
         for _ in range(TURN):
-            try:
-                routing_id = socket.recv(zmq.NOBLOCK)
-            except zmq.Again:
+            if not readable(socket):  # asked so, it will tell when there is more
                 break
-            key = (number, routing_id)
+            key = (number, socket.recv(NOBLOCK))
             self._received(key, self._frames(listener, key))
-        self._look_again(socket, lambda: self._router_readable(number))
+        else:
+            self._look_again(socket, lambda: self._router_readable(number))
         self._idle()
 
     def _frames(self, listener: Listener, key: Key) -> list[bytes]:
         """The rest of a message; whose connection it is was told before."""
         if key in self._known:
-            return more_of(listener.socket, [])
+            return received(listener.socket)
         # Who dialled is asked for once: ZeroMQ gives no other connection the same routing id meanwhile.
         socket = listener.socket
-        user, frames = user_and_more(socket) if listener.keyed else ("", more_of(socket, []))
+        user, frames = user_and_rest(socket) if listener.keyed else ("", received(socket))
         self._known.add(key)
         self._came(key, listener.endpoint, listener.trusted, user)
         return frames
@@ -266,9 +266,10 @@ class Sockets:
             return
         socket = self._dialled[key][0]
         self._again.discard(socket)
-        for frames in drain(socket):
+        messages = drain(socket)
+        for frames in messages:
             self._received(key, frames)
-        if key in self._dialled:
+        if len(messages) == TURN and key in self._dialled:
             self._look_again(socket, lambda: self._dealer_readable(key))
         self._idle()
 
