@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from typing import Any
 
 from mesh.core.desk import Desk
@@ -51,7 +52,8 @@ class Questions:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._confirmations: list[Confirmation] = []
+        self._confirmations: dict[Confirmation, None] = {}
+        self._versions: dict[bytes, list[tuple[int, int, Confirmation]]] = {}  # by uuid, lowest version first
         self._questions: dict[int, Question] = {}
         self._early: list[Callable[[], None]] = []  # asked before we know whom to ask
         self._request = 0
@@ -68,17 +70,31 @@ class Questions:
 
     def confirm(self, need: dict[bytes, int], then: Callable[[], None]) -> None:
         """Call `then` when each of these peers has that version of what it is asked for."""
-        self._confirmations.append(Confirmation(dict(need), self._desk.now + CONFIRM, then))
-        self._desk.wake(self._desk.now + CONFIRM)
-        self.review()
+        confirmation = Confirmation(dict(need), self._desk.now + CONFIRM, then)
+        self._confirmations[confirmation] = None
+        self._request += 1
+        for uuid, version in need.items():
+            heappush(self._versions.setdefault(uuid, []), (version, self._request, confirmation))
+        self._desk.wake(confirmation.deadline)
+        self._finish_confirmation(confirmation)
 
     def confirmed(self, peer: Peer) -> None:
         """A peer has said which version it knows."""
         uuid = peer.node.uuid
-        for waiting in self._confirmations:
-            if uuid in waiting.need and peer.confirmed >= waiting.need[uuid]:
-                del waiting.need[uuid]
-        self.review()
+        versions = self._versions.get(uuid, [])
+        while versions and versions[0][0] <= peer.confirmed:
+            self._has_confirmed(uuid, heappop(versions)[2])
+        self._begin()
+
+    def _has_confirmed(self, uuid: bytes, confirmation: Confirmation) -> None:
+        confirmation.need.pop(uuid, None)
+        self._finish_confirmation(confirmation)
+
+    def _finish_confirmation(self, confirmation: Confirmation) -> None:
+        is_over = not confirmation.need or self._desk.now >= confirmation.deadline
+        if is_over and confirmation in self._confirmations:
+            del self._confirmations[confirmation]
+            confirmation.then()
 
     def ask_all(
         self, peers: Iterable[Peer], verb: str, arguments: dict[str, Any], then: Then,
@@ -101,7 +117,7 @@ class Questions:
         call = Call(self._request, verb, {**arguments, "within": within * 3 / 4})
         for peer in peers:
             (ask or self.ask)(peer, call)
-        self.review()
+        self._finish(call.request)
 
     def answered(self, peer: Peer, reply: Reply, envelopes: list[Envelope]) -> None:
         """A peer's reply, or a part of one."""
@@ -119,33 +135,40 @@ class Questions:
             if question.asked is not None:
                 self._desk.tally.of(node).answered += 1
                 self._desk.tally.of(node).seconds += self._desk.now - question.asked
-            self.review()
+            self._finish(reply.request)
+            self._begin()
 
     def lost(self, peer: Peer) -> None:
         """A peer is dead: nobody waits for it."""
-        for confirmation in self._confirmations:
-            confirmation.need.pop(peer.node.uuid, None)
-        for question in self._questions.values():
+        for *_, confirmation in self._versions.pop(peer.node.uuid, ()):
+            self._has_confirmed(peer.node.uuid, confirmation)
+        for request, question in list(self._questions.items()):
             if peer.node.uuid in question.need:
                 question.missing.append(question.need.pop(peer.node.uuid))
-        self.review()
+                self._finish(request)
+        self._begin()
 
     def review(self) -> None:
-        """Finish what has all it needs, or has waited long enough."""
-        now = self._desk.now
+        """Time has passed: finish what has waited long enough."""
+        self._begin()
+        for confirmation in list(self._confirmations):
+            self._finish_confirmation(confirmation)
+        for request in list(self._questions):
+            self._finish(request)
+
+    def _begin(self) -> None:
+        """What was asked before we knew whom to ask."""
         if self._early and self.settled():
             early, self._early = self._early, []
             for work in early:
                 work()
-        done = [c for c in self._confirmations if not c.need or now >= c.deadline]
-        self._confirmations = [c for c in self._confirmations if c not in done]
-        for confirmation in done:
-            confirmation.then()
-        ready = [r for r, q in self._questions.items() if not q.need or now >= q.deadline]
-        for request in ready:
-            question = self._questions.pop(request, None)
-            if question is not None:
-                question.then(question.replies, [*question.missing, *question.need.values()])
+
+    def _finish(self, request: int) -> None:
+        """If it has all it needs, or has waited long enough."""
+        question = self._questions.get(request)
+        if question is not None and (not question.need or self._desk.now >= question.deadline):
+            del self._questions[request]
+            question.then(question.replies, [*question.missing, *question.need.values()])
 
     def deadline(self) -> float | None:
         """When review() is next worth calling."""

@@ -127,6 +127,7 @@ class Outbox:
         self._bytes -= len(envelope.body)
         self._count -= 1
         self.unanswered -= envelope.count
+        stream.trim()  # those behind it may have been answered before
         return envelope.first, envelope.last
 
     def is_answered(self, domain: str, number: int) -> bool:

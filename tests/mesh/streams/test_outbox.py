@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mesh.errors import StaleSequence
@@ -322,3 +322,39 @@ def test_an_answer_is_found_among_many_that_wait() -> None:
     assert final(outbox, 743, 749) == [(743, 744), (745, 747), (748, 749)]
     assert final(outbox, 1500, 1600) == [(1500, 1500)]
     assert [e.first for e in outbox.resend()].count(745) == 0
+
+
+COUNTS = st.lists(st.integers(1, 3), min_size=1, max_size=5)
+ANSWERS = st.lists(
+    st.tuples(st.integers(0, 4), st.integers(0, 4), st.sampled_from([0, 0, 1]), st.booleans()), max_size=25
+)
+
+
+@settings(max_examples=300)
+@given(COUNTS, ANSWERS)
+def test_answers_in_any_order_come_to_the_same_as_counting_by_hand(
+    counts: list[int], answers: list[tuple[int, int, int, bool]]
+) -> None:
+    """From the beginning of one envelope to the end of another, or a number beside that."""
+    outbox = Outbox(1 << 20, 100)
+    envelopes = [outbox.add(envelope(count)) for count in counts]
+    sent = set(range(1, sum(counts) + 1))
+    heard: set[int] = set()
+    finished: set[int] = set()
+    for one, other, beside, is_final in answers:
+        begin, end = sorted((one % len(envelopes), other % len(envelopes)))
+        first, last = envelopes[begin].first + beside, envelopes[end].last + beside
+        said = set(range(first, last + 1)) & sent
+        before = finished if is_final else heard
+        fresh = outbox.answered("", first, last, is_final)
+        assert [n for a, b in fresh for n in range(a, b + 1)] == sorted(said - before)
+        heard |= said
+        finished |= said if is_final else set()
+        open_ones = [e for e in envelopes if not set(range(e.first, e.last + 1)) <= finished]
+        assert outbox.low("") == (open_ones[0].first if open_ones else sum(counts) + 1)
+        assert [e.first for e in outbox.resend()] == [e.first for e in open_ones]
+        assert outbox.unanswered == len(sent - heard)
+        assert outbox.warned == len(heard - finished)
+        assert outbox.flight == sum(not set(range(e.first, e.last + 1)) <= heard for e in envelopes)
+        assert all(outbox.is_answered("", n) == (n in heard) for n in sent)
+        assert all(outbox.is_final("", n) == (n in finished) for n in sent)
