@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import repeat
 
 from mesh.wire.envelope import Envelope
 from mesh.wire.header import u32
@@ -26,12 +25,14 @@ class BusyTopics:
             self._add(envelope.domain, envelope.keys[0], envelope.count, len(envelope.body))
             return
         # Of each message only what must be: there are hundreds of thousands a second.
-        lengths = repeat(envelope.sizes) if isinstance(envelope.sizes, int) else u32(envelope.sizes)
-        rows = envelope.rows()
-        messages, sizes = Counter(rows), [0] * len(envelope.keys)
-        for row, length in zip(rows, lengths, strict=False):
-            sizes[row] += length
-        domain = envelope.domain
+        rows, domain = envelope.rows(), envelope.domain
+        messages = Counter(rows)
+        if isinstance(envelope.sizes, int):
+            sizes = [envelope.sizes * messages[row] for row in range(len(envelope.keys))]
+        else:
+            sizes = [0] * len(envelope.keys)
+            for row, length in zip(rows, u32(envelope.sizes), strict=True):
+                sizes[row] += length
         for row, key in enumerate(envelope.keys):
             count = self.counts.get((domain, key))
             if count is None:

@@ -199,8 +199,7 @@ class Router:
     def keep(self, envelope: Envelope) -> Envelope:
         """The same, for those who will read it later."""
         stamped = envelope.mastered(self._desk.stamp(), self._desk.hop(0))
-        for value in Retained.cut(stamped):
-            self.log.retained.put(value)
+        self.log.retained.put_all(Retained.cut(stamped))
         return stamped
 
     def remember_domain(self, envelope: Envelope) -> None:
@@ -221,8 +220,7 @@ class Router:
         if envelope.flags & ERASED:
             self.cache.remove(envelope.keys[0], envelope.domain)
         else:
-            for value in Retained.cut(envelope):
-                self.cache.put(value)
+            self.cache.put_all(Retained.cut(envelope))
 
     def joining(self, feed: Feed) -> None:
         """A subscription asks for the values that are there already; meanwhile messages may come."""
@@ -262,12 +260,13 @@ class Router:
         check_domain(envelope.domain)
         if envelope.to:
             return
+        if self._checked.issuperset(envelope.keys):
+            return
         for key in envelope.keys:
-            if key not in self._checked:
-                check_key(key)
-                if len(self._checked) >= CHECKED:
-                    self._checked.clear()
-                self._checked.add(key)
+            check_key(key)
+        if len(self._checked) >= CHECKED:
+            self._checked.clear()
+        self._checked.update(envelope.keys)
 
     def _refused_before(self, envelope: Envelope) -> Answer:
         error = PublishRefused(

@@ -162,10 +162,9 @@ class Log:
         if accepted.envelope.persistent:
             for value in accepted.values:
                 self._last_on_disk.taken(value)
-        for value in accepted.values:
-            for evicted in self.retained.put(value):
-                self._last_on_disk.forget(evicted.store_key)
-                self.later("retained", evicted.store_key, Delete("retained", evicted.store_key))
+        for evicted in self.retained.put_all(accepted.values):
+            self._last_on_disk.forget(evicted.store_key)
+            self.later("retained", evicted.store_key, Delete("retained", evicted.store_key))
         if accepted.erased:
             self.retained.remove(accepted.erased, accepted.envelope.domain)
             self._last_on_disk.ended(accepted.end)

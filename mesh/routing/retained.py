@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
@@ -133,6 +133,24 @@ class Retained:
             topics.move_to_end(topic)
         topics[topic] = last
         return self._evicted(topic) if self._bytes > self._max else []
+
+    def put_all(self, values: Iterable[Last]) -> list[Last]:
+        """The same with many."""
+        evicted: list[Last] = []
+        topics = self._topics
+        for last in values:
+            topic = last.key, last.envelope.domain
+            old = topics.get(topic)
+            if old is None or old.number >= last.number or old.envelope.stream != last.envelope.stream:
+                evicted += self.put(last)
+                continue
+            # The next of its publisher, as a rule. Thousands of them may be in one envelope.
+            topics[topic] = last
+            topics.move_to_end(topic)
+            self._bytes += len(last.data) - len(old.data)
+            if self._bytes > self._max:
+                evicted += self._evicted(topic)
+        return evicted
 
     def _evicted(self, newest: tuple[str, str]) -> list[Last]:
         """What had to be forgotten; what has just come stays."""

@@ -45,7 +45,10 @@ class Subscriptions:
     def plan(self, envelope: Envelope) -> Iterator[tuple[Feed, tuple[int, ...] | None]]:
         """(feed, which messages); None = all of them."""
         domain, known = envelope.domain, self._cache
-        by_row = [known.get((key, domain)) or self.match(key, domain) for key in envelope.keys]
+        by_row = [
+            self.match(key, domain) if (found := known.get((key, domain))) is None else found
+            for key in envelope.keys
+        ]
         if by_row.count(by_row[0]) == len(by_row):
             yield from ((feed, None) for feed in by_row[0])
             return

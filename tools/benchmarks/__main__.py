@@ -18,6 +18,7 @@ from tools.benchmarks import (
     durable,
     finding,
     footprint,
+    goal_table,
     kills,
     latency,
     membership,
@@ -162,7 +163,7 @@ def at_least(least: int) -> Callable[[str], int]:
 
 def arguments() -> Options:
     parser = argparse.ArgumentParser(prog="tools/bench", description="How fast is Heronry on this machine?")
-    parts = [*(part for part in PARTS if part != "kills-masters"), "all"]
+    parts = [*(part for part in PARTS if part != "kills-masters"), "all", "goals"]
     parser.add_argument("part", choices=parts)
     numbers = (
         ("--rounds", 5, 1, "rounds of each load; medians are shown"),
@@ -199,7 +200,13 @@ def arguments() -> Options:
         "--most", type=at_least(1), metavar="N",
         help="largest size of growth, as far as each curve makes sense; as usual if not given",
     )  # fmt: skip
-    parser.add_argument("--json", type=Path, default=FOUND, metavar="DIR", help="where PART.json is written")
+    parser.add_argument(
+        "--json",
+        type=Path,
+        default=FOUND,
+        metavar="DIR",
+        help="where PART.json is written, and goals reads them",
+    )
     return parser.parse_args()
 
 
@@ -219,10 +226,15 @@ def main() -> int:
         options.seed = secrets.randbelow(1_000_000)
     is_clean = True
     try:
+        if options.part == "goals":
+            print(goal_table.table(options.json))
+            return 0
         for part in chosen(options):
             report = measured(part, options)
             tell(report, options.json, *([compared(report, options.compare)] if options.compare else []))
             is_clean &= report.is_clean
+        if options.part == "all":
+            print(goal_table.table(options.json))
     except Failed as error:
         print(f"tools/bench: {error}", file=sys.stderr)
         return FAILED

@@ -16,6 +16,16 @@ def publish(retained: Retained, e: Envelope) -> list[str]:
     return [evicted.key for value in retained.cut(e) for evicted in retained.put(value)]
 
 
+STREAMS = st.sampled_from([b"s" * 16, b"t" * 16])
+STORY = st.lists(
+    st.tuples(
+        st.lists(st.sampled_from(["a", "b", "c", "d", f"{DEAD}1", f"{DEAD}2"]), min_size=1, max_size=5),
+        st.integers(1, 30), STREAMS, st.sampled_from(["", "sport"]), st.integers(0, 40),
+    ),
+    max_size=15,
+)  # fmt: skip
+
+
 def values(retained: Retained, query: Query = ALL, wall: int = 0) -> dict[tuple[str, str], bytes]:
     found = [last.as_envelope() for last in retained.find(query, wall)]
     return {(e.keys[0], e.domain): e.contents()[0] for e in found}
@@ -183,3 +193,17 @@ def test_of_one_publisher_its_own_order_counts_of_two_the_masters() -> None:
     assert values(retained) == {("a", ""): b"new"}
     publish(retained, envelope("a", [b"another's"], stream=b"o" * 16, sent=3))
     assert values(retained) == {("a", ""): b"another's"}
+
+
+@given(STORY)
+def test_many_at_once_come_to_the_same_as_one_by_one(
+    story: list[tuple[list[str], int, bytes, str, int]],
+) -> None:
+    one, many = Retained(4 * OVERHEAD), Retained(4 * OVERHEAD)
+    for sent, (keys, first, stream, domain, size) in enumerate(story, start=1):
+        contents = [bytes([n]) * size for n in range(len(keys))]
+        e = envelope(" ".join(keys), contents, first=first, low=1, stream=stream, domain=domain, sent=sent)
+        gone = [last.key for last in many.put_all(many.cut(e))]
+        assert gone == publish(one, e)
+        assert values(many) == values(one)
+        assert (len(many), many.evicted) == (len(one), one.evicted)

@@ -11,7 +11,7 @@ import sys
 import time
 from array import array
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from itertools import cycle
+from itertools import cycle, islice
 from typing import Any
 
 from tools.benchmarks.figures import counted, percentile
@@ -51,23 +51,26 @@ class Sending:
     def messages(self) -> Iterator[tuple[str, bytes]]:
         """Topics and contents of all, each not before it is due."""
         if not self.load.rate:
-            yield from zip(cycle(self.load.keys), self._made, strict=False)
+            yield from self._slice(0, self.load.messages)
             return
-        for number, message in enumerate(zip(cycle(self.load.keys), self._made, strict=False)):
+        for number, message in enumerate(self._slice(0, self.load.messages)):
             if (wait := self.wait(number)) > 0:
                 time.sleep(wait)
             self._late.append(-self.wait(number))
             yield message
 
+    def _slice(self, begin: int, end: int) -> Iterator[tuple[str, bytes]]:
+        keys = islice(cycle(self.load.keys), begin % self.load.topics, None)
+        return zip(keys, self._made[begin:end], strict=False)
+
     async def in_turns(self) -> AsyncGenerator[Iterator[tuple[str, bytes]], None]:
         """Likewise all that are due; what was sent is written before this one sleeps."""
         end = 0
-        keys = cycle(self.load.keys)
         while end < self.load.messages:
             time.sleep(max(0.0, self.wait(end)))  # noqa: ASYNC251  the loop's own clock is too coarse
             begin, end = end, min(self._due(), end + TURN)
             self._late += [-self.wait(number) for number in (begin, end - 1)]
-            yield zip(keys, self._made[begin:end], strict=False)
+            yield self._slice(begin, end)
             for _ in range(3):  # a task that writes is woken by one that is woken by what was sent
                 await asyncio.sleep(0)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from tools.benchmarks.figures import median
 from tools.benchmarks.peers.cases import CASES, row_of
+from tools.benchmarks.peers.goals import CPU
 from tools.benchmarks.peers.ratios import RATIOS
 from tools.benchmarks.peers.servers import PLACE, start
 from tools.benchmarks.peers.trial import SIDES, Trial, planned, try_out
@@ -78,7 +79,12 @@ def rows(found: Sequence[Trial], picked: Collection[str], cases: Collection[str]
         ratio(each.name, *(by_row[name] for name in each.rows))
         for each in RATIOS if each.base in picked and each.cases <= set(cases)
     ]  # fmt: skip
-    return figures + ratios
+    return figures + ratios + work(by_row[row_of("1-1", "heronry")])
+
+
+def work(trials: Sequence[Trial]) -> list[Row]:
+    """What a message costs the node."""
+    return [Row(CPU, median(trial.cpu["server"] for trial in trials))] if trials and not flaws(trials) else []
 
 
 def figure(case: str, who: str, trials: Sequence[Trial]) -> Row:
