@@ -56,6 +56,7 @@ class Publisher:
         self._checked: set[str] = set()
         self._planned = False
         self._sealed = 0.0  # when the last one left
+        self._timer: asyncio.TimerHandle | None = None  # until the next one has waited long enough
         self._verdicts = Verdicts(stream, self.outbox, refused_later)
         self._quiet: list[asyncio.Future[None]] = []  # wait until all is answered, or there is room
 
@@ -141,9 +142,12 @@ class Publisher:
         loop = asyncio.get_running_loop()
         if not self.outbox.flight or self.builder.full or loop.time() - self._sealed >= LINGER:
             self._seal()
-        elif not self._planned:
-            self._planned = True
-            loop.call_later(LINGER, self._flush_soon)
+        elif self._timer is None:
+            self._timer = loop.call_later(LINGER, self._time)
+
+    def _time(self) -> None:
+        self._timer = None
+        self._seal_if_due()
 
     def _seal(self) -> None:
         if self.builder is not None and self.builder.slices:

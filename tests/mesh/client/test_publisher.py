@@ -119,6 +119,18 @@ async def test_what_waits_for_company_leaves_when_nothing_is_under_way_any_more(
 
 
 @story
+async def test_a_lone_message_leaves_at_once_although_another_has_just_waited(bench: Bench) -> None:
+    for _ in range(2):
+        bench.post()
+        await asyncio.sleep(0)
+    bench.answer(1, 1)
+    bench.answer(2, 2)
+    bench.post()
+    await asyncio.sleep(0)
+    assert [e.count for e in bench.sent] == [1, 1, 1]
+
+
+@story
 async def test_an_envelope_that_is_full_waits_for_nobody(bench: Bench) -> None:
     bench.post()
     await asyncio.sleep(0)
