@@ -40,7 +40,7 @@ class Subscription:
         terms: Terms,
         enter: Callable[[Subscription], Awaitable[None]],
         leave: Callable[[Subscription], Awaitable[None]],
-        used: Callable[[], None],
+        used: Callable[[Subscription], None],
     ) -> None:
         self.number = number
         self.query = query
@@ -160,7 +160,7 @@ class Subscription:
         """A batch is used up: the node may send another."""
         self._given = None
         self.used += 1
-        self._tell_used()
+        self._tell_used(self)
 
     def arrived(
         self, master: bytes, envelope: Envelope, indices: tuple[int, ...] | None, gap: int, position: int = 0

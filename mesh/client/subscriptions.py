@@ -29,12 +29,13 @@ class Subscriptions:
         self._session = session
         self._all: dict[int, Subscription] = {}
         self._inbox = Subscription(
-            INBOX, c.Query("inbox", "", ""), False, Terms(), self._enter, self._leave, self.plan_ack
+            INBOX, c.Query("inbox", "", ""), False, Terms(), self._enter, self._leave, self._was_used
         )
         self._number = INBOX
         self._ack_planned = False
         self._acked = 0  # messages of the link
         self._told: dict[int, int] = {}  # items used up of each, as this connection has heard
+        self._used: dict[int, Subscription] = {}  # those of which it may not have heard all
 
     def make(self, query: c.Query, initial: bool, terms: Terms) -> Subscription:
         """One that is not asked for yet: entering it does that. BadQuery for terms that there are not."""
@@ -42,7 +43,7 @@ class Subscriptions:
         if not 0 <= terms.max_queue < 2**32:
             raise BadQuery(f"max_queue={terms.max_queue}: from 0, for no bound, to 4,294,967,295 messages.")
         self._number += 1
-        return Subscription(self._number, query, initial, terms, self._enter, self._leave, self.plan_ack)
+        return Subscription(self._number, query, initial, terms, self._enter, self._leave, self._was_used)
 
     def inbox(self) -> Subscription:
         """What is sent to this session; BadQuery while somebody reads it already."""
@@ -91,6 +92,7 @@ class Subscriptions:
         """Connected again, perhaps to a new process: make them anew."""
         self._acked = 0
         self._told.clear()
+        self._used = dict(self._all)
         for s in self._all.values():
             if is_new:
                 s.restarted()
@@ -125,6 +127,10 @@ class Subscriptions:
             s.end(SlowConsumer(command.text, hint="Subscribe again, and take its messages faster."))
         self._calls.tell(lambda request: c.Unsubscribe(request, command.subscription))
 
+    def _was_used(self, s: Subscription) -> None:
+        self._used[s.number] = s
+        self.plan_ack()
+
     def plan_ack(self) -> None:
         """Acknowledge soon, once for all that comes and is used up until then."""
         if not self._ack_planned:
@@ -140,9 +146,11 @@ class Subscriptions:
             return  # since it was planned
         self._acked = session.inlet.have
         # Only what is news: of a thousand subscriptions most have had nothing since.
-        news = {s.number: s.used for s in self._all.values() if s.used > self._told.get(s.number, 0)}
+        used = [s for number, s in self._used.items() if number in self._all]
+        news = {s.number: s.used for s in used if s.used > self._told.get(s.number, 0)}
         if session.send(c.Ack(session.inlet.have, tuple(news.items()))):
             self._told |= news
+            self._used.clear()
 
     def end(self, error: Closed) -> None:
         """The client is closed: what has arrived can still be taken."""

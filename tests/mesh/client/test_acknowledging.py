@@ -22,7 +22,7 @@ class Acknowledging:
         self.all = [self.subscriptions.make(query, True, Terms()) for _ in range(count)]
         for s in self.all:
             self.subscriptions._all[s.number] = s
-            s.used = 1
+            s.count()
 
     def _send(self, command: c.Ack) -> bool:
         self.said.append(command)
@@ -36,7 +36,7 @@ class Acknowledging:
 def test_only_what_is_news_is_told() -> None:
     client = Acknowledging(1_000)
     assert len(client.taken()) == 1_000
-    client.all[6].used = 2
+    client.all[6].count()
     assert client.taken() == ((7, 2),)
     assert client.taken() == () and client.said[-1].have == 5
 
@@ -61,5 +61,5 @@ def test_what_a_new_process_gave_counts_from_nothing() -> None:
     client.taken()
     client.subscriptions.again(is_new=True)
     assert client.taken() == ()
-    client.all[0].used += 1
+    client.all[0].count()
     assert client.taken() == ((1, 1),)

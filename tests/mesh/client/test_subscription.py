@@ -22,7 +22,7 @@ async def turns() -> None:
 
 
 def subscription(confirmed: bool = True, number: int = 1) -> Subscription:
-    s = Subscription(number, Query("pattern", "#"), True, Terms(), nothing, nothing, lambda: None)
+    s = Subscription(number, Query("pattern", "#"), True, Terms(), nothing, nothing, lambda s: None)
     s.confirmed = confirmed
     return s
 
