@@ -146,8 +146,7 @@ class Subscriptions:
             return  # since it was planned
         self._acked = session.inlet.have
         # Only what is news: of a thousand subscriptions most have had nothing since.
-        used = [s for number, s in self._used.items() if number in self._all]
-        news = {s.number: s.used for s in used if s.used > self._told.get(s.number, 0)}
+        news = {n: s.used for n, s in self._used.items() if n in self._all and s.used > self._told.get(n, 0)}
         if session.send(c.Ack(session.inlet.have, tuple(news.items()))):
             self._told |= news
             self._used.clear()
