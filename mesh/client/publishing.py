@@ -48,7 +48,8 @@ class Publishing(Connected):
         message = prepared(key, content, **options)
         receipt = self.post_prepared(message)
         builder = self._publisher.builder
-        if builder is not None and not builder.props:
+        # Headers can be changed by their owner: what was compared would be no copy.
+        if builder is not None and not builder.props and options.get("headers") is None:
             builder.options = options
         return receipt
 

@@ -27,8 +27,8 @@ class DeadLetters:
 
     def bury(self, envelope: Envelope, answer: Answer) -> None:
         """Messages `answer.first` to `answer.last` of an envelope."""
-        for i in range(envelope.count):
-            if answer.first <= envelope.number(i) <= answer.last:
+        for i, number in enumerate(envelope.number_list(range(envelope.count))):
+            if answer.first <= number <= answer.last:
                 self._desk.count("dead")
                 self._publish(envelope, i, answer)
 

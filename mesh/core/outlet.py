@@ -15,7 +15,7 @@ from mesh.wire.envelope import Envelope
 from mesh.wire.frames import body_frames, chunks
 from mesh.wire.limits import CHUNK, ENVELOPE_BYTES, ENVELOPES_A_MESSAGE, FRAMES
 
-GROUP = 100  # subscriptions of one client that share an item: each may list 500 indices
+GROUP = 100  # subscriptions of one client that share an item: each may list 2,000 indices
 Emit = Callable[[Conn, list[bytes]], None]
 
 

@@ -153,6 +153,8 @@ class Questions:
         self._begin()
         for confirmation in list(self._confirmations):
             self._finish_confirmation(confirmation)
+        if not self._confirmations:
+            self._versions.clear()  # of those that waited in vain
         for request in list(self._questions):
             self._finish(request)
 

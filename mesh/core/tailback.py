@@ -244,7 +244,7 @@ class TailBack:
     def _expire(self, entry: Entry) -> None:
         """Give up those of its messages that are void by now."""
         e, end = entry.envelope, self._end(entry.envelope)
-        void_at = {e.number(i): min(expiry(e, i) or end, end) for i in range(e.count)}
+        void_at = {n: min(expiry(e, i) or end, end) for i, n in enumerate(e.number_list(range(e.count)))}
         for hop in entry.hops:
             if self._onward.is_under_way(entry, hop):
                 continue  # it may have been taken there in time

@@ -163,6 +163,8 @@ class Log:
             for value in accepted.values:
                 self._last_on_disk.taken(value)
         for evicted in self.retained.put_all(accepted.values):
+            if self.retained.get(evicted.key, evicted.envelope.domain) is not None:
+                continue  # one topic made room for another, and then came a new value of it
             self._last_on_disk.forget(evicted.store_key)
             self.later("retained", evicted.store_key, Delete("retained", evicted.store_key))
         if accepted.erased:

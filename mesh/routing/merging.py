@@ -39,9 +39,10 @@ class Merging:
         if not any(streams):
             return None
         before = [self._highest.get(stream, 0) if stream else 0 for stream in streams]
-        news = tuple([i for i in range(e.count) if e.number(i) > before[rows[i]]])
+        numbers = e.number_list(range(e.count))
+        news = tuple([i for i, number in enumerate(numbers) if number > before[rows[i]]])
         for i in news:
-            self._raise(streams[rows[i]], e.number(i))
+            self._raise(streams[rows[i]], numbers[i])
         return None if len(news) == e.count else news
 
     def passed(self, value: Envelope) -> None:

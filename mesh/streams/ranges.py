@@ -83,7 +83,7 @@ class Ranges:
 
     def common(self, first: int, last: int) -> list[tuple[int, int]]:
         """The parts of first..last that are in, in order."""
-        if self._firsts and self._firsts[-1] <= first and last <= self._lasts[-1]:  # as a rule
+        if self._firsts and self._firsts[-1] <= first <= last <= self._lasts[-1]:  # as a rule
             return [(first, last)]
         parts = []
         for place in range(bisect_left(self._lasts, first), len(self._lasts)):

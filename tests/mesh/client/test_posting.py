@@ -111,6 +111,20 @@ def test_what_cannot_be_posted_leaves_nothing_behind() -> None:
     assert (envelope.keys, envelope.contents()) == (("a",), [b"1", b"4"])
 
 
+def test_headers_that_their_owner_changes_are_those_of_the_moment() -> None:
+    with client_on_a_wire() as (runner, client):
+
+        async def story() -> None:
+            headers: dict[str, str] = {}
+            client.post("a", b"1", headers=headers)
+            headers["unit"] = "C"
+            client.post("a", b"2", headers=headers)
+
+        runner.run(story())
+        [envelope] = Wire.made.published
+    assert [bool(envelope.message(i)[0]) for i in (0, 1)] == [False, True]
+
+
 def test_a_window_that_is_full_lets_nothing_in_by_any_way() -> None:
     with client_on_a_wire() as (runner, client):
 

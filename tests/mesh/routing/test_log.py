@@ -6,7 +6,7 @@ from mesh.routing.feed import Feed
 from mesh.routing.log import Accepted, Lane, Log, Targets, position_key
 from mesh.routing.overflow import Credit
 from mesh.routing.parcel import Parcel
-from mesh.routing.retained import Last, store_key
+from mesh.routing.retained import OVERHEAD, Last, store_key
 from mesh.store.base import Append, Delete, Drop, Op, Put
 from mesh.store.memory import MemoryStore
 from mesh.wire.commands import Query
@@ -221,3 +221,14 @@ def test_what_a_master_gets_late_does_not_replace_a_newer_value_on_its_disk() ->
     for known in (log, again):
         value = known.retained.get("a", "")
         assert value is not None and value.data == b"newer"
+
+
+def test_what_makes_room_and_comes_again_in_one_envelope_stays_on_disk() -> None:
+    log = Log(2 * (OVERHEAD + 2))
+    for number, keys in ((1, "x"), (2, "y"), (3, "a x")):
+        lane, accepted, _ = take(log, envelope(keys, first=number, persistent=True), [])
+        lane.waiting.clear()
+        log.passes(accepted)
+    assert log.retained.get("x", "") is not None
+    gone = [op.key for op in log.take_later() if isinstance(op, Delete) and op.table == "retained"]
+    assert gone == [store_key("", "y")]

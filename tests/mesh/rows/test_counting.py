@@ -25,6 +25,6 @@ async def nothing(subscription: Subscription) -> None: ...
 def test_what_is_lost_doubled_out_of_order_or_made_up_is_named(came: list[int], wrong: list[str]) -> None:
     source = Source("p", Client(), "topic", rate=1.0)
     source.posted, source.answered = 4, {1, 2, 4}
-    ear = Ear("e", Subscription(1, Query("pattern", "#"), False, Terms(), nothing, nothing, lambda: None))
+    ear = Ear("e", Subscription(1, Query("pattern", "#"), False, Terms(), nothing, nothing, lambda s: None))
     ear.heard["p"] = came
     assert ear.wrong(source) == wrong
