@@ -161,52 +161,39 @@ def at_least(least: int) -> Callable[[str], int]:
     return checked
 
 
+# option: (as usual, at least, what it says)
+NUMBERS = {
+    "--rounds": (5, 1, "rounds of each load; medians are shown"),
+    "--messages": (200_000, 100, "messages of 100 B in a run; a 20th as many gets of balance, weights"),
+    "--seconds": (5, 1, "seconds of a latency round"),
+    "--times": (7, 1, "times that something is started"),
+    "--count": (50, 1, "kills; of finding and membership, of each kind; 25 for a round of weights"),
+    "--lines": (5_000_000, 1_000, "most lines of spark, which begins with a million"),
+    "--rate": (500, 1, "messages a second of each publisher, while nodes are killed"),
+    "--seed": (None, 0, "of the kills; any one if not given"),
+    "--most": (None, 1, "largest size of growth, as far as each curve makes sense; as usual if not given"),
+}
+
+
 def arguments() -> Options:
     parser = argparse.ArgumentParser(prog="tools/bench", description="How fast is Heronry on this machine?")
     parts = [*(part for part in PARTS if part != "kills-masters"), "all", "goals"]
     parser.add_argument("part", choices=parts)
-    numbers = (
-        ("--rounds", 5, 1, "rounds of each load; medians are shown"),
-        ("--messages", 200_000, 100, "messages of 100 B in a run; a 20th as many gets of balance, weights"),
-        ("--seconds", 5, 1, "seconds of a latency round"),
-        ("--times", 7, 1, "times that something is started"),
-        ("--count", 50, 1, "kills; of finding and membership, of each kind; 25 for a round of weights"),
-        ("--lines", 5_000_000, 1_000, "most lines of spark, which begins with a million"),
-        ("--rate", 500, 1, "messages a second of each publisher, while nodes are killed"),
-    )
-    for name, default, least, help in numbers:
-        parser.add_argument(name, type=at_least(least), default=default, metavar="N", help=help)
+    for name, (usual, least, help) in NUMBERS.items():
+        parser.add_argument(name, type=at_least(least), default=usual, metavar="N", help=help)
     parser.add_argument(
         "--story", choices=[*STORIES, "all"], default="nodes",
         help="who is killed: masters of their own (nodes), or a master and the way to it (masters)",
     )  # fmt: skip
-    parser.add_argument("--seed", type=at_least(0), metavar="N", help="of the kills; any one if not given")
-    parser.add_argument(
-        "--plot",
-        type=Path,
-        metavar="FILE",
-        help="where a picture of spark, growth or peers is put, as a page",
-    )
-    parser.add_argument(
-        "--peers", type=picked, default="", metavar="NAME,...", help="only these of peers, e.g. nats,zmq-c"
-    )
-    parser.add_argument(
-        "--cases", type=cases_of, default="", metavar="NAME,...", help="only these of peers, e.g. 1-1,curve"
-    )
-    parser.add_argument(
-        "--compare", type=earlier, metavar="FILE", help="PART.json of an earlier run, or their folder"
-    )
-    parser.add_argument(
-        "--most", type=at_least(1), metavar="N",
-        help="largest size of growth, as far as each curve makes sense; as usual if not given",
-    )  # fmt: skip
-    parser.add_argument(
-        "--json",
-        type=Path,
-        default=FOUND,
-        metavar="DIR",
-        help="where PART.json is written, and goals reads them",
-    )
+    help = "where a picture of spark, growth or peers is put, as a page"
+    parser.add_argument("--plot", type=Path, metavar="FILE", help=help)
+    for name, kind, example in (("--peers", picked, "nats,zmq-c"), ("--cases", cases_of, "1-1,curve")):
+        help = f"only these of peers, e.g. {example}"
+        parser.add_argument(name, type=kind, default="", metavar="NAME,...", help=help)
+    help = "PART.json of an earlier run, or their folder"
+    parser.add_argument("--compare", type=earlier, metavar="FILE", help=help)
+    help = "where PART.json is written, and goals reads them"
+    parser.add_argument("--json", type=Path, default=FOUND, metavar="DIR", help=help)
     return parser.parse_args()
 
 
