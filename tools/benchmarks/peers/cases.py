@@ -1,10 +1,9 @@
 """With which loads is who measured?"""
 
-import argparse
 from dataclasses import dataclass
 
 from tools.benchmarks.load import Load
-from tools.benchmarks.peers.who import Who
+from tools.benchmarks.peers.who import Who, named
 
 OURS = ("heronry", "heronry, many", "heronry, two hops")
 C = ("nats-c", "zmq-c", "redis-c", "mosquitto-c")
@@ -76,7 +75,5 @@ def row_of(case: str, who: str) -> str:
 
 def cases_of(text: str) -> list[str]:
     """Those whose names stand between the commas; all if none does."""
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    if unknown := [name for name in names if name not in CASES]:
-        raise argparse.ArgumentTypeError(f"no case is called {unknown[0]!r}; there are {', '.join(CASES)}")
+    names = named(text, "case", CASES)
     return [name for name in CASES if not names or name in names]

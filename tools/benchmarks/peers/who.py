@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -81,11 +82,16 @@ PEERS = {
 }
 
 
+def named(text: str, kind: str, known: Collection[str]) -> list[str]:
+    """The names between the commas; ArgumentTypeError for one that is not known."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if unknown := [name for name in names if name not in known]:
+        raise argparse.ArgumentTypeError(f"no {kind} is called {unknown[0]!r}; there are {', '.join(known)}")
+    return names
+
+
 def picked(text: str) -> list[str]:
     """Ours, and those whose names, or whose servers' names, stand between the commas; all if none does."""
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    theirs = [who for who in PEERS.values() if not who.is_ours]
-    known = [*SERVERS, *(who.name for who in theirs)]
-    if unknown := [name for name in names if name not in known]:
-        raise argparse.ArgumentTypeError(f"no peer is called {unknown[0]!r}; there are {', '.join(known)}")
+    theirs = [who.name for who in PEERS.values() if not who.is_ours]
+    names = named(text, "peer", [*SERVERS, *theirs])
     return [w.name for w in PEERS.values() if not names or w.is_ours or w.name in names or w.server in names]
