@@ -13,14 +13,16 @@ from mesh.errors import LocalError
 @click.option("--until", metavar="TIME", help="Only what is older.")
 @click.option("--html", metavar="FILE", help="Write a page with charts, all in one file, for any browser.")
 @options.as_json
+@click.option("--json-to", metavar="FILE", help="Write that JSON document to a file, besides the rest.")
 @click.option("--no-ingest", is_flag=True, help="Only what is gathered already.")
 @gathering.sources
 @gathering.history
 @gathering.master
 @gathering.conf
 def command(
-    since: str | None, until: str | None, html: str | None, as_json: bool, no_ingest: bool,
-    given: tuple[str, ...], to: str | None, master: str | None, conf: tuple[str, ...],
+    since: str | None, until: str | None, html: str | None, as_json: bool,
+    json_to: str | None, no_ingest: bool, given: tuple[str, ...], to: str | None, master: str | None,
+    conf: tuple[str, ...],
 ) -> int:  # fmt: skip
     """How busy the nodes were, who got how much, who came and went, what waits, and what stands out.
 
@@ -30,7 +32,7 @@ def command(
     place = gathering.history_place(to)
     arguments = gathering.to_spark(
         from_=[] if no_ingest else _sources(given, place), to=place, since=since, until=until, html=html,
-        master=master, conf=conf,
+        json_to=json_to, master=master, conf=conf,
     )  # fmt: skip
     return spark_child.run("report", [*arguments, *(["--json"] if as_json else [])])
 

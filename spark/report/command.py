@@ -34,10 +34,13 @@ WIDE = 100  # columns of what is no terminal
     help="Write a page with charts, all in one file, for any browser.",
 )  # fmt: skip
 @options.as_json
+@click.option(
+    "--json-to", type=click.Path(path_type=Path), metavar="FILE", help="Write that JSON document to a file."
+)
 @options.spark
 def command(
     sources: tuple[str, ...], to: str, since: datetime | None, until: datetime | None, html: Path | None,
-    as_json: bool, master: str | None, conf: Mapping[str, str],
+    as_json: bool, json_to: Path | None, master: str | None, conf: Mapping[str, str],
 ) -> None:  # fmt: skip
     """What has happened in the mesh: on the terminal, as a page with --html, as one document with --json.
 
@@ -45,6 +48,8 @@ def command(
     """
     if html is not None:
         _check(html)
+    if json_to is not None:
+        writing.check(json_to, "--json-to")
     facts = _facts(sources, to, (since, until), master, conf)
     if as_json:
         json.dump(document(facts), sys.stdout, allow_nan=False)
@@ -53,6 +58,8 @@ def command(
         console = Console(highlight=False)
         width = console.width if console.is_terminal else WIDE
         Console(highlight=False, width=width).print(summary(facts, width))
+    if json_to is not None:
+        writing.write(json_to, json.dumps(document(facts), allow_nan=False) + "\n", "--json-to")
     if html is not None:
         from spark.report.page import page  # and Plotly with it, which nothing else needs
 

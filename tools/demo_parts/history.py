@@ -36,10 +36,11 @@ class History:
         """Stop all nodes, gather, show the report. Failed when it does not say what the nodes counted."""
         stopped = [Stopped(node.name, node.boot, node.stop()) for node in self._nodes.values() if node.is_up]
         self._screen.heading(f"$ mesh report --html {self._report}")
-        self._screen.say("Spark starts, and reads what the nodes wrote down; that takes about half a minute")
-        shown = self._spark("report", "mesh", "report", "--html", str(self._report))
+        self._screen.say("Spark starts, and reads what the nodes wrote down; that takes up to a minute")
+        told = self._processes.place / "report.json"
+        shown = self._spark("report", "mesh", "report", "--html", str(self._report), "--json-to", str(told))
         self._screen.say(shown.out.read_text())
-        facts = json.loads(self._spark("facts", "mesh", "report", "--json", "--no-ingest").out.read_text())
+        facts = json.loads(told.read_text())
         wrong = [*unseen(facts, self._nodes), *differences(facts, stopped)]
         if wrong:
             raise Failed("the report does not say what the nodes counted:\n" + "\n".join(wrong))

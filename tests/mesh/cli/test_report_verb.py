@@ -85,15 +85,15 @@ def test_what_is_given_is_handed_on_and_paths_mean_what_they_mean_here(
     monkeypatch.chdir(tmp_path)
     run(
         report.command, "--from", "a", "--from", "s3a://bucket/b", "--to", "h", "--since", "1d",
-        "--until", "1h", "--html", "x.html", "--json", "--master", "local[2]", "--conf", "a=b",
-        "--conf", "c=d",
+        "--until", "1h", "--html", "x.html", "--json", "--json-to", "x.json",
+        "--master", "local[2]", "--conf", "a=b", "--conf", "c=d",
     )  # fmt: skip
     assert calls == [
         (
             "report",
             ["--from", str(tmp_path / "a"), "--from", "s3a://bucket/b", "--to", str(tmp_path / "h"),
-             "--since", "1d", "--until", "1h", "--html", "x.html", "--master", "local[2]", "--conf", "a=b",
-             "--conf", "c=d", "--json"],
+             "--since", "1d", "--until", "1h", "--html", "x.html", "--json-to", "x.json",
+             "--master", "local[2]", "--conf", "a=b", "--conf", "c=d", "--json"],
         )
     ]  # fmt: skip
 

@@ -17,7 +17,7 @@ DOMAIN, KEY = "NEWS", "news/today"
 FILE = "[nodes.reader]\n" + "".join(
     f'[nodes.{name}]\n[[nodes.{name}.master]]\ndomains = ["{DOMAIN}"]\n' for name in MASTERS
 )
-GETS, AT_ONCE = 2_000, 40
+GETS, AT_ONCE, ROUNDS = 2_000, 40, 5
 IDLE, BUSY = 0, 100  # % used of each core
 ROOM, NONE = 0.25, 0.9  # a load below the first is as good as idle; from the second on it is busy
 
@@ -109,6 +109,18 @@ async def shares(reader: Client, gets: int = GETS) -> dict[str, float]:
     return {name: 100 * answered[name] / gets for name in MASTERS}
 
 
+async def comes_to(reader: Client, fits: Callable[[float], bool]) -> None:
+    """b's share, within so many rounds.
+
+    In the first after it was relieved it makes up for what it was not asked. And states that come late, on a
+    busy machine, tell nothing of now: then all are asked alike for a while.
+    """
+    found: list[float] = []
+    while not found or not fits(found[-1]):
+        assert len(found) < ROUNDS, found
+        found.append((await shares(reader))["b"])
+
+
 def test_round_robin_asks_each_master_a_third_of_the_times_however_busy_it_is(tmp_path: Path) -> None:
     async def story(c: Company) -> None:
         async with c.connect(READER) as reader:
@@ -128,16 +140,15 @@ def test_the_least_loaded_are_asked_and_one_that_was_busy_comes_back_when_it_is_
         async with c.connect(READER) as reader:
             await publish(reader)
             await hears(reader, "b")
-            assert 0 < (await shares(reader))["b"] < 15
+            await comes_to(reader, lambda share: 0 < share < 15)
 
             c.is_used("b", IDLE)
             await hears(reader)
-            await shares(reader)  # in which it makes up for what it was not asked
-            assert (await shares(reader))["b"] > 25
+            await comes_to(reader, lambda share: share > 25)
 
             c.is_used("b", BUSY)
             await hears(reader, "b")
-            assert (await shares(reader))["b"] < 15
+            await comes_to(reader, lambda share: share < 15)
 
     with company(tmp_path, "LeastLoaded", b=BUSY) as c:
         asyncio.run(story(c))

@@ -72,7 +72,12 @@ def reported(session: SparkSession, place: Path) -> Result:
 @pytest.fixture(scope="module")
 def document(reported: Result, place: Path) -> Any:
     """Once more from the beginning: nothing may be there twice."""
-    return json.loads(run("--from", place / "snapshots", "--to", place / "history", "--json").stdout)
+    written = place / "mesh.json"
+    told = run(
+        "--from", place / "snapshots", "--to", place / "history", "--json", "--json-to", written
+    ).stdout  # fmt: skip
+    assert json.loads(written.read_text()) == json.loads(told)
+    return json.loads(told)
 
 
 def run(*arguments: str | Path) -> Result:
