@@ -18,31 +18,43 @@ class BusyTopics:
 
     def __init__(self) -> None:
         self.counts: dict[tuple[str, str], list[int]] = {}
+        self._alike = "", 0  # the domain, and the bytes, of
+        self._messages: Counter[str] = Counter()  # of late, by topic
 
     def count(self, envelope: Envelope) -> None:
         """It was taken."""
         if len(envelope.keys) == 1:
             self._add(envelope.domain, envelope.keys[0], envelope.count, len(envelope.body))
             return
-        # Of each message only what must be: there are hundreds of thousands a second.
-        rows, domain = envelope.rows(), envelope.domain
-        messages = Counter(rows)
         if isinstance(envelope.sizes, int):
-            sizes = [envelope.sizes * messages[row] for row in range(len(envelope.keys))]
-        else:
-            sizes = [0] * len(envelope.keys)
-            for row, length in zip(rows, u32(envelope.sizes), strict=True):
-                sizes[row] += length
-        for row, key in enumerate(envelope.keys):
-            count = self.counts.get((domain, key))
-            if count is None:
-                self._add(domain, key, messages[row], sizes[row])
-            else:
-                count[0] += messages[row]
-                count[1] += sizes[row]
+            self._count_alike(envelope, envelope.sizes)
+            return
+        sizes, messages = [0] * len(envelope.keys), Counter(envelope.rows())
+        for row, length in zip(envelope.rows(), u32(envelope.sizes), strict=True):
+            sizes[row] += length
+        for row, count in messages.items():
+            self._add(envelope.domain, envelope.keys[row], count, sizes[row])
+
+    def _count_alike(self, envelope: Envelope, size: int) -> None:
+        """Of each message only what must be: there are hundreds of thousands a second."""
+        alike = envelope.domain, size
+        if alike != self._alike or len(self._messages) > COUNTED:
+            self._settle()
+            self._alike = alike
+        self._messages.update(map(envelope.keys.__getitem__, envelope.rows()))
+
+    def _settle(self) -> None:
+        domain, size = self._alike
+        for topic, messages in self._messages.items():
+            self._add(domain, topic, messages, messages * size)
+        self._messages.clear()
 
     def busiest(self, n: int) -> Sequence[tuple[str, str, int, int]]:
         """(domain, topic, messages, bytes) of so many, those with most messages first."""
+        self._settle()
+        return self._most(n)
+
+    def _most(self, n: int) -> Sequence[tuple[str, str, int, int]]:
         ordered = sorted(self.counts.items(), key=lambda item: item[1][0], reverse=True)[:n]
         return [(domain, topic, messages, size) for (domain, topic), (messages, size) in ordered]
 
@@ -50,7 +62,7 @@ class BusyTopics:
         count = self.counts.get((domain, topic))
         if count is None:
             if len(self.counts) >= MOST:
-                self.counts = {(d, t): [m, s] for d, t, m, s in self.busiest(COUNTED)}
+                self.counts = {(d, t): [m, s] for d, t, m, s in self._most(COUNTED)}
             count = self.counts[domain, topic] = [0, 0]
         count[0] += messages
         count[1] += size

@@ -199,7 +199,7 @@ class Router:
     def keep(self, envelope: Envelope) -> Envelope:
         """The same, for those who will read it later."""
         stamped = envelope.mastered(self._desk.stamp(), self._desk.hop(0))
-        self.log.retained.put_all(Retained.cut(stamped))
+        self.log.retained.keep(stamped)
         return stamped
 
     def remember_domain(self, envelope: Envelope) -> None:
@@ -220,7 +220,7 @@ class Router:
         if envelope.flags & ERASED:
             self.cache.remove(envelope.keys[0], envelope.domain)
         else:
-            self.cache.put_all(Retained.cut(envelope))
+            self.cache.keep(envelope)
 
     def joining(self, feed: Feed) -> None:
         """A subscription asks for the values that are there already; meanwhile messages may come."""

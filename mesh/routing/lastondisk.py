@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from mesh.routing.retained import Last, Retained
+from mesh.routing.last import Last
+from mesh.routing.retained import Retained
 from mesh.store.base import Op, Put
 
 

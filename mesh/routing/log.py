@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from msgspec import Struct
 
 from mesh.routing.feed import Feed
+from mesh.routing.last import Last, last_values
 from mesh.routing.lastondisk import LastOnDisk
 from mesh.routing.parcel import Parcel
-from mesh.routing.retained import Last, Retained
+from mesh.routing.retained import Retained
 from mesh.routing.shares import shares
 from mesh.store.base import Append, Delete, Drop, Op, Put, Rewrite
 from mesh.streams.origin import OriginStream
@@ -28,7 +29,7 @@ class Accepted(Struct, eq=False):
 
     deliveries: list[tuple[Parcel, Targets]]
     answer: Answer
-    values: list[Last]
+    values: list[Last]  # that are stored with it
     erased: str = ""  # the key of a topic that is no more
     stored: bool = True
     is_refused: bool = False  # for want of room
@@ -65,7 +66,7 @@ class Log:
     """Streams, positions and retained values of one master."""
 
     def __init__(self, topics_bytes: int) -> None:
-        self.retained = Retained(topics_bytes)
+        self.retained = Retained(topics_bytes, self._evicted)
         self.next_position = 1
         self.passed = 0  # the last position that was handed on
         self.live = 0  # envelopes stored and owed to somebody
@@ -117,7 +118,8 @@ class Log:
         deliveries = [(Parcel(piece, master=master, own=True), targets) for piece, targets in pieces]
         answer = Answer(envelope.domain, envelope.first, envelope.last, matched=matched)
         is_event = bool(envelope.flags & ERASED)
-        values = [] if envelope.to or is_event else self.retained.cut(envelope)
+        is_stored = envelope.persistent and not envelope.to and not is_event
+        values = last_values(envelope) if is_stored else []
         accepted = Accepted(deliveries, answer, values, envelope.keys[0] if is_event else "")
         ops: list[Op] = []
         if envelope.persistent:
@@ -159,17 +161,22 @@ class Log:
         for parcel, _ in accepted.deliveries:
             self.passed = max(self.passed, parcel.position)
             parcel.after = self.passed
-        if accepted.envelope.persistent:
-            for value in accepted.values:
-                self._last_on_disk.taken(value)
-        for evicted in self.retained.put_all(accepted.values):
+        for value in accepted.values:
+            self._last_on_disk.taken(value)
+        if accepted.values:
+            self.retained.put_all(accepted.values)
+        elif accepted.erased:
+            self.retained.remove(accepted.erased, accepted.envelope.domain)
+            self._last_on_disk.ended(accepted.end)
+        elif not accepted.envelope.to:
+            self.retained.keep(accepted.envelope)
+
+    def _evicted(self, gone: list[Last]) -> None:
+        for evicted in gone:
             if self.retained.get(evicted.key, evicted.envelope.domain) is not None:
                 continue  # one topic made room for another, and then came a new value of it
             self._last_on_disk.forget(evicted.store_key)
             self.later("retained", evicted.store_key, Delete("retained", evicted.store_key))
-        if accepted.erased:
-            self.retained.remove(accepted.erased, accepted.envelope.domain)
-            self._last_on_disk.ended(accepted.end)
 
     def refuse(self, lane: Lane, accepted: Accepted) -> None:
         """It could not be stored: nobody gets it, not even when it comes again, behind what followed it."""
@@ -254,7 +261,7 @@ class Log:
         for key, state in streams.items():
             self.lane(key[:16], key[16:].decode(), now).origin = OriginStream.unpack(state)
         for last in map(Last.unpack, retained):
-            self.retained.put(last)
+            self.retained.put_all([last])
             self._last_on_disk.is_there(last)
             self.newest = max(self.newest, last.envelope.sent)
         self.next_position = next_position

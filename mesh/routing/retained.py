@@ -2,88 +2,16 @@
 
 from __future__ import annotations
 
-from array import array
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
-
-from msgspec import Struct
+from collections.abc import Callable, Iterable, Iterator
 
 from mesh.patterns import matches
+from mesh.routing.last import OVERHEAD, Last
+from mesh.routing.recent import Recent
 from mesh.wire.commands import Query
-from mesh.wire.envelope import INITIAL, LOCAL_ONLY, Envelope, decode
+from mesh.wire.envelope import Envelope
 
-OVERHEAD = 400  # bytes a topic costs beside its content
 DEAD = "__sys__deadMessage/"  # a dead letter is all that is left of a message that somebody was promised
-
-
-class Last(Struct, frozen=True, gc=False):
-    """Message `number` of an envelope, cut out lazily: most values are replaced before anybody asks."""
-
-    envelope: Envelope  # without its body
-    number: int
-    key: str
-    data: bytes  # own properties, then content
-    props: int
-
-    @property
-    def size(self) -> int:
-        return len(self.data) + len(self.key) + OVERHEAD
-
-    @property
-    def stamp(self) -> tuple[int, bytes, int]:
-        """Newest wins: hybrid clock, then id."""
-        return self.envelope.sent, self.envelope.stream, self.number
-
-    def is_newer_than(self, other: Last) -> bool:
-        """By what its publisher said last; between two publishers by what the master took last."""
-        if self.envelope.stream == other.envelope.stream:
-            return self.number > other.number
-        return self.stamp > other.stamp
-
-    @property
-    def is_local(self) -> bool:
-        """Is it for clients of this node only?"""
-        return bool(self.envelope.flags & LOCAL_ONLY)
-
-    def is_void(self, wall: int) -> bool:
-        """Has it expired at `wall` (ns since 1970)?"""
-        return 0 < self.envelope.expires <= wall
-
-    @property
-    def store_key(self) -> bytes:
-        return store_key(self.envelope.domain, self.key)
-
-    def as_envelope(self) -> Envelope:
-        e = self.envelope
-        props: int | bytes = array("I", [self.props]).tobytes() if self.props else 0
-        return Envelope(
-            stream=e.stream, domain=e.domain, first=self.number, last=self.number, keys=(self.key,), count=1,
-            sizes=len(self.data), body=self.data, props=props, flags=e.flags | INITIAL,
-            low=min(e.low, self.number), sender=e.sender, sent=e.sent, expires=e.expires, route=e.route,
-        )  # fmt: skip
-
-    def pack(self) -> bytes:
-        """As stored: length of the header, header, data."""
-        header = self.as_envelope().header()
-        return len(header).to_bytes(4) + header + self.data
-
-    @classmethod
-    def unpack(cls, record: bytes) -> Last:
-        end = 4 + int.from_bytes(record[:4])
-        e = decode(record[4:end], record[end:])
-        return cls(_bare(e), e.first, e.keys[0], record[end:], e.props_size(0))
-
-
-def store_key(domain: str, key: str) -> bytes:
-    """The row of a topic's last value."""
-    return domain.encode() + b"\0" + key.encode()
-
-
-def _bare(e: Envelope) -> Envelope:
-    return Envelope(
-        stream=e.stream, domain=e.domain, first=e.first, last=e.last, keys=("",), count=1, sizes=0, body=b"",
-        flags=e.flags & ~INITIAL, low=e.low, sender=e.sender, sent=e.sent, expires=e.expires, route=e.route,
-    )  # fmt: skip
 
 
 Topics = OrderedDict[tuple[str, str], Last]  # by (key, domain)
@@ -93,33 +21,47 @@ class Retained:
     """Topics by key and domain. When bytes run out, the least recently published are forgotten first, and
     dead letters last."""
 
-    def __init__(self, max_bytes: int) -> None:
-        self._max = max_bytes
+    def __init__(self, max_bytes: int, on_evicted: Callable[[list[Last]], None] = lambda gone: None) -> None:
+        """`on_evicted` gets what had to be forgotten, and may have a newer value again."""
+        self._max, self.on_evicted = max_bytes, on_evicted
         self._bytes = 0
         self._topics: Topics = OrderedDict()  # the oldest first,
         self._dead: Topics = OrderedDict()  # and likewise dead letters
         self._domains: dict[str, dict[str, None]] = {}  # key -> the domains it has a value in
-        self.evicted = 0
+        self._evictions = 0
+        self._recent = Recent()
 
     def __len__(self) -> int:
+        self._settle()
         return len(self._topics) + len(self._dead)
 
-    @staticmethod
-    def cut(envelope: Envelope) -> list[Last]:
-        """The last message of each key in it."""
-        bare, keys, body = _bare(envelope), envelope.keys, envelope.body
-        last_of = {0: envelope.count - 1}
-        if envelope.index:
-            last_of = dict(zip(envelope.rows(), range(envelope.count), strict=True))
-        places, numbers = list(last_of.values()), envelope.number_list(last_of.values())
-        ends, props = envelope.ends(), envelope.props_sizes(places)
-        return [
-            Last(bare, number, keys[row], body[ends[i - 1] if i else 0 : ends[i]], size)
-            for row, i, number, size in zip(last_of, places, numbers, props, strict=True)
-        ]
+    @property
+    def evicted(self) -> int:
+        """How many had to be forgotten since the start."""
+        self._settle()
+        return self._evictions
 
-    def put(self, last: Last) -> list[Last]:
-        """Remember it, unless a newer one is there; returns what had to be forgotten for it."""
+    def keep(self, envelope: Envelope) -> None:
+        """Remember the last value of each of its topics, unless a newer one is there."""
+        recent = self._recent
+        if not recent.follows(envelope):
+            self._settle()
+        recent.add(envelope)
+        if recent.is_full or recent.bytes > self._max - self._bytes:
+            self._settle()
+
+    def _settle(self) -> None:
+        """What came of late gets its place."""
+        if self._recent:
+            self.put_all(self._recent.take())
+
+    def put_all(self, values: Iterable[Last]) -> None:
+        """Remember each, unless a newer one is there."""
+        if gone := self._put_all(values):
+            self.on_evicted(gone)
+
+    def _put(self, last: Last) -> list[Last]:
+        """Returns what had to be forgotten for it."""
         key, domain = topic = last.key, last.envelope.domain
         topics = self._of(key)
         old = topics.get(topic)
@@ -134,15 +76,14 @@ class Retained:
         topics[topic] = last
         return self._evicted(topic) if self._bytes > self._max else []
 
-    def put_all(self, values: Iterable[Last]) -> list[Last]:
-        """The same with many."""
+    def _put_all(self, values: Iterable[Last]) -> list[Last]:
         evicted: list[Last] = []
         topics = self._topics
         for last in values:
             topic = last.key, last.envelope.domain
             old = topics.get(topic)
             if old is None or old.number >= last.number or old.envelope.stream != last.envelope.stream:
-                evicted += self.put(last)
+                evicted += self._put(last)
                 continue
             # The next of its publisher, as a rule. Thousands of them may be in one envelope.
             topics[topic] = last
@@ -158,11 +99,12 @@ class Retained:
         while self._bytes > self._max and len(self) > 1:
             is_last = len(self._topics) == (newest in self._topics)
             evicted.append(self._forget(next(iter(self._dead if is_last else self._topics))))
-        self.evicted += len(evicted)
+        self._evictions += len(evicted)
         return evicted
 
     def get(self, key: str, domain: str) -> Last | None:
         """The last value of one topic."""
+        self._settle()
         return self._of(key).get((key, domain))
 
     def _of(self, key: str) -> Topics:
@@ -170,15 +112,18 @@ class Retained:
 
     def domains(self, key: str) -> list[str]:
         """In which domains has this key a value?"""
+        self._settle()
         return list(self._domains.get(key, ()))
 
     def remove(self, key: str, domain: str) -> None:
         """The topic is no more; one that is not there does no harm."""
+        self._settle()
         if (key, domain) in self._of(key):
             self._forget((key, domain))
 
     def clear(self) -> None:
         """Forget everything."""
+        self._recent = Recent()
         self._topics.clear()
         self._dead.clear()
         self._domains.clear()
@@ -195,6 +140,7 @@ class Retained:
 
     def find(self, query: Query, wall: int) -> Iterator[Last]:
         """Values that a query asks for and that have not expired at `wall` (ns since 1970)."""
+        self._settle()
         for last in self._candidates(query):
             if not last.is_void(wall):
                 yield last

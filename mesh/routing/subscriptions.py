@@ -18,25 +18,34 @@ class Subscriptions:
 
     def __init__(self) -> None:
         self._trie: Trie[tuple[Feed, Query]] = Trie()
-        self._cache: dict[tuple[str, str], tuple[Feed, ...]] = {}
+        self._known: dict[str, dict[str, tuple[Feed, ...]]] = {}  # domain -> key -> who wants it
+        self._count = 0  # of these keys
 
     def add(self, feed: Feed, query: Query) -> None:
         self._trie.add(query.text, (feed, query))
-        self._cache.clear()
+        self._forget()
 
     def discard(self, feed: Feed, query: Query) -> None:
         self._trie.discard(query.text, (feed, query))
-        self._cache.clear()
+        self._forget()
 
     def match(self, key: str, domain: str) -> tuple[Feed, ...]:
         """Feeds that want messages of this key and domain."""
-        found = self._cache.get((key, domain))
+        found = self._of(domain).get(key)
         if found is None:
             found = tuple({feed: None for feed, query in self._sorted(key) if query.domain in ("", domain)})
-            if len(self._cache) >= CACHE:
-                self._cache.clear()
-            self._cache[key, domain] = found
+            if self._count >= CACHE:
+                self._forget()
+            self._of(domain)[key] = found
+            self._count += 1
         return found
+
+    def _of(self, domain: str) -> dict[str, tuple[Feed, ...]]:
+        return self._known.setdefault(domain, {})
+
+    def _forget(self) -> None:
+        self._known.clear()
+        self._count = 0
 
     def _sorted(self, key: str) -> list[tuple[Feed, Query]]:
         # A set has no order of its own; the core must do the same thing for the same input.
@@ -44,14 +53,11 @@ class Subscriptions:
 
     def plan(self, envelope: Envelope) -> Iterator[tuple[Feed, tuple[int, ...] | None]]:
         """(feed, which messages); None = all of them."""
-        domain, known = envelope.domain, self._cache
-        by_row = [
-            self.match(key, domain) if (found := known.get((key, domain))) is None else found
-            for key in envelope.keys
-        ]
-        if by_row.count(by_row[0]) == len(by_row):
-            yield from ((feed, None) for feed in by_row[0])
+        known = list(map(self._of(envelope.domain).get, envelope.keys))
+        if known[0] is not None and known.count(known[0]) == len(known):  # as a rule: all want all
+            yield from ((feed, None) for feed in known[0])
             return
+        by_row = [self.match(key, envelope.domain) for key in envelope.keys]
         rows_of: dict[Feed, list[int]] = {}
         for row, feeds in enumerate(by_row):
             for feed in feeds:

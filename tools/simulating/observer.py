@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from discovery.member import Conflict, Dead, Joined, Left, Restarted, Suspected, Trusted
 from mesh.routing.feed import Feed
-from mesh.routing.retained import Last
+from mesh.routing.last import Last
 from mesh.store.base import Append, Op, Put
 from mesh.streams.origin import OriginStream
 from mesh.streams.ranges import Ranges

@@ -1,5 +1,7 @@
 """Are a topic's messages counted whole, and are there never too many topics?"""
 
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from mesh.core.busytopics import COUNTED, MOST, BusyTopics
@@ -29,3 +31,29 @@ def test_it_makes_no_difference_whether_all_are_alike() -> None:
     topics.count(alike)
     topics.count(replace(alike, sizes=3))
     assert topics.busiest(9) == [("", "a", 4, 12), ("", "b", 2, 6)]
+
+
+LENGTHS = st.sampled_from([[1, 1, 1], [2, 2, 2], [1, 2, 3], [0, 0, 0]])
+
+
+@given(st.lists(st.tuples(st.sampled_from(["", "NEWS"]), st.sampled_from(["a b a", "a", "c a b"]), LENGTHS)))
+def test_every_message_counts_once_whatever_came_before_it(story: list[tuple[str, str, list[int]]]) -> None:
+    topics, counts = BusyTopics(), dict[tuple[str, str], list[int]]()
+    for domain, keys, lengths in story:
+        contents = [bytes(length) for length, _ in zip(lengths, keys.split(), strict=False)]
+        told = envelope(keys, contents, domain=domain)
+        topics.count(replace(told, sizes=lengths[0]) if len(set(lengths)) == 1 else told)
+        for key, content in zip(keys.split(), contents, strict=True):
+            count = counts.setdefault((domain, key), [0, 0])
+            count[0] += 1
+            count[1] += len(content)
+    assert {(d, t): [m, s] for d, t, m, s in topics.busiest(9)} == counts
+
+
+def test_of_thousands_of_topics_in_one_envelope_the_busiest_stay() -> None:
+    topics = BusyTopics()
+    for n in range(4):
+        keys = " ".join(f"k{i}" for i in [*range(n * MOST, (n + 1) * MOST), 0])
+        topics.count(replace(envelope(keys, [b"1"] * (MOST + 1)), sizes=1))
+    assert topics.busiest(1) == [("", "k0", 5, 5)]
+    assert len(topics.counts) <= MOST

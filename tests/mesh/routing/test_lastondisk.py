@@ -6,8 +6,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from mesh.routing.last import Last
 from mesh.routing.log import Accepted, Lane, Log
-from mesh.routing.retained import Last
 from mesh.store.base import Delete, Op, Put
 from mesh.wire.envelope import ERASED
 from tests.mesh.envelopes import envelope

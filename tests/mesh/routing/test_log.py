@@ -3,10 +3,10 @@
 from msgspec.structs import replace
 
 from mesh.routing.feed import Feed
+from mesh.routing.last import OVERHEAD, Last, store_key
 from mesh.routing.log import Accepted, Lane, Log, Targets, position_key
 from mesh.routing.overflow import Credit
 from mesh.routing.parcel import Parcel
-from mesh.routing.retained import OVERHEAD, Last, store_key
 from mesh.store.base import Append, Delete, Drop, Op, Put
 from mesh.store.memory import MemoryStore
 from mesh.wire.commands import Query

@@ -1,9 +1,14 @@
 """Which value does a newcomer get, and what is forgotten when there are too many?"""
 
+from collections.abc import Iterator, Set
+
 from hypothesis import given
 from hypothesis import strategies as st
+from pytest import MonkeyPatch
 
-from mesh.routing.retained import DEAD, OVERHEAD, Last, Retained
+from mesh.routing import recent
+from mesh.routing.last import OVERHEAD, Last, last_values
+from mesh.routing.retained import DEAD, Retained
 from mesh.wire.commands import Query
 from mesh.wire.envelope import INITIAL, Envelope
 from tests.mesh.envelopes import envelope
@@ -13,7 +18,11 @@ ALL = Query("pattern", "#")
 
 def publish(retained: Retained, e: Envelope) -> list[str]:
     """The keys that were forgotten for it."""
-    return [evicted.key for value in retained.cut(e) for evicted in retained.put(value)]
+    gone: list[Last] = []
+    retained.on_evicted = gone.extend
+    retained.keep(e)
+    len(retained)  # who asks, gets what is kept its place
+    return [last.key for last in gone]
 
 
 STREAMS = st.sampled_from([b"s" * 16, b"t" * 16])
@@ -162,7 +171,7 @@ def test_a_value_is_the_same_after_it_was_stored(
     data: bytes, props: int, is_persistent: bool, domain: str
 ) -> None:
     e = envelope("a b", [data, data], first=3, low=2, sent=9, persistent=is_persistent, domain=domain)
-    for last in Retained.cut(e):
+    for last in last_values(e):
         again = Last.unpack(last.pack())
         assert again.as_envelope() == last.as_envelope()
         assert (again.stamp, again.store_key, again.size) == (last.stamp, last.store_key, last.size)
@@ -200,10 +209,55 @@ def test_many_at_once_come_to_the_same_as_one_by_one(
     story: list[tuple[list[str], int, bytes, str, int]],
 ) -> None:
     one, many = Retained(4 * OVERHEAD), Retained(4 * OVERHEAD)
-    for sent, (keys, first, stream, domain, size) in enumerate(story, start=1):
-        contents = [bytes([n]) * size for n in range(len(keys))]
-        e = envelope(" ".join(keys), contents, first=first, low=1, stream=stream, domain=domain, sent=sent)
-        gone = [last.key for last in many.put_all(many.cut(e))]
-        assert gone == publish(one, e)
+    for e in told(story):
+        for value in last_values(e):
+            one.put_all([value])
+        publish(many, e)
         assert values(many) == values(one)
         assert (len(many), many.evicted) == (len(one), one.evicted)
+
+
+@given(STORY, st.sets(st.integers(0, 15)))
+def test_values_that_nobody_asked_for_meanwhile_come_to_the_same(
+    story: list[tuple[list[str], int, bytes, str, int]], asked: set[int]
+) -> None:
+    at_once, late = Retained(10**6), Retained(10**6)
+    for n, e in enumerate(told(story)):
+        at_once.put_all(last_values(e))
+        late.keep(e)
+        if n in asked:
+            assert values(late) == values(at_once)
+    assert values(late) == values(at_once)
+
+
+def told(story: list[tuple[list[str], int, bytes, str, int]]) -> Iterator[Envelope]:
+    for sent, (keys, first, stream, domain, size) in enumerate(story, start=1):
+        contents = [bytes([sent, n]) * size for n in range(len(keys))]
+        yield envelope(
+            " ".join(keys), contents, first=first, low=1, stream=stream, domain=domain, sent=sent
+        )  # fmt: skip
+
+
+def test_what_nobody_asks_for_counts_in_the_bound() -> None:
+    """And is bounded itself."""
+    retained, gone = Retained(3 * (OVERHEAD + 1001)), list[Last]()
+    retained.on_evicted = gone.extend
+    for n in range(10):
+        retained.keep(envelope(str(n), [bytes(1000)], first=n + 1, sent=n))
+    assert {last.key for last in gone} >= {"0", "1", "2"}
+
+
+def test_of_a_topic_that_comes_again_and_again_few_values_are_cut_out(monkeypatch: MonkeyPatch) -> None:
+    cut: list[int] = []
+
+    def counting(e: Envelope, without: Set[str]) -> list[Last]:
+        found = last_values(e, without)
+        cut.append(len(found))
+        return found
+
+    monkeypatch.setattr(recent, "last_values", counting)
+    retained = Retained(10**6)
+    for n in range(640):
+        retained.keep(envelope("a b", [b"1", b"2"], first=2 * n + 1, sent=n))
+    assert values(retained) == {("a", ""): b"1", ("b", ""): b"2"}
+    assert 0 < sum(cut) <= 2 * 11

@@ -1,0 +1,98 @@
+"""The last value of a topic, and how it is cut out of the envelope it came in."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Set
+
+from msgspec import Struct
+
+from mesh.wire.envelope import INITIAL, LOCAL_ONLY, Envelope, decode
+
+OVERHEAD = 400  # bytes a topic costs beside its content
+
+
+class Last(Struct, frozen=True, gc=False):
+    """Message `number` of an envelope, cut out lazily: most values are replaced before anybody asks."""
+
+    envelope: Envelope  # without its body
+    number: int
+    key: str
+    data: bytes  # own properties, then content
+    props: int
+
+    @property
+    def size(self) -> int:
+        return len(self.data) + len(self.key) + OVERHEAD
+
+    @property
+    def stamp(self) -> tuple[int, bytes, int]:
+        """Newest wins: hybrid clock, then id."""
+        return self.envelope.sent, self.envelope.stream, self.number
+
+    def is_newer_than(self, other: Last) -> bool:
+        """By what its publisher said last; between two publishers by what the master took last."""
+        if self.envelope.stream == other.envelope.stream:
+            return self.number > other.number
+        return self.stamp > other.stamp
+
+    @property
+    def is_local(self) -> bool:
+        """Is it for clients of this node only?"""
+        return bool(self.envelope.flags & LOCAL_ONLY)
+
+    def is_void(self, wall: int) -> bool:
+        """Has it expired at `wall` (ns since 1970)?"""
+        return 0 < self.envelope.expires <= wall
+
+    @property
+    def store_key(self) -> bytes:
+        return store_key(self.envelope.domain, self.key)
+
+    def as_envelope(self) -> Envelope:
+        e = self.envelope
+        props: int | bytes = array("I", [self.props]).tobytes() if self.props else 0
+        return Envelope(
+            stream=e.stream, domain=e.domain, first=self.number, last=self.number, keys=(self.key,), count=1,
+            sizes=len(self.data), body=self.data, props=props, flags=e.flags | INITIAL,
+            low=min(e.low, self.number), sender=e.sender, sent=e.sent, expires=e.expires, route=e.route,
+        )  # fmt: skip
+
+    def pack(self) -> bytes:
+        """As stored: length of the header, header, data."""
+        header = self.as_envelope().header()
+        return len(header).to_bytes(4) + header + self.data
+
+    @classmethod
+    def unpack(cls, record: bytes) -> Last:
+        end = 4 + int.from_bytes(record[:4])
+        e = decode(record[4:end], record[end:])
+        return cls(_bare(e), e.first, e.keys[0], record[end:], e.props_size(0))
+
+
+def store_key(domain: str, key: str) -> bytes:
+    """The row of a topic's last value."""
+    return domain.encode() + b"\0" + key.encode()
+
+
+def _bare(e: Envelope) -> Envelope:
+    return Envelope(
+        stream=e.stream, domain=e.domain, first=e.first, last=e.last, keys=("",), count=1, sizes=0, body=b"",
+        flags=e.flags & ~INITIAL, low=e.low, sender=e.sender, sent=e.sent, expires=e.expires, route=e.route,
+    )  # fmt: skip
+
+
+def last_values(envelope: Envelope, without: Set[str] = frozenset()) -> list[Last]:
+    """The last message of each key in it but for these."""
+    bare, keys, body = _bare(envelope), envelope.keys, envelope.body
+    last_of = {0: envelope.count - 1}
+    if envelope.index:
+        last_of = dict(zip(envelope.rows(), range(envelope.count), strict=True))
+    if without:
+        last_of = {row: i for row, i in last_of.items() if keys[row] not in without}
+    places, numbers = list(last_of.values()), envelope.number_list(last_of.values())
+    ends, props = envelope.ends(), envelope.props_sizes(places)
+    return [
+        Last(bare, number, keys[row], body[ends[i - 1] if i else 0 : ends[i]], size)
+        for row, i, number, size in zip(last_of, places, numbers, props, strict=True)
+    ]

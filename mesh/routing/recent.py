@@ -1,0 +1,60 @@
+"""Envelopes whose last values nobody has asked for yet: most are replaced before anybody does.
+
+The next envelope of a publisher has, as a rule, newer values of the same topics. Then only its values need to
+be cut out: of many messages to many topics, which is where the time would go, few.
+"""
+
+from __future__ import annotations
+
+from mesh.routing.last import OVERHEAD, Last, last_values
+from mesh.wire.envelope import Envelope
+
+MOST_ENVELOPES = 64
+MOST_BYTES = 8 * 1024 * 1024  # if all of their topics were new
+
+
+class Recent:
+    """Envelopes, those of each publisher stream and domain in their order."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self._count = 0
+        self._runs: dict[tuple[bytes, str], list[Envelope]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._runs)
+
+    @property
+    def is_full(self) -> bool:
+        return self._count >= MOST_ENVELOPES or self.bytes > MOST_BYTES
+
+    def follows(self, envelope: Envelope) -> bool:
+        """Is it newer than all that is here of its stream, in number and by its master's clock?"""
+        run = self._runs.get((envelope.stream, envelope.domain))
+        return run is None or (envelope.first > run[-1].last and envelope.sent >= run[-1].sent)
+
+    def add(self, envelope: Envelope) -> None:
+        """One that follows."""
+        self._runs.setdefault((envelope.stream, envelope.domain), []).append(envelope)
+        self.bytes += len(envelope.body) + OVERHEAD * len(envelope.keys)
+        self._count += 1
+
+    def take(self) -> list[Last]:
+        """Of each topic of each stream the newest value, in the order in which they came; nothing stays."""
+        runs, self._runs, self.bytes, self._count = self._runs, {}, 0, 0
+        values = [value for run in runs.values() for value in _newest(run)]
+        if len(runs) > 1:
+            values.sort(key=lambda value: value.envelope.sent)
+        return values
+
+
+def _newest(run: list[Envelope]) -> list[Last]:
+    """What one stream said last of each topic."""
+    found: list[list[Last]] = []
+    seen: set[str] = set()
+    for envelope in reversed(run):
+        if not seen.issuperset(envelope.keys):
+            values = last_values(envelope, without=seen)
+            seen.update([value.key for value in values])
+            found.append(values)
+    return [value for values in reversed(found) for value in values]
