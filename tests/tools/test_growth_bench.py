@@ -1,12 +1,13 @@
 """Does the benchmark of growth fit, name and tell rightly, and measure all that it says?"""
 
+import argparse
 import json
 from pathlib import Path
 
 import pytest
 
 from tools.benchmarks.goals import GOALS
-from tools.benchmarks.growth import following, part, point, processes, subscriptions
+from tools.benchmarks.growth import part, point, processes, subscriptions
 from tools.benchmarks.growth.curves import EXPERIMENTS, Experiment, Figure
 from tools.benchmarks.growth.following import REAL, Followed, expected, follow, sizes
 from tools.benchmarks.growth.plot import draw
@@ -73,9 +74,9 @@ def test_what_would_take_too_long_is_not_begun(monkeypatch: pytest.MonkeyPatch) 
     assert expected([], 10) == 0
     assert expected([(10, 1.0)], 100) == pytest.approx(10)
     assert expected([(10, 1.0), (100, 100.0)], 1_000) == pytest.approx(10_000)
+    assert expected([(10, 0.01), (100, 100.0)], 1_000) == pytest.approx(10_000), "one was late by chance"
     monkeypatch.setitem(REAL, FEW.name, lambda size: {"make": 1.0, "bytes": 1.0})
-    monkeypatch.setattr(following, "LIMIT", 0.0)
-    found = follow(FEW, None, lambda: None)
+    found = follow(FEW, None, lambda: None, limit=0.0)
     assert [size for size, _ in found.values] == [10] and found.ended == "32 would take longer than 0 s"
 
 
@@ -87,6 +88,17 @@ def test_what_goes_wrong_is_told_and_ends_the_curve(monkeypatch: pytest.MonkeyPa
     done: list[None] = []
     found = follow(FEW, None, lambda: done.append(None))
     assert (found.values, found.wrong, len(done)) == ([], "with 10: one is lost", 3)
+
+
+def test_curves_are_chosen_by_words_of_their_names() -> None:
+    assert [each.name for each in part.with_words("stored, real")] == [
+        "real connections", "stored messages", "nodes, real",
+    ]  # fmt: skip
+    assert list(part.with_words("")) == list(EXPERIMENTS)
+    with pytest.raises(
+        argparse.ArgumentTypeError, match="'unreal' stands in no curve's name; there are 'exact"
+    ):
+        part.with_words("stored,unreal")
 
 
 @pytest.mark.parametrize("name", point.MEASURES)
@@ -106,13 +118,12 @@ def test_a_message_that_does_not_come_leaves_no_figure(monkeypatch: pytest.Monke
 @pytest.mark.whole
 def test_a_whole_run_with_few_is_clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     chosen = [each for each in EXPERIMENTS if each.name in ("clients", "real connections", "nodes, real")]
-    monkeypatch.setattr(part, "EXPERIMENTS", chosen)
     monkeypatch.setattr(processes, "SETTLING", 0.2)
     monkeypatch.setattr(processes, "IDLE", 1.0)
     done: list[None] = []
-    report = part.measured(3, tmp_path / "new" / "growth.html", lambda: done.append(None))
+    report = part.measured(3, tmp_path / "new" / "growth.html", lambda: done.append(None), chosen)
     assert [row.flaw for row in report.rows if row.flaw] == []
-    assert len(done) == part.steps(3) == 3
+    assert len(done) == part.steps(3, chosen) == 3
     assert {size for told in report.details.values() for size in [row["size"] for row in told]} == {3, 10}
     assert json.loads(json.dumps(report.details))["clients"][0]["size"] == 10
     assert "plotly" in (tmp_path / "new" / "growth.html").read_text()

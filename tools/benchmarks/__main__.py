@@ -91,7 +91,8 @@ def measure_weights(o: Options, advance: Advance) -> Report:
 
 
 def measure_growth(o: Options, advance: Advance) -> Report:
-    return growth.measured(o.most, o.plot if o.part == "growth" else None, advance)
+    plot = o.plot if o.part == "growth" else None
+    return growth.measured(o.most, plot, advance, o.curves, o.limit)
 
 
 def rounds_of_weights(o: Options) -> int:
@@ -137,7 +138,7 @@ PARTS: dict[str, tuple[Callable[[Options, Advance], Report], Callable[[Options],
     "stopped": (measure_stopped, lambda o: stopped.STEPS * min(o.rounds, 3)),
     "waiting": (measure_waiting, lambda o: waiting.STEPS),
     "peers": (measure_peers, lambda o: o.rounds * contest.steps(o.peers, o.cases)),
-    "growth": (measure_growth, lambda o: growth.steps(o.most)),
+    "growth": (measure_growth, lambda o: growth.steps(o.most, o.curves)),
     "kills": (measure_kills, lambda o: o.count),
     "kills-masters": (measure_masters, lambda o: o.count),
 }
@@ -172,6 +173,7 @@ NUMBERS = {
     "--rate": (500, 1, "messages a second of each publisher, while nodes are killed"),
     "--seed": (None, 0, "of the kills; any one if not given"),
     "--most": (None, 1, "largest size of growth, as far as each curve makes sense; as usual if not given"),
+    "--limit": (180, 1, "seconds that one size of growth may take"),
 }
 
 
@@ -190,6 +192,8 @@ def arguments() -> Options:
     for name, kind, example in (("--peers", picked, "nats,zmq-c"), ("--cases", cases_of, "1-1,curve")):
         help = f"only these of peers, e.g. {example}"
         parser.add_argument(name, type=kind, default="", metavar="NAME,...", help=help)
+    help = "only curves of growth with these words in their names, e.g. stored,topics"
+    parser.add_argument("--curves", type=growth.with_words, default="", metavar="WORD,...", help=help)
     help = "PART.json of an earlier run, or their folder"
     parser.add_argument("--compare", type=earlier, metavar="FILE", help=help)
     help = "where PART.json is written, and goals reads them"

@@ -12,6 +12,7 @@ from tools.benchmarks.growth.slopes import Points, ladder
 from tools.demo_parts.processes import Failed, Processes
 
 LIMIT = 180.0  # s that one size may take
+STEEPEST = 2.0  # the power that is expected at most: small sizes say little of large ones
 REAL = {"real connections": sockets.measured, "nodes, real": processes.measured}  # start their own processes
 
 
@@ -38,15 +39,17 @@ def sizes(experiment: Experiment, most: int | None) -> list[int]:
     return list(ladder(experiment.least, max(upto, experiment.least)))
 
 
-def follow(experiment: Experiment, most: int | None, advance: Callable[[], None]) -> Followed:
-    """All sizes, as long as the next one can be expected to end in time."""
+def follow(
+    experiment: Experiment, most: int | None, advance: Callable[[], None], limit: float = LIMIT
+) -> Followed:
+    """All sizes, as long as the next one can be expected to end in `limit` seconds."""
     found, took = Followed(experiment), list[tuple[int, float]]()
     for size in sizes(experiment, most):
-        if not found.ended and not found.wrong and expected(took, size) > LIMIT:
-            found.ended = f"{size:,} would take longer than {LIMIT:g} s"
+        if not found.ended and not found.wrong and expected(took, size) > limit:
+            found.ended = f"{size:,} would take longer than {limit:g} s"
         if not found.ended and not found.wrong:
             start = time.monotonic()
-            _measure(found, size)
+            _measure(found, size, limit)
             took.append((size, time.monotonic() - start))
         advance()
     return found
@@ -60,27 +63,27 @@ def expected(took: Points, size: int) -> float:
     power = 1.0
     if len(took) > 1:
         smaller, fewer = took[-2]
-        power = max(1.0, math.log(seconds / fewer) / math.log(before / smaller))
-    return float(seconds * (size / before) ** power)
+        power = math.log(seconds / fewer) / math.log(before / smaller)
+    return float(seconds * (size / before) ** min(max(1.0, power), STEEPEST))
 
 
-def _measure(found: Followed, size: int) -> None:
+def _measure(found: Followed, size: int, limit: float) -> None:
     name = found.experiment.name
     try:
-        values = REAL[name](size) if name in REAL else _elsewhere(name, size)
+        values = REAL[name](size) if name in REAL else _elsewhere(name, size, limit)
         found.values.append((size, values))
     except TooLong:
-        found.ended = f"{size:,} took longer than {LIMIT:g} s"
+        found.ended = f"{size:,} took longer than {limit:g} s"
     except Failed as error:
         found.wrong = f"with {size:,}: {error}"
 
 
-def _elsewhere(name: str, size: int) -> dict[str, float]:
+def _elsewhere(name: str, size: int, limit: float) -> dict[str, float]:
     """In a process of its own."""
     with Processes() as programs:
         point = programs.start("point", "tools.benchmarks.growth.point", name, str(size))
-        end = time.monotonic() + LIMIT
-        programs.until(lambda: point.ended() or time.monotonic() > end, 2 * LIMIT, "the point did not end")
+        end = time.monotonic() + limit
+        programs.until(lambda: point.ended() or time.monotonic() > end, 2 * limit, "the point did not end")
         if not point.ended():
             raise TooLong
         if point.code:
