@@ -21,7 +21,7 @@ SECRET = b"the user's cookie"
 SPEED = (0.0002, 0.002)  # s a message takes
 DISK = (0.001, 0.01)  # s a commit takes
 PATIENCE = 6.0  # s after which a cut connection is given up
-BUSY = 50_000  # events in a tenth of a second: somebody goes round in circles
+BUSY = 50_000  # events in a tenth of a second, and one from each to each: somebody goes round in circles
 LATE = 1e-6  # s after which a timer fires: a clock that is read never shows quite the same again
 
 
@@ -137,7 +137,7 @@ class Network:
     def _step(self) -> None:
         when, _, what = heappop(self._events)
         self._in_a_moment = 0 if int(10 * when) > int(10 * self.now) else self._in_a_moment + 1
-        assert self._in_a_moment < BUSY, "time stands still: somebody goes round in circles"
+        assert self._in_a_moment < BUSY + len(self.bound) ** 2, "time stands still: somebody goes round in circles"
         self.now = when
         what()
 

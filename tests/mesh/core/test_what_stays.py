@@ -1,0 +1,58 @@
+"""Does a node forget what it is done with? On simulated nodes, whatever way messages take."""
+
+import gc
+from collections.abc import Callable
+
+import pytest
+
+from mesh.wire.envelope import Envelope
+from tests.mesh.core.masters import RUGBY, cluster
+from tests.simulated_client import SimClient
+
+SOME, MANY = 200, 800  # envelopes
+AT_ONCE = 20
+KEPT = 120  # what came of late: last values that nobody has asked for, and what a sweep has left
+
+
+def kept() -> int:
+    gc.collect()
+    return sum(isinstance(thing, Envelope) for thing in gc.get_objects())
+
+
+def send(joe: SimClient, node: str, number: int) -> None:
+    joe.send(f"/node/{node}/client/ann", b"%d" % number)
+
+
+def publish(joe: SimClient, node: str, number: int) -> None:
+    joe.publish("k", b"%d" % number, domain=RUGBY)
+
+
+def store(joe: SimClient, node: str, number: int) -> None:
+    joe.publish("k", b"%d" % number, domain=RUGBY, persistent=True)
+
+
+WAYS = [("heron", "heron"), ("frodo", "heron"), ("bilbo", "heron")]
+CASES = [(*way, say) for way in WAYS for say in (publish, store, send)]
+
+
+@pytest.mark.parametrize(("where", "reading", "say"), [*CASES, ("heron", "bilbo", publish)])
+def test_a_node_keeps_no_envelope_that_has_had_its_last_word(
+    where: str, reading: str, say: Callable[[SimClient, str, int], None]
+) -> None:
+    """From a client of the master, of a node beside it, of one behind that; and from the master to there."""
+    c = cluster("heron", "frodo", "bilbo")
+    joe, ann = c.client(where), c.client(reading, "ann")
+    heard = ann.inbox() if say is send else ann.subscribed("k", domain=RUGBY)
+
+    def after(count: int) -> int:
+        for number in range(len(heard.got), count):
+            say(joe, reading, number)
+            if number % AT_ONCE == 0:
+                joe.settled()
+        joe.settled()
+        c.net.until(lambda: len(heard.got) == count)
+        c.net.run(5)  # everybody has heard of it
+        return kept()
+
+    before = after(SOME)
+    assert after(MANY) < before + KEPT
