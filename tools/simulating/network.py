@@ -137,7 +137,8 @@ class Network:
     def _step(self) -> None:
         when, _, what = heappop(self._events)
         self._in_a_moment = 0 if int(10 * when) > int(10 * self.now) else self._in_a_moment + 1
-        assert self._in_a_moment < BUSY + len(self.bound) ** 2, "time stands still: somebody goes round in circles"
+        most = BUSY + len(self.bound) ** 2
+        assert self._in_a_moment < most, "time stands still: somebody goes round in circles"
         self.now = when
         what()
 
