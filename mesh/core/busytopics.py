@@ -23,6 +23,8 @@ class BusyTopics:
 
     def count(self, envelope: Envelope) -> None:
         """It was taken."""
+        if len(self.counts) >= MOST:
+            self._trim()
         if len(envelope.keys) == 1:
             self._add(envelope.domain, envelope.keys[0], envelope.count, len(envelope.body))
             return
@@ -49,20 +51,18 @@ class BusyTopics:
             self._add(domain, topic, messages, messages * size)
         self._messages.clear()
 
+    def _trim(self) -> None:
+        self.counts = {(d, t): [m, s] for d, t, m, s in self.busiest(COUNTED)}
+
     def busiest(self, n: int) -> Sequence[tuple[str, str, int, int]]:
         """(domain, topic, messages, bytes) of so many, those with most messages first."""
         self._settle()
-        return self._most(n)
-
-    def _most(self, n: int) -> Sequence[tuple[str, str, int, int]]:
         ordered = sorted(self.counts.items(), key=lambda item: item[1][0], reverse=True)[:n]
         return [(domain, topic, messages, size) for (domain, topic), (messages, size) in ordered]
 
     def _add(self, domain: str, topic: str, messages: int, size: int) -> None:
         count = self.counts.get((domain, topic))
         if count is None:
-            if len(self.counts) >= MOST:
-                self.counts = {(d, t): [m, s] for d, t, m, s in self._most(COUNTED)}
             count = self.counts[domain, topic] = [0, 0]
         count[0] += messages
         count[1] += size

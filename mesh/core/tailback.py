@@ -22,7 +22,7 @@ from mesh.wire.envelope import TAILED, Envelope
 from mesh.wire.expiry import expiry
 
 RETRY = 1.0  # s after which something that could not be done now is tried again
-FEW_DUE = 64  # entries: so many that have had their last word may stay in memory
+FEW_DUE = 1024  # more, and more than twice what waits: then those of what has gone are thrown away
 
 
 class TailBack:
@@ -38,8 +38,8 @@ class TailBack:
         self._answer = answer
         self._young: dict[tuple[bytes, str], dict[Entry, None]] = {}  # by stream: not answered yet
         self._stuck: dict[tuple[bytes, str], Entry] = {}  # by stream: what should be stored, and could not
-        self._due: list[tuple[int, int, Entry]] = []  # (when it is void, serial, entry)
-        self._most_due = FEW_DUE  # with more it is looked through for those that are done
+        # (when it is void, its serial). Not itself: what is done would stay in memory until then, for a day.
+        self._due: list[tuple[int, int]] = []
         # Set by the forwarder; `keep` remembers a refusal, should its publisher ask again.
         self.is_alive: Callable[[str], bool] = lambda node: False
         self.keep: Callable[[bytes, Answer], None] = lambda stream, answer: None
@@ -51,16 +51,11 @@ class TailBack:
         if not entry.warned:
             self._stay_young(entry)
             self._desk.wake(self._desk.now + self._desk.settings.patience)
-        heapq.heappush(self._due, (self._void_at(entry.envelope), entry.serial, entry))
-        if len(self._due) > self._most_due:
-            self._forget_done()
+        if len(self._due) >= max(FEW_DUE, 2 * len(self._onward)):
+            self._due = [due for due in self._due if self._onward.entry(due[1])]
+            heapq.heapify(self._due)
+        heapq.heappush(self._due, (self._void_at(entry.envelope), entry.serial))
         self._wake_for_due()
-
-    def _forget_done(self) -> None:
-        """What is done is void in a day: until then all that ever went through here would stay in memory."""
-        self._due = [due for due in self._due if not due[2].is_done]
-        heapq.heapify(self._due)
-        self._most_due = max(FEW_DUE, 2 * len(self._due))
 
     def warn(self, entry: Entry, why: str = "") -> None:
         """Tell its publisher that it waits; if it is persistent, when it is on disk.
@@ -234,10 +229,10 @@ class TailBack:
             if not entry.is_done and not entry.warned:
                 self._stay_young(entry)
                 self._desk.wake(quiet + patience)
-        while self._due and (self._due[0][2].is_done or self._due[0][0] <= self._desk.believed):
-            _, _, entry = heapq.heappop(self._due)
-            if not entry.is_done:
-                self._expire(entry)
+        while self._due and self._due[0][0] <= self._desk.believed:
+            _, serial = heapq.heappop(self._due)
+            if waiting := self._onward.entry(serial):
+                self._expire(waiting)
         self._wake_for_due()
 
     def _wake_for_due(self) -> None:
@@ -264,7 +259,7 @@ class TailBack:
         if not entry.is_done:
             soon = self._desk.believed + int(RETRY * 1e9)
             again = min(at for number, at in void_at.items() if number in entry.open)
-            heapq.heappush(self._due, (max(again, soon), entry.serial, entry))
+            heapq.heappush(self._due, (max(again, soon), entry.serial))
 
     def _give_up(self, entry: Entry, hop: str, first: int, last: int) -> None:
         error = Expired(f"it waited at {self._desk.me.name} for {hop or 'a master'} too long.")

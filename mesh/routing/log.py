@@ -260,8 +260,8 @@ class Log:
         """From the store, at start."""
         for key, state in streams.items():
             self.lane(key[:16], key[16:].decode(), now).origin = OriginStream.unpack(state)
-        for last in map(Last.unpack, retained):
-            self.retained.put_all([last])
+        for last in sorted(map(Last.unpack, retained), key=lambda last: last.stamp):
+            self.retained.restore([last])  # what has no room now stays on disk
             self._last_on_disk.is_there(last)
             self.newest = max(self.newest, last.envelope.sent)
         self.next_position = next_position

@@ -104,6 +104,7 @@ class Onward:
 
     def __init__(self, window_bytes: int, window_count: int) -> None:
         self._window = (window_bytes, window_count)
+        self._entries: dict[int, Entry] = {}  # by serial
         self._lanes: dict[tuple[bytes, str], OrderedDict[int, Entry]] = {}
         self._lines: dict[str, dict[tuple[str, str], Line]] = {}  # by next node, and track
         self._serial = 0
@@ -111,11 +112,15 @@ class Onward:
         self.messages = 0
 
     def __len__(self) -> int:
-        return sum(map(len, self._lanes.values()))
+        return len(self._entries)
 
     def entries(self) -> list[Entry]:
         """All of them, in the order of their arrival."""
-        return sorted((e for lane in self._lanes.values() for e in lane.values()), key=lambda e: e.serial)
+        return list(self._entries.values())
+
+    def entry(self, serial: int) -> Entry | None:
+        """None: it has had its last word."""
+        return self._entries.get(serial)
 
     def covering(self, envelope: Envelope) -> tuple[list[Entry], list[tuple[int, int]]]:
         """(entries that hold some of its numbers, the ranges of it that none holds)."""
@@ -137,6 +142,7 @@ class Onward:
         """A new one, that goes nowhere yet."""
         self._serial += 1
         entry = Entry(envelope, source, now, self._serial)
+        self._entries[entry.serial] = entry
         lane = self._lanes.setdefault(entry.key, OrderedDict())
         is_late = bool(lane) and next(reversed(lane)) > envelope.first
         lane[envelope.first] = entry
@@ -228,6 +234,7 @@ class Onward:
         if entry.is_done:
             return
         entry.is_done = True
+        del self._entries[entry.serial]
         lane = self._lanes[entry.key]
         del lane[entry.envelope.first]
         if not lane:

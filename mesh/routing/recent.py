@@ -36,7 +36,8 @@ class Recent:
     def add(self, envelope: Envelope) -> None:
         """One that follows."""
         self._runs.setdefault((envelope.stream, envelope.domain), []).append(envelope)
-        self.bytes += len(envelope.body) + OVERHEAD * len(envelope.keys)
+        keys = envelope.keys
+        self.bytes += len(envelope.body) + OVERHEAD * len(keys) + sum(map(len, keys))
         self._count += 1
 
     def take(self) -> list[Last]:

@@ -51,13 +51,17 @@ class Retained:
             self._settle()
 
     def _settle(self) -> None:
-        """What came of late gets its place."""
+        """What came of late gets its place: there is room for it, or `keep` had done this before."""
         if self._recent:
-            self.put_all(self._recent.take())
+            self._place(self._recent.take())
 
     def put_all(self, values: Iterable[Last]) -> None:
         """Remember each, unless a newer one is there."""
-        if gone := self._put_all(values):
+        self._settle()
+        self._place(values)
+
+    def _place(self, values: Iterable[Last]) -> None:
+        if gone := self.restore(values):
             self.on_evicted(gone)
 
     def _put(self, last: Last) -> list[Last]:
@@ -76,7 +80,8 @@ class Retained:
         topics[topic] = last
         return self._evicted(topic) if self._bytes > self._max else []
 
-    def _put_all(self, values: Iterable[Last]) -> list[Last]:
+    def restore(self, values: Iterable[Last]) -> list[Last]:
+        """Remember each, unless a newer one is there; returns those that had to be forgotten."""
         evicted: list[Last] = []
         topics = self._topics
         for last in values:
@@ -96,7 +101,7 @@ class Retained:
     def _evicted(self, newest: tuple[str, str]) -> list[Last]:
         """What had to be forgotten; what has just come stays."""
         evicted = []
-        while self._bytes > self._max and len(self) > 1:
+        while self._bytes > self._max and len(self._topics) + len(self._dead) > 1:
             is_last = len(self._topics) == (newest in self._topics)
             evicted.append(self._forget(next(iter(self._dead if is_last else self._topics))))
         self._evictions += len(evicted)

@@ -56,4 +56,13 @@ def test_of_thousands_of_topics_in_one_envelope_the_busiest_stay() -> None:
         keys = " ".join(f"k{i}" for i in [*range(n * MOST, (n + 1) * MOST), 0])
         topics.count(replace(envelope(keys, [b"1"] * (MOST + 1)), sizes=1))
     assert topics.busiest(1) == [("", "k0", 5, 5)]
-    assert len(topics.counts) <= MOST
+    assert len(topics.counts) <= COUNTED + 2 * MOST + 1
+
+
+def test_what_was_counted_of_late_counts_when_room_is_made() -> None:
+    topics = BusyTopics()
+    for _ in range(1_000):
+        topics.count(replace(envelope("hot warm", [b"1", b"1"]), sizes=1))
+    for number in range(MOST + 1):
+        topics.count(envelope(f"k{number} " * 11, [b"1"] * 11))
+    assert topics.busiest(2) == [("", "hot", 1_000, 1_000), ("", "warm", 1_000, 1_000)]

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from mesh.routing.feed import Feed
-from mesh.routing.last import OVERHEAD, Last, store_key
+from mesh.routing.last import OVERHEAD, Last, last_values, store_key
 from mesh.routing.log import Accepted, Lane, Log, Targets, position_key
 from mesh.routing.overflow import Credit
 from mesh.routing.parcel import Parcel
@@ -152,6 +152,14 @@ def test_evicted_values_leave_the_store_too() -> None:
         _, accepted, _ = take(log, envelope(key, first=n + 1, sent=n), [])
         log.passes(accepted)
     assert log.take_later() == [Delete("retained", b"\0a")]
+
+
+def test_at_a_start_with_little_room_the_newest_are_there_and_nothing_leaves_the_disk() -> None:
+    log = Log(450)
+    rows = [last.pack() for e in (envelope("a", sent=2), envelope("b", sent=1)) for last in last_values(e)]
+    log.restore({}, rows, 1, 0.0)
+    assert [last.key for last in log.retained.find(Query("pattern", "#"), 0)] == ["a"]
+    assert log.take_later() == []
 
 
 def test_a_closed_stream_is_forgotten_in_all_its_domains_but_not_while_something_waits_for_the_disk() -> None:

@@ -1,0 +1,97 @@
+"""Are last values the same whether or not somebody asks for them in between, in memory and on disk?"""
+
+from collections.abc import Iterable
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mesh.routing.last import OVERHEAD, Last
+from mesh.routing.log import Log
+from mesh.routing.retained import DEAD
+from mesh.store.base import Delete, Op, Put
+from mesh.wire.envelope import ERASED, Envelope
+from tests.mesh.envelopes import envelope
+
+KEYS = ["a", "b", "c", "d" * 100, f"{DEAD}1", f"{DEAD}2"]
+STORY = st.lists(
+    st.tuples(
+        st.sampled_from([b"s" * 16, b"t" * 16]),
+        st.lists(st.sampled_from(KEYS), min_size=1, max_size=3, unique=True),
+        st.sampled_from(["transient", "transient", "persistent", "persistent", "erased"]),
+        st.integers(0, 200),  # bytes of each
+        st.booleans(),  # does what may wait get written?
+    ),
+    max_size=25,
+)
+
+
+class Master:
+    """A log and its disk. Somebody asks for everything in between, if `is_asked`."""
+
+    def __init__(self, room: int, is_asked: bool) -> None:
+        self._log, self._is_asked = Log(room), is_asked
+        self.disk: dict[bytes, bytes] = {}
+
+    def take(self, e: Envelope) -> None:
+        lane = self._log.lane(e.stream, e.domain, 0.0)
+        lane.origin.accept(e.first, e.last, e.low)
+        accepted, ops = self._log.accept(lane, [(e, [])], 0, b"m" * 16)
+        self._write(ops)
+        if ops:
+            lane.waiting.popleft()
+        self._log.passes(accepted)
+        if self._is_asked:
+            self.values()
+
+    def write(self) -> None:
+        ops = self._log.take_later()
+        self._write(ops)
+        self._log.written(ops)
+
+    def _write(self, ops: Iterable[Op]) -> None:
+        for op in ops:
+            if isinstance(op, Put) and op.table == "retained":
+                self.disk[op.key] = op.value
+            elif isinstance(op, Delete) and op.table == "retained":
+                self.disk.pop(op.key, None)
+
+    def values(self) -> dict[bytes, Last]:
+        found = [self._log.retained.get(key, "") for key in KEYS]
+        return {last.store_key: last for last in found if last}
+
+
+def told(story: list[tuple[bytes, list[str], str, int, bool]]) -> Iterable[tuple[Envelope, bool]]:
+    numbers: dict[bytes, int] = {}
+    for sent, (stream, keys, kind, size, is_written) in enumerate(story, start=1):
+        words = keys[:1] if kind == "erased" else keys
+        first = numbers.get(stream, 0) + 1
+        numbers[stream] = first + len(words) - 1
+        contents = [b"" if kind == "erased" else bytes([sent]) * size for _ in words]
+        yield envelope(
+            " ".join(words), contents, first=first, low=first, stream=stream, sent=sent,
+            persistent=kind == "persistent", flags=ERASED if kind == "erased" else 0,
+        ), is_written  # fmt: skip
+
+
+@settings(max_examples=300)
+@given(STORY, st.sampled_from([2, 3.3, 6, 1000]))
+def test_values_are_the_same_and_persistent_ones_are_on_disk(
+    story: list[tuple[bytes, list[str], str, int, bool]], topics: float
+) -> None:
+    masters = [Master(int(topics * (OVERHEAD + 100)), is_asked) for is_asked in (True, False)]
+    for e, is_written in told(story):
+        for master in masters:
+            master.take(e)
+            if is_written:
+                master.write()
+    asked, unasked = masters
+    assert {row: last.stamp for row, last in unasked.values().items()} == {
+        row: last.stamp for row, last in asked.values().items()
+    }
+    for master in masters:
+        master.write()
+        there = master.values()
+        assert master.disk.keys() <= there.keys(), "what is forgotten leaves the disk"
+        for row, last in there.items():
+            if last.envelope.persistent:
+                assert Last.unpack(master.disk[row]).stamp == last.stamp
