@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from discovery.member import Conflict, Dead, Joined, Left, Restarted, Suspected, Trusted
 from mesh.routing.feed import Feed
-from mesh.routing.last import Last
 from mesh.store.base import Append, Op, Put
 from mesh.streams.origin import OriginStream
 from mesh.streams.ranges import Ranges
+from mesh.wire.commands import Query
 from mesh.wire.envelope import ERASED, TAILED, Envelope, decode
 from tools.simulating.history import Event, History
 
 if TYPE_CHECKING:
     from tools.simulating.machine import HarshNode
 
+EVERYTHING = Query("pattern", "#")
 WORDS = {Joined: "alive", Restarted: "alive", Trusted: "trusted", Suspected: "suspect", Dead: "dead",
          Left: "left", Conflict: "conflict"}  # fmt: skip
 # Counters of a node that say what it met, and how we call that.
@@ -144,7 +145,7 @@ class Observer:
 
     def values(self) -> None:
         """The last values it has: after its start, and in the end."""
-        values: list[Last] = list(self._node.core.router.log.retained._topics.values())
+        values = self._node.core.router.log.retained.find(EVERYTHING, 0)
         for last in sorted(values, key=lambda last: (last.envelope.domain, last.key)):
             if not last.key.startswith("__sys__"):
                 self._add(self._of("value", last.as_envelope()))
