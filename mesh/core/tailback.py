@@ -22,7 +22,7 @@ from mesh.wire.envelope import TAILED, Envelope
 from mesh.wire.expiry import expiry
 
 RETRY = 1.0  # s after which something that could not be done now is tried again
-FEW_DUE = 1024  # more, and more than twice what waits: then those of what has gone are thrown away
+FEW_DUE = 1024  # dues; with more, and more than twice what waits, those of what is gone are thrown away
 
 
 class TailBack:

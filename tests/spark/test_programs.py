@@ -22,8 +22,14 @@ from tests.spark.test_java import java
 
 pytestmark = [pytest.mark.whole, pytest.mark.spark, pytest.mark.timeout(600)]
 
-KILLS, SOON = 5, 4.0  # s within which a job is killed that has begun
-CONF = ["--conf", "spark.driver.memory=1g", "--conf", "spark.driver.bindAddress=127.0.0.1"]
+KILLS, SOON = 3, 4.0  # s within which a job is killed that has begun
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # of little work most is spent on compiling it
+SETTINGS = {
+    "spark.driver.memory": "1g", "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": QUICK, "spark.executor.extraJavaOptions": QUICK,
+    "spark.sql.shuffle.partitions": "2",
+}  # fmt: skip
+CONF = [word for name, value in SETTINGS.items() for word in ("--conf", f"{name}={value}")]
 NOTHING = {"PYTHONPATH": "/nowhere", "PYSPARK_PYTHON": "/nowhere/python"}  # of Python, on executors
 
 

@@ -102,7 +102,9 @@ def test_logins_are_lazy() -> None:
 def test_a_node_that_says_goodbye_has_left_at_once() -> None:
     async def story() -> None:
         async with mesh_of("a", "b") as m, m.connect("a") as ma:
-            await m.nodes["b"].close()
+            b = m.nodes["b"]
+            await eventually(lambda: any(conn.is_open for conn in b.core._conns.values()))  # to say it on
+            await b.close()
 
             async def states() -> dict[str, str]:
                 return {row["name"]: row["state"] for row in (await ma.call("ls"))["nodes"]}
