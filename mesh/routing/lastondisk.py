@@ -80,7 +80,6 @@ class LastOnDisk:
     def refused(self, value: Last) -> None:
         """There was no room for it, or for the end of its topic: what was there is there, and what is newer
         than that goes there."""
-        known = self._retained.get(value.key, value.envelope.domain)
         row = value.store_key
         newest, on_its_way = self._newest.get(row), self._ending.get(row, self._newest.get(row))
         if on_its_way is None or on_its_way.stamp != value.stamp:
@@ -89,6 +88,7 @@ class LastOnDisk:
         if newest is on_its_way:  # else somebody has published it again since
             self._is_as_before(row)
         last, there = self._passed_over.get(row), self._newest.get(row)
+        known = self._retained.get(value.key, value.envelope.domain)
         if known is not None and known.envelope.persistent and (last is None or known.is_newer_than(last)):
             last = known
         if last is not None and (there is None or last.is_newer_than(there)):

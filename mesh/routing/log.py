@@ -260,8 +260,9 @@ class Log:
         """From the store, at start."""
         for key, state in streams.items():
             self.lane(key[:16], key[16:].decode(), now).origin = OriginStream.unpack(state)
-        for last in sorted(map(Last.unpack, retained), key=lambda last: last.stamp):
-            self.retained.restore([last])  # what has no room now stays on disk
+        values = sorted(map(Last.unpack, retained), key=lambda last: last.stamp)
+        self.retained.restore(values)  # what has no room now stays on disk
+        for last in values:
             self._last_on_disk.is_there(last)
             self.newest = max(self.newest, last.envelope.sent)
         self.next_position = next_position

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 
 from mesh.patterns import matches
-from mesh.routing.last import OVERHEAD, Last
+from mesh.routing.last import Last
 from mesh.routing.recent import Recent
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
@@ -61,8 +61,12 @@ class Retained:
         self._place(values)
 
     def _place(self, values: Iterable[Last]) -> None:
-        if gone := self.restore(values):
+        if gone := self._put_all(values):
             self.on_evicted(gone)
+
+    def restore(self, values: Iterable[Last]) -> None:
+        """From the store, at start: nobody is told of those that find no room."""
+        self._put_all(values)
 
     def _put(self, last: Last) -> list[Last]:
         """Returns what had to be forgotten for it."""
@@ -70,7 +74,7 @@ class Retained:
         topics = self._of(key)
         old = topics.get(topic)
         if old is None:
-            self._bytes += len(last.data) + len(key) + OVERHEAD
+            self._bytes += last.size
             self._domains.setdefault(key, {})[domain] = None
         elif old.is_newer_than(last):
             return []  # it waited for the disk, or for its master, while another went past it
@@ -80,8 +84,8 @@ class Retained:
         topics[topic] = last
         return self._evicted(topic) if self._bytes > self._max else []
 
-    def restore(self, values: Iterable[Last]) -> list[Last]:
-        """Remember each, unless a newer one is there; returns those that had to be forgotten."""
+    def _put_all(self, values: Iterable[Last]) -> list[Last]:
+        """The same with many."""
         evicted: list[Last] = []
         topics = self._topics
         for last in values:

@@ -31,6 +31,7 @@ from tools.benchmarks import (
 )
 from tools.benchmarks.compare import compared, earlier
 from tools.benchmarks.growth import part as growth
+from tools.benchmarks.growth.following import LIMIT
 from tools.benchmarks.peers import contest
 from tools.benchmarks.peers.cases import cases_of
 from tools.benchmarks.peers.plot import draw as draw_peers
@@ -173,7 +174,7 @@ NUMBERS = {
     "--rate": (500, 1, "messages a second of each publisher, while nodes are killed"),
     "--seed": (None, 0, "of the kills; any one if not given"),
     "--most": (None, 1, "largest size of growth, as far as each curve makes sense; as usual if not given"),
-    "--limit": (180, 1, "seconds that one size of growth may take"),
+    "--limit": (int(LIMIT), 1, "seconds that one size of growth may take"),
 }
 
 
