@@ -17,6 +17,7 @@ for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIG
 
 # A busy machine is slow, not wrong: no deadline for single examples.
 settings.register_profile("house", deadline=None)
+settings.register_profile("quick", deadline=None, max_examples=20)  # tools/check --quick
 settings.load_profile("house")
 
 

@@ -83,6 +83,7 @@ def test_a_slow_change_fails_and_is_named(
     assert "tools/costs --accept" in output
 
 
+@pytest.mark.whole  # for its length
 @compared
 def test_what_has_become_cheaper_is_a_hint_and_no_failure(tmp_path: Path) -> None:
     accepted = json.loads(FILE.read_text())
@@ -105,6 +106,7 @@ def test_figures_of_another_python_are_not_compared_and_are_kept(tmp_path: Path)
     assert (code, json.loads(file.read_text()).keys()) == (0, {"2.7", PYTHON})
 
 
+@pytest.mark.whole  # for its length
 def test_a_path_that_is_new_fails_until_it_is_accepted(tmp_path: Path) -> None:
     file = tmp_path / "costs.json"
     baseline.write(file, {"client, sends": cost(100)})

@@ -10,6 +10,7 @@ from discovery.member import Conflict, Dead, Event, Joined, Presence, Restarted,
 from discovery.membership import Tell
 from tests.discovery.nodes import uuid
 from tests.discovery.swim_simulation import SwimNetwork, SwimNode, subject
+from tests.seeds import stories
 
 
 def together(
@@ -43,7 +44,7 @@ def test_one_seed_is_enough_for_all_to_meet(size: int) -> None:
     assert net.until(net.are_complete, 2.0) <= 2.0
 
 
-@pytest.mark.parametrize("size", [33, 60])
+@pytest.mark.parametrize("size", stories([33, 60]))
 def test_one_seed_is_enough_for_many_too(size: int) -> None:
     net = SwimNetwork(size)
     net.start("n0")
@@ -66,7 +67,8 @@ def test_nodes_that_met_stay_quiet() -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "within"), [(2, 8.0), (3, 8.0), (4, 10.0), (10, 11.0), (32, 15.0), (100, 20.0)]
+    ("size", "within"),
+    [(2, 8.0), (3, 8.0), (4, 10.0), (10, 11.0), (32, 15.0), pytest.param(100, 20.0, marks=pytest.mark.whole)],
 )
 def test_a_killed_node_is_suspected_and_then_dead_for_each_of_the_others_once(
     size: int, within: float
@@ -129,7 +131,7 @@ def test_old_rumours_do_not_raise_the_dead() -> None:
 # --- nobody is called dead in vain ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", [2, 3, 10, 40])
+@pytest.mark.parametrize("size", stories([10, 2, 3, 40]))
 def test_lost_packets_kill_nobody(size: int) -> None:
     net, _ = together(size, loss=0.05)
     net.run(18_000.0 / size)
@@ -190,7 +192,7 @@ def test_two_that_cannot_reach_each_other_are_vouched_for_by_the_others() -> Non
 # --- partitions ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", [4, 10, 32, 40])
+@pytest.mark.parametrize("size", stories([32, 4, 10, 40]))
 def test_a_partition_heals_without_a_restart(size: int) -> None:
     net, nodes = together(size)
     half = size // 2

@@ -180,6 +180,7 @@ except OSError as error:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.whole  # for its length
 def test_the_system_calls_of_a_program_fail_or_take_long_when_they_are_told_to(tmp_path: Path) -> None:
     program = f"""
 import errno, os, time

@@ -63,6 +63,7 @@ def test_a_planted_mistake_is_found_and_nothing_else_is_wrong(name: str) -> None
     assert broken(bug.profile, bug.seed) == []
 
 
+@pytest.mark.whole  # for its length
 def test_a_story_told_twice_is_the_same_whatever_python_hashes() -> None:
     code = (
         "from tools.simulating.script import written; from tools.simulating.profiles import SHORT;"
@@ -78,6 +79,7 @@ def test_a_story_told_twice_is_the_same_whatever_python_hashes() -> None:
     assert digests == {told(written(101, SHORT)).history.digest()}
 
 
+@pytest.mark.whole  # for its length
 def test_what_a_failure_does_not_need_is_left_out() -> None:
     bug = BUGS["answer before the commit"]
     script = written(bug.seed, ALL[bug.profile])
@@ -102,6 +104,7 @@ def test_what_never_happened_in_many_stories_is_a_failure() -> None:
     assert never(history.counts, ENOUGH) == [SOMETIMES[0]]
 
 
+@pytest.mark.whole  # for its length
 def test_a_story_that_goes_another_way_the_second_time_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     digests = iter("ab")
     monkeypatch.setattr(History, "digest", lambda self: next(digests))
@@ -120,6 +123,7 @@ def test_the_workers_of_a_campaign_that_is_killed_end_with_it() -> None:
     assert not psutil.wait_procs(workers, LIMIT)[1]
 
 
+@pytest.mark.whole  # for its length
 def test_the_command_tells_stories_and_writes_what_came_of_them(tmp_path: Path) -> None:
     file = tmp_path / "found.json"
     options = ["--profile", "short", "--seeds", "2", "--jobs", "1", "--json", str(file)]

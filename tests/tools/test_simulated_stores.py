@@ -13,6 +13,7 @@ from tools.simulating.stage import Stage
 from tools.simulating.story import told
 
 
+@pytest.mark.whole  # for its length
 def test_some_stories_are_told_on_files_and_nothing_is_left_of_them() -> None:
     script = written(2 * ONE_IN, SHORT)
     stage = Stage(script)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,29 +75,46 @@ def test_ctrl_c_is_for_the_job_which_ends_in_its_own_time(children: list[Child],
     assert (said, child.returncode) == ("saved\n", 5)
 
 
+@pytest.mark.parametrize("moment", ["before anybody holds it", "as soon as signals are heard again"])
 def test_a_job_that_is_just_starting_when_the_command_is_ended_is_ended_too(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    moment: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     jobs: list[Child] = []
+    set_handler = signal.signal
 
     class Slow(subprocess.Popen):  # type: ignore[type-arg]
         def __init__(self, *arguments: object, **options: object) -> None:
             super().__init__(*arguments, **options)  # type: ignore[call-overload]
             jobs.append(self)
-            signal.raise_signal(signal.SIGTERM)  # before anybody holds it
+            if moment == "before anybody holds it":
+                signal.raise_signal(signal.SIGTERM)
+
+    def setting(number: int, handler: Any) -> Any:
+        was = set_handler(number, handler)
+        if moment != "before anybody holds it" and jobs and handler is ending:
+            monkeypatch.setattr(signal, "signal", set_handler)
+            signal.raise_signal(signal.SIGTERM)
+        return was
+
+    def ending(number: int, _: object) -> None:
+        sys.exit(128 + number)
 
     script = tmp_path / "python"
     script.write_text(f"#!/bin/sh\n{STAYS} > /dev/null\n")
     script.chmod(0o700)
+    before = signal.signal(signal.SIGTERM, ending)
     monkeypatch.setattr(sys, "executable", str(script))
     monkeypatch.setattr(subprocess, "Popen", Slow)
-    before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    monkeypatch.setattr(signal, "signal", setting)
     try:
         with pytest.raises(SystemExit):
             spark_child.run("ingest", [])
     finally:
-        signal.signal(signal.SIGTERM, before)
-    assert jobs[0].wait(LIMIT) == -signal.SIGTERM
+        set_handler(signal.SIGTERM, before)
+    try:
+        assert jobs[0].wait(LIMIT) == -signal.SIGTERM
+    finally:
+        jobs[0].kill()
 
 
 def test_when_the_command_is_ended_the_job_is_too(children: list[Child], tmp_path: Path) -> None:

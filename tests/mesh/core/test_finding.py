@@ -226,6 +226,7 @@ def test_in_a_crowd_connections_stay_few_and_everybody_is_known_to_everybody() -
     net.until(lambda: subscription.contents == [b"far"], 30)
 
 
+@pytest.mark.whole  # for its length
 def test_in_a_crowd_a_node_that_only_others_hear_of_is_let_in() -> None:
     net = SimNetwork(2)
     nodes: list[SimNode] = []

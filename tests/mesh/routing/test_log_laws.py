@@ -73,7 +73,7 @@ def told(story: list[tuple[bytes, list[str], str, int, bool]]) -> Iterable[tuple
         ), is_written  # fmt: skip
 
 
-@settings(max_examples=300)
+@settings(max_examples=3 * settings().max_examples)
 @given(STORY, st.sampled_from([2, 3.3, 6, 1000]))
 def test_values_are_the_same_and_persistent_ones_are_on_disk(
     story: list[tuple[bytes, list[str], str, int, bool]], topics: float

@@ -163,4 +163,4 @@ class OnwardMachine(RuleBasedStateMachine):
 
 
 TestOnward = OnwardMachine.TestCase
-TestOnward.settings = settings(max_examples=200, stateful_step_count=50, deadline=None)
+TestOnward.settings = settings(max_examples=2 * settings().max_examples, stateful_step_count=50)

@@ -162,6 +162,7 @@ COMMITS = st.lists(
 )
 
 
+@pytest.mark.whole  # for its length
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(commits=COMMITS)
 def test_all_stores_hold_the_same_after_any_commits(

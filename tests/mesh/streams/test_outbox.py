@@ -330,7 +330,7 @@ ANSWERS = st.lists(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=3 * settings().max_examples)
 @given(COUNTS, ANSWERS)
 def test_answers_in_any_order_come_to_the_same_as_counting_by_hand(
     counts: list[int], answers: list[tuple[int, int, int, bool]]

@@ -11,6 +11,7 @@ from spark.report.charts.drawing import library
 from spark.report.facts import Facts
 from spark.report.findings import findings
 from spark.report.page import SECTIONS, page
+from tests.seeds import stories
 from tests.spark.report.invented import empty, facts
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(1)>&lt;'\""
@@ -70,7 +71,7 @@ def read(of: Facts) -> Page:
     return Page(page(of).replace(library(), ""))
 
 
-@pytest.mark.parametrize("count", [1, 3, 8, 9, pytest.param(300, marks=pytest.mark.whole)])
+@pytest.mark.parametrize("count", stories([3, 1, 8, 9, 300]))
 def test_every_section_is_there_with_how_to_read_it(count: int) -> None:
     made = facts(count)
     seen = read(made)
@@ -125,6 +126,7 @@ def test_two_observers_of_one_name_have_a_row_each() -> None:
     assert sorted(row[0] for row in rows[1:]) == ["crane", "heron", "heron", "wren"]
 
 
+@pytest.mark.whole  # for its length
 def test_a_table_that_is_too_long_says_how_much_more_there_is() -> None:
     made = facts(300)
     tables = read(made).tables
@@ -135,6 +137,7 @@ def test_a_table_that_is_too_long_says_how_much_more_there_is() -> None:
     assert rows[0][3] == f"{slowest:.0f} ms"
 
 
+@pytest.mark.whole  # for its length
 def test_all_nodes_are_in_their_table_so_that_any_of_them_can_be_found() -> None:
     rows = read(facts(300)).tables["All nodes, the busiest first"][1:]
     assert len(rows) == 300
@@ -151,6 +154,7 @@ def test_where_there_is_nothing_it_is_said_in_words_and_nothing_is_drawn() -> No
         assert words in seen.text, words
 
 
+@pytest.mark.whole  # for its length
 def test_every_section_of_every_page_says_something_besides_how_to_read_it() -> None:
     for made in (empty(), facts(1), facts(3), facts(300)):
         for build in SECTIONS:
@@ -179,7 +183,7 @@ def hostile(count: int) -> Facts:
     return replace(evil, series={measure: evil.series[measure + EVIL] for measure in made.series})
 
 
-@pytest.mark.parametrize("count", [3, 20])
+@pytest.mark.parametrize("count", stories([3, 20]))
 def test_nothing_that_the_mesh_says_becomes_html_or_leaves_its_script(count: int) -> None:
     calm, evil = read(facts(count)), read(hostile(count))
     assert (evil.tags.count("script"), evil.tags.count("img")) == (calm.tags.count("script"), 0)
@@ -188,7 +192,7 @@ def test_nothing_that_the_mesh_says_becomes_html_or_leaves_its_script(count: int
     assert EVIL in evil.text
 
 
-@pytest.mark.parametrize("count", [3, 20])
+@pytest.mark.parametrize("count", stories([3, 20]))
 def test_in_charts_names_are_escaped_for_plotly_which_reads_them_as_html(count: int) -> None:
     figures = {key: text for key, text in read(hostile(count)).data.items() if key.startswith("figure-")}
     assert len(figures) > 7
@@ -208,6 +212,7 @@ def test_no_script_runs_but_ours_and_nothing_is_fetched() -> None:
     assert not re.search(r"(src|href)=[\"']?(https?:|//)|@import|url\(", ours)
 
 
+@pytest.mark.whole  # for its length
 def test_a_page_of_three_hundred_nodes_is_small() -> None:
     assert len(page(facts(300)).encode()) - len(library().encode()) < MOST_BYTES / 4
 
