@@ -29,16 +29,16 @@ def run(verb: str, arguments: Sequence[str]) -> int:
 def _ended(command: Sequence[str]) -> int:
     """Its exit code. SIGTERM while it starts is put off: we would end, and it go on without us."""
     put_off: list[int] = []
+    process: subprocess.Popen[bytes] | None = None
     before = signal.signal(signal.SIGTERM, lambda number, _: put_off.append(number))
     try:
         process = subprocess.Popen(command)
+        signal.signal(signal.SIGTERM, before)  # in here: what comes from now on ends the job, too
+        for number in put_off:
+            signal.raise_signal(number)
+        return process.wait()
     finally:
         signal.signal(signal.SIGTERM, before)
-    with process:
-        try:
-            for number in put_off:
-                signal.raise_signal(number)
-            return process.wait()
-        finally:
-            if process.poll() is None:
-                process.terminate()
+        if process is not None and process.poll() is None:
+            process.terminate()
+            process.wait()

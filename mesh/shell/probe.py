@@ -42,21 +42,22 @@ class MachineProbe:
         return Sample(_idle(busy), *self._last, lag)
 
     def _within_limit(self, free: int, total: int) -> tuple[int, int]:
-        for place, *names in _CGROUPS:
+        for place, limit, used, files in _CGROUPS:
+            folder = self._cgroup / place
             try:
-                limit, used = _limit_and_use(self._cgroup / place, *names)
+                most = int((folder / limit).read_text())
+                if most < total:  # mostly there is no limit: then the rest is not read
+                    return min(free, max(0, most - _used(folder, used, files))), most
             except (OSError, ValueError):  # no such file; or "max", which is no limit
                 continue
-            if limit < total:
-                return min(free, max(0, limit - used)), limit
         return free, total
 
 
-def _limit_and_use(place: Path, limit: str, used: str, files: str) -> tuple[int, int]:
-    """Bytes, by the names of two files and of a line in the third."""
-    lines = (place / "memory.stat").read_text().splitlines()
+def _used(folder: Path, used: str, files: str) -> int:
+    """Bytes, by the name of a file and of a line in memory.stat."""
+    lines = (folder / "memory.stat").read_text().splitlines()
     kept = sum(int(line.removeprefix(files)) for line in lines if line.startswith(files))
-    return int((place / limit).read_text()), int((place / used).read_text()) - kept
+    return int((folder / used).read_text()) - kept
 
 
 def _idle(busy: Sequence[float]) -> tuple[float, ...]:

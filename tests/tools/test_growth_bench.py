@@ -42,6 +42,7 @@ def test_growth_is_read_from_large_sizes_and_not_from_nothing() -> None:
 
 def test_sizes_grow_by_about_three() -> None:
     assert list(ladder(1, 3_200)) == [1, 3, 10, 32, 100, 320, 1_000, 3_200]
+    assert list(ladder(3, 60)) == [3, 10, 32, 60] and list(ladder(3, 40)) == [3, 10, 32]
     assert (sizes(FEW, None), sizes(FEW, 10**9)[-1]) == ([10, 32, 100], 1_000)
     assert sizes(FEW, 1) == [10]
 

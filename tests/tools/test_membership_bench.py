@@ -2,14 +2,16 @@
 
 import pytest
 
-from tools.benchmarks import membership
+from tools.benchmarks import crowd, membership
 from tools.benchmarks.goals import GOALS
 from tools.benchmarks.membership import STORIES, an_hour, crowded, killed, measured, steps
 
 
+@pytest.mark.whole  # for its length
 def test_a_short_run_is_clean_and_takes_the_steps_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(membership, "HOURS", 1)
     monkeypatch.setattr(membership, "PROBED", 20)
+    monkeypatch.setattr(crowd, "MEMBERS", 40)
     done: list[None] = []
     report = measured(1, 7, lambda: done.append(None))
     assert len(done) == steps(1)
@@ -32,3 +34,12 @@ def test_who_is_called_dead_in_vain_is_counted(monkeypatch: pytest.MonkeyPatch) 
 def test_the_crowd_is_complete() -> None:
     members, others = crowded()
     assert members.count == len(others) + 1 == membership.MEMBERS
+
+
+def test_the_more_nodes_hand_on_states_the_more_one_of_them_has_to_read() -> None:
+    few, many = (crowd.cost(size, intervals=3) for size in (4, 48))
+    assert 0.0 < few < many
+
+
+def test_what_is_known_of_all_takes_memory() -> None:
+    assert 0.0 < crowd.memory(50) < crowd.memory(100)

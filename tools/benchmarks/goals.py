@@ -64,6 +64,8 @@ GOALS = {
     "simulated, 100, p99": Goal("simulated silence of 1 of 100 seen by all, 99 of 100", "s", 20.0),
     "membership, cpu": Goal("membership of 1,000 nodes, of a core", "%", 8.0),
     "membership, memory": Goal("membership of 1,000 nodes, memory", "MB", 60.0),
+    "gossip, cpu": Goal("states of 1,000 nodes, of a core", "%", 8.0),
+    "gossip, memory": Goal("states of 1,000 nodes, memory", "MB", 60.0),
     "falsely dead": Goal("said to be dead, and lived", "times", 0.0),
     "in turn": Goal("RoundRobin: gets of any of 3 masters, off a third", "points", 1.0),
     "in turn, p90": Goal("RoundRobin: a get while one master is busy, 9 of 10", "ms"),

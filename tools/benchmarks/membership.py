@@ -10,6 +10,7 @@ from random import Random
 from discovery.member import Dead, Node, Presence, Rumour
 from discovery.membership import Membership, Probe
 from tests.discovery.swim_simulation import SwimNetwork, subject
+from tools.benchmarks import crowd
 from tools.benchmarks.figures import median, percentile
 from tools.benchmarks.report import Report, Row
 
@@ -158,5 +159,8 @@ def measured(count: int, seed: int, advance: Callable[[], None]) -> Report:
     rows.append(Row("falsely dead", falsely, f"{hours} simulated hours, {LOSS:.0%} of packets lost", flaw))
     rows.append(Row("membership, cpu", cost(), f"{MEMBERS:,} nodes, membership alone"))
     rows.append(Row("membership, memory", memory(), f"{MEMBERS:,} nodes, membership alone"))
+    many = crowd.MEMBERS
+    rows.append(Row("gossip, cpu", crowd.cost(many, crowd.INTERVALS), f"{many:,} nodes, signatures checked"))
+    rows.append(Row("gossip, memory", crowd.memory(many), f"{many:,} nodes, their states alone"))
     advance()
     return Report("membership", rows, details)

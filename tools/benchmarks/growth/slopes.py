@@ -7,6 +7,7 @@ from statistics import linear_regression
 Points = Sequence[tuple[float, float]]  # (size, value), the smallest size first
 
 TAIL = 100.0  # sizes below a hundredth of the largest say more of fixed costs than of growth
+NEWS = 1.5  # times the largest size before
 NAMES = (
     (0.15, "constant"),
     (0.85, "less than linear"),
@@ -41,12 +42,14 @@ def named(exponent: float) -> str:
 
 
 def ladder(least: int, most: int) -> Iterator[int]:
-    """1, 3, 10, 32, 100, 320, 1,000 and so on: from `least` up to `most`."""
-    step = 0
+    """1, 3, 10, 32, 100, 320, 1,000 and so on: from `least` up to `most`, and that if it is news."""
+    last, step = 0, 0
     while True:
         size = 10 ** (step // 2) if step % 2 == 0 else max(3, 32 * 10 ** (step // 2) // 10)
         if size > most:
-            return
+            break
         if size >= least:
-            yield size
+            yield (last := size)
         step += 1
+    if most >= NEWS * last:
+        yield most

@@ -58,6 +58,7 @@ static void store_all(natsConnection *c) {
     const char *subjects[] = {l.keys[0]};
     jsOptions_Init(&options);
     options.PublishAsync.MaxPending = WINDOW;
+    options.PublishAsync.StallWait = PATIENCE; /* as usual 0.2 s, which a busy disk needs for one fsync */
     options.PublishAsync.ErrHandler = on_failure;
     must(natsConnection_JetStream(&js, c, &options), "JetStream");
     jsStreamConfig_Init(&stream);

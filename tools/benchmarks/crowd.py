@@ -1,0 +1,91 @@
+"""What does it cost one node of a thousand to follow how all others are doing? In simulated time."""
+
+import gc
+import time
+import tracemalloc
+from collections.abc import Callable
+from random import Random
+
+from discovery.gossip import Gossip, Known, Line, Message, decode, encode
+from mesh.security.signing import public_key, sign, verify
+from tests.discovery.gossip_simulation import INTERVAL, GossipMesh, line, state
+
+MEMBERS = 1000
+INTERVALS = 10  # that are measured
+MEGABYTE = 1_000_000
+SEED, TEXT = bytes(32), bytes(300)  # as long as what is signed of a state
+KEY, SIGNATURE = public_key(SEED), sign(SEED, TEXT)
+BOOT, LONG_AGO = 1, 10_000  # of all, and the number of a message that told of them
+
+
+class Timed:
+    """The gossip of one node, with what it takes to read, check and write its messages."""
+
+    def __init__(self, gossip: Gossip) -> None:
+        self.gossip = gossip
+        self.spent = 0.0
+        self.known, self.gone, self.listen_to = gossip.known, gossip.gone, gossip.listen_to
+
+    def heard(self, message: Message, boot_of: Callable[[bytes], int | None], now: float) -> list[Known]:
+        frame = encode(message)
+        start = time.process_time()
+        news = self.gossip.heard(decode(frame), boot_of, now)
+        self.spent += time.process_time() - start
+        return news
+
+    def own(self, mine: Line) -> None:
+        self.gossip.own(mine)
+
+    def outgoing(self, alive: int, now: float) -> Message:
+        start = time.process_time()
+        message = self.gossip.outgoing(alive, now)
+        encode(message)
+        self.spent += time.process_time() - start
+        return message
+
+
+def is_signed(told: Line) -> bool:
+    """Every signature is checked; that of another text costs the same."""
+    return verify(KEY, SIGNATURE, TEXT)
+
+
+def cost(size: int, intervals: int) -> float:
+    """Percent of a core, of one of so many."""
+    gc.disable()  # it would walk through all that a thousand nodes know
+    try:
+        mesh = GossipMesh(size)
+        uuid, node = next(iter(mesh.nodes.items()))
+        timed = Timed(Gossip(uuid, Random(1).random, INTERVAL, is_signed))
+        node.gossip = timed  # type: ignore[assignment]
+        know_all(mesh)
+        timed.spent = 0.0
+        mesh.round(intervals)
+        assert mesh.knows_all(node)
+    finally:
+        gc.enable()
+    return 100 * timed.spent / (intervals * INTERVAL)
+
+
+def know_all(mesh: GossipMesh) -> None:
+    """As if they had run for long."""
+    mesh.round()
+    lines = tuple(line(state(uuid, BOOT, 1, up=mesh.now)) for uuid in mesh.nodes)
+    tellers = list(mesh.nodes)[:2]
+    for uuid, node in mesh.nodes.items():
+        message = Message(tellers[uuid == tellers[0]], BOOT, LONG_AGO, lines)
+        node.gossip.heard(message, mesh.alive.get, mesh.now)
+
+
+def memory(size: int) -> float:
+    """Megabytes of what is known of all."""
+    rng = Random(size)
+    alive = {rng.randbytes(16): BOOT for _ in range(size)}
+    gc.collect()
+    tracemalloc.start()
+    gossip = Gossip(rng.randbytes(16), rng.random, INTERVAL)
+    for uuid in alive:
+        gossip.heard(Message(uuid, BOOT, 1, (line(state(uuid)),)), alive.get, 0.0)
+    used = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert len(gossip.known) == size
+    return used / MEGABYTE
