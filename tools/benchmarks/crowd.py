@@ -15,7 +15,8 @@ INTERVALS = 10  # that are measured
 MEGABYTE = 1_000_000
 SEED, TEXT = bytes(32), bytes(300)  # as long as what is signed of a state
 KEY, SIGNATURE = public_key(SEED), sign(SEED, TEXT)
-BOOT, LONG_AGO = 1, 10_000  # of all, and the number of a message that told of them
+BOOT, LONG_AGO = 1, 10_000  # of all, and the number of the first message that told of them
+AT_ONCE = 500  # lines in such a message
 
 
 class Timed:
@@ -70,10 +71,12 @@ def know_all(mesh: GossipMesh) -> None:
     """As if they had run for long."""
     mesh.round()
     lines = tuple(line(state(uuid, BOOT, 1, up=mesh.now)) for uuid in mesh.nodes)
+    slices = [lines[at : at + AT_ONCE] for at in range(0, len(lines), AT_ONCE)]
     tellers = list(mesh.nodes)[:2]
     for uuid, node in mesh.nodes.items():
-        message = Message(tellers[uuid == tellers[0]], BOOT, LONG_AGO, lines)
-        node.gossip.heard(message, mesh.alive.get, mesh.now)
+        for number, some in enumerate(slices, LONG_AGO):
+            message = Message(tellers[uuid == tellers[0]], BOOT, number, some)
+            node.gossip.heard(message, mesh.alive.get, mesh.now)
 
 
 def memory(size: int) -> float:
