@@ -19,6 +19,7 @@ from mesh.transport.options import (
     guard,
     new_socket,
     readable,
+    received,
     send_frames,
     unlock,
 )
@@ -47,6 +48,7 @@ class Gossip:
         self._file: Path | None = None
         self._sub: Socket | None = None
         self._listening: set[str] = set()
+        self._taken: list[list[bytes]] = []  # messages that were read and not told of yet
 
     def bind(self, address: str) -> str:
         """Where it can be heard. BindRefused without keys; zmq.ZMQError when that place cannot be had."""
@@ -83,6 +85,11 @@ class Gossip:
     def unlisten(self, address: str) -> None:
         if address in self._listening and self._sub is not None:
             self._listening.remove(address)
+            # Asked whether a message waits, ZeroMQ takes the first frame of one. If its publisher went then,
+            # the rest would go too, and at the next read ZeroMQ would end this process (!_more in its fq.cpp).
+            if readable(self._sub):
+                self._taken.append(received(self._sub))
+                self._loop.call_soon(self._readable)
             self._sub.disconnect(address)
 
     def close(self) -> None:
@@ -120,7 +127,8 @@ class Gossip:
     def _readable(self) -> None:
         if self._sub is None:
             return
-        for frames in drain(self._sub):
+        messages, self._taken = [*self._taken, *drain(self._sub)], []
+        for frames in messages:
             self._heard(frames)
         if self._sub is not None and readable(self._sub):  # nobody announces what is there already
             self._loop.call_soon(self._readable)

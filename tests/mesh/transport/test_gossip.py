@@ -1,6 +1,8 @@
 """Does what a node publishes reach those who listen, and only nodes of its mesh?"""
 
 import asyncio
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from mesh.errors import BindRefused
 from mesh.security.keys import Keys
 from mesh.transport.gossip import TOPIC
 from tests.mesh.transport.ends import End, client_keys, eventually, node_keys
+from tests.pages import ROOT
 
 ANY = "tcp://127.0.0.1:0"
 
@@ -63,6 +66,50 @@ def test_who_listens_no_more_hears_no_more() -> None:
             end.sockets.close()
 
     asyncio.run(story())
+
+
+# A message waits, and ZeroMQ, asked whether one does, has taken its first frame when its publisher is given up.
+GOES = """
+import asyncio, sys, time
+from tests.mesh.transport.ends import LIMIT, End, eventually
+from tests.mesh.transport.test_gossip import TOPIC, heard
+from mesh.transport.options import readable
+
+async def settled(speaker, listener, word):
+    await heard(speaker, listener, word)
+    speaker.sockets.publish([TOPIC, b"and all of " + word])
+    await eventually(lambda: [TOPIC, b"and all of " + word] in listener.heard)
+
+async def story():
+    a, b, c = End(None), End(None), End(None)
+    places = [end.sockets.bind_pub(f"ipc://{sys.argv[1]}/{name}") for end, name in ((a, "a"), (b, "b"))]
+    c.sockets.listen(places[1])
+    await settled(b, c, b"b")
+    for word in (b"1", b"2", b"3"):
+        c.sockets.listen(places[0])
+        await settled(a, c, word)
+        a.sockets.publish([TOPIC, b"last " + word])
+        limit = time.monotonic() + LIMIT
+        while not readable(c.sockets._gossip._sub):  # the loop has no turn, and so cannot take it
+            assert time.monotonic() < limit
+        c.sockets.unlisten(places[0])
+        await settled(b, c, b"b after " + word)
+        assert [TOPIC, b"last " + word] in c.heard
+    for end in (a, b, c):
+        end.sockets.close()
+
+asyncio.run(story())
+"""
+
+
+def test_a_message_that_waits_while_its_publisher_is_given_up_is_heard_and_harms_nobody(
+    tmp_path: Path,
+) -> None:
+    """In a program of its own: what went wrong here ended the process."""
+    done = subprocess.run(
+        [sys.executable, "-c", GOES, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(
