@@ -86,7 +86,7 @@ class Gossip:
         if address in self._listening and self._sub is not None:
             self._listening.remove(address)
             # Asked whether a message waits, ZeroMQ takes the first frame of one. If its publisher went then,
-            # the rest would go too, and at the next read ZeroMQ would end this process (!_more in its fq.cpp).
+            # the rest would go, too, and at the next read ZeroMQ would end the process (!_more in fq.cpp).
             if readable(self._sub):
                 self._taken.append(received(self._sub))
                 self._loop.call_soon(self._readable)

@@ -68,7 +68,7 @@ def test_who_listens_no_more_hears_no_more() -> None:
     asyncio.run(story())
 
 
-# A message waits, and ZeroMQ, asked whether one does, has taken its first frame when its publisher is given up.
+# A message waits, of which ZeroMQ, asked whether one does, has taken a frame. Then its publisher is given up.
 GOES = """
 import asyncio, sys, time
 from tests.mesh.transport.ends import LIMIT, End, eventually
