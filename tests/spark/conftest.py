@@ -1,4 +1,4 @@
-"""One Spark session for all tests that need one: it takes longer to start than most of them to run."""
+"""One Spark session for all tests of a worker: it takes longer to start than most of them to run."""
 
 from collections.abc import Iterator
 
@@ -6,13 +6,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark.session import session as start_session
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With `--dist loadgroup` all that need Spark run in one worker, and so share its session."""
-    for item in items:
-        if item.get_closest_marker("spark"):
-            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(scope="session")
