@@ -3,6 +3,7 @@
 import ipaddress
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 import msgspec
 
@@ -16,8 +17,10 @@ _NAME = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 LONGEST, KEY = 300, 32  # letters of an address, bytes of a key
 UUID = 16  # bytes
 ADDRESSES = 8  # of one node
+KNOWN = 4096  # introductions that were looked at; who comes into a crowd hears all of them from each of it
 
 
+@lru_cache(KNOWN)
 def as_node(said: Introduction) -> Node:
     """What somebody said of a node; RemoteError when that cannot be."""
     if len(said.uuid) != UUID:
