@@ -7,10 +7,12 @@ from typing import Any
 
 import msgspec
 
-from discovery.gossip import Gossip, Line, encode
+from discovery.gossip import Gossip, Line, Message, encode
 from discovery.state import NodeState
 
 INTERVAL = 2.0
+LONG_AGO = 10_000  # the number of the first message that told a node of all
+AT_ONCE = 500  # lines in such a message; one that is read has no more than 512
 
 
 def state(uuid: bytes, /, boot: int = 1, counter: int = 1, **changes: Any) -> NodeState:
@@ -101,6 +103,18 @@ class GossipMesh:
             self.delivered += size
             if self.rng.random() >= self.loss:
                 listener.gossip.heard(message, self._boots.get(listener.uuid, self.alive).get, self.now)
+
+    def tell_all(self) -> None:
+        """All nodes know all, as if they had run for long."""
+        self.round()
+        lines = tuple(line(state(uuid, boot, 1, up=self.now)) for uuid, boot in self.alive.items())
+        slices = [lines[at : at + AT_ONCE] for at in range(0, len(lines), AT_ONCE)]
+        tellers = list(self.nodes)[:2]
+        for uuid, node in self.nodes.items():
+            teller = tellers[uuid == tellers[0]]
+            for number, some in enumerate(slices, LONG_AGO):
+                message = Message(teller, self.alive[teller], number, some)
+                node.gossip.heard(message, self.alive.get, self.now)
 
     def knows_all(self, node: SimNode) -> bool:
         return len(node.gossip.known) == len(self.alive) - 1

@@ -88,12 +88,7 @@ def test_a_thousand_nodes_that_start_at_once_all_know_all_after_their_share_of_t
 
 def test_a_newcomer_to_a_large_mesh_knows_all_before_those_afar_have_spoken_to_it() -> None:
     mesh = GossipMesh(400)
-    everybody = list(mesh.nodes)
-    mesh.round()
-    lines = tuple(line(state(uuid, 1, 1, up=mesh.now)) for uuid in everybody)
-    for uuid, node in mesh.nodes.items():  # as if they had run for long
-        teller = everybody[uuid == everybody[0]]
-        node.gossip.heard(Message(teller, 1, 10_000, lines), mesh.alive.get, mesh.now)
+    mesh.tell_all()
     [newcomer] = mesh.join([b"newcomer's uuid."])
     intervals = 0
     while not mesh.knows_all(newcomer):

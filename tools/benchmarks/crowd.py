@@ -15,8 +15,7 @@ INTERVALS = 10  # that are measured
 MEGABYTE = 1_000_000
 SEED, TEXT = bytes(32), bytes(300)  # as long as what is signed of a state
 KEY, SIGNATURE = public_key(SEED), sign(SEED, TEXT)
-BOOT, LONG_AGO = 1, 10_000  # of all, and the number of the first message that told of them
-AT_ONCE = 500  # lines in such a message
+BOOT = 1  # of all
 
 
 class Timed:
@@ -58,25 +57,13 @@ def cost(size: int, intervals: int) -> float:
         uuid, node = next(iter(mesh.nodes.items()))
         timed = Timed(Gossip(uuid, Random(1).random, INTERVAL, is_signed))
         node.gossip = timed  # type: ignore[assignment]
-        know_all(mesh)
+        mesh.tell_all()
         timed.spent = 0.0
         mesh.round(intervals)
         assert mesh.knows_all(node)
     finally:
         gc.enable()
     return 100 * timed.spent / (intervals * INTERVAL)
-
-
-def know_all(mesh: GossipMesh) -> None:
-    """As if they had run for long."""
-    mesh.round()
-    lines = tuple(line(state(uuid, BOOT, 1, up=mesh.now)) for uuid in mesh.nodes)
-    slices = [lines[at : at + AT_ONCE] for at in range(0, len(lines), AT_ONCE)]
-    tellers = list(mesh.nodes)[:2]
-    for uuid, node in mesh.nodes.items():
-        for number, some in enumerate(slices, LONG_AGO):
-            message = Message(tellers[uuid == tellers[0]], BOOT, number, some)
-            node.gossip.heard(message, mesh.alive.get, mesh.now)
 
 
 def memory(size: int) -> float:
