@@ -47,10 +47,17 @@ class Tell:
 
 
 @dataclass(frozen=True, slots=True)
+class Spread:
+    """The same for a few of those to whom there is a connection, whoever they are."""
+
+    rumours: tuple[Rumour, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Knock:
     """Try to open a connection to that node's address, and say whether the machine there refused it."""
 
     node: Node
 
 
-Ask = Probe | ProbeFor | Answer | Tell | Knock
+Ask = Probe | ProbeFor | Answer | Tell | Spread | Knock

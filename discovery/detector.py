@@ -6,17 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 
-from discovery.asks import Answer, Knock, Probe, ProbeFor, Tell
+from discovery.asks import Answer, Knock, Probe, ProbeFor, Spread, Tell
 from discovery.fates import Fates, Results
 from discovery.health import Health
 from discovery.member import Node, Presence, Rumour
-from discovery.news import PACKET, News
+from discovery.news import FRESH, PACKET, News
 from discovery.table import Record, Table
 from discovery.timers import Timer, Timers, call_off
 from discovery.timing import Timing
 
 ERRANDS = 1024  # probes for others under way: more are not answered
 EARLY = 0.8  # of its timeout, after which a helper says that it heard nothing, so that this comes in time
+CROWD = 32  # nodes; among more, not everybody hears a newcomer itself, and there are
+AGAIN = 0.2  # s between two packets of fresh news
 RECALL = 10  # periods between two attempts to reach one of the dead: a partition may have healed
 
 
@@ -73,6 +75,7 @@ class Detector:
         self._lost: dict[bytes, int] = {}  # uuid: number of the final question about it
         self._is_probing = False
         self._is_recalling = False
+        self._is_spreading = False
 
     def wake(self, now: float) -> None:
         """Somebody may have joined or died: there must be a next probe."""
@@ -82,6 +85,18 @@ class Detector:
         if not self._is_recalling and self._table.group(Presence.DEAD):
             self._is_recalling = True
             self._timers.after(RECALL * self._timing.period, now, self._recall)
+        if not self._is_spreading and self._table.alive > CROWD and len(self._news):
+            self._is_spreading = True
+            self._timers.after(AGAIN, now, self._spread)
+
+    def _spread(self, now: float) -> Results:
+        """In a crowd, what is new does not wait for probes: each who learns it tells a few."""
+        rumours = self._news.take(self._table.alive, sent=FRESH)
+        self._is_spreading = bool(rumours)
+        if not rumours:
+            return []
+        self._timers.after(AGAIN, now, self._spread)
+        return [Spread(rumours)]
 
     def packet(self, to: bytes) -> tuple[Rumour, ...]:
         """What to tell this one with the next packet: first of all what is said of itself."""

@@ -50,6 +50,7 @@ class Gossip:
     ) -> None:
         self.known: Mapping[bytes, Known]
         self.forged = self.stale = self.strange = self.repeated = 0
+        self.strangers: set[bytes] = set()  # in the last message, whoever is not alive for us
         self._me = me
         self._interval = interval
         self._verify = verify
@@ -103,7 +104,7 @@ class Gossip:
 
         `boot_of` gives the boot of a node that is alive for us, None for any other.
         """
-        sender = message.sender
+        sender, self.strangers = message.sender, set()
         if sender == self._me or boot_of(sender) != message.boot:
             self.strange += sender != self._me
             return []
@@ -135,8 +136,10 @@ class Gossip:
         if version < self._newest.get(uuid, (0, 0)):
             self.stale += 1
             return None
-        if boot_of(uuid) != line.boot:
+        if (boot := boot_of(uuid)) != line.boot:
             self.strange += 1
+            if boot is None:
+                self.strangers.add(uuid)
             return None
         state = _read(line)
         if state is None or not self._verify(line):

@@ -9,11 +9,12 @@ from discovery.fates import Fates, Results
 from discovery.health import Health
 from discovery.member import Doubled, Node, Presence, Rumour
 from discovery.news import News
-from discovery.table import GONE, GRAVITY, Record, Table, better_via, weigh
+from discovery.table import GONE, GRAVITY, LIVING, Record, Table, better_via, weigh
 from discovery.timing import Timing
 
 # Rule 1: of two words about a node the weightier one counts (see Weight), whichever comes first.
 # Rule 2: up to HEARSAY nodes, what others say makes a node seen, no more: each will speak to us itself.
+#         Who is told of more than that at once has come into a crowd, and believes it at once.
 # Rule 3: what a node itself said to us within the last period counts for more than what others suspect, or
 #         say of its death: who stood still for long has old news.
 # Rule 4: we deny what is said of our own end.
@@ -34,6 +35,8 @@ class Hearsay:
         self._health = health
         self._timing = timing
         self._places = set(places(table.me.node))  # where we have been in this boot
+        self._is_crowd = False  # as far as we, or who is speaking, know
+        self._is_census = False  # is it all that the speaker knows, and not only what is new?
 
     def moved(self, node: Node) -> None:
         """We are to be found elsewhere."""
@@ -66,6 +69,8 @@ class Hearsay:
     def believe(self, rumours: tuple[Rumour, ...], by: bytes, now: float) -> Results:
         """`by` told us these."""
         results: Results = []
+        self._is_census = sum(rumour.state in LIVING for rumour in rumours) > HEARSAY
+        self._is_crowd = self._is_census or self._table.alive > HEARSAY
         for rumour in rumours:
             accuses = rumour.state is not Presence.ALIVE
             if rumour.state not in GRAVITY or rumour.incarnation > HIGHEST - accuses:
@@ -124,14 +129,13 @@ class Hearsay:
             return []
         record = self._fates.stranger(rumour.node, "gossip", now)
         if is_end or self._is_crowd:
-            return self._news_of(record, rumour, now)
+            results = self._news_of(record, rumour, now)
+            if self._is_census:
+                self._news.drop(record.uuid)
+            return results
         record.learn(weigh(rumour))
         self._news.add(rumour)
         return self._fates.sighted(record, rumour.node, now)
-
-    @property
-    def _is_crowd(self) -> bool:
-        return self._table.alive > HEARSAY
 
     def _news_of(self, record: Record, rumour: Rumour, now: float) -> Results:
         node = pinned(rumour.node, record)

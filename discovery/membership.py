@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from discovery.asks import Answer, Ask, Knock, Probe, ProbeFor, Tell
+from discovery.asks import Answer, Ask, Knock, Probe, ProbeFor, Spread, Tell
 from discovery.detector import Detector
 from discovery.fates import Fates, Results
 from discovery.firsthand import Firsthand
@@ -58,6 +58,7 @@ __all__ = [
     "ProbeFor",
     "Restarted",
     "Sighted",
+    "Spread",
     "Suspected",
     "Tell",
     "Timing",

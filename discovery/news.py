@@ -6,7 +6,8 @@ from math import ceil, log10
 
 from discovery.member import Presence, Rumour
 
-PACKET = 8  # rumours in one packet
+PACKET = 32  # rumours in one packet
+FRESH = 3  # times that we sent it, up to which a rumour is fresh
 REPEATS = 4  # times the decimal digits of the number of nodes, how often we send each
 URGENT, PLAIN = 0, 1
 
@@ -38,12 +39,15 @@ class News:
         if place is not None:
             del self._queues[place[0]][place[1]][uuid]
 
-    def take(self, alive: int, most: int = PACKET) -> tuple[Rumour, ...]:
-        """For one packet: of the urgent first what was sent least often, of these the newest first."""
+    def take(self, alive: int, most: int = PACKET, sent: int | None = None) -> tuple[Rumour, ...]:
+        """For one packet: of the urgent first what was sent least often, of these the newest first.
+
+        `sent`: only what went out less often than that.
+        """
         if not self._place:
             return ()
         picked: list[Rumour] = []
-        for queue in (*self._queues[URGENT], *self._queues[PLAIN]):
+        for queue in (*self._queues[URGENT][:sent], *self._queues[PLAIN][:sent]):
             for uuid in reversed(queue):
                 if len(picked) == most:
                     break

@@ -13,7 +13,7 @@ HEAD = struct.Struct(
 )  # run, number, when it was posted (ns of the clock that a machine's processes share)
 BEGIN = 1 << 62  # in place of a number: so many are planned,
 OVER = 1 << 63  # and so many were published
-PATIENCE = 5.0  # s without any message after which the rest counts as lost
+PATIENCE = 30.0  # s without any message after which the rest counts as lost: three silences of a link
 LOOK = 0.2  # s
 
 

@@ -57,7 +57,7 @@ class Acquaintances:
         self._remembers = desk.settings.remember
         self._seeds = {address: Seed(CONFIG) for address in desk.settings.seeds}
         self._met: dict[bytes, Met] = {}  # the one met last at the end
-        self._occupied: set[str] = set()  # addresses at which an alive node is
+        self.is_occupied: Callable[[str], bool] = lambda address: False  # is an alive node there? And
         self.is_alive: Callable[[bytes], bool] = lambda uuid: False  # set by the neighbours
         self.later: Callable[[str, bytes, Op], None] = lambda table, key, op: None  # set by the node
         dialler.seed_ended = self.ended
@@ -176,11 +176,11 @@ class Acquaintances:
     @property
     def are_heard(self) -> bool:
         """Has an answer come from each of them, or from a node that lives there?"""
-        return all(s.is_heard or address in self._occupied for address, s in self._seeds.items())
+        return all(s.is_heard or self.is_occupied(address) for address, s in self._seeds.items())
 
-    def tick(self, occupied: set[str]) -> None:
-        """Dial what is due; `occupied` are the addresses of nodes that are alive."""
-        now, self._occupied = self._desk.now, occupied
+    def tick(self) -> None:
+        """Dial what is due."""
+        now = self._desk.now
         for address, seed in self._seeds.items():
             if seed.conn is not None or now < seed.due or self._is_taken(address, seed):
                 continue
@@ -194,7 +194,7 @@ class Acquaintances:
 
     def _is_taken(self, address: str, seed: Seed) -> bool:
         """Does a node that is alive live there? It may call the place by another name."""
-        if address in self._occupied or (seed.uuid and self.is_alive(seed.uuid)):
+        if (seed.uuid and self.is_alive(seed.uuid)) or self.is_occupied(address):
             seed.attempt = 0
             return True
         return False

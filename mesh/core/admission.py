@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mesh.core.census import Censuses
 from mesh.core.clients import Clients
 from mesh.core.conn import Conn
 from mesh.core.datalink import DataLinks
@@ -25,6 +26,7 @@ class Admission:
         self.door = Door(desk, self._greet, self._admit, self._entered, self._rejected, self._denied)
         self.neighbours: Neighbours  # set by the node: they knock at this door
         self.meeting: Meeting
+        self.censuses: Censuses
         self.dialler: Dialler
         self.clients: Clients
         self.links: DataLinks
@@ -65,7 +67,8 @@ class Admission:
         peer = self.meeting.admit(conn, h)
         if isinstance(peer, Refuse):
             return peer
-        state: dict[str, Any] = {"nodes": self.neighbours.others(peer.node.uuid)}
+        others, alive = self.neighbours.others(peer.node.uuid), self.neighbours.membership.count
+        state: dict[str, Any] = {"nodes": others, "alive": alive}
         if h.role == NODE_DATA:
             conn.resume = self.links.meet(peer, h)
             state.update(self.links.greeting(peer))
@@ -77,6 +80,7 @@ class Admission:
             return
         self.meeting.connected(conn, peer)
         self.neighbours.introduced(w.nodes)
+        self.censuses.welcomed(conn, w.alive)
         if conn.role == NODE_DATA:
             conn.resume = self.links.meet(peer, w)
             self._logged_in(peer, conn)

@@ -44,6 +44,7 @@ class Changes:
         now, dialler = self._desk.now, self._dialler
         if isinstance(event, Sighted):
             peer.is_news = True
+            dialler.watch(peer)
             peer.next_control = min(peer.next_control, now + HEAD_START)
             peer.has_left = False
             self._desk.wake(peer.next_control)

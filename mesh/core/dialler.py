@@ -16,6 +16,8 @@ from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Bye, Login, Ping, Pong
 
 REPLACED = "replaced"  # a goodbye of one connection only
 STAGGER = 0.15  # s that one address of a node has before the next is dialled beside it
+STRANGERS = 32  # dialled at the same time,
+ROOM = 0.1  # s between two looks whether another may be
 SOON = 30  # dials after which a dead node is given more time
 CONTROL_WAIT = 5.0  # s at most between two dials of a node's control: what was cut heals soon
 
@@ -25,6 +27,7 @@ class Dialler:
 
     def __init__(self, desk: Desk, knock: Callable[[Conn], None]) -> None:
         self.conns: dict[Hashable, Conn] = {}
+        self._watched: dict[Peer, None] = {}
         self._desk = desk
         self._knock = knock
         self._dialled = 0
@@ -32,10 +35,22 @@ class Dialler:
         self.logged_out: Callable[[Peer], None] = lambda peer: None
         self.seed_ended: Callable[[Conn], None] = lambda conn: None
 
+    # --- whom to look at ------------------------------------------------------------------------------
+
+    def watch(self, peer: Peer) -> None:
+        """Time alone may matter for this peer from now on. To be called when something begins with it."""
+        self._watched[peer] = None
+
+    def watched(self) -> list[Peer]:
+        """All for whom it still does: in a crowd they are few."""
+        self._watched = {peer: None for peer in self._watched if peer.is_active}
+        return list(self._watched)
+
     # --- one peer -------------------------------------------------------------------------------------
 
     def apply(self, peer: Peer, actions: tuple[Action, ...]) -> None:
         """Do what the link table asks for."""
+        self.watch(peer)
         for action in actions:
             if action is Action.DIAL:
                 self._login(peer)
@@ -63,6 +78,7 @@ class Dialler:
                 self._forget(old)
         peer.conns[conn.role], peer.dials[conn.role] = conn, []
         conn.owner = peer.node.uuid
+        self.watch(peer)
         if conn.dialled:
             peer.reached = conn.endpoint
         if conn.role == NODE_CONTROL:
@@ -145,6 +161,8 @@ class Dialler:
     def sight(self, peer: Peer) -> None:
         """Dial its control, when it is time: each of its addresses has a head start of the next."""
         now = self._desk.now
+        if not peer.alive and not self.has_room:
+            return
         if peer.control is not None or now < peer.next_control or not peer.node.address or peer.has_left:
             return
         if not peer.untried:
@@ -157,6 +175,11 @@ class Dialler:
         peer.dials[NODE_CONTROL].append(self.dial(address, NODE_CONTROL, peer.node.uuid))
         peer.next_control = now + STAGGER
         self._desk.wake(peer.next_control)
+
+    @property
+    def has_room(self) -> bool:
+        """May one more stranger be dialled? In a crowd the first that answer tell of the others."""
+        return sum(not c.is_open and not c.closed for c in self.conns.values()) < STRANGERS
 
     def unfinished(self) -> list[Conn]:
         """Connections whose handshake takes too long."""

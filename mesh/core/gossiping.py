@@ -35,6 +35,7 @@ class Gossiping:
         self.figures: Figures = dict  # set by the node
         self.weights: Callable[[], int] = lambda: 0  # stamp of the set that we have
         self.news: Callable[[Known], None] = lambda known: None  # of another node
+        self.mentioned: Callable[[bytes, set[bytes]], None] = lambda by, strangers: None
         self.spoke: Callable[[NodeState], None] = lambda state: None  # we ourselves
         self.favourites: Callable[[], Collection[bytes]] = tuple  # those that are balanced over
         self._counter = 0
@@ -72,6 +73,8 @@ class Gossiping:
         for known in self.gossip.heard(message, self._boot_of, self._desk.now):
             self.topics.changed(known.state)
             self.news(known)
+        if self.gossip.strangers:
+            self.mentioned(message.sender, self.gossip.strangers)
         return message.sender
 
     def _boot_of(self, uuid: bytes) -> int | None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from discovery.membership import Answer, Ask, Event, Knock, Membership, Probe, ProbeFor, Tell
+from discovery.membership import Answer, Ask, Event, Knock, Membership, Probe, ProbeFor, Spread, Tell
 from mesh.core import effects
 from mesh.core.conn import Conn
 from mesh.core.desk import Desk
+from mesh.core.dialler import Dialler
 from mesh.core.introductions import as_introduction, as_node, as_rumours, to_wire
-from mesh.core.peer import Peer
+from mesh.core.peer import Peer, Question
 from mesh.wire import commands as c
 
 Happened = Sequence[Event | Ask]
+FEW = 3  # to whom fresh news is told
 
 
 class Liveness:
@@ -24,11 +26,13 @@ class Liveness:
         membership: Membership,
         happened: Callable[[Happened], None],
         peer: Callable[[bytes], Peer | None],
+        dialler: Dialler,
     ) -> None:
         self._desk = desk
         self._membership = membership
         self._happened = happened
         self._peer = peer
+        self._dialler = dialler
 
     # --- what membership wants ----------------------------------------------------------------------------
 
@@ -43,13 +47,16 @@ class Liveness:
                 self._say(self._peer(to), c.Probed(number, lives, to_wire(rumours)))
             case Tell(to, rumours):
                 self._say(self._peer(to), c.Rumours(to_wire(rumours)))
+            case Spread(rumours):
+                for conn in self._some():
+                    self._desk.send(conn, c.Rumours(to_wire(rumours)))
             case Knock(node):
                 peer = self._peer(node.uuid)
                 address = (peer.reached if peer is not None else "") or node.address
                 if address:
                     self._desk.emit(effects.Knock(node.uuid, address))
 
-    def ask(self, peer: Peer | None, command: c.Probe | c.ProbeFor | c.Call) -> None:
+    def ask(self, peer: Peer | None, command: Question) -> None:
         """On its control connection, for which it waits if there is none. The last question counts."""
         if peer is None:
             return
@@ -58,6 +65,7 @@ class Liveness:
             self._desk.send(peer.control, command)
             return
         peer.probe = command
+        self._dialler.watch(peer)
         peer.next_control = min(peer.next_control, self._desk.now)
         self._desk.wake(self._desk.now)
 
@@ -65,6 +73,11 @@ class Liveness:
         if peer is not None:
             peer.used = self._desk.now
             self._desk.send(peer.control or peer.data, command)
+
+    def _some(self) -> list[Conn]:
+        """A few control connections that stand, by chance."""
+        there = [peer.control for peer in self._dialler.watched() if peer.control is not None]
+        return [there.pop(int(self._desk.jitter() * len(there))) for _ in range(min(FEW, len(there)))]
 
     def connected(self, peer: Peer) -> None:
         """Its control connection stands: what waited for that may go."""

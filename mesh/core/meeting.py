@@ -8,16 +8,14 @@ from mesh.core.conn import Conn
 from mesh.core.desk import Desk
 from mesh.core.dialler import Dialler
 from mesh.core.effects import Stop
-from mesh.core.introductions import as_node, to_wire
+from mesh.core.introductions import as_node
 from mesh.core.neighbours import Neighbours
 from mesh.core.peer import Peer
 from mesh.links.duel import keep_mine
-from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Hello, Introduction, Refuse, Rumours
+from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Hello, Introduction, Refuse
 
 TOLD = 64  # nodes of which it is remembered what was told
 DUEL = 0.5  # s in which both may have dialled at once
-NEW = 5.0  # s for which a node is a newcomer
-MANY = 4096  # nodes told to a newcomer at once
 YOUNG = 30.0  # s: a node this young gives way when its name is taken
 
 
@@ -95,15 +93,6 @@ class Meeting:
             self._dialler.apply(peer, peer.link.allowed(self._desk.now))
         if conn.role == NODE_CONTROL:
             self._neighbours.liveness.connected(peer)
-            if self._neighbours.is_crowd and not conn.dialled:
-                self._tell_newcomer(conn, peer)
-
-    def _tell_newcomer(self, conn: Conn, peer: Peer) -> None:
-        """Rumours are of what changes: who comes into a crowd would learn only slowly who is there."""
-        membership = self._neighbours.membership
-        member = membership.of(peer.node.uuid)
-        if member is not None and self._desk.now - member.since < NEW:
-            self._desk.send(conn, Rumours(to_wire(membership.known()[:MANY])))
 
     def denied(self, conn: Conn, r: Refuse) -> None:
         """We do not want whoever answers there."""

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from math import inf
 
 from discovery.member import Presence
-from discovery.membership import Doubled, Event, Membership, NameClash, Timing
+from discovery.membership import Doubled, Event, Membership, NameClash, Sighted, Timing
 from mesh.core.acquaintances import Acquaintances
 from mesh.core.changes import HEAD_START, Changes
 from mesh.core.conn import Conn
 from mesh.core.desk import Desk
-from mesh.core.dialler import REPLACED, Dialler
+from mesh.core.dialler import REPLACED, ROOM, Dialler
 from mesh.core.effects import Stop
 from mesh.core.introductions import as_introduction, as_node
 from mesh.core.liveness import Happened, Liveness
@@ -21,6 +21,7 @@ from mesh.wire.commands import NODE_CONTROL, Bye, Introduction, Peers
 
 FIRST_VIEW = 1.0  # s after its start that a node waits for those it was told of
 CROWD = 32  # nodes; with more, control links are only there as long as they are needed
+TURN = 0.05  # s for each node of a crowd, in which one of them dials whom all have sighted
 UNUSED = 30.0  # s after which such a link is closed
 SWEEP = 60.0  # s between two looks for nodes that nobody remembers
 
@@ -34,7 +35,8 @@ class Neighbours:
         self.membership = Membership(as_node(desk.me), desk.jitter, timing)
         self.acquaintances = Acquaintances(desk, dialler)
         self.acquaintances.is_alive = lambda uuid: uuid in self.peers and self.peers[uuid].alive
-        self.liveness = Liveness(desk, self.membership, self.happened, self.peers.get)
+        self.acquaintances.is_occupied = self._is_occupied
+        self.liveness = Liveness(desk, self.membership, self.happened, self.peers.get, dialler)
         self._desk = desk
         self._dialler = dialler
         self._made = made
@@ -135,6 +137,10 @@ class Neighbours:
             peer.node = node
         self._names, self._occupied = {}, set()
         self.changes.react(peer, event)
+        if isinstance(event, Sighted) and self.is_crowd:
+            # All may have sighted it at once: a few will dial it, and rumours tell the others.
+            turn = self._desk.now + self._desk.jitter() * self.membership.count * TURN
+            peer.next_control = max(peer.next_control, turn)
         self._names, self._occupied = {}, set()
 
     def _doubled(self, event: Doubled) -> None:
@@ -173,30 +179,36 @@ class Neighbours:
             self._desk.hang_up(conn)
             self.ended(conn)
         self.happened(self.membership.tick(now))
-        if not self._occupied:
-            self._occupied = {
-                a for p in self.peers.values() if p.alive for a in (p.reached, p.node.address, *p.node.also)
-            }  # fmt: skip
-        self.acquaintances.tick(self._occupied)
+        self.acquaintances.tick()
         if now - self._swept > SWEEP:
             self._sweep()
         if self.is_crowd:
             self._close_unused()
-        for peer in self._active():
+        active = self._active()
+        due = [p for p in active if p.control is None and p.next_control <= now]
+        for peer in sorted(due, key=lambda p: p.next_control):  # where there is no room for all, one by one
+            dialler.sight(peer)
+        for peer in active:
             if now >= self._next_ping(peer):
                 dialler.ping(peer)
-            dialler.sight(peer)
             dialler.apply(peer, peer.link.tick(now))
             self.review_login(peer)
 
+    def _is_occupied(self, address: str) -> bool:
+        """Is a node that is alive at that address?"""
+        if not self._occupied:
+            self._occupied = {
+                a for p in self.peers.values() if p.alive for a in (p.reached, p.node.address, *p.node.also)
+            }  # fmt: skip
+        return address in self._occupied
+
     def _active(self) -> list[Peer]:
         """Those for whom time alone may matter."""
-        is_crowd = self.is_crowd
-        return [p for p in self.peers.values() if not is_crowd or p.is_active]
+        return self._dialler.watched() if self.is_crowd else list(self.peers.values())
 
     def _close_unused(self) -> None:
         """In a crowd a control connection is kept only as long as it is needed."""
-        for peer in self.peers.values():
+        for peer in self._dialler.watched():
             control = peer.control
             is_idle = peer.data is None and self._desk.now - peer.used > UNUSED
             if control is not None and control.dialled and is_idle:
@@ -237,7 +249,8 @@ class Neighbours:
             times.append(self._next_ping(peer))
             waits = peer.control is None and (peer.untried or not peer.dials[NODE_CONTROL])
             if peer.node.address and waits and not peer.has_left:
-                times.append(peer.next_control)
+                is_full = not peer.alive and not self._dialler.has_room
+                times.append(max(peer.next_control, now + ROOM) if is_full else peer.next_control)
             link = peer.link.deadline()
             if link is not None:
                 times.append(link)

@@ -166,19 +166,23 @@ class NodeCore(Parts):
         self.questions.review()
         self.demand.tick()
         self.forwarder.tick()
-        for peer in self.neighbours.peers.values():
-            away = not peer.feed.connected and now - peer.feed.gone_since > self.desk.settings.peer_linger
-            if peer.feed.queries and away:
-                self.links.forget(peer)
         for key in [k for k, x in self._conns.items() if x.closed]:
             del self._conns[key]
         if now - self._committed >= LAZY_COMMIT:
             self._committed = now
+            self._forget_the_lost()
             self.router.log.forget_idle(now - STREAM_KEPT)
             self.inboxes.tick()
             self.router.commit_later()
         self.desk.wake(self.neighbours.deadline())
         self.desk.wake(self.questions.deadline())
+
+    def _forget_the_lost(self) -> None:
+        """What nodes want that have been away for too long."""
+        lost = self.desk.now - self.desk.settings.peer_linger
+        for peer in self.neighbours.peers.values():
+            if peer.feed.queries and not peer.feed.connected and peer.feed.gone_since < lost:
+                self.links.forget(peer)
 
     @property
     def alarm(self) -> float:

@@ -10,6 +10,7 @@ from discovery.gossip import Known
 from mesh.core import status
 from mesh.core.admission import Admission
 from mesh.core.balancing import Balancing
+from mesh.core.census import Censuses
 from mesh.core.clients import Clients
 from mesh.core.conn import Conn
 from mesh.core.datalink import DataLinks
@@ -57,6 +58,7 @@ class Parts:
         self._dialler = admission.dialler = Dialler(desk, admission.door.knock)
         n = self.neighbours = admission.neighbours = Neighbours(desk, self._dialler, self._make_peer)
         self._meeting = admission.meeting = Meeting(desk, self._dialler, n)
+        admission.censuses = self._censuses = Censuses(desk, n)
         self.nodes = Nodes(desk, n)
         balancer = settings.balancer or RoundRobin(jitter)
         self.nodes.balancing = Balancing(desk, balancer, self.nodes.named)
@@ -120,6 +122,7 @@ class Parts:
         n.needs_login = links.needs_login
         n.acquaintances.later = self.router.log.later
         self.gossiping.figures = self.figures
+        self.gossiping.mentioned = self._censuses.mentioned
         self.gossiping.favourites = self.nodes.balanced_over
         self.gossiping.news, self.gossiping.spoke = self._news, self.recording.own
         self.gossiping.weights = lambda: self.weights.stamp

@@ -11,7 +11,9 @@ from mesh.links.link import Link
 from mesh.routing.feed import Feed
 from mesh.routing.upstream import Upstream
 from mesh.streams.link import LinkReceiver
-from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Call, Introduction, Probe, ProbeFor, Query
+from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Call, Census, Introduction, Probe, ProbeFor, Query
+
+Question = Probe | ProbeFor | Census | Call  # which is worth a connection
 
 
 def peer_key(uuid: bytes) -> bytes:
@@ -34,7 +36,7 @@ class Peer:
         self.next_control = 0.0  # when to dial control again
         self.control_attempt = 0
         self.used = 0.0  # when the control connection was last needed
-        self.probe: Probe | ProbeFor | Call | None = None  # waits for a control connection
+        self.probe: Question | None = None  # waits for a control connection
         self.hears_us = True  # our PUB reaches it, as far as we know
         self.has_left = False  # it comes back by itself, if at all
         self.is_news = False  # somebody told us of it, and it was not dialled yet
@@ -67,8 +69,9 @@ class Peer:
     @property
     def is_active(self) -> bool:
         """Is something connected, wanted or waited for?"""
-        is_connected = any(self.conns.values()) or any(self.dials.values())
-        return is_connected or self.link.is_wanted or self.probe is not None or self.is_news
+        is_connected = self.control is not None or self.data is not None
+        is_dialled = bool(self.dials[NODE_CONTROL] or self.dials[NODE_DATA])
+        return is_connected or is_dialled or self.link.is_wanted or self.probe is not None or self.is_news
 
     def new_inlet(self, boot: int) -> None:
         """The other end is a new process: its numbers begin again."""

@@ -156,6 +156,8 @@ class Reception:
                 liveness.probed(peer, command)
             case c.Rumours():
                 liveness.rumours(peer, command)
+            case c.Census():
+                self._admission.censuses.answer(conn, command)
             case c.States():
                 self._gossiping.states(peer, command)
             case c.Hear():

@@ -64,7 +64,7 @@ def metrics(
         "old_news": neighbours.membership.old_news,
         "no_room": neighbours.membership.no_room,
         **{f"balance_{what}": desk.tally.total(what) for what in ("chosen", "asked", "answered")},
-        "nodes_alive": len(neighbours.membership.alive()),
+        "nodes_alive": neighbours.membership.count,
     }
 
 

@@ -89,6 +89,7 @@ class Welcome(Command, frozen=True, tag=3):
     nodes: tuple[Introduction, ...] = ()  # whom else I know
     signature: bytes = b""  # in a mesh with keys: of the proof, by the node's Ed25519 key
     passwd: str = ""  # as in Hello: who dials may ask for one, too
+    alive: Number = 0  # to a node: how many I count as alive, myself included
 
 
 class Refuse(Command, frozen=True, tag=4):
@@ -172,6 +173,12 @@ class Rumours(Command, frozen=True, tag=14):
     """News that should not wait for the next probe."""
 
     rumours: tuple[Rumour, ...]
+
+
+class Census(Command, frozen=True, tag=17):
+    """Tell me of these nodes, or of all, as far as you count them as alive: RUMOURS follow."""
+
+    uuids: tuple[bytes, ...] = ()  # none = all
 
 
 class States(Command, frozen=True, tag=15):
@@ -323,8 +330,8 @@ class Reply(Command, frozen=True, tag=35):
 
 AnyCommand = (
     Hello | Challenge | Welcome | Refuse | Who | Ping | Pong | Bye | Peers | Login | Probe | ProbeFor
-    | Probed | Rumours | States | Hear | Publish | Answers | Items | Ack | Forward | Outcomes | Interest
-    | Interested | Subscribe | Unsubscribe | Call | Reply | Ended
+    | Probed | Rumours | States | Hear | Census | Publish | Answers | Items | Ack | Forward | Outcomes
+    | Interest | Interested | Subscribe | Unsubscribe | Call | Reply | Ended
 )  # fmt: skip
 
 # What only nodes say may fill a frame: it lists as much as there is. The rest is short, or refused unread.

@@ -29,12 +29,14 @@ from discovery.membership import (
     ProbeFor,
     Restarted,
     Sighted,
+    Spread,
     Tell,
     Timing,
 )
 
 SPEED = 0.001  # s that a message takes at most, if nothing is lost
 RETRY = 0.2  # s after which what was lost is sent again, then twice as much
+FEW = 3  # to whom fresh news is told
 REDIAL = 1.0  # s between two attempts to reach one that is not alive
 
 
@@ -143,7 +145,10 @@ class SwimNode:
         self.net.wake(self)
 
     def _carry_out(self, ask: Ask) -> None:
-        if isinstance(ask, Knock):
+        if isinstance(ask, Spread):
+            for uuid in self.net.random.sample(sorted(self.linked), min(FEW, len(self.linked))):
+                self.net.send(self, self.net.process(uuid), Tell(uuid, ask.rumours))
+        elif isinstance(ask, Knock):
             self.net.after(SPEED, self._knock, ask.node)
         elif self.speaker is not None and ask.to == self.speaker.node.uuid:
             self.net.send(self, self.speaker, ask)

@@ -382,9 +382,9 @@ def test_rumours_about_one_node_change_no_other(words: list[Rumour]) -> None:
     assert {m.uuid: m for m in members.all() if m.uuid != HERON} == before
 
 
-def test_no_packet_holds_more_than_eight_rumours() -> None:
-    members = crowd()
+def test_no_packet_holds_more_than_thirty_two_rumours() -> None:
+    members = membership(*(f"n{i}" for i in range(50)))
     for _, result in until(members, 30.0):
         if isinstance(result, Probe):
-            assert len(result.rumours) <= 8
+            assert len(result.rumours) <= 32
             members.rumoured(result.to, (), 0.0)

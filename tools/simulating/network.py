@@ -99,7 +99,8 @@ class Network:
         self.rng = Random(seed)
         self.nodes: dict[str, SimNode] = {}
         self.bound: dict[str, SimNode] = {}
-        self.pipes: list[Pipe] = []
+        self.pipes: list[Pipe] = []  # those that are open, and some that were
+        self._pipes_kept = 64
         self.cuts: set[frozenset[str]] = set()
         self.disk = DISK
         self.places: dict[tuple[bytes, str, int, str], tuple[bytes, int]] = {}  # message -> its place
@@ -149,7 +150,10 @@ class Network:
             self.after(self.delay(dialler.name, address), lambda: dialler.gone(key))
             return None
         pipe = self.pipe_made(self, dialler, key, listener, address, next(self._numbers))
-        self.pipes = [p for p in self.pipes if p.is_open] + [pipe]
+        if len(self.pipes) > self._pipes_kept:
+            self.pipes = [p for p in self.pipes if p.is_open]
+            self._pipes_kept = 2 * len(self.pipes) + 64
+        self.pipes.append(pipe)
         listener.came_in[pipe.keys[1]] = pipe
         return pipe
 

@@ -1,11 +1,11 @@
 """How nodes find each other again, what they say of themselves, and what people are told of it."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from discovery.state import Sample
+from tests.mesh.core.hole import hole
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
 
@@ -196,50 +196,6 @@ def test_a_node_with_another_key_than_before_is_not_the_node_that_it_says() -> N
     net.until(lambda: a.alive == {"b"}, 120)
 
 
-def now_and_then(net: SimNetwork, condition: Callable[[], bool]) -> None:
-    """As `until`, for what is dear to look at."""
-    for _ in range(60):
-        net.run(1)
-        if condition():
-            return
-    raise AssertionError("not within a minute of simulated time")
-
-
-# --- more than can be linked ------------------------------------------------------------------------------
-
-
-@pytest.mark.whole
-def test_in_a_crowd_connections_stay_few_and_everybody_is_known_to_everybody() -> None:
-    net = SimNetwork()
-    nodes: list[SimNode] = []
-    for i in range(40):
-        seeds = ("n0",) if i else ()
-        nodes.append(net.node(f"n{i}", *seeds, remember=False, sample=lambda: IDLE))
-        net.run(0.1)
-    now_and_then(net, lambda: all(len(node.alive) == 39 and len(heard(node)) == 39 for node in nodes))
-    now_and_then(net, lambda: max(node.metric("control_links") for node in nodes) < 39)
-    nodes[7].kill()
-    now_and_then(net, lambda: all("n7" not in node.alive for node in nodes if node.is_up))
-    a, b = client_of(nodes[3]).connected(), client_of(nodes[33]).connected()
-    subscription = b.subscribed("k")
-    a.publish("k", b"far")
-    net.until(lambda: subscription.contents == [b"far"], 30)
-
-
-@pytest.mark.whole  # for its length
-def test_in_a_crowd_a_node_that_only_others_hear_of_is_let_in() -> None:
-    net = SimNetwork(2)
-    nodes: list[SimNode] = []
-    for i in range(34):
-        nodes.append(net.node(f"n{i}", *(("n0",) if i else ()), remember=False))
-        net.run(0.1)
-    now_and_then(net, lambda: all(len(node.alive) == 33 for node in nodes))
-    lonely = net.node("lonely")
-    nodes[5].core.advertised(lonely.core.desk.me, net.now, net.wall)
-    nodes[5]._carry_out_all()
-    now_and_then(net, lambda: len(lonely.alive) == 34 and all("lonely" in node.alive for node in nodes))
-
-
 # --- what must not go on for ever -------------------------------------------------------------------------
 
 
@@ -279,17 +235,6 @@ def test_who_has_left_is_not_dialled_and_who_died_less_and_less() -> None:
 
 
 def test_where_only_one_of_two_can_dial_the_other_they_meet_at_once() -> None:
-    class Hole:
-        """A firewall: what is dialled there is never answered."""
-
-        name = "hole"
-
-        def __init__(self) -> None:
-            self.came_in: dict[Any, Any] = {}
-
-        def heard_on(self, pipe: Any, frames: list[bytes]) -> None:
-            pass
-
     for seed in range(6):
         net = SimNetwork(seed)
         low = SimNode(net, "low", (), {"uuid": b"\x01" * 16})
@@ -298,7 +243,7 @@ def test_where_only_one_of_two_can_dial_the_other_they_meet_at_once() -> None:
         high = SimNode(net, "high", (), {"uuid": b"\xf0" * 16})
         high.address = "tcp://10.0.0.9:7710"
         high.start()
-        net.bound[high.address] = Hole()  # type: ignore[assignment]
+        net.bound[high.address] = hole()
         for one, other in ((low, high), (high, low)):
             one.core.advertised(other.core.desk.me, net.now, net.wall)
             one._carry_out_all()

@@ -30,7 +30,7 @@ COMMANDS: tuple[c.AnyCommand, ...] = (
     c.Challenge(b"m" * 16, "tcp://127.0.0.1:7710"),
     c.Welcome(
         1, HERON, "flock", b"p" * 32, 3, 4, 5, "/node/heron/client/joe/session/1", b"t" * 32, 1 << 20, (8, 9),
-        (HERON,), b"s" * 64,
+        (HERON,), b"s" * 64, "secret", 33,
     ),
     c.Refuse("VERSION", "too old", "Bring both to the same release.", True),
     c.Who(),
@@ -43,6 +43,7 @@ COMMANDS: tuple[c.AnyCommand, ...] = (
     c.ProbeFor(2, HERON, (RUMOUR,)),
     c.Probed(1, False, (RUMOUR, c.Rumour(HERON, 3, "alive"))),
     c.Rumours((RUMOUR,)),
+    c.Census((UUID, STREAM)),
     c.States(b"gossip"),
     c.Hear(True),
     c.Publish((1, 2)),

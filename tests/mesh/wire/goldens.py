@@ -148,6 +148,8 @@ GOLDENS: dict[str, list[bytes]] = {
     "probed": write(c.Probed(12, rumours=(c.Rumour(CRANE, 0, "suspect", HERON.uuid),))),
     "probe-for": write(c.ProbeFor(13, SWIFT)),
     "probed-not": write(c.Probed(13, False)),
+    "census-all": write(c.Census()),
+    "census-some": write(c.Census((SWIFT.uuid,))),
     "rumours": write(c.Rumours((c.Rumour(SWIFT, 0, "left", SWIFT.uuid),))),
     "states": write(c.States(lines.encode(GOSSIP))),
     "hear": write(c.Hear(True)),

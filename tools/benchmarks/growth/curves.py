@@ -92,6 +92,7 @@ EXPERIMENTS = (
     )),
     Experiment("discovery, simulated", 3, 320, 1_000, SEEN),
     Experiment("nodes, simulated", 3, 100, 1_000, (
+        Figure("start", "until all see all, CPU of each", LINEAR),
         Figure("cpu", "CPU of each a second", LINEAR), _bytes("each, resident", LINEAR), *SEEN,
     )),
     Experiment("nodes, real", 3, 32, 60, (

@@ -1,0 +1,50 @@
+"""Who else is there? In a crowd not everybody greets everybody: who knows too few asks who knows more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mesh.core.conn import Conn
+from mesh.core.desk import Desk
+from mesh.core.introductions import to_wire
+from mesh.core.neighbours import CROWD, Neighbours
+from mesh.wire.commands import NODE_CONTROL, Census, Rumours
+
+AGAIN = 1.0  # s between two questions: a newcomer may meet many at once, and each would tell it the same
+KNOWS = 0.9  # of those whom another node counts: who knows fewer asks for all
+MANY = 4096  # nodes in one answer
+
+
+class Censuses:
+    """Both ends of the question."""
+
+    def __init__(self, desk: Desk, neighbours: Neighbours) -> None:
+        self._desk = desk
+        self._neighbours = neighbours
+        self._asked = -AGAIN  # when we last did
+
+    def welcomed(self, conn: Conn, alive: int) -> None:
+        """Whoever let us in counts so many. Rumours are of what changes: a newcomer asks for the rest."""
+        knows_few = self._neighbours.membership.count < alive * KNOWS
+        if conn.role == NODE_CONTROL and alive > CROWD and knows_few and self._may_ask():
+            self._desk.send(conn, Census())
+
+    def mentioned(self, by: bytes, uuids: Iterable[bytes]) -> None:
+        """`by` hands on the states of these; of whom we never heard, a rumour has not reached us."""
+        strangers = tuple(uuid for uuid in uuids if self._neighbours.membership.of(uuid) is None)
+        if strangers and self._neighbours.is_crowd and self._may_ask():
+            self._neighbours.liveness.ask(self._neighbours.peers.get(by), Census(strangers))
+
+    def _may_ask(self) -> bool:
+        is_time = self._desk.now - self._asked >= AGAIN
+        if is_time:
+            self._asked = self._desk.now
+        return is_time
+
+    def answer(self, conn: Conn, census: Census) -> None:
+        """As rumours, which are weighed as any others."""
+        known = self._neighbours.membership.known()
+        if census.uuids:
+            wanted = set(census.uuids)
+            known = tuple(rumour for rumour in known if rumour.node.uuid in wanted)
+        self._desk.send(conn, Rumours(to_wire(known[:MANY])))
