@@ -111,6 +111,8 @@ class Detector:
 
     def tell_some(self, about: bytes) -> Results:
         """What is new, for a few others, from whom it goes on with probes."""
+        if self._table.alive > CROWD:  # in which chance would seldom find one to whom there is a connection
+            return [Spread(self._news.take(self._table.alive))]
         some = self._table.roster.some(self._timing.indirect, about)
         return [Tell(to, self.packet(to)) for to in some]
 

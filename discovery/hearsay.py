@@ -9,12 +9,12 @@ from discovery.fates import Fates, Results
 from discovery.health import Health
 from discovery.member import Doubled, Node, Presence, Rumour
 from discovery.news import News
-from discovery.table import GONE, GRAVITY, LIVING, Record, Table, better_via, weigh
+from discovery.table import GONE, GRAVITY, Record, Table, better_via, weigh
 from discovery.timing import Timing
 
 # Rule 1: of two words about a node the weightier one counts (see Weight), whichever comes first.
 # Rule 2: up to HEARSAY nodes, what others say makes a node seen, no more: each will speak to us itself.
-#         Who is told of more than that at once has come into a crowd, and believes it at once.
+#         Who asked somebody for all, and is told of more than that, has come into a crowd.
 # Rule 3: what a node itself said to us within the last period counts for more than what others suspect, or
 #         say of its death: who stood still for long has old news.
 # Rule 4: we deny what is said of our own end.
@@ -36,7 +36,7 @@ class Hearsay:
         self._timing = timing
         self._places = set(places(table.me.node))  # where we have been in this boot
         self._is_crowd = False  # as far as we, or who is speaking, know
-        self._is_census = False  # is it all that the speaker knows, and not only what is new?
+        self._is_census = False  # is it all that the speaker knows, so that most of it is no news?
 
     def moved(self, node: Node) -> None:
         """We are to be found elsewhere."""
@@ -66,10 +66,10 @@ class Hearsay:
                 is_news = is_back = False
         return self._fates.sighted(record, node, now, is_back) if is_news else []
 
-    def believe(self, rumours: tuple[Rumour, ...], by: bytes, now: float) -> Results:
-        """`by` told us these."""
+    def believe(self, rumours: tuple[Rumour, ...], by: bytes, now: float, is_answer: bool = False) -> Results:
+        """`by` told us these. `is_answer`: they are all whom it knows, and we asked for them."""
         results: Results = []
-        self._is_census = sum(rumour.state in LIVING for rumour in rumours) > HEARSAY
+        self._is_census = is_answer and len(rumours) > HEARSAY
         self._is_crowd = self._is_census or self._table.alive > HEARSAY
         for rumour in rumours:
             accuses = rumour.state is not Presence.ALIVE
@@ -116,7 +116,9 @@ class Hearsay:
             return self._about_stranger(rumour, now)
         if record.state is Presence.CONFLICT:
             return []  # of which of the two would that be?
-        if weight > record.weight:
+        # What made one seen, when we knew too few to believe it, makes it alive when it is said again.
+        is_enough_now = self._is_crowd and record.state is Presence.SEEN and weight == record.weight
+        if weight > record.weight or is_enough_now:
             return self._news_of(record, rumour, now)
         if weight == record.weight and rumour.state is Presence.SUSPECT:
             return self._fates.confirm(record, rumour.by, now)
@@ -129,10 +131,7 @@ class Hearsay:
             return []
         record = self._fates.stranger(rumour.node, "gossip", now)
         if is_end or self._is_crowd:
-            results = self._news_of(record, rumour, now)
-            if self._is_census:
-                self._news.drop(record.uuid)
-            return results
+            return self._news_of(record, rumour, now)
         record.learn(weigh(rumour))
         self._news.add(rumour)
         return self._fates.sighted(record, rumour.node, now)
@@ -179,6 +178,8 @@ class Hearsay:
         else:
             record.heard = now
             results = self._fates.join(record, rumour.node, now)
+        if self._is_census:
+            self._news.drop(record.uuid)
         if rumour.state is Presence.SUSPECT:
             results += self._fates.suspect(record, rumour.by, now)
         return results

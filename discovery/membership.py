@@ -110,9 +110,11 @@ class Membership:
             return []
         return self._hearsay.sight(node, via, now)
 
-    def rumoured(self, by: bytes, rumours: tuple[Rumour, ...], now: float) -> Results:
-        """`by` has news that did not wait for a probe."""
-        return self._said(by, rumours, now)
+    def rumoured(
+        self, by: bytes, rumours: tuple[Rumour, ...], now: float, is_answer: bool = False
+    ) -> Results:
+        """`by` has news that did not wait for a probe; or `is_answer`, for we asked whom it knows."""
+        return self._said(by, rumours, now, is_answer)
 
     def probe(
         self, by: bytes, number: int, uuid: bytes, boot: int, rumours: tuple[Rumour, ...], now: float
@@ -137,10 +139,10 @@ class Membership:
         results = self._detector.answered(by, number, lives)
         return self._said(by, rumours, now) + results
 
-    def _said(self, by: bytes, rumours: tuple[Rumour, ...], now: float) -> Results:
+    def _said(self, by: bytes, rumours: tuple[Rumour, ...], now: float, is_answer: bool = False) -> Results:
         results = self._firsthand.spoke(by, now) if by != self._me.uuid else []
         if rumours:
-            results += self._hearsay.believe(rumours, by, now)
+            results += self._hearsay.believe(rumours, by, now, is_answer)
         if results:
             self._detector.wake(now)
         return results

@@ -82,7 +82,9 @@ class Acquaintances:
                     self._seeds.setdefault(address, Seed(REMEMBERED, node=met.node.name))
 
     def met(self, node: Introduction) -> None:
-        """A node is there: remember it for the next start."""
+        """A node is there: remember it for the next start. The key that it had first is kept."""
+        if node.key != (self.key_of(node.uuid) or node.key):
+            return  # so somebody else has said
         known = self._met.pop(node.uuid, None)
         kept = self._met[node.uuid] = Met(node, self._desk.wall)
         if known is None or known.node != node or kept.wall - known.wall > FORGOTTEN // 7:

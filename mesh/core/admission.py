@@ -42,15 +42,20 @@ class Admission:
         session, peer = self.clients.of(conn), self.neighbours.of(conn)
         if peer is not None:
             self.meeting.connected(conn, peer)
+            self.censuses.compare(conn, command.alive)
         if session is not None:
             self.clients.welcomed(session, command.have if command.boot_seen == self._desk.me.boot else 0)
         elif peer is not None and conn.role == NODE_DATA:
             self._logged_in(peer, conn)
 
+    @property
+    def _alive(self) -> int:
+        return self.neighbours.membership.count
+
     def _greet(self, conn: Conn) -> Hello:
         """Our own first words."""
         peer = self.neighbours.of(conn)
-        state: dict[str, Any] = {}
+        state: dict[str, Any] = {"alive": self._alive}
         if peer is not None and conn.role == NODE_DATA:
             state.update(self.links.greeting(peer))
         keyring = self._desk.settings.keyring
@@ -67,8 +72,7 @@ class Admission:
         peer = self.meeting.admit(conn, h)
         if isinstance(peer, Refuse):
             return peer
-        others, alive = self.neighbours.others(peer.node.uuid), self.neighbours.membership.count
-        state: dict[str, Any] = {"nodes": others, "alive": alive}
+        state: dict[str, Any] = {"nodes": self.neighbours.others(peer.node.uuid), "alive": self._alive}
         if h.role == NODE_DATA:
             conn.resume = self.links.meet(peer, h)
             state.update(self.links.greeting(peer))
@@ -80,7 +84,7 @@ class Admission:
             return
         self.meeting.connected(conn, peer)
         self.neighbours.introduced(w.nodes)
-        self.censuses.welcomed(conn, w.alive)
+        self.censuses.compare(conn, w.alive)
         if conn.role == NODE_DATA:
             conn.resume = self.links.meet(peer, w)
             self._logged_in(peer, conn)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from math import inf
 
 from mesh.core.conn import Conn
@@ -158,16 +158,14 @@ class Dialler:
             peer.next_control = self._desk.now + self.wait(peer.control_attempt, most)
         self._desk.wake(peer.next_control)
 
-    def sight(self, peer: Peer) -> None:
+    def sight(self, peer: Peer) -> bool:
         """Dial its control, when it is time: each of its addresses has a head start of the next."""
         now = self._desk.now
-        if not peer.alive and not self.has_room:
-            return
         if peer.control is not None or now < peer.next_control or not peer.node.address or peer.has_left:
-            return
+            return False
         if not peer.untried:
             if peer.dials[NODE_CONTROL]:
-                return
+                return False
             node = peer.node
             peer.is_news = False
             peer.untried = list(dict.fromkeys(filter(None, (peer.reached, node.address, *node.also))))
@@ -175,11 +173,17 @@ class Dialler:
         peer.dials[NODE_CONTROL].append(self.dial(address, NODE_CONTROL, peer.node.uuid))
         peer.next_control = now + STAGGER
         self._desk.wake(peer.next_control)
+        return True
 
     @property
-    def has_room(self) -> bool:
-        """May one more stranger be dialled? In a crowd the first that answer tell of the others."""
-        return sum(not c.is_open and not c.closed for c in self.conns.values()) < STRANGERS
+    def room(self) -> int:
+        """How many more strangers may be dialled. In a crowd the first that answer tell of the others."""
+        dialled = (c.dialled and c.role == NODE_CONTROL and not c.seed for c in self._unanswered())
+        return max(0, STRANGERS - sum(dialled))
+
+    def _unanswered(self) -> Iterator[Conn]:
+        """Connections whose handshake goes on."""
+        return (c for c in self.conns.values() if not c.is_open and not c.closed)
 
     def unfinished(self) -> list[Conn]:
         """Connections whose handshake takes too long."""
@@ -187,5 +191,4 @@ class Dialler:
 
     def deadline(self) -> float:
         """When the first handshake takes too long."""
-        times = (c.opened + CONNECT for c in self.conns.values() if not c.is_open and not c.closed)
-        return min(times, default=inf)
+        return min((c.opened + CONNECT for c in self._unanswered()), default=inf)

@@ -113,9 +113,9 @@ class Liveness:
         now, rumours = self._desk.now, as_rumours(p.rumours)
         self._happened(self._membership.answered(peer.node.uuid, p.number, p.lives, rumours, now))
 
-    def rumours(self, peer: Peer, r: c.Rumours) -> None:
-        rumours = as_rumours(r.rumours)
-        self._happened(self._membership.rumoured(peer.node.uuid, rumours, self._desk.now))
+    def rumours(self, peer: Peer, r: c.Rumours, is_answer: bool) -> None:
+        rumours, now = as_rumours(r.rumours), self._desk.now
+        self._happened(self._membership.rumoured(peer.node.uuid, rumours, now, is_answer))
 
     def disconnected(self, peer: Peer) -> None:
         """Its control connection broke."""

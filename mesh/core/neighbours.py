@@ -21,7 +21,8 @@ from mesh.wire.commands import NODE_CONTROL, Bye, Introduction, Peers
 
 FIRST_VIEW = 1.0  # s after its start that a node waits for those it was told of
 CROWD = 32  # nodes; with more, control links are only there as long as they are needed
-TURN = 0.05  # s for each node of a crowd, in which one of them dials whom all have sighted
+TURN = 0.05  # s for each node of a crowd, in which one of them dials whom all have sighted,
+LAST_TURN = 5.0  # s, and for all of them
 UNUSED = 30.0  # s after which such a link is closed
 SWEEP = 60.0  # s between two looks for nodes that nobody remembers
 
@@ -139,8 +140,8 @@ class Neighbours:
         self.changes.react(peer, event)
         if isinstance(event, Sighted) and self.is_crowd:
             # All may have sighted it at once: a few will dial it, and rumours tell the others.
-            turn = self._desk.now + self._desk.jitter() * self.membership.count * TURN
-            peer.next_control = max(peer.next_control, turn)
+            turn = self._desk.jitter() * min(self.membership.count * TURN, LAST_TURN)
+            peer.next_control = max(peer.next_control, self._desk.now + turn)
         self._names, self._occupied = {}, set()
 
     def _doubled(self, event: Doubled) -> None:
@@ -185,14 +186,22 @@ class Neighbours:
         if self.is_crowd:
             self._close_unused()
         active = self._active()
-        due = [p for p in active if p.control is None and p.next_control <= now]
-        for peer in sorted(due, key=lambda p: p.next_control):  # where there is no room for all, one by one
-            dialler.sight(peer)
+        self._dial(active)
         for peer in active:
             if now >= self._next_ping(peer):
                 dialler.ping(peer)
             dialler.apply(peer, peer.link.tick(now))
             self.review_login(peer)
+
+    def _dial(self, peers: list[Peer]) -> None:
+        """Those that are due. Where there is no room for all, the new ones first, and each in its turn."""
+        due = [p for p in peers if p.control is None and p.next_control <= self._desk.now]
+        room = self._dialler.room
+        for peer in sorted(due, key=lambda p: (not p.is_news, p.next_control)):
+            if peer.alive:
+                self._dialler.sight(peer)
+            elif room > 0:
+                room -= self._dialler.sight(peer)
 
     def _is_occupied(self, address: str) -> bool:
         """Is a node that is alive at that address?"""
@@ -222,6 +231,7 @@ class Neighbours:
             if not peer.alive and not is_needed and self.membership.of(uuid) is None:
                 self._desk.accounts.closed(peer.feed, is_peer=True)
                 del self.peers[uuid]
+        self._dialler.watched()  # which forgets them, too
 
     def ping_all(self) -> None:
         """Those who have dialled us: whose connection is gone, the transport notices now."""
@@ -244,13 +254,14 @@ class Neighbours:
         """When tick() is next worth calling."""
         now = self._desk.now
         times = [self.membership.deadline(), self._dialler.deadline(), self.acquaintances.deadline()]
+        room = self._dialler.room
         times.append(now + self._desk.settings.ping)  # other parts of the core count on being called
         for peer in self._active():
             times.append(self._next_ping(peer))
             waits = peer.control is None and (peer.untried or not peer.dials[NODE_CONTROL])
             if peer.node.address and waits and not peer.has_left:
-                is_full = not peer.alive and not self._dialler.has_room
-                times.append(max(peer.next_control, now + ROOM) if is_full else peer.next_control)
+                has_room = peer.alive or room > 0
+                times.append(peer.next_control if has_room else max(peer.next_control, now + ROOM))
             link = peer.link.deadline()
             if link is not None:
                 times.append(link)

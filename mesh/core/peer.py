@@ -71,7 +71,8 @@ class Peer:
         """Is something connected, wanted or waited for?"""
         is_connected = self.control is not None or self.data is not None
         is_dialled = bool(self.dials[NODE_CONTROL] or self.dials[NODE_DATA])
-        return is_connected or is_dialled or self.link.is_wanted or self.probe is not None or self.is_news
+        is_asked = self.probe is not None or self.is_news or bool(self.untried)
+        return is_connected or is_dialled or self.link.is_wanted or is_asked
 
     def new_inlet(self, boot: int) -> None:
         """The other end is a new process: its numbers begin again."""

@@ -155,7 +155,7 @@ class Reception:
             case c.Probed():
                 liveness.probed(peer, command)
             case c.Rumours():
-                liveness.rumours(peer, command)
+                liveness.rumours(peer, command, self._admission.censuses.is_answer(conn, command))
             case c.Census():
                 self._admission.censuses.answer(conn, command)
             case c.States():

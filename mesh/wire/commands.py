@@ -63,6 +63,7 @@ class Hello(Command, frozen=True, tag=1):
     signature: bytes = b""  # of a node, in a mesh with keys: of the proof, by its Ed25519 key
     software: str = ""
     passwd: str = ""  # where the other end asks for one; never without CURVE
+    alive: Number = 0  # of a node: how many it counts as alive, itself included
 
 
 class Challenge(Command, frozen=True, tag=2):
@@ -89,7 +90,7 @@ class Welcome(Command, frozen=True, tag=3):
     nodes: tuple[Introduction, ...] = ()  # whom else I know
     signature: bytes = b""  # in a mesh with keys: of the proof, by the node's Ed25519 key
     passwd: str = ""  # as in Hello: who dials may ask for one, too
-    alive: Number = 0  # to a node: how many I count as alive, myself included
+    alive: Number = 0  # as in Hello
 
 
 class Refuse(Command, frozen=True, tag=4):

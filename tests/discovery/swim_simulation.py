@@ -146,14 +146,19 @@ class SwimNode:
 
     def _carry_out(self, ask: Ask) -> None:
         if isinstance(ask, Spread):
-            for uuid in self.net.random.sample(sorted(self.linked), min(FEW, len(self.linked))):
-                self.net.send(self, self.net.process(uuid), Tell(uuid, ask.rumours))
+            self._spread(ask.rumours)
         elif isinstance(ask, Knock):
             self.net.after(SPEED, self._knock, ask.node)
         elif self.speaker is not None and ask.to == self.speaker.node.uuid:
             self.net.send(self, self.speaker, ask)
         elif ask.to in self.linked or self.dial(ask.to, isinstance(ask, Tell)):
             self.net.send(self, self.net.process(ask.to), ask)
+
+    def _spread(self, rumours: tuple[Rumour, ...]) -> None:
+        known = list(self.net.processes)
+        for uuid in self.net.random.sample(known, min(FEW, len(known))):
+            if uuid in self.linked:
+                self.net.send(self, self.net.process(uuid), Tell(uuid, rumours))
 
     def dial(self, uuid: bytes, is_idle: bool = False) -> bool:
         """Say hello first, unless it is not worth it."""
@@ -240,12 +245,13 @@ class SwimNetwork:
         return node
 
     def together(self, size: int) -> list[SwimNode]:
-        """So many that know each other already."""
+        """So many that know each other already, and each that the others do."""
         nodes = [self.start(f"n{i}") for i in range(size)]
         for node in nodes:
             for other in nodes:
                 if other is not node:
                     node.members.hear(other.node, self.now)
+                    node.members._detector._news.drop(other.node.uuid)
             node.linked = {other.node.uuid for other in nodes if other is not node}
             self.wake(node)
         return nodes

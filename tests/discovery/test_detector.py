@@ -5,7 +5,7 @@ import pytest
 
 from discovery.health import WORST, Health
 from discovery.member import Dead, Presence, Suspected, Trusted
-from discovery.membership import Answer, Knock, Membership, Probe, ProbeFor, Tell, Timing
+from discovery.membership import Answer, Knock, Membership, Probe, ProbeFor, Spread, Tell, Timing
 from discovery.suspicion import Suspicion
 from tests.discovery.nodes import (
     AT,
@@ -14,6 +14,7 @@ from tests.discovery.nodes import (
     ME,
     STORK,
     Results,
+    crowd,
     kinds,
     membership,
     node,
@@ -258,6 +259,30 @@ def test_what_we_conclude_ourselves_is_told_to_some_at_once() -> None:
 
 
 # --- doubts about ourselves ---------------------------------------------------------------------------------
+
+
+def test_in_a_crowd_what_is_new_runs_ahead_of_the_probes_three_times() -> None:
+    members = crowd()
+    until(members, 20.0)  # what is known so far has been said
+    members.hear(node("heron"), 20.0)
+    spread = [(due, ask) for due, ask in until(members, 30.0) if isinstance(ask, Spread)]
+    told = [due for due, ask in spread if any(r.node.uuid == HERON for r in ask.rumours)]
+    assert 1 <= len(told) <= 3  # a probe between them counts as well
+    assert told[0] <= 20.5
+
+
+def test_in_a_crowd_what_we_conclude_goes_to_whoever_is_at_hand() -> None:
+    found = until(crowd(), 30.0)
+    first = next(place for place, (_, event) in enumerate(found) if isinstance(event, Suspected))
+    suspect, ask = found[first][1].member.uuid, found[first + 1][1]  # type: ignore[union-attr]
+    assert isinstance(ask, Spread)
+    assert suspect in {r.node.uuid for r in ask.rumours if r.state is SUSPECT}
+
+
+def test_among_few_all_hear_of_a_newcomer_from_itself() -> None:
+    members = membership("ibis", "stork")
+    members.hear(node("heron"), 1.0)
+    assert not any(isinstance(ask, Spread) for _, ask in until(members, 10.0))
 
 
 def test_health_has_a_best_and_a_worst() -> None:

@@ -107,7 +107,9 @@ def test_nobody_is_believed_or_kept_whom_membership_does_not_call_alive() -> Non
     mine = gossip()
     assert mine.heard(says(HERON, line(state(HERON))), boots(FRODO), 0.0) == []
     assert mine.heard(says(FRODO, line(state(HERON))), boots(FRODO), 0.0) == []
+    assert mine.strangers == {HERON}
     assert mine.heard(says(FRODO, line(state(HERON, 2)), number=2), boots(FRODO, HERON), 0.0) == []
+    assert mine.strangers == set()
     assert (mine.strange, len(mine.known)) == (3, 0)
 
 

@@ -63,6 +63,26 @@ def test_among_many_the_word_of_others_makes_a_node_alive() -> None:
     until_probe(members, "heron")
 
 
+def test_who_asked_for_all_believes_the_answer_though_it_knew_few_and_does_not_spread_it() -> None:
+    members, told = membership("ibis"), tuple(rumour(ALIVE, f"n{i}") for i in range(HEARSAY + 1))
+    assert set(kinds(members.rumoured(IBIS, told, 1.0, is_answer=True))) == {"Joined"}
+    assert members.count == HEARSAY + 3
+    probes = [ask for _, ask in until(members, 3.0) if isinstance(ask, Probe)]
+    assert {r.node.uuid for probe in probes for r in probe.rumours} <= {IBIS}
+
+
+def test_who_was_told_of_one_before_it_asked_for_all_believes_it_then() -> None:
+    members, told = membership("ibis"), tuple(rumour(ALIVE, f"n{i}") for i in range(HEARSAY + 1))
+    members.rumoured(IBIS, told[:9], 1.0)
+    assert kinds(members.rumoured(IBIS, told, 1.0, is_answer=True)) == ["Joined"] * len(told)
+
+
+def test_who_did_not_ask_believes_nobody_alive_however_many_it_is_told() -> None:
+    members, told = membership("ibis"), tuple(rumour(ALIVE, f"n{i}") for i in range(HEARSAY + 1))
+    assert set(kinds(members.rumoured(IBIS, told, 1.0))) == {"Sighted"}
+    assert members.count == 2
+
+
 def test_among_many_one_that_was_only_seen_is_alive_when_others_say_so() -> None:
     members = crowd()
     members.sight(node("heron"), "mdns", 0.0)

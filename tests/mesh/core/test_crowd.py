@@ -88,8 +88,12 @@ def test_in_a_crowd_a_node_that_only_others_hear_of_is_let_in() -> None:
     net = SimNetwork(2)
     nodes = crowd(net, 34)
     lonely = started(net, "lonely")
+    net.is_watched = True
     see(nodes[5], lonely)
-    now_and_then(net, lambda: all_know([*nodes, lonely]))
+    net.until(lambda: bool(lonely.alive), 5)
+    net.run(0.1)
+    assert said(net, "lonely")["Census"] == 1
+    now_and_then(net, lambda: all_know([*nodes, lonely]), 15)
 
 
 def test_a_newcomer_asks_one_for_all_greets_few_and_all_hear_of_it() -> None:
@@ -121,13 +125,14 @@ def test_who_missed_every_rumour_of_a_node_hears_its_state_and_asks(monkeypatch:
     net = SimNetwork()
     nodes = crowd(net, 40)
     deaf, newcomer = nodes[5], started(net, "new", "n0")
+    net.cut("n5", "new")
     net.is_watched = True
     members: Any = deaf.core.neighbours.membership
     said_before = members._said
 
-    def heard_if_asked(by: bytes, rumours: tuple[Rumour, ...], now: float) -> Any:
+    def heard_if_asked(by: bytes, rumours: tuple[Rumour, ...], *more: Any) -> Any:
         has_asked = said(net, "n5")["Census"]
-        return said_before(by, tuple(r for r in rumours if has_asked or r.node.name != "new"), now)
+        return said_before(by, tuple(r for r in rumours if has_asked or r.node.name != "new"), *more)
 
     monkeypatch.setattr(members, "_said", heard_if_asked)
     others = [node for node in [*nodes, newcomer] if node is not deaf]
@@ -136,16 +141,43 @@ def test_who_missed_every_rumour_of_a_node_hears_its_state_and_asks(monkeypatch:
     now_and_then(net, lambda: "new" in deaf.alive)
 
 
+def test_one_is_asked_in_a_second_unless_the_connection_of_the_answer_is_lost() -> None:
+    net = SimNetwork()
+    a, b, c = net.mesh("a", "b", "c")
+    to_b, to_c = (a.core.neighbours.peers[node.uuid].control for node in (b, c))
+    assert to_b is not None and to_c is not None
+    net.is_watched = True
+
+    def asked() -> int:
+        for conn in (to_b, to_c):
+            a.core._censuses.compare(conn, 100)
+        a._carry_out_all()
+        net.run(0.05)
+        return said(net, "a")["Census"]
+
+    assert (asked(), asked()) == (1, 1)
+    net.break_all("a", "b")
+    net.run(0.1)
+    assert asked() == 2
+    net.run(1.1)
+    assert asked() == 3
+
+
+def sight_the_gone(node: SimNode, count: int) -> None:
+    """Multicast DNS shows many where nobody answers."""
+    net, me = node.net, node.core.desk.me
+    for i in range(count):
+        address = f"tcp://10.1.{i // 200}.{i % 200}:7710"
+        net.bound[address] = hole()
+        gone = me.__class__(i.to_bytes(2) * 8, f"gone{i}", 1, address)
+        node.core.advertised(gone, net.now, net.wall)
+    node._carry_out_all()
+
+
 def test_of_many_that_do_not_answer_a_few_are_dialled_at_a_time_and_who_does_answer_is_found() -> None:
     net = SimNetwork()
     node, other = started(net, "a"), started(net, "b")
-    me = other.core.desk.me
-    for i in range(100):
-        address = f"tcp://10.1.1.{i}:7710"
-        net.bound[address] = hole()
-        gone = me.__class__(bytes([1, i]) * 8, f"gone{i}", 1, address)
-        node.core.advertised(gone, net.now, net.wall)
-    node._carry_out_all()
+    sight_the_gone(node, 100)
     see(node, other)
     for _ in range(600):
         net.run(0.1)
@@ -153,3 +185,48 @@ def test_of_many_that_do_not_answer_a_few_are_dialled_at_a_time_and_who_does_ans
         if node.alive:
             break
     assert node.alive == {"b"}
+
+
+def test_who_is_new_is_dialled_before_many_that_did_not_answer() -> None:
+    net = SimNetwork()
+    node, other = started(net, "a"), started(net, "b")
+    sight_the_gone(node, 400)
+    net.run(100)
+    see(node, other)
+    now_and_then(net, lambda: node.alive == {"b"}, 10)
+
+
+def test_seeds_that_do_not_answer_keep_nobody_from_being_dialled() -> None:
+    net = SimNetwork()
+    node, other = started(net, "a"), started(net, "b")
+    for i in range(100):
+        address = f"tcp://10.1.1.{i}:7710"
+        net.bound[address] = hole()
+        node.core.neighbours.acquaintances.add(address)
+    node._carry_out_all()
+    see(node, other)
+    now_and_then(net, lambda: node.alive == {"b"}, 5)
+
+
+def test_the_second_address_of_a_stranger_is_dialled_in_a_crowd_too() -> None:
+    net = SimNetwork()
+    nodes = crowd(net, 34)
+    stranger = started(net, "new")
+    me = stranger.core.desk.me
+    nodes[5].core.advertised(
+        me.__class__(me.uuid, "new", 1, "tcp://10.1.1.1:1", (me.address,)), net.now, net.wall
+    )
+    nodes[5]._carry_out_all()
+    now_and_then(net, lambda: all_know([*nodes, stranger]), 30)
+
+
+def test_peers_that_are_forgotten_are_not_watched_any_more() -> None:
+    net = SimNetwork()
+    node = started(net, "a")
+    for i in range(5):
+        passer_by = net.node(f"b{i}", "a", remember=False)
+        net.until(lambda passer_by=passer_by: bool(passer_by.alive))  # type: ignore[misc]
+        passer_by.close()
+    net.run(90_000)
+    assert not node.core.neighbours.peers
+    assert not node.core._dialler._watched

@@ -189,6 +189,7 @@ def test_a_node_with_another_key_than_before_is_not_the_node_that_it_says() -> N
     a, b = net.node("a"), net.node("b", "a")
     known = b.core.desk.me.__class__(b.uuid, "b", 1, b.address, key=b"k" * 32)
     a.core.neighbours.acquaintances.met(known)
+    a.core.neighbours.acquaintances.met(b.core.desk.me)  # as others may say
     net.run(5)
     assert a.alive == b.alive == set()
     assert any("WRONG_IDENTITY" in note for note in b.notes)

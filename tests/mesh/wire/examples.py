@@ -25,7 +25,7 @@ ITEM = c.ItemHead(1, 77, UUID, ((1, b""), (2, b"\x00\x00\x02\x00")), ((2, 5),))
 COMMANDS: tuple[c.AnyCommand, ...] = (
     c.Hello(
         (1, 2), c.CLIENT, "flock", b"n" * 16, b"p" * 32, HERON, "joe", -5, STREAM, b"t" * 32, 3, 4, 5,
-        b"s" * 64, "heronry 0.1.0", "secret",
+        b"s" * 64, "heronry 0.1.0", "secret", 33,
     ),
     c.Challenge(b"m" * 16, "tcp://127.0.0.1:7710"),
     c.Welcome(
