@@ -9,6 +9,7 @@ from itertools import count
 from discovery.asks import Answer, Knock, Probe, ProbeFor, Spread, Tell
 from discovery.fates import Fates, Results
 from discovery.health import Health
+from discovery.hearsay import HEARSAY
 from discovery.member import Node, Presence, Rumour
 from discovery.news import FRESH, PACKET, News
 from discovery.table import Record, Table
@@ -17,8 +18,7 @@ from discovery.timing import Timing
 
 ERRANDS = 1024  # probes for others under way: more are not answered
 EARLY = 0.8  # of its timeout, after which a helper says that it heard nothing, so that this comes in time
-CROWD = 32  # nodes; among more, not everybody hears a newcomer itself, and there are
-AGAIN = 0.2  # s between two packets of fresh news
+AGAIN = 0.2  # s between two packets of fresh news in a crowd, where not everybody hears a newcomer itself
 RECALL = 10  # periods between two attempts to reach one of the dead: a partition may have healed
 
 
@@ -85,7 +85,7 @@ class Detector:
         if not self._is_recalling and self._table.group(Presence.DEAD):
             self._is_recalling = True
             self._timers.after(RECALL * self._timing.period, now, self._recall)
-        if not self._is_spreading and self._table.alive > CROWD and len(self._news):
+        if not self._is_spreading and self._table.alive > HEARSAY and len(self._news):
             self._is_spreading = True
             self._timers.after(AGAIN, now, self._spread)
 
@@ -111,7 +111,7 @@ class Detector:
 
     def tell_some(self, about: bytes) -> Results:
         """What is new, for a few others, from whom it goes on with probes."""
-        if self._table.alive > CROWD:  # in which chance would seldom find one to whom there is a connection
+        if self._table.alive > HEARSAY:  # in which chance would seldom find one to whom there is a connection
             return [Spread(self._news.take(self._table.alive))]
         some = self._table.roster.some(self._timing.indirect, about)
         return [Tell(to, self.packet(to)) for to in some]

@@ -116,7 +116,7 @@ def test_the_lab_by_hand_does_what_its_page_says_and_leaves_nothing(place: Path)
     for command in PAGE:
         if " soak" not in command:
             said = lab(*command.split()[1:])
-            assert said.returncode == 0, (command, said.stdout, said.stderr)
+            assert said.returncode == 0, f"{command}\n{said.stdout}{said.stderr}"
             if command == "tools/lab run 1 mesh ls":
                 assert {"n1", "n2", "n3"} <= set(said.stdout.split())
     assert set(Path("/run/netns").iterdir()) == before

@@ -83,8 +83,9 @@ def test_a_node_that_is_killed_and_restarted_at_once_is_another_boot_everywhere(
             await lan.all_alive()
             for host in (1, 2):
                 seen = (await lan.nodes[host].ls())[3]
-                assert seen["boot"] == before["boot"] + 1
-                assert (seen["uuid"], seen["address"]) == (before["uuid"], before["address"])
+                assert (seen["uuid"], seen["boot"]) == (before["uuid"], before["boot"] + 1)
+                # If the first of its addresses needs longer than its head start, the other one may be used.
+                assert seen["address"].startswith((before["address"], "tcp://[fe80::")), seen["address"]
             await lan.all_hear_all()
 
     asyncio.run(scenario())
