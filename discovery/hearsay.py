@@ -67,10 +67,10 @@ class Hearsay:
         return self._fates.sighted(record, node, now, is_back) if is_news else []
 
     def believe(self, rumours: tuple[Rumour, ...], by: bytes, now: float, is_answer: bool = False) -> Results:
-        """`by` told us these. `is_answer`: they are all whom it knows, and we asked for them."""
+        """`by` told us these. `is_answer`: they are all whom it knows, more than HEARSAY, and we asked."""
         results: Results = []
-        self._is_census = is_answer and len(rumours) > HEARSAY
-        self._is_crowd = self._is_census or self._table.alive > HEARSAY
+        self._is_census = is_answer
+        self._is_crowd = is_answer or self._table.alive > HEARSAY
         for rumour in rumours:
             accuses = rumour.state is not Presence.ALIVE
             if rumour.state not in GRAVITY or rumour.incarnation > HIGHEST - accuses:
