@@ -185,7 +185,7 @@ class Neighbours:
             self._sweep()
         if self.is_crowd:
             self._close_unused()
-        active = self._active()
+        active = self._active()  # without those that were closed just now: they must not be dialled again
         self._dial(active)
         for peer in active:
             if now >= self._next_ping(peer):

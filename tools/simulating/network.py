@@ -150,12 +150,16 @@ class Network:
             self.after(self.delay(dialler.name, address), lambda: dialler.gone(key))
             return None
         pipe = self.pipe_made(self, dialler, key, listener, address, next(self._numbers))
+        self.keep(pipe)
+        listener.came_in[pipe.keys[1]] = pipe
+        return pipe
+
+    def keep(self, pipe: Pipe) -> None:
+        """Among all that are open; those that were go now and then."""
         if len(self.pipes) > self._pipes_kept:
             self.pipes = [p for p in self.pipes if p.is_open]
             self._pipes_kept = 2 * len(self.pipes) + 64
         self.pipes.append(pipe)
-        listener.came_in[pipe.keys[1]] = pipe
-        return pipe
 
     def passes(self, sender: str, receiver: str) -> bool:
         """Does anything get from one to the other?"""

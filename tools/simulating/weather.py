@@ -141,7 +141,7 @@ class HarshNetwork(SimNetwork):
         there = next((n for n in self.nodes.values() if address in (n.address, n.ipc)), None)
         if there is not None and address not in self.bound and is_dark(there):
             pipe = self.pipe_made(self, dialler, key, there, address, next(self._numbers))
-            self.pipes = [p for p in self.pipes if p.is_open] + [pipe]
+            self.keep(pipe)
             return pipe  # nobody answers, and nobody refuses
         return super().connect(dialler, key, address)
 
