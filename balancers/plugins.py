@@ -32,6 +32,7 @@ class BadBalancer(ValueError):
 
     def __init__(self, what: str) -> None:
         super().__init__(f"{what} [{self.code}]")
+        self.what = what
 
 
 def named(name: str, jitter: Jitter) -> Balancer:

@@ -1,7 +1,7 @@
 """What does a node call out on the network, and which of the calls it hears are worth following?"""
 
 # Rule 1: an advert is a hint, never the truth about a node. It only says that an address is worth dialling.
-# Rule 2: what is not proven costs nothing: no other cluster's advert is news, no bad one raises an error.
+# Rule 2: what is not proven costs nothing: no other cluster's advert is followed, no bad one raises an error.
 # Rule 3: hosts are not proven. They differ by interface and arrive one by one; a wrong one leads to a
 #         handshake that fails.
 
@@ -54,6 +54,15 @@ class Rejected:
     code: str
 
 
+@dataclass(frozen=True, slots=True)
+class Near:
+    """What a node of another mesh, with other keys, says of itself. Nothing of it is proven."""
+
+    mesh: str  # what its adverts have in common
+    name: str
+    address: str
+
+
 class Adverts:
     """Writes and reads the TXT record of one cluster. `sign` is None in a mesh without keys."""
 
@@ -76,10 +85,11 @@ class Adverts:
 
     def read(
         self, instance: str, txt: Mapping[bytes, bytes | None], port: int | None, hosts: Sequence[str]
-    ) -> Advert | Rejected | None:
-        """What was heard, if it is proven; None for what another cluster, or no node, has said."""
+    ) -> Advert | Rejected | Near | None:
+        """What was heard, if it is proven; Near for one with other keys than ours, else None for what another
+        cluster, or no node, has said."""
         if txt.get(b"c") != self._cluster:
-            return None
+            return self._near(instance, txt, port, hosts)
         try:
             return self._proven(instance, txt, port, hosts)
         except _Unfit as unfit:
@@ -103,6 +113,20 @@ class Adverts:
         if not reachable:
             raise _Unfit("it names no address that could be dialled", "ADVERT_NO_ADDRESS")
         return Advert(advert.uuid, advert.name, advert.boot, advert.port, reachable, advert.key)
+
+    def _near(
+        self, instance: str, txt: Mapping[bytes, bytes | None], port: int | None, hosts: Sequence[str]
+    ) -> Near | None:
+        """Two machines that both made keys would else never hear of each other."""
+        if self._sign is None or b"k" not in txt or txt.get(b"v") != FORMAT or not usable(hosts):
+            return None
+        try:
+            advert, mesh = _parsed(instance, txt, port), _hex(txt, b"c", 8)
+        except _Unfit:
+            return None
+        host = usable(hosts)[0]
+        bracketed = f"[{host}]" if ":" in host else host
+        return Near(mesh.hex(), advert.name, f"tcp://{bracketed}:{advert.port}")
 
     def _text(self, advert: Advert) -> bytes:
         """What is proven. The fields keep their borders: only the last can hold a zero byte."""

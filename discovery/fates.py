@@ -20,7 +20,7 @@ from discovery.member import (
 from discovery.news import News
 from discovery.rivalry import SILENCE, Rivalry
 from discovery.suspicion import Suspicion
-from discovery.table import Record, Table, fresh, weigh
+from discovery.table import Record, Table, farewell, fresh, weigh
 from discovery.timers import Timers, call_off
 from discovery.timing import Timing
 
@@ -41,9 +41,9 @@ class Fates:
 
     # --- those that do not count as alive -----------------------------------------------------------------
 
-    def stranger(self, node: Node, via: str, now: float) -> Record:
-        """Somebody whom we did not know."""
-        record = Record(node, via, now, now)
+    def stranger(self, node: Node, via: str, now: float, teller: bytes = b"") -> Record:
+        """Somebody whom we did not know; `teller`: who has told us, and nobody vouches for it."""
+        record = Record(node, via, now, now, teller=teller)
         self._table.add(record)
         self._sweep_later(now)
         return record
@@ -143,9 +143,9 @@ class Fates:
         record.learn(weigh(record.rumour(Presence.DEAD)))
         return self._end(record, Presence.DEAD, by, now)
 
-    def leave(self, record: Record, now: float) -> Results:
-        """It said goodbye."""
-        record.learn(weigh(record.rumour(Presence.LEFT)))
+    def leave(self, record: Record, now: float, is_firsthand: bool = True) -> Results:
+        """It said goodbye, to us or to others."""
+        record.learn(farewell(record) if is_firsthand else weigh(record.rumour(Presence.LEFT)))
         return self._end(record, Presence.LEFT, record.uuid, now)
 
     def _end(self, record: Record, state: Presence, by: bytes, now: float) -> Results:

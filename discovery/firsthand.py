@@ -79,7 +79,7 @@ class Firsthand:
             case Presence.CONFLICT if is_same and record.rivalry is not None:
                 record.rivalry.note(node.boot, now)
                 return []
-            case Presence.DEAD if is_same:
+            case Presence.DEAD | Presence.LEFT if is_same:
                 return self._fates.revive(record, node, now)
             case _:
                 return self._fates.join(record, node, now)

@@ -9,17 +9,18 @@ from dataclasses import dataclass
 from itertools import islice
 from types import MappingProxyType
 
-from discovery.lines import Line, Message, Version, decode, encode
+from discovery.lines import Line, Message, Version, decode, encode, line_of
 from discovery.listening import FULL, Listening
 from discovery.relay import Relay
 from discovery.state import NodeState
 from discovery.state import decode as decode_state
 
-__all__ = ["FULL", "Gossip", "Known", "Line", "Message", "decode", "encode"]
+__all__ = ["FULL", "Gossip", "Known", "Line", "Message", "decode", "encode", "line_of", "read"]
 
 SILENT = 3  # intervals without a word of somebody whom we listen to
 TOMBS = 64  # in one message
 GRAVES = 1024  # that are remembered,
+KEPT = 1024  # last states of those that are gone: each may ask for its own when it is back
 MOURNING = 600.0  # s, and for how long: nobody keeps a state of the dead that long
 
 
@@ -57,6 +58,7 @@ class Gossip:
         self._states: dict[bytes, Known] = {}
         self.known = MappingProxyType(self._states)
         self._lines: dict[bytes, Line] = {}  # of the same nodes
+        self._last: dict[bytes, Line] = {}  # of nodes that are gone
         self._relay = Relay(me, jitter)
         self._listening = Listening(me)
         self._newest: dict[bytes, Version] = {}  # of these, and of the buried: only what is above it is news
@@ -141,7 +143,7 @@ class Gossip:
             if boot is None:
                 self.strangers.add(uuid)
             return None
-        state = _read(line)
+        state = read(line)
         if state is None or not self._verify(line):
             self.forged += 1
             return None
@@ -150,6 +152,14 @@ class Gossip:
         self._states[uuid], self._lines[uuid], self._newest[uuid] = known, line, version
         self._graves.pop(uuid, None)
         return known
+
+    def line(self, uuid: bytes) -> Line | None:
+        """The newest state of a node that lives, as it signed it; of ourselves, too."""
+        return self._mine if uuid == self._me else self._lines.get(uuid)
+
+    def last_of(self, uuid: bytes) -> Line | None:
+        """The newest state of a node, alive or not, that is still here."""
+        return self._lines.get(uuid) or self._last.get(uuid)
 
     # --- whom we hear ---------------------------------------------------------------------------------
 
@@ -177,7 +187,11 @@ class Gossip:
         self._spoke.pop(uuid, None)
         if uuid in self._states:
             self._relay.forget(uuid)
-            del self._states[uuid], self._lines[uuid]
+            self._last.pop(uuid, None)
+            self._last[uuid] = self._lines.pop(uuid)
+            del self._states[uuid]
+            if len(self._last) > KEPT:
+                del self._last[next(iter(self._last))]
         self._graves.pop(uuid, None)
         if len(self._graves) >= GRAVES:
             forgotten = next(iter(self._graves))
@@ -197,7 +211,7 @@ class Gossip:
             self.gone(uuid, boot, now)
 
 
-def _read(line: Line) -> NodeState | None:
+def read(line: Line) -> NodeState | None:
     """The state in a line; None if it is none, or not of the node and version that the line names."""
     try:
         state = decode_state(line.state)

@@ -9,14 +9,15 @@ from discovery.fates import Fates, Results
 from discovery.health import Health
 from discovery.member import Doubled, Node, Presence, Rumour
 from discovery.news import News
-from discovery.table import GONE, GRAVITY, Record, Table, better_via, weigh
+from discovery.table import GONE, GRAVITY, Record, Table, better_via, leaps, weigh
 from discovery.timing import Timing
 
 # Rule 1: of two words about a node the weightier one counts (see Weight), whichever comes first.
 # Rule 2: up to HEARSAY nodes, what others say makes a node seen, no more: each will speak to us itself.
 #         Who asked somebody for all, and is told of more than that, has come into a crowd.
+#         Of more than TOLD who never lived for us no single node can tell us.
 # Rule 3: what a node itself said to us within the last period counts for more than what others suspect, or
-#         say of its death: who stood still for long has old news.
+#         say of its death or goodbye: who stood still for long has old news, and anybody may lie.
 # Rule 4: we deny what is said of our own end.
 # Rule 5: who is said to be us in this boot, and where we never were, is another process of our identity.
 
@@ -35,6 +36,7 @@ class Hearsay:
         self._health = health
         self._timing = timing
         self._places = set(places(table.me.node))  # where we have been in this boot
+        self._by = b""  # who is speaking
         self._is_crowd = False  # as far as we, or who is speaking, know
         self._is_census = False  # is it all that the speaker knows, so that most of it is no news?
 
@@ -43,14 +45,16 @@ class Hearsay:
         self._places.update(places(node))
         self.raise_incarnation(self._table.me.incarnation)
 
-    def sight(self, node: Node, via: str, now: float) -> Results:
-        """Somebody knows of a node, and not whether it lives."""
+    def sight(self, node: Node, via: str, now: float, teller: bytes = b"") -> Results:
+        """Somebody knows of a node, and not whether it lives; `teller`: another node."""
         record = self._table.records.get(node.uuid)
         if record is None:
-            if self._table.is_full:
+            if self._table.is_full or self._table.has_told_enough(teller):
                 self.no_room += 1  # this much hearsay pushes nobody out
                 return []
-            return self._fates.sighted(self._fates.stranger(node, via, now), node, now)
+            return self._fates.sighted(self._fates.stranger(node, via, now, teller), node, now)
+        if leaps(record, node.boot):
+            return []
         record.via = better_via(record.via, via)
         node = replace(node, key=record.node.key or node.key)
         is_new_boot = node.boot > record.boot
@@ -69,7 +73,7 @@ class Hearsay:
     def believe(self, rumours: tuple[Rumour, ...], by: bytes, now: float, is_answer: bool = False) -> Results:
         """`by` told us these. `is_answer`: they are all whom it knows, more than HEARSAY, and we asked."""
         results: Results = []
-        self._is_census = is_answer
+        self._by, self._is_census = by, is_answer
         self._is_crowd = is_answer or self._table.alive > HEARSAY
         for rumour in rumours:
             accuses = rumour.state is not Presence.ALIVE
@@ -78,7 +82,7 @@ class Hearsay:
             if rumour.node.uuid == self._table.me.uuid:
                 results += self._about_us(rumour, by)
             else:
-                results += self._about(rumour, now)
+                results += self._about(rumour, by, now)
         return results
 
     # --- ourselves ----------------------------------------------------------------------------------------
@@ -95,7 +99,7 @@ class Hearsay:
 
     def _about_us(self, rumour: Rumour, by: bytes) -> Results:
         me, node = self._table.me, rumour.node
-        if node.boot != me.boot or rumour.state not in (Presence.ALIVE, Presence.SUSPECT, Presence.DEAD):
+        if node.boot != me.boot:
             return []
         if rumour.state is Presence.ALIVE:
             is_us = self._places.issuperset(places(node))
@@ -109,13 +113,13 @@ class Hearsay:
 
     # --- others -------------------------------------------------------------------------------------------
 
-    def _about(self, rumour: Rumour, now: float) -> Results:
+    def _about(self, rumour: Rumour, by: bytes, now: float) -> Results:
         weight = weigh(rumour)
         record = self._table.records.get(rumour.node.uuid)
         if record is None:
-            return self._about_stranger(rumour, now)
-        if record.state is Presence.CONFLICT:
-            return []  # of which of the two would that be?
+            return self._about_stranger(rumour, by, now)
+        if record.state is Presence.CONFLICT or leaps(record, rumour.node.boot):
+            return []  # of which of the two would that be? And a boot that is made up is none
         # What made one seen, when we knew too few to believe it, makes it alive when it is said again.
         is_enough_now = self._is_crowd and record.state is Presence.SEEN and weight == record.weight
         if weight > record.weight or is_enough_now:
@@ -124,12 +128,15 @@ class Hearsay:
             return self._fates.confirm(record, rumour.by, now)
         return []
 
-    def _about_stranger(self, rumour: Rumour, now: float) -> Results:
+    def _about_stranger(self, rumour: Rumour, by: bytes, now: float) -> Results:
         is_end = rumour.state in GONE
+        if not self._is_crowd and self._table.has_told_enough(by):
+            self.no_room += 1
+            return []
         if self._table.is_full and (is_end or not self._is_crowd or not self._table.make_room()):
             self.no_room += 1
             return []
-        record = self._fates.stranger(rumour.node, "gossip", now)
+        record = self._fates.stranger(rumour.node, "gossip", now, by)
         if is_end or self._is_crowd:
             return self._news_of(record, rumour, now)
         record.learn(weigh(rumour))
@@ -138,7 +145,9 @@ class Hearsay:
 
     def _news_of(self, record: Record, rumour: Rumour, now: float) -> Results:
         node = pinned(rumour.node, record)
-        if rumour.state is Presence.DEAD and rumour.node.boot == record.boot and self._spoke(record, now):
+        is_own_word = self._by == record.uuid
+        is_end = rumour.state in GONE and rumour.node.boot == record.boot
+        if is_end and not is_own_word and self._spoke(record, now):
             return [Tell(record.uuid, (rumour,))]  # so that it denies that
         if rumour.state in GONE:
             return self._end(record, replace(rumour, node=node), now)
@@ -161,7 +170,7 @@ class Hearsay:
             self._table.replace(record, rumour.node)
         if rumour.state is Presence.DEAD:
             return self._fates.die(record, rumour.by, now)
-        return self._fates.leave(record, now)
+        return self._fates.leave(record, now, is_firsthand=self._by == record.uuid)
 
     def _spoke(self, record: Record, now: float) -> bool:
         """Just now, itself, in the life that we know?"""

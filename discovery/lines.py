@@ -52,6 +52,14 @@ def encode(message: Message) -> bytes:
     return msgspec.msgpack.encode(message)
 
 
+def line_of(said: object) -> Line | None:
+    """A line as somebody has put it into an answer; None if it is none."""
+    try:
+        return msgspec.convert(said, Line)
+    except msgspec.ValidationError:
+        return None
+
+
 _decode = msgspec.msgpack.Decoder(Message).decode
 
 

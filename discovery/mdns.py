@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from discovery.adverts import Advert, Adverts, Rejected
+from discovery.adverts import Advert, Adverts, Near, Rejected
 from discovery.multicast import CannotSpeak, Ear, Speaker, Wanted
 
 WAITING = 1024  # sights that wait to be taken; more are dropped
@@ -50,7 +50,7 @@ class Up:
     """From now on we are heard."""
 
 
-Sight = Found | Rejected | Down | Up
+Sight = Found | Rejected | Near | Down | Up
 
 
 class Mdns:
@@ -189,7 +189,7 @@ class Mdns:
             self._was_up = False
             self._put(Down(reason))
 
-    def _heard(self, told: Advert | Rejected) -> None:
+    def _heard(self, told: Advert | Rejected | Near) -> None:
         self._put(Found(told) if isinstance(told, Advert) else told)
 
     def _put(self, sight: Sight) -> None:

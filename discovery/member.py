@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+BOOTS = 2**22  # more often no node can start: each boot has 2**40 positions of its log
+LEAP = 2**20  # boots at once, of which nobody tells the truth who tells them of another
+
 
 class Presence(StrEnum):
     """What we know of a node's life."""

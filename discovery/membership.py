@@ -104,11 +104,12 @@ class Membership:
 
     # --- what others say ----------------------------------------------------------------------------------
 
-    def sight(self, node: Node, via: str, now: float) -> Results:
-        """Somebody, or something, tells us of a node, and not whether it lives; `via` is one of VIA."""
+    def sight(self, node: Node, via: str, now: float, teller: bytes = b"") -> Results:
+        """Somebody, or something, tells us of a node, and not whether it lives; `via` is one of VIA, and
+        `teller` the uuid of the node that does."""
         if node.uuid == self._me.uuid:
             return []
-        return self._hearsay.sight(node, via, now)
+        return self._hearsay.sight(node, via, now, teller)
 
     def rumoured(
         self, by: bytes, rumours: tuple[Rumour, ...], now: float, is_answer: bool = False
@@ -129,7 +130,7 @@ class Membership:
     ) -> Results:
         """`by` asks whether we can reach that node."""
         results = self._said(by, rumours, now)
-        results += self.sight(node, "gossip", now)  # to be dialled, it must be known
+        results += self.sight(node, "gossip", now, by)  # to be dialled, it must be known
         return results + self._detector.probe_for(by, number, node, now)
 
     def answered(

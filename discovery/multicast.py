@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from zeroconf import Error, ServiceInfo, ServiceStateChange, Zeroconf
 from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
 
-from discovery.adverts import MOST_HOSTS, Advert, Adverts, Rejected
+from discovery.adverts import MOST_HOSTS, Advert, Adverts, Near, Rejected
 from discovery.sieve import Boots, Sieve
 
 TYPE = "_heronry._tcp.local."
@@ -103,7 +103,7 @@ def _bindable(address: str) -> str:
 class Ear:
     """Looks at what is heard, as much of it as the sieve lets through, and passes on what is news."""
 
-    def __init__(self, adverts: Adverts, own: str, put: Callable[[Advert | Rejected], None]) -> None:
+    def __init__(self, adverts: Adverts, own: str, put: Callable[[Advert | Rejected | Near], None]) -> None:
         self.sieve = Sieve()
         self._boots = Boots()
         self._adverts = adverts
@@ -170,7 +170,10 @@ class Ear:
         told = self._adverts.read(instance, info.properties, info.port, info.parsed_scoped_addresses())
         if isinstance(told, Advert):
             told = self._boots.judge(told)
-        if isinstance(told, Rejected):
+        if isinstance(told, Near):
+            if self.sieve.is_new_mesh(told.mesh):
+                self._put(told)
+        elif isinstance(told, Rejected):
             self._complain(told)
         elif told is not None and self.sieve.keep(instance):
             self._put(told)

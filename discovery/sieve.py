@@ -11,6 +11,7 @@ LONGEST_LINE = 10_000  # as many as zeroconf itself remembers: who is not in lin
 MOST_A_SECOND = 100.0
 MOST_BOOTS = 1024
 MOST_COMPLAINTS = 256
+MOST_MESHES = 8
 SAY_AGAIN = 60.0  # s until the same complaint about the same advert is news again
 
 
@@ -26,6 +27,7 @@ class Sieve:
         self._services: set[str] = set()
         self._allowed = MOST_A_SECOND
         self._refilled = float("-inf")
+        self._meshes: set[str] = set()
         self._complaints: OrderedDict[tuple[str, str], float] = OrderedDict()
 
     def __len__(self) -> int:
@@ -63,6 +65,14 @@ class Sieve:
         """It said goodbye, or was not heard for long: its place is free."""
         self._line.pop(instance, None)
         self._services.discard(instance)
+
+    def is_new_mesh(self, mesh: str) -> bool:
+        """Is another mesh to be told of to people? Once, and no more of them than anybody would read."""
+        if mesh in self._meshes or len(self._meshes) >= MOST_MESHES:
+            self.ignored += mesh not in self._meshes
+            return False
+        self._meshes.add(mesh)
+        return True
 
     def is_news(self, rejected: Rejected, now: float) -> bool:
         """Is this to be told to people? The same complaint once a minute; a flood of them is counted."""

@@ -9,6 +9,7 @@ from msgspec import Meta
 
 LONGEST = 4096  # bytes of one encoded state
 CORES = 256  # that a state can list
+WAYS = 16  # the same of nodes on its ways
 
 # What comes from elsewhere is believed only within these: NaN and infinity fit none of them.
 Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]
@@ -59,6 +60,9 @@ class NodeState(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=F
     links: Number  # nodes that are logged in
     insecure: bool = False  # an open mesh, on purpose
     weights: Number = 0  # the stamp of the balancers' weights that it has; 0: none
+    log: Number = 0  # position of the newest entry of its log
+    commits: Number = 0  # that its store has carried out
+    ways: Annotated[tuple[Name, ...], Meta(max_length=WAYS)] = ()  # nodes through which it publishes and asks
 
     @property
     def version(self) -> tuple[int, int]:

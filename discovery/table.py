@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from discovery.member import VIA, Member, Node, Presence, Rumour
+from discovery.member import LEAP, VIA, Member, Node, Presence, Rumour
 from discovery.rivalry import Rivalry
 from discovery.roster import Roster
 from discovery.suspicion import Suspicion
 
 CAPACITY = 4096  # nodes of whatever state, ourselves included
+TOLD = 256  # nodes of which one and the same has told us, and which never counted as alive
 SEEN_FOR = 600.0  # s after which a node that never spoke is forgotten
 GONE_FOR = 86_400.0  # s after which one that died or left is
 LIVING = (Presence.ALIVE, Presence.SUSPECT)
 GONE = (Presence.DEAD, Presence.LEFT)
 
-# How far a word about a node goes: (boot, is it a goodbye?, incarnation, gravity). A higher one replaces a
-# lower one, whichever comes first; so all nodes come to the same end, in whatever order they hear it.
+# How far a word about a node goes: (boot, did it say goodbye itself?, incarnation, gravity). A higher one
+# replaces a lower one, whichever comes first; so all nodes come to the same end, in whatever order they
+# hear it.
 Weight = tuple[int, bool, int, int]
 NOTHING: Weight = (-1, False, 0, 0)
 GRAVITY = {Presence.ALIVE: 0, Presence.SUSPECT: 1, Presence.DEAD: 2, Presence.LEFT: 3}
@@ -30,9 +33,18 @@ def fresh(boot: int) -> Weight:
 
 
 def weigh(rumour: Rumour) -> Weight:
-    """A goodbye is the last word of a boot; else only a higher incarnation stands against a bad word."""
-    state = rumour.state
-    return (rumour.node.boot, state is Presence.LEFT, rumour.incarnation, GRAVITY[state])
+    """Only a higher incarnation stands against a bad word; so against a goodbye, where others tell of it."""
+    return (rumour.node.boot, False, rumour.incarnation, GRAVITY[rumour.state])
+
+
+def farewell(record: Record) -> Weight:
+    """It said goodbye itself: the last word of a boot."""
+    return (record.boot, True, record.incarnation, GRAVITY[Presence.LEFT])
+
+
+def leaps(record: Record, boot: int) -> bool:
+    """Is that boot too far above what we know, for the word of another?"""
+    return record.state is not Presence.SEEN and boot > record.boot + LEAP
 
 
 def better_via(a: str, b: str) -> str:
@@ -52,6 +64,7 @@ class Record:
     weight: Weight = NOTHING  # the weightiest word about it so far, its own included
     spoke: int = -1  # the boot with which it spoke to us itself; -1 = it never did
     suspicion: Suspicion | None = None
+    teller: bytes = b""  # who told us of it first; b"": it has been alive, or was found without others
     rivalry: Rivalry | None = None  # with its last restart, a process of the boot before may still live
 
     @property
@@ -100,6 +113,7 @@ class Table:
         self._groups: dict[Presence, dict[bytes, Record]] = {state: {} for state in Presence}
         self._named: dict[str, list[Record]] = {me.node.name: [me]}
         self._groups[me.state][me.uuid] = me
+        self._told_by: Counter[bytes] = Counter()  # how many each has told us of that never were alive
 
     @property
     def alive(self) -> int:
@@ -123,14 +137,26 @@ class Table:
         holders = (*LIVING, Presence.CONFLICT)
         return next((r for r in self.named(name) if r.state in holders and r.uuid != newcomer), None)
 
+    def has_told_enough(self, teller: bytes) -> bool:
+        """Has that node told us of so many who never counted as alive that it may not tell of more?"""
+        return self._told_by[teller] >= TOLD if teller else False
+
+    def _count(self, record: Record, more: int) -> None:
+        if record.teller:
+            self._told_by[record.teller] += more
+            if not self._told_by[record.teller]:
+                del self._told_by[record.teller]
+
     def add(self, record: Record) -> None:
         """A node that was unknown, only seen so far."""
+        self._count(record, 1)
         self.records[record.uuid] = record
         self._groups[record.state][record.uuid] = record
         self._named.setdefault(record.node.name, []).append(record)
 
     def forget(self, record: Record) -> None:
         """One that is not alive."""
+        self._count(record, -1)
         del self.records[record.uuid]
         del self._groups[record.state][record.uuid]
         self._unname(record)
@@ -140,6 +166,9 @@ class Table:
         was_living = record.is_living
         del self._groups[record.state][record.uuid]
         record.state, record.since = state, now
+        if record.is_living:
+            self._count(record, -1)
+            record.teller = b""
         self._groups[state][record.uuid] = record
         if record.is_living and not was_living:
             self.roster.add(record.uuid)

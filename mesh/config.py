@@ -16,16 +16,17 @@ from msgspec.structs import FieldInfo
 from mesh.config_nodes import NodeRecord, node_settings
 from mesh.config_source import File, Setting, fitted, read_file
 from mesh.config_store import check_store
-from mesh.core.password import check_hash
 from mesh.errors import BadConfig, BadName
 from mesh.mapping.rules import Rule
 from mesh.names import node_name
+from mesh.password import check_hash
 
 MIB = 1024 * 1024
 DAY = 86_400.0  # seconds
 
 Seconds = Annotated[float, Meta(gt=0, le=DAY)]
 Bytes = Annotated[int, Meta(ge=1, le=1024 * 1024 * MIB)]
+Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 
 
 class NodeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,6 +60,14 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tailback_bytes: Bytes = 64 * MIB  # bytes that wait at this node for masters that are away
     tailback_count: Annotated[int, Meta(ge=1, le=100_000_000)] = 100_000  # likewise, in messages
     tailback_ttl: Annotated[float, Meta(gt=0, le=30 * DAY)] = DAY  # seconds until what waits is a dead letter
+    connections: Count = 4096  # that came in over TCP, and no more than leave descriptors for the node's own
+    strangers: Count = 512  # of these, that have not said HELLO yet; the oldest makes room for a newcomer
+    address_connections: Count = 64  # of these, from one address other than this machine's own
+    key_connections: Count = 512  # of these, with one key
+    sessions: Count = 16_384  # of clients
+    key_sessions: Count = 1024  # of these, with one key
+    subscriptions: Count = 100_000  # of all clients
+    session_subscriptions: Count = 1000  # of one session
     disk_reserve_bytes: Annotated[int, Meta(ge=0, le=1024 * 1024 * MIB)] = (
         64 * MIB
     )  # to stay free on disk; 0: none

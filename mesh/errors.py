@@ -2,7 +2,8 @@
 
 MeshError
  ├─ LocalError          you asked for something that the mesh does not allow, or not now
- │   ├─ BadName, BadKey, BadQuery, BadConfig, MessageTooLarge, NotAvailable, WouldBlock, Closed
+ │   ├─ BadName, BadKey, BadQuery (BadPattern), BadArgument, BadConfig, MessageTooLarge, NotAvailable
+ │   ├─ WouldBlock, Closed, WrongLoop
  │   ├─ NodeNotFound, NodeInUse, BindRefused, DataDirRefused, KeysRefused
  │   ├─ PublishRefused, StaleSequence
  │   └─ CircularLoop, UnknownNode, NotConnected, MasterAway, TailBackFull, Expired
@@ -13,6 +14,8 @@ MeshError
  └─ StoreError          the disk or database failed; nothing unsaved was acknowledged
      └─ StoreFull
 """
+
+ONE_MESH = "To be one with it: mesh token there, mesh join --replace here, and start the nodes here again."
 
 
 class MeshError(Exception):
@@ -34,6 +37,15 @@ class MeshError(Exception):
     def __str__(self) -> str:
         hint = f" {self.hint}" if self.hint else ""
         return f"{self.what}{hint} [{self.code}]"
+
+
+def shown(value: object) -> str:
+    """A value as it may stand in an error, whatever it is: a number can be too long to be written down."""
+    try:
+        text = repr(value)
+    except Exception:
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= 40 else f"{text[:40]}..."
 
 
 class LocalError(MeshError):
@@ -58,6 +70,20 @@ class BadQuery(LocalError):
     """A subscription or get whose query makes no sense."""
 
     code = "BAD_QUERY"
+
+
+class BadPattern(BadQuery):
+    """A topic pattern that is empty, or has a wildcard where none can be."""
+
+
+class BadArgument(LocalError, ValueError):
+    """A value that a method or an option does not take; nothing was sent."""
+
+    code = "BAD_ARGUMENT"
+
+
+class BadType(BadArgument, TypeError):
+    """A value of a type that a method or an option does not take; nothing was sent."""
 
 
 class BadConfig(LocalError):
@@ -88,6 +114,12 @@ class Closed(LocalError):
     """The client, subscription or node is closed."""
 
     code = "CLOSED"
+
+
+class WrongLoop(LocalError):
+    """The client is used in another event loop than the one where it was opened, or without any."""
+
+    code = "WRONG_LOOP"
 
 
 class NodeNotFound(LocalError):

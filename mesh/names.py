@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, replace
 
-from mesh.errors import BadName
+from mesh.errors import BadName, shown
 
 _NAME = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 # One spelling a number: no plus sign, no leading zero, and never 0.
@@ -16,12 +16,15 @@ _LARGEST_SESSION = 2**63 - 1
 
 def node_name(text: str) -> str:
     """The name itself, if it keeps the grammar for nodes, clients and sites; else BadName."""
-    if _NAME.fullmatch(text) is None:
-        raise BadName(
-            f"{text[:80]!r} is not a name.",
-            hint="A name is 1 to 64 of the characters A-Z a-z 0-9 _ . : and -",
-        )
-    return text
+    try:
+        if _NAME.fullmatch(text) is not None:
+            return text
+    except TypeError:  # no str
+        pass
+    raise BadName(
+        f"{shown(text)} is not a name.",
+        hint="A name is 1 to 64 of the characters A-Z a-z 0-9 _ . : and -",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,11 @@ class SessionName:
             )
         session = found["session"]
         return cls(found["client"], int(session) if session else None, found["node"], found["site"])
+
+    @property
+    def session_is_generated(self) -> bool:
+        """Was its number given by a node, so that nobody has it twice?"""
+        return self.session is not None and self.session < 0
 
     @property
     def is_absolute(self) -> bool:

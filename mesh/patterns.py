@@ -9,7 +9,7 @@ wants that.
 
 from typing import Generic, TypeVar
 
-from mesh.errors import BadQuery
+from mesh.errors import BadPattern
 from mesh.values import LONGEST_KEY, check_text
 
 T = TypeVar("T")
@@ -17,19 +17,19 @@ SYSTEM = "__sys__"
 
 
 def check_pattern(text: str) -> str:
-    """The pattern itself, if it is one; else BadQuery."""
-    if not text:
-        raise BadQuery("The pattern is empty.", hint="'#' matches every key.")
-    check_text(text, "pattern", LONGEST_KEY, BadQuery)
+    """The pattern itself, if it is one; else BadPattern."""
+    if text == "":
+        raise BadPattern("The pattern is empty.", hint="'#' matches every key.")
+    check_text(text, "pattern", LONGEST_KEY, BadPattern)
     *before, last = text.split("/")
     if "#" in before:
-        raise BadQuery(
+        raise BadPattern(
             f"The pattern {text[:80]!r} goes on after '#'.",
             hint="'#' stands at the end only; '+' stands for one level in between.",
         )
     for level in (*before, last):
         if len(level) > 1 and ("+" in level or "#" in level):
-            raise BadQuery(
+            raise BadPattern(
                 f"The pattern {text[:80]!r} has a wildcard within the level {level[:40]!r}.",
                 hint="'+' and '#' stand for whole levels, as in sensors/+/temp, never for part of one.",
             )

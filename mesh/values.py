@@ -3,11 +3,12 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, overload
 
 from msgspec import Struct
 
-from mesh.errors import BadKey, BadName, LocalError
+from mesh.errors import BadKey, BadName, LocalError, shown
 
 LONGEST_KEY = 512  # characters
 LONGEST_DOMAIN = 256  # characters
@@ -144,7 +145,7 @@ def parse_message_id(text: str) -> tuple[bytes, str, int]:
 
 def check_key(key: str) -> str:
     """The key itself, if a message can be published under it; else BadKey."""
-    if not key:
+    if key == "":
         raise BadKey("The key is empty.", hint="Name a topic, such as sensors/kitchen/temp")
     check_text(key, "key", LONGEST_KEY, BadKey)
     if "+" in key or "#" in key:
@@ -159,18 +160,30 @@ def check_key(key: str) -> str:
 
 def check_domain(domain: str) -> str:
     """The domain itself, if it can be one ("" is no domain); else BadKey."""
+    try:
+        return _domain(domain)
+    except TypeError:  # no str, nor anything else that could be looked up
+        check_text(domain, "domain", LONGEST_DOMAIN, BadKey)
+        raise
+
+
+@lru_cache(maxsize=1024)  # asked of each envelope, and there are few; what is refused is not kept
+def _domain(domain: str) -> str:
     check_text(domain, "domain", LONGEST_DOMAIN, BadKey)
     return domain
 
 
 def check_text(text: str, what: str, longest: int, error: type[LocalError]) -> None:
     """Refuse a text that is too long or cannot be printed; `what` says in the error what it is."""
+    try:  # a question of its type beforehand would cost each envelope something
+        found = _UNPRINTABLE.search(text)
+    except TypeError:
+        raise error(f"The {what} is a str, not {type(text).__name__}: {shown(text)}.") from None
     if len(text) > longest:
         raise error(
             f"The {what} {text[:40]!r}... has {len(text)} characters.",
             hint=f"At most {longest} are allowed; long data belongs into the content.",
         )
-    found = _UNPRINTABLE.search(text)
     if found is not None:
         raise error(
             f"The {what} {text[:80]!r} holds {found[0]!r} at position {found.start()}.",

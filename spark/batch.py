@@ -109,8 +109,9 @@ class Table:
         found = self._files.find(self._new, FILES)
         if not self._files.exists(f"{self._new}/{WRITTEN}"):
             raise SparkJobError(
-                f"Another job has removed {self._own}, which was to become part of the history.",
-                "Nothing is lost and nothing counts twice. Start it again, when the other has ended.",
+                f"{self._own}, which was to become part of the history, is gone: another job, or somebody, "
+                "has removed it.",
+                "Nothing is lost and nothing counts twice. Start it again, when no other job writes there.",
                 "LOCK_LOST",
             )
         self._move(found, self._new, self._place)

@@ -16,13 +16,12 @@ LOG = re.compile(r"sources/\d+/(\d+)(\.compact)?")
 
 
 def place(to: str, source: str) -> str:
-    """Each source has a checkpoint of its own: so sources may come and go."""
+    """Each stream has a checkpoint of its own: so sources may come and go."""
     return f"{to}/{FOLDER}/{hashlib.sha256(source.encode()).hexdigest()[:16]}"
 
 
-def forget_what_is_gone(files: Files, to: str, source: str, many: int = MANY) -> bool:
+def forget_what_is_gone(files: Files, checkpoint: str, source: str, many: int = MANY) -> bool:
     """Begin anew, if more than half of what is remembered is gone. Before the stream starts."""
-    checkpoint = place(to, source)
     remembered = _remembered(files, checkpoint)
     if remembered <= many or remembered <= 2 * files.count(source):
         return False

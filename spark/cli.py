@@ -12,6 +12,7 @@ from importlib import import_module
 import click
 
 from spark.errors import SparkJobError
+from spark.printable import visible
 
 JOBS = {
     "ingest": ("spark.ingest_command", "Gather what nodes wrote down into a history."),
@@ -67,5 +68,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _complain(what: str, hint: str, code: str) -> int:
     """What happened, then what to type next."""
-    click.echo(f"spark: {what} [{code}]\n       {hint}", file=sys.stderr)
+    click.echo(f"spark: {visible(what)} [{code}]\n       {visible(hint)}", file=sys.stderr)
     return FAILED

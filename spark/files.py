@@ -4,8 +4,8 @@ So a place may be a path here, file:, hdfs: or s3a:. A name that is no address i
 """
 
 import os
-from collections.abc import Iterable
-from pathlib import PurePosixPath
+from collections.abc import Iterable, Iterator
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -64,6 +64,30 @@ class Files:
         )
         depth = pattern.count("/") + 1
         return sorted("/".join(path.split("/")[-depth:]) for path in paths.mkString("\n").splitlines())
+
+    def has(self, folder: str, pattern: str) -> bool:
+        """Is there such a file in a directory, or where nodes put segments below it?"""
+        if folder.startswith(HERE):
+            return next(Path(path_here(folder)).rglob(pattern), None) is not None
+        return bool(self.find(folder, pattern) or self.find(folder, f"date=*/hour=*/{pattern}"))
+
+    def size(self, place: str) -> int | None:
+        """Bytes of a file, or None if there is none."""
+        if place.startswith(HERE):  # where a call into the JVM would take most of the time
+            try:
+                return os.stat(path_here(place)).st_size
+            except FileNotFoundError:
+                return None
+        if not self.exists(place):
+            return None
+        return int(self._system(place).getFileStatus(self._path(place)).getLen())
+
+    def links(self, folder: str) -> list[str]:
+        """Symbolic links below a directory of this machine, as Spark writes their addresses: it follows them,
+        wherever they lead."""
+        if not folder.startswith(HERE):
+            return []
+        return [str(self._path(f"file://{path}").toUri()) for path in _links(path_here(folder))]
 
     def count(self, folder: str) -> int:
         """How many files are in a directory, however deep."""
@@ -159,6 +183,18 @@ class Files:
 
     def _system(self, place: str) -> Any:
         return self._path(place).getFileSystem(self._conf)
+
+
+def _links(folder: str) -> Iterator[str]:
+    try:
+        with os.scandir(folder) as found:
+            for entry in found:
+                if entry.is_symlink():
+                    yield entry.path
+                elif entry.is_dir(follow_symlinks=False):
+                    yield from _links(entry.path)
+    except FileNotFoundError:  # its node needed the room
+        pass
 
 
 def _create(path: str, text: str) -> bool:

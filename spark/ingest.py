@@ -4,12 +4,14 @@ Spark's "continuous" mode reads no files, and has no batches that could be made 
 on is one of small batches, too.
 """
 
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
@@ -21,8 +23,10 @@ from spark.compaction import compact, finish
 from spark.errors import SparkJobError
 from spark.failures import CHECKPOINT, OF_SPARK, explained, in_words
 from spark.files import Files, address
+from spark.growing import Growing
 from spark.lock import Lock, locked
-from spark.segments import lines, segments
+from spark.segments import COMPRESSED, FILE, PLAIN, again, lines, stream
+from spark.unfinished import QUIET, Read
 
 BATCH = 4096  # MiB of segments in one batch, about
 LOOK = 0.1  # s between two looks at whether a stream has ended, or somebody wants it to
@@ -57,12 +61,13 @@ class Ingest:
         self._sources = list(dict.fromkeys(map(address, sources)))
         self._to = address(to)
         self._table = Table(session, self._files, self._to)
+        self._growing = Growing(self._files, self._to)
         self._busy = threading.Lock()  # one batch at a time, whatever stream it is of
         self._stopping = threading.Event()  # somebody wants an end,
         self._ending = threading.Event()  # and so there is no further batch
         self._failed: Exception | None = None
         self._missing: list[str] = []  # sources, when last looked
-        self._deaf: set[str] = set()  # places whose marker cannot be written
+        self._told: set[str] = set()  # what is said once
         self._sum = Ingested()
 
     def stop(self) -> None:
@@ -84,6 +89,7 @@ class Ingest:
             for source in sources:
                 if not self._stopping.is_set():
                     self._run([source], lock)
+                    self._read_on(source, lock)
             if not self._stopping.is_set():
                 compact(self._session, self._files, self._to, lock.check)
         return replace(self._sum, seconds=time.monotonic() - began)
@@ -129,16 +135,22 @@ class Ingest:
         """
         queries: list[StreamingQuery] = []
         tomorrow, hour, looked = time.monotonic() + DAY, _hour(), time.monotonic()
+        minute, kinds = looked, self._kinds(sources)
         try:
-            for source in sources:
-                checkpoint.forget_what_is_gone(self._files, self._to, source)
-                queries.append(self._start(source, lock, every))
+            for source, kind in kinds:
+                queries.append(self._start(source, kind, lock, every))
             while not self._stopping.is_set() and all(query.exception() is None for query in queries):
                 if time.monotonic() > tomorrow or not any(query.isActive for query in queries):
                     break
                 if every is not None and time.monotonic() > looked + every:
                     looked = time.monotonic()
                     if self._there() != sources:
+                        break
+                if every is not None and time.monotonic() > minute + QUIET:
+                    minute = time.monotonic()
+                    for source in sources:
+                        self._read_on(source, lock)
+                    if self._kinds(sources) != kinds:
                         break
                 if every is not None and _hour() != hour:
                     hour = _hour()
@@ -147,10 +159,21 @@ class Ingest:
         finally:
             self._end(queries)
 
-    def _start(self, source: str, lock: Lock, every: float | None) -> StreamingQuery:
-        found = segments(self._session, source, self._batch)
-        writer = found.writeStream.foreachBatch(lambda batch, _: self._add(lock, batch))
-        writer = writer.option("checkpointLocation", checkpoint.place(self._to, source))
+    def _kinds(self, sources: Sequence[str]) -> list[tuple[str, str]]:
+        """Each source, and what a stream reads there: hardly anybody has compressed segments."""
+        return [
+            (source, kind)
+            for source in sources
+            for kind in (PLAIN, COMPRESSED)
+            if kind == PLAIN or self._files.has(source, kind)
+        ]
+
+    def _start(self, source: str, kind: str, lock: Lock, every: float | None) -> StreamingQuery:
+        place = checkpoint.place(self._to, source if kind == PLAIN else f"{source}/{kind}")
+        checkpoint.forget_what_is_gone(self._files, place, source)
+        found = stream(self._session, source, self._batch, kind)
+        writer = found.writeStream.foreachBatch(lambda batch, _: self._add_batch(source, batch, lock))
+        writer = writer.option("checkpointLocation", place)
         writer = writer.trigger(
             **({"availableNow": True} if every is None else {"processingTime": f"{every} seconds"})
         )
@@ -177,19 +200,12 @@ class Ingest:
         with self._busy:
             compact(self._session, self._files, self._to, lock.check)
 
-    def _add(self, lock: Lock, batch: DataFrame) -> None:
-        """A batch, wholly or not at all as far as anybody can see later: see spark.batch."""
+    def _add_batch(self, source: str, batch: DataFrame, lock: Lock) -> None:
         with self._busy:
             if self._ending.is_set():
                 raise InterruptedError(ENDED)
             try:
-                seen = Observation()
-                read = lines(batch.observe(seen, F.collect_list("path").alias("paths")))
-                added = self._table.add(read, lock.check)
-                lock.check()
-                paths = list(seen.get["paths"])
-                self._count(added, paths)
-                self._mark(paths)
+                self._add(source, batch, lock)
             except OF_SPARK as error:
                 self._failed = explained(error, self._to)
                 raise
@@ -197,11 +213,46 @@ class Ingest:
                 self._failed = error
                 raise
 
-    def _count(self, added: Added, paths: list[str]) -> None:
+    def _add(self, source: str, batch: DataFrame, lock: Lock) -> None:
+        """A batch, wholly or not at all as far as anybody can see later: see spark.batch."""
+        seen = Observation()
+        # As a text: PySpark 4.0 hands on no list.
+        files = F.to_json(F.collect_set(F.struct(*FILE)))
+        read = lines(self._without_links(source, batch).observe(seen, files.alias("files")))
+        added = self._table.add(read, lock.check)
+        lock.check()
+        reads = [Read(**read) for read in json.loads(seen.get["files"])]
+        self._count(added, reads)
+        self._mark(self._growing.read(reads))
+
+    def _without_links(self, source: str, batch: DataFrame) -> DataFrame:
+        """Spark would follow them, out of the source, or around in it for ever."""
+        for link in self._files.links(source):
+            self._tell_once(f"{unquote(link)} is a link, and is not followed.")
+            batch = batch.where((F.col("path") != link) & ~F.col("path").startswith(f"{link}/"))
+        return batch
+
+    def _read_on(self, source: str, lock: Lock) -> None:
+        """What has grown since it was read."""
+        with self._busy, in_words(self._to):
+            grown = self._growing.grown(source)
+            for kind in (PLAIN, COMPRESSED):
+                paths = [path for path in grown if path.endswith(kind.removeprefix("*"))]
+                for path in paths:
+                    self._tell_once(f"{path} was not whole when it was read: it is read again.")
+                if paths:
+                    self._add(source, again(self._session, paths, kind), lock)
+
+    def _tell_once(self, text: str) -> None:
+        if text not in self._told:
+            self._told.add(text)
+            self._tell(text)
+
+    def _count(self, added: Added, reads: Sequence[Read]) -> None:
         it = self._sum
         self._sum = Ingested(
             it.rows + added.rows, it.repeated + added.repeated, it.quarantined + added.quarantined,
-            it.segments + len(paths),
+            it.segments + len(reads),
         )  # fmt: skip
 
     def _mark(self, paths: list[str]) -> None:
@@ -211,9 +262,7 @@ class Ingest:
             try:
                 self._files.replace(path, marker.added(self._files.read(path), names))
             except OF_SPARK:
-                if place not in self._deaf:
-                    self._deaf.add(place)
-                    self._tell(f"{path} cannot be written: nodes keep there what the history has already.")
+                self._tell_once(f"{path} cannot be written: nodes keep there what the history has already.")
 
 
 def _hour() -> datetime:

@@ -31,7 +31,7 @@ class Lock:
         self._since = datetime.now(UTC).isoformat(timespec="seconds")
         self._token = uuid.uuid4().hex
         self._beats = 0
-        self._lost = False
+        self._lost = ""  # why it is not ours any more
         self._ended = threading.Event()
 
     def acquire(self) -> None:
@@ -45,14 +45,14 @@ class Lock:
         threading.Thread(target=self._beat, daemon=True).start()
 
     def check(self) -> None:
-        """Raises SparkJobError LOCK_LOST when another took it, because this process stood still for long.
+        """Raises SparkJobError LOCK_LOST when it is gone, or another took it.
 
         What the last beat saw may be older than that: so it looks itself.
         """
         if not self._is_ours():
             raise SparkJobError(
-                f"Another job writes to {self._place}: this one stood still for more than {STALE:.0f} s.",
-                "Nothing is lost and nothing counts twice. Start it again, when the other has ended.",
+                f"This job may not write to {self._place} any more: {self._lost}.",
+                "Nothing is lost and nothing counts twice. Start it again, when no other job writes there.",
                 "LOCK_LOST",
             )
 
@@ -88,9 +88,17 @@ class Lock:
     def _is_ours(self) -> bool:
         """Once it was another's, or was gone, it is not any more. One that is empty is being written."""
         if not self._lost:
-            seen = self._read()
-            self._lost = seen is None or seen.get("token", self._token) != self._token
+            self._lost = self._taken(self._read())
         return not self._lost
+
+    def _taken(self, seen: dict[str, Any] | None) -> str:
+        """Why what is seen there is not ours; empty if it is."""
+        if seen is None:
+            return f"{self._path} is gone: somebody has deleted it"
+        if seen.get("token", self._token) == self._token:
+            return ""
+        who = f"process {seen.get('pid')} on {seen.get('host')}, since {seen.get('since')}"
+        return f"{who}, has taken its place, as it does when one stands still for longer than {STALE:.0f} s"
 
     def _sign(self) -> str:
         self._beats += 1

@@ -1,34 +1,96 @@
-"""How does a stream read segments? Each file whole: line by line Spark takes twice as long for small ones."""
+"""How does a stream read segments? Each file whole: line by line Spark takes twice as long for small ones.
 
-from pyspark.sql import DataFrame, SparkSession
+Of compressed ones it cannot be said how large they become, so they are read line by line.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.readwriter import DataFrameReader
+from pyspark.sql.streaming.readwriter import DataStreamReader
 
+from spark.unfinished import PATIENCE
+
+PLAIN, COMPRESSED = "*.jsonl", "*.jsonl.gz"
 LARGE = 32 * 2**20  # bytes; a segment closes at 1 MiB
 BINARY = "path string not null, modificationTime timestamp not null, length long not null, content binary"
 ANY_AGE = "36500d"  # Spark would pass over files that are a week older than the newest one
+LONGEST = "mapreduce.input.linerecordreader.line.maxlength"  # Hadoop's: longer lines are passed over
+PATTERN = str.maketrans({letter: f"\\{letter}" for letter in "*?[]{}\\"})
+
+Reader = DataFrameReader | DataStreamReader
+
+# Rule: the torn end of a file that may still grow is no line yet.
+FILE = ["path", "bytes", "changed", "torn"]  # as in spark.unfinished.Read
 
 
-def segments(session: SparkSession, source: str, batch: int) -> DataFrame:
-    """A stream of `path` and `content`, null of a file that is too large; `batch`: MiB at a time, about."""
-    found = (
-        session.readStream.format("binaryFile")
-        .schema(BINARY)
-        .option("recursiveFileLookup", "true")
-        .option("pathGlobFilter", "*.jsonl")
-        .option("maxFileAge", ANY_AGE)
-        .option("ignoreMissingFiles", "true")  # its node needed the room
-        .option("maxBytesPerTrigger", f"{batch * 2**20}")
-        .load(source)
-    )
-    path = F.col("_metadata.file_path").alias("path")
-    small = found.where(F.col("length") <= LARGE).select(path, F.col("content").cast("string"))
-    # What is not asked for is not read.
-    large = found.where(F.col("length") > LARGE).select(path, F.lit(None).cast("string"))
-    return small.union(large)
+def stream(session: SparkSession, source: str, batch: int, kind: str = PLAIN) -> DataFrame:
+    """What comes below `source`: FILE, and `content` or, of COMPRESSED, `value`. `batch`: MiB at a time."""
+    reader = session.readStream.option("recursiveFileLookup", "true").option("pathGlobFilter", kind)
+    reader = reader.option("maxFileAge", ANY_AGE).option("maxBytesPerTrigger", f"{batch * 2**20}")
+    return _plain(reader, source) if kind == PLAIN else _compressed(reader, source)
+
+
+def again(session: SparkSession, paths: Sequence[str], kind: str = PLAIN) -> DataFrame:
+    """The same of files that have names."""
+    places = [path.translate(PATTERN) for path in paths]
+    return _plain(session.read, places) if kind == PLAIN else _compressed(session.read, places)
 
 
 def lines(segments: DataFrame) -> DataFrame:
     """One row a line that is not empty: `value` and `path`. A file that is too large is one null."""
-    each = F.explode_outer(F.split("content", "\n"))
-    found = segments.select("path", each.alias("value"))
+    if "content" in segments.columns:
+        found = segments.select("path", F.explode_outer(F.split("content", "\n")).alias("value"))
+    else:  # it is the same segment, compressed or not
+        found = segments.select(F.left("path", F.length("path") - F.lit(len(".gz"))).alias("path"), "value")
     return found.where(F.col("value").isNull() | (F.trim("value") != ""))
+
+
+def _plain(reader: Reader, places: Any) -> DataFrame:
+    """FILE and `content`, null of a file that is too large."""
+    reader = reader.format("binaryFile").schema(BINARY).option("ignoreMissingFiles", "true")
+    found = reader.load(places)  # a file may go meanwhile: its node needed the room
+    size = F.col("length")
+    columns = [_path(), size.alias("bytes"), _seconds("modificationTime")]
+    small = found.where(size <= LARGE).select(*columns, F.col("content").cast("string").alias("content"))
+    # What is not asked for is not read.
+    large = found.where(size > LARGE).select(*columns, F.lit(None).cast("string"))
+    content, end = F.col("content"), F.col("end")
+    whole = F.when(end.isNull(), content).otherwise(F.left(content, F.length(content) - F.length(end)))
+    return (
+        small.union(large)
+        .withColumn("end", _torn_end(content, F.col("changed")))
+        .select("path", "bytes", "changed", end.isNotNull().alias("torn"), whole.alias("content"))
+    )
+
+
+def _torn_end(content: Column, changed: Column) -> Column:
+    """What stands behind the last whole line of a file that may still grow; null if there is nothing."""
+    end = F.substring_index(content, "\n", -1)
+    is_line = F.get_json_object(end, "$").isNotNull()
+    is_recent = changed > F.unix_timestamp() - PATIENCE
+    return F.when((content != "") & ~content.endswith("\n") & is_recent & ~is_line, end)
+
+
+def _compressed(reader: Reader, places: Any) -> DataFrame:
+    """FILE and `value` of each line. A damaged file counts as far as it can be read."""
+    reader = reader.format("text").option("ignoreMissingFiles", "true").option("ignoreCorruptFiles", "true")
+    found = reader.option(LONGEST, str(LARGE)).load(places)
+    return found.select(
+        _path(),
+        F.col("_metadata.file_size").alias("bytes"),
+        _seconds("_metadata.file_modification_time"),
+        F.lit(False).alias("torn"),
+        "value",
+    )
+
+
+def _path() -> Column:
+    """As addresses begin with us; Spark writes file:/ in one place and file:/// in the other."""
+    return F.regexp_replace("_metadata.file_path", "^file:/+", "file:///").alias("path")
+
+
+def _seconds(time: str) -> Column:
+    return F.col(time).cast("double").alias("changed")

@@ -58,7 +58,10 @@ class Typical:
 
 
 def learn(history: DataFrame, half_life_s: float = HALF_LIFE) -> list[Learnt]:
-    """The weights of all nodes that said a state or were asked something, by name."""
+    """The weights of all nodes that said a state or were asked something, by name.
+
+    `history`: with the clocks put right, by `spark.views.clocks.aligned`. `half_life_s`: s.
+    """
     return weigh(measure(history, half_life_s))
 
 

@@ -15,8 +15,10 @@ from rich.text import Text
 from spark import options, reading, writing
 from spark.errors import SparkJobError
 from spark.failures import in_words
+from spark.printable import visible
 from spark.progress import Progress
 from spark.session import session
+from spark.views import clocks
 from spark.views.rows import of_kind
 from spark.weights import Learnt, as_file, learn
 
@@ -61,7 +63,7 @@ def command(
     with Progress(spark, "learning"), in_words(to):
         rows = reading.history(spark, to, since, until)
         mesh = cluster or the_cluster(rows, to)
-        learnt = learn(rows.where(rows.cluster == mesh), half_life.total_seconds())
+        learnt = learn(clocks.aligned(rows.where(rows.cluster == mesh)), half_life.total_seconds())
     if not learnt:
         what = f"In {to} no node of the mesh {mesh} has said anything in that time."
         hint = "See whether that is its name, or look further back, for example:  --since 30d"
@@ -99,13 +101,8 @@ def table(learnt: Sequence[Learnt]) -> Table:
         latency = "" if it.latency_ms is None else f"{it.latency_ms:,.1f} ms"
         capacity = "" if it.capacity is None else f"{it.capacity:,.0f}/s"
         figures = f"{it.weight:g}", f"{it.answers:,}", latency, capacity
-        made.add_row(*map(Text, (harmless(it.node), *figures, it.reason)))
+        made.add_row(*map(Text, (visible(it.node), *figures, visible(it.reason))))
     return made
-
-
-def harmless(name: str) -> str:
-    """What stands in a history may hold anything, and a terminal would carry it out."""
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in name)
 
 
 def quoted(path: Path) -> str:

@@ -42,7 +42,7 @@ class PostgresServer:
         self._binaries = binaries()
         # Short, for the path of a socket.
         self.directory = Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))
-        self._databases = 0
+        self._databases = self._users = 0
         # PostgreSQL does not run as root.
         someone = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups"]
         self._as = someone if os.geteuid() == 0 else []
@@ -98,6 +98,12 @@ class PostgresServer:
         self._databases += 1
         self.sql(f"CREATE DATABASE test{self._databases}")
         return self.url(f"test{self._databases}")
+
+    def user(self) -> str:
+        """The name of a new user, who has the rights that everybody has."""
+        self._users += 1
+        self.sql(f"CREATE ROLE user{self._users} LOGIN")
+        return f"user{self._users}"
 
     def sql(self, statement: str, url: str = "") -> list[tuple[Any, ...]]:
         """Carried out by another user, behind the stores' backs."""

@@ -1,6 +1,6 @@
 """A mesh in memory, for tests: see tools/simulating."""
 
-from tools.simulating.network import (
+from tools.simulating.world.network import (
     BUSY,
     DISK,
     LATE,
@@ -10,7 +10,7 @@ from tools.simulating.network import (
     End,
     Pipe,
 )
-from tools.simulating.node import Disk, SimNetwork, SimNode, copy_of
+from tools.simulating.world.node import Disk, SimNetwork, SimNode, copy_of
 
 __all__ = [
     "BUSY", "DISK", "LATE", "PATIENCE", "SECRET", "SPEED", "Disk", "End", "Pipe", "SimNetwork",

@@ -13,6 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("mesh", "balancers", "discovery", "spark")
+HOUSE = (*PACKAGES, "tools")
 RULES = tomllib.loads((ROOT / "pyproject.toml").read_text())
 CONTRACTS = {contract["id"]: contract["name"] for contract in RULES["tool"]["importlinter"]["contracts"]}
 
@@ -26,8 +27,24 @@ PLANTED = {
                "mesh.wire is not allowed to import mesh.streams: - mesh.wire.planted -> mesh.streams"),
     "no-circles": ({"balancers.planted": "balancers.mirror", "balancers.mirror": "balancers.planted"},
                    "No cycles are allowed in balancers."),
-    "sans-io": ({"mesh.core.planted": "asyncio"},
-                "mesh.core is not allowed to import asyncio: - mesh.core.planted -> asyncio"),
+    "rooms-of-the-core": ({"mesh.core.desk.planted": "mesh.core.peers"},
+                          "mesh.core.desk is not allowed to import mesh.core.peers: - mesh.core.desk"),
+    "core-known-to-the-shell": ({"mesh.client.planted_rule": "mesh.core"},
+                                "mesh.client is not allowed to import mesh.core: - mesh.client.planted_rule"),
+    "floors-of-the-tools":
+        ({"tools.lab_parts.planted": "tools.benchmarks"},
+         "tools.lab_parts is not allowed to import tools.benchmarks: - tools.lab_parts.planted"),
+    "rooms-of-the-benchmark":
+        ({"tools.benchmarks.loads.planted": "tools.benchmarks.pages"},
+         "tools.benchmarks.loads is not allowed to import tools.benchmarks.pages: - tools.benchmarks.loads"),
+    "rooms-of-the-simulator":
+        ({"tools.simulating.world.planted": "tools.simulating.clients"},
+         "tools.simulating.world is not allowed to import tools.simulating.clients: - tools.simulating"),
+    "no-circles-of-tools":
+        ({"tools.costing.planted": "tools.costing.mirror", "tools.costing.mirror": "tools.costing.planted"},
+         "No cycles are allowed in tools.costing."),
+    "sans-io": ({"mesh.core.desk.planted_io": "asyncio"},
+                "mesh.core is not allowed to import asyncio: - mesh.core.desk.planted_io -> asyncio"),
     "core-below-shells": ({"mesh.links.planted": "mesh.cli"},
                           "mesh.links is not allowed to import mesh.cli: - mesh.links.planted -> mesh.cli"),
     "door-zmq": ({"mesh.cli.planted": "zmq"},
@@ -80,7 +97,7 @@ def refusals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """What each contract says of a copy of the house in which all are broken, each by its own import."""
     house = tmp_path_factory.mktemp("house")
     shutil.copy(ROOT / "pyproject.toml", house)
-    for package in PACKAGES:
+    for package in HOUSE:
         shutil.copytree(ROOT / package, house / package, ignore=shutil.ignore_patterns("__pycache__"))
     for modules, _ in PLANTED.values():
         for module, imported in modules.items():
@@ -199,6 +216,6 @@ def test_what_ships_is_the_four_packages_with_their_types() -> None:
 
 
 def test_every_folder_of_code_is_a_package() -> None:
-    roots = [ROOT / package for package in (*PACKAGES, "tests")]
+    roots = [ROOT / package for package in (*HOUSE, "tests")]
     folders = {file.parent for root in roots for file in root.rglob("*.py")}
     assert [folder for folder in folders if not (folder / "__init__.py").is_file()] == []

@@ -347,6 +347,25 @@ def test_with_the_keys_of_the_mesh_it_speaks_curve(keyed: RunningNode, role: str
             assert [message.content for message in taken(subscription, 1)] == [b"hello"]
 
 
+def test_trial_A5_another_node_under_the_same_name_is_found_out(keyed: RunningNode) -> None:
+    """As by the client in Python, with the same file."""
+    text = f"""await connect({{ node: '{keyed.tcp}' }})
+        .then(async (mesh) => {{ say('in'); await mesh.close(); }})
+        .catch((error) => say(error.code));"""
+    with user(mesh_file("test", "client")) as (state, environ):
+        with mesh.sync.connect(keyed.tcp, environ=environ):
+            pass
+        (pin,) = (state / "pins" / "test").iterdir()
+        for content, said in ((pin.read_text(), "in"), ("0" * 64, "OTHER_KEY")):
+            pin.write_text(content)
+            js = Program(text, environ)
+            try:
+                assert js.heard() == said
+                js.end()
+            finally:
+                js.let_go()
+
+
 @pytest.mark.parametrize(
     ("keys", "said"),
     [("none", "cookie cannot be read (ENOENT)"), ("other", "missing or wrong"), ("false", "WRONG_SECRET")],

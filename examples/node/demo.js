@@ -16,7 +16,7 @@ const USAGE = `node demo.js COMMAND [OPTION…]
   for all                     --domain D, --node NAME_OR_ADDRESS, --name NAME, --session N`;
 
 const OPTIONS = {
-  name: { type: 'string', default: 'nodejs' },
+  name: { type: 'string', default: '' },
   session: { type: 'string', default: '0' },
   node: { type: 'string', default: '' },
   domain: { type: 'string', default: '' },

@@ -1,5 +1,4 @@
 // A client of a Heronry mesh. See README.md.
-import { randomBytes } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import { findAccess, findNode } from './nodes.js';
 import { Publisher } from './publisher.js';
@@ -20,7 +19,7 @@ const LARGEST_PROPERTIES = 65_536; // bytes
  * Rejects when none has answered after `patience` ms.
  */
 export async function connect(options = {}) {
-  const { name = 'nodejs', session = 0, node = '', patience = 5000, environ = process.env } = options;
+  const { name = '', session = 0, node = '', patience = 5000, environ = process.env } = options;
   const client = new Client(name, session, node, environ);
   await client.open(patience);
   return client;
@@ -41,9 +40,9 @@ export class Client extends EventEmitter {
   constructor(client, number, node, environ) {
     super();
     this.#session = new Session({
-      client,
+      client: client || 'nodejs',
+      named: client !== '', // a name that others have, too, has an inbox for each session only
       number,
-      stream: randomBytes(16),
       findAddress: () => findNode(node || this.#session.node, environ),
       findAccess: (address) => findAccess(address, environ),
       owner: {
@@ -237,7 +236,7 @@ export class Client extends EventEmitter {
       for (const [number, dropped] of gaps) this.#subscriptions.get(number)?.missed(dropped);
       for (const [number, column] of targets) {
         const own = wire.places(column, messages.length).map((place) => messages[place]);
-        this.#subscriptions.get(number)?.arrived(own, Buffer.from(master).toString('hex'), Number(position));
+        this.#subscriptions.get(number)?.arrived(own, Buffer.from(master).toString('hex'), BigInt(position));
       }
     });
   }

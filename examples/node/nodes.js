@@ -1,5 +1,6 @@
 // Where is the node, and with what does one come in? The files of this user.
 import { hkdfSync } from 'node:crypto';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { readFile, readdir } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
@@ -17,14 +18,28 @@ export async function findAccess(address, environ) {
   if (cluster === null) return { secret: await cookie(folder), keys: null, passwd: '' };
   const file = JSON.parse(await readFile(join(folder, 'keys', `${cluster}.json`), 'utf8'));
   const secret = Buffer.from(file.secret, 'base64');
-  return { secret: file.role === 'node' ? roleSecret(secret, cluster) : secret, keys: file, passwd: file.passwd };
+  const proven = file.role === 'node' ? roleSecret(secret, cluster) : secret;
+  return { secret: proven, keys: file, passwd: file.passwd, pins: join(folder, 'pins', cluster) };
+}
+
+/** Does the node of this name show the key that it showed first? What cannot be written is not kept. */
+export function isKnown(pins, name, key) {
+  const path = join(pins, `${name}.key`);
+  const hex = Buffer.from(key).toString('hex');
+  try {
+    mkdirSync(pins, { recursive: true, mode: 0o700 });
+    writeFileSync(path, hex, { flag: 'wx', mode: 0o600 });
+  } catch (error) {
+    if (error.code === 'EEXIST') return readFileSync(path, 'utf8') === hex;
+  }
+  return true;
 }
 
 /** 32 bytes that all processes of this user can read. */
 async function cookie(folder) {
   const path = join(folder, 'cookie');
   return readFile(path).catch(({ code }) => {
-    const help = 'be the user of the node (MESH_STATE_DIR), or have its keys: mesh join TOKEN';
+    const help = 'be the user of the node (MESH_STATE_DIR), or have its keys: mesh join';
     throw new Error(`${path} cannot be read (${code}): ${help}`);
   });
 }

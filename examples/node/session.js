@@ -1,12 +1,16 @@
 // A client's connection to its node, which may come and go while the session stays.
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import {
+  createHash, createHmac, createPublicKey, generateKeyPairSync, randomBytes, sign, timingSafeEqual, verify,
+} from 'node:crypto';
 import { Dealer } from 'zeromq';
-import { BYE, CHALLENGE, HELLO, PING, REFUSE, WELCOME, WHO, pack, readMessage } from './wire.js';
+import { isKnown } from './nodes.js';
+import { BYE, CHALLENGE, HELLO, PING, PONG, REFUSE, WELCOME, WHO, pack, readMessage } from './wire.js';
 
 const PING_EVERY = 2000; // ms between signs of life
 const SILENCE = 6000; // ms after which a silent node counts as gone
 const PATIENCE = 5000; // ms for a handshake
 const NOTHING = Buffer.alloc(0);
+const ED25519 = Buffer.from('302a300506032b6570032100', 'hex'); // what stands before such a public key in DER
 
 const SOCKET = {
   reconnectInterval: 2 ** 30, // redialling is done here: a new socket for each connection
@@ -42,8 +46,8 @@ export class Session {
   #heardAt = 0;
   #closed = false;
 
-  constructor({ client, number, stream, findAddress, findAccess, owner }) {
-    Object.assign(this, { client, number, stream, findAddress, findAccess, owner });
+  constructor({ client, named, number, findAddress, findAccess, owner }) {
+    Object.assign(this, { client, named, number, findAddress, findAccess, owner }, newStream());
   }
 
   /** Puts a message on the wire; false while there is no connection. */
@@ -118,29 +122,39 @@ export class Session {
       case WELCOME: return this.#enter(connection, command);
       case REFUSE: return this.#refused(connection, command);
       case WHO: return this.#lose(connection.socket, 'the node does not know this connection');
+      case PING: return this.send([PONG, command[1]]); // is this session still in use?
       case BYE: return this.#lose(connection.socket, `the node goes: ${command[1] ?? ''}`);
       default: return this.isUp && this.owner.heard(command, envelopes);
     }
   }
 
-  #hello({ nonce, passwd }, proof) {
+  #hello({ nonce, passwd }, proof, signature = NOTHING) {
     return [
       HELLO, [1, 1], 'client', '', nonce, proof, null, this.client, this.number, this.stream, this.#token,
-      this.#boot, this.have, 1, NOTHING, '', passwd,
+      this.#boot, this.have, 1, signature, '', passwd, 0, this.key, NOTHING, [], this.named,
     ];
   }
 
-  #prove(connection, [, nonce, endpoint]) {
+  #prove(connection, [, nonce, endpoint, uuid = NOTHING]) {
     const isElsewhere = !connection.keys && endpoint !== connection.address;
     if (isElsewhere) throw new Error(`${connection.address} says that it is ${endpoint}`);
-    connection.theirs = nonce;
-    this.#put(this.#hello(connection, proofOf(connection, 'dialler')));
+    Object.assign(connection, { theirs: nonce, uuid: hex(uuid) });
+    const text = Buffer.from(`${wordsOf(connection, 'stream')}\0${connection.uuid}`);
+    const signature = sign(null, text, this.privateKey);
+    this.#put(this.#hello(connection, proofOf(connection, 'dialler'), signature));
   }
 
-  #enter(connection, [, , node, , proof = NOTHING, , , next = 1, name, token, maxContent, window]) {
-    if (connection.secret && !isNoStranger(connection, proof)) {
+  #enter(connection, [, , node, , proof = NOTHING, , , next = 1, name, token, maxContent, window, , signed]) {
+    if (connection.secret && !(isNoStranger(connection, proof) && hex(node[0]) === connection.uuid)) {
       const code = connection.keys ? 'WRONG_SECRET' : 'BAD_COOKIE';
       return this.#fail(new MeshError(code, `${connection.address} does not know what it should`));
+    }
+    if (connection.keys && !isSigned(connection, node[6], signed)) {
+      return this.#fail(new MeshError('WRONG_SIGNATURE', `${connection.address} did not sign with its key`));
+    }
+    if (connection.keys && !isKnown(connection.pins, node[1], node[6])) {
+      const help = `if it was made anew: mesh peer rm ${node[1]}; if not, somebody else may answer there`;
+      return this.#fail(new MeshError('OTHER_KEY', `${node[1]} has another key than at first: ${help}`));
     }
     const boot = Number(node[2]);
     const anew = boot !== this.#boot || next <= this.have;
@@ -210,10 +224,26 @@ export class Session {
 const curve = ({ keys }) =>
   keys && { curveServerKey: keys.server, curvePublicKey: keys.public, curveSecretKey: keys.private };
 
-function proofOf({ secret, keys, nonce, theirs, address }, side) {
+/** What is proven, or signed, by `side`. */
+function wordsOf({ keys, nonce, theirs, address }, side) {
   const where = keys ? `curve ${keys.public} ${keys.server}` : address;
-  const words = ['heronry hello', side, hex(nonce), hex(theirs), where];
-  return createHmac('sha256', secret).update(words.join('\0')).digest();
+  return ['heronry hello', side, hex(nonce), hex(theirs), where].join('\0');
+}
+
+const proofOf = (connection, side) => createHmac('sha256', connection.secret).update(wordsOf(connection, side)).digest();
+
+function isSigned(connection, key, signature) {
+  const der = Buffer.concat([ED25519, key]);
+  const text = Buffer.from(wordsOf(connection, 'listener'));
+  return verify(null, text, createPublicKey({ key: der, format: 'der', type: 'spki' }), signature);
+}
+
+/** A stream id is named after a key pair, so that nobody else can publish in it. */
+function newStream() {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+  const key = publicKey.export({ type: 'spki', format: 'der' }).subarray(-32);
+  const stream = createHash('sha256').update('heronry stream').update(key).digest().subarray(0, 16);
+  return { privateKey, key, stream };
 }
 
 const isNoStranger = (connection, proof) =>

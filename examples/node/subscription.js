@@ -93,9 +93,9 @@ export class Subscription {
 
   /** A transient message stands in no log: its position is the last one that went before it. */
   #hasPassed(master, position, isPersistent) {
-    const last = this.#places.get(master) ?? 0;
-    this.#places.set(master, Math.max(position, last));
-    return isPersistent && position > 0 && position <= last;
+    const last = this.#places.get(master) ?? 0n; // beyond what a Number holds
+    this.#places.set(master, position > last ? position : last);
+    return isPersistent && position > 0n && position <= last;
   }
 
   #isNews(message, master, tooLate) {

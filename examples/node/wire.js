@@ -1,7 +1,7 @@
 // What travels: commands, envelopes and their bytes, as docs/wire.md has them.
 import { decode, encode } from '@msgpack/msgpack';
 
-export const HELLO = 1, CHALLENGE = 2, WELCOME = 3, REFUSE = 4, WHO = 5, PING = 6, BYE = 8;
+export const HELLO = 1, CHALLENGE = 2, WELCOME = 3, REFUSE = 4, WHO = 5, PING = 6, PONG = 7, BYE = 8;
 export const PUBLISH = 20, ANSWERS = 21, ITEMS = 22, ACK = 23;
 export const SUBSCRIBE = 32, UNSUBSCRIBE = 33, CALL = 34, REPLY = 35;
 

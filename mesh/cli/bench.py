@@ -17,7 +17,7 @@ from mesh.cli.bench_load import BENCH, Plan, new_run, publish
 from mesh.cli.bench_pub import pub
 from mesh.cli.bench_sub import sub
 from mesh.cli.bench_tally import Result, Tally, summary
-from mesh.cli.options import plainly, tell_json
+from mesh.cli.options import plainly, tell, tell_json
 
 RATE, LONE = 500.0, 1000  # messages a second, and how many, when single messages are timed
 PARTS = ("throughput", "latency")
@@ -84,7 +84,7 @@ def run(
     for name in parts:
         results[name] = measure(name, plans[name], url, to)
         if not as_json:
-            click.echo("\n".join(_told(name, plans[name], results[name])))
+            tell(_told(name, plans[name], results[name]))
     if as_json:
         tell_json({name: asdict(result) for name, result in results.items()})
     return 0 if all(result.is_right for result in results.values()) else 1

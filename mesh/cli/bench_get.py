@@ -14,7 +14,7 @@ from mesh import sync
 from mesh.cli import options
 from mesh.cli.bench_load import progress
 from mesh.cli.bench_tally import percentiles
-from mesh.cli.options import count, plainly, say, tell_json
+from mesh.cli.options import count, plainly, say, tell, tell_json
 
 KEY = "bench/get"
 
@@ -59,7 +59,7 @@ def get(
     if as_json:
         tell_json(asdict(result))
     else:
-        click.echo("\n".join(_told(result)))
+        tell(_told(result))
     if result.empty:
         say(f"mesh: {result.empty:,} of {count(result.gets, 'get')} found nothing (see `mesh get`).")
     return 1 if result.empty else 0

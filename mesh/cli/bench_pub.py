@@ -53,5 +53,5 @@ def pub(
     if waiting:
         say(f"{waiting:,} of them wait: {note}")
     elif not receivers:
-        where = f" --domain {domain}" if domain else ""
+        where = f" {options.in_domain(domain)}".rstrip()
         say(f"nobody has subscribed.  To count what arrives, before:  mesh bench sub{where}")

@@ -9,7 +9,7 @@ from mesh import sync
 from mesh.cli import options
 from mesh.cli.bench_load import BENCH, progress
 from mesh.cli.bench_tally import HEAD, LOOK, PATIENCE, Tally
-from mesh.cli.options import count, say, tell_json
+from mesh.cli.options import count, say, tell, tell_json
 from mesh.errors import MeshTimeout
 
 
@@ -100,7 +100,7 @@ def _tell(runs: Runs, as_json: bool) -> None:
     elif not tallies:
         say("nothing came.  To publish:  mesh bench pub")
     else:
-        click.echo("\n".join(line for tally in tallies for line in _told(tally)))
+        tell(line for tally in tallies for line in _told(tally))
 
 
 def _described(tally: Tally) -> dict[str, object]:

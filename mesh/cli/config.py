@@ -11,10 +11,11 @@ import click
 from mesh.cli.files import config_file
 from mesh.cli.options import count, say, tell_json
 from mesh.cli.table import tell_table
-from mesh.config import settings
+from mesh.config import load, settings
 from mesh.config_nodes import NodeRecord
 from mesh.config_source import Setting
 from mesh.mapping.rules import Rule
+from mesh.shell.preparing import rehearsed
 
 SECRET = "(hidden)"
 
@@ -30,19 +31,28 @@ def command() -> None:
 def check(file: str | None, as_json: bool) -> None:
     """Is FILE right, and what does it set? Prints each value and each rule that is set, and where.
 
+    It tries what `mesh up` would do with it, and leaves nothing behind: can the directory be made, the store
+    opened, the plug-in loaded, the keys read, the addresses bound?
+
     Without FILE: ./mesh.toml, else mesh/mesh.toml in $XDG_CONFIG_HOME, as for `mesh up`. What the
     environment sets (MESH_NODE__ID and the like) is there too.
     """
     path = config_file(file)
     found = settings(path, os.environ, {})
+    rehearsal = rehearsed(load(path, os.environ, {}), os.environ)
     if as_json:
-        tell_json({"file": path and str(path), "settings": [_described(setting) for setting in found]})
+        described = [_described(setting) for setting in found]
+        tell_json({"file": path and str(path), "settings": described} | asdict(rehearsal))
         return
     changed = [setting for setting in found if setting.origin != "default"]
     if changed:
         rows = [(setting.name, _shown(_shareable(setting)), setting.origin) for setting in changed]
         tell_table(("SETTING", "VALUE", "SET BY"), rows)
     say(f"{path or 'no file'}: right; {_counted(changed)} set, all else by default")
+    for complaint in rehearsal.complaints:
+        say(complaint)
+    if rehearsal.running:
+        say(f"node {rehearsal.running!r} runs now: whether its store and addresses can be had was not tried")
 
 
 def _counted(changed: list[Setting]) -> str:

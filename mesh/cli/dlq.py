@@ -1,5 +1,6 @@
 """`mesh dlq`: what became of messages that were taken, and that nobody got?"""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -32,12 +33,15 @@ def ls(as_json: bool, url: str | None) -> int:
     """Print them, the oldest first. Exit code 1 when there is none."""
     with sync.connect(url) as m:
         letters = found(m)
+    rows = [_row(letter) for letter in letters if not letter.is_private]
     if as_json:
         tell_json([described(letter) for letter in letters])
-    elif letters:
-        tell_table(HEADER, map(_row, letters), folded="REASON", dropped=("DOMAIN", "FROM", "SIZE"))
-    else:
+    elif rows:
+        tell_table(HEADER, rows, folded="REASON", dropped=("DOMAIN", "FROM", "SIZE"))
+    elif not letters:
         say("there is no dead letter")
+    if not as_json:
+        _tell_private(letters)
     return 0 if letters else 1
 
 
@@ -52,7 +56,7 @@ def replay(ids: tuple[str, ...], is_all: bool, url: str | None) -> int:
     """
     refused = 0
     with sync.connect(url) as m:
-        letters = chosen(found(m), ids, is_all)
+        letters = chosen(readable(m), ids, is_all)
         for letter in letters:
             method, arguments = letter.again()
             try:
@@ -74,7 +78,7 @@ def replay(ids: tuple[str, ...], is_all: bool, url: str | None) -> int:
 def purge(ids: tuple[str, ...], is_all: bool, url: str | None) -> None:
     """Take them away, for good."""
     with sync.connect(url) as m:
-        letters = chosen(found(m), ids, is_all)
+        letters = chosen(readable(m), ids, is_all)
         for letter in letters:
             m.erase(letter.key)
     say(f"purged {count(len(letters), 'dead letter')}")
@@ -84,6 +88,21 @@ def found(m: sync.Client) -> list[DeadLetter]:
     """All in the mesh, the oldest first; those that died together in their publisher's order."""
     letters = map(DeadLetter.of, m.get(pattern=PATTERN))
     return sorted(letters, key=lambda letter: (letter.died, parse_message_id(letter.id)))
+
+
+def readable(m: sync.Client) -> list[DeadLetter]:
+    """Without those that are for others."""
+    letters = found(m)
+    _tell_private(letters)
+    return [letter for letter in letters if not letter.is_private]
+
+
+def _tell_private(letters: Sequence[DeadLetter]) -> None:
+    codes = Counter(letter.code for letter in letters if letter.is_private)
+    if codes:
+        said = ", ".join(f"{number} {code}" for code, number in sorted(codes.items()))
+        number = count(codes.total(), "letter")
+        say(f"{number} to others, which they, their senders and nodes may read: {said}")
 
 
 def chosen(letters: Sequence[DeadLetter], ids: Sequence[str], is_all: bool) -> list[DeadLetter]:

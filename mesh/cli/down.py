@@ -11,6 +11,8 @@ from mesh.cli import options
 from mesh.cli.options import say
 from mesh.errors import MeshTimeout
 from mesh.local.datadir import try_lock
+from mesh.local.localnodes import running_nodes
+from mesh.local.private import state_dir
 
 PATIENCE, PAUSE = 10.0, 0.05  # s
 
@@ -21,7 +23,11 @@ def command(url: str | None) -> None:
     """Stop a node: it answers what is under way, says goodbye and ends. Its data stays."""
     with sync.connect(url) as m:
         it = m.call("info")
+        is_here = it["uuid"] in {node["uuid"] for node in running_nodes(state_dir(os.environ))}
         m.call("down")
+    if not is_here:
+        say(f"node {it['name']!r} was told to stop; it is on another machine, or another user's")
+        return
     limit = time.monotonic() + PATIENCE
     while not _is_free(Path(it["data"])):
         if time.monotonic() > limit:

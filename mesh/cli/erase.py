@@ -4,7 +4,8 @@ import click
 
 from mesh import sync
 from mesh.cli import options
-from mesh.cli.options import count, say
+from mesh.cli.options import count, say, tell
+from mesh.printable import typed
 
 
 @click.command("erase")
@@ -18,11 +19,12 @@ def command(key: str, domain: str | None, url: str | None) -> int:
     """
     with sync.connect(url) as m:
         erased = m.erase(key, domain=domain)
-    for each in erased:
-        click.echo(each)
+    if erased:
+        tell(erased)
     if not erased:
         where = "in that domain" if domain else "without a domain; with one, give --domain"
-        say(f"mesh: there is no topic {key!r} {where}. To see where it would be:  mesh route {key}")
+        say(f"mesh: there is no topic {key!r} {where}.")
+        say(f"      To see where it would be:  mesh route {options.in_domain(domain)}{typed(key)}")
     else:
         say(f"erased {count(len(erased), 'topic')}")
     return 0 if erased else 1

@@ -10,12 +10,13 @@ import click
 
 from mesh import sync
 from mesh.cli import options
-from mesh.cli.options import count, harmless, say
+from mesh.cli.options import count, say
 from mesh.errors import MeshTimeout
+from mesh.printable import harmless
 
 KINDS = (
     "joined", "suspect", "alive", "dead", "left", "restarted", "moved", "conflict", "link", "refused",
-    "advert", "mdns", "interfaces", "peer", "snapshots", "weights", "disk",
+    "advert", "mdns", "interfaces", "peer", "snapshots", "weights", "disk", "settings", "near",
 )  # fmt: skip
 PAUSE = 0.5  # s between questions while it follows
 

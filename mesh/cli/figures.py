@@ -5,6 +5,7 @@ from typing import Any
 from rich.text import Text
 
 from mesh.cli.options import plainly, size
+from mesh.printable import harmless
 
 NOTHING = {"messages": 0, "bytes": 0, "age": 0}
 STYLES = {
@@ -35,7 +36,7 @@ def address(node: dict[str, Any]) -> str:
 
 def state(node: dict[str, Any]) -> Text:
     """Coloured where it is anything but alive."""
-    return Text(node["state"], STYLES.get(node["state"], ""))
+    return Text(harmless(node["state"]), STYLES.get(node["state"], ""))
 
 
 def cpu(node: dict[str, Any]) -> float | None:

@@ -1,4 +1,4 @@
-"""`mesh inbox`: print what is sent to a session."""
+"""`mesh inbox`: print what is sent to a session, or free the inbox of a client."""
 
 import sys
 import time
@@ -13,7 +13,7 @@ from mesh.client.message import Message
 from mesh.errors import MeshTimeout
 
 
-@click.command("inbox")
+@click.group("inbox", invoke_without_command=True)
 @options.client
 @options.session
 @options.most
@@ -21,14 +21,17 @@ from mesh.errors import MeshTimeout
 @options.raw
 @options.json_lines
 @options.url
+@click.pass_context
 def command(
-    client: str | None, session: int | None, most: int | None, wait: float | None, raw: bool, as_json: bool,
-    url: str | None,
+    context: click.Context, client: str | None, session: int | None, most: int | None, wait: float | None,
+    raw: bool, as_json: bool, url: str | None,
 ) -> None:  # fmt: skip
     """Print what is sent to a session, until Ctrl-C: its sender, its key if it has one, its content.
 
     On stderr it says for whom it listens: type that after `mesh send`. What waited is there first.
     """
+    if context.invoked_subcommand is not None:
+        return
     end = None if wait is None else time.monotonic() + wait
     line = show.raw_line if raw else show.json_line if as_json else show.letter
     with sync.connect(url, client=client, session=session) as m:
@@ -39,6 +42,24 @@ def command(
                 _print(inbox, line, most, end)
             except MeshTimeout:
                 raise MeshTimeout(f"{wait:g} s are over.") from None
+
+
+@command.command("release")
+@click.argument("name", metavar="NAME")
+@options.url
+def release(name: str, url: str | None) -> int:
+    """Let whoever comes next have the inbox of client NAME at this node, with what waits there.
+
+    It belongs to the key that opened it first while it holds or awaits anything. Exit code 1: it was
+    nobody's.
+    """
+    with sync.connect(url) as m:
+        released = m.call("inbox", release=name)["released"]
+    for each in released:
+        say(f"{each} is released: whoever opens it first has it")
+    if not released:
+        say(f"the inbox of {name} belongs to nobody here")
+    return 0 if released else 1
 
 
 def _print(

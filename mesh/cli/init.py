@@ -37,8 +37,8 @@ def command(cluster: str, as_json: bool) -> None:
         return
     name = "" if cluster == "default" else f" --cluster {cluster}"
     say(f"the keys of mesh {cluster!r} are in {path}; only you can read them")
-    say("on every other machine, within 24 hours:")
-    click.echo(f"mesh join {token}")
+    say("on every other machine, within 24 hours, type  mesh join  and paste this token when it asks:")
+    click.echo(token)
     say(f"then, on each of them and here:  mesh up{name}")
     names = [n["name"] for n in running_nodes(state) if n["cluster"] == cluster and not n["keyed"]]
     if names:

@@ -3,11 +3,13 @@
 import os
 import sys
 import time
+from pathlib import Path
 
 import click
 
 from mesh.cli import options
 from mesh.cli.options import say, tell_json
+from mesh.errors import KeysRefused
 from mesh.local.private import state_dir
 from mesh.security.joining import join
 from mesh.security.keyfiles import mesh_path
@@ -21,28 +23,59 @@ NEXT = {
 
 
 @click.command("join")
-@click.argument("token", envvar="MESH_TOKEN")
+@click.argument("token", required=False)
+@click.option("--file", "path", type=click.Path(path_type=Path), metavar="FILE", help="It stands there.")
+@click.option("--replace", is_flag=True, help="Leave another mesh of that name, if you are in one.")
 @click.option("--passwd", is_flag=True, help="Ask for the password that its nodes want, and remember it.")
 @options.as_json
-def command(token: str, passwd: bool, as_json: bool) -> None:
-    """Join a mesh, with a TOKEN from `mesh init` or `mesh token`; - reads it from stdin.
+def command(token: str | None, path: Path | None, replace: bool, passwd: bool, as_json: bool) -> None:
+    """Join a mesh, with a token from `mesh init` or `mesh token`. It asks for it, and shows nothing of it.
 
-    It is kept for this user in a file that only he can read, and is needed once. The environment may hold
-    it too: MESH_TOKEN.
+    A script gives it on stdin, in a --file, or in the environment: MESH_TOKEN. As an argument TOKEN it stands
+    in the list of processes, where every user of this machine sees it; - is stdin. What it holds is kept for
+    this user in a file that only he can read, so it is needed once.
     """
     state = state_dir(os.environ)
-    text = sys.stdin.read(2 * LONGEST) if token == "-" else token
+    text = typed(token, path)
     asked = click.prompt("password", hide_input=True, err=True) if passwd else ""
-    file, is_new = join(state, read_token(text, time.time()), asked)
-    path = mesh_path(state, file.cluster)
+    file, is_new, left = join(state, read_token(text, time.time()), asked, replace)
+    kept = mesh_path(state, file.cluster)
     if as_json:
-        tell_json({"cluster": file.cluster, "role": file.role, "file": str(path), "changed": is_new})
+        tell_json({"cluster": file.cluster, "role": file.role, "file": str(kept), "changed": is_new})
         return
     name = "" if file.cluster == "default" else f" --cluster {file.cluster}"
+    if left is not None:
+        say(f"you have left the other mesh {file.cluster!r}; its keys are in {left}")
     if not is_new:
         say(f"nothing to do: you are in mesh {file.cluster!r}, as a {file.role}")
         return
-    say(f"you are in mesh {file.cluster!r}, as a {file.role}; the keys are in {path}")
+    say(f"you are in mesh {file.cluster!r}, as a {file.role}; the keys are in {kept}")
     say(NEXT[file.role].format(name))
     if file.role == "node":
         say("A node of it that runs here already has to be started again.")
+
+
+def typed(token: str | None, path: Path | None) -> str:
+    """The token, from wherever it was given."""
+    if token is not None and path is not None:
+        raise click.UsageError("Give either TOKEN or --file, not both.")
+    if path is not None:
+        return _read(path)
+    if token is not None and token != "-":
+        say("mesh: every user of this machine can read a command line, and your shell keeps it.")
+        say("      Next time type  mesh join  alone, and paste the token when it asks.")
+        return token
+    if token is None and (found := os.environ.get("MESH_TOKEN")):
+        return found
+    if token is None and sys.stdin.isatty():
+        return str(click.prompt("token", hide_input=True, err=True))
+    return sys.stdin.read(2 * LONGEST)
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.read(2 * LONGEST).decode(errors="replace")
+    except OSError as error:
+        what = f"{path} cannot be read: {error.strerror or error}."
+        raise KeysRefused(what, hint="Check its name, or paste the token: mesh join", code="TOKEN") from error

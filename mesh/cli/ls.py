@@ -8,13 +8,16 @@ import click
 
 from mesh import sync
 from mesh.cli import figures, options
-from mesh.cli.options import count, plainly, size, tell_json
+from mesh.cli.options import count, plainly, size, tell, tell_json
 from mesh.cli.table import Cell, tell_table
+from mesh.errors import ONE_MESH
 from mesh.local.localnodes import running_nodes
 from mesh.local.private import state_dir
+from mesh.printable import typed
 
 HEADER = ("NODE", "ADDRESS", "VIA", "STATE", "LINK", "RTT", "CPU", "RAM", "VERSION", "AGE")
 TAIL_BACK = "TAIL-BACK"
+NEAR = 3  # nodes of other meshes that are named
 DROPPED = ("VERSION", "AGE", "RAM", "CPU", "RTT", "VIA")  # where there is no room, in this order
 SCOPES = {
     "mesh": "without a rule, a node is master of what its clients publish",
@@ -45,7 +48,7 @@ def command(url: str | None, as_json: bool) -> None:
     waits = any(figures.tailback(node)["messages"] for node in nodes)
     header = (*HEADER, TAIL_BACK) if waits else HEADER
     tell_table(header, [_row(node, waits) for node in nodes], folded="LINK", dropped=DROPPED)
-    click.echo("\n" + "\n".join(remarks(found, running_nodes(state_dir(os.environ)))))
+    tell(["", *remarks(found, running_nodes(state_dir(os.environ)))])
 
 
 def remarks(found: dict[str, Any], here: Sequence[dict[str, Any]] = ()) -> list[str]:
@@ -61,6 +64,9 @@ def remarks(found: dict[str, Any], here: Sequence[dict[str, Any]] = ()) -> list[
             f"waiting for whom nobody knows: {what}, for up to {plainly(unknown['age'])}",
             "  to see why:  mesh route KEY --domain NAME      mesh route --to DESTINATION",
         ]
+    if near := found.get("near"):
+        who = ", ".join(f"{name} at {address}" for name, address in near[:NEAR])
+        said += [f"another mesh is near, with other keys: {who}", f"  {ONE_MESH}"]
     if len(found["nodes"]) == 1:
         said += _alone(found, here)
     return said
@@ -77,9 +83,9 @@ def _alone(found: dict[str, Any], here: Sequence[dict[str, Any]]) -> Iterator[st
             yield f"These run here with keys, so this one has to be started again:  {names}"
     yield "Only this node is visible. To add one on this machine:  mesh up --id NAME"
     if address:
-        yield f"  if they do not find each other, say there:  mesh peer add {address}"
+        yield f"  if they do not find each other, say there:  mesh peer add {typed(address)}"
     if found.get("keys"):  # an older node does not say
-        yield "  on another machine:  mesh join TOKEN, then mesh up      a TOKEN:  mesh token"
+        yield "  on another machine:  mesh join, then mesh up      its token:  mesh token"
     else:
         yield "  for nodes on other machines it needs keys:  mesh init"
 
@@ -99,7 +105,7 @@ def _row(node: dict[str, Any], waits: bool) -> tuple[Cell, ...]:
         figures.address(node),
         node["via"],
         figures.state(node),
-        node["link"],
+        node["link"] or "-",
         figures.seconds(node["rtt"]),
         figures.percent(figures.cpu(node)),
         figures.percent(figures.ram(node)),

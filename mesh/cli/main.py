@@ -3,6 +3,8 @@
 A verb's module is imported when that verb is typed: `mesh --help` loads neither ZeroMQ nor rich.
 """
 
+import errno
+import io
 import os
 import signal
 import sys
@@ -14,7 +16,9 @@ import click
 
 from mesh import __version__
 from mesh.errors import MeshError, MeshTimeout
+from mesh.printable import harmless
 
+FULL = (errno.ENOSPC, errno.EDQUOT)
 VERBS = {
     "up": "Start a node here, in the foreground.",
     "down": "Stop a node.",
@@ -39,6 +43,7 @@ VERBS = {
     "config": "Check a configuration file.",
     "init": "Make the keys of a mesh.",
     "join": "Come into a mesh that has keys.",
+    "leave": "Go out of a mesh that has keys.",
     "token": "What lets somebody else in.",
     "passwd": "The hash of a node's password.",
 }
@@ -81,17 +86,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.Abort:  # Ctrl-C
         return INTERRUPTED
     except click.ClickException as error:
-        error.show()
+        _show(error)
         return error.exit_code
     except MeshError as error:
         return _complain(error)
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in FULL and error.filename is None:
+            _say(f"mesh: what was to be shown cannot be written: {error.strerror}. [CANNOT_WRITE]")
+            return FAILED
         if os.environ.get("MESH_DEBUG"):
             traceback.print_exc()
         else:
             _say(f"mesh: {type(error).__name__}: {error} [BUG]")
             _say("      This should not happen. To see where it did: MESH_DEBUG=1, and the same again.")
         return FAILED
+
+
+def _show(error: click.ClickException) -> None:
+    """What click says of a command line, which holds what somebody has typed, or pasted."""
+    said = io.StringIO()
+    error.show(file=said)
+    for line in said.getvalue().splitlines():
+        _say(line)
 
 
 def _complain(error: MeshError) -> int:
@@ -105,4 +121,4 @@ def _complain(error: MeshError) -> int:
 
 
 def _say(text: str) -> None:
-    click.echo(text, file=sys.stderr)
+    click.echo(harmless(text), file=sys.stderr)

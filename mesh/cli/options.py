@@ -2,13 +2,16 @@
 
 import json
 import re
+import shlex
 import sys
 import threading
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from mesh.errors import Closed
+from mesh.printable import harmless
 from mesh.values import Headers
 
 if TYPE_CHECKING:
@@ -23,7 +26,7 @@ EVENTS = {
 
 url = click.option(
     "--url", metavar="ADDRESS", envvar="MESH_URL", show_envvar=True,
-    help="The node: its name, tcp://HOST[:PORT] or ipc://PATH. Default: the only one here.",
+    help="The node: its name as in `mesh ls`, tcp://HOST[:PORT] or ipc://PATH. Default: the only one here.",
 )  # fmt: skip
 as_json = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 domain = click.option("--domain", metavar="NAME", help="The topic domain. Default: none.")
@@ -68,9 +71,19 @@ def query(text: str) -> dict[str, Any]:
     return {"pattern" if is_pattern else "key": text}
 
 
+def in_domain(domain: str | None) -> str:
+    """The option as it is typed, with a blank behind it; nothing where there is no domain."""
+    return f"--domain {shlex.quote(domain)} " if domain else ""
+
+
 def say(text: str) -> None:
-    """Talk: stdout is for data."""
-    click.echo(text, file=sys.stderr)
+    """Talk, in one line: stdout is for data."""
+    click.echo(harmless(text), file=sys.stderr)
+
+
+def tell(lines: Iterable[str]) -> None:
+    """Data for people, on stdout."""
+    click.echo("\n".join(map(harmless, lines)))
 
 
 def tell_json(value: Any) -> None:
@@ -99,17 +112,6 @@ def size(number: int) -> str:
         if number >= scale:
             return re.sub(r"\.0$", "", f"{number / scale:.1f}") + f" {unit}"
     return f"{number} B"
-
-
-def harmless(text: str) -> str:
-    """The text with `\\n`, `\\x1b` and the like in place of what would not stay within its line."""
-    if text.isprintable():
-        return text
-    return "".join(ch if ch.isprintable() or ch == "\t" else _escaped(ch) for ch in text)
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape").decode()
 
 
 def tell_of_connection(m: "Client") -> None:

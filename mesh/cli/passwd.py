@@ -6,8 +6,8 @@ import sys
 import click
 
 from mesh.cli.options import say
-from mesh.core.password import SALT_BYTES, hashed
 from mesh.errors import KeysRefused
+from mesh.password import SALT_BYTES, hashed
 
 
 @click.command("passwd")
@@ -24,4 +24,4 @@ def command() -> None:
         raise KeysRefused("An empty password protects nothing.", code="PASSWORD")
     click.echo(hashed(passwd, secrets.token_bytes(SALT_BYTES)))
     say("In the node's mesh.toml, below [node]:  passwd = THAT LINE, in quotes")
-    say("Clients:  mesh join TOKEN --passwd.  Other nodes: passwd below [nodes.NAME] of theirs.")
+    say("Clients:  mesh join --passwd.  Other nodes: passwd below [nodes.NAME] of theirs.")

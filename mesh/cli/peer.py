@@ -1,5 +1,7 @@
 """`mesh peer`: which addresses does a node try, besides what it finds by itself?"""
 
+import os
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -8,9 +10,12 @@ from mesh import sync
 from mesh.cli import options
 from mesh.cli.options import plainly, say, tell_json
 from mesh.cli.table import tell_table
-from mesh.errors import BindRefused
+from mesh.errors import BindRefused, MeshError
 from mesh.local.addresses import is_loopback, is_wildcard, with_port
+from mesh.local.private import state_dir
+from mesh.security.pins import forget
 
+LAST_TRY = "LAST TRY"
 HEADER = ("ADDRESS", "KIND", "NODE", "STATE", "SEEN")
 
 
@@ -31,19 +36,33 @@ def add(address: str, url: str | None) -> None:
     wanted = address_of(address)
     with sync.connect(url) as m:
         changed = m.call("peer", add=wanted)["changed"]
-        is_far = not is_loopback(wanted) and not m.call("ls").get("keys")  # an older node does not say
+        is_far = not is_loopback(wanted) and not m.call("ls", limit=1).get(
+            "keys"
+        )  # an older node does not say
     news = "is dialled from now on.  Who is there:  mesh ls" if changed else "was known already"
     say(f"{wanted} {news}")
     if is_far:
-        say("but this node has no keys, and another machine wants them:  mesh init, or mesh join TOKEN")
+        say("but this node has no keys, and another machine wants them:  mesh init, or mesh join")
 
 
 @command.command("rm")
 @click.argument("who", metavar="ADDRESS|NAME")
 @options.url
 def rm(who: str, url: str | None) -> int:
-    """Have the node forget an address, or where the node of that name was. Exit code 1: it knew none."""
+    """Have the node forget an address, or where the node of that name was. Exit code 1: it knew none.
+
+    The key that this user's clients know that node by is forgotten, too: the next that it shows is its own.
+    """
     written = spellings(who)
+    if forget(state_dir(os.environ), who):
+        say(f"the key of {who} is forgotten here: the next that it shows is taken for its own")
+        with suppress(MeshError):  # there may be no node here to ask, or it is the one that showed another
+            _forget_place(who, written, url)
+        return 0
+    return _forget_place(who, written, url)
+
+
+def _forget_place(who: str, written: tuple[str, ...], url: str | None) -> int:
     with sync.connect(url) as m:
         changed = any(m.call("peer", rm=spelling)["changed"] for spelling in written)
         rows = m.call("peers")["peers"]
@@ -64,27 +83,32 @@ def ls(as_json: bool, url: str | None) -> None:
     """Which addresses does it try?
 
     KIND: config is in its configuration or was given to `mesh up`, added came by `mesh peer add`, and
-    remembered is where a node was met before. SEEN: how long ago.
+    remembered is where a node was met before. SEEN: how long ago. LAST TRY: why there is nobody to talk to.
     """
     with sync.connect(url) as m:
         found = m.call("peers")
     if as_json:
         tell_json(found)
     elif found["peers"]:
-        tell_table(HEADER, map(_row, found["peers"]))
+        rows = found["peers"]
+        is_told = any(row.get("why") for row in rows)  # an older node does not say
+        header = (*HEADER, LAST_TRY) if is_told else HEADER
+        tell_table(header, [_row(row, is_told) for row in rows], folded=LAST_TRY if is_told else "")
     else:
         say("none.  To add one:  mesh peer add ADDRESS")
 
 
-def _row(row: dict[str, Any]) -> tuple[str, ...]:
+def _row(row: dict[str, Any], is_told: bool) -> tuple[str, ...]:
     seen = row["seen"]
-    return (
+    cells = (
         row["address"].removeprefix("tcp://"),
         row["kind"],
         row["node"] or "-",
         row["state"] or "-",
         "-" if seen is None else plainly(seen),
     )
+    why = f"{row['why']} ({plainly(row['tried'])} ago)" if row.get("why") else "-"
+    return (*cells, why) if is_told else cells
 
 
 def address_of(text: str) -> str:

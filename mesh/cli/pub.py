@@ -11,6 +11,7 @@ from mesh import sync
 from mesh.cli import options
 from mesh.cli.options import count, plainly, say
 from mesh.errors import LocalError, WouldBlock
+from mesh.printable import typed
 from mesh.wire.limits import MAX_CONTENT_EVER
 
 SLOW, STEP = 2.0, 5.0  # s after which a person is told how it goes, and until the next time
@@ -97,9 +98,8 @@ class Publishing:
         what, whom = count(self._count, noun), count(receivers, "receiver")
         say(f"published {what} to {self._key}, {whom}, {plainly(took)}")
         if self._count and not receivers:
-            domain = self._qos["domain"]
-            where = f" --domain {domain}" if domain else ""
-            say(f"nobody has subscribed to it.  To see the next:  mesh sub {self._key}{where}")
+            where = options.in_domain(self._qos["domain"])
+            say(f"nobody has subscribed to it.  To see the next:  mesh sub {where}{typed(self._key)}")
 
     def _progress(self) -> None:
         now = time.monotonic()

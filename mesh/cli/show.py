@@ -4,20 +4,20 @@ import base64
 import json
 from typing import Any
 
-from mesh.cli.options import harmless
 from mesh.client.message import Message
+from mesh.printable import harmless
 
 
 def line(message: Message) -> bytes:
     """Key and content as one line of text; what cannot be printed is escaped."""
     said = "(erased)" if message.state == "ERASED" else printable(message.content)
-    return f"{message.key}  {said}\n".encode()
+    return f"{harmless(message.key)}  {said}\n".encode()
 
 
 def letter(message: Message) -> bytes:
     """What was sent to a session: sender, key if there is one, content."""
-    key = f"{message.key}  " if message.key else ""
-    return f"{message.sender}  {key}{printable(message.content)}\n".encode()
+    key = f"{harmless(message.key)}  " if message.key else ""
+    return f"{harmless(message.sender)}  {key}{printable(message.content)}\n".encode()
 
 
 def raw_line(message: Message) -> bytes:

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from mesh.cli.options import harmless
+from mesh.printable import harmless
 
 WIDE = 10_000  # columns of what is no terminal: nothing is folded for a program that reads it
 GAP = 2  # between columns

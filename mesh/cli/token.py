@@ -43,7 +43,7 @@ def seconds(ctx: click.Context, option: click.Parameter, text: str) -> int:
 )  # fmt: skip
 @options.as_json
 def command(role: str, expires: int, cluster: str | None, as_json: bool) -> None:
-    """Print a token, with which somebody else joins by `mesh join TOKEN`.
+    """Print a token, with which somebody else joins: `mesh join` asks for it.
 
     After its time `mesh join` does not take it any more. What it holds stays good: whoever got at it is in
     until the mesh has other keys.
@@ -60,7 +60,7 @@ def command(role: str, expires: int, cluster: str | None, as_json: bool) -> None
         return
     click.echo(token)
     how_long = f"for {plainly(expires)}" if expires else "for ever"
-    say(f"lets a {role} into mesh {name!r}, {how_long}:  mesh join TOKEN")
+    say(f"lets a {role} into mesh {name!r}, {how_long}, who types  mesh join  and pastes it")
     say(WHAT[role])
 
 

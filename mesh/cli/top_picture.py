@@ -10,6 +10,7 @@ from rich.text import Text
 from mesh.cli import figures
 from mesh.cli.options import count
 from mesh.cli.table import Cell, fitting, table_of
+from mesh.printable import harmless
 
 BLOCKS = 8  # of a bar
 Node = dict[str, Any]
@@ -66,7 +67,7 @@ def picture(found: dict[str, Any], order: str, console: Console, most: int | Non
     table = table_of(*fitting(header, rows, console.width, dropped=dropped))
     for column in table.columns:
         column.justify = "left" if column.header in WORDS else "right"
-    return Group(Text(summary(found), no_wrap=True, overflow="ellipsis"), Text(), table, *more)
+    return Group(Text(harmless(summary(found)), no_wrap=True, overflow="ellipsis"), Text(), table, *more)
 
 
 def _marked(title: str, order: str) -> str:

@@ -13,10 +13,14 @@ import click
 
 from mesh import __version__
 from mesh.cli.files import config_file
+from mesh.cli.options import tell
 from mesh.config import Config, load
+from mesh.dialable import is_of_link
 from mesh.errors import NotAvailable
 from mesh.local.addresses import is_wildcard
+from mesh.printable import harmless, typed
 from mesh.shell.node import Node
+from mesh.shell.terminal import has_terminal, stay_at_hangup
 
 KEYS = {
     False: "no keys: this machine only; to reach others:  mesh init",
@@ -54,7 +58,7 @@ KEYS = {
     "--accept-rollback", is_flag=True,
     help="Go on though its store lost the end of what it had (STORE_ROLLED_BACK): what is lost stays lost.",
 )  # fmt: skip
-@click.option("--properties", metavar="FILE", help="An xmlBlaster property file (in a later release).")
+@click.option("--properties", metavar="FILE", help="An xmlBlaster property file: not read yet.")
 @click.option(
     "--json",
     "as_json",
@@ -70,26 +74,39 @@ def command(
     data: str | None, store: str | None, cluster: str | None, probe: str | None, accept_rollback: bool,
     properties: str | None, as_json: bool, log_level: str,
 ) -> None:  # fmt: skip
-    """Start a node here, and stay until Ctrl-C, SIGTERM or `mesh down`.
+    """Start a node here, and stay until Ctrl-C, SIGTERM or `mesh down`; or until its terminal is closed.
 
     What is given here wins over the environment (MESH_NODE__ID and the like), and that over the file.
     """
     if properties is not None:
         raise NotAvailable(
-            "--properties is not in this release: xmlBlaster property files come with masters and slaves.",
-            hint="Write the settings into a mesh.toml, and see `mesh config check`.",
+            "--properties is not in this release: it reads no xmlBlaster property files.",
+            hint="Write the same into a mesh.toml, masters and slaves too; then type `mesh config check`.",
         )
+    if not has_terminal():  # until the node itself listens to it
+        stay_at_hangup()
     given = {
         "node.id": name, "node.bind": bind or None, "node.peers": peer or None, "node.data": data,
         "node.store": store, "node.cluster": cluster, "node.probe": probe, "discovery.mdns": mdns,
     }  # fmt: skip
     file = config_file(config)
     settings = load(file, os.environ, given)
-    logging.basicConfig(
-        stream=sys.stderr, level=log_level.upper(), datefmt="%H:%M:%S",
-        format="%(asctime)s %(levelname)-7s %(message)s",
-    )  # fmt: skip
+    _log(log_level)
     asyncio.run(_run(settings, file, as_json, accept_rollback))
+
+
+class Plain(logging.Formatter):
+    """What others say may stand in any line."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        record.message = harmless(record.message)
+        return super().formatMessage(record)
+
+
+def _log(level: str) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Plain("%(asctime)s %(levelname)-7s %(message)s", datefmt="%H:%M:%S"))
+    logging.basicConfig(level=level.upper(), handlers=[handler])
 
 
 async def _run(settings: Config, file: Path | None, as_json: bool, accept_rollback: bool) -> None:
@@ -101,11 +118,18 @@ async def _run(settings: Config, file: Path | None, as_json: bool, accept_rollba
             "config": file and str(file),
         }  # fmt: skip
         # At once: a script may wait for it.
-        await node.run(lambda: click.echo(json.dumps(it) if as_json else described(it)))
+        await node.run(lambda: _say_ready(it, as_json))
     finally:
         await node.close()
     if as_json:
         _say_last({"stopped": node.name, "boot": it["boot"], "metrics": node.core.figures()})
+
+
+def _say_ready(it: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(it))
+    else:
+        tell(described(it).splitlines())
 
 
 def _say_last(it: dict[str, Any]) -> None:
@@ -118,11 +142,11 @@ def _say_last(it: dict[str, Any]) -> None:
 
 def described(it: dict[str, Any]) -> str:
     """Where the node is, how it finds others, and what to type next."""
-    by_hand = "" if it["mdns"] else f" --peer {_dialled(it['tcp'][0])}"
+    by_hand = "" if it["mdns"] else f" --peer {typed(it['at'][0])}"
     lines = [
         f"mesh {__version__}  node '{it['name']}'  id {it['uuid'][:8]}  boot {it['boot']}  "
         f"cluster '{it['cluster']}'",
-        *(f"listening   {address}" for address in (*it["tcp"], it["ipc"])),
+        *(f"listening   {address}" for address in (*_listening(it), it["ipc"])),
         *(f"ignored     {interface} ({why})" for interface, why in it["skipped"]),
         f"data        {_short(it['data'])}",
         f"config      {it['config'] or 'no file'}",
@@ -135,9 +159,14 @@ def described(it: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _dialled(address: str) -> str:
-    """What to type elsewhere to dial a bound address."""
-    return f"HOST:{address.rpartition(':')[2]}" if is_wildcard(address) else address
+def _listening(it: dict[str, Any]) -> Iterator[str]:
+    """What others can type. Where every interface is bound, that is not what was bound."""
+    yield from (address for address in it["tcp"] if not is_wildcard(address))
+    if any(map(is_wildcard, it["tcp"])):
+        far = [address for address in it["at"] if address not in it["tcp"] and not is_of_link(address)]
+        first, *others = far or it["at"]
+        yield f"{first}   (and every other interface)"
+        yield from others
 
 
 def _ways(it: dict[str, Any]) -> Iterator[str]:

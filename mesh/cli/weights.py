@@ -9,7 +9,7 @@ import click
 from balancers.plugins import OURS
 from mesh import sync
 from mesh.cli import gathering, options, spark_child
-from mesh.cli.options import count, harmless, plainly, say, tell_json
+from mesh.cli.options import count, plainly, say, tell, tell_json
 from mesh.cli.table import tell_table
 
 HEADER = ("NODE", "WEIGHT", "REASON")
@@ -42,7 +42,7 @@ def apply(file: Path, force: bool, url: str | None) -> None:
     if not found.has_reasons:
         say("without their reasons, for which there was no room")
     if unknown:
-        say(f"never met: {', '.join(map(harmless, unknown))}.  Who is there:  mesh ls")
+        say(f"never met: {', '.join(unknown)}.  Who is there:  mesh ls")
 
 
 @command.command("show")
@@ -58,7 +58,7 @@ def show(as_json: bool, url: str | None) -> None:
         return
     if found["weights"]:
         tell_table(HEADER, [(n, f"{w:g}", why) for n, (w, why) in found["weights"].items()], folded="REASON")
-    click.echo(("\n" if found["weights"] else "") + "\n".join(map(harmless, remarks(found))))
+    tell([*([""] if found["weights"] else []), *remarks(found)])
 
 
 @command.command("clear")

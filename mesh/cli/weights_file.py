@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from mesh.core.weightset import PACKED, REASON, Weight, WeightSet, bad, check, packed
 from mesh.errors import LocalError
+from mesh.weightset import PACKED, REASON, Weight, WeightSet, bad, check, packed
 from mesh.wire.limits import LARGEST_NUMBER, MIB
 
 VERSION = 1

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mesh.core.proof import curve_place, prove, same
 from mesh.local.private import cookie, state_dir
+from mesh.proof import curve_place, hello_text, prove, same
 from mesh.security.clientkeys import client_keys
 from mesh.security.keys import Keys
+from mesh.security.pins import Pins
+from mesh.security.signing import verify
+from mesh.wire.commands import Introduction
 
 OTHERS = "{} does not know this user's cookie"
 IMPOSTOR = "{} does not know the secret of this mesh"
@@ -22,6 +25,7 @@ class Access:
     curve: Keys | None = None
     secret: bytes = field(default=b"", repr=False)
     passwd: str = field(default="", repr=False)
+    pins: Pins | None = None
 
     @property
     def where(self) -> str:
@@ -39,6 +43,18 @@ class Access:
             return True
         return theirs != b"" and same(proof, prove(self.secret, "listener", mine, theirs, self.where))
 
+    def doubt(self, node: Introduction, signature: bytes, mine: bytes, theirs: bytes) -> tuple[str, str, str]:
+        """(code, reason, hint) when a node of a mesh with keys does not sign, or not with the key that it
+        had; else all "".
+        """
+        if self.pins is None:
+            return "", "", ""
+        text = hello_text("listener", mine, theirs, self.where)
+        if not verify(node.key, signature, text):
+            return "WRONG_SIGNATURE", f"{self.address} did not sign with its key", ""
+        what, hint = self.pins.doubt(node.name, node.key)
+        return ("OTHER_KEY", what, hint) if what else ("", "", "")
+
     @property
     def impostor(self) -> tuple[str, str]:
         """(code, reason) when it is not."""
@@ -54,4 +70,4 @@ def access(address: str, cluster: str | None, environ: Mapping[str, str]) -> Acc
     keys = client_keys(environ, cluster, address)
     if keys is None:
         return Access(address, secret=cookie(state_dir(environ)))
-    return Access(address, keys.curve, keys.secret, keys.passwd)
+    return Access(address, keys.curve, keys.secret, keys.passwd, keys.pins)

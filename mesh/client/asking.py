@@ -7,14 +7,16 @@ from collections.abc import Iterator
 from itertools import chain, repeat
 from typing import Any
 
+from mesh.client.arguments import whole, yes_or_no
 from mesh.client.calls import Part
 from mesh.client.connected import Connected
 from mesh.client.content import check_destination
 from mesh.client.later import not_yet
 from mesh.client.message import Batch, FoundMessage, Message
+from mesh.client.pages import goes_on, joined
 from mesh.client.subscription import Subscription, Terms
 from mesh.client.subscriptions import XPATH, query
-from mesh.errors import BadQuery
+from mesh.errors import BadArgument, BadQuery, shown
 from mesh.names import node_name
 from mesh.values import check_domain, check_key
 from mesh.wire import commands as c
@@ -42,12 +44,15 @@ class Asking(Connected):
         "drop_newest", "drop_oldest", or "error" (it ends with SlowConsumer). `max_queue`: so many messages
         may be under way, and as many wait; 0: as many as the node's limits allow. Raises BadKey, BadQuery.
         """
-        return self._subscriptions.make(
-            query(key, pattern, xpath, domain), initial, Terms(overflow, max_queue)
-        )
+        terms = Terms(overflow, whole("max_queue", max_queue, 0, 2**32 - 1))
+        asked = query(key, pattern, xpath, domain)
+        return self._subscriptions.make(asked, yes_or_no("initial", initial), terms)
 
     async def unsubscribe(self, subscription: Subscription) -> None:
         """As leaving its context does."""
+        if not isinstance(subscription, Subscription):
+            what = f"{shown(subscription)} is no subscription."
+            raise BadArgument(what, hint="Give what subscribe() gave.")
         await subscription.unsubscribe()
 
     def inbox(self) -> Subscription:
@@ -71,7 +76,8 @@ class Asking(Connected):
         without its master. Raises MasterAway when the master cannot be reached and nobody has the value.
         """
         q = query(key, pattern, xpath, domain)
-        arguments = {"kind": q.kind, "text": q.text, "domain": q.domain, "fresh": fresh}
+        self._here()
+        arguments = {"kind": q.kind, "text": q.text, "domain": q.domain, "fresh": yes_or_no("fresh", fresh)}
         parts = await self._calls.ask_for_parts(lambda request: c.Call(request, "get", arguments))
         return [message for part in parts for message in found(part)]
 
@@ -87,8 +93,8 @@ class Asking(Connected):
             not_yet("xpath=", XPATH)
         if key is None:
             raise BadQuery("nothing to erase.", hint="Give a key.")
-        arguments = {"key": check_key(key), "domain": check_domain(domain or "")}
-        self._open()
+        arguments = {"key": check_key(key), "domain": check_domain("" if domain is None else domain)}
+        self._here()
         await self._publisher.answered_so_far()
         value = await self._calls.ask(lambda request: c.Call(request, "erase", arguments))
         return [str(key) for key in value["erased"]]
@@ -111,7 +117,18 @@ class Asking(Connected):
         return list(value["steps"])
 
     async def call(self, verb: str, **arguments: Any) -> Any:
-        """Ask the node: "ls", "info" or "down"."""
+        """Ask the node: "ls", "info" or "down". A long list is asked for page by page, unless `after` or
+        `limit` say which page is wanted."""
+        value = await self._ask(verb, arguments)
+        is_one_page = not {"after", "limit"}.isdisjoint(arguments)
+        while not is_one_page and goes_on(value):
+            value = joined(value, await self._ask(verb, {**arguments, "after": goes_on(value)}))
+        if not is_one_page and isinstance(value, dict) and value.get("next") == "":
+            del value["next"]
+        return value
+
+    async def _ask(self, verb: str, arguments: dict[str, Any]) -> Any:
+        self._here()
         return await self._calls.ask(lambda request: c.Call(request, verb, arguments))
 
     async def ping(self) -> float:

@@ -4,16 +4,44 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import Self
 
 from mesh.client.asking import Asking
 from mesh.client.connected import Event
+from mesh.client.find import find_node
 from mesh.client.later import Later
 from mesh.client.publishing import Publishing
-from mesh.errors import MeshError
+from mesh.errors import MeshError, NodeNotFound
+from mesh.local.localnodes import running_nodes
+from mesh.local.private import state_dir
 
 
 class Client(Publishing, Asking, Later):
     """A session at a node. Make one with `mesh.connect`; all calls from one event loop."""
+
+    async def __aenter__(self) -> Self:
+        if (found := await self._elsewhere()) is not None:
+            self._address, self._cluster = found
+        return await super().__aenter__()
+
+    async def _elsewhere(self) -> tuple[str, str | None] | None:
+        """The address and the mesh of a node that is known by its name to one that runs here."""
+        try:
+            find_node(self._address, self._environ)
+            return None
+        except NodeNotFound as error:
+            name = self._address or self._environ.get("MESH_URL")
+            if not name or error.code != NodeNotFound.code:
+                return None
+        for here in running_nodes(state_dir(self._environ)):
+            try:
+                async with Client(here["ipc"], timeout=self._timeout, environ=self._environ) as m:
+                    address = (await m.call("where", node=name))["address"]
+            except MeshError:  # it ends just now, or is of an older release
+                continue
+            if address:
+                return address, self._cluster or (here["cluster"] if here["keyed"] else None)
+        return None
 
 
 def connect(
@@ -21,14 +49,16 @@ def connect(
     *,
     client: str | None = None,
     session: int | None = None,
-    timeout: float = 5.0,
+    timeout: float | None = None,
     cluster: str | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> Client:
-    """A client of the node at `address` (`tcp://…`, `ipc://…`, or a local node's name), as a context manager.
+    """A client of the node at `address` (`tcp://…`, `ipc://…` or a node's name), as a context manager.
 
+    A name is that of a node of this user here, or of one that such a node knows, wherever it is.
     Without an address: `MESH_URL`, else the only node of this user on this machine. `session` is a
-    well-known positive number, or None for one that the node makes up. `timeout` in seconds.
+    well-known positive number, or None for one that the node makes up. `timeout` in seconds,
+    5 by default; if it is given, a node that is not there is waited for so long, as while it is started anew.
     `cluster`: over TCP, the mesh whose keys are used; without it `MESH_CLUSTER`, else the only one there is.
     Entering it raises NodeNotFound, KeysRefused or Refused.
     """

@@ -10,16 +10,26 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
+from weakref import ref
 
 from mesh.client.access import Access, access
+from mesh.client.arguments import seconds, text, whole
 from mesh.client.calls import Calls
+from mesh.client.caution import UNREADABLE, Caution
 from mesh.client.find import find_node
+from mesh.client.forgotten import closed_in_the_end, weakly
+from mesh.client.oneloop import check_loop, not_open
 from mesh.client.publisher import Publisher
 from mesh.client.session import Session
 from mesh.client.subscriptions import Subscriptions
 from mesh.errors import Closed, MeshTimeout, PublishRefused, RemoteError
+from mesh.names import node_name
+from mesh.security.streamkey import STREAM_SEED, StreamKey
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
+from mesh.wire.limits import LARGEST_NUMBER
+
+TIMEOUT = 5.0  # s, unless somebody says otherwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +53,25 @@ class Connected:
         *,
         client: str | None = None,
         session: int | None = None,
-        timeout: float = 5.0,
+        timeout: float | None = None,
         cluster: str | None = None,
         environ: Mapping[str, str] = os.environ,
     ) -> None:
-        self._address, self._cluster, self._environ = address, cluster, environ
+        waits = timeout is not None
+        timeout = TIMEOUT if timeout is None else seconds("timeout", timeout)
+        number = 0 if session is None else whole("session", session, 1, LARGEST_NUMBER)
+        self._address, self._cluster = text("address", address), text("cluster", cluster)
+        self._environ = environ
         self._home = ""  # the name of the node where we are
-        self._name = (client or _default_name(), session or 0)
+        self._name = (_default_name() if client is None else node_name(client), number, client is not None)
         self._timeout = timeout
-        self._stream = secrets.token_bytes(16)
+        self._waits = waits
+        self._key = StreamKey(secrets.token_bytes(STREAM_SEED))
+        self._stream = self._key.id
         self._session: Session | None = None
         self._publisher = Publisher(self._stream, self._send_envelope, self._look, self._refused_later)
-        self._calls = Calls(self._send, 2 * timeout)
+        self._caution = Caution(self._publisher.is_answered)
+        self._calls = Calls(self._send, 2 * timeout, self._moved)
         self._subscriptions = Subscriptions(self._calls, self._open)
         self._events: list[asyncio.Queue[Event | None]] = []
         self._closed = False
@@ -62,14 +79,21 @@ class Connected:
     # --- coming and going -------------------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
-        client, session = self._name
-        self._session = Session(
-            client, session, self._stream, self._find, self._welcomed, self._received, self._tell
-        )
+        if self._session is not None:
+            raise Closed("this client was opened before.", hint="Make another with `mesh.connect()`.")
+        # The loop keeps the session, and nobody but its user shall keep the client.
+        session = self._session = Session(
+            *self._name, self._key, weakly(self._find, _nowhere), weakly(self._welcomed),
+            ref(self), type(self)._received, weakly(self._tell), weakly(self._objected),
+        )  # fmt: skip
+        self._publisher.loop = session.loop
+        self._end = closed_in_the_end(session, weakly(self._close, session.close))
         try:
-            await self._session.open(self._timeout)
+            await anext(self._end)
+            await session.open(self._timeout, self._waits)
         except BaseException:
-            self._session.close()
+            session.close()
+            self._session = None  # it may be tried again
             raise
         return self
 
@@ -82,6 +106,7 @@ class Connected:
         """Wait for the answers that are still out (at most `timeout` seconds), then leave."""
         if self._closed or self._session is None:
             return
+        check_loop(self._session.loop)
         try:
             if drain:
                 async with asyncio.timeout(self._timeout):
@@ -91,6 +116,7 @@ class Connected:
             raise MeshTimeout(f"closed with {left} messages unanswered: the node is away.") from None
         finally:
             self._close()
+            await self._end.aclose()
 
     def _close(self) -> None:
         assert self._session is not None
@@ -111,11 +137,18 @@ class Connected:
 
     def _open(self) -> Session:
         if self._session is None or self._closed:
-            raise Closed("this client is not open.", hint="Use it inside `async with mesh.connect() as m:`.")
+            raise not_open(None if self._session is None else self._session.loop)
         return self._session
+
+    def _here(self) -> Session:
+        """The open session, for one who will wait for what it brings. Closed, WrongLoop."""
+        session = self._open()
+        check_loop(session.loop)
+        return session
 
     async def events(self) -> AsyncIterator[Event]:
         """What happens to this client from now on, until it is closed."""
+        check_loop(self._publisher.loop)
         queue: asyncio.Queue[Event | None] = asyncio.Queue()
         self._events.append(queue)
         try:
@@ -133,7 +166,13 @@ class Connected:
     def _send(self, command: c.Command) -> bool:
         return self._session is not None and self._session.send(command)
 
+    def _moved(self) -> float:
+        """When a part of a long message went, or came."""
+        return self._session.moved if self._session is not None else float("-inf")
+
     def _send_envelope(self, envelope: Envelope) -> bool:
+        if self._caution.is_on and not self._caution.add(envelope):
+            return False
         return self._session is not None and self._session.publish(envelope)
 
     def _look(self) -> None:
@@ -147,7 +186,7 @@ class Connected:
         self._publisher.max_content = welcome.max_content
         self._publisher.outbox.window = welcome.window
         self._subscriptions.again(is_new)
-        for envelope in self._publisher.outbox.resend():
+        for envelope in self._caution.begin(self._publisher.outbox.resend()):
             session.publish(envelope)
         self._calls.again()  # after what was published before: an erase must not come first
         self._tell("connected", session.name)
@@ -159,14 +198,34 @@ class Connected:
             case c.Answers():
                 for answer in command.answers:
                     self._publisher.answered(answer)
+                if self._caution.is_on:
+                    self._go_on()
             case c.Reply():
                 self._calls.replied(command, envelopes)
             case c.Ended():
                 self._subscriptions.ended(command)
             case c.Pong():
                 pass
+            case c.Piece():
+                self._open().piece(command)
+            case c.PieceAck():
+                self._open().piece_acked(command)
+            case c.Ping():  # another wants this session, and the node asks whether it is in use
+                self._send(c.Pong(command.stamp))
             case _:
                 raise RemoteError(f"a node sent {type(command).__name__} to a client")
+
+    def _go_on(self) -> None:
+        """With the next envelope, since the one before it is answered."""
+        for envelope in self._caution.answered():
+            self._open().publish(envelope)
+
+    def _objected(self, refusal: c.Refuse) -> None:
+        """The node hung up over something that we said; an envelope would come again and again."""
+        bad = self._caution.refused() if refusal.code in UNREADABLE else None
+        if bad is not None:
+            text = f"{self._home} hung up over it twice, and over nothing else: {refusal.reason}"
+            self._publisher.answered(c.Answer(bad.domain, bad.first, bad.last, refusal.code, text=text))
 
     def _refused_later(self, message: str, error: PublishRefused) -> None:
         self._tell("refused-later", f"{message}: {error}")
@@ -174,6 +233,10 @@ class Connected:
     def _tell(self, kind: str, text: str) -> None:
         for queue in self._events:
             queue.put_nowait(Event(kind, text))
+
+
+def _nowhere() -> Access:
+    raise Closed("this client was forgotten.")
 
 
 def _default_name() -> str:

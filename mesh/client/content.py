@@ -1,12 +1,14 @@
 """What may be published, and how is it put into bytes?"""
 
 import time
-from collections.abc import Mapping
-from typing import TypedDict
+from collections.abc import Iterable, Mapping
+from typing import Any, TypedDict
 
+from mesh.client.arguments import seconds, whole, yes_or_no
 from mesh.client.later import not_yet
+from mesh.errors import BadArgument, BadType, shown
 from mesh.names import SessionName
-from mesh.values import Headers
+from mesh.values import NO_HEADERS, Headers
 from mesh.wire.envelope import LOCAL_ONLY, PERSISTENT
 from mesh.wire.properties import Properties, encode_properties
 
@@ -38,26 +40,45 @@ def prepared(
     local_only: bool = False,
 ) -> Prepared:
     """A message as the publisher takes it, its content copied. `expiry` in seconds from now."""
-    flags = (PERSISTENT if persistent else 0) | (LOCAL_ONLY if local_only else 0)
+    flags = 0
+    if persistent is not False or local_only is not False:
+        flags = flags_of(persistent, local_only)
     props, expires = b"", 0
     if headers is not None or expiry is not None or priority != 5 or xml is not None:
         props, expires = own_properties(headers, expiry, priority, xml)
     if type(content) is not bytes:
         content = as_bytes(content)
-    return key, content, domain or "", flags, props, expires
+    return key, content, "" if domain is None else domain, flags, props, expires
+
+
+def flags_of(persistent: bool, local_only: bool) -> int:
+    """BadArgument for what only counts as true or false."""
+    yes = PERSISTENT if yes_or_no("persistent", persistent) else 0
+    return yes | (LOCAL_ONLY if yes_or_no("local_only", local_only) else 0)
 
 
 def as_bytes(content: Content) -> bytes:
-    """Text as UTF-8; TypeError for anything that is neither text nor bytes."""
+    """Text as UTF-8; BadType for anything that is neither text nor bytes."""
     if isinstance(content, str):
-        return content.encode()
+        try:
+            return content.encode()
+        except UnicodeEncodeError as error:
+            raise unwritable("content", error) from None
     if isinstance(content, bytes | bytearray | memoryview):
         return bytes(content)
-    raise TypeError(f"content is bytes or str, not {type(content).__name__}")
+    raise BadType(f"content is bytes or str, not {type(content).__name__}.")
 
 
-def check_destination(text: str) -> str:
+def unwritable(what: str, error: UnicodeEncodeError) -> BadArgument:
+    """A text that has no UTF-8."""
+    hint = "Lone surrogates are not allowed; is it a file name, or text that was cut?"
+    return BadArgument(f"The {what} holds {error.object[error.start]!r} at {error.start}.", hint=hint)
+
+
+def check_destination(text: Any) -> str:
     """The name itself, if a message can be sent to it; BadName or NotAvailable else."""
+    if not isinstance(text, str):
+        raise BadArgument(f"a destination is a str such as client/joe, not {shown(text)}.")
     if SessionName.parse(text).site is not None:
         not_yet(f"{text}: sending to another site", "sites come with relays")
     return text
@@ -69,7 +90,20 @@ def own_properties(
     """(a message's own properties as bytes, when it expires in ns since 1970). `expiry` in seconds."""
     if xml is not None:
         not_yet("xml=", "keys with an XML body come with XPath queries")
-    if not 0 <= priority <= 9:
-        raise ValueError(f"priority {priority} is not between 0 and 9")
-    expires = 0 if expiry is None else time.time_ns() + int(expiry * 1e9)
-    return encode_properties(Properties(Headers(headers or ()), expires, priority)), expires
+    level = whole("priority", priority, 0, 9)
+    expires = 0 if expiry is None else time.time_ns() + int(seconds("expiry", expiry, zero=True) * 1e9)
+    if headers is not None and not isinstance(headers, Headers):
+        headers = _headers(headers)
+    try:
+        return encode_properties(Properties(headers or NO_HEADERS, expires, level)), expires
+    except UnicodeEncodeError as error:
+        raise unwritable("header", error) from None
+
+
+def _headers(given: Any) -> Headers:
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise BadType(f"headers are a dict of str, or pairs, not {type(given).__name__}.")
+    try:
+        return Headers(given)
+    except TypeError as error:
+        raise BadType(f"{error}.") from None

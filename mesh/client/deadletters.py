@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from mesh.client.message import Message
-from mesh.core.deadletters import KEY
+from mesh.reserved import DEAD_LETTERS, PRIVATE
 from mesh.values import Headers
 
-PATTERN = f"{KEY}/#"
+PATTERN = f"{DEAD_LETTERS}/#"
 PREFIX = "dead-"
 
 
@@ -29,6 +29,7 @@ class DeadLetter:
     persistent: bool
     headers: Headers
     content: bytes
+    is_private: bool = False  # it was for one receiver: no more than that it is there, and why, is shown here
 
     @classmethod
     def of(cls, message: Message) -> Self:
@@ -38,9 +39,12 @@ class DeadLetter:
         def said(name: str) -> str:
             return message.headers.get(PREFIX + name, "")
 
+        code = said("code")
+        reason = said("reason").removesuffix(f" [{code}]")  # as a node writes its errors
         return cls(
-            message.key, said("id"), said("code"), said("reason"), said("key"), said("domain"),
+            message.key, said("id"), code, reason, said("key"), said("domain"),
             said("sender"), said("to"), message.sent, message.persistent, Headers(own), message.content,
+            PRIVATE in message.headers and not said("sender"),
         )  # fmt: skip
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from mesh.errors import NodeNotFound
 from mesh.local.addresses import PORT, with_port
 from mesh.local.localnodes import running_nodes
 from mesh.local.private import state_dir
+from mesh.printable import typed
 from mesh.security.keyfiles import clusters, read_mesh
 
 
@@ -44,8 +46,10 @@ def _not_found(wanted: str, names: list[str]) -> NodeNotFound:
         hint = "Start one with `mesh up`, or give --url ADDRESS."
         return NodeNotFound(f"no node{named} runs here, for this user.", hint=hint)
     if wanted:
-        hint = f"Choose one with --url NAME, or start it: mesh up --id {wanted}; a host: --url tcp://{wanted}"
-        return NodeNotFound(f"no node named {wanted!r} runs here, but {listed}.", hint=hint)
+        hint = f"Choose one with --url NAME, or start it: mesh up --id={shlex.quote(wanted)}; a host: --url {typed(f'tcp://{wanted}')}"
+        return NodeNotFound(
+            f"no node named {wanted!r} runs here, or is known to those that do: {listed}.", hint=hint
+        )
     hint = "Choose one: --url NAME, or MESH_URL=NAME."
     return NodeNotFound(f"{len(names)} nodes run here: {listed}.", hint=hint, code="MANY_NODES")
 

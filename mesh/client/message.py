@@ -6,9 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from mesh.errors import RemoteError
 from mesh.values import Headers, Route, message_id
 from mesh.wire.envelope import ERASED, INITIAL, Envelope
 from mesh.wire.properties import Properties, decode_properties
+
+UNREADABLE = "unreadable-properties"  # the header that says why a message has no other
 
 
 class Message(Struct, eq=False):  # a Struct is made in a third of the time
@@ -91,7 +94,10 @@ class Message(Struct, eq=False):  # a Struct is made in a third of the time
         return None
 
     def _properties(self) -> Properties:
-        return decode_properties(self._envelope.message(self._index)[0])
+        try:
+            return decode_properties(self._envelope.message(self._index)[0])
+        except RemoteError as error:  # a node of an earlier release took it so: nobody can read it any better
+            return Properties(Headers([(UNREADABLE, error.what)]))
 
     def __repr__(self) -> str:
         return f"Message({self.key!r}, {self.content[:40]!r}, id={self.id!r})"

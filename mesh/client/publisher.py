@@ -8,8 +8,19 @@ from collections.abc import Callable, Generator, Sequence
 from msgspec import Struct
 
 from mesh.client.builder import Builder
+from mesh.client.oneloop import check_loop, running_loop
 from mesh.client.verdicts import Verdicts
-from mesh.errors import BadName, BadQuery, MeshError, MessageTooLarge, PublishRefused, WouldBlock
+from mesh.errors import (
+    BadArgument,
+    BadName,
+    BadQuery,
+    MeshError,
+    MessageTooLarge,
+    PublishRefused,
+    WouldBlock,
+    shown,
+)
+from mesh.reserved import check_free
 from mesh.streams.outbox import Outbox
 from mesh.values import Published, check_domain, check_key, message_id, parse_message_id
 from mesh.wire.commands import Answer
@@ -50,6 +61,7 @@ class Publisher:
         self.stream = stream
         self.max_content = MAX_CONTENT
         self.outbox = Outbox(4 << 20, 1024)
+        self.loop: asyncio.AbstractEventLoop | None = None  # the one where the client was opened
         self._send = send
         self._look = look  # take answers that have arrived, without giving up the loop
         self.builder: Builder | None = None
@@ -102,11 +114,13 @@ class Publisher:
 
     def _plan(self) -> None:
         self._planned = True
-        asyncio.get_running_loop().call_soon(self._flush_soon)
+        (self.loop or asyncio.get_running_loop()).call_soon(self._flush_soon)
 
     def _open(self, domain: str, flags: int, to: str) -> Builder:
+        if self.loop is not running_loop():
+            check_loop(self.loop)
         self._seal()
-        check_domain(domain)
+        check_free(check_domain(domain))
         if not self.outbox.open:
             self._look()
             if not self.outbox.open:
@@ -119,17 +133,24 @@ class Publisher:
 
     def check(self, key: str, content: bytes, to: str = "") -> None:
         """BadKey or MessageTooLarge; in any thread. What is sent to somebody needs no key."""
-        if key not in self._checked and (key or not to):
+        try:
+            if key not in self._checked and (key != "" or not to):
+                self._check_key(key)
+        except (TypeError, ValueError):  # no str, nor anything else that could stand in a set
             check_key(key)
-            if len(self._checked) > 100_000:
-                self._checked.clear()
-            self._checked.add(key)
+            raise
         if len(content) > self.max_content:
             hint = "Send it in parts, or raise limits.max_content on every node (up to 64 MiB)."
             raise MessageTooLarge(
                 f"{to or key}: content of {len(content)} bytes, at most {self.max_content} allowed.",
                 hint=hint,
             )
+
+    def _check_key(self, key: str) -> None:
+        check_free(check_key(key))
+        if len(self._checked) > 100_000:
+            self._checked.clear()
+        self._checked.add(key)
 
     def _flush_soon(self) -> None:
         self._planned = False
@@ -162,12 +183,20 @@ class Publisher:
         self._seal_if_due()
         self._wake()
 
+    def is_answered(self, envelope: Envelope) -> bool:
+        """Has each message of it any answer?"""
+        return self.outbox.is_answered_below({envelope.domain: envelope.last + 1})
+
     async def result(self, receipt: Receipt) -> Published:
-        """The answer to one message, when it comes."""
+        """The answer to one message, when it comes. WrongLoop."""
+        check_loop(self.loop)
         return await self._verdicts.first(receipt.domain, receipt.number)
 
     async def final(self, message: Published | Receipt) -> Published:
         """The last answer to one message, when it comes. BadQuery for one that is not of this session."""
+        if not isinstance(message, Receipt | Published):
+            what = f"{shown(message)} is neither a receipt nor an answer."
+            raise BadArgument(what, hint="Give what post() or publish() returned.")
         if isinstance(message, Receipt):
             is_own, domain, number = message._publisher is self, message.domain, message.number
         else:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Unpack, overload
+from typing import Any, Unpack, overload
 
+from mesh.client.arguments import several, yes_or_no
 from mesh.client.connected import Connected
 from mesh.client.content import Content, Options, Prepared, check_destination, prepared
 from mesh.client.publisher import Receipt
 from mesh.errors import PublishRefused, WouldBlock
+from mesh.reserved import check_free
 from mesh.values import Headers, Published, check_domain
 from mesh.wire.envelope import FORCE_QUEUING
 from mesh.wire.limits import ENVELOPE_MESSAGES
@@ -61,11 +63,11 @@ class Publishing(Connected):
     def check(self, message: Prepared) -> None:
         """Raise what `post_prepared` would say of the message itself; in any thread."""
         self._publisher.check(message[0], message[1])
-        check_domain(message[2])
+        check_free(check_domain(message[2]))
 
     async def room(self) -> None:
         """Until the window of unanswered messages lets one be posted."""
-        self._open()
+        self._here()
         await self._publisher.room()
 
     async def publish_many(self, key: str, contents: Iterable[Content], **options: Unpack[Options]) -> int:
@@ -73,6 +75,7 @@ class Publishing(Connected):
 
         A list or tuple goes fastest. Of anything else each content is taken, and posted, when there is room.
         """
+        several(contents)
         count = 0
         if isinstance(contents, list | tuple):
             for at in range(0, len(contents), ENVELOPE_MESSAGES):
@@ -116,7 +119,7 @@ class Publishing(Connected):
 
     async def flush(self) -> None:
         """Until every message has its answer; raises the first refusal whose receipt nobody awaited."""
-        self._open()
+        self._here()
         await self._publisher.flush()
 
     async def final(self, message: Published | Receipt) -> Published:
@@ -125,7 +128,7 @@ class Publishing(Connected):
         Raises PublishRefused when it was refused or expired meanwhile, BadQuery for a message that this
         session did not publish.
         """
-        self._open()
+        self._here()
         return await self._publisher.final(message)
 
     def waiting(self) -> tuple[int, str]:
@@ -159,16 +162,17 @@ class Publishing(Connected):
         that have it; 0: it waits. Several destinations: one result each, in order, refusals too.
         Raises BadName, and what `publish` raises.
         """
-        self._open()
-        several = [destination] if isinstance(destination, str) else destination
-        for to in several:
+        self._here()
+        is_one = not isinstance(destination, list | tuple)
+        names: Any = [destination] if is_one else destination
+        for to in names:
             check_destination(to)
         message = prepared(key, content, domain, None, headers, persistent, expiry, priority)
-        if force_queuing:
+        if yes_or_no("force_queuing", force_queuing):
             key, body, in_domain, flags, props, expires = message
             message = key, body, in_domain, flags | FORCE_QUEUING, props, expires
-        receipts = [await self._send_when_room(to, message) for to in several]
-        if isinstance(destination, str):
+        receipts = [await self._send_when_room(to, message) for to in names]
+        if is_one:
             return await receipts[0]
         return [await _result(receipt) for receipt in receipts]
 

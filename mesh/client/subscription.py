@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from mesh.client.message import Batch, Message
+from mesh.client.oneloop import check_loop, running_loop
 from mesh.errors import Closed, MeshError
 from mesh.streams.seen import Seen
 from mesh.wire.commands import Query
@@ -59,6 +60,7 @@ class Subscription:
         self.is_left = False  # an inbox that nobody reads at the moment
         self._arrived: asyncio.Event = asyncio.Event()
         self._error: MeshError | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None  # the one where it was entered
 
     @property
     def id(self) -> str:
@@ -72,6 +74,7 @@ class Subscription:
 
     async def __aenter__(self) -> Subscription:
         await self._enter(self)
+        self._loop = running_loop()
         return self
 
     async def __aexit__(
@@ -152,6 +155,7 @@ class Subscription:
                 if isinstance(self._error, Closed):
                     return None
                 raise self._error
+            check_loop(self._loop)
             self._arrived.clear()
             await self._arrived.wait()
         return None

@@ -7,11 +7,13 @@ from collections.abc import Callable
 
 from mesh.client.calls import Calls
 from mesh.client.later import not_yet
+from mesh.client.oneloop import check_loop
 from mesh.client.session import Session
 from mesh.client.subscription import INBOX, Subscription, Terms
-from mesh.errors import BadQuery, Closed, SlowConsumer
+from mesh.errors import BadQuery, Closed, LocalError, SlowConsumer
 from mesh.routing.overflow import overflow
 from mesh.routing.subscriptions import check_query
+from mesh.values import check_domain
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 
@@ -40,8 +42,6 @@ class Subscriptions:
     def make(self, query: c.Query, initial: bool, terms: Terms) -> Subscription:
         """One that is not asked for yet: entering it does that. BadQuery for terms that there are not."""
         overflow(terms.overflow)
-        if not 0 <= terms.max_queue < 2**32:
-            raise BadQuery(f"max_queue={terms.max_queue}: from 0, for no bound, to 4,294,967,295 messages.")
         self._number += 1
         return Subscription(self._number, query, initial, terms, self._enter, self._leave, self._was_used)
 
@@ -58,7 +58,7 @@ class Subscriptions:
             )
 
     async def _enter(self, s: Subscription) -> None:
-        self._session()
+        check_loop(self._session().loop)
         self._check_unread(s)
         if s.number in self._all:
             s.resume()
@@ -75,6 +75,7 @@ class Subscriptions:
     async def _leave(self, s: Subscription) -> None:
         if s.number not in self._all:
             return
+        check_loop(self._session().loop)
         self.send_ack()  # what was taken out of an inbox must not wait there again
         if s is self._inbox:
             # It goes on coming, as far as its credit goes. The node keeps what nobody takes here.
@@ -124,7 +125,10 @@ class Subscriptions:
         s = self._all.pop(command.subscription, None)
         self._told.pop(command.subscription, None)
         if s is not None:
-            s.end(SlowConsumer(command.text, hint="Subscribe again, and take its messages faster."))
+            if command.code == SlowConsumer.code:
+                s.end(SlowConsumer(command.text, hint="Subscribe again, and take its messages faster."))
+            else:
+                s.end(LocalError(command.text.removesuffix(f" [{command.code}]"), code=command.code))
         self._calls.tell(lambda request: c.Unsubscribe(request, command.subscription))
 
     def _was_used(self, s: Subscription) -> None:
@@ -170,8 +174,7 @@ def query(key: str | None, pattern: str | None, xpath: str | None, domain: str |
         not_yet("xpath=", XPATH)
     if key is not None and pattern is not None:
         raise BadQuery("both a key and a pattern were given.", hint="Use one of them.")
-    if key is None and pattern is None and domain is None:
+    if key is None and pattern is None and not domain:
         raise BadQuery("nothing to ask for.", hint="Give a key, pattern= or domain=.")
-    if key is not None:
-        return check_query(c.Query("exact", key, domain or ""))
-    return check_query(c.Query("pattern", pattern or "#", domain or ""))
+    kind, text = ("pattern", "#" if pattern is None else pattern) if key is None else ("exact", key)
+    return check_query(c.Query(kind, text, check_domain("" if domain is None else domain)))

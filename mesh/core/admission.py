@@ -2,62 +2,103 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from mesh.core.census import Censuses
-from mesh.core.clients import Clients
-from mesh.core.conn import Conn
-from mesh.core.datalink import DataLinks
-from mesh.core.desk import Desk
-from mesh.core.dialler import Dialler
-from mesh.core.door import SOFTWARE, Door
-from mesh.core.effects import Proven
-from mesh.core.meeting import Meeting
-from mesh.core.neighbours import Neighbours
-from mesh.core.peer import Peer
-from mesh.wire.commands import CLIENT, NODE_DATA, Hello, Refuse, Welcome
-from mesh.wire.limits import VERSION_MAX, VERSION_MIN
+from mesh.core.access.door import SOFTWARE, Door
+from mesh.core.desk.conn import Conn
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.effects import Proven
+from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.part import Part
+from mesh.core.desk.piecework import Piecework
+from mesh.core.peers.census import Censuses
+from mesh.core.peers.dialler import Dialler
+from mesh.core.peers.facts import Dialled, LoggedIn
+from mesh.core.peers.meeting import Meeting
+from mesh.core.peers.neighbours import Neighbours
+from mesh.core.peers.peer import Peer
+from mesh.core.states.recall import Recall
+from mesh.core.subscribers.clients import Clients
+from mesh.core.subscribers.datalink import DataLinks
+from mesh.core.subscribers.facts import HolderGone, HolderLives
+from mesh.core.subscribers.session import Session
+from mesh.core.subscribers.sessions import Sessions
+from mesh.wire.commands import CLIENT, NODE_CONTROL, NODE_DATA, Hello, Refuse, Welcome
+from mesh.wire.limits import SPEAKS, VERSION_MAX, VERSION_MIN
 
 
-class Admission:
+class Admission(Part):
     """The two ends of each handshake, after the door has found that the other may come in."""
 
-    def __init__(self, desk: Desk) -> None:
-        self.door = Door(desk, self._greet, self._admit, self._entered, self._rejected, self._denied)
-        self.neighbours: Neighbours  # set by the node: they knock at this door
-        self.meeting: Meeting
-        self.censuses: Censuses
-        self.dialler: Dialler
-        self.clients: Clients
-        self.links: DataLinks
+    def __init__(
+        self,
+        desk: Desk,
+        dialler: Dialler,
+        neighbours: Neighbours,
+        meeting: Meeting,
+        censuses: Censuses,
+        recall: Recall,
+        clients: Clients,
+        sessions: Sessions,
+        links: DataLinks,
+        piecework: Piecework,
+    ) -> None:
+        self.door = Door(
+            desk, self._greet, self._admit, self._entered, meeting.rejected, meeting.denied, meeting.mirrored
+        )
         self._desk = desk
+        self._dialler = dialler
+        self._neighbours = neighbours
+        self._meeting = meeting
+        self._censuses = censuses
+        self._recall = recall
+        self._clients = clients
+        self._sessions = sessions
+        self._links = links
+        self._agree = piecework.agree  # on what both ends know beyond version 1
+
+    def hears(self) -> Sequence[Hearing]:
+        return (
+            hear(Dialled, lambda fact: self.door.knock(fact.conn)),
+            hear(HolderLives, lambda fact: self.door.refuse(fact.conn, fact.hello, fact.refusal)),
+            hear(HolderGone, lambda fact: self.hello(fact.conn, fact.hello)),
+        )
 
     def hello(self, conn: Conn, command: Hello) -> None:
         """Somebody dialled us; once it is in, what it is owed may follow."""
+        if command.role == NODE_CONTROL or self._recall.is_over:
+            self._hello(conn, command)
+        else:
+            self._recall.when_over(conn, lambda: self._hello(conn, command))
+
+    def _hello(self, conn: Conn, command: Hello) -> None:
+        if conn.closed:
+            return
         self.door.hello(conn, command)
         if not conn.is_open:
             return
-        if conn.user:
-            self._desk.emit(Proven(conn.user))
-        session, peer = self.clients.of(conn), self.neighbours.of(conn)
+        self._agree(conn, command.speaks)
+        self._desk.emit(Proven(conn.key, conn.user, conn.role != CLIENT))
+        session, peer = self._sessions.of(conn), self._neighbours.of(conn)
         if peer is not None:
-            self.meeting.connected(conn, peer)
-            self.censuses.compare(conn, command.alive)
+            self._meeting.connected(conn, peer)
+            self._censuses.compare(conn, command.alive)
         if session is not None:
-            self.clients.welcomed(session, command.have if command.boot_seen == self._desk.me.boot else 0)
+            self._clients.welcomed(session, command.have if command.boot_seen == self._desk.me.boot else 0)
         elif peer is not None and conn.role == NODE_DATA:
             self._logged_in(peer, conn)
 
     @property
     def _alive(self) -> int:
-        return self.neighbours.membership.count
+        return self._neighbours.membership.count
 
     def _greet(self, conn: Conn) -> Hello:
         """Our own first words."""
-        peer = self.neighbours.of(conn)
-        state: dict[str, Any] = {"alive": self._alive}
+        peer = self._neighbours.of(conn)
+        state: dict[str, Any] = {"alive": self._alive, "process": self._desk.process, "speaks": SPEAKS}
         if peer is not None and conn.role == NODE_DATA:
-            state.update(self.links.greeting(peer))
+            state.update(self._links.greeting(peer))
         keyring = self._desk.settings.keyring
         if peer is not None and keyring is not None and peer.node.name in keyring.passwds:
             state["passwd"] = keyring.passwds[peer.node.name]
@@ -65,36 +106,35 @@ class Admission:
         cluster = self._desk.settings.cluster
         return Hello(versions, conn.role, cluster, conn.nonce, node=self._desk.me, software=SOFTWARE, **state)
 
-    def _admit(self, conn: Conn, h: Hello) -> Welcome | Refuse:
+    def _admit(self, conn: Conn, h: Hello) -> Welcome | Refuse | None:
         if h.role == CLIENT:
-            session = self.clients.admit(conn, h)
-            return session if isinstance(session, Refuse) else self.clients.welcome(session)
-        peer = self.meeting.admit(conn, h)
+            session = self._clients.admit(conn, h)
+            return self._clients.welcome(session) if isinstance(session, Session) else session
+        peer = self._meeting.admit(conn, h)
         if isinstance(peer, Refuse):
             return peer
-        state: dict[str, Any] = {"nodes": self.neighbours.others(peer.node.uuid), "alive": self._alive}
+        peer.speaks = h.speaks
+        state: dict[str, Any] = {
+            "nodes": self._neighbours.others(peer.node.uuid), "alive": self._alive, "speaks": SPEAKS
+        }  # fmt: skip
         if h.role == NODE_DATA:
-            conn.resume = self.links.meet(peer, h)
-            state.update(self.links.greeting(peer))
+            conn.resume = self._links.meet(peer, h)
+            state.update(self._links.greeting(peer))
         return Welcome(VERSION_MAX, self._desk.me, self._desk.settings.cluster, **state)
 
     def _entered(self, conn: Conn, w: Welcome) -> None:
-        peer = self.meeting.entered(conn, w.node)
+        self._agree(conn, w.speaks)
+        peer = self._meeting.entered(conn, w.node)
         if peer is None:
             return
-        self.meeting.connected(conn, peer)
-        self.neighbours.introduced(w.nodes)
-        self.censuses.compare(conn, w.alive)
+        peer.speaks = w.speaks
+        self._meeting.connected(conn, peer)
+        self._neighbours.introduced(w.nodes, peer)
+        self._censuses.compare(conn, w.alive)
         if conn.role == NODE_DATA:
-            conn.resume = self.links.meet(peer, w)
+            conn.resume = self._links.meet(peer, w)
             self._logged_in(peer, conn)
 
     def _logged_in(self, peer: Peer, conn: Conn) -> None:
-        self.dialler.apply(peer, peer.link.hello(self._desk.now))
-        self.links.login(peer, conn, conn.resume)
-
-    def _denied(self, conn: Conn, r: Refuse) -> None:
-        self.meeting.denied(conn, r)
-
-    def _rejected(self, conn: Conn, r: Refuse, is_proven: bool) -> None:
-        self.meeting.rejected(conn, r, is_proven)
+        self._dialler.apply(peer, peer.link.hello(self._desk.now))
+        self._desk.say(LoggedIn(peer, conn))

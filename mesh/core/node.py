@@ -10,24 +10,25 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
 from discovery.state import Sample
-from mesh.core.conn import Conn
-from mesh.core.door import is_too_long
-from mesh.core.effects import ConnKey, Effect
+from mesh.core.access.door import is_too_long
+from mesh.core.desk.conn import Conn
+from mesh.core.desk.effects import ConnKey, Effect
+from mesh.core.desk.facts import ConnEnded
+from mesh.core.desk.part import Beginning
+from mesh.core.desk.settings import CONNECT
 from mesh.core.parts import Parts
-from mesh.core.peer import Peer
-from mesh.core.records import read_record
-from mesh.errors import LocalError, MeshError, RemoteError
-from mesh.store.base import Image
+from mesh.errors import ONE_MESH, LocalError, MeshError, RemoteError
+from mesh.operations import Image, Reach
+from mesh.printable import harmless
 from mesh.wire import commands as c
-from mesh.wire.envelope import TAILED, decode
+from mesh.wire.envelope import decode
 from mesh.wire.frames import read
 
-HOLD_CHECK = 0.05  # s between looks at what is held back
-STREAM_KEPT = 24 * 3600.0  # s that a vanished publisher's stream is remembered
+NEAR = 8  # nodes of other meshes that are told of
 ALARM = 3600.0  # s: nothing sleeps longer
+FORWARD = 32  # addresses of other nodes in a goodbye, which has to fit into a frame
 LAZY_COMMIT = 1.0  # s that changes which nobody waits for may stay in memory
 
 
@@ -38,43 +39,18 @@ class NodeCore(Parts):
 
     def start(
         self, image: Image, now: float, wall: int, shell_status: Callable[[], dict[str, Any]] = dict,
-        sample: Callable[[], Sample] | None = None,
+        sample: Callable[[], Sample] | None = None, reach: Callable[[], Reach] = lambda: Reach(0, 0),
     ) -> None:  # fmt: skip
-        """Take up what the store holds. `sample` measures the machine; without it no state is gossiped."""
+        """Take up what the store holds. `sample` measures the machine; without it no state is gossiped.
+        `reach` tells how far the store has come."""
         self._at(now, wall)
         self._shell_status = shell_status
-        tables = image.tables
-        self._meeting.start()
-        self.neighbours.start(tables.get("peer", {}))
-        self.weights.restore(tables.get("weights", {}))
-        self.gossiping.start(sample)
-        positions = tables.get("position", {})
-        feeds = tables.get("feed", {})
-        self.router.log.restore(
-            tables.get("stream", {}), tables.get("retained", {}).values(), image.next_position, now
-        )
-        self.desk.stamped(self.router.log.newest)
-        self.clients.restore({k: v for k, v in feeds.items() if k[:1] == b"c"}, positions)
-        self.inboxes.restore(positions)
-        wanting: dict[bytes, Peer] = {}
-        for key, record in feeds.items():
-            if key[:1] == b"n":
-                uuid, known = key[1:17], read_record(record)
-                peer = wanting.get(uuid) or self._make_peer(c.Introduction(uuid, known.owner, 0, ""))
-                wanting[uuid] = self.neighbours.peers[uuid] = peer
-                self.links.restore(peer, key, known, positions.get(peer.feed.key, b""))
-        tailed = []
-        for position, header, body in image.envelopes:
-            envelope = decode(header, body)
-            if envelope.flags & TAILED:
-                tailed.append((position, replace(envelope, flags=envelope.flags & ~TAILED)))
-            else:
-                self.router.restore(position, envelope)
-        # In each publisher's order, whatever the order in which they had to be stored.
-        for position, envelope in sorted(tailed, key=lambda t: (t[1].stream, t[1].domain, t[1].first)):
-            self.router.log.live += 1
-            self.forwarder.restore(position, envelope)
-        self.recording.start()
+        beginning = Beginning(image, sample, reach)
+        for part in self.desk.face:
+            part.start(beginning)
+        restored = [(position, decode(header, body)) for position, header, body in image.envelopes]
+        for part in self.desk.face:
+            part.resume(restored)
         self.tick(now, wall)
 
     def accept(self, key: ConnKey, endpoint: str, trusted: bool, user: str = "") -> None:
@@ -103,15 +79,24 @@ class NodeCore(Parts):
     def stored(self, token: int, error: MeshError | None, now: float, wall: int) -> None:
         """A commit ended."""
         self._at(now, wall)
-        self.router.stored(token, error)
+        self.disk.stored(token, error)
 
     def disconnected(self, key: ConnKey, now: float, wall: int) -> None:
         """The transport says that a connection is gone."""
         self._at(now, wall)
         conn = self._conns.pop(key, None)
         if conn is not None and not conn.closed:
-            conn.closed = True
-            self._ended(conn)
+            conn.close()
+            self.desk.say(ConnEnded(conn))
+
+    def failed(self, key: ConnKey, why: str, hint: str, now: float, wall: int) -> bool:
+        """The transport knows why a connection that we dialled comes to nothing. True: that is told here."""
+        self._at(now, wall)
+        conn = self._conns.get(key)
+        if conn is None or not conn.seed:
+            return False
+        conn.why, conn.hint = why.removeprefix(f"{conn.endpoint} ").rstrip("."), hint
+        return True
 
     def gossiped(self, frames: list[bytes], now: float, wall: int) -> None:
         """A message from a PUB that is listened to."""
@@ -135,6 +120,15 @@ class NodeCore(Parts):
         if node.uuid != self.desk.me.uuid:
             self.neighbours.sighted(node, "mdns")
 
+    def near(self, name: str, address: str, now: float, wall: int) -> None:
+        """Somebody of another mesh is on this network, and says so. It may be that it should be ours."""
+        self._at(now, wall)
+        if len(self.desk.near) < NEAR and (name, address) not in self.desk.near:
+            self.desk.near.append((name, address))
+            self.desk.event(
+                "near", f"{name}, at {address}, is of another mesh: it has other keys. {ONE_MESH}"
+            )
+
     def readdressed(self, address: str, also: tuple[str, ...], now: float, wall: int) -> None:
         """This node is to be found elsewhere from now on."""
         self._at(now, wall)
@@ -157,32 +151,23 @@ class NodeCore(Parts):
         silence = self.desk.settings.silence
         for conn in [x for x in self._conns.values() if x.role == c.CLIENT and now - x.heard > silence]:
             self.desk.hang_up(conn)
-            self._ended(conn)
-        self.neighbours.tick()
-        self.gossiping.tick()
-        self.weights.tick()
-        self.recording.tick()
-        self.clients.tick()
-        self.questions.review()
-        self.demand.tick()
-        self.forwarder.tick()
+            self.desk.say(ConnEnded(conn))
+        for conn in self.piecework.stopped():
+            self._broke_protocol(conn, RemoteError("the rest of a message did not come", code="STOPPED"))
+        for conn in self._conns.values():
+            if not (conn.is_open or conn.dialled) and now - conn.opened > CONNECT:
+                self.desk.hang_up(conn)  # it says something, but no good HELLO
+        for text in self.desk.refusals.over(now):
+            self.desk.note("info", f"refused {harmless(text)}")
+        for tick in self.desk.face.ticks:
+            tick()
         for key in [k for k, x in self._conns.items() if x.closed]:
             del self._conns[key]
-        if now - self._committed >= LAZY_COMMIT:
+        if now - self._committed >= LAZY_COMMIT and self.desk.serves:
             self._committed = now
-            self._forget_the_lost()
-            self.router.log.forget_idle(now - STREAM_KEPT)
-            self.inboxes.tick()
-            self.router.commit_later()
-        self.desk.wake(self.neighbours.deadline())
-        self.desk.wake(self.questions.deadline())
-
-    def _forget_the_lost(self) -> None:
-        """What nodes want that have been away for too long."""
-        lost = self.desk.now - self.desk.settings.peer_linger
-        for peer in self.neighbours.peers.values():
-            if peer.feed.queries and not peer.feed.connected and peer.feed.gone_since < lost:
-                self.links.forget(peer)
+            for part in self.desk.face:
+                part.tidy()
+            self.disk.commit_later()
 
     @property
     def alarm(self) -> float:
@@ -198,42 +183,48 @@ class NodeCore(Parts):
 
     def _flush(self) -> None:
         """Put on their way what has gathered for clients and for other nodes."""
-        desk = self.desk
-        if self.router.pacing:
-            self.router.pacing.release(desk.now)
-            if self.router.pacing:
-                desk.wake(desk.now + HOLD_CHECK)
-        while desk.outlets:
-            outlet, _ = desk.outlets.popitem()
-            outlet.flush(desk.raw)
-        self.forwarder.flush()
-        self.clients.flush()
-        self.links.flush()
+        if self.desk.facts:
+            self._hear()
+        for flush in self._flushes:
+            flush()
 
     def goodbye(self, now: float, wall: int) -> None:
         """Leave on purpose: tell everybody. Nothing that is counted happens after it."""
         self._at(now, wall)
         self._flush()  # before the word goodbye, behind which nobody listens; and it is counted
-        forward = tuple(p.node.address for p in self.neighbours.alive() if p.node.address)
+        forward = tuple([p.node.address for p in self.neighbours.alive() if p.node.address][:FORWARD])
         for conn in list(self._conns.values()):
             # Another process of our identity would be taken for gone, too.
             if conn.is_open and (conn.role == c.CLIENT or not self.desk.is_doubled):
                 self.desk.send(conn, c.Bye("stopping", forward))
         self.recording.finish()
-        self.router.commit_later()
+        if self.desk.serves:
+            self.disk.commit_later()
 
     # --- within -----------------------------------------------------------------------------------------
 
     def _at(self, now: float, wall: int) -> None:
+        """An event begins, after all that the last one has brought about."""
+        if self.desk.facts:
+            self._hear()
         self.desk.at(now, wall)
 
+    def _hear(self) -> None:
+        """Let the parts know what has happened."""
+        facts, hears = self.desk.facts, self.desk.face.hears
+        while facts:
+            fact = facts.popleft()
+            for then in hears[type(fact)]:
+                then(fact)
+
     def _broke_protocol(self, conn: Conn, error: MeshError) -> None:
-        session, peer = self.clients.of(conn), self.neighbours.of(conn)
+        session, peer = self._sessions.of(conn), self.neighbours.of(conn)
         who = session.text if session else peer.node.name if peer else "a stranger"
         self.desk.count("malformed")
         # Who is not in yet could be anybody: he is counted, and fills no log.
         level = "warning" if conn.is_open else "info"
-        self.desk.note(level, f"{who} broke the protocol, its connection is closed: {error}")
+        if conn.is_open or self.desk.refusals.is_news(who, error.code, self.desk.now):
+            self.desk.note(level, f"{who} broke the protocol, its connection is closed: {error}")
         self.desk.send(conn, c.Refuse(error.code, error.what))
         self.desk.hang_up(conn)
-        self._ended(conn)
+        self.desk.say(ConnEnded(conn))

@@ -2,139 +2,148 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from balancers.round_robin import RoundRobin
-from discovery.gossip import Known
-from mesh.core import status
+from mesh.core.access.door import SOFTWARE
 from mesh.core.admission import Admission
-from mesh.core.balancing import Balancing
-from mesh.core.census import Censuses
-from mesh.core.clients import Clients
-from mesh.core.conn import Conn
-from mesh.core.datalink import DataLinks
-from mesh.core.demand import Demand
-from mesh.core.desk import Desk
-from mesh.core.dialler import Dialler
-from mesh.core.door import SOFTWARE
-from mesh.core.erasing import Erasing
-from mesh.core.forwarder import Forwarder
-from mesh.core.gossiping import Gossiping
-from mesh.core.inboxes import Inboxes
-from mesh.core.lookup import Lookup
-from mesh.core.meeting import Meeting
-from mesh.core.neighbours import Neighbours
-from mesh.core.nodes import Nodes
-from mesh.core.outlet import Outlet
-from mesh.core.peer import Peer, peer_key
-from mesh.core.questions import Questions
+from mesh.core.asking.demand import Demand
+from mesh.core.asking.erasing import Erasing
+from mesh.core.asking.lookup import Lookup
+from mesh.core.delivery.router import Router
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.disk import Disk
+from mesh.core.desk.part import Part
+from mesh.core.desk.piecework import Piecework
+from mesh.core.desk.settings import Settings
+from mesh.core.forwarding.deadletters import DeadLetters
+from mesh.core.forwarding.forwarder import Forwarder
+from mesh.core.forwarding.provenance import Provenance
+from mesh.core.forwarding.routes import Routes
+from mesh.core.peers.census import Censuses
+from mesh.core.peers.dialler import Dialler
+from mesh.core.peers.meeting import Meeting
+from mesh.core.peers.neighbours import Neighbours
+from mesh.core.peers.peer import Peer, made
+from mesh.core.peers.rivals import Rivals
 from mesh.core.reception import Reception
-from mesh.core.recording import Recording, Waiting
-from mesh.core.router import Router
-from mesh.core.routes import Routes
-from mesh.core.settings import Settings
-from mesh.core.statetopics import StateTopics
-from mesh.core.subscribing import Subscribing
+from mesh.core.states.gossiping import Gossiping
+from mesh.core.states.recall import Recall
+from mesh.core.states.statetopics import StateTopics
+from mesh.core.states.vouching import Vouching
+from mesh.core.states.ways import Ways
+from mesh.core.subscribers.clients import Clients
+from mesh.core.subscribers.datalink import DataLinks
+from mesh.core.subscribers.inboxes import Inboxes
+from mesh.core.subscribers.sessions import Sessions
+from mesh.core.subscribers.settling import Settling
+from mesh.core.subscribers.subscribing import Subscribing
+from mesh.core.telling.recording import Recording, Waiting
+from mesh.core.telling.weights import Weights
 from mesh.core.verbs import Verbs
-from mesh.core.weights import Weights
-from mesh.core.whereabouts import Whereabouts
-from mesh.links.backoff import Timing
-from mesh.links.link import Link
+from mesh.core.ways.balancing import Balancing, name_of
+from mesh.core.ways.nodes import Nodes
+from mesh.core.ways.questions import Questions
 from mesh.mapping.mapping import Mapping
-from mesh.routing.feed import Feed
 from mesh.routing.log import Log
-from mesh.routing.parcel import Parcel
-from mesh.routing.portion import Portion
-from mesh.wire import commands as c
+from mesh.routing.merging import Merging
+
+Room = Callable[["Parts"], Part]  # a capability above all that is here, made with what it needs of that
+ROOMS: tuple[Room, ...] = ()  # of each node: a line for each capability
 
 
 class Parts:
-    """What a node consists of; see NodeCore."""
+    """What a node consists of; see NodeCore. Each part is made with those that it needs."""
 
-    def __init__(self, settings: Settings, ids: Callable[[int], bytes], jitter: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        ids: Callable[[int], bytes],
+        jitter: Callable[[], float],
+        rooms: Sequence[Room] = ROOMS,
+    ) -> None:
         desk = self.desk = Desk(settings, ids, jitter)
-        admission = Admission(desk)
-        self._dialler = admission.dialler = Dialler(desk, admission.door.knock)
-        n = self.neighbours = admission.neighbours = Neighbours(desk, self._dialler, self._make_peer)
-        self._meeting = admission.meeting = Meeting(desk, self._dialler, n)
-        admission.censuses = self._censuses = Censuses(desk, n)
-        self.nodes = Nodes(desk, n)
+        log = Log(settings.topics_bytes)
+        disk = self.disk = Disk(desk, log)
+        self.piecework = Piecework(desk)
+        mapping = self.mapping = Mapping(settings.me.name, settings.rules, settings.scope)
+
+        peers: dict[bytes, Peer] = {}
+        merging = Merging(settings.me.name, mapping.masters)
+        settling = Settling(log, mapping, merging, peers)
+        dialler = self._dialler = Dialler(desk)
+        self._conns = dialler.conns
+        rivals = self._rivals = Rivals(desk, dialler)
+        n = self.neighbours = Neighbours(
+            desk, disk, dialler, peers, partial(made, desk, settling.released), rivals.rumoured
+        )
+        meeting = self._meeting = Meeting(desk, dialler, n, rivals)
+        censuses = self._censuses = Censuses(desk, n)
+
+        router = self.router = Router(desk, log, disk, n.boot_of, not mapping.is_plain)
+        ways = self.ways = Ways(desk)
+        questions = self.questions = Questions(desk, n)
+        gossiping = self.gossiping = Gossiping(desk, n, censuses, StateTopics(desk, router), ways, SOFTWARE)
         balancer = settings.balancer or RoundRobin(jitter)
-        self.nodes.balancing = Balancing(desk, balancer, self.nodes.named)
-        self.mapping = Mapping(settings.me.name, settings.rules, settings.scope)
-        self.router = Router(desk, Log(settings.topics_bytes))
-        self.questions = Questions(desk)
-        self.demand = Demand(desk, self.mapping, self.nodes)
-        self.forwarder = Forwarder(desk, self.router, self.mapping, self.nodes)
-        self.inboxes = Inboxes(desk, self.router)
-        lookup = Lookup(desk, self.router, self.demand, self.questions, self.nodes)
-        erasing = Erasing(desk, self.router, self.demand, self.questions, self.nodes)
-        self.subscribing = Subscribing(desk, self.router, self.demand, self.questions, lookup, self.inboxes)
-        self.clients = admission.clients = Clients(desk, self.router, self.forwarder, self.subscribing)
-        self.links = admission.links = DataLinks(
-            desk, self.router, self.demand, self.questions, self.forwarder
+        strategy = name_of(balancer)
+        weights = self.weights = Weights(desk, disk, n, questions, gossiping, strategy)
+        balancing = Balancing(desk, balancer, n.named, gossiping.load_of, weights.of)
+        nodes = self.nodes = Nodes(desk, n, questions, balancing)
+        vouching = self.vouching = Vouching(desk, n, gossiping, ways)
+        recall = self.recall = Recall(desk, dialler, n, questions, gossiping)
+
+        provenance = Provenance(desk, vouching)
+        demand = self.demand = Demand(desk, mapping, n, nodes, questions.slow)
+        lookup = Lookup(desk, router, demand, questions, nodes, gossiping, merging)
+        erasing = Erasing(desk, router, demand, questions, nodes, provenance.judge)
+        sessions = Sessions(desk)
+        dead = DeadLetters(desk, disk, router)
+        forwarder = self.forwarder = Forwarder(
+            desk, disk, router, n, nodes, mapping, provenance, dead, sessions.answer
         )
-        routes = Routes(desk, self.mapping, self.nodes, self.questions)
-        self.gossiping = Gossiping(desk, n, StateTopics(desk, self.router), SOFTWARE)
-        lookup.asked = self.gossiping.asked
-        self.recording = Recording(desk, n, self.nodes.balancing, self.router.busy, self._queues)
-        self.weights = Weights(desk, n, self.questions)
-        verbs = Verbs(
+        links = self.links = DataLinks(
             desk,
-            lookup,
-            erasing,
-            routes,
-            self.nodes,
-            self.links,
-            self.forwarder,
+            disk,
+            router,
             n,
-            self.gossiping,
-            self.weights,
-            self.info,
+            nodes,
+            mapping.has_several,
+            demand,
+            questions,
+            forwarder,
+            sessions,
+            settling,
+            merging,
         )
-        self._reception = Reception(
-            desk, admission, self.clients, n, self._dialler, self.links, self.questions, self.forwarder,
-            self.gossiping, verbs, self._ended,
+        inboxes = self.inboxes = Inboxes(desk, disk, log, router, dead, sessions)
+        subscribing = self.subscribing = Subscribing(
+            desk, disk, router, demand, questions, lookup, inboxes, settling, links.received
+        )
+        clients = self.clients = Clients(desk, disk, router, nodes, forwarder, subscribing, sessions)
+        recording = self.recording = Recording(desk, n, router.busy, strategy, weights.of, self._queues)
+        admission = self.admission = Admission(
+            desk, dialler, n, meeting, censuses, recall, clients, sessions, links, self.piecework
+        )
+        verbs = Verbs(
+            desk, lookup, erasing, Routes(desk, mapping, nodes, questions), nodes, links, forwarder, n,
+            gossiping, weights, inboxes.owners, recall, self.info,
         )  # fmt: skip
-        self._conns = self._dialler.conns
+        self._sessions = sessions
+        self._reception = Reception(desk, admission, sessions, n, verbs, self.piecework)
+        # The lower floors first; only who asks again comes behind all who know then whom to ask.
+        desk.face.fill(
+            (
+                disk, n, n.acquaintances, meeting, censuses, router, nodes.whereabouts, ways, recall,
+                gossiping, vouching, demand, lookup, forwarder.shipping, forwarder, sessions, links, inboxes,
+                subscribing, clients, weights, recording, admission, verbs, self._reception, questions,
+                *(room(self) for room in rooms),
+            )
+        )  # fmt: skip
+        self._flushes = desk.face.flushes
         self._committed = 0.0
         self._shell_status: Callable[[], dict[str, Any]] = dict
-        self._join_parts()
-
-    def _join_parts(self) -> None:
-        """Each part knows what it needs from another as a function, never the other itself."""
-        n, links, forwarder = self.neighbours, self.links, self.forwarder
-        self.nodes.whereabouts = Whereabouts(self.desk, self.questions, self.nodes, forwarder.review)
-        self.router.addressed = self.inboxes.addressed
-        self.router.inbox = self.inboxes.feed
-        self.router.keeps_cache = not self.mapping.is_plain
-        self.inboxes.open_of = self.clients.open_of
-        self.inboxes.bury = forwarder.tailback.dead.bury
-        self.subscribing.released = self._released
-        self.subscribing.received = links.received = self._received
-        self.questions.ask = self._ask
-        self.questions.settled = forwarder.settled = n.settled
-        self.demand.peer = forwarder.shipping.peer = n.peers.get
-        self.demand.login = forwarder.login = n.review_login
-        forwarder.to_client = self.clients.answer
-        self._dialler.logged_out = links.logout
-        n.needs_login = links.needs_login
-        n.acquaintances.later = self.router.log.later
-        self.gossiping.figures = self.figures
-        self.gossiping.mentioned = self._censuses.mentioned
-        self.gossiping.favourites = self.nodes.balanced_over
-        self.gossiping.news, self.gossiping.spoke = self._news, self.recording.own
-        self.gossiping.weights = lambda: self.weights.stamp
-        self.desk.told = self.recording.event
-        self.nodes.balancing.state_of = self.gossiping.load_of
-        self.nodes.balancing.weight_of = self.recording.weight_of = self.weights.of
-        self.weights.later = self.router.log.later
-        self.weights.behind, self.weights.strategy = self.gossiping.behind, self.nodes.balancing.name
-        n.changes.joined = self._joined
-        n.changes.lost = self._lost
-        links.is_usable = self.nodes.is_usable
-        links.missed = self._gap
 
     def info(self) -> dict[str, Any]:
         """Who this node is, and its metrics."""
@@ -147,80 +156,7 @@ class Parts:
 
     def figures(self) -> dict[str, int | float]:
         """Its metrics."""
-        return status.metrics(
-            self.desk, self.neighbours, self.clients, self.router, self.forwarder, self.inboxes
-        )
-
-    # --- joints -----------------------------------------------------------------------------------------
-
-    def _ended(self, conn: Conn) -> None:
-        session = self.clients.of(conn)
-        if session is not None:
-            self.clients.gone(session)
-        elif conn.role != c.CLIENT:
-            self.neighbours.ended(conn)
-
-    def _make_peer(self, node: c.Introduction) -> Peer:
-        s, desk = self.desk.settings, self.desk
-        outlet = Outlet(s.window_bytes, s.link_messages, lambda feed: 0, to_peer=True)
-
-        def send(feed: Feed, portion: Portion) -> None:
-            desk.push(outlet, feed, portion)
-
-        feed = Feed(
-            peer_key(node.uuid), s.credit, send, self._released, peer=True, wall=lambda: desk.believed
-        )
-        feed.owner = node.name
-        link = Link(node.uuid, desk.now, desk.jitter, Timing(low=s.backoff_min, high=s.backoff_max))
-        return Peer(node, link, outlet, feed)
-
-    def _released(self, parcel: Parcel) -> None:
-        if parcel.own and parcel.owed:
-            self.router.log.thinned(parcel)
-        elif parcel.own:
-            self.router.log.released(parcel)
-        elif (peer := self.neighbours.peers.get(parcel.source)) is not None:  # else it was forgotten
-            self.links.released(peer, parcel)
-
-    def _ask(self, peer: Peer, call: c.Call) -> None:
-        peer.reads[call.request] = call
-        self.desk.send(peer.data, call)
-        self.neighbours.review_login(peer)
-
-    def _received(self) -> dict[bytes, int]:
-        """How far we have each master's log."""
-        found: dict[bytes, int] = {}
-        for peer in self.neighbours.peers.values():
-            for master, upstream in peer.upstreams.items():
-                found[master] = max(upstream.received, found.get(master, 0))
-        return found
-
-    def _joined(self, peer: Peer) -> None:
-        self.recording.changed()
-        self.gossiping.joined(peer)
-        self._changed()
-        self.neighbours.review_login(peer)
-        self.questions.review()
-
-    def _changed(self) -> None:
-        """Nodes have come or gone."""
-        self.nodes.whereabouts.forget()
-        self.demand.refresh()
-        self.forwarder.review()
-        self.subscribing.review()
-
-    def _lost(self, peer: Peer, boot: int) -> None:
-        peer.reads.clear()
-        self.recording.lost(peer.node.uuid)
-        self.recording.changed()
-        self.gossiping.lost(peer, boot)
-        self.questions.lost(peer)
-        self._changed()
-
-    def _news(self, known: Known) -> None:
-        """Another node has said how it is."""
-        self.recording.heard(known)
-        self.weights.heard(known)
+        return self.desk.figures()
 
     def _queues(self) -> Iterator[Waiting]:
         """What waits here: for masters that are away, and for sessions."""
@@ -233,12 +169,3 @@ class Parts:
             if waiting:
                 pending, size = (sum(f.pending for f in waiting), sum(f.waiting_bytes for f in waiting))
                 yield f"session/{session.text}", pending, size, None
-
-    def _gap(self, source: Peer, messages: int) -> None:
-        """Another node has dropped what was for us: so it is missed by all who get it here, and from here."""
-        for session in self.clients.sessions.values():
-            for feed in session.feeds.values():
-                feed.gap += messages
-        for peer in self.neighbours.peers.values():
-            if peer.relayed and peer is not source:
-                peer.feed.gap += messages

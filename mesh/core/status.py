@@ -4,72 +4,47 @@ from __future__ import annotations
 
 from typing import Any
 
-from mesh.core.clients import Clients
-from mesh.core.desk import Desk
-from mesh.core.forwarder import Forwarder
-from mesh.core.gossiping import Gossiping
-from mesh.core.inboxes import INBOX, Inboxes
-from mesh.core.neighbours import Neighbours
-from mesh.core.router import Router
+from discovery.member import Presence
+from mesh.core.desk.desk import Desk
+from mesh.core.peers.neighbours import Neighbours
+from mesh.core.peers.peer import Peer
+from mesh.core.states.gossiping import Gossiping
+from mesh.dialable import is_of_link
+from mesh.links.table import State
+
+ME = "0"  # the place of this node in the list, before all others
 
 
-def nodes(desk: Desk, neighbours: Neighbours, gossiping: Gossiping) -> list[dict[str, Any]]:
-    """One row a node, this one first. Ages and round trips in seconds."""
+def places(neighbours: Neighbours) -> list[str]:
+    """Where each node stands in a list of all: by its name."""
+    return [ME, *(f"1{peer.node.name} {uuid.hex()}" for uuid, peer in neighbours.peers.items())]
+
+
+def node(desk: Desk, neighbours: Neighbours, gossiping: Gossiping, place: str) -> dict[str, Any] | None:
+    """The row of the node at that place; None if it is gone. Ages and round trips in seconds."""
     me = desk.me
-    rows = [
-        {"name": me.name, "uuid": me.uuid.hex(), "boot": me.boot, "address": me.address, "via": "self",
-         "state": "alive", "link": "this node", "data": False, "rtt": 0.0, "age": 0.0,
-         **gossiping.described(me.uuid)}
-    ]  # fmt: skip
-    for member in neighbours.membership.all():
-        peer = neighbours.peers.get(member.uuid)
-        if peer is not None:
-            rows.append(
-                {"name": member.name, "uuid": member.uuid.hex(), "boot": member.boot,
-                 "address": peer.reached or member.address, "via": member.via, "state": str(member.state),
-                 "link": peer.link.describe(desk.now),
-                 "data": peer.data is not None, "rtt": peer.rtt, "age": desk.now - member.heard,
-                 **gossiping.described(member.uuid)}
-            )  # fmt: skip
-    return rows
-
-
-def metrics(
-    desk: Desk,
-    neighbours: Neighbours,
-    clients: Clients,
-    router: Router,
-    forwarder: Forwarder,
-    inboxes: Inboxes,
-) -> dict[str, int | float]:
-    """Counters since the start, and sizes now."""
-    feeds = [f for s in clients.sessions.values() for n, f in s.feeds.items() if n != INBOX]
-    feeds_of_peers = [p.feed for p in neighbours.peers.values()]
+    if place == ME:
+        return {
+            "name": me.name, "uuid": me.uuid.hex(), "boot": me.boot, "address": me.address, "via": "self",
+            "state": "alive", "link": "this node", "data": False, "rtt": 0.0, "age": 0.0,
+            **gossiping.described(me.uuid),
+        }  # fmt: skip
+    uuid = bytes.fromhex(place.rpartition(" ")[2])
+    member, peer = neighbours.membership.of(uuid), neighbours.peers.get(uuid)
+    if member is None or peer is None:
+        return None
+    is_gone = member.state in (Presence.DEAD, Presence.LEFT)  # then nothing links it, but it may say why
+    says_no = peer.link.state is State.NOT_ALLOWED
     return {
-        **{name: desk.counters.get(name, 0) for name in COUNTERS},
-        **desk.accounts.figures((*feeds, *inboxes.feeds()), feeds_of_peers),
-        "sessions": len(clients.sessions),
-        "connected_sessions": sum(s.conn is not None for s in clients.sessions.values()),
-        "subscriptions": len(feeds),
-        "upstream_queries": sum(len(f.queries) for f in feeds_of_peers),
-        "data_links": sum(p.data is not None for p in neighbours.peers.values()),
-        "control_links": sum(p.control is not None for p in neighbours.peers.values()),
-        "topics": len(router.log.retained),
-        "topics_evicted": router.log.retained.evicted,
-        "stored_envelopes": router.log.live,
-        "commits_under_way": router.storing,
-        "tailed_back": forwarder.onward.messages,
-        "inboxes_owed": len(inboxes),
-        "cached_topics": len(router.cache),
-        "old_news": neighbours.membership.old_news,
-        "no_room": neighbours.membership.no_room,
-        **{f"balance_{what}": desk.tally.total(what) for what in ("chosen", "asked", "answered")},
-        "nodes_alive": neighbours.membership.count,
-    }
+        "name": member.name, "uuid": member.uuid.hex(), "boot": member.boot,
+        "address": address(peer), "via": member.via, "state": str(member.state),
+        "link": "" if is_gone and not says_no else peer.link.describe(desk.now),
+        "data": peer.data is not None, "rtt": 0.0 if is_gone else peer.rtt, "age": desk.now - member.heard,
+        **gossiping.described(member.uuid),
+    }  # fmt: skip
 
 
-COUNTERS = (
-    "published", "refused", "repeated", "unrouted", "relayed", "malformed", "not_open", "hello_refused",
-    "wrong_cookie", "too_many_hops", "connections", "forwarded", "forward_warnings", "expired", "dead",
-    "forged", "malformed_gossip", "adverts", "adverts_rejected", "slow_consumers",
-)  # fmt: skip
+def address(peer: Peer) -> str:
+    """Where it was reached, unless that is of use on one link only, and it has another."""
+    known = filter(None, (peer.reached, peer.node.address, *peer.node.also))
+    return min(known, key=is_of_link, default="")

@@ -8,13 +8,15 @@ from mesh.errors import BindRefused
 DEFAULT_BIND = "tcp://127.0.0.1:0"
 PORT = 7710  # where a node with keys listens unless it is told otherwise
 KEYED_BINDS = (f"tcp://*:{PORT}", "tcp://*:0")  # with keys: the first of these that is free
-_TCP = re.compile(r"(?:tcp://|socket://)?(\[[0-9A-Fa-f:.%]+\]|[^:/\[\]]+):(\d{1,5}|\*)")
+_HOST = r"\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\]|\*|\w[\w.-]*"  # an IPv6 address, any address, IPv4 or a name
+_LONGEST_HOST = 253  # letters, as DNS has it
+_TCP = re.compile(rf"(?:tcp://|socket://)?({_HOST}):(\d{{1,5}}|\*)")
 
 
 def normal(address: str) -> str:
     """`tcp://host:port` for `host:port`, `socket://host:port` or itself; BindRefused when malformed."""
     found = _TCP.fullmatch(address.strip())
-    if found is None or (found[2] != "*" and int(found[2]) > 65535):
+    if found is None or (found[2] != "*" and int(found[2]) > 65535) or not _is_host(found[1]):
         raise BindRefused(
             f"{address[:80]!r} is not an address.", hint="Write tcp://HOST:PORT, such as tcp://127.0.0.1:7710"
         )
@@ -28,7 +30,11 @@ def with_port(text: str) -> str:
     if _is_ip_6(host):
         host = f"[{host}]"
     is_host = host.endswith("]") or ":" not in host
-    return normal(f"{host}:{PORT}" if is_host else text)
+    try:
+        return normal(f"{host}:{PORT}" if is_host else text)
+    except BindRefused as error:
+        hint = f"Write HOST or HOST:PORT, such as 10.0.0.5, nas.example.com:{PORT} or [2001:db8::5]:{PORT}"
+        raise BindRefused(f"{text[:80]!r} is not an address.", hint=hint) from error
 
 
 def is_wildcard(address: str) -> bool:
@@ -50,11 +56,21 @@ def check_bind(address: str, has_keys: bool) -> str:
         raise BindRefused(
             f"refusing to bind {address}: other machines could reach it, and this node has no keys, "
             "so anybody there could read and write everything.",
-            hint="Type `mesh init` (a new mesh) or `mesh join TOKEN` (one that is there), and try again; "
+            hint="Type `mesh init` (a new mesh) or `mesh join` (one that is there), and try again; "
             "or bind tcp://127.0.0.1:0, for this machine only.",
             code="BIND_WITHOUT_KEYS",
         )
     return address
+
+
+def _is_host(host: str) -> bool:
+    """A name; or, if it looks like an IP address, one that there can be."""
+    if host == "*" or not re.fullmatch(r"\[.*\]|[0-9.]+", host):
+        return len(host) <= _LONGEST_HOST
+    try:
+        return bool(ipaddress.ip_address(host.strip("[]").partition("%")[0]))
+    except ValueError:
+        return False
 
 
 def _is_ip_6(host: str) -> bool:

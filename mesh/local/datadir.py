@@ -10,9 +10,14 @@ from pathlib import Path
 
 from mesh.errors import DataDirRefused
 from mesh.local.private import private_directory, refused, write_private
+from mesh.printable import typed
+from mesh.store.room import is_full, make_room
 
+BOOTS = 2**22  # as in discovery.member: no node believes a higher one
+SEAL = 32  # bytes
 IN_USE = "DATA_DIR_IN_USE"
 _OTHER_DATA = "Or choose another place with --data DIR"
+_MAKE_ROOM = "Make room on that disk, then start the node again."  # elsewhere it would be another node
 # Whoever lists the nodes shares a free lock for a moment, to see that it is free. That is no owner.
 _TRIES, _PAUSE = 5, 0.01  # seconds
 
@@ -23,13 +28,15 @@ _TRIES, _PAUSE = 5, 0.01  # seconds
 class DataDir:
     """One node's directory, locked until `close` or the end of the process, however it ends.
 
-    `uuid` is 16 bytes, made once. `boot` grows by one with every `open`, and is on disk already.
+    `uuid` is 16 bytes, made once. `boot` grows by one with every `open`, and is on disk already. `seal` is a
+    secret by which a node without keys knows its own words again.
     """
 
-    def __init__(self, path: Path, lock: int, uuid: bytes, boot: int) -> None:
+    def __init__(self, path: Path, lock: int, uuid: bytes, boot: int, seal: bytes) -> None:
         self.path = path
         self.uuid = uuid
         self.boot = boot
+        self.seal = seal
         self._lock: int | None = lock
 
     @classmethod
@@ -42,21 +49,23 @@ class DataDir:
         try:
             lock = _take_lock(path)
             try:
-                uuid, boot = _next_boot(path)
+                make_room(path)
+                _sign(lock)
+                uuid, boot, seal = _next_boot(path)
             except BaseException:
                 os.close(lock)
                 raise
         except OSError as error:
-            raise refused(path, error, _OTHER_DATA) from error
-        return cls(path, lock, uuid, boot)
+            raise _refused(path, error) from error
+        return cls(path, lock, uuid, boot, seal)
 
     def be_another(self) -> None:
         """Take a new uuid until the next start, for a node that keeps nothing of what its uuid stands for."""
         old, self.uuid = self.uuid, secrets.token_bytes(16)
         try:
-            _write_identity(self.path, old, self.boot, {"now": self.uuid.hex()})
+            _write_identity(self.path, old, self.boot, self.seal, {"now": self.uuid.hex()})
         except OSError as error:
-            raise refused(self.path, error, _OTHER_DATA) from error
+            raise _refused(self.path, error) from error
 
     @property
     def port(self) -> int | None:
@@ -93,23 +102,24 @@ def try_lock(path: Path, *, shared: bool = False) -> int | None:
 
 def read_identity(path: Path) -> tuple[bytes, int]:
     """(uuid, boot) under which the last start runs. ValueError when damaged, OSError when not there."""
-    _, boot, now = _read_identity(path)
+    _, boot, now, _ = _read_identity(path)
     return now, boot
 
 
-def _read_identity(path: Path) -> tuple[bytes, int, bytes]:
-    """The uuid that is kept, the last boot, and the uuid of that boot."""
+def _read_identity(path: Path) -> tuple[bytes, int, bytes, bytes]:
+    """The uuid that is kept, the last boot, the uuid of that boot, and the seal: b"" where there is none."""
     found = json.loads((path / "identity.json").read_bytes())
     match found:
-        case {"uuid": str(text), "boot": int(boot)} if boot > 0 and not isinstance(boot, bool):
+        case {"uuid": str(text), "boot": int(boot)} if 0 < boot < BOOTS and not isinstance(boot, bool):
             uuid, now = bytes.fromhex(text), bytes.fromhex(str(found.get("now", text)))
-            if len(uuid) == len(now) == 16:
-                return uuid, boot, now
+            seal = bytes.fromhex(str(found.get("seal", "")))
+            if len(uuid) == len(now) == 16 and len(seal) in (0, SEAL):
+                return uuid, boot, now, seal
     raise ValueError("no uuid and boot number in it")
 
 
-def _write_identity(path: Path, uuid: bytes, boot: int, more: dict[str, str]) -> None:
-    content = json.dumps({"uuid": uuid.hex(), "boot": boot, **more}).encode()
+def _write_identity(path: Path, uuid: bytes, boot: int, seal: bytes, more: dict[str, str]) -> None:
+    content = json.dumps({"uuid": uuid.hex(), "boot": boot, "seal": seal.hex(), **more}).encode()
     write_private(path / "identity.json", content, durable=True)
 
 
@@ -118,8 +128,6 @@ def _take_lock(path: Path) -> int:
     for _ in range(_TRIES):
         lock = try_lock(path)
         if lock is not None:
-            os.ftruncate(lock, 0)
-            os.write(lock, b"%d\n" % os.getpid())
             return lock
         time.sleep(_PAUSE)
     holder = (path / "lock").read_bytes()[:20].strip().decode("ascii", "replace")
@@ -131,23 +139,42 @@ def _take_lock(path: Path) -> int:
     )
 
 
-def _next_boot(path: Path) -> tuple[bytes, int]:
-    """Count this start, durably. DataDirRefused when the identity is damaged or lost."""
+def _sign(lock: int) -> None:
+    """Say in it who has it."""
+    os.ftruncate(lock, 0)
+    os.write(lock, b"%d\n" % os.getpid())
+
+
+def kept_identity(path: Path) -> tuple[bytes, int, bytes] | None:
+    """Uuid, last boot and seal; None before the first start. DataDirRefused when they are damaged or lost."""
     try:
-        uuid, boot, _ = _read_identity(path)
+        uuid, boot, _, seal = _read_identity(path)
     except FileNotFoundError:
         if (path / "store.sqlite").exists():
             raise _damaged(path, "is missing, though there is a store") from None
-        uuid, boot = secrets.token_bytes(16), 0
+        return None
     except ValueError as error:
         raise _damaged(path, f"is damaged ({error})") from error
-    _write_identity(path, uuid, boot + 1, {})
-    return uuid, boot + 1
+    if boot + 1 >= BOOTS:
+        raise _damaged(path, f"says that this node was started {boot:,} times, and more cannot be counted")
+    return uuid, boot, seal
+
+
+def _next_boot(path: Path) -> tuple[bytes, int, bytes]:
+    """Count this start, durably: uuid, boot, seal. DataDirRefused as `kept_identity`."""
+    uuid, boot, seal = kept_identity(path) or (secrets.token_bytes(16), 0, b"")
+    seal = seal or secrets.token_bytes(SEAL)
+    _write_identity(path, uuid, boot + 1, seal, {})
+    return uuid, boot + 1, seal
+
+
+def _refused(path: Path, error: OSError) -> DataDirRefused:
+    return refused(path, error, _MAKE_ROOM if is_full(error) else _OTHER_DATA)
 
 
 def _damaged(path: Path, what: str) -> DataDirRefused:
     # Not made anew: what others owe to this node, and what it has sent, hangs on its uuid and boot.
     return DataDirRefused(
         f"{path / 'identity.json'} {what}.",
-        hint=f"Restore it from a copy, or start as a new node: mv {path} {path}.old",
+        hint=f"Restore it from a copy, or start as a new node: mv {typed(path)} {typed(f'{path}.old')}",
     )

@@ -106,7 +106,7 @@ def pick_name(
     if wanted is not None:
         return wanted, _take(state, wanted, data)
     running = _running_names(state)
-    names = _names(hostname)
+    names = names_for(hostname)
     while True:
         name = next(names)
         if name in running:
@@ -118,24 +118,38 @@ def pick_name(
                 raise
 
 
-def _take(state: Path, name: str, data: Path | None) -> DataDir:
+def check_node_name(name: str) -> None:
+    """BadName if no node can be called so."""
     if node_name(name) in (".", ".."):
         raise BadName(f"{name!r} cannot be a node's name: a directory is named after it.")
+
+
+def _take(state: Path, name: str, data: Path | None) -> DataDir:
+    check_node_name(name)
     directory = DataDir.open(data or state / "data" / name)
-    if name in _running_names(state):
+    try:
+        check_free(state, name)
+    except NodeInUse:
         directory.close()
+        raise
+    return directory
+
+
+def check_free(state: Path, name: str) -> None:
+    """NodeInUse if a node of that name runs here."""
+    if name in _running_names(state):
         raise NodeInUse(
             f"A node {name!r} runs on this machine already, with another data directory.",
             hint="Choose another name with --id NAME",
         )
-    return directory
 
 
 def _running_names(state: Path) -> set[str]:
     return {node["name"] for node in running_nodes(state)}
 
 
-def _names(hostname: str) -> Iterator[str]:
+def names_for(hostname: str) -> Iterator[str]:
+    """Of nodes without a wanted name, the first free one of which is taken."""
     host = re.sub(r"[^A-Za-z0-9_.:-]", "-", hostname)[:_LONGEST_HOST]
     host = host if host.strip(".") else "node"
     yield host

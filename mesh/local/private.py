@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mesh.errors import DataDirRefused
+from mesh.printable import typed
 
 COOKIE_BYTES = 32
 _LONGEST_SOCKET = 100  # bytes; the kernel takes a few more, but not on every system the same
@@ -40,11 +41,13 @@ def private_directory(path: Path, hint: str) -> Path:
 
 def _own_directory(path: Path, forbidden: int, hint: str) -> Path:
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Not parents=True: by that they would be as open as the umask lets them be.
+        for each in (*(parent for parent in reversed(path.parents) if not parent.exists()), path):
+            each.mkdir(mode=0o700, exist_ok=True)
         found = path.stat()
     except OSError as error:
         raise refused(path, error, hint) from error
-    _check_ours(path, found, forbidden, f"chmod 700 {path}", hint)
+    _check_ours(path, found, forbidden, f"chmod 700 {typed(path)}", hint)
     return path
 
 
@@ -53,21 +56,22 @@ def cookie(state: Path) -> bytes:
     path = state / "cookie"
     try:
         if not path.exists():
-            _make_cookie(path)
+            make_private(path, secrets.token_bytes(COOKIE_BYTES))
         return _read_cookie(path)
     except OSError as error:
         raise refused(path, error, _OTHER_STATE) from error
 
 
-def _make_cookie(path: Path) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".cookie-")  # 0600, and new
+def make_private(path: Path, content: bytes) -> None:
+    """A file of ours with this content, unless another process has made one. OSError as it comes."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")  # 0600, and new
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(secrets.token_bytes(COOKIE_BYTES))
+            file.write(content)
             file.flush()
             os.fsync(handle)
         # Of two processes that come here at once, one links its file; a rename would let the other
-        # replace a cookie that somebody has read already.
+        # replace one that somebody has read already.
         os.link(temporary, path)
         sync_directory(path.parent)
     except FileExistsError:
@@ -81,7 +85,7 @@ def _read_cookie(path: Path) -> bytes:
     if len(found) != COOKIE_BYTES:
         raise DataDirRefused(
             f"{path} is damaged: it does not hold exactly {COOKIE_BYTES} bytes.",
-            hint=f"To have a new one made, stop your nodes and type: rm {path}",
+            hint=f"To have a new one made, stop your nodes and type: rm {typed(path)}",
         )
     return found
 
@@ -92,7 +96,7 @@ def read_private(path: Path, most: int, hint: str) -> bytes:
     DataDirRefused with the hint if others may, or it is another's; OSError as it comes.
     """
     with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
-        _check_ours(path, os.fstat(file.fileno()), _SHARED, f"chmod 600 {path}", hint)
+        _check_ours(path, os.fstat(file.fileno()), _SHARED, f"chmod 600 {typed(path)}", hint)
         return file.read(most)
 
 
@@ -114,7 +118,8 @@ def socket_path(data: Path, uuid: bytes) -> Path:
     # Anybody may have put something of that name into a shared /tmp, even a link to a place of ours.
     if directory.is_symlink():
         raise DataDirRefused(
-            f"{directory} is a symbolic link; it must be a directory of yours.", hint=f"Type: rm {directory}"
+            f"{directory} is a symbolic link; it must be a directory of yours.",
+            hint=f"Type: rm {typed(directory)}",
         )
     private_directory(directory, "Or set TMPDIR to a directory of your own, with a short path.")
     return path

@@ -30,8 +30,10 @@ class Mapping:
         self.is_plain = not rules and scope == "mesh"  # every node is master of its own clients' messages
         mine = [rule for rule in rules if rule.node == me and rule.stratum == 0]
         self._takes_default = not mine or any(r.accept_default or "" in r.domains for r in mine)
-        self.has_several = _has_several(rules)  # may a message have more than one master?
+        self.has_several = has_several(rules)  # may a message have more than one master?
+        self.may_choose = _has_rivals(rules, lambda rule: rule.node != me)  # may a stream go either way?
         self._exact = {key for rule in rules for key in rule.keys}
+        self._domains = {domain for rule in rules for domain in rule.domains}
         self._claims: dict[tuple[str, str, bool], tuple[Claim, ...]] = {}
 
     def decide(
@@ -87,8 +89,7 @@ class Mapping:
         else:
             sets += [self._exact_claims(key) for key in sorted(self._exact) if matches(text, key)]
             sets.append(self._claims_on("", domain))
-        of = None if use is Use.GET else (kind, text, domain)
-        named = [self._asked(claims, view, use, of) for claims in sets if claims]
+        named = [self._asked(claims, view, use) for claims in sets if claims]
         hops = tuple(dict.fromkeys(hop for decision in named for hop in decision.hops if hop))
         masters = {hop for decision in named if decision.to_master for hop in decision.hops}
         away = {hop for decision in named if decision.kind is Kind.WAIT for hop in decision.hops if hop}
@@ -101,11 +102,23 @@ class Mapping:
         """The nodes that are master of a message, as far as rules name them."""
         return _masters(self._claims_on(key, domain))
 
+    def row(self, key: str) -> str:
+        """Keys of one row are decided alike: the key itself, if rules name it, else ""."""
+        return key if key in self._exact else ""
+
+    def row_of_query(self, kind: str, text: str, domain: str) -> Hashable:
+        """Queries of one row have the same sources."""
+        is_exact = kind == "exact"
+        named = {text} & self._exact if is_exact else {key for key in self._exact if matches(text, key)}
+        return is_exact, frozenset(named), domain if not domain or domain in self._domains else ANY_DOMAIN
+
     # --- claims -----------------------------------------------------------------------------------------
 
     def _claims_on(self, key: str, domain: str, is_own: bool = True) -> tuple[Claim, ...]:
         if not self.rules:
             return ()
+        if key not in self._exact:
+            key = ""  # all these are alike: what is remembered stays small
         found = self._claims.get((key, domain, is_own))
         if found is None:
             found = self._exact_claims(key) or (
@@ -157,8 +170,13 @@ class Mapping:
         # While one of them is away, a way may still lead to all of them.
         return self._choose(claims, view, visited, of, open_masters, BEHIND)
 
-    def _asked(self, claims: tuple[Claim, ...], view: View, use: Use, of: Hashable) -> Decision:
-        """Whom to ask for what has these masters; nobody, if this node is one."""
+    def _asked(self, claims: tuple[Claim, ...], view: View, use: Use) -> Decision:
+        """Whom to ask for what has these masters; nobody, if this node is one.
+
+        All subscriptions to what one rule is about go one way: by two, one would bring messages past others
+        that the other brings.
+        """
+        of = None if use is Use.GET else claims[0].by
         if use is Use.ERASE:
             return self._divide(claims, view, (), of, is_copy=False)
         masters = _masters(claims)
@@ -213,13 +231,18 @@ def _masters(claims: Iterable[Claim]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(claim.node for claim in claims if claim.stratum == 0))
 
 
-def _has_several(rules: Iterable[Rule]) -> bool:
+def has_several(rules: Iterable[Rule]) -> bool:
     """Does any domain or key have more than one master?"""
+    return _has_rivals(rules, lambda rule: rule.stratum == 0)
+
+
+def _has_rivals(rules: Iterable[Rule], counts: Callable[[Rule], bool]) -> bool:
+    """Do several of the rules that count name a node for the same domain or key?"""
     holders: dict[tuple[str, str], set[str]] = {}
-    for rule in rules:
+    for rule in filter(counts, rules):
         default = [("domain", "")] if rule.accept_other_default else []
         named = [("domain", domain) for domain in rule.domains] + [("key", key) for key in rule.keys]
-        for what in named + default if rule.stratum == 0 else ():
+        for what in named + default:
             holders.setdefault(what, set()).add(rule.node)
     return any(len(nodes) > 1 for nodes in holders.values())
 

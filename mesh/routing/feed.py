@@ -9,9 +9,10 @@ Law: matched = delivered + dropped + expired + buried + pending, in messages, at
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from mesh.errors import RemoteError
+from mesh.routing.interest import weight
 from mesh.routing.overflow import Credit, Overflow
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion, Portions
@@ -20,6 +21,9 @@ from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
 
 PROGRESS = 0.5  # s: a subscriber that took something this recently is slow, not stopped
+# s that a peer is waited for, which says that it is behind, and takes nothing. Peers that are ways for each
+# other could otherwise wait in a circle for ever.
+PATIENCE = 10.0
 
 
 class Feed:
@@ -42,6 +46,7 @@ class Feed:
         self.overflow = overflow
         self.owner = ""  # of a peer: its name
         self.queries: dict[Query, int] = {}  # query -> log position from which it counts
+        self.wanted_bytes = 0  # of a peer: what these take, by `weight`
         self.since: dict[Query, dict[bytes, int]] = {}  # of a peer: likewise in the logs of other masters
         self.asked_until: dict[bytes, int] = {}  # master -> the highest of these
         self.floors: dict[bytes, int] = {}  # another master -> where its log was at first
@@ -50,12 +55,15 @@ class Feed:
         self.gone_since = 0.0
         self.closed = False
         self.matched = self.delivered = self.dropped = self.expired = self.buried = 0  # messages
+        self.coming = 0  # bytes that were accepted for it, and are still on their way to the disk
         self.gap = 0  # messages that were dropped behind all that it has: told with what comes next
         self.overran: Callable[[Feed], None] = lambda feed: None  # something was dropped for want of room
+        # Of an inbox: these messages of it were void when their turn came.
+        self.bury: Callable[[Portion, Sequence[int]], None] = lambda portion, void: None
         self._wall = wall  # ns since 1970, by which messages are void
         self._send = send
         self._released = released
-        self._peer = peer  # a peer passes on: taking an item does not settle it
+        self.is_peer = peer  # a peer passes on: taking an item does not settle it
         self._keeps = keeps  # an inbox drops nothing: whoever fills it asks for room first
         self._offered = 0
         self._backlog = Portions()
@@ -63,14 +71,23 @@ class Feed:
         self._unsettled = Unsettled(credit.backlog)
         self._sent = self._used = 0
         self._progress = 0.0
+        self._said = 0.0  # when it told us last how far it is, and need not have gone on
         self._is_overrun = False  # it has dropped something since its last progress
 
     def asked(self, query: Query, position: int, since: dict[bytes, int]) -> None:
         """A peer wants it from these places on: in our log, and in those of other masters."""
+        if query not in self.queries:
+            self.wanted_bytes += weight(query)
         self.queries[query] = position
         self.since[query] = since
         for master, place in since.items():
             self.asked_until[master] = max(place, self.asked_until.get(master, 0))
+
+    def unasked(self, query: Query) -> None:
+        """It wants that no more."""
+        del self.queries[query]
+        self.wanted_bytes -= weight(query)
+        self.since.pop(query, None)
 
     # --- in and out -------------------------------------------------------------------------------------
 
@@ -93,14 +110,18 @@ class Feed:
             self._overrun(portion)
 
     def taken(self, total: int, now: float) -> None:
-        """The subscriber has used up `total` items so far; what that allows goes out."""
+        """The subscriber has used up `total` items so far; what that allows goes out.
+
+        A peer says it again and again while readers there are behind: it goes on, and our turn is to come.
+        """
+        self._said = now
         if total > self._sent:
             raise RemoteError(f"{total} items taken, only {self._sent} were sent", code="FORGED_ACK")
         while self._used < total:
             self._used += 1
             portion = self._flight.pop()
             self.delivered += portion.messages
-            if self._peer and portion.is_persistent:
+            if self.is_peer and portion.is_persistent:
                 self._keep(portion)
             else:
                 self._settle(portion.parcel)
@@ -175,7 +196,9 @@ class Feed:
         return void
 
     def shed(self) -> None:
-        """It is cut off: of what waits only what is persistent waits on."""
+        """It is cut off: of what waits only what is persistent waits on, and all of an inbox."""
+        if self._keeps:
+            return
         gap = 0
         for portion in self._backlog.take_all():
             if portion.is_persistent:
@@ -206,7 +229,7 @@ class Feed:
 
     def alive(self, now: float) -> bool:
         """Does it make progress? Then publishers do well to wait for it a little."""
-        return self.connected and now - self._progress < PROGRESS
+        return self.connected and now - self._sign_of_life(now) < PROGRESS
 
     @property
     def stands_since(self) -> float | None:
@@ -229,6 +252,11 @@ class Feed:
         return self._flight.bytes + self._backlog.bytes
 
     @property
+    def accepted_bytes(self) -> int:
+        """These, and those that will join them when they are on disk."""
+        return self.waiting_bytes + self.coming
+
+    @property
     def pending(self) -> int:
         """Messages under way or waiting."""
         return self._flight.messages + self._backlog.messages
@@ -240,6 +268,11 @@ class Feed:
         is_few = not credit.messages or flight.messages < credit.messages
         return flight.bytes < credit.bytes and len(flight) < credit.items and is_few
 
+    def _sign_of_life(self, now: float) -> float:
+        """When did it show last that it goes on?"""
+        progress, said = self._progress, self._said
+        return said if said > progress and now - progress < PATIENCE else progress
+
     def _has_room(self, portion: Portion, now: float) -> bool:
         credit, backlog = self.credit, self._backlog
         if portion.is_persistent:
@@ -247,7 +280,7 @@ class Feed:
         if credit.messages and backlog.messages + portion.messages > credit.messages and backlog.messages:
             return False
         # Longer than publishers wait for it: dropping is worse than waiting.
-        is_slow = self.paces and self.connected and now - self._progress < 4 * PROGRESS
+        is_slow = self.paces and self.connected and now - self._sign_of_life(now) < 4 * PROGRESS
         return backlog.bytes < (credit.backlog if is_slow else credit.bytes)
 
     def _makes_room(self, portion: Portion, now: float) -> bool:
@@ -279,14 +312,24 @@ class Feed:
 
     def _depart(self, portion: Portion) -> None:
         portion.waiting = False
-        self.expired += portion.trim(self._wall())
-        if not portion.messages:
+        void = portion.trim(self._wall())
+        if portion.messages:
+            self._flight.append(portion)
+            self._sent += 1
+            self._send(self, portion)
+        else:
             self._leave_gap(portion.take_gap())
             self._release(portion.parcel)
-            return
-        self._flight.append(portion)
-        self._sent += 1
-        self._send(self, portion)
+        if void:
+            self._leave_out(portion, void)
+
+    def _leave_out(self, portion: Portion, void: Sequence[int]) -> None:
+        """Of a portion that has just left, or of which nothing was left."""
+        if self._keeps:
+            self.buried += len(void)
+            self.bury(portion, void)
+        else:
+            self.expired += len(void)
 
     def _keep(self, portion: Portion) -> None:
         for oldest in self._unsettled.keep(portion):

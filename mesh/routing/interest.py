@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice, takewhile
 
 from mesh.patterns import Trie
 from mesh.wire.commands import Interest, Query
@@ -13,6 +14,17 @@ CLIENTS = b""  # who wants it: clients of this node; else the uuid of a peer for
 LINGER = (
     10.0  # s that a node is still asked after another took its place: what it was sent for us may be late
 )
+OVER = 512  # queries that one peer is asked no more at once
+LEFT = 4096  # queries of which it is remembered that a peer was asked before another was
+TOPICS = 10_000  # of one peer, that are remembered
+
+LEVEL = 512  # bytes that each level of a pattern may take in the tree of patterns
+
+
+def weight(query: Query) -> int:
+    """Bytes that it takes, at most, beside what each query does: its text, and the levels of a pattern."""
+    size = len(query.text.encode()) + len(query.domain.encode())
+    return size + (LEVEL * (1 + query.text.count("/")) if query.kind == "pattern" else 0)
 
 
 @dataclass(slots=True)
@@ -21,11 +33,19 @@ class Asked:
 
     version: int = 0
     queries: dict[Query, None] = field(default_factory=dict)
-    leaving: dict[Query, float] = field(default_factory=dict)  # asked no more from then on
+    leaving: dict[Query, float] = field(default_factory=dict)  # asked no more from then on, the first first,
+    stays: float = 0.0  # but not before then: it was away
+    # Of others than it now, and when that began: what it holds for us may still come.
+    left: dict[Query, float] = field(default_factory=dict)
+    topics: dict[str, set[str]] = field(
+        default_factory=dict
+    )  # domain -> keys that it is known to be asked for
 
     def change(self, add: tuple[Query, ...] = (), remove: tuple[Query, ...] = ()) -> Interest:
         """Take it up; returns what the peer must be told."""
         self.version += 1
+        if remove:
+            self.topics.clear()
         for query in add:
             self.queries[query] = None
         for query in remove:
@@ -100,19 +120,61 @@ class Interests:
                 told.append((uuid, self.asked(uuid).change(add=(query,))))
         return told
 
+    def aim_all(
+        self, queries: Sequence[Query], targets: Collection[bytes], peers: Iterable[bytes], now: float
+    ) -> list[tuple[bytes, Interest]]:
+        """The same for several, that are wanted: but only these peers are told anything."""
+        told: list[tuple[bytes, Interest]] = []
+        for uuid in sorted(peers):
+            asked, add, remove = self.asked(uuid), list[Query](), list[Query]()
+            for query in queries:
+                is_asked = query in asked.queries
+                if uuid in targets:
+                    asked.leaving.pop(query, None)
+                    if not is_asked:
+                        add.append(query)
+                elif is_asked and targets:
+                    asked.leaving.setdefault(query, now + LINGER)
+                elif is_asked:
+                    remove.append(query)
+            if add or remove:
+                told.append((uuid, asked.change(tuple(add), tuple(remove))))
+        return told
+
     def sweep(self, now: float, is_here: Callable[[bytes], bool]) -> list[tuple[bytes, Interest]]:
-        """Ask no more those whose time is over; one that is away may still hold something for us."""
+        """Ask no more those whose time is over; one that is away may still hold something for us. Of very
+        many it tells some; the next time, more of them."""
         told: list[tuple[bytes, Interest]] = []
         for uuid, asked in self._asked.items():
             if not asked.leaving:
                 continue
             if not is_here(uuid):
-                asked.leaving = dict.fromkeys(asked.leaving, now + LINGER)
+                asked.stays = now + LINGER
                 continue
-            over = tuple(query for query, until in asked.leaving.items() if until <= now)
+            if asked.stays > now:
+                continue
+            first = islice(asked.leaving.items(), OVER)
+            over = tuple([query for query, until in takewhile(lambda item: item[1] <= now, first)])
             if over:
                 told.append((uuid, asked.change(remove=over)))
+                asked.left.update(dict.fromkeys(over, now))
+                while len(asked.left) > LEFT:
+                    del asked.left[next(iter(asked.left))]
         return told
+
+    def is_asked(self, peer: bytes, key: str, domain: str, is_old: bool = False) -> bool:
+        """Was that peer asked for such a message? `is_old`: also by an earlier process of this node."""
+        asked = self.asked(peer)
+        known = asked.topics.get(domain, ())
+        if key in known:
+            return True
+        found = self.matching(key, domain)
+        if any(query in asked.queries for query in found):
+            if sum(map(len, asked.topics.values())) >= TOPICS:
+                asked.topics.clear()
+            asked.topics.setdefault(domain, set()).add(key)
+            return True
+        return bool(found) and (is_old or any(query in asked.left for query in found))
 
     def full(self, peer: bytes, positions: tuple[tuple[bytes, int], ...]) -> Interest:
         """Everything, for a peer that has just logged in."""

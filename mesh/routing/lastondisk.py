@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
+from mesh.operations import Op, Put
 from mesh.routing.last import Last
 from mesh.routing.retained import Retained
-from mesh.store.base import Op, Put
 
 
 class LastOnDisk:
@@ -56,8 +56,9 @@ class LastOnDisk:
         for known in (self._newest, self._before, self._ending, self._passed_over):
             known.pop(row, None)
 
-    def taken(self, value: Last) -> None:
-        """It counts. Unless it, or a newer one, is on disk or on its way there, it goes there now."""
+    def taken(self, value: Last) -> bool:
+        """It counts. Unless it, or a newer one, is on disk or on its way there, it goes there now. True: it
+        is certain with the next commit only."""
         row, on_disk = value.store_key, self._newest.get(value.store_key)
         if row in self._ending:
             self._pass_over(value)
@@ -66,11 +67,15 @@ class LastOnDisk:
             self.is_there(value)
             self._passed_over[row] = value  # a newer one may take its place on the way, and be refused
             self._later("retained", row, Put("retained", row, value.pack()))
+            return True
         elif on_disk.stamp == value.stamp:  # it is there
             self._before.pop(row, None)
             self._passed_over.pop(row, None)
         else:
             self._pass_over(value)
+            there = self._before.get(row, on_disk)
+            return there is None or value.is_newer_than(there)
+        return False
 
     def _pass_over(self, value: Last) -> None:
         known = self._passed_over.get(value.store_key)

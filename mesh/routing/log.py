@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from msgspec import Struct
 
+from mesh.operations import Append, Delete, Drop, Op, Put, Rewrite
 from mesh.routing.feed import Feed
 from mesh.routing.last import Last, last_values
 from mesh.routing.lastondisk import LastOnDisk
 from mesh.routing.parcel import Parcel
 from mesh.routing.retained import Retained
 from mesh.routing.shares import shares
-from mesh.store.base import Append, Delete, Drop, Op, Put, Rewrite
 from mesh.streams.origin import OriginStream
 from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer
@@ -34,6 +34,8 @@ class Accepted(Struct, eq=False):
     stored: bool = True
     is_refused: bool = False  # for want of room
     when_first: Callable[[], None] = lambda: None  # what to do when everything before it is done
+    passed_over: list[Last] = []  # of its values, those that are not stored with it, for a newer one
+    also: list[Callable[[Answer], None]] | None = None  # who else has asked since, and waits for its answer
 
     @property
     def envelope(self) -> Envelope:
@@ -131,8 +133,11 @@ class Log:
             # would double or lose it after a crash.
             key = stream_key(envelope)
             ops.append(Put("stream", key, lane.origin.pack(), (envelope.first, envelope.last)))
-            news = [value for value in accepted.values if self._last_on_disk.goes(value)]
-            ops += [Put("retained", value.store_key, value.pack()) for value in news]
+            for value in accepted.values:
+                if self._last_on_disk.goes(value):
+                    ops.append(Put("retained", value.store_key, value.pack()))
+                else:
+                    accepted.passed_over.append(value)
         if is_event:
             self._last_on_disk.ends(accepted.end)
             ops.append(Delete("retained", accepted.end.store_key))
@@ -156,13 +161,13 @@ class Log:
         self.live += 1
         return Append(parcel.position, parcel.envelope.header(), parcel.envelope.body)
 
-    def passes(self, accepted: Accepted) -> None:
-        """It is handed on now, and its messages are the last values of their topics."""
+    def passes(self, accepted: Accepted) -> bool:
+        """It is handed on now, and its messages are the last values of their topics. True: one of these, or a
+        newer one, is on disk with the next commit only, as it was older than what has ended meanwhile."""
         for parcel, _ in accepted.deliveries:
             self.passed = max(self.passed, parcel.position)
             parcel.after = self.passed
-        for value in accepted.values:
-            self._last_on_disk.taken(value)
+        uncertain = [value for value in accepted.values if self._last_on_disk.taken(value)]
         if accepted.values:
             self.retained.put_all(accepted.values)
         elif accepted.erased:
@@ -170,6 +175,7 @@ class Log:
             self._last_on_disk.ended(accepted.end)
         elif not accepted.envelope.to:
             self.retained.keep(accepted.envelope)
+        return any(value is one for value in uncertain for one in accepted.passed_over)
 
     def _evicted(self, gone: list[Last]) -> None:
         for evicted in gone:
@@ -219,8 +225,12 @@ class Log:
         """Fewer of its messages may be owed than before: if they are few, the others leave the disk."""
         left = parcel.shares.left(parcel.envelope) if parcel.shares is not None else ()
         if left:
-            piece = parcel.envelope.cut(left)
-            self._rewrites[parcel.position] = Rewrite(parcel.position, piece.header(), piece.body)
+            self.keep_only(parcel, left)
+
+    def keep_only(self, parcel: Parcel, left: Sequence[int]) -> None:
+        """The others of its messages leave the disk with the next commit."""
+        piece = parcel.envelope.cut(left)
+        self._rewrites[parcel.position] = Rewrite(parcel.position, piece.header(), piece.body)
 
     def later(self, table: str, key: bytes, op: Op) -> None:
         """A change that may ride with the next commit; a newer one of the same row replaces it."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator
 from itertools import takewhile
 
+from mesh.routing.entry import HERE, Entry
+from mesh.routing.hopline import Line
 from mesh.streams.ranges import Ranges
-from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope
 
 # Law 1: an entry stays until every one of its numbers has a final answer, from each node that it goes to.
@@ -17,86 +17,7 @@ from mesh.wire.envelope import Envelope
 # Law 3: of each line at most a window of unanswered entries is under way; the rest waits here.
 # Law 4: to several masters it goes in several lines, each at its own pace; it is stored once.
 
-HERE = "*"  # instead of a node's name: this one, as one of several masters. It stands in no line
-
-
-@dataclass(slots=True, eq=False)
-class Entry:
-    """An envelope without its last word. `source`: the peer that brought it, b"" = a client of this node."""
-
-    envelope: Envelope
-    source: bytes
-    arrived: float
-    serial: int
-    lacking: dict[str, Ranges] = field(default_factory=dict)  # next node -> numbers without its last word
-    said: list[tuple[str, Answer]] = field(default_factory=list)  # last words, while others are lacking
-    why: str = ""
-    was_sent: bool = False  # so it may be there, answered or not
-    warned: bool = False  # its publisher knows that it waits
-    position: int = 0  # in the store
-    is_storing: bool = False  # on its way there
-    is_done: bool = False  # nobody here waits for anything any more
-    was_divided: bool = False  # it went to several masters, so that OK of one is not the last word
-
-    @property
-    def hops(self) -> list[str]:
-        """The other nodes it goes to, or waits for; "" = nobody knows."""
-        return [hop for hop, numbers in self.lacking.items() if numbers and hop != HERE]
-
-    @property
-    def open(self) -> Ranges:
-        """Numbers without their final answer."""
-        if len(self.lacking) == 1:
-            return next(iter(self.lacking.values()))
-        together = Ranges()
-        for numbers in self.lacking.values():
-            for first, last in numbers:
-                together.add(first, last)
-        return together
-
-    @property
-    def key(self) -> tuple[bytes, str]:
-        return self.envelope.stream, self.envelope.domain
-
-    @property
-    def track(self) -> tuple[str, str]:
-        """Domain, and the node that it is addressed to: one master away holds up no other."""
-        parts = self.envelope.to.split("/", 3)
-        return self.envelope.domain, parts[2] if parts[0] == "" and len(parts) > 2 else ""
-
-    def is_beside(self, other: Entry) -> bool:
-        """Do both stand in one line?"""
-        return self.track == other.track and not set(self.hops).isdisjoint(other.hops)
-
-    @property
-    def size(self) -> int:
-        return len(self.envelope.body) + 64 * self.envelope.count
-
-    @property
-    def messages(self) -> int:
-        return self.open.count()
-
-
-@dataclass(slots=True)
-class Line:
-    """What goes to one node for one domain, or for one node behind it."""
-
-    # Taken from the front, which a dict would look for ever longer.
-    waiting: OrderedDict[Entry, None] = field(default_factory=OrderedDict)
-    flight: dict[Entry, None] = field(default_factory=dict)
-    flight_bytes: int = 0
-    # Of all in it, so that nobody has to look at each of very many:
-    messages: int = 0  # those without this node's last word,
-    bytes: int = 0  # and the sizes of the entries
-    progress: float = 0.0  # when it last answered something
-    is_mixed: bool = False  # `waiting` has an older one behind a newer one
-
-    def __contains__(self, entry: Entry) -> bool:
-        return entry in self.waiting or entry in self.flight
-
-    def entries(self) -> list[Entry]:
-        """All of them, in the order of their arrival."""
-        return sorted((*self.flight, *self.waiting), key=lambda entry: entry.serial)
+FORMER = 16  # nodes where an entry was, of which it is remembered
 
 
 class Onward:
@@ -134,6 +55,10 @@ class Onward:
             held.add(entry.envelope.first, entry.envelope.last)
         return found, held.missing(envelope.first, envelope.last)
 
+    def lane(self, key: tuple[bytes, str]) -> list[Entry]:
+        """All of one stream and domain, in the order of their numbers."""
+        return list(self._lanes.get(key, {}).values())
+
     def holds(self, stream: bytes, domain: str) -> bool:
         """Does anything of that stream wait here?"""
         return (stream, domain) in self._lanes
@@ -141,7 +66,7 @@ class Onward:
     def add(self, envelope: Envelope, source: bytes, now: float) -> Entry:
         """A new one, that goes nowhere yet."""
         self._serial += 1
-        entry = Entry(envelope, source, now, self._serial)
+        entry = Entry(envelope, source, now, self._serial, is_kept=not source)
         self._entries[entry.serial] = entry
         lane = self._lanes.setdefault(entry.key, OrderedDict())
         is_late = bool(lane) and next(reversed(lane)) > envelope.first
@@ -166,6 +91,8 @@ class Onward:
         for hop in entry.lacking.keys() - set(hops):
             self._take_out(entry, hop)
             del entry.lacking[hop]
+            if hop and hop != HERE and hop not in entry.former:
+                entry.former = (*entry.former, hop)[-FORMER:]
         entry.said = [(hop, answer) for hop, answer in entry.said if hop in entry.lacking]
         for hop in hops:
             if hop not in entry.lacking:
@@ -175,19 +102,18 @@ class Onward:
 
     def _put_in(self, entry: Entry, hop: str) -> None:
         line = self._lines.setdefault(hop, {}).setdefault(entry.track, Line())
-        line.is_mixed |= bool(line.waiting) and next(reversed(line.waiting)).serial > entry.serial
         line.messages += entry.lacking[hop].count()
         line.bytes += entry.size
-        line.waiting[entry] = None  # put in order when something leaves: often many are moved at once
+        line.wait(entry)
 
-    def depart(self, hop: str) -> Iterator[Entry]:
-        """What may leave for that node now, in order; each counts as under way."""
+    def depart(self, hop: str, may_leave: Callable[[Entry], bool] = lambda entry: True) -> Iterator[Entry]:
+        """What may leave for that node now, in order; each counts as under way. A line stands still behind
+        what may not leave yet."""
         for line in list(self._lines.get(hop, {}).values()):
-            while line.waiting and self._is_open(line):
-                if line.is_mixed:
-                    line.waiting = OrderedDict.fromkeys(sorted(line.waiting, key=lambda e: e.serial))
-                    line.is_mixed = False
-                entry, _ = line.waiting.popitem(last=False)
+            while self._is_open(line) and (entry := line.first()) is not None:
+                if not may_leave(entry):
+                    break
+                line.drop(entry)
                 line.flight[entry] = None
                 line.flight_bytes += entry.size
                 entry.was_sent = True
@@ -195,11 +121,7 @@ class Onward:
 
     def broken(self, hop: str) -> list[Entry]:
         """The connection to a node is gone: all that was under way goes again. Returns that."""
-        again: list[Entry] = []
-        for line in self._lines.get(hop, {}).values():
-            again += line.flight
-            line.waiting, line.is_mixed = OrderedDict.fromkeys(line.entries()), False
-            line.flight, line.flight_bytes = {}, 0
+        again = [entry for line in self._lines.get(hop, {}).values() for entry in line.again()]
         return sorted(again, key=lambda entry: entry.serial)
 
     def answered(self, stream: bytes, domain: str, first: int, last: int) -> list[tuple[Entry, int, int]]:
@@ -239,6 +161,8 @@ class Onward:
         del lane[entry.envelope.first]
         if not lane:
             del self._lanes[entry.key]
+        if entry.ruling is not None:
+            del entry.ruling.entries[entry.serial]
         for hop in entry.hops:
             self._take_out(entry, hop)
         self.bytes -= entry.size
@@ -268,14 +192,15 @@ class Onward:
         line = self.line_of(entry, hop)
         if line is None or entry not in line:
             return
+        size = entry.size
         line.messages -= entry.lacking[hop].count()
-        line.bytes -= entry.size
+        line.bytes -= size
         if entry in line.flight:
             del line.flight[entry]
-            line.flight_bytes -= entry.size
+            line.flight_bytes -= size
         else:
-            del line.waiting[entry]
-        if not line.flight and not line.waiting:
+            line.drop(entry)
+        if not (line.waiting or line.flight or line.late):
             del self._lines[hop][entry.track]
             if not self._lines[hop]:
                 del self._lines[hop]

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mesh.errors import BadQuery
+from mesh.errors import BadQuery, shown
 
 
 class Overflow(StrEnum):
@@ -31,4 +31,5 @@ def overflow(text: str) -> Overflow:
         return Overflow(text or Overflow.BLOCK)
     except ValueError:
         names = ", ".join(Overflow)
-        raise BadQuery(f"there is no overflow policy {text[:40]!r}.", hint=f"There are {names}.") from None
+        what = f"there is no overflow policy {shown(text)}."
+        raise BadQuery(what, hint=f"There are {names}.") from None

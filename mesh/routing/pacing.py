@@ -38,6 +38,10 @@ class Pacing:
             if not held:
                 del self._held[source]
 
+    def sources(self) -> list[Hashable]:
+        """Those that wait."""
+        return list(self._held)
+
     def forget(self, source: Hashable) -> None:
         """The source is gone: nobody waits for its answers."""
         self._held.pop(source, None)

@@ -2,6 +2,7 @@
 
 from msgspec import Struct, field
 
+from mesh.operations import BOOT
 from mesh.routing.shares import Shares
 from mesh.wire.envelope import Envelope
 
@@ -20,6 +21,12 @@ class Parcel(Struct, eq=False):
     after: int = 0
     is_late: bool = False  # came behind what another way has brought of that log
     frames: list[bytes] = field(default_factory=list)  # encoded once, sent to many
+
+    @property
+    def boot(self) -> int:
+        """In which boot its master took it; 0 = nobody says."""
+        place = self.position or self.after
+        return (place + 1) // BOOT if place else 0  # before the first of a boot stands the last place below
 
     @property
     def size(self) -> int:

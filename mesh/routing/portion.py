@@ -25,6 +25,11 @@ class Portion(Struct, eq=False):
         return self.parcel.envelope.count if self.indices is None else len(self.indices)
 
     @property
+    def every(self) -> Sequence[int]:
+        """Indices of all its messages."""
+        return range(self.parcel.envelope.count) if self.indices is None else self.indices
+
+    @property
     def size(self) -> int:
         if self.indices is None:
             return self.parcel.size
@@ -40,16 +45,17 @@ class Portion(Struct, eq=False):
         gap, self.gap = self.gap, 0
         return gap
 
-    def trim(self, wall: int) -> int:
-        """Leave out what is void at `wall` (ns since 1970); returns how many messages that is."""
-        envelope, before = self.parcel.envelope, self.messages
+    def trim(self, wall: int) -> Sequence[int]:
+        """Leave out what is void at `wall` (ns since 1970); returns the indices of that."""
+        envelope = self.parcel.envelope
         if not 0 < envelope.expires <= wall:
-            return 0
-        every: Sequence[int] = range(envelope.count) if self.indices is None else self.indices
+            return ()
+        every = self.every
         fresh = unexpired(envelope, every, wall)
-        if len(fresh) < before:
-            self.indices = fresh
-        return before - len(fresh)
+        if len(fresh) == len(every):
+            return ()
+        self.indices = fresh
+        return sorted(set(every).difference(fresh))
 
 
 class Portions:

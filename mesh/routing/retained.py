@@ -6,13 +6,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 
 from mesh.patterns import matches
+from mesh.reserved import DEAD
 from mesh.routing.last import Last
 from mesh.routing.recent import Recent
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
-
-DEAD = "__sys__deadMessage/"  # a dead letter is all that is left of a message that somebody was promised
-
 
 Topics = OrderedDict[tuple[str, str], Last]  # by (key, domain)
 

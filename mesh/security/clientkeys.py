@@ -14,15 +14,18 @@ from mesh.local.private import state_dir
 from mesh.security.derive import role_secret
 from mesh.security.keyfiles import MeshFile, clusters, mesh_path, read_mesh
 from mesh.security.keys import Keys, Pair
+from mesh.security.pins import Pins
 
 
 @dataclass(frozen=True, slots=True)
 class ClientKeys:
-    """`secret` is what its HELLO proves, `passwd` what it tells a node that asks for one."""
+    """`secret` is what its HELLO proves, `passwd` what it tells a node that asks for one; `pins` knows the
+    nodes that it has met."""
 
     curve: Keys
     secret: bytes = field(repr=False)
     passwd: str = field(default="", repr=False)
+    pins: Pins | None = None
 
 
 def client_keys(environ: Mapping[str, str], cluster: str | None, address: str) -> ClientKeys | None:
@@ -45,13 +48,13 @@ def client_keys(environ: Mapping[str, str], cluster: str | None, address: str) -
     file = read_mesh(state, wanted)
     if file is None:
         what = f"There are no keys for {wanted!r}: {mesh_path(state, wanted)} is missing."
-        raise KeysRefused(what, hint="Type `mesh join TOKEN`; `mesh token` on a node there prints one.")
-    return _of_client(file)
+        raise KeysRefused(what, hint="Type `mesh join`; `mesh token` on a node there prints the token.")
+    return _of_client(file, Pins(state, file.cluster))
 
 
-def _of_client(file: MeshFile) -> ClientKeys:
+def _of_client(file: MeshFile, pins: Pins) -> ClientKeys:
     secret = role_secret(file.secret, file.cluster, "node") if file.role == "node" else file.secret
-    return ClientKeys(Keys(Pair(file.public, file.private), Pair(file.server)), secret, file.passwd)
+    return ClientKeys(Keys(Pair(file.public, file.private), Pair(file.server)), secret, file.passwd, pins)
 
 
 def _only(names: list[str]) -> str:

@@ -9,7 +9,7 @@ import msgspec
 
 from mesh.errors import KeysRefused
 from mesh.security.derive import SECRET_BYTES, SERVER, derived, role_secret
-from mesh.security.keyfiles import MeshFile, mesh_path, read_mesh, write_mesh
+from mesh.security.keyfiles import MeshFile, mesh_path, put_aside, read_mesh, write_mesh
 from mesh.security.signing import curve_pair
 from mesh.security.token import Token
 
@@ -39,20 +39,23 @@ def token_of(file: MeshFile, role: str, expires: int) -> Token:
     return Token(file.cluster, role, role_secret(file.secret, file.cluster, role), file.server, expires)
 
 
-def join(state: Path, token: Token, passwd: str) -> tuple[MeshFile, bool]:
-    """Keep what a token gives; (the keys, is anything new?). A node's keys are never given up for less.
+def join(state: Path, token: Token, passwd: str, replace: bool = False) -> tuple[MeshFile, bool, Path | None]:
+    """Keep what a token gives; (the keys, is anything new?, where those of a mesh that was left are).
 
-    KeysRefused when this user has keys of another mesh with that name.
+    A node's keys are never given up for less. KeysRefused when this user has keys of another mesh with that
+    name, unless that is to be replaced.
     """
-    given, found = _file(token, passwd), read_mesh(state, token.cluster)
-    if found is not None:
-        if found.server != given.server:
+    given, found, left = _file(token, passwd), read_mesh(state, token.cluster), None
+    if found is not None and found.server != given.server:
+        if not replace:
             path = mesh_path(state, token.cluster)
             raise KeysRefused(
                 f"The keys in {path} are those of another mesh that is called {token.cluster!r} too.",
-                hint=f"To leave that one for good, and join this: rm {path}",
+                hint="To leave that one, and join this: mesh join --replace",
                 code="KEYS_EXIST",
             )
+        left, found = put_aside(state, token.cluster), None
+    if found is not None:
         better = given if found.role != "node" else found
         # Its own key stays: others may know it.
         given = msgspec.structs.replace(
@@ -60,7 +63,17 @@ def join(state: Path, token: Token, passwd: str) -> tuple[MeshFile, bool]:
         )
     if given != found:
         write_mesh(state, given)
-    return given, given != found
+    return given, given != found, left
+
+
+def leave(state: Path, cluster: str) -> Path:
+    """Where the keys of the mesh are now, of which this user has none any more. KeysRefused without any."""
+    if not mesh_path(state, cluster).exists():
+        hint = "`mesh leave --cluster NAME` leaves another one."
+        raise KeysRefused(f"There are no keys for {cluster!r} here.", hint=hint)
+    kept = put_aside(state, cluster)
+    mesh_path(state, cluster).unlink(missing_ok=True)
+    return kept
 
 
 def _file(token: Token, passwd: str) -> MeshFile:

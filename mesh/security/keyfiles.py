@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import secrets
+from itertools import chain, count
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
 from mesh.errors import BadName, KeysRefused
-from mesh.local.private import private_directory, read_private, refused, write_private
+from mesh.local.private import private_directory, read_private, refused, sync_directory, write_private
 from mesh.names import node_name
-from mesh.security.derive import ROLES, SECRET_BYTES
-from mesh.security.keys import KEY_BYTES
+from mesh.printable import typed
+from mesh.security.derive import ROLES, SECRET_BYTES, SERVER, derived
+from mesh.security.keys import KEY_BYTES, unz85
+from mesh.security.signing import curve_pair
 
 _LONGEST = 4096  # bytes of such a file
 _LENGTHS = (SECRET_BYTES, 40, 40, 40)  # of secret, and of keys in Z85
@@ -67,14 +71,26 @@ def clusters(state: Path) -> list[str]:
 def read_mesh(state: Path, cluster: str) -> MeshFile | None:
     """This user's keys for that mesh; None without any. KeysRefused; DataDirRefused as read_private."""
     path = mesh_path(state, cluster)
-    hint = f"Restore it from a copy, or remove it and join again: rm {path}; mesh join TOKEN"
+    hint = f"Restore it from a copy, or remove it and join again: rm {typed(path)}; mesh join"
     found = _read(path, MeshFile, hint)
     if found is None:
         return None
     lengths = tuple(map(len, (found.secret, found.server, found.public, found.private)))
-    if (found.cluster, lengths) != (cluster, _LENGTHS) or found.role not in ROLES:
+    is_whole = (found.cluster, lengths) == (cluster, _LENGTHS) and found.role in ROLES
+    if not is_whole or not _fits(found):
         raise KeysRefused(f"{path} is damaged.", hint=hint)
     return found
+
+
+def _fits(file: MeshFile) -> bool:
+    """Do its keys belong together? ZeroMQ says of wrong ones only that nobody answers."""
+    try:
+        unz85(file.server)
+        mine = curve_pair(unz85(file.private))
+        server = curve_pair(derived(file.secret, file.cluster, SERVER)).public
+    except ValueError:
+        return False
+    return mine.public == file.public and (file.role != "node" or server == file.server)
 
 
 def write_mesh(state: Path, file: MeshFile) -> Path:
@@ -85,11 +101,25 @@ def write_mesh(state: Path, file: MeshFile) -> Path:
     return path
 
 
+def put_aside(state: Path, cluster: str) -> Path:
+    """Keep a mesh's keys beside, too, for they may be the last ones. Returns where."""
+    path = mesh_path(state, cluster)
+    endings = chain(("",), (f"-{number}" for number in count(2)))
+    kept = next(to for end in endings if not (to := path.with_name(f"{path.name}.left{end}")).exists())
+    try:
+        os.link(path, kept)
+        sync_directory(path.parent)
+    except OSError as error:
+        raise refused(path, error, _OTHERS) from error
+    return kept
+
+
 def node_keys(data: Path) -> NodeKeys:
     """This node's keys, made at the first call. KeysRefused when damaged."""
     path = data / "keys.json"
     # Not made anew: others have pinned the old ones to this node's uuid.
-    hint = f"Restore it from a copy, or start as a new node: mv {data} {data}.old"
+    move = f"mv {typed(data)} {typed(f'{data}.old')}"
+    hint = f"Restore it from a copy, or start as a new node: {move}"
     found = _read(path, NodeKeys, hint)
     if found is None:
         found = NodeKeys(curve=secrets.token_bytes(KEY_BYTES), seed=secrets.token_bytes(KEY_BYTES))
@@ -106,7 +136,7 @@ def _read(path: Path, kind: type[File], hint: str) -> File | None:
         return None
     except OSError as error:
         raise refused(path, error, hint) from error
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise KeysRefused(f"{path} is damaged: {error}.", hint=hint) from error
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from mesh.core.password import check_hash
-from mesh.core.settings import Keyring
+from mesh.core.desk.settings import Keyring
 from mesh.errors import KeysRefused
+from mesh.password import check_hash
 from mesh.security.derive import ADVERTS, GOSSIP, ROLES, SERVER, derived, role_secret
-from mesh.security.keyfiles import node_keys, read_mesh
+from mesh.security.keyfiles import MeshFile, node_keys, read_mesh
 from mesh.security.keys import Keys
 from mesh.security.signing import curve_pair, public_key, sign, verify
 
@@ -26,6 +26,22 @@ class MeshKeys:
     identity: bytes  # public Ed25519 key of this node
 
 
+def node_file(state: Path, cluster: str, passwd: str) -> MeshFile | None:
+    """The keys with which this user's nodes are in that mesh; None when it has none. KeysRefused."""
+    file = read_mesh(state, cluster)
+    if file is None:
+        if passwd:
+            what = f"node.passwd is set, but {cluster!r} has no keys: it would protect nothing."
+            raise KeysRefused(what, hint="Type `mesh init` or `mesh join`, or take the setting out.")
+        return None
+    if file.role != "node":
+        raise KeysRefused(
+            f"The keys here are those of a {file.role} of {cluster!r}; a node needs those of a node.",
+            hint="On a node of that mesh type `mesh token`, and here `mesh join`.",
+        )
+    return file
+
+
 def keyring(
     state: Path, data: Path, cluster: str, passwd: str = "", passwds: Mapping[str, str] | None = None
 ) -> MeshKeys | None:
@@ -34,17 +50,9 @@ def keyring(
     `passwd`: scrypt hash of what others must tell this node; `passwds`: what it tells nodes, by name.
     KeysRefused when the user has no keys for a node, or they are damaged.
     """
-    file = read_mesh(state, cluster)
+    file = node_file(state, cluster, passwd)
     if file is None:
-        if passwd:
-            what = f"node.passwd is set, but {cluster!r} has no keys: it would protect nothing."
-            raise KeysRefused(what, hint="Type `mesh init` or `mesh join TOKEN`, or take the setting out.")
         return None
-    if file.role != "node":
-        raise KeysRefused(
-            f"The keys here are those of a {file.role} of {cluster!r}; a node needs those of a node.",
-            hint="On a node of that mesh type `mesh token`, and here `mesh join TOKEN`.",
-        )
     own = node_keys(data)
     secret = file.secret
     mine = curve_pair(own.curve)

@@ -35,3 +35,18 @@ def z85(data: bytes) -> str:
         number = int.from_bytes(data[at : at + 4])
         letters += [_Z85[number // 85**power % 85] for power in (4, 3, 2, 1, 0)]
     return "".join(letters)
+
+
+def unz85(text: str) -> bytes:
+    """What was written so. ValueError for anything else."""
+    if len(text) % 5:
+        raise ValueError(f"{len(text)} letters are no Z85")
+    data = b""
+    for at in range(0, len(text), 5):
+        number = 0
+        for letter in text[at : at + 5]:
+            number = number * 85 + _Z85.index(letter)
+        if number >= 2**32:
+            raise ValueError("letters that stand for no four bytes")
+        data += number.to_bytes(4)
+    return data

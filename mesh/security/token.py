@@ -66,7 +66,7 @@ def _decoded(letters: str) -> Token:
     try:
         token = Token(*msgspec.msgpack.decode(content, type=tuple[str, str, bytes, str, int]))
         node_name(token.cluster)
-    except (msgspec.MsgspecError, BadName):
+    except (msgspec.MsgspecError, UnicodeDecodeError, BadName):
         raise damaged from None
     server = 0 if token.role == "node" else 40
     if token.role not in ROLES or (len(token.secret), len(token.server)) != (SECRET_BYTES, server):

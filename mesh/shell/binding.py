@@ -12,7 +12,7 @@ def bind_all(sockets: Sockets, given: Sequence[str], has_keys: bool, last_port: 
 
     Who asks for any port gets the one it had last, so that others find it again.
     """
-    wanted = [check_bind(normal(address), has_keys) for address in given]
+    wanted = to_bind(given, has_keys)
     if wanted:
         return [_bind(sockets, address, last_port) for address in wanted]
     first, *others = KEYED_BINDS if has_keys else (DEFAULT_BIND,)
@@ -22,6 +22,11 @@ def bind_all(sockets: Sockets, given: Sequence[str], has_keys: bool, last_port: 
         if not others:
             raise
         return [_bind(sockets, others[0], last_port)]
+
+
+def to_bind(given: Sequence[str], has_keys: bool) -> list[str]:
+    """What is given, each in one spelling, if it may be bound. BindRefused."""
+    return [check_bind(normal(address), has_keys) for address in given]
 
 
 def _bind(sockets: Sockets, address: str, last_port: int | None) -> str:

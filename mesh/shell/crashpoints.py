@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from itertools import count
 
 from mesh.errors import BadConfig
-from mesh.store.base import Append, Image, Op, Put, Store
+from mesh.operations import Append, Image, Op, Put, Reach
+from mesh.store.base import Store
 from mesh.wire.commands import Answers, Command, Forward, Items, Outcomes
 
 VARIABLE = "MESH_CRASHPOINT"
@@ -63,6 +64,10 @@ class _CrashingStore:
         self._passings = count(1)
         self.load: Callable[[], Image] = store.load
         self.close: Callable[[], None] = store.close
+
+    @property
+    def reach(self) -> Reach:
+        return self._store.reach
 
     def commit(self, ops: Sequence[Op]) -> None:
         is_message = any(

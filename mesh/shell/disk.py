@@ -3,7 +3,8 @@
 from mesh.config import Config
 from mesh.local.datadir import DataDir
 from mesh.local.mounts import check_disk
-from mesh.store.base import Image, NodeStore
+from mesh.operations import Image
+from mesh.store.base import NodeStore, begin
 from mesh.store.opening import open_store
 from mesh.store.room import Tell
 
@@ -15,7 +16,7 @@ def take_store(data: DataDir, config: Config, accept_rollback: bool, tell: Tell)
     reserve = config.limits.disk_reserve_bytes
     store = open_store(config.node.store, data.path, data.uuid, data.boot, reserve, tell, accept_rollback)
     try:
-        return store, store.load()
+        return store, begin(store, data.boot, accept_rollback)
     except BaseException:
         store.close()
         raise

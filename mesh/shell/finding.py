@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from discovery.adverts import Advert, Adverts, Rejected
+from discovery.adverts import Advert, Adverts, Near, Rejected
 from discovery.interfaces import Changes, advertised, fit, mdns_interfaces
 from discovery.mdns import Down, Found, Mdns, Up
 from mesh.config import Discovery
-from mesh.core.introductions import ADDRESSES
+from mesh.core.peers.introductions import ADDRESSES
 from mesh.local.addresses import is_wildcard
 from mesh.shell.machine import interfaces
 from mesh.wire.commands import Introduction
@@ -24,6 +24,7 @@ class Hears(Protocol):
     """Who wants to know."""
 
     def advertised(self, node: Introduction) -> None: ...
+    def near(self, name: str, address: str) -> None: ...
     def readdressed(self, addresses: tuple[str, ...]) -> None: ...
     def tell(self, kind: str, text: str, level: str = "info") -> None: ...
 
@@ -126,6 +127,8 @@ class Finding:
             match sight:
                 case Found(advert):
                     self._hears.advertised(_introduced(advert))
+                case Near(_, name, address):
+                    self._hears.near(name, address)
                 case Rejected():
                     self._hears.tell("advert", f"{sight.instance}: {sight.reason} [{sight.code}]", "warning")
                 case Down(reason):

@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from discovery.adverts import Adverts
-from mesh.config import Config, addresses
+from mesh.config import Config
 from mesh.config_store import MEMORY
 from mesh.core.node import NodeCore
 from mesh.errors import BindRefused, MeshError, MeshTimeout, StoreError
-from mesh.local.addresses import normal
 from mesh.local.localnodes import NodeFile, pick_name
 from mesh.local.private import cookie, socket_path, state_dir
 from mesh.local.segments import SegmentLog
@@ -31,8 +30,9 @@ from mesh.shell.disk import take_store
 from mesh.shell.finding import Finding
 from mesh.shell.finding import addresses as places
 from mesh.shell.memory import end_without, give_back, take_descriptors
-from mesh.shell.probe import FileProbe, MachineProbe
-from mesh.shell.settings import place, settings_of
+from mesh.shell.preparing import prepared, seeds
+from mesh.shell.settings import allowance_of, settings_of
+from mesh.shell.terminal import STAYS, has_terminal
 from mesh.shell.world import World
 from mesh.store.room import Tell
 from mesh.store.worker import StoreWorker
@@ -70,9 +70,9 @@ class Node(World):
     def _start(self) -> None:
         take_descriptors()
         node, loop = self._config.node, asyncio.get_running_loop()
-        probe = FileProbe(Path(node.probe)) if node.probe else MachineProbe()
-        data = place("node.data", node.data) if node.data else None
-        self.name, self._data = pick_name(self._state, node.id, socket.gethostname(), data)
+        self._prepared = prepared(self._config, self._state)
+        probe = self._prepared.probe
+        self.name, self._data = pick_name(self._state, node.id, socket.gethostname(), self._prepared.data)
         self._open.append(self._data.close)
         if node.store == MEMORY:
             # Others would drop as known what this node numbers from one again.
@@ -94,13 +94,23 @@ class Node(World):
         secret = ring.secrets["node"] if ring else cookie(self._state)
         tell_of_plugin = partial(self._teller(loop, "plug-in"), "warning")
         self.core = NodeCore(
-            settings_of(self._config, me, self._seeds(), secret, ring, random.random, tell_of_plugin),
+            settings_of(
+                self._config,
+                me,
+                seeds(self._config, self.name),
+                secret,
+                ring,
+                random.random,
+                tell_of_plugin,
+                self._data.seal,
+                self._accept_rollback,
+            ),
             os.urandom,
             random.random,
         )
         self.core.start(
             image, *self._clock(), self._shell_status,
-            lambda: probe.sample(self._lag.p99(time.monotonic())),
+            lambda: probe.sample(self._lag.p99(time.monotonic())), lambda: self._store.reach,
         )  # fmt: skip
         self._find(loop, secret)
         file = self._file()
@@ -129,8 +139,7 @@ class Node(World):
             log.log(logging.getLevelNamesMapping()[level.upper()], "%s", text)
 
     def _snapshots_dir(self) -> Path:
-        chosen = self._config.snapshots.dir
-        return (place("snapshots.dir", chosen) if chosen else self._data.path / "snapshots").absolute()
+        return (self._prepared.snapshots or self._data.path / "snapshots").absolute()
 
     def _read_keys(self) -> MeshKeys | None:
         node = self._config.node
@@ -148,7 +157,9 @@ class Node(World):
             curve,
             self._heard,
             self._stranger,
+            failed=self._failed,
             left=self._left,
+            allowance=allowance_of(self._config.limits),
         )
         self._open.append(self._sockets.close)
         send = self._sockets.send
@@ -170,10 +181,6 @@ class Node(World):
         except BindRefused:
             bound = self._sockets.bind_pub(f"{host}:0")
         return f"tcp://*:{bound.rpartition(':')[2]}"
-
-    def _seeds(self) -> tuple[str, ...]:
-        named = addresses(self._config, self.name)
-        return tuple(dict.fromkeys(normal(address) for address in (*self._config.node.peers, *named)))
 
     def _introduction(self) -> Introduction:
         address, *also = places(self._tcp, self._config.discovery)
@@ -201,10 +208,11 @@ class Node(World):
         )  # fmt: skip
 
     def described(self) -> dict[str, Any]:
-        """What a person wants to know once it is ready."""
+        """What a person wants to know once it is ready. `at`: where others can dial what is bound."""
+        me = self.core.desk.me
         return {
             "name": self.name, "uuid": self._data.uuid.hex(), "boot": self._data.boot, "tcp": self._tcp,
-            "ipc": self._ipc, "data": str(self._data.path), "pid": os.getpid(),
+            "at": [me.address, *me.also], "ipc": self._ipc, "data": str(self._data.path), "pid": os.getpid(),
             "keys": self._keys is not None, "mdns": self._finding.spoken, "skipped": self._finding.skipped,
             "remembered": self.core.neighbours.acquaintances.remembered,
         }  # fmt: skip
@@ -219,17 +227,19 @@ class Node(World):
         }  # fmt: skip
 
     async def run(self, ready: Callable[[], None] = lambda: None) -> None:
-        """Until SIGTERM, SIGINT, SIGHUP, `stop()` or a reason to give up (then the error is raised).
+        """Until SIGTERM, SIGINT, `stop()` or a reason to give up (then the error is raised).
 
-        `ready` is called as soon as a signal would stop it cleanly.
+        SIGHUP ends it, too, if it was started in a terminal, which is closed now. `ready` is called as soon
+        as a signal would stop it cleanly.
         """
         loop = asyncio.get_running_loop()
         end_without(loop)
         signals = [signal.SIGTERM, signal.SIGINT]
-        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as under nohup
-            signals.append(signal.SIGHUP)
         for number in signals:
             loop.add_signal_handler(number, self.stop)
+        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as under nohup
+            loop.add_signal_handler(signal.SIGHUP, self.stop if has_terminal() else self._stay)
+            signals.append(signal.SIGHUP)
         ready()
         loop.call_later(SETTLED, give_back)
         assert self._stopping is not None
@@ -238,6 +248,10 @@ class Node(World):
             loop.remove_signal_handler(number)
         if self._stop.error:
             raise MeshError(self._stop.error, code=self._stop.code)
+
+    def _stay(self) -> None:
+        """To a service SIGHUP says: read your settings again."""
+        self.tell("settings", f"SIGHUP: {STAYS}", "warning")
 
     async def close(self) -> None:
         """Answer what is being stored, say goodbye, write the rest, let go of everything."""
@@ -256,7 +270,7 @@ class Node(World):
 
     async def _stored_all(self) -> None:
         """Until no commit is under way that somebody waits for."""
-        while self.core.router.storing and not self._has_failed:
+        while self.core.disk.storing and not self._has_failed:
             self._commit_ended = asyncio.Event()
             await self._commit_ended.wait()
 

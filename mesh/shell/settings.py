@@ -5,33 +5,47 @@ from pathlib import Path
 
 from balancers.base import Balancer
 from balancers.plugins import OURS, BadBalancer, named
-from mesh.config import Config, rules
-from mesh.core.settings import Keyring, Settings
+from mesh.config import Config, Limits, rules
+from mesh.core.desk.settings import Keyring, Settings
 from mesh.errors import BadConfig
+from mesh.security.signing import verify
 from mesh.shell.watchdog import Watched
+from mesh.transport.guard import Allowance
 from mesh.wire.commands import Introduction
 
 
 def settings_of(
     config: Config, me: Introduction, seeds: tuple[str, ...], secret: bytes, keyring: Keyring | None,
-    jitter: Callable[[], float], tell: Callable[[str], None],
+    jitter: Callable[[], float], tell: Callable[[str], None], seal: bytes = b"",
+    accept_rollback: bool = False,
 ) -> Settings:  # fmt: skip
     """`secret` is the user's cookie, or with keys the secret of the role "node". `tell` hears of plug-ins
-    that are slow."""
+    that are slow. `seal`: see Settings."""
     node, limits, timing = config.node, config.limits, config.timing
     return Settings(
-        me=me, cluster=node.cluster, secret=secret, keyring=keyring, seeds=seeds,
+        me=me, cluster=node.cluster, secret=secret, keyring=keyring, seeds=seeds, seal=seal,
+        verify=verify, accept_rollback=accept_rollback,
         max_content=limits.max_content, window_bytes=limits.window_bytes, window_count=limits.window_count,
         backlog_bytes=limits.backlog_bytes, topics_bytes=limits.topics_bytes,
+        max_sessions=limits.sessions, max_key_sessions=limits.key_sessions,
+        max_subscriptions=limits.session_subscriptions, max_all_subscriptions=limits.subscriptions,
         linger=limits.linger, peer_linger=60 * limits.linger, slow_consumer=limits.slow_consumer,
         ping=timing.ping, silence=timing.silence, probe=timing.probe, state=timing.state,
         backoff_min=timing.backoff_min, backoff_max=timing.backoff_max,
         pings={record.name: record.ping for record in config.nodes if record.ping is not None},
         scope=config.default_scope, links=config.links, known=tuple(record.name for record in config.nodes),
-        rules=rules(config), balancer=_balancer(config, jitter, tell), remember=config.discovery.remember,
+        rules=rules(config), balancer=balancer_of(config, jitter, tell), remember=config.discovery.remember,
         patience=timing.forward_patience, tailback_bytes=limits.tailback_bytes,
         snapshots=config.snapshots.interval if config.snapshots.enabled else 0.0,
         tailback_count=limits.tailback_count, tailback_ttl=limits.tailback_ttl,
+    )  # fmt: skip
+
+
+def allowance_of(limits: Limits) -> Allowance:
+    """What connections that came in may hold."""
+    return Allowance(
+        max_content=limits.max_content, connections=limits.connections, strangers=limits.strangers,
+        of_address=limits.address_connections, of_key=limits.key_connections,
     )  # fmt: skip
 
 
@@ -46,9 +60,10 @@ def place(setting: str, text: str) -> Path:
         raise BadConfig(f"{setting} = {text!r}: nobody here has the home directory {user}.") from error
 
 
-def _balancer(config: Config, jitter: Callable[[], float], tell: Callable[[str], None]) -> Balancer:
+def balancer_of(config: Config, jitter: Callable[[], float], tell: Callable[[str], None]) -> Balancer:
+    """The strategy that is set. BadConfig when it is not installed, or does not load."""
     name = config.balancing.strategy
     try:
         return named(name, jitter) if name in OURS else Watched(name, named(name, jitter), tell)
     except BadBalancer as error:
-        raise BadConfig(f"balancing.strategy: {error}") from error
+        raise BadConfig(f"balancing.strategy: {error.what}", code=error.code) from error

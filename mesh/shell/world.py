@@ -8,7 +8,7 @@ import time
 from collections.abc import Coroutine, Hashable
 from typing import Any
 
-from mesh.core.effects import (
+from mesh.core.desk.effects import (
     Commit,
     Dial,
     Effect,
@@ -23,7 +23,7 @@ from mesh.core.effects import (
     Stop,
 )
 from mesh.core.node import NodeCore
-from mesh.errors import StoreError, StoreFull
+from mesh.errors import Refused, StoreError, StoreFull
 from mesh.local.segments import SegmentLog
 from mesh.shell.crashpoints import Send as Put
 from mesh.shell.damper import Damper
@@ -31,7 +31,6 @@ from mesh.shell.knocking import is_refused
 from mesh.shell.lag import Lag
 from mesh.shell.resolving import is_ip, resolved
 from mesh.store.base import NodeStore
-from mesh.store.lease import FENCED
 from mesh.store.worker import StoreWorker
 from mesh.transport import Sockets
 from mesh.wire.commands import Introduction
@@ -85,12 +84,21 @@ class World:
     def _heard(self, frames: list[bytes]) -> None:
         self.core.gossiped(frames, *self._clock())
 
+    def _failed(self, key: Hashable, error: Refused) -> None:
+        if not self.core.failed(key, error.what, error.hint, *self._clock()):
+            self._stranger(error.what)
+
     def _stranger(self, text: str) -> None:
         self.tell("refused", text, "warning")
 
     def advertised(self, node: Introduction) -> None:
         """Multicast DNS tells of another node."""
         self.core.advertised(node, *self._clock())
+        self._idle()
+
+    def near(self, name: str, address: str) -> None:
+        """Multicast DNS tells of another mesh."""
+        self.core.near(name, address, *self._clock())
         self._idle()
 
     def readdressed(self, there: tuple[str, ...]) -> None:
@@ -124,6 +132,8 @@ class World:
             return  # nobody wants it any more
         waiting = self._named.pop(conn)
         if found is None:
+            host = address.removeprefix("tcp://").rpartition(":")[0]
+            self.core.failed(conn, f"nobody knows the host {host}", "", *self._clock())
             self._gone(conn)
         else:
             self._sockets.dial(conn, found)
@@ -155,11 +165,12 @@ class World:
         fatal = None if isinstance(error, StoreFull) else error
         if fatal is not None:
             # What a broken disk still says cannot be trusted: stop, and start again from what it holds.
+            # Nobody knows what a failed commit has written, also of one who is fenced off: an earlier try
+            # may have been carried out, and only the answer lost. So whoever waits for an answer gets none
+            # here, and the next process recognises what is there.
             self._has_failed = True
             self._give_up(Stop(f"{fatal.what} {fatal.hint}".strip(), fatal.code))
-        # Nobody knows what a failed commit has written: whoever waits for an answer gets none here, and the
-        # next process recognises what is there. But to be fenced off is to have written nothing.
-        if fatal is None or fatal.code == FENCED:
+        else:
             for token in tokens:
                 if isinstance(token, int):
                     self.core.stored(token, error, *self._clock())
@@ -168,8 +179,6 @@ class World:
 
     def _give_up(self, stop: Stop) -> None:
         self._stop = stop
-        if stop.next_position:
-            self._store.heard(stop.next_position)
         self.stop()
 
     def _tick(self) -> None:
@@ -226,8 +235,8 @@ class World:
                 (self._sockets.listen if wanted else self._sockets.unlisten)(address)
             case Knock(uuid, address):
                 self._later(self._knock(uuid, address))
-            case Proven(user):
-                self._sockets.proven(user)
+            case Proven(conn, user, is_node):
+                self._sockets.proven(conn, user, is_node)
             case Record(line):
                 self._snapshots.record(line)
             case Note(level, text):

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from mesh.errors import StoreError
-from mesh.store.base import FIRST_POSITION, TABLES, Append, Delete, Drop, Op, Put, Rewrite
+from mesh.operations import BOOT, FIRST_POSITION, TABLES, Append, Delete, Drop, Op, Put, Rewrite
+from mesh.streams.ranges import Ranges
 
 
 @dataclass(slots=True)
@@ -26,17 +27,26 @@ class Change:
     def __bool__(self) -> bool:
         return self.next_position > self.first or bool(self.rewritten or self.dropped or self.rows)
 
-    def empty_positions(self) -> list[int]:
-        """The new positions where no envelope will stand, in order."""
-        return [place for place in range(self.first, self.next_position) if place not in self.appended]
+    def empty_positions(self) -> Ranges:
+        """The new positions where no envelope will stand."""
+        empty, place = Ranges(), self.first
+        for position in (*self.appended, self.next_position):
+            if place < position:
+                empty.add(place, position - 1)
+            place = position + 1
+        return empty
 
     def append(self, position: int, header: bytes, body: bytes) -> None:
+        if position > self.next_position:
+            self._begin_boot(position)
         if position != self.next_position:
             raise _bad(f"position {position} was appended where {self.next_position} is next")
         self.appended[position] = (header, body)
         self.next_position += 1
 
     def drop(self, position: int) -> None:
+        if position > self.next_position:
+            self._begin_boot(position)
         if position > self.next_position or position < FIRST_POSITION:
             raise _bad(f"position {position} was dropped where {self.next_position} is next")
         if position == self.next_position:
@@ -46,6 +56,11 @@ class Change:
             self.rewritten.pop(position, None)
         else:
             self.appended.pop(position, None)
+
+    def _begin_boot(self, position: int) -> None:
+        """If it is the first one of a later boot, what lies before it is given up."""
+        if position % BOOT == 0:
+            self.next_position = position
 
     def rewrite(self, position: int, header: bytes, body: bytes) -> None:
         if not FIRST_POSITION <= position < self.next_position:

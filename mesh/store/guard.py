@@ -2,11 +2,10 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from mesh.errors import StoreError, StoreFull
-from mesh.store.base import Append, Image, Op
+from mesh.operations import Append, Image, Op, Put, Reach
 from mesh.store.room import Room, Tell, is_full, reserve_of
 from mesh.store.sqlite import CHECKPOINT, SQLiteStore
 from mesh.store.witness import Statement, Witness
@@ -14,16 +13,18 @@ from mesh.store.witness import Statement, Witness
 ROLLED_BACK = "STORE_ROLLED_BACK"
 PERIOD = 1.0  # s between two looks at the disk, and for which the witness may be behind
 SMALLEST = 64 * 1024  # bytes of the log before which it is never moved into the file
-MARGIN = 1_000_000  # positions that are passed over: more than can be given within PERIOD
 
 
 class GuardedStore:
     """Keeps the law of a store, and two more. `refused` counts commits that found too little room.
 
-    Law 5: what the witness, or another node, knows of is in the store, or `load` raises STORE_ROLLED_BACK.
+    Law 5: what the witness knows of is in the store, or `load` raises STORE_ROLLED_BACK.
     Law 6: what only takes away, or is small, is committed for as long as the reserve reaches; what adds
-    envelopes is StoreFull before that.
+    envelopes or last values is StoreFull before that.
     """
+
+    store_made: Callable[[Path, int], SQLiteStore] = SQLiteStore
+    room_made = Room
 
     def __init__(
         self, directory: Path, store: bytes, boot: int, wanted: int, tell: Tell,
@@ -33,7 +34,6 @@ class GuardedStore:
         self._tell, self._clock, self._accept = tell, clock, accept_rollback
         self._failure: StoreError | None = None
         self._boot = boot
-        self._heard = 0  # next position of our log, as another node knows it
         self._witness_due = self._look_due = clock()
         self._often, self._unseen = wanted // 16, 0  # bytes after which to look at the disk; since it was
         self._is_witnessed = True
@@ -45,12 +45,12 @@ class GuardedStore:
         try:
             # Half of the reserve for the log to be moved into the file, half for the log to grow.
             most = min(CHECKPOINT, max(SMALLEST, reserve_of(wanted) // 2)) if wanted else CHECKPOINT
-            self._store = SQLiteStore(self._path, most)
+            self._store = self.store_made(self._path, most)
         except BaseException:
             self._witness.close()
             raise
         try:
-            self._room = Room(directory, wanted, self._store.spare, tell)
+            self._room = self.room_made(directory, wanted, self._store.spare, tell)
         except OSError as error:
             self.close()
             raise _broken(directory / "reserve", error) from error
@@ -62,14 +62,14 @@ class GuardedStore:
         image = self._store.load()
         known = self._witness.known
         if known is None:
-            if self._store.commits:
+            if self.reach.commits:
                 self._tell("warning", f"{self._witness.path} says nothing of the store; it is written anew")
         elif known.boot >= self._boot and not self._witness.is_ours:
             raise self._boot_rolled_back(known)
-        elif known.commits > self._store.commits or known.next_position > self._store.next_position:
+        elif known.commits > self.reach.commits or known.next_position - 1 > self.reach.log:
             if not self._accept:
                 raise self._rolled_back(known)
-            image = replace(image, next_position=self._go_on_after(known))
+            self._go_on_after(known)
         self._bear_witness()
         self._look_when_due()
         return image
@@ -77,7 +77,7 @@ class GuardedStore:
     def commit(self, ops: Sequence[Op]) -> None:
         if self._failure is not None:
             raise self._failure
-        grows = sum(len(op.body) + len(op.header) for op in ops if isinstance(op, Append))
+        grows = _growth(ops)
         self._look_when_due(grows)
         if grows and self._room.is_short:
             self.refused += 1
@@ -108,9 +108,8 @@ class GuardedStore:
             self._witness.close()
 
     @property
-    def commits(self) -> int:
-        """How many commits the store holds."""
-        return self._store.commits
+    def reach(self) -> Reach:
+        return self._store.reach
 
     # --- what may wait ----------------------------------------------------------------------------------
 
@@ -125,11 +124,6 @@ class GuardedStore:
         due = [self._witness_due] if not self._is_witnessed and self._failure is None else []
         due += [self._look_due] if self._room.is_short else []
         return max(0.0, min(due) - now) if due else None
-
-    def heard(self, next_position: int) -> None:
-        """Another node knows that our log has come so far. Safe in any thread."""
-        self._heard = next_position
-        self._is_witnessed = False
 
     def status(self) -> dict[str, int]:
         """Metrics."""
@@ -149,10 +143,9 @@ class GuardedStore:
     def _bear_witness(self) -> None:
         self._witness_due = self._clock() + PERIOD
         self._is_witnessed = True
-        next_position = max(self._store.next_position, self._heard)
         for is_last in (False, True):
             try:
-                self._witness.write(self._store.commits, next_position)
+                self._witness.write(self.reach.commits, self.reach.log + 1)
                 return
             except OSError as error:
                 if not is_full(error):
@@ -164,11 +157,11 @@ class GuardedStore:
     # --- a store that went backwards --------------------------------------------------------------------
 
     def _rolled_back(self, known: Statement) -> StoreError:
-        ours, theirs = self._store, known
+        ours = self.reach
         return StoreError(
             f"{self._path} went backwards: it holds {ours.commits} commits and is at position "
-            f"{ours.next_position}, but had {theirs.commits} and was at {theirs.next_position} before "
-            f"(in boot {theirs.boot}, says {self._witness.path}). A part of it was lost, or an old copy was "
+            f"{ours.log + 1}, but had {known.commits} and was at {known.next_position} before "
+            f"(in boot {known.boot}, says {self._witness.path}). A part of it was lost, or an old copy was "
             "put in its place.",
             hint="Put its newest copy back, or, to go on without what is lost: mesh up --accept-rollback",
             code=ROLLED_BACK,
@@ -182,14 +175,21 @@ class GuardedStore:
             code=ROLLED_BACK,
         )
 
-    def _go_on_after(self, known: Statement) -> int:
-        """No position may be given twice: others remember what they had at each."""
-        lost_from, lost_to = self._store.next_position, known.next_position
-        next_position = max(lost_from, lost_to) + MARGIN
-        self._store.advance(next_position, max(self._store.commits, known.commits) + 1)
+    def _go_on_after(self, known: Statement) -> None:
+        """The next boot's positions are above all that were ever given, whatever the witness says of them."""
+        lost_from, lost_to = self.reach.log + 1, known.next_position
+        self._store.count_from(max(self.reach.commits, known.commits) + 1)
+        self._bear_witness()  # in one slot; what stands in the other must not be believed again, either
         lost = f"positions {lost_from}..{lost_to - 1} are lost" if lost_to > lost_from else "commits are lost"
-        self._tell("warning", f"the store went backwards, which was accepted: {lost}; on at {next_position}")
-        return next_position
+        self._tell("warning", f"the store went backwards, which was accepted: {lost}")
+
+
+def _growth(ops: Sequence[Op]) -> int:
+    """Bytes of messages that are new: in the log, and as last values, which many a message is only."""
+    values = 0
+    if any(isinstance(op, Put) and op.numbers is not None for op in ops):
+        values = sum(len(op.value) for op in ops if isinstance(op, Put) and op.table == "retained")
+    return values + sum(len(op.body) + len(op.header) for op in ops if isinstance(op, Append))
 
 
 def _broken(path: Path, error: OSError) -> StoreError:

@@ -2,7 +2,7 @@
 
 import zlib
 
-from mesh.store.base import FIRST_POSITION
+from mesh.operations import FIRST_POSITION
 from mesh.streams.ranges import Ranges
 
 _SHOWN = 12  # losses that an error spells out; the rest it counts

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from mesh.errors import StoreError
-from mesh.store.base import FIRST_POSITION, TABLES, Image, Op
+from mesh.operations import FIRST_POSITION, TABLES, Image, Op, Reach
 from mesh.store.change import fold
 
 
@@ -14,12 +14,14 @@ class MemoryStore:
         self._envelopes: dict[int, tuple[bytes, bytes]] = {}
         self._tables: dict[str, dict[bytes, bytes]] = {table: {} for table in TABLES}
         self._next = FIRST_POSITION
+        self._commits = 0
         self._closed = False
 
     def load(self) -> Image:
         self._check_open()
         envelopes = [(position, *parts) for position, parts in self._envelopes.items()]
-        return Image(envelopes, {table: dict(rows) for table, rows in self._tables.items()}, self._next)
+        tables = {table: dict(rows) for table, rows in self._tables.items()}
+        return Image(envelopes, tables, self._next, self.reach)
 
     def commit(self, ops: Sequence[Op]) -> None:
         self._check_open()
@@ -35,9 +37,14 @@ class MemoryStore:
             else:
                 self._tables[table][key] = value
         self._next = change.next_position
+        self._commits += bool(change)
 
     def close(self) -> None:
         self._closed = True
+
+    @property
+    def reach(self) -> Reach:
+        return Reach(self._next - 1, self._commits)
 
     def _check_open(self) -> None:
         if self._closed:

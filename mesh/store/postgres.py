@@ -1,5 +1,6 @@
 """How do many nodes keep their memories in one PostgreSQL? Each its own rows, under a lease that fences."""
 
+import contextlib
 import logging
 import os
 import socket
@@ -8,7 +9,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from mesh.errors import StoreError, StoreFull
-from mesh.store.base import Image, Op
+from mesh.operations import Image, Op, Reach
 from mesh.store.change import Change, fold
 from mesh.store.integrity import Audit
 from mesh.store.lease import Claim, Terms
@@ -21,7 +22,7 @@ from mesh.store.postgres_rows import (
     read_image,
     write_change,
 )
-from mesh.store.postgres_setup import check_settings, prepare
+from mesh.store.postgres_setup import check_settings, look_at, prepare
 
 _log = logging.getLogger(__name__)
 
@@ -65,6 +66,17 @@ class PostgresStore:
         except Trouble as trouble:
             raise self._failure(trouble) from trouble
 
+    @classmethod
+    def look(cls, url: str) -> None:
+        """Could it be opened? StoreError as by opening it; nothing is written."""
+        store = cls.__new__(cls)
+        store._url, store._terms, store._allow_unsafe = url, Terms(), False
+        try:
+            with contextlib.closing(store._connect()) as connection:
+                look_at(connection, url)
+        except Trouble as trouble:
+            raise store._failure(trouble) from trouble
+
     def load(self) -> Image:
         self._check_usable()
         audit = Audit()
@@ -95,6 +107,10 @@ class PostgresStore:
             self._closed = True
             self._connection.close()
             self._keeper.close()
+
+    @property
+    def reach(self) -> Reach:
+        return self._count.reach
 
     def _write(self, change: Change, after: Count) -> None:
         begun, tried = time.monotonic(), False

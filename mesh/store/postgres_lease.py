@@ -60,9 +60,10 @@ def fence(db: Connection, claim: Claim, epoch: int) -> None:
     """Nobody takes the lease before this transaction has ended. StoreError if it is not ours.
 
     It is a lock on the row: a look alone would let a holder commit that was overtaken after it had looked.
-    Where the lock was waited for, the time left is from after that.
+    Whoever takes it locks the row FOR UPDATE, and waits for this one. A renewal changes no key: it does not
+    wait, however long a commit takes. Where the lock was waited for, the time left is from after that.
     """
-    lease = read(db, claim.resource, "FOR SHARE")
+    lease = read(db, claim.resource, "FOR KEY SHARE")
     if why := refusal(lease, epoch):
         raise lost(claim, why, lease)
 

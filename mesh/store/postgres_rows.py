@@ -4,11 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
-from mesh.store.base import FIRST_POSITION, TABLES, Image
+from mesh.operations import FIRST_POSITION, TABLES, Image, Reach
 from mesh.store.change import Change
 from mesh.store.integrity import Audit, checksum
 from mesh.store.postgres_connection import Connection
-from mesh.streams.ranges import Ranges
 
 VERSION = 1
 
@@ -56,6 +55,10 @@ class Count:
     next_position: int
     commits: int
 
+    @property
+    def reach(self) -> Reach:
+        return Reach(self.next_position - 1, self.commits)
+
 
 def create_owner(db: Connection, owner: UUID) -> None:
     db.execute(
@@ -77,13 +80,14 @@ def read_count(db: Connection, owner: UUID, audit: Audit, lock: bool = False) ->
 def read_image(db: Connection, owner: UUID, audit: Audit) -> Image:
     """All rows that are as they were written; `audit` gets to know of the others."""
     with db.transaction("ISOLATION LEVEL REPEATABLE READ READ ONLY"):
-        next_position = read_count(db, owner, audit).next_position
-        image = Image(_read_envelopes(db, owner, audit), _read_tables(db, owner, audit), next_position)
+        count = read_count(db, owner, audit)
+        envelopes, tables = _read_envelopes(db, owner, audit), _read_tables(db, owner, audit)
+        image = Image(envelopes, tables, count.next_position, count.reach)
         ranges = "SELECT first, last, crc FROM heronry.dropped WHERE owner = %s ORDER BY first"
         for first, last, crc in db.stream(ranges, (owner,)):
             if audit.is_sound(f"the account of what was dropped from {first} on", (first, last), crc):
                 audit.count(first, last)
-    audit.finish(next_position)
+    audit.finish(count.next_position)
     return image
 
 
@@ -135,13 +139,13 @@ def write_change(db: Connection, owner: UUID, change: Change, commits: int) -> N
 
 
 def _write_dropped(db: Connection, owner: UUID, change: Change) -> None:
-    gone = change.empty_positions()
+    ranges = change.empty_positions()
     if change.dropped:
         # Only what stands there is dropped now; the rest is in the account already.
-        gone += _delete(db, "envelope", "position", owner, change.dropped)
-    if not gone:
+        for position in _delete(db, "envelope", "position", owner, change.dropped):
+            ranges.add(position, position)
+    if not ranges:
         return
-    ranges = Ranges.of(sorted(gone))
     firsts, above = zip(*((first, last + 1) for first, last in ranges), strict=True)
     touched = db.execute(_AROUND, {"owner": owner, "above": [*above], "firsts": [*firsts]})
     for first, last in touched:

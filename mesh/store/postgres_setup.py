@@ -28,6 +28,23 @@ def prepare(db: Connection, url: str) -> None:
             db.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
             if not _is_there(db):
                 _make(db)
+    _check_version(db, url)
+
+
+def look_at(db: Connection, url: str) -> None:
+    """Would `prepare` succeed? StoreError as there, and STORE if this user may make no tables."""
+    if _is_there(db):
+        _check_version(db, url)
+        return
+    made = db.execute(
+        "SELECT has_schema_privilege(oid, 'CREATE') FROM pg_namespace WHERE nspname = 'heronry'"
+    )
+    if not (made or db.execute("SELECT has_database_privilege(current_database(), 'CREATE')"))[0][0]:
+        what = f"{url} holds no stores yet, and this user may not make the tables for them."
+        raise StoreError(what, hint="GRANT CREATE ON DATABASE … TO …, as its owner.")
+
+
+def _check_version(db: Connection, url: str) -> None:
     found = [row[0] for row in db.execute("SELECT version FROM heronry.version")]
     if found != [VERSION]:
         raise StoreError(

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from mesh.store.base import Delete, Op, Put
+from mesh.operations import Delete, Op, Put
 from mesh.streams.origin import OriginStream
 from mesh.streams.ranges import Ranges
 

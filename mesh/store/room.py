@@ -5,7 +5,9 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+RESERVED = "reserve"  # name of the file
 RESERVE = 16 * 1024 * 1024  # bytes, at most: what the write-ahead log may need for acknowledgements
+START = 256 * 1024  # bytes that a start may need, for identity, lock and log, before it can do anything
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _CANNOT = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)  # this file system does not reserve
 
@@ -37,13 +39,18 @@ class Reserve:
         return found.st_size == self.size and found.st_blocks * 512 >= self.size
 
     def take(self) -> bool:
-        """Hold it; False when there is not so much room. OSError for anything else."""
+        """Hold it; False when there is not so much room: a part that was held already stays. OSError for
+        anything else."""
         if self.size:
             file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            part = os.fstat(file).st_size
             try:
                 os.ftruncate(file, self.size)
                 os.posix_fallocate(file, 0, self.size)
             except OSError as error:
+                if is_full(error) and 0 < part < self.size:
+                    os.ftruncate(file, part)
+                    return False
                 self.give()
                 if is_full(error):
                     return False
@@ -60,6 +67,25 @@ class Reserve:
         self.is_held = False
         self.path.unlink(missing_ok=True)
 
+    def lend(self, size: int) -> None:
+        """Let the disk have so much of it; nobody holds it."""
+        left = self.path.stat().st_size - size if self.path.exists() else 0
+        if left > 0:
+            os.truncate(self.path, left)
+        else:
+            self.give()
+
+
+def make_room(directory: Path) -> None:
+    """A node that starts there must be able to write. If the disk is full its reserve lends some; if there
+    is none, its first write will tell. OSError as it comes."""
+    trial = Reserve(directory / ".room", START)
+    try:
+        if not trial.take():
+            Reserve(directory / RESERVED, 0).lend(START)
+    finally:
+        trial.give()
+
 
 class Room:
     """`wanted`: bytes that shall stay free; 0 = whatever there is may be filled, and nothing is reserved.
@@ -73,11 +99,11 @@ class Room:
     def __init__(self, directory: Path, wanted: int, spare: Callable[[], int], tell: Tell) -> None:
         self.is_short = False
         self._directory, self._wanted, self._spare, self._tell = directory, wanted, spare, tell
-        self._reserve = Reserve(directory / "reserve", reserve_of(wanted))
-        if wanted:
-            self._reserve.take()  # little room or not: it is the last
-        else:
+        self._reserve = Reserve(directory / RESERVED, reserve_of(wanted))
+        if not wanted:
             self._reserve.give()
+        elif not self._reserve.is_held and self.free - self._reserve.size >= START:
+            self._reserve.take()  # little room or not: but for what this start still has to write
 
     @property
     def free(self) -> int:

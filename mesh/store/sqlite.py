@@ -1,11 +1,12 @@
 """How does a node's memory survive its end? One SQLite file, and the only code that knows SQLite."""
 
+import contextlib
 import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mesh.errors import StoreError, StoreFull
-from mesh.store.base import Image, Op
+from mesh.operations import Image, Op, Reach
 from mesh.store.change import Change, fold
 from mesh.store.integrity import Audit
 from mesh.store.sqlite_rows import (
@@ -15,8 +16,8 @@ from mesh.store.sqlite_rows import (
     read_counters,
     read_image,
     upgrade,
-    write_advance,
     write_change,
+    write_counters,
 )
 
 _PAGE = 4096  # bytes by which a touched row makes the write-ahead log grow, roughly
@@ -68,6 +69,21 @@ class SQLiteStore:
                 raise self._failure(error) from error
             raise
 
+    @classmethod
+    def look(cls, path: Path) -> None:
+        """Could it be opened, if it is there? StoreError as by opening it; nothing is written."""
+        if not path.exists():
+            return
+        store = cls.__new__(cls)
+        store._path, store._ended = path, ""
+        try:
+            # So not even a file is made beside it; what waits in its log is not seen, and changes no answer.
+            db = sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True, timeout=0)
+            with contextlib.closing(db) as store._db:
+                store._version()
+        except _FAILURES as error:
+            raise store._failure(error) from error
+
     def load(self) -> Image:
         self._check_usable()
         audit = Audit()
@@ -91,20 +107,14 @@ class SQLiteStore:
             self.checkpoint()
 
     @property
-    def next_position(self) -> int:
-        """Where the next envelope will stand."""
-        return self._counters.next_position
+    def reach(self) -> Reach:
+        return self._counters.reach
 
-    @property
-    def commits(self) -> int:
-        """How many commits there were over its whole life; none is ever taken back."""
-        return self._counters.commits
-
-    def advance(self, next_position: int, commits: int) -> None:
-        """Go on from there: what lies between was lost, and no envelope will ever stand there."""
+    def count_from(self, commits: int) -> None:
+        """Go on as if there had been so many commits; those that are not there were lost."""
         self._check_usable()
-        counters = Counters(next_position, commits)
-        self._write(lambda: write_advance(self._db, self._counters, counters), counters)
+        counters = Counters(self._counters.next_position, commits)
+        self._write(lambda: write_counters(self._db, counters), counters)
 
     def spare(self) -> int:
         """Bytes within the file that are free to be filled again."""
@@ -132,23 +142,29 @@ class SQLiteStore:
         self._db.text_factory = bytes  # damaged text must come out as it is, to be judged by its checksum
         for pragma in _PRAGMAS:
             self._db.execute(pragma)
-        version = self._number("PRAGMA user_version")
-        if version == 0 and self._number("SELECT count(*) FROM sqlite_master") == 0:
+        version = self._version()
+        if version == 0:
             for statement in ("BEGIN IMMEDIATE", *SCHEMA, "COMMIT"):
                 self._db.execute(statement)
         elif version == 1:
             self._within_transaction(lambda: upgrade(self._db))
-        elif version != VERSION:
-            raise StoreError(
-                f"{self._path} is not a store of this release: its version is {version}, not {VERSION}.",
-                hint=f"Use the release that wrote it, or {_ANEW}.",
-                code="STORE_VERSION",
-            )
         audit = Audit()
         counters = read_counters(self._db, audit)
         if audit.losses:
             raise self._data_loss(audit.losses)
         return counters
+
+    def _version(self) -> int:
+        """0: it is empty. StoreError if this release cannot read it."""
+        version = self._number("PRAGMA user_version")
+        is_empty = version == 0 and self._number("SELECT count(*) FROM sqlite_master") == 0
+        if not is_empty and version not in (1, VERSION):
+            raise StoreError(
+                f"{self._path} is not a store of this release: its version is {version}, not {VERSION}.",
+                hint=f"Use the release that wrote it, or {_ANEW}.",
+                code="STORE_VERSION",
+            )
+        return version
 
     def _number(self, query: str) -> int:
         return int(self._db.execute(query).fetchone()[0])

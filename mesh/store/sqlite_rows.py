@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from mesh.store.base import FIRST_POSITION, TABLES, Image
+from mesh.operations import FIRST_POSITION, TABLES, Image, Reach
 from mesh.store.change import Change
 from mesh.store.integrity import Audit, checksum
 from mesh.streams.ranges import Ranges
@@ -52,6 +52,10 @@ class Counters(NamedTuple):
     next_position: int
     commits: int
 
+    @property
+    def reach(self) -> Reach:
+        return Reach(self.next_position - 1, self.commits)
+
 
 def read_counters(db: Database, audit: Audit) -> Counters:
     """The counters, or zeros when they are lost. Looks at the tables first: their own text can be damaged."""
@@ -84,8 +88,9 @@ def upgrade(db: Database) -> None:
 
 def read_image(db: Database, audit: Audit) -> Image:
     """All rows that are as they were written; `audit` gets to know of the others."""
-    next_position = read_counters(db, audit).next_position
-    image = Image(_read_envelopes(db, audit), _read_tables(db, audit), next_position)
+    counters = read_counters(db, audit)
+    next_position = counters.next_position
+    image = Image(_read_envelopes(db, audit), _read_tables(db, audit), next_position, counters.reach)
     for first, last, crc in db.execute("SELECT first, last, crc FROM dropped ORDER BY first"):
         if audit.is_sound(f"the account of what was dropped from {first} on", (first, last), crc):
             audit.count(first, last)
@@ -133,23 +138,16 @@ def write_change(db: Database, change: Change, counters: Counters) -> None:
     )
     _write_dropped(db, change)
     _write_tables(db, change)
-    _write_counters(db, counters)
+    write_counters(db, counters)
 
 
-def write_advance(db: Database, before: Counters, after: Counters) -> None:
-    """Nothing will ever stand from one next position up to the other; the transaction is the caller's."""
-    if after.next_position > before.next_position:
-        _account(db, before.next_position, after.next_position - 1)
-    _write_counters(db, after)
-
-
-def _write_counters(db: Database, counters: Counters) -> None:
+def write_counters(db: Database, counters: Counters) -> None:
     row = (*counters, checksum(*counters))
     db.execute("UPDATE meta SET next_position = ?, commits = ?, crc = ? WHERE id = 1", row)
 
 
 def _write_dropped(db: Database, change: Change) -> None:
-    gone = Ranges.of(change.empty_positions())
+    gone = change.empty_positions()
     for both in Ranges.of(sorted(change.dropped)):
         # Only what stands there is dropped now; the rest is in the account already.
         for (position,) in db.execute("SELECT position FROM envelope WHERE position BETWEEN ? AND ?", both):

@@ -1,13 +1,15 @@
 """Who waits for the disk, so that the loop need not? One thread, which commits what has gathered."""
 
 import logging
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from threading import Thread
+from typing import Protocol
 
 from mesh.errors import Closed, MeshTimeout, StoreError, StoreFull
-from mesh.store.base import Append, Drop, Op, Store
+from mesh.operations import Append, Drop, Op
+from mesh.store.base import Store
 from mesh.store.refusals import Refusals
 
 _log = logging.getLogger(__name__)
@@ -15,10 +17,52 @@ _log = logging.getLogger(__name__)
 Done = Callable[[list[Hashable], StoreError | None], None]
 
 
+class Job(Protocol):
+    """Operations that belong together, and by what name to tell of them."""
+
+    @property
+    def token(self) -> Hashable: ...
+    @property
+    def ops(self) -> Sequence[Op]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class _Job:
     token: Hashable
     ops: tuple[Op, ...]
+
+
+class Committer:
+    """Jobs in order, as few commits as can be; what finds no room alone is passed over."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._refusals = Refusals()
+        self._given_up: list[int] = []  # positions of refused appends, which the store must pass over
+
+    def settle(self, jobs: Sequence[Job]) -> Iterator[tuple[Sequence[Job], StoreError | None]]:
+        """Carry them out; tells what became of which, as it does so."""
+        error = self._commit(jobs)
+        if isinstance(error, StoreFull) and len(jobs) > 1:
+            # One that is too large must not take the others with it.
+            for job in jobs:
+                yield from self.settle([job])
+            return
+        if isinstance(error, StoreFull):
+            self._refusals.refuse(jobs[0].ops)
+            self._given_up += [op.position for op in jobs[0].ops if isinstance(op, Append)]
+        yield jobs, error
+
+    def _commit(self, jobs: Sequence[Job]) -> StoreError | None:
+        ops: list[Op] = [Drop(tuple(self._given_up))] if self._given_up else []
+        for job in jobs:
+            ops += self._refusals.amended(job.ops)
+        try:
+            self._store.commit(ops)
+        except Exception as error:
+            return _as_store_error(error)
+        self._given_up.clear()
+        return None
 
 
 class StoreWorker:
@@ -37,8 +81,7 @@ class StoreWorker:
         self._done = done
         self._tend = tend
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()  # None: no more will come
-        self._refusals = Refusals()
-        self._given_up: list[int] = []  # positions of refused appends, which the store must pass over
+        self._committer = Committer(store)
         self._closing = False
         self._close_error: StoreError | None = None
         self._thread = Thread(target=self._run, name="mesh-store")
@@ -72,8 +115,8 @@ class StoreWorker:
         closing = False
         while not closing:
             jobs, closing = self._gather()
-            if jobs:
-                self._settle(jobs)
+            for settled, error in self._committer.settle(jobs) if jobs else ():
+                self._tell(settled, error)
         try:
             self._store.close()
         except Exception as error:
@@ -103,34 +146,11 @@ class StoreWorker:
             except Empty:
                 pass
 
-    def _settle(self, jobs: list[_Job]) -> None:
-        error = self._commit(jobs)
-        if isinstance(error, StoreFull) and len(jobs) > 1:
-            # One that is too large must not take the others with it.
-            for job in jobs:
-                self._settle([job])
-            return
-        if isinstance(error, StoreFull):
-            self._refusals.refuse(jobs[0].ops)
-            self._given_up += [op.position for op in jobs[0].ops if isinstance(op, Append)]
-        self._tell(jobs, error)
-
-    def _tell(self, jobs: list[_Job], error: StoreError | None) -> None:
+    def _tell(self, jobs: Sequence[Job], error: StoreError | None) -> None:
         try:
             self._done([job.token for job in jobs], error)
         except Exception:
             _log.exception("The store's answer to %d jobs was not taken.", len(jobs))
-
-    def _commit(self, jobs: list[_Job]) -> StoreError | None:
-        ops: list[Op] = [Drop(tuple(self._given_up))] if self._given_up else []
-        for job in jobs:
-            ops += self._refusals.amended(job.ops)
-        try:
-            self._store.commit(ops)
-        except Exception as error:
-            return _as_store_error(error)
-        self._given_up.clear()
-        return None
 
 
 def _as_store_error(error: Exception) -> StoreError:

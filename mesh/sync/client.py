@@ -11,7 +11,9 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
 
 from mesh.client import client as aio
+from mesh.client.arguments import several
 from mesh.client.client import Event
+from mesh.client.connected import TIMEOUT
 from mesh.client.content import Content, Options, prepared
 from mesh.client.later import Later
 from mesh.errors import MeshTimeout, PublishRefused, WouldBlock
@@ -46,7 +48,7 @@ class Client(Later):
         *,
         client: str | None = None,
         session: int | None = None,
-        timeout: float = 5.0,
+        timeout: float | None = None,
         cluster: str | None = None,
         environ: Mapping[str, str] = os.environ,
     ) -> None:
@@ -54,7 +56,7 @@ class Client(Later):
             address, client=client, session=session, timeout=timeout, cluster=cluster, environ=environ
         )
         self.thread = LoopThread()
-        self._timeout = timeout
+        self._timeout = TIMEOUT if timeout is None else timeout
         self._posts = Posts()
         self._taking = asyncio.Lock()
 
@@ -148,6 +150,7 @@ class Client(Later):
 
         A list or tuple goes fastest. Of anything else each content is taken, and posted, when there is room.
         """
+        several(contents)
         count = 0
         if isinstance(contents, list | tuple):
             for at in range(0, len(contents), ENVELOPE_MESSAGES):
@@ -272,7 +275,7 @@ def connect(
     *,
     client: str | None = None,
     session: int | None = None,
-    timeout: float = 5.0,
+    timeout: float | None = None,
     cluster: str | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> Client:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError
 from types import TracebackType
 
 from mesh.client import subscription
+from mesh.client.arguments import seconds
 from mesh.client.message import Batch, Message
 from mesh.errors import MeshTimeout
 from mesh.sync.thread import LoopThread
@@ -20,8 +22,12 @@ class Subscription:
 
     def __init__(self, thread: LoopThread, made: subscription.Subscription) -> None:
         self._thread, self._made = thread, made
-        self._messages: Iterator[Message] = iter(())
-        self._asked: Future[Batch | None] | None = None
+        # Ctrl-C may come between any two steps. So batches have numbers, to ask for one twice gives it twice,
+        # and to take it is one step: here are the number of the last one taken, and what is left of it.
+        self._taken: tuple[int, Iterator[Message]] = 0, iter(())
+        # Of the loop's thread alone: the last one that was asked for.
+        self._asked = 0
+        self._coming: asyncio.Future[Batch | None] | None = None
 
     @property
     def id(self) -> str:
@@ -47,11 +53,15 @@ class Subscription:
         self._leave(failed=False)
 
     def _leave(self, failed: bool) -> None:
-        rest, self._messages = list(self._messages), iter(())
-        # A batch that has been asked for may come, or have come, without anybody to take it.
-        asked, self._asked = self._asked, None
+        number, rest = self._taken
+        self._taken = number, iter(())
         if self._thread.is_ours and self._thread.is_open:
-            self._thread.run(self._made.leave, rest, failed or asked is not None)
+            self._thread.run(self._leaving, number, list(rest), failed)
+
+    async def _leaving(self, taken: int, rest: list[Message], failed: bool) -> None:
+        # A batch that has been asked for may come, or have come, without anybody to take it.
+        is_asked, self._asked = self._asked != taken, taken
+        await self._made.leave(rest, failed or is_asked)
 
     def __iter__(self) -> Iterator[Message]:
         return self
@@ -65,12 +75,13 @@ class Subscription:
     def next_message(self, timeout: float | None = None) -> Message | None:
         """The next one; None after the end. MeshTimeout when none comes within so many seconds."""
         while True:
-            for message in self._messages:
+            number, messages = self._taken
+            for message in messages:
                 return message
-            batch = self.next_batch(timeout)
+            batch = self._ask(number + 1, timeout)
             if batch is None:
                 return None
-            self._messages = iter(batch)
+            self._taken = number + 1, iter(batch)
 
     def batches(self) -> Iterator[Batch]:
         """Messages in the batches in which they came."""
@@ -82,23 +93,40 @@ class Subscription:
 
         To ask for it says that the last one is used up.
         """
-        if self._asked is None:
-            if self._thread.is_ours and not self._thread.is_open:
-                return None
-            self._asked = self._thread.begin(self._following)
-        asked = self._asked
-        try:
-            batch = asked.result(timeout)  # if this is interrupted it stays asked, and nothing is lost
-        except CancelledError:
-            batch = None
-        except TimeoutError:
-            if not asked.done():
-                raise MeshTimeout(f"no message came within {timeout:g} s.") from None
-            batch = asked.result()  # it came at the last moment, or failed by itself
-        self._asked = None
+        number, _ = self._taken
+        batch = self._ask(number + 1, timeout)
+        if batch is not None:
+            self._taken = number + 1, iter(())
         return batch
 
-    async def _following(self) -> Batch | None:
-        if self._made.is_in_use:
-            self._made.count()
-        return await self._made.next_batch()
+    def _ask(self, number: int, timeout: float | None) -> Batch | None:
+        if timeout is not None:
+            timeout = seconds("timeout", timeout, zero=True)
+        if self._thread.is_ours and not self._thread.is_open:
+            return None
+        asked = self._thread.begin(self._following, number)
+        try:
+            return asked.result(timeout)
+        except CancelledError:
+            return None
+        except TimeoutError:
+            if asked.done():
+                return asked.result()  # it came at the last moment, or failed by itself
+            raise MeshTimeout(f"no message came within {timeout:g} s.") from None
+        finally:
+            asked.cancel()  # only the waiting for it: the batch stays asked for, and nothing is lost
+
+    async def _following(self, number: int) -> Batch | None:
+        """The batch of this number, which may have been asked for before."""
+        if self._coming is None or number != self._asked:
+            if self._made.is_in_use:
+                self._made.count()
+            self._asked, self._coming = number, asyncio.ensure_future(self._made.next_batch())
+            self._coming.add_done_callback(_heed)
+        return await asyncio.shield(self._coming)
+
+
+def _heed(future: asyncio.Future[Batch | None]) -> None:
+    """Its error is told to whoever asks for it; if nobody does, asyncio has nothing to complain of."""
+    if not future.cancelled():
+        future.exception()

@@ -11,6 +11,8 @@ import zmq
 from mesh.errors import BindRefused
 from mesh.security.keys import Keys
 from mesh.security.zap import GOSSIP
+from mesh.transport.guard import PUB
+from mesh.transport.handshakes import Doorman
 from mesh.transport.options import (
     Context,
     Socket,
@@ -23,6 +25,7 @@ from mesh.transport.options import (
     send_frames,
     unlock,
 )
+from mesh.transport.watch import Watch
 
 TOPIC = b"__sys__cluster.node.state"
 KIB = 1024
@@ -41,10 +44,13 @@ class Gossip:
         heard: Callable[[list[bytes]], None],
         idle: Callable[[], None],
         keys: Keys | None,
+        watch: Watch,
     ) -> None:
         self._loop, self._context, self._keys = loop, context, keys
         self._heard, self._idle = heard, idle
+        self._watch = watch
         self._pub: Socket | None = None
+        self._doorman: Doorman | None = None
         self._file: Path | None = None
         self._sub: Socket | None = None
         self._listening: set[str] = set()
@@ -59,11 +65,19 @@ class Gossip:
         elif not is_file:
             socket.close()
             raise BindRefused(f"{address}: without keys everybody could hear.", code="BIND_WITHOUT_KEYS")
+        doorman = None
+        if not is_file:
+            doorman = Doorman(
+                self._loop, self._context, socket, _unheard, _unheard, _unheard, self._watch, PUB
+            )  # fmt: skip
         try:
             socket.bind(address)
         except zmq.ZMQError:
+            if doorman is not None:
+                doorman.close()
             socket.close()
             raise
+        self._doorman = doorman
         if is_file:
             self._file = Path(address.removeprefix("ipc://"))
             self._file.chmod(0o600)
@@ -97,6 +111,8 @@ class Gossip:
             self._loop.remove_reader(descriptor(self._sub))
             self._sub.close()
             self._sub = None
+        if self._doorman is not None:
+            self._doorman.close()
         if self._pub is not None:
             self._pub.close()
             self._pub = None
@@ -133,3 +149,7 @@ class Gossip:
         if self._sub is not None and readable(self._sub):  # nobody announces what is there already
             self._loop.call_soon(self._readable)
         self._idle()
+
+
+def _unheard(*_: object) -> None:
+    """Who could not come in to listen is no news, nor who listens no more."""

@@ -10,8 +10,9 @@ from collections.abc import Callable
 import zmq
 
 from mesh.errors import Refused
-from mesh.transport.guests import peer_of, turn_away
+from mesh.transport.guard import STRANGER
 from mesh.transport.options import Context, Socket, descriptor, drain, readable
+from mesh.transport.watch import Watch
 
 FAILED = (
     zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
@@ -21,7 +22,7 @@ FAILED = (
 WATCHED = zmq.EVENT_ACCEPTED | FAILED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
 MISMATCH = zmq.PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH
 WHY: dict[int, str] = {MISMATCH: "it has no keys", zmq.PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC: "it has other keys"}
-JOIN = "Join its mesh with `mesh join TOKEN`; any node that has its keys prints one with `mesh token`."
+JOIN = "Join its mesh with `mesh join`; any node that has its keys prints a token for it with `mesh token`."
 GAVE_UP = "it gave up during the handshake: it has no keys, or others"
 OTHER_PROTOCOL = "it does not speak our protocol"
 NO_KEYS, NO_KEYS_THERE, WRONG_KEYS = "NO_KEYS", "NO_KEYS_THERE", "WRONG_KEYS"
@@ -30,8 +31,8 @@ MOMENT = 1.0  # s: whose attempt that was ZeroMQ does not say, so of two the one
 
 
 class Doorman:
-    """Watches a bound socket: `stranger` gets a line for each whose handshake failed, `left` is called
-    when any connection has ended; ZeroMQ does not say which. Who finds no room is turned away."""
+    """Watches a bound socket: `stranger` gets a line for each whose handshake failed, `gone` the descriptor
+    of each that has ended, `left` is called once for many of them. `watch` looks after all who come in."""
 
     def __init__(
         self,
@@ -40,20 +41,21 @@ class Doorman:
         watched: Socket,
         stranger: Callable[[str], None],
         left: Callable[[], None],
-        most: int,
+        gone: Callable[[int], None],
+        watch: Watch,
+        role: str = STRANGER,
     ) -> None:
         self._loop = loop
-        self._most = most
+        self._watch, self._role = watch, role
+        self._gone = gone
         self._stranger = stranger
         self._left = left
         self._watched = watched
-        self._guests: dict[int, str] = {}  # by descriptor: where it came from
-        self._new: set[int] = set()  # of these, whose handshake cannot have been a success yet
+        self._new: set[int] = set()  # descriptors whose handshake cannot have been a success yet
         self._failed: list[str] = []  # why, until the descriptor follows; "" = not to be told
         self._addressed = float("-inf")  # when a line had an address
         self._unaddressed: set[str] = set()  # reasons that wait for such a line
         self._planned = False
-        self.turned_away = 0
         place = f"inproc://doorman-{id(watched):x}"
         watched.monitor(place, WATCHED)
         self._events = context.socket(zmq.PAIR)
@@ -81,11 +83,8 @@ class Doorman:
 
     def _note(self, event: int, value: int) -> None:
         if event == zmq.EVENT_ACCEPTED:
-            self._guests[value] = peer_of(value)
+            self._watch.came(value, self._watched.getsockopt_string(zmq.LAST_ENDPOINT), self._role)
             self._new.add(value)
-            if len(self._guests) > self._most:
-                self.turned_away += 1
-                turn_away(value, self._watched.getsockopt_string(zmq.LAST_ENDPOINT))
         elif event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
             self._new.clear()  # ZeroMQ does not say whose: of several, no other one is accused either
         elif event & FAILED:
@@ -94,7 +93,8 @@ class Doorman:
             self._ended(value)
 
     def _ended(self, guest: int) -> None:
-        address = self._guests.pop(guest, "")
+        address = self._watch.gone(guest)
+        self._gone(guest)
         # Of old protocols, and of none, ZeroMQ tells no failure but only the end.
         reasons = self._failed or [OTHER_PROTOCOL] * (guest in self._new)
         # ZeroMQ's one thread tells of a failure and of its end without anything in between.
@@ -153,7 +153,7 @@ def _failure(event: int, value: int, address: str, is_keyed: bool) -> Refused | 
     if event == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL and value == MISMATCH:
         if is_keyed:
             text = f"{address} has no keys, and a mesh with keys speaks to nobody without."
-            return Refused(text, hint="Has its user typed `mesh join TOKEN`?", code=NO_KEYS_THERE)
+            return Refused(text, hint="Has its user typed `mesh join`?", code=NO_KEYS_THERE)
         text = f"{address} belongs to a mesh with keys, and here are none."
         return Refused(text, hint=JOIN, code=NO_KEYS)
     if event == zmq.EVENT_HANDSHAKE_FAILED_AUTH:

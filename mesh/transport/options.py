@@ -67,14 +67,16 @@ def received(socket: Socket) -> list[bytes]:
     return frames
 
 
-def user_and_rest(socket: Socket) -> tuple[str, list[bytes]]:
-    """Who speaks, as our ZAP handler named them ("" without one), and the rest of the message."""
+def first_words(socket: Socket) -> tuple[str, int, list[bytes]]:
+    """Who speaks, as our ZAP handler named them ("" without one), on which descriptor, and what is left of
+    the message."""
     frame = socket.recv(NOBLOCK, copy=False)
     try:
         user = str(frame.get("User-Id"))
     except zmq.ZMQError:
         user = ""
-    return user, [frame.bytes, *(received(socket) if frame.more else [])]
+    number = int(str(frame.get(zmq.SRCFD)))
+    return user, number, [frame.bytes, *(received(socket) if frame.more else [])]
 
 
 def send_frames(socket: Socket, frames: list[bytes]) -> None:

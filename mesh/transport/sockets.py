@@ -14,24 +14,26 @@ from mesh.errors import BindRefused, Refused
 from mesh.security.keys import Keys
 from mesh.security.zap import DOMAIN
 from mesh.transport.gossip import Gossip
-from mesh.transport.guests import most_guests
+from mesh.transport.guard import CLIENT, NODE, Allowance
 from mesh.transport.handshakes import FAILED, Doorman, failure
+from mesh.transport.library import check_ours
+from mesh.transport.lifetime import Lifetime
 from mesh.transport.options import (
     LINGER,
     NOBLOCK,
     TURN,
-    Context,
     Socket,
     descriptor,
     drain,
+    first_words,
     guard,
     new_socket,
     readable,
     received,
     send_frames,
     unlock,
-    user_and_rest,
 )
+from mesh.transport.watch import Watch
 from mesh.transport.zap import ZapHandler
 
 Key = Hashable  # of a connection: (router, routing id) came in; an int was dialled
@@ -56,7 +58,8 @@ class Sockets:
     With `keys` every TCP socket speaks CURVE, and `came` has the public key of who dialled. `heard` gets
     what others gossip, `stranger` a line about each who could not come in, or did not let us in; a
     `failed` in its place gets the latter as an error with the key of the connection that we dialled.
-    `left` is called when one of those who dialled us over TCP is gone: to find out which, send to them.
+    `left` is called when some of those who dialled us over TCP are gone; of those that had said something
+    `gone` tells. `allowance` is what they may hold, and how many there may be.
     """
 
     def __init__(
@@ -71,19 +74,26 @@ class Sockets:
         stranger: Callable[[str], None] = lambda text: None,
         failed: Callable[[Key, Refused], None] | None = None,
         left: Callable[[], None] = lambda: None,
+        allowance: Allowance = Allowance(),  # noqa: B008
     ) -> None:
+        check_ours()
         self._loop = loop
-        self._context: Context = zmq.Context()
+        self._lifetime = Lifetime(self)
+        self._context = self._lifetime.context
         self._context.set(zmq.MAX_SOCKETS, 16384)
         self._came, self._received, self._gone, self._idle = came, received, gone, idle
         self._keys, self._stranger, self._left = keys, stranger, left
         self._failed = failed or (lambda key, error: stranger(error.what))
         self._zap = ZapHandler(loop, self._context, stranger) if keys and keys.server.secret else None
-        self._gossip = Gossip(loop, self._context, heard, idle, keys)
+        self._watch = Watch(loop, allowance, self._take, stranger)
+        self._gossip = Gossip(loop, self._context, heard, idle, keys, self._watch)
         self._routers: dict[int, Listener] = {}
         self._dialled: dict[Key, tuple[Socket, Socket]] = {}
-        self._known: set[Key] = set()
+        # Of those who came in the descriptor; and the other way round, to know who is gone.
+        self._known: dict[Key, int] = {}
+        self._behind: dict[int, Key] = {}
         self._lost: list[Key] = []
+        self._heard = self._watch.heard
         self._again: set[Socket] = set()  # sockets that will be looked at in the next turn
         self._closed = False
 
@@ -103,7 +113,9 @@ class Sockets:
             guard(socket, self._keys.server, DOMAIN)
         if not trusted:
             stranger = self._stranger if is_keyed else lambda text: None
-            doorman = Doorman(self._loop, self._context, socket, stranger, self._left, most_guests())
+            doorman = Doorman(
+                self._loop, self._context, socket, stranger, self._left, self._ended, self._watch
+            )  # fmt: skip
         try:
             socket.bind(address)
         except zmq.ZMQError as error:
@@ -129,10 +141,12 @@ class Sockets:
         except zmq.ZMQError as error:
             raise refusal(address, error) from error
 
-    def proven(self, user: str) -> None:
-        """Who dials with this key belongs here: it said a good HELLO."""
-        if self._zap is not None:
+    def proven(self, key: Key, user: str, is_node: bool) -> None:
+        """Who dialled this connection, with this public key, belongs here: it said a good HELLO."""
+        if self._zap is not None and user:
             self._zap.gate.proven(user)
+        if key in self._known:
+            self._watch.proven(self._known[key], NODE if is_node else CLIENT, user)
 
     def _require_zap(self) -> None:
         # Not `assert`, which may be switched off.
@@ -207,7 +221,10 @@ class Sockets:
 
     def hang_up(self, key: Key) -> None:
         """Close, or forget, a connection."""
-        self._known.discard(key)
+        number = self._known.pop(key, None)
+        if number is not None and self._behind.get(number) == key:
+            del self._behind[number]
+            self._watch.unwanted(number)
         if key in self._dialled:
             socket, monitor = self._dialled.pop(key)
             self._loop.remove_reader(descriptor(socket))
@@ -229,9 +246,10 @@ class Sockets:
             if listener.endpoint.startswith("ipc://"):
                 Path(listener.endpoint.removeprefix("ipc://")).unlink(missing_ok=True)
         self._gossip.close()
+        self._watch.close()
         if self._zap is not None:
             self._zap.close()
-        self._context.term()
+        self._lifetime.end()
 
     # --- hearing --------------------------------------------------------------------------------------
 
@@ -252,14 +270,35 @@ class Sockets:
 
     def _frames(self, listener: Listener, key: Key) -> list[bytes]:
         """The rest of a message; whose connection it is was told before."""
-        if key in self._known:
+        number = self._known.get(key)
+        if number is not None:
+            self._heard.add(number)
             return received(listener.socket)
         # Who dialled is asked for once: ZeroMQ gives no other connection the same routing id meanwhile.
-        socket = listener.socket
-        user, frames = user_and_rest(socket) if listener.keyed else ("", received(socket))
-        self._known.add(key)
-        self._came(key, listener.endpoint, listener.trusted, user)
+        user, number, frames = first_words(listener.socket)
+        self._known[key] = number
+        if not listener.trusted:
+            self._heard.add(number)
+            if (before := self._behind.get(number)) is not None:
+                self._lose(before)  # that one has ended: descriptors are used again
+            self._behind[number] = key
+        self._came(key, listener.endpoint, listener.trusted, user if listener.keyed else "")
         return frames
+
+    def _ended(self, number: int) -> None:
+        """A connection that came in is gone: its last words first."""
+        if number in self._behind:
+            self._take()
+        if (key := self._behind.pop(number, None)) is not None:
+            self._lose(key)
+
+    def _take(self) -> None:
+        """Hear what waits, as far as one message of each connection goes: ZeroMQ gives them in turns."""
+        for number, listener in self._routers.items():
+            for _ in range(2 + len(self._behind) // TURN):
+                if self._closed or not readable(listener.socket):
+                    break
+                self._router_readable(number)
 
     def _dealer_readable(self, key: Key) -> None:
         if key not in self._dialled:
@@ -299,6 +338,8 @@ class Sockets:
 
     def _tell_lost(self) -> None:
         lost, self._lost = self._lost, []
+        if any(isinstance(key, tuple) for key in lost):
+            self._take()  # their last words first: a BYE may lie there
         for key in dict.fromkeys(lost):
             self.hang_up(key)
             if not self._closed:

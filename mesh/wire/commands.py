@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from mesh.wire.codec import Number, check_plain, malformed, pack, reader
-from mesh.wire.limits import CALL_FRAME, CONTROL_FRAME, FRAME
+from mesh.wire.limits import CALL_FRAME, CONTROL_FRAME, FRAME, INTEREST_FRAME
 
 NODE_CONTROL, NODE_DATA, CLIENT = "control", "data", "client"  # what a connection is for
 
@@ -60,10 +60,14 @@ class Hello(Command, frozen=True, tag=1):
     boot_seen: Number = 0  # boot of the other end that `have` counts from
     have: Number = 0  # last item message received
     next: Number = 1  # number of the next item message this side will send
-    signature: bytes = b""  # of a node, in a mesh with keys: of the proof, by its Ed25519 key
+    signature: bytes = b""  # of a node, in a mesh with keys, by its Ed25519 key; of a client by its stream's
     software: str = ""
     passwd: str = ""  # where the other end asks for one; never without CURVE
     alive: Number = 0  # of a node: how many it counts as alive, itself included
+    key: bytes = b""  # of a client: the public half of the Ed25519 key that its stream is named after
+    process: bytes = b""  # of a node: drawn at the start of its process, so that two of one uuid differ
+    speaks: tuple[str, ...] = ()  # what it understands beyond version 1
+    named: bool = True  # of a client: somebody chose its name; else it has no inbox but that of its session
 
 
 class Challenge(Command, frozen=True, tag=2):
@@ -71,6 +75,7 @@ class Challenge(Command, frozen=True, tag=2):
 
     nonce: bytes
     endpoint: str  # where the asker is bound; must be where you dialled
+    uuid: bytes = b""  # of the asker: a client signs for this node, and for no other
 
 
 class Welcome(Command, frozen=True, tag=3):
@@ -91,6 +96,7 @@ class Welcome(Command, frozen=True, tag=3):
     signature: bytes = b""  # in a mesh with keys: of the proof, by the node's Ed25519 key
     passwd: str = ""  # as in Hello: who dials may ask for one, too
     alive: Number = 0  # as in Hello
+    speaks: tuple[str, ...] = ()  # as in Hello
 
 
 class Refuse(Command, frozen=True, tag=4):
@@ -101,6 +107,9 @@ class Refuse(Command, frozen=True, tag=4):
     hint: str = ""
     final: bool = False  # do not try again by yourself
     proof: bytes = b""  # as in Welcome; without it nobody knows who said that
+    process: bytes = b""  # as in Hello: of a node of the same uuid,
+    key: bytes = b""  # with its Ed25519 key,
+    signature: bytes = b""  # which signs that it is another process
 
 
 class Who(Command, frozen=True, tag=5):
@@ -131,6 +140,19 @@ class Peers(Command, frozen=True, tag=9):
 
 class Login(Command, frozen=True, tag=10):
     """Dial me the data connection: I need it and you are the one who can dial."""
+
+
+class Piece(Command, frozen=True, tag=18):
+    """The next bytes of a message that is too long to travel at once: of its frames, end to end."""
+
+    sizes: tuple[Number, ...]  # with the first piece: the length of each frame
+    data: bytes
+
+
+class PieceAck(Command, frozen=True, tag=19):
+    """So many bytes of pieces have arrived on this connection."""
+
+    taken: Number
 
 
 # --- who is there ------------------------------------------------------------------------------------
@@ -235,6 +257,15 @@ class Outcomes(Command, frozen=True, tag=25):
     outcomes: tuple[Outcome, ...]
 
 
+class Ways(Command, frozen=True, tag=26):
+    """Node to node, in a mesh with keys. With names: tell me whom these nodes name as their ways. Without:
+    here are their newest states that I have, as they signed them."""
+
+    names: tuple[str, ...] = ()
+    nodes: tuple[Introduction, ...] = ()
+    gossip: bytes = b""  # the same bytes as in STATES
+
+
 # --- delivering --------------------------------------------------------------------------------------
 
 
@@ -331,16 +362,19 @@ class Reply(Command, frozen=True, tag=35):
 
 AnyCommand = (
     Hello | Challenge | Welcome | Refuse | Who | Ping | Pong | Bye | Peers | Login | Probe | ProbeFor
-    | Probed | Rumours | States | Hear | Census | Publish | Answers | Items | Ack | Forward | Outcomes
-    | Interest | Interested | Subscribe | Unsubscribe | Call | Reply | Ended
+    | Probed | Rumours | States | Hear | Census | Piece | PieceAck | Publish | Answers | Items | Ack | Forward
+    | Outcomes | Ways | Interest | Interested | Subscribe | Unsubscribe | Call | Reply | Ended
 )  # fmt: skip
 
-# What only nodes say may fill a frame: it lists as much as there is. The rest is short, or refused unread.
-_LONG = bytes((3, 9, 14, 15, 21, 22, 25, 30))  # from Welcome, Peers, Rumours, States to Interest
+# What only nodes say may fill a frame: it lists as much as there is. So may a piece. The rest is short, or
+# refused unread.
+_LONG = bytes((3, 9, 14, 15, 18, 21, 22, 25, 26))  # from Welcome, Peers, Rumours, States to Items and Ways
+_INTEREST = b"\x1e"
 _CALLS = bytes((34, 35))  # Call and Reply
 _read: Callable[[bytes], AnyCommand] = reader(AnyCommand, CONTROL_FRAME)  # type: ignore[arg-type]
 _read_call: Callable[[bytes], AnyCommand] = reader(AnyCommand, CALL_FRAME)  # type: ignore[arg-type]
 _read_long: Callable[[bytes], AnyCommand] = reader(AnyCommand, FRAME)  # type: ignore[arg-type]
+_read_interest: Callable[[bytes], AnyCommand] = reader(AnyCommand, INTEREST_FRAME)  # type: ignore[arg-type]
 
 
 def encode(command: Command) -> bytes:
@@ -351,7 +385,8 @@ def encode(command: Command) -> bytes:
 def decode(frame: bytes) -> AnyCommand:
     """The command in a first frame; RemoteError for anything else."""
     kind = frame[1:2]
-    command = (_read_long if kind in _LONG else _read_call if kind in _CALLS else _read)(frame)
+    read = _read_long if kind in _LONG else _read_call if kind in _CALLS else _read
+    command = (_read_interest if kind == _INTEREST else read)(frame)
     try:
         if isinstance(command, Call):
             check_plain(command.arguments)

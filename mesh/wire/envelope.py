@@ -206,6 +206,22 @@ def _as_ranges(numbers: Sequence[int]) -> tuple[int, ...]:
     return (numbers[0], *chain.from_iterable(breaks), numbers[-1])
 
 
+def runs_by_size(envelope: Envelope, most: int) -> list[tuple[int, int, bool]]:
+    """Its numbers in runs: (first, last, is no content of these longer than `most` bytes?). One that was cut
+    is one run."""
+    if envelope.numbers:
+        return [(envelope.first, envelope.last, True)]
+    runs: list[tuple[int, int, bool]] = []
+    for i in range(envelope.count):
+        start, end = envelope.slice(i)
+        number, is_short = envelope.first + i, end - start - envelope.props_size(i) <= most
+        if runs and runs[-1][2] == is_short:
+            runs[-1] = (runs[-1][0], number, is_short)
+        else:
+            runs.append((number, number, is_short))
+    return runs
+
+
 def decode(header: bytes, body: bytes, max_content: int = MAX_CONTENT_EVER) -> Envelope:
     """An envelope from its frames. RemoteError MALFORMED when they do not fit each other, or TOO_LARGE."""
     h = read_header(header, len(body), max_content)

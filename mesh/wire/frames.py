@@ -46,8 +46,8 @@ def write(command: Command, envelopes: Iterable[Envelope] = ()) -> list[bytes]:
 def read(frames: Sequence[bytes], max_content: int = MAX_CONTENT_EVER) -> tuple[AnyCommand, list[Envelope]]:
     """(command, envelopes); RemoteError when the frames are not what the command announces.
 
-    `max_content` is for what a client publishes. What other nodes have taken is passed on as it is: were it
-    refused here, it would come again and again.
+    `max_content` is for what a client publishes. What nodes forward is refused by name where it is taken, and
+    what a master has taken is passed on as it is: a connection that ended for it would bring it again.
     """
     if not frames or len(frames) > FRAMES:
         raise RemoteError(f"message of {len(frames)} frames, 1 to {FRAMES} allowed", code="MALFORMED")

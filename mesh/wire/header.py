@@ -18,12 +18,12 @@ from mesh.wire.limits import (
     ENVELOPE_BYTES,
     ENVELOPE_MESSAGES,
     FRAME,
-    LARGEST_NUMBER,
+    LARGEST_SEQUENCE,
     ROUTE,
 )
 
 FEW = ENVELOPE_BYTES // LONGEST_KEY  # keys that are never too long together
-FromOne = Annotated[int, Meta(ge=1, le=LARGEST_NUMBER)]
+FromOne = Annotated[int, Meta(ge=1, le=LARGEST_SEQUENCE)]
 
 
 class Header(msgspec.Struct, frozen=True, array_like=True):

@@ -5,11 +5,17 @@ KIB = 1024
 
 VERSION_MIN = 1  # oldest wire version this code speaks
 VERSION_MAX = 1  # newest one
+PIECES, WAYS = "pieces", "ways"
+SPEAKS = (PIECES, WAYS)  # what a node understands beyond version 1: it says so in HELLO and WELCOME
 
 CHUNK = MIB  # a longer body travels in several frames of this size
 FRAME = MIB + 128 * KIB  # ZMQ_MAXMSGSIZE, so the most that any frame can be
 FRAMES = 130  # of one ZeroMQ message: one command and 64 envelopes, or 64 chunks and more
+WHOLE = MIB  # a message of more bytes travels in pieces, where both ends know them:
+PIECE = 128 * KIB  # bytes of one …
+PIECES_WINDOW = 2 * MIB  # … and of those that are not acknowledged
 CONTROL_FRAME = 64 * KIB  # a command that a stranger or a client may send, and a message's own properties
+INTEREST_FRAME = 16 * MIB  # of a node: all that its clients want; it comes in pieces
 CALL_FRAME = 256 * KIB  # a question and its reply, which tell of each node
 
 MAX_CONTENT = MIB  # default of `limits.max_content`
@@ -17,8 +23,10 @@ MAX_CONTENT_EVER = 64 * MIB
 
 ENVELOPE_MESSAGES = 2000  # an envelope is full at this count, and never holds more …
 ENVELOPE_BYTES = 256 * KIB  # … or at this size of its body and keys, so the last message may go beyond it
+HOPS = 16  # nodes that a message or a question may come by
 ROUTE = 64  # hops that a route can list; nodes stop long before
 ENVELOPES_A_MESSAGE = 60  # envelopes that wait together travel together, up to here
 
 LARGEST_NUMBER = 2**63 - 1  # what SQLite and PostgreSQL can hold
+LARGEST_SEQUENCE = 2**62 - 1  # number of a message in its stream
 DEPTH = 16  # of arrays and maps in each other, where a command carries values of any kind

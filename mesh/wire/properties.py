@@ -6,9 +6,10 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from mesh.errors import MessageTooLarge
+from mesh.errors import BadArgument, MessageTooLarge, RemoteError
 from mesh.values import NO_HEADERS, Headers
 from mesh.wire.codec import Number, pack, reader
+from mesh.wire.envelope import Envelope
 from mesh.wire.limits import CONTROL_FRAME
 
 
@@ -42,6 +43,19 @@ def encode_properties(p: Properties) -> bytes:
         hint = "Long data belongs into the content."
         raise MessageTooLarge(f"headers of {len(data)} bytes, at most {CONTROL_FRAME} allowed.", hint=hint)
     return data
+
+
+def check_properties(envelope: Envelope) -> None:
+    """BadArgument unless whoever reads a message of it can read its own properties."""
+    starts = (0, *envelope.ends())
+    slices = zip(starts, envelope.props_sizes(range(envelope.count)), strict=False)
+    for data in {envelope.body[start : start + size] for start, size in slices}:  # as a rule many are alike
+        try:
+            decode_properties(data)
+        except RemoteError as error:
+            hint = "They are [headers, expires, priority, reply_to]; see docs/wire.md."
+            what = f"a message's own properties cannot be read: {error.what}."
+            raise BadArgument(what, hint=hint, code="BAD_PROPERTIES") from error
 
 
 def decode_properties(data: bytes) -> Properties:

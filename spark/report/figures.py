@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime
 
+from spark.printable import visible
+
 LONGEST = 120  # characters of a text from the mesh
 
 
@@ -83,8 +85,7 @@ def second(when: datetime | None) -> str:
 
 def harmless(text: str) -> str:
     """A text from the mesh, within one line, without what would turn its reading direction, cut short."""
-    if not text.isprintable():
-        text = "".join(ch if ch.isprintable() else ch.encode("unicode_escape").decode() for ch in text)
+    text = visible(text)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discovery.adverts import LARGEST_READ, MOST_HOSTS, Advert, Adverts, Rejected, usable
+from discovery.adverts import LARGEST_READ, MOST_HOSTS, Advert, Adverts, Near, Rejected, usable
+from discovery.sieve import MOST_MESHES, Sieve
 
 SECRET = b"s" * 32
 KEY = b"k" * 32
@@ -30,14 +31,14 @@ def adverts(cluster: str = "birds", secret: bytes = SECRET, keyed: bool = False)
 
 def heard(
     reader: Adverts, advert: Advert, /, writer: Adverts | None = None, **changed: bytes | None
-) -> Advert | Rejected | None:
+) -> Advert | Rejected | Near | None:
     """What `reader` makes of an advert of `writer`, some fields of which were changed on the way."""
     txt: dict[bytes, bytes | None] = {k.encode(): v for k, v in (writer or reader).write(advert).items()}
     txt.update((field.encode(), value) for field, value in changed.items())
     return reader.read(advert.instance, txt, advert.port, advert.hosts)
 
 
-def code(told: Advert | Rejected | None) -> str:
+def code(told: Advert | Rejected | Near | None) -> str:
     assert isinstance(told, Rejected)
     return told.code
 
@@ -197,3 +198,33 @@ def test_the_cluster_in_an_advert_does_not_tell_the_secret_of_its_mac() -> None:
     txt = adverts().write(HERON)
     of_nothing = hmac.digest(SECRET, b"", hashlib.sha256)
     assert txt["c"] not in (txt["m"][:16], of_nothing[:8].hex().encode())
+
+
+OTHERS = adverts(secret=b"o" * 32, keyed=True)
+
+
+def test_trial_C_a_mesh_with_other_keys_is_near_for_who_has_keys() -> None:
+    ours, theirs = adverts(keyed=True), replace(HERON, key=KEY)
+    told = heard(ours, theirs, OTHERS)
+    assert told == Near(OTHERS.write(theirs)["c"].decode(), "heron", "tcp://10.0.0.5:7710")
+    six = heard(ours, replace(theirs, hosts=("fe80::1%eth0", "2001:db8::5")), OTHERS)
+    assert isinstance(six, Near) and six.address == "tcp://[2001:db8::5]:7710"
+    assert heard(adverts(), theirs, OTHERS) is None  # without keys it would be somebody else's business
+    assert heard(ours, HERON, adverts(secret=b"o" * 32)) is None  # another user of this machine
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("n", b"a/b"), ("n", "\u202e".encode()), ("b", b"0"), ("v", b"2"), ("k", b"zz"), ("k", None), ("c", b""),
+     ("c", b"zz" * 8), ("c", b"0" * 400), ("c", None)],
+)  # fmt: skip
+def test_trial_C_what_could_be_no_node_of_another_mesh_is_no_news(field: str, value: bytes | None) -> None:
+    assert heard(adverts(keyed=True), replace(HERON, key=KEY), OTHERS, **{field: value}) is None
+    assert heard(adverts(keyed=True), replace(HERON, key=KEY, hosts=("*",)), OTHERS) is None
+
+
+def test_trial_C_each_other_mesh_is_told_of_once_and_only_a_few_of_them() -> None:
+    sieve = Sieve()
+    assert [sieve.is_new_mesh(mesh) for mesh in ("a", "a", "b", "a")] == [True, False, True, False]
+    assert sum(sieve.is_new_mesh(str(number)) for number in range(10_000)) == MOST_MESHES - 2
+    assert sieve.ignored == 10_000 - (MOST_MESHES - 2)

@@ -7,8 +7,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discovery.hearsay import HIGHEST
-from discovery.member import Dead, Doubled, Joined, Left, Member, Moved, Presence, Restarted, Rumour, Sighted
+from discovery.member import (
+    LEAP,
+    Dead,
+    Doubled,
+    Joined,
+    Left,
+    Member,
+    Moved,
+    Presence,
+    Restarted,
+    Rumour,
+    Sighted,
+)
 from discovery.membership import HEARSAY, Membership, NameClash, Probe, Tell
+from discovery.table import SEEN_FOR, TOLD
 from tests.discovery.nodes import (
     AT,
     ELSEWHERE,
@@ -120,10 +133,37 @@ def test_old_rumours_do_not_raise_the_dead_and_a_denial_or_a_new_boot_does() -> 
     assert (heron(members).boot, heron(members).incarnation) == (2, 0)
 
 
+def test_trial_A2_a_goodbye_that_another_tells_of_shuts_nobody_out() -> None:
+    """A liar says LEFT of a node that lives. Whoever has just heard from it lets it deny that; the others
+    believe it only until it speaks, or its denial has come to them."""
+    members = crowd()
+    members.hear(node("heron"), 0.0)
+    assert members.rumoured(N1, (rumour(LEFT),), 0.5) == [Tell(HERON, (rumour(LEFT),))]
+    assert state(members, "heron") is ALIVE
+    assert kinds(members.rumoured(N1, (rumour(LEFT),), 9.0)) == ["Left"]
+    assert members.rumoured(N1, (rumour(ALIVE), rumour(DEAD)), 9.0) == [], "no denial, these"
+    assert kinds(members.hear(node("heron"), 10.0)) == ["Joined", "Tell"], "which it shall deny to all"
+    assert members.rumoured(N1, (rumour(LEFT),), 29.0) == []
+    assert kinds(members.rumoured(N1, (rumour(LEFT, incarnation=1),), 30.0)) == ["Left"]
+    assert kinds(members.rumoured(N1, (rumour(ALIVE, incarnation=2),), 31.0)) == ["Joined"]
+    [told] = members.rumoured(HERON, (rumour(LEFT, "me", 3),), 51.0)
+    assert told == Tell(HERON, (Rumour(ME, 1, ALIVE),)), "and so do we"
+
+
+def test_trial_A2_a_boot_far_above_the_last_is_nobodys_word_of_another() -> None:
+    members = crowd()
+    members.hear(node("heron"), 0.0)
+    for state_ in (ALIVE, SUSPECT, DEAD, LEFT):
+        assert members.rumoured(N1, (rumour(state_, boot=2 + LEAP),), 9.0) == []
+    members.sight(node("heron", 2 + LEAP), "gossip", 9.0)
+    assert heron(members).boot == 1
+    assert kinds(members.rumoured(N1, (rumour(ALIVE, boot=1 + LEAP),), 9.0)) == ["Restarted"]
+
+
 def test_a_goodbye_is_the_last_word_of_a_boot() -> None:
     members = crowd()
     members.hear(node("heron"), 0.0)
-    members.rumoured(N1, (rumour(LEFT),), 9.0)
+    members.rumoured(HERON, (rumour(LEFT),), 9.0)
     assert members.rumoured(N1, (rumour(ALIVE, incarnation=9), rumour(DEAD, incarnation=9)), 10.0) == []
     assert state(members, "heron") is LEFT
     assert kinds(members.rumoured(N1, (rumour(ALIVE, boot=2),), 11.0)) == ["Joined"]
@@ -216,7 +256,7 @@ def test_a_new_boot_of_an_alive_node_is_believed_among_many_and_left_to_itself_a
 def test_a_made_up_boot_among_many_does_not_shut_out_the_true_node() -> None:
     members = crowd()
     members.hear(node("heron"), 0.0)
-    members.rumoured(N1, (rumour(ALIVE, boot=2**60),), 9.0)
+    members.rumoured(N1, (rumour(ALIVE, boot=LEAP),), 9.0)
     assert kinds(members.hear(node("heron"), 10.0)) == ["Restarted"]
     assert heron(members).boot == 1
     assert kinds(members.rumoured(N1, (rumour(DEAD),), 11.0)) == ["Dead"]
@@ -300,7 +340,7 @@ def test_what_is_said_of_another_boot_of_ours_is_not_about_us() -> None:
     members = membership("heron")
     for boot in (2, 4):
         assert members.rumoured(HERON, (rumour(DEAD, "me", boot),), 1.0) == []
-    assert members.rumoured(HERON, (rumour(LEFT, "me", 3), rumour(ALIVE, "me", 2)), 1.0) == []
+    assert members.rumoured(HERON, (rumour(LEFT, "me", 2), rumour(ALIVE, "me", 2)), 1.0) == []
     assert members.me.incarnation == 0
 
 
@@ -408,3 +448,37 @@ def test_no_packet_holds_more_than_thirty_two_rumours() -> None:
         if isinstance(result, Probe):
             assert len(result.rumours) <= 32
             members.rumoured(result.to, (), 0.0)
+
+
+# --- who makes nodes up ------------------------------------------------------------------------------
+
+
+def invented(count: int, first: int = 0, state: Presence = ALIVE) -> tuple[Rumour, ...]:
+    return tuple(rumour(state, f"made-up-{n}") for n in range(first, first + count))
+
+
+@pytest.mark.parametrize("of", [ALIVE, SUSPECT, DEAD, LEFT])
+def test_trial_A6_one_node_tells_of_so_many_whom_nobody_has_heard_and_no_more(of: Presence) -> None:
+    members = membership("ibis", "heron")
+    members.rumoured(IBIS, invented(TOLD + 50, state=of), 1.0)
+    known = len(members.all())
+    assert (known, members.no_room) == (3 + TOLD, 50)
+    members.rumoured(IBIS, invented(10, 5000, of), 2.0)
+    assert len(members.all()) == known
+    assert len(kinds(members.rumoured(HERON, (rumour(ALIVE, "stork"),), 2.0))) == 1, "another may"
+    for n in range(3000, 3010):
+        members.sight(node(f"made-up-{n}"), "gossip", 2.0, IBIS)
+    assert len(members.all()) == known + 1
+    assert kinds(members.sight(node("found"), "mdns", 2.0)) == ["Sighted"]
+
+
+def test_trial_A6_who_turns_out_to_live_or_is_forgotten_makes_room_for_more() -> None:
+    members = membership("ibis")
+    members.rumoured(IBIS, invented(TOLD), 1.0)
+    members.hear(node("made-up-7"), 2.0)
+    members.rumoured(IBIS, invented(2, 5000), 3.0)
+    assert members.no_room == 1
+    until(members, 3.0 + SEEN_FOR + 20)
+    assert len(members.all()) < 10
+    members.rumoured(IBIS, invented(TOLD, 9000), 4.0 + SEEN_FOR + 20)
+    assert members.no_room == 1

@@ -2,6 +2,7 @@
 
 import secrets
 import socket
+import struct
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -272,6 +273,57 @@ def test_malformed_packets_and_odd_names_break_nothing(secret: bytes) -> None:
         with listening(Listener("b", secret)) as (b,):
             until(lambda: "b" in a.found() and "a" in b.found())
         assert a.ups_and_downs() == [Up]
+
+
+def raw(instance: str, txt: bytes) -> bytes:
+    """An announcement with a TXT record of any length, as no library would make it."""
+    name = b"".join(
+        bytes([len(part)]) + part.encode() for part in f"{instance}.{TYPE}".rstrip(".").split(".")
+    )
+    header = struct.pack(">6H", 0, 0x8400, 0, 2, 0, 0)
+    record = name + b"\0" + struct.pack(">HHIH", 16, 0x8001, 120, len(txt)) + txt
+    service = b"".join(bytes([len(part)]) + part.encode() for part in TYPE.rstrip(".").split("."))
+    pointer = service + b"\0" + struct.pack(">HHIH", 12, 1, 120, len(name) + 1) + name + b"\0"
+    return header + pointer + record
+
+
+def chained(instance: str, length: int) -> bytes:
+    """An announcement whose name is a chain of so many pointers, each to the one before, or to itself."""
+    chain = b"".join(struct.pack(">H", 0xC000 | (12 + 2 * max(0, n - 1))) for n in range(length))
+    header = struct.pack(">6H", 0, 0x8400, 0, length, 0, 0)
+    return header + chain + struct.pack(">HHIH", 16, 0x8001, 120, 0)
+
+
+def test_row_59_records_of_any_size_and_shape_break_nothing_and_are_not_followed(secret: bytes) -> None:
+    """TXT of 9 kB and of all that one packet of UDP can carry, with 1,000 keys, of any bytes, and chains of
+    pointers. Who is called so is not found; who calls properly is, before and after."""
+    keys = b"".join(bytes([len(each)]) + each for each in (b"k%d=v" % n for n in range(1000)))
+    long = b"".join(b"\xff" + b"n" * 255 for _ in range(250))
+    texts = [b"\xff" + b"n" * 255 + b"\x05v=1", long[:8900], long[:63_000], keys[:8900], bytes(99),
+             b"\x00" * 1000, b"\x04v=1\x00" + b"\xff\xfe", b""]  # fmt: skip
+    with listening(Listener("a", secret), Listener("b", secret)) as (a, b):
+        until(lambda: "b" in a.found())
+        with stranger() as send:
+            for n, text in enumerate(texts):
+                instance = f"{n:032x}"
+                for data in (raw(instance, text), chained(instance, 40), chained(instance, 4000)):
+                    send(data)
+                send(packet(instance, {"v": b"1", "c": b"x", "n": b"n" * 250}))
+            with listening(Listener("c", secret)) as (c,):
+                until(lambda: "c" in a.found() and "a" in c.found() and "c" in b.found())
+        assert set(a.found()) == {"b", "c"}
+        assert a.ups_and_downs() == [Up]
+
+
+@pytest.mark.parametrize("size", [100_000, 9_000, 513])
+def test_row_59_a_record_that_is_too_long_is_rejected_unread(secret: bytes, size: int) -> None:
+    """Also one that is right but for its length."""
+    a, b = Listener("a", secret), Listener("b", secret)
+    right: dict[bytes, bytes | None] = {k.encode(): v for k, v in a.adverts.write(b.advert).items()}
+    assert a.adverts.read(b.advert.instance, right, 7000, LOOPBACK) == b.advert
+    start = time.process_time()
+    read = a.adverts.read(b.advert.instance, {**right, b"x": bytes(size)}, 7000, LOOPBACK)
+    assert isinstance(read, Rejected) and time.process_time() - start < 0.1
 
 
 def test_under_a_flood_of_names_others_are_found(secret: bytes) -> None:

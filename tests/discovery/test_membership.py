@@ -118,7 +118,7 @@ def test_a_dead_node_with_a_higher_boot_is_worth_dialling_but_a_made_up_boot_shu
     members = dead_heron()
     assert members.sight(node("heron"), "mdns", 11.0) == []
     assert members.sight(node("heron", 0), "mdns", 11.0) == []
-    [sighted] = members.sight(node("heron", 2**60), "mdns", 11.0)
+    [sighted] = members.sight(node("heron", 2**20), "mdns", 11.0)
     assert isinstance(sighted, Sighted)
     assert sighted.member.state is SEEN
     assert kinds(members.hear(node("heron", 2), 12.0)) == ["Joined"]

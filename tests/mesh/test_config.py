@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from mesh import config
 from mesh.config import Config, load, settings
 from mesh.config_source import Setting
-from mesh.core.password import hashed
 from mesh.errors import BadConfig
+from mesh.password import hashed
 
 
 def written(folder: Path, text: str | bytes) -> Path:

@@ -50,7 +50,10 @@ def script(node: RunningNode, text: str) -> "subprocess.Popen[str]":
 
 
 def output(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
-    out, err = process.communicate(timeout=LIMIT)
+    try:
+        out, err = process.communicate(timeout=LIMIT)
+    finally:
+        process.kill()  # one that hangs would be in the way of the next test
     return process.returncode, out, err
 
 

@@ -1,5 +1,7 @@
 """Headers, ids, keys and domains: their laws, and what they refuse."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -187,3 +189,10 @@ def test_a_good_domain_is_handed_back(domain: str) -> None:
 def test_a_domain_that_is_too_long_or_unprintable_is_refused(domain: str) -> None:
     with pytest.raises(BadKey, match="domain"):
         check_domain(domain)
+
+
+@pytest.mark.parametrize("domain", [None, 1, b"x", ["x"], {}, ("x",)])
+def test_trial_B1_a_domain_that_is_no_text_is_refused_by_name(domain: Any) -> None:
+    for _ in range(2):  # nor is it looked up the second time
+        with pytest.raises(BadKey, match="domain is a str"):
+            check_domain(domain)

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark import checkpoint
-from spark.files import Files, address
+from spark.files import Files, address, path_here
 from spark.ingest import ingest
 from tests.spark.writing import line, segments
 
@@ -19,7 +19,7 @@ def test_what_is_remembered_is_forgotten_when_most_of_it_is_gone_and_nothing_cou
     source, to, files = tmp_path / "in", tmp_path / "to", Files(session)
     paths = [segments(source, [line("event")])[0] for _ in range(6)]
     assert ingest(session, [str(source)], str(to)).rows == 6
-    where = address(str(to)), address(str(source))
+    where = checkpoint.place(address(str(to)), address(str(source))), address(str(source))
     assert not checkpoint.forget_what_is_gone(files, *where, many=5)  # all are there
     for path in paths[:5]:
         path.unlink()
@@ -32,8 +32,8 @@ def test_what_is_remembered_is_forgotten_when_most_of_it_is_gone_and_nothing_cou
 def test_what_spark_has_gathered_counts_once(tmp_path: Path, session: SparkSession) -> None:
     source, to, files = tmp_path / "in", tmp_path / "to", Files(session)
     source.mkdir()
-    where = address(str(to)), address(str(source))
-    log = Path(to, checkpoint.place(*where).rpartition(f"{to}/")[2], "sources", "0")
+    where = checkpoint.place(address(str(to)), address(str(source))), address(str(source))
+    log = Path(path_here(where[0]), "sources", "0")
     log.mkdir(parents=True)
     entry = '{"path":"file:///x","timestamp":1,"batchId":0}\n'
     (log / "8").write_text("v1\n" + entry)

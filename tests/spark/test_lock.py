@@ -101,15 +101,23 @@ def test_who_stood_still_for_long_and_lost_it_does_not_write_any_more(files: Fil
     assert json.loads(path.read_text())["token"] == "another's"
 
 
-@pytest.mark.parametrize("taken", [lambda path: sign(path.parent), Path.unlink], ids=["by another", "away"])
-def test_who_wakes_up_finds_out_before_its_next_beat(
-    files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken: Callable[[Path], object]
+@pytest.mark.parametrize(
+    ("taken", "why"),
+    [
+        (lambda path: sign(path.parent), r"process 1 on elsewhere, since 2026.*longer than 30 s"),
+        (Path.unlink, r"_lock is gone: somebody has deleted it"),
+    ],
+    ids=["by another", "away"],
+)
+def test_trial_B8_who_wakes_up_finds_out_before_its_next_beat_and_says_what_became_of_its_lock(
+    files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken: Callable[[Path], object], why: str
 ) -> None:
     monkeypatch.setattr(lock, "BEAT", 1e6)
+    monkeypatch.setattr(lock, "STALE", 30.0)
     with locked(files, address(str(tmp_path))) as mine:
         mine.check()
         taken(tmp_path / "_lock")
-        with pytest.raises(SparkJobError, match=r"\[LOCK_LOST\]"):
+        with pytest.raises(SparkJobError, match=rf"{why}.*\[LOCK_LOST\]"):
             mine.check()
         path = sign(tmp_path)
     assert path.exists()  # it is not ours to remove

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from mesh.cli.weights_file import read
 from spark.cli import main
-from tests.spark.views.histories import Row, balance, event, history, state
+from tests.spark.views.histories import Row, balance, event, history, link, state
 
 pytestmark = pytest.mark.spark
 
@@ -48,6 +48,25 @@ def test_the_file_holds_what_the_table_shows(
     assert f"mesh weights apply {out}" in said
     assert list(tmp_path.iterdir()) == [out]
     assert read(out).given["weights"]["stork"] == [0.5, "answers in 2 ms, the typical node in 1 ms"]
+
+
+def test_trial_B8_what_a_node_with_a_fast_clock_has_measured_does_not_count_for_more(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    ahead = 10 * 86_400.0
+    clock = {"heron": 0.0, "egret": 0.0, "stork": ahead}
+    rows: list[Row] = [event("started", node, node, at) for node, at in clock.items()]
+    rows += [state(node, 2 * at) for node in clock for at in range(40)]
+    rows += [
+        link(one, other, clock[one] + at, skew=clock[other] - clock[one])
+        for one in clock for other in clock if one != other for at in range(3)
+    ]  # fmt: skip
+    rows += [balance("heron", "egret", 10, asked=1000, answered=1000, seconds=1.0)]
+    rows += [balance("stork", "egret", ahead + 10, asked=1000, answered=1000, seconds=3.0)]
+    place, out = str(tmp_path / "h"), tmp_path / "w.json"
+    history(session, rows).write.partitionBy("kind", "date", "hour").parquet(place)
+    assert weights(place, out) == 0
+    assert json.loads(out.read_text())["weights"]["egret"]["latency_ms"] == 2.0
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tools.benchmarks import stopped, waiting
-from tools.benchmarks.stopped import Round
-from tools.benchmarks.waiting import Waited
+from tools.benchmarks.measures import waiting
+from tools.benchmarks.measures.waiting import Waited
+from tools.benchmarks.trials import stopped
+from tools.benchmarks.trials.stopped import Round
 
 
 def test_others_may_wait_a_fifth_longer_beside_one_that_stopped() -> None:

@@ -9,9 +9,10 @@ import pytest
 
 from mesh.config import load as load_config
 from mesh.config import rules
-from tools.benchmarks import balance_trial
-from tools.benchmarks.balance import STRETCH, settled, share, told
-from tools.benchmarks.balance_trial import (
+from tools.benchmarks.pages.goals import GOALS
+from tools.benchmarks.trials import balance_trial
+from tools.benchmarks.trials.balance import STRETCH, settled, share, told
+from tools.benchmarks.trials.balance_trial import (
     DOMAIN,
     HEARD,
     MASTERS,
@@ -23,7 +24,6 @@ from tools.benchmarks.balance_trial import (
     configuration,
     try_out,
 )
-from tools.benchmarks.goals import GOALS
 
 OTHER = MASTERS[0]
 

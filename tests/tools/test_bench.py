@@ -12,11 +12,15 @@ from typing import Any
 import pytest
 
 from mesh.config import load as load_config
-from tools.benchmarks import plan, throughput
-from tools.benchmarks.durable import raw_fsyncs
-from tools.benchmarks.figures import Count, counted, median, percentile
-from tools.benchmarks.goals import GOALS
-from tools.benchmarks.history import (
+from tools.benchmarks.loads.figures import Count, counted, median, percentile
+from tools.benchmarks.loads.load import Load
+from tools.benchmarks.loads.runs import Run
+from tools.benchmarks.measures import throughput
+from tools.benchmarks.measures.durable import raw_fsyncs
+from tools.benchmarks.pages.goals import GOALS
+from tools.benchmarks.pages.report import Report, Row, number, shown, write
+from tools.benchmarks.trials import plan
+from tools.benchmarks.trials.history import (
     Answer,
     Arrival,
     Killed,
@@ -25,13 +29,10 @@ from tools.benchmarks.history import (
     read_answers,
     read_arrivals,
 )
-from tools.benchmarks.line import KNOWN, PORTS, configuration, free_ports
-from tools.benchmarks.load import Load
-from tools.benchmarks.outcome import Outcome, told
-from tools.benchmarks.report import Report, Row, number, shown, write
-from tools.benchmarks.runs import Run
-from tools.benchmarks.stories import MASTERS, STORIES, Story
-from tools.benchmarks.verdict import WRONG, judged, nearest, recovery, seen_from
+from tools.benchmarks.trials.outcome import Outcome, told
+from tools.benchmarks.trials.stories import MASTERS, STORIES, Story
+from tools.benchmarks.trials.verdict import WRONG, judged, nearest, recovery, seen_from
+from tools.running.line import KNOWN, PORTS, configuration, free_ports
 
 ROOT = Path(__file__).resolve().parents[2]
 P1, P2 = Publisher("p1", "heron"), Publisher("p2", "egret")

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from mesh import sync
-from tools.benchmarks.finding import FEW, MANY, WAYS, Ends, Found, by_a_seed, find, go, steps
-from tools.benchmarks.goals import GOALS
-from tools.benchmarks.watch import CAME, Said, Watch, falsely, seconds
+from tools.benchmarks.measures.finding import FEW, MANY, WAYS, Ends, Found, by_a_seed, find, go, steps
+from tools.benchmarks.pages.goals import GOALS
+from tools.running.watch import CAME, Said, Watch, falsely, seconds
 
 
 def dead(by: str, node: str, at: float) -> Said:

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tools.benchmarks.goal_table import table
-from tools.benchmarks.report import Report, Row, write
-from tools.demo_parts.processes import Failed
+from tools.benchmarks.pages.goal_table import table
+from tools.benchmarks.pages.report import Report, Row, write
+from tools.running.processes import Failed
 
 
 def test_each_figure_with_a_goal_has_a_line_and_the_others_have_none(tmp_path: Path) -> None:

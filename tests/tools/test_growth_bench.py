@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from tools.benchmarks.goals import GOALS
-from tools.benchmarks.growth import part, point, processes, subscriptions
+from tools.benchmarks.growth import point, processes, subscriptions
 from tools.benchmarks.growth.curves import EXPERIMENTS, Experiment, Figure
 from tools.benchmarks.growth.following import REAL, Followed, expected, follow, sizes
-from tools.benchmarks.growth.plot import draw
 from tools.benchmarks.growth.slopes import ladder, named, slope, tail
-from tools.benchmarks.growth.telling import at_powers, rows, scaled
-from tools.demo_parts.processes import Failed
+from tools.benchmarks.measures import growth as part
+from tools.benchmarks.pages.goals import GOALS
+from tools.benchmarks.pages.growth_plot import draw
+from tools.benchmarks.pages.growth_rows import at_powers, rows, scaled
+from tools.running.processes import Failed
 
 MAKE, EACH = Figure("make", "all are made", 1.15), Figure("bytes", "each", 0.3, "B")
 FEW = Experiment("exact subscriptions", 10, 100, 1_000, (MAKE, EACH))

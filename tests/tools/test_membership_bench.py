@@ -2,15 +2,17 @@
 
 import pytest
 
-from tools.benchmarks import crowd, membership
-from tools.benchmarks.goals import GOALS
-from tools.benchmarks.membership import STORIES, an_hour, crowded, killed, measured, steps
+from tools.benchmarks.growth import crowded as known
+from tools.benchmarks.growth.crowded import crowded
+from tools.benchmarks.measures import crowd, membership
+from tools.benchmarks.measures.membership import STORIES, an_hour, killed, measured, steps
+from tools.benchmarks.pages.goals import GOALS
 
 
 @pytest.mark.whole  # for its length
 def test_a_short_run_is_clean_and_takes_the_steps_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(membership, "HOURS", 1)
-    monkeypatch.setattr(membership, "PROBED", 20)
+    monkeypatch.setattr(known, "PROBED", 20)
     monkeypatch.setattr(crowd, "MEMBERS", 40)
     done: list[None] = []
     report = measured(1, 7, lambda: done.append(None))
@@ -33,7 +35,7 @@ def test_who_is_called_dead_in_vain_is_counted(monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_crowd_is_complete() -> None:
     members, others = crowded()
-    assert members.count == len(others) + 1 == membership.MEMBERS
+    assert members.count == len(others) + 1 == known.MEMBERS
 
 
 def test_the_more_nodes_hand_on_states_the_more_one_of_them_has_to_read() -> None:

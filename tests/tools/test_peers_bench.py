@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from tools.benchmarks.compare import compared, earlier
-from tools.benchmarks.goals import GOALS
-from tools.benchmarks.load import Load
-from tools.benchmarks.peers import contest
+from tools.benchmarks.loads.load import Load
+from tools.benchmarks.measures import contest
+from tools.benchmarks.measures.contest import MISSING, in_turns, measured, rows
+from tools.benchmarks.pages.compare import compared, earlier
+from tools.benchmarks.pages.goals import GOALS
+from tools.benchmarks.pages.report import Report, Row, shown, write
 from tools.benchmarks.peers.cases import CASES, row_of
 from tools.benchmarks.peers.client import Sending, Tally
-from tools.benchmarks.peers.contest import MISSING, in_turns, measured, rows
 from tools.benchmarks.peers.ratios import RATIOS
 from tools.benchmarks.peers.servers import Server
 from tools.benchmarks.peers.trial import Trial, judged, planned, try_out
 from tools.benchmarks.peers.who import PEERS, picked
-from tools.benchmarks.report import Report, Row, shown, write
-from tools.demo_parts.processes import Processes
+from tools.running.processes import Processes
 
 OURS = [name for name, who in PEERS.items() if who.is_ours]
 

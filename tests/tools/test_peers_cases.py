@@ -10,16 +10,16 @@ import pytest
 
 import mesh
 from mesh.errors import MeshError
-from tools.benchmarks.load import Load
+from tools.benchmarks.loads.load import Load
+from tools.benchmarks.measures.contest import entries, measured, rows, steps
 from tools.benchmarks.peers import ours
 from tools.benchmarks.peers.cases import CASES, cases_of
 from tools.benchmarks.peers.client import Sending, Tally
-from tools.benchmarks.peers.contest import entries, measured, rows, steps
 from tools.benchmarks.peers.servers import Server, start
 from tools.benchmarks.peers.sessions import in_sessions
 from tools.benchmarks.peers.trial import Trial
 from tools.benchmarks.peers.who import PEERS, picked
-from tools.demo_parts.processes import Processes
+from tools.running.processes import Processes
 
 CPU = {"server": 0.5, "senders": 1.0, "receivers": 2.0}
 BY_TOPICS = "1000-topics: heronry / 1-1: heronry"

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from tools.benchmarks import __main__ as bench
-from tools.benchmarks.peers import contest
+from tools.benchmarks.measures import contest
+from tools.benchmarks.pages.peers_plot import OURS, THEIRS, charts, draw
+from tools.benchmarks.pages.report import Report, Row
 from tools.benchmarks.peers.cases import CASES, row_of
-from tools.benchmarks.peers.plot import OURS, THEIRS, charts, draw
-from tools.benchmarks.report import Report, Row
 
 ROWS = [
     Row("1-1: heronry", 400_000.0),

@@ -1,16 +1,21 @@
 """Is the simulated disk like a real one? Both are written in some stories, and compared at each start."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import pytest
 
-from mesh.store.base import Drop, Op
+from mesh.operations import Drop, Op, Put
 from mesh.store.sqlite import SQLiteStore
-from tools.simulating.filed import ONE_IN
+from mesh.store.witness import Witness
+from tools.simulating.history import History
 from tools.simulating.profiles import SHORT
-from tools.simulating.script import written
-from tools.simulating.stage import Stage
+from tools.simulating.script import with_steps
+from tools.simulating.stage.stage import Stage
+from tools.simulating.steps import Step
 from tools.simulating.story import told
+from tools.simulating.world.filed import ONE_IN
+from tools.simulating.writing import written
 
 
 @pytest.mark.whole  # for its length
@@ -18,7 +23,7 @@ def test_some_stories_are_told_on_files_and_nothing_is_left_of_them() -> None:
     script = written(2 * ONE_IN, SHORT)
     stage = Stage(script)
     files = stage.net.files
-    assert files is not None
+    assert stage.net.is_filed
     history = stage.played()
     assert [str(event) for event in history.of("problem")] == []
     assert sum(1 for _ in history.of("crash")) > 0, "files were opened again"
@@ -27,7 +32,9 @@ def test_some_stories_are_told_on_files_and_nothing_is_left_of_them() -> None:
 
 
 def test_others_need_none() -> None:
-    assert Stage(written(ONE_IN + 1, SHORT)).net.files is None
+    stage = Stage(written(ONE_IN + 1, SHORT))
+    assert not stage.net.is_filed
+    stage.close()
 
 
 def test_a_file_that_holds_something_else_ends_the_story(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,3 +46,32 @@ def test_a_file_that_holds_something_else_ends_the_story(monkeypatch: pytest.Mon
     monkeypatch.setattr(SQLiteStore, "commit", forgetful)
     (violation,) = told(written(2 * ONE_IN, SHORT)).violations
     assert violation.invariant == "crash"
+
+
+def old_copy(*steps: tuple[float, str]) -> History:
+    """A story in which nothing else happens; something is committed after the copy was made."""
+    stage = Stage(with_steps(written(1, SHORT), ()))
+    name = stage.script.nodes[0]
+    for at, kind in ((5, "copy"), (14, "kill"), (15, "put back"), (16, "start"), *steps):
+        stage.net.at(at, partial(stage.do, Step(0.0, kind, (name,))))
+    node = stage.nodes[name]
+
+    def tended() -> None:
+        node.guard.tend()
+
+    stage.net.at(6, lambda: node.guard.commit([Put("weights", b"k", b"v")]))
+    stage.net.at(6.1, node.store.sync)
+    stage.net.at(6.2, tended)
+    return stage.played()
+
+
+def test_an_old_copy_of_a_store_is_refused_and_the_newest_is_taken() -> None:
+    history = old_copy((17, "restore"))
+    assert [event.text for event in history.of("refused")] == ["STORE_ROLLED_BACK"]
+    assert [event.text for event in history.of("fault")] == ["kill", "old copy"]
+    assert [event.text for event in history.of("problem")] == []
+
+
+def test_a_node_whose_witness_says_nothing_goes_on_with_an_old_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Witness, "write", lambda self, commits, next_position: None)
+    assert not list(old_copy().of("refused"))

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from mesh.snapshots.line import BALANCE, LINK, QUEUE, STATE, TOPIC, Line, encode
-from tools.benchmarks import snapshot_writer, snapshots
-from tools.benchmarks.snapshots import PACES, told
+from tools.benchmarks.loads import snapshot_writer
+from tools.benchmarks.measures import snapshots
+from tools.benchmarks.measures.snapshots import PACES, told
 
 
 def run(cpu: float, lines: int, written: int | None = None) -> dict[str, Any]:

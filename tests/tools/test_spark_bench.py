@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
-from tools.benchmarks import spark_scale
-from tools.benchmarks.goals import GOALS
-from tools.benchmarks.spark_job import wrong_counts, wrong_facts
-from tools.benchmarks.spark_plot import draw
-from tools.benchmarks.spark_scale import MILLION, Measured, exponent, name, sizes, told
-from tools.demo_parts.processes import Failed
+from tools.benchmarks.loads.spark_job import wrong_counts, wrong_facts
+from tools.benchmarks.loads.spark_measured import Measured
+from tools.benchmarks.measures import spark_scale
+from tools.benchmarks.measures.spark_scale import MILLION, exponent, name, sizes, told
+from tools.benchmarks.pages.goals import GOALS
+from tools.benchmarks.pages.spark_plot import draw
 from tools.generating.history import History, Wish
+from tools.running.processes import Failed
 
 
 def run(millions: float, seconds: float, wrong: list[str] | None = None) -> Measured:

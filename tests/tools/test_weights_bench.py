@@ -12,13 +12,13 @@ import pytest
 
 from mesh.config import load as load_config
 from mesh.config import rules
-from tools.benchmarks.balance import share
-from tools.benchmarks.balance_trial import Get
-from tools.benchmarks.goals import GOALS
-from tools.benchmarks.hesitation import Hesitation
-from tools.benchmarks.report import Report
-from tools.benchmarks.weights import slow, told, wrong
-from tools.benchmarks.weights_trial import (
+from tools.benchmarks.pages.goals import GOALS
+from tools.benchmarks.pages.report import Report
+from tools.benchmarks.trials.balance import share
+from tools.benchmarks.trials.balance_trial import Get
+from tools.benchmarks.trials.hesitation import Hesitation
+from tools.benchmarks.trials.weights import slow, told, wrong
+from tools.benchmarks.trials.weights_trial import (
     DOMAIN,
     IN_TURN,
     MASTERS,
@@ -29,7 +29,7 @@ from tools.benchmarks.weights_trial import (
     ask,
     configuration,
 )
-from tools.demo_parts.processes import Processes
+from tools.running.processes import Processes
 
 OTHER = MASTERS[0]
 

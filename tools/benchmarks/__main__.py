@@ -13,32 +13,31 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from tools.benchmarks import (
-    balance,
+from tools.benchmarks.growth.following import LIMIT
+from tools.benchmarks.measures import (
+    contest,
     durable,
     finding,
     footprint,
-    goal_table,
-    kills,
+    growth,
     latency,
     membership,
     snapshots,
     spark_scale,
-    stopped,
     throughput,
+    turns,
+    unfinished,
     waiting,
-    weights,
 )
-from tools.benchmarks.compare import compared, earlier
-from tools.benchmarks.growth import part as growth
-from tools.benchmarks.growth.following import LIMIT
-from tools.benchmarks.peers import contest
+from tools.benchmarks.pages import goal_table
+from tools.benchmarks.pages.compare import compared, earlier
+from tools.benchmarks.pages.peers_plot import draw as draw_peers
+from tools.benchmarks.pages.report import Report, tell
 from tools.benchmarks.peers.cases import cases_of
-from tools.benchmarks.peers.plot import draw as draw_peers
 from tools.benchmarks.peers.who import picked
-from tools.benchmarks.report import Report, tell
-from tools.benchmarks.stories import STORIES
-from tools.demo_parts.processes import ROOT, Failed, Interrupted
+from tools.benchmarks.trials import balance, kills, stopped, weights
+from tools.benchmarks.trials.stories import STORIES
+from tools.running.processes import ROOT, Failed, Interrupted
 
 FOUND = ROOT / ".venv" / "bench"
 FAILED, INTERRUPTED = 1, 130
@@ -46,6 +45,7 @@ MESSAGES_A_GET = 20
 SECONDS_OF_SNAPSHOTS = 12  # for each second of a latency round
 COUNT_A_ROUND = 25  # kills for which weights are learnt once
 PEERS_MESSAGES = 5  # for each that is asked for: the fast ones are done in half a second with a million
+CROWD = 55_000  # connections with garbage
 MASTERS_RATE = 4  # one publisher does there what three do otherwise, and more
 Advance = Callable[[], None]
 Options = argparse.Namespace
@@ -116,6 +116,10 @@ def measure_waiting(o: Options, advance: Advance) -> Report:
     return waiting.measured(5 * o.messages, advance)
 
 
+def measure_unfinished(o: Options, advance: Advance) -> Report:
+    return unfinished.measured(o.mib, CROWD, advance)
+
+
 def measure_peers(o: Options, advance: Advance) -> Report:
     messages = PEERS_MESSAGES * o.messages
     report = contest.measured(o.rounds, messages, o.seconds, o.peers, advance, o.cases)
@@ -137,7 +141,9 @@ PARTS: dict[str, tuple[Callable[[Options, Advance], Report], Callable[[Options],
     "spark": (measure_spark, lambda o: spark_scale.STEPS * len(spark_scale.sizes(o.lines))),
     "weights": (measure_weights, lambda o: weights.STEPS * rounds_of_weights(o)),
     "stopped": (measure_stopped, lambda o: stopped.STEPS * min(o.rounds, 3)),
+    "turns": (lambda o, advance: turns.measured(min(o.rounds, 3), advance), lambda o: turns.STEPS),
     "waiting": (measure_waiting, lambda o: waiting.STEPS),
+    "unfinished": (measure_unfinished, lambda o: unfinished.STEPS),
     "peers": (measure_peers, lambda o: o.rounds * contest.steps(o.peers, o.cases)),
     "growth": (measure_growth, lambda o: growth.steps(o.most, o.curves)),
     "kills": (measure_kills, lambda o: o.count),
@@ -174,6 +180,7 @@ NUMBERS = {
     "--rate": (500, 1, "messages a second of each publisher, while nodes are killed"),
     "--seed": (None, 0, "of the kills; any one if not given"),
     "--most": (None, 1, "largest size of growth, as far as each curve makes sense; as usual if not given"),
+    "--mib": (1_500, 1, "MiB of a message that does not end"),
     "--limit": (int(LIMIT), 1, "seconds that one size of growth may take"),
 }
 

@@ -12,8 +12,9 @@ from mesh.client.builder import Builder
 from mesh.mapping.rules import Rule
 from mesh.wire.envelope import Envelope
 from tools.costing.meter import Bill, Meter
-from tools.simulating.client import SimClient, Subscription
-from tools.simulating.node import SimNetwork, SimNode
+from tools.simulating.clients.client import SimClient
+from tools.simulating.clients.kept import Subscription
+from tools.simulating.world.node import SimNetwork, SimNode
 
 CONTENT = bytes(100)
 QUIET = 5.0  # s that nodes and clients say what they have to say when they have met
@@ -52,7 +53,7 @@ class MeteredNetwork(SimNetwork):
 class Poster(SimClient):
     """Its envelopes are those of the real client."""
 
-    def _envelope(
+    def envelope(
         self, words: list[str], slices: list[bytes], domain: str, flags: int, expires: int = 0
     ) -> Envelope:
         builder = Builder(domain, flags, "", 1)

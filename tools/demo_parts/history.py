@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from tools.demo_parts.nodes import Node
-from tools.demo_parts.processes import Failed, Processes, Program
 from tools.demo_parts.screen import Screen
+from tools.running.processes import Failed, Processes, Program
 
 LONGEST = 300.0  # s for Spark, which on a busy machine needs half a minute only to start
 # What a node counted -> the same in the report, of all candidates together.

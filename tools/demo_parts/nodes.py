@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.demo_parts.journey import FILES
-from tools.demo_parts.processes import Failed, Processes, Program
+from tools.running.processes import Failed, Processes, Program
 
 READY = 30.0  # s; a busy machine is slow, not wrong
 

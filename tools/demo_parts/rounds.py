@@ -11,8 +11,8 @@ from tools.demo_parts.figures import Kill, Outcome, Row
 from tools.demo_parts.growing import Lines, lose_a_line
 from tools.demo_parts.journey import EVERY, READER
 from tools.demo_parts.nodes import READY, Node
-from tools.demo_parts.processes import Failed, Processes, Program
 from tools.demo_parts.screen import Screen
+from tools.running.processes import Failed, Processes, Program
 
 RATE = 3000  # lines a second while a node is killed: much for a person to read, little for a mesh
 ANSWERS = 20.0  # s for the last answers

@@ -12,10 +12,10 @@ from tools.demo_parts.figures import Outcome
 from tools.demo_parts.history import History
 from tools.demo_parts.journey import DOMAIN, IN_WORDS, WAY
 from tools.demo_parts.nodes import READY, Node, all_nodes, sees_all
-from tools.demo_parts.processes import Failed, Interrupted, Processes
 from tools.demo_parts.rounds import RATE, Round
 from tools.demo_parts.screen import Screen
 from tools.demo_parts.text import UnfitText, default_text, lines_of
+from tools.running.processes import Failed, Interrupted, Processes
 
 ROUND = 15.0  # s of a round with kills, at most; then all is compared
 SHORTEST = 3.0  # s of such a round, at least

@@ -14,12 +14,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from tools.demo_parts.processes import Failed, Interrupted
 from tools.lab_parts import standing
 from tools.lab_parts.faults import NETWORK, PROCESS, ROWS
 from tools.lab_parts.netlab import Refused, why_not
 from tools.lab_parts.quantities import chance, hosts, seconds
 from tools.lab_parts.soak import Plan, Result, soaked
+from tools.running.processes import Failed, Interrupted
 
 FAILED, INTERRUPTED = 1, 130
 HOST = click.IntRange(min=1)

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from signal import SIGCONT, SIGSTOP
 
-from tools.benchmarks.nodes import READY, Node
-from tools.demo_parts.processes import Processes
 from tools.lab_parts.netlab import NetLab
+from tools.running.nodes import READY, Node
+from tools.running.processes import Processes
 
 LOOPS, FLAPS = 3, 3
 

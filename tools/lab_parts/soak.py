@@ -12,12 +12,12 @@ from signal import SIGTERM
 from typing import Any
 
 from mesh.security.joining import new_mesh
-from tools.benchmarks.nodes import ANYWHERE, READY, Node, all_see
-from tools.demo_parts.processes import Failed, Processes, Program
 from tools.lab_parts import ledger
 from tools.lab_parts.faults import NETWORK, Victims, befall
 from tools.lab_parts.ledger import Count
 from tools.lab_parts.netlab import NetLab
+from tools.running.nodes import ANYWHERE, READY, Node, all_see
+from tools.running.processes import Failed, Processes, Program
 
 NAMES = ("heron", "stork", "egret")
 CALM = (1.0, 4.0)  # s between two faults

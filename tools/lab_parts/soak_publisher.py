@@ -17,8 +17,8 @@ import mesh
 from mesh.client.publisher import Receipt
 from mesh.errors import PublishRefused, WouldBlock
 from mesh.streams.ranges import Ranges
-from tools.benchmarks.told import tell_events
 from tools.lab_parts import ledger
+from tools.running.told import tell_events
 
 SIZE = 100  # bytes of a message
 TURN = 0.02  # s between bursts

@@ -11,9 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import mesh
-from tools.benchmarks.told import tell_events
 from tools.lab_parts import ledger
 from tools.lab_parts.soak_publisher import WRITTEN
+from tools.running.told import tell_events
 
 
 async def take(subscription: mesh.Subscription, came: dict[int, ledger.Came]) -> None:

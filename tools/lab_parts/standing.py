@@ -15,8 +15,8 @@ from pathlib import Path
 import psutil
 
 from mesh.security.joining import new_mesh
-from tools.demo_parts.processes import ROOT, Failed
 from tools.lab_parts.netlab import NetLab, why_not
+from tools.running.processes import ROOT, Failed
 
 CLUSTER = "lab"
 READY, GONE = 30.0, 10.0  # s

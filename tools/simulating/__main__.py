@@ -13,14 +13,15 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tools.simulating.campaign import ALL, Found, Total, run
-from tools.simulating.planted import BUGS, planted
+from tools.simulating.planted import BUGS, Bug, planted
 from tools.simulating.profiles import PROFILES
 from tools.simulating.reducer import reduced
 from tools.simulating.report import as_json, has_failed, show, show_failure
-from tools.simulating.script import written
 from tools.simulating.story import told
+from tools.simulating.writing import written
 
 FAILED = 1
+INTERIM = 60.0  # s between two lines, where there is no terminal
 TRIED = 2000  # seeds for a planted mistake
 
 
@@ -72,7 +73,7 @@ def _run(
     with Progress(*columns, console=console, transient=True) as progress:
         whole = most if most is not None else (end or began) - began
         task = progress.add_task("0 stories", total=whole)
-        state = [0, 0]
+        state, interim = [0, 0], Interim(console, began)
 
         def heard(found: Found) -> None:
             state[0] += 1
@@ -82,8 +83,22 @@ def _run(
             done = state[0] if most is not None else time.monotonic() - began
             text = f"{state[0]} stories, {state[1]} broke a promise"
             progress.update(task, completed=done, description=text)
+            interim.hear(text, time.monotonic())
 
         return run(seeds, jobs, lambda: end is not None and time.monotonic() >= end, heard)
+
+
+class Interim:
+    """How far it is, in a line now and then, where nothing can be drawn over."""
+
+    def __init__(self, console: Console, began: float) -> None:
+        self._console, self._began, self._last = console, began, began
+
+    def hear(self, text: str, now: float) -> None:
+        if not self._console.is_terminal and now - self._last >= INTERIM:
+            self._last = now
+            minutes = (now - self._began) / 60
+            self._console.print(f"{text}, {minutes:.1f} minutes", highlight=False)
 
 
 def _show_reduced(console: Console, found: Found) -> None:
@@ -105,12 +120,9 @@ def find_planted(console: Console) -> bool:
     for name, bug in BUGS.items():
         began = time.monotonic()
         for tries, seed in enumerate(_likely(bug.seed), 1):
-            script = written(seed, ALL[bug.profile])
-            with planted(bug):
-                is_found = any(v.invariant == bug.invariant for v in told(script).violations)
-            if is_found:
+            if is_found(bug, seed):
                 with planted(bug):
-                    short = reduced(script, bug.invariant, tries=150)
+                    short = reduced(written(seed, ALL[bug.profile]), bug.invariant, tries=150)
                 seconds = time.monotonic() - began
                 console.print(f"[green]found[/green] {name}: {bug.invariant}, {tries} seeds, {seconds:.1f} s")
                 _show_script(console, bug.profile, seed, len(short.steps), [str(s) for s in short.steps])
@@ -119,6 +131,12 @@ def find_planted(console: Console) -> bool:
             missed += 1
             console.print(f"[red]missed[/red] {name}: {bug.invariant} was kept for {TRIED} seeds")
     return not missed
+
+
+def is_found(bug: Bug, seed: int) -> bool:
+    """Does the story of this seed show the mistake, if it is planted?"""
+    with planted(bug):
+        return any(v.invariant == bug.invariant for v in told(written(seed, ALL[bug.profile])).violations)
 
 
 def _likely(first: int) -> Iterator[int]:

@@ -15,12 +15,12 @@ from threading import Thread
 
 from tools.simulating.checks.facts import spans
 from tools.simulating.history import History
-from tools.simulating.profiles import PROFILES, SHORT
-from tools.simulating.script import written
+from tools.simulating.profiles import CIRCLES, PROFILES, SHORT
 from tools.simulating.story import told
+from tools.simulating.writing import written
 
 TWICE = 50  # every so many stories one is told a second time, and must be the same
-ALL = {**PROFILES, SHORT.name: SHORT}
+ALL = {**PROFILES, SHORT.name: SHORT, CIRCLES.name: CIRCLES}
 WORK = {"pub": "publishing", "deliver": "delivering", "tail": "waiting for a master", "sub": "subscribing",
         "view": "membership", "log": "storing"}  # fmt: skip
 

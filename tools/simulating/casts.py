@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from mesh.mapping.rules import Rule
+from mesh.mapping.rules import ANY_DOMAIN, Rule
+from tools.simulating.grammar import Rules, Territory, rules_of, territories
 
+Masters = dict[str, tuple[str, ...]]  # names by whatever leads to them
 RUGBY, STOCK = "RUGBY_NEWS", "STOCK_EXCHANGE"
+TOPICS = ("a", "b", "a/x", "a/y", "c/d/e")
 NAMES = ("heron", "avalon", "frodo", "bilbo", "golan", "stork", "crane", "egret", "ibis")
 
 # bilbo -> frodo -> heron <-> avalon, golan -> heron
@@ -19,7 +22,7 @@ CHAIN = {
     "bilbo": (Rule("frodo", 1, (RUGBY,)), Rule("frodo", 2, (STOCK,))),
     "golan": (Rule("golan", domains=(STOCK,)), Rule("heron", domains=(RUGBY,)), Rule("heron", 1, (STOCK,))),
 }
-CHAIN_KNOWN = {
+CHAIN_KNOWN: Masters = {
     "heron": ("avalon",), "avalon": ("heron",), "golan": ("heron",), "frodo": ("heron",), "bilbo": ("frodo",),
 }  # fmt: skip
 # Two masters of one domain: bilbo -> frodo -> heron and avalon; golan -> heron and avalon.
@@ -33,25 +36,40 @@ SEVERAL = {
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """`rules` is one of plain, chain, several; `masters` those that log a domain's messages."""
+    """`rules` is one of plain, chain, several, drawn, free; `masters` those that log what is in a domain, or
+    has a key, and () = the node where it was published."""
 
     rules: str
     nodes: tuple[str, ...]
     domains: tuple[str, ...]
     finds_by: str  # seeds or mdns
+    files: Rules = field(default_factory=dict)
+    known: Masters = field(default_factory=dict)
+    masters: Masters = field(default_factory=dict)  # by domain,
+    keys: Masters = field(default_factory=dict)  # and by key
 
     def settings(self, node: str) -> dict[str, Any]:
         """What this node is told of others."""
         if self.rules == "plain":
             return {}
-        rules, known = (CHAIN, CHAIN_KNOWN.get(node, ())) if self.rules == "chain" else (SEVERAL, self.nodes)
-        return {"rules": rules[node], "known": known, "links": "configured", "scope": "local"}
+        known = self.known.get(node, ())
+        return {"rules": self.files[node], "known": known, "links": "configured", "scope": "local"}
 
-    def masters(self, domain: str) -> tuple[str, ...]:
-        """Whose acceptance is an OK; () = the node where it was published."""
-        if self.rules == "several":
-            return ("heron", "avalon")
-        return {RUGBY: ("heron",), STOCK: ("avalon",)}.get(domain, ()) if self.rules == "chain" else ()
+    def masters_of(self, domain: str, key: str) -> tuple[str, ...]:
+        """A key goes before a domain, and that before `*`."""
+        other = self.masters.get(ANY_DOMAIN, ()) if domain else ()
+        return self.keys.get(key) or self.masters.get(domain) or other
+
+    def behind(self, way: str) -> frozenset[str]:
+        """Nodes of which something goes by that one, or by one of which something goes by it."""
+        found, more = frozenset[str](), frozenset({way})
+        while more - found:
+            found |= more
+            more = frozenset(
+                node for node, rules in self.files.items()
+                if node in self.nodes and any(r.node in found and r.stratum for r in rules if r.node != node)
+            )  # fmt: skip
+        return found - {way}
 
     def seeds(self, node: str) -> tuple[str, ...]:
         return () if self.finds_by == "mdns" else self.nodes[:1]
@@ -63,5 +81,26 @@ def drawn(dice: Random, rules: str) -> Cast:
     if rules == "plain":
         return Cast(rules, NAMES[: dice.choice([3, 3, 4, 5, 5, 7, 9])], ("",), finds_by)
     if rules == "chain":  # golan is master of STOCK for its own clients: a case of its own
-        return Cast(rules, NAMES[:4], (RUGBY, STOCK), finds_by)
-    return Cast(rules, NAMES[: dice.choice([4, 5])], (RUGBY,), finds_by)
+        one: Masters = {RUGBY: ("heron",), STOCK: ("avalon",)}
+        return Cast(rules, NAMES[:4], (RUGBY, STOCK), finds_by, CHAIN, CHAIN_KNOWN, one)
+    if rules == "several":
+        nodes = NAMES[: dice.choice([4, 5])]
+        both: Masters = {RUGBY: ("heron", "avalon")}
+        return Cast(rules, nodes, (RUGBY,), finds_by, SEVERAL, dict.fromkeys(nodes, nodes), both)
+    nodes, domains = NAMES[: dice.choice([3, 4, 5, 5, 6])], (RUGBY, STOCK)
+    found = list(territories(dice, nodes, domains, TOPICS, is_free=rules == "free"))
+    return _ruled(nodes, domains, finds_by, found, rules_of(dice, nodes, found), dice.random() < 0.5)
+
+
+def _ruled(
+    nodes: tuple[str, ...], domains: tuple[str, ...], finds_by: str, found: list[Territory],
+    files: Rules, meets_all: bool,
+) -> Cast:  # fmt: skip
+    """`meets_all`: may a node link others than its rules name?"""
+    named = {
+        node: tuple(dict.fromkeys(r.node for r in rules if r.node != node)) for node, rules in files.items()
+    }
+    known = dict.fromkeys(nodes, nodes) if meets_all else named
+    masters = {domain: t.masters for t in found for domain in t.domains}
+    keys = {key: t.masters for t in found for key in t.keys}
+    return Cast("drawn", nodes, domains, finds_by, files, known, masters, keys)

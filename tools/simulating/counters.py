@@ -12,7 +12,8 @@ SOMETIMES = (
     "answered PARTLY_REFUSED", "answered NOT_CONNECTED", "answered UNKNOWN_NODE", "message expired",
     "dead letter",
     "refuted suspicion", "name conflict", "stale advert", "hello refused",
-    "data loss refused", "stopped by its disk", "went on after a stop", "wall clock jumped",
+    "data loss refused", "step back refused", "stopped by its disk", "went on after a stop",
+    "wall clock jumped",
     "publisher went to another node", "get: MASTER_AWAY", "erase: MASTER_AWAY",
 )  # fmt: skip
 

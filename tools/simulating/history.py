@@ -24,7 +24,8 @@ class Event:
     text: str = ""  # contents, a state, a cause
     sub: int = 0
     gap: int = 0
-    flags: str = ""  # letters: p persistent, i initial, e the end of a topic, t waits for its master
+    # Letters: p persistent, i initial, e the end of a topic, t waits for its master, g goes on reading.
+    flags: str = ""
     to: str = ""
     route: tuple[str, ...] = ()
     stamp: int = 0
@@ -52,11 +53,14 @@ class Event:
         return f"{self.at:9.3f} {self.who}: {self.kind} " + " ".join(filter(None, (*parts, *more)))
 
 
-# Of clients:    pub (its messages leave), answer (text: the state), sub, confirmed, unsub, deliver, gap, down
+# Of clients:    pub (its messages leave), answer (text: the state), sub, confirmed, unsub, deliver, gap,
+#                down, erase (asked), erased (answered), read (what get() at `to` said in the end; text: how)
 # Of nodes:      start, crash, stop, refused (its store), accept (as master, in memory), log (an envelope
 #                with a position is on disk), tail (it waits, on disk), known (numbers are on disk),
-#                view (text: what it says of `to`, with that one's boot and incarnation), sample, end, value,
-#                values (that were all), untold (a gap that its end has silenced; to a session or a node)
+#                view (text: what it says of `to`, with that one's boot and incarnation), sample, end,
+#                owed (to the node `to`, at the end), hung up (on `to`: it broke the protocol), value,
+#                values (that were all), untold (a gap that its end has silenced; to a session or a node),
+#                untold yet (`to` is still to be told of one, when get() is asked)
 # Of the world:  fault (text: which), over (a fault), healed, problem (an exception)
 
 

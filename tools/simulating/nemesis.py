@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from random import Random
-from typing import TYPE_CHECKING
 
-from tools.simulating.machine import POINTS
+from tools.simulating.casts import TOPICS
 from tools.simulating.profiles import Profile
+from tools.simulating.script import Script
 from tools.simulating.steps import Step
-
-if TYPE_CHECKING:
-    from tools.simulating.script import Script
+from tools.simulating.world.crashes import POINTS
 
 WARM_UP = 8.0  # s before the first fault
 ENABLED = 0.4  # how probable it is that a fault happens in a story at all
 SHORTLY, LONG = (0.05, 0.5, 1.0, 3.0), (8.0, 14.0, 30.0)
 YEARS = 365.25 * 86400.0
 
-Fault = Callable[[Random, "Script", float], Iterator[Step]]
+Fault = Callable[[Random, Script, float], Iterator[Step]]
 
 
 def planned(script: Script, profile: Profile, dice: Random) -> Iterator[Step]:
@@ -161,6 +159,68 @@ def rot(dice: Random, script: Script, now: float) -> Iterator[Step]:
     yield Step(now + 0.1, "rot", (node,))
     yield Step(now + 0.2, "start", (node,))
     yield Step(now + dice.choice([3.0, 15.0]), "restore", (node,))
+
+
+def old_copies(script: Script, dice: Random) -> Iterator[Step]:
+    """Somebody puts an old copy of a store in its place; its node must not go on with it."""
+    now = WARM_UP + dice.uniform(0.0, 20.0)
+    while now + 60.0 < script.seconds:
+        node, age = _node(dice, script), dice.choice([6.0, 15.0, 30.0])
+        yield Step(now, "copy", (node,))
+        yield Step(now + age, "kill", (node,))
+        yield Step(now + age + 0.1, "put back", (node,))
+        yield Step(now + age + 0.2, "start", (node,))
+        yield Step(now + age + dice.choice([3.0, 15.0]), "restore", (node,))
+        now += age + dice.expovariate(1 / 60)
+
+
+def erased_before_a_crash(script: Script, dice: Random) -> Iterator[Step]:
+    """A topic is erased, and then a master of it is gone: so that its disk must know of it."""
+    cast, now = script.cast, WARM_UP + dice.uniform(0.0, 10.0)
+    while now + 10.0 < script.seconds:
+        client, key, domain = (dice.choice(list(of)) for of in (script.clients, TOPICS, cast.domains))
+        node = dice.choice(cast.masters_of(domain, key) or script.nodes)
+        after = now + dice.choice([0.2, 1.0, 3.0])
+        yield Step(now, "erase", (client, key, domain))
+        yield Step(after, "kill", (node,))
+        yield Step(after + dice.choice([0.05, 1.0, 5.0]), "start", (node,))
+        now += 8.0 + dice.expovariate(1 / 12)
+
+
+def full_for_a_moment(script: Script, dice: Random) -> Iterator[Step]:
+    """While one publishes, a slow disk has no room for one commit, and has for the next; and then the process
+    ends, before what it made of that is on disk."""
+    now = WARM_UP + dice.uniform(0.0, 5.0)
+    while now + 10.0 < script.seconds:
+        client, node = dice.choice(list(script.clients.items()))
+        domain, slow = dice.choice(script.cast.domains), dice.choice([0.1, 0.2, 0.4])
+        full = now + 1.0 + dice.random()
+        end = full + slow * dice.uniform(0.5, 1.0)
+        yield Step(now, "disk", (node, slow, slow))
+        for n in range(60):
+            yield Step(now + n / 20, "publish", (client, dice.choice(TOPICS), "persistent", domain, 10))
+        yield Step(full, "fill", (node, ""))
+        yield Step(end, "make room", (node,))
+        yield Step(end + slow * dice.uniform(0.5, 2.5), "kill", (node,))
+        yield Step(now + 5.0, "start", (node,))
+        yield Step(now + 5.5, "fair disk", (node,))
+        now += 8.0 + dice.expovariate(1 / 4)
+
+
+def lies(script: Script, dice: Random) -> Iterator[Step]:
+    """One node says any number, until all is healed."""
+    yield Step(WARM_UP + dice.uniform(0.0, 10.0), "lie", (_node(dice, script),))
+
+
+def lost_with_its_master(script: Script, rest: float, dice: Random) -> Iterator[Step]:
+    """A last value is in memory only, and its master dies: who has it in a cache must forget it."""
+    now, cast = script.seconds - rest + 1.0, script.cast
+    client, domain = dice.choice(list(script.clients)), dice.choice(cast.domains)
+    for key in TOPICS:
+        yield Step(now, "publish", (client, key, "transient", domain, 10))
+    for master in cast.masters_of(domain, TOPICS[-1]):
+        yield Step(now + 4.0, "kill", (master,))
+        yield Step(now + 5.0, "start", (master,))
 
 
 def slow_disk(dice: Random, script: Script, now: float) -> Iterator[Step]:

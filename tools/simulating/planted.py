@@ -11,17 +11,23 @@ from unittest.mock import patch
 from discovery.detector import Detector
 from discovery.hearsay import Hearsay
 from discovery.table import weigh
-from mesh.core import door
-from mesh.core.clients import Clients
-from mesh.core.parts import Parts
-from mesh.core.router import Router
-from mesh.core.subscribing import Subscribing
+from mesh.core.access import door
+from mesh.core.delivery.router import Router
+from mesh.core.desk.disk import Disk
+from mesh.core.desk.outlet import Outlet
+from mesh.core.forwarding.forwarder import Forwarder
+from mesh.core.states.vouching import Vouching
+from mesh.core.subscribers.datalink import DataLinks
+from mesh.core.subscribers.sessions import Sessions
+from mesh.core.subscribers.subscribing import Subscribing
+from mesh.operations import Delete, Put
 from mesh.routing.feed import Feed
 from mesh.routing.log import Log
 from mesh.routing.onward import Onward
+from mesh.routing.pacing import Pacing
 from mesh.routing.portion import Portions
 from mesh.routing.upstream import Upstream
-from mesh.store.base import Put
+from mesh.store.refusals import Refusals
 from mesh.streams.origin import OriginStream
 from mesh.streams.outbox import Stream
 from mesh.wire.commands import Reply, Unsubscribe
@@ -31,7 +37,7 @@ Patch = tuple[Any, str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Bug:
-    """`seed` of that profile finds it by breaking `invariant`."""
+    """A mistake to plant: `seed` of that profile, or one of the next, finds it by breaking `invariant`."""
 
     profile: str
     seed: int
@@ -53,13 +59,13 @@ def planted(bug: Bug) -> Iterator[None]:
 
 
 def answer_before_commit() -> list[Patch]:
-    commit = Router.commit
+    commit = Disk.commit
 
     def early(self: Any, ops: Any, then: Any) -> None:
         commit(self, ops, lambda error: None)
         then(None)
 
-    return [(Router, "commit", early)]
+    return [(Disk, "commit", early)]
 
 
 def _without(table: str, rides_later: bool) -> list[Patch]:
@@ -129,12 +135,12 @@ def disconnect_is_death() -> list[Patch]:
 def older_word_counts() -> list[Patch]:
     about = Hearsay._about
 
-    def believes(self: Any, rumour: Any, now: float) -> Any:
+    def believes(self: Any, rumour: Any, by: bytes, now: float) -> Any:
         record = self._table.records.get(rumour.node.uuid)
         if record is not None and record.is_living and weigh(rumour) < record.weight:
             record.weight = weigh(rumour)
             return self._news_of(record, rumour, now)
-        return about(self, rumour, now)
+        return about(self, rumour, by, now)
 
     return [(Hearsay, "_about", believes)]
 
@@ -146,8 +152,8 @@ def anybody_may_come() -> list[Patch]:
 def forwarded_not_kept() -> list[Patch]:
     depart = Onward.depart
 
-    def leaves(self: Any, hop: str) -> Any:
-        for entry in depart(self, hop):
+    def leaves(self: Any, *arguments: Any) -> Any:
+        for entry in depart(self, *arguments):
             yield entry
             self.remove(entry)
 
@@ -167,7 +173,7 @@ def wrong_order_after_restart() -> list[Patch]:
 
 
 def gap_ends_here() -> list[Patch]:
-    return [(Parts, "_gap", lambda self, source, messages: None)]
+    return [(DataLinks, "_missed", lambda self, source, path, messages: None)]
 
 
 def given_up_too_soon() -> list[Patch]:
@@ -182,13 +188,66 @@ def given_up_too_soon() -> list[Patch]:
 
 def letters_to_all() -> list[Patch]:
     def open_of(self: Any, name: Any) -> Any:
-        return sorted((s for s in self.sessions.values() if s.conn is not None), key=lambda s: s.text)
+        return sorted((s for s in self.by_stream.values() if s.conn is not None), key=lambda s: s.text)
 
-    return [(Clients, "open_of", open_of)]
+    return [(Sessions, "open_of", open_of)]
 
 
 def no_bound() -> list[Patch]:
     return [(Feed, "_has_room", lambda self, portion, now: True)]
+
+
+def erases_in_memory() -> list[Patch]:
+    commit = Disk.commit
+
+    def forgets(self: Any, ops: Any, then: Any) -> None:
+        commit(self, [op for op in ops if not (isinstance(op, Delete) and op.table == "retained")], then)
+
+    return [(Disk, "commit", forgets)]
+
+
+def drops_the_last_piece() -> list[Patch]:
+    runs = Forwarder._runs
+
+    def but_one(self: Any, envelope: Any) -> Any:
+        pieces = list(runs(self, envelope))
+        return pieces[:-1] if len(pieces) > 1 else pieces
+
+    return [(Forwarder, "_runs", but_one)]
+
+
+def does_not_ask_who_began_anew() -> list[Patch]:
+    meet = DataLinks.meet
+
+    def trusts(self: Any, peer: Any, said: Any) -> int:
+        """It is taken for the process that it was: the numbers go on, and nothing comes again."""
+        with patch.object(Outlet, "restart"), patch.object(Feed, "restart"):
+            meet(self, peer, said)
+        return int(said.have)
+
+    return [(DataLinks, "meet", trusts)]
+
+
+def keeps_its_cache() -> list[Patch]:
+    return [(Router, "empty_cache", lambda self: None)]
+
+
+def acknowledges_at_once() -> list[Patch]:
+    items = DataLinks._items
+
+    def at_once(self: Any, conn: Any, peer: Any, command: Any, envelopes: Any) -> None:
+        with patch.object(Pacing, "hold", lambda self, source, waiting, release: release()):
+            items(self, conn, peer, command, envelopes)
+
+    return [(DataLinks, "_items", at_once)]
+
+
+def whoever_brings_it_is_believed() -> list[Patch]:
+    return [(Vouching, "believes", lambda self, peer, route: True)]
+
+
+def lets_the_next_count_it_in() -> list[Patch]:
+    return [(Refusals, "amended", lambda self, ops: list(ops))]
 
 
 BUGS: dict[str, Bug] = {
@@ -198,8 +257,8 @@ BUGS: dict[str, Bug] = {
     "numbers begin again at a restart": Bug("short", 0, "C2.1", numbers_begin_again),
     "a resend is not recognised": Bug("short", 1, "C3.7", resend_not_deduplicated),
     "full, and dropped in silence": Bug("short", 1, "C1.3", drops_in_silence),
-    "a gap ends at the node that hears of it": Bug("short", 1, "C1.3", gap_ends_here),
-    "settled before anybody took it": Bug("disk", 0, "C1.4", ack_ahead),
+    "a gap ends at the node that hears of it": Bug("short", 31, "C1.3", gap_ends_here),
+    "settled before anybody took it": Bug("disk", 3, "C1.4", ack_ahead),
     "low passes what is not settled": Bug("short", 3, "C2.4", low_passes_unsettled),
     "who does not answer is not suspected": Bug("membership", 5, "M1", never_suspects),
     "who is disconnected is dead": Bug("membership", 8, "M2", disconnect_is_death),
@@ -210,4 +269,11 @@ BUGS: dict[str, Bug] = {
     "given up, and not on disk": Bug("short", 120, "L1", given_up_too_soon),
     "letters for all who are here": Bug("short", 0, "C5.1", letters_to_all),
     "no bound for a slow subscriber": Bug("slow", 1, "R1", no_bound),
+    "an erase that does not reach the disk": Bug("disk", 0, "V3", erases_in_memory),
+    "the last piece of a cut envelope dropped": Bug("circles", 0, "C2.4", drops_the_last_piece),
+    "what was not stored is counted in by the next": Bug("room", 3, "C1.4", lets_the_next_count_it_in),
+    "a cache that outlives a reconnect": Bug("rest", 0, "V2", keeps_its_cache),
+    "who is behind acknowledges at once": Bug("paced", 12, "C1.5", acknowledges_at_once),
+    "whoever brings a message is believed": Bug("liar", 17, "C2.1", whoever_brings_it_is_believed),
+    "who began anew is not asked whether it knows us": Bug("short", 1, "L1", does_not_ask_who_began_anew),
 }

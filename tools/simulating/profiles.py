@@ -15,6 +15,13 @@ class Profile:
     rate: float = 6.0  # messages a second, of the whole mesh
     seconds: tuple[float, float] = (120.0, 600.0)
     is_slow: bool = False  # many slow readers, small windows
+    is_paced: bool = False  # most readers go on, and there is room for all that may be under way to them
+    rest: float = 0.0  # s at the end in which a value is published, its master dies, and nothing follows it
+    erases: float = 0.0  # how probable it is that crashes follow when a topic is erased
+    lies: float = 0.0  # how probable it is that one node says any number to the others
+    keyed: float = 0.0  # how probable it is that the mesh has keys
+    moments: float = 0.0  # how probable it is that slow disks are full for a moment before a crash
+    copies: float = 0.0  # how probable it is that somebody puts an old copy of a store in its place
 
 
 WIRES = ("cut", "one way", "isolate", "swizzle", "loss", "delay", "narrow", "break", "break client")
@@ -23,12 +30,21 @@ PROFILES = {
     profile.name: profile
     for profile in (
         Profile("swarm"),
-        Profile("disk", faults=(*DISKS, "bounce", "break client")),
+        Profile("disk", faults=(*DISKS, "bounce", "break client"), copies=0.3, erases=0.4),
         Profile("membership", (*WIRES, "crash", "power", "bounce", "pause", "advert", "stranger", "namesake"),
                 ("plain",), rate=0.5, seconds=(300.0, 1200.0)),
         Profile("masters", rules=("chain", "several"), rate=8.0),
+        Profile("rules", rules=("drawn",), rate=8.0, seconds=(60.0, 240.0), erases=0.4),
+        Profile("liar", ("crash", "cut", "break", "break client", "full"), ("plain", "plain", "chain"),
+                lies=1.0, keyed=0.5, seconds=(30.0, 120.0)),
+        Profile("room", ("full", "crash point", "break client"), ("plain",), moments=1.0,
+                seconds=(30.0, 60.0)),
+        Profile("paced", ("advert",), rate=20.0, is_paced=True, seconds=(30.0, 60.0)),
+        Profile("rest", ("crash", "cut", "break"), rules=("chain", "drawn"), rest=10.0,
+                seconds=(30.0, 60.0)),
         Profile("slow", (*WIRES, "pause", "full", "slow disk", "crash"), rate=20.0, is_slow=True,
                 seconds=(120.0, 240.0)),
     )
 }  # fmt: skip
+CIRCLES = Profile("circles", rules=("free",), rate=8.0, seconds=(60.0, 240.0))  # see docs/reliability.md
 SHORT = Profile("short", seconds=(20.0, 40.0))  # for tests

@@ -8,8 +8,8 @@ from math import inf
 from tools.simulating.checks import checked
 from tools.simulating.checks.facts import Facts, Violation
 from tools.simulating.history import History
-from tools.simulating.script import Script
-from tools.simulating.stage import Stage
+from tools.simulating.script import Script, room_for
+from tools.simulating.stage.stage import Stage
 
 SLACK = 6_000  # bytes: an envelope may overdraw a credit, and one a backlog
 
@@ -33,7 +33,6 @@ def told(script: Script) -> Outcome:
 
 
 def facts_of(script: Script) -> Facts:
-    domains = {domain: script.cast.masters(domain) for domain in script.cast.domains}
     window = script.settings.get("window_bytes", 4 << 20)
     backlog = script.settings.get("backlog_bytes", 64 << 20)
     cap = window + 2 * backlog + SLACK
@@ -44,4 +43,22 @@ def facts_of(script: Script) -> Facts:
     moved = "move" in kinds
     may_wait = moved or {"fill", "unlisten"} <= kinds
     tail = script.settings.get("tailback_count", inf)
-    return Facts(script.nodes, domains, script.cast.rules, cap, tail, waits, moved, void_after, may_wait)
+    cast = script.cast
+    has_room = backlog >= room_for(cast, window)
+    liar = next((str(step.args[0]) for step in script.steps if step.kind == "lie"), "")
+    apart = cast.behind(liar) if liar else frozenset[str]()
+    deceived = (_clients_of(node, script) for node in ({liar, *apart} if liar else ()))
+    twisted = frozenset(domain for domain in cast.masters if liar and liar in cast.masters[domain])
+    return Facts(
+        script.nodes, cast.masters, cast.rules, cap, tail, waits, moved, void_after, may_wait, cast.keys,
+        has_room, liar, frozenset().union(*deceived), apart, twisted,
+    )  # fmt: skip
+
+
+def _clients_of(node: str, script: Script) -> frozenset[str]:
+    """All that were ever there."""
+    at = {name for name, where in script.clients.items() if where == node}
+    asked = {
+        step.args[0] for step in script.steps if step.kind in ("client", "move") and step.args[1] == node
+    }
+    return frozenset(f"client {name}" for name in {*at, *asked, f"asker-{node}", f"later-{node}"})

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from random import Random
-from typing import TYPE_CHECKING
 
-from tools.simulating.casts import RUGBY
+from tools.simulating.casts import RUGBY, TOPICS
 from tools.simulating.profiles import Profile
+from tools.simulating.script import Script
 from tools.simulating.steps import Step
 
-if TYPE_CHECKING:
-    from tools.simulating.script import Script
-
-TOPICS = ("a", "b", "a/x", "a/y", "c/d/e")
 PATTERNS = ("#", "a/#", "+", "a/+", "a", "b")
 FIRST = 2.0  # s: everybody should have met
 NOBODY = "/node/nowhere/client/nobody/session/1"
@@ -38,7 +34,7 @@ def planned(script: Script, profile: Profile, dice: Random) -> Iterator[Step]:
 def _published(script: Script, profile: Profile, dice: Random) -> Iterator[Step]:
     """In bursts, with rests between."""
     now, persistent = FIRST + 3.0, dice.choice([0.3, 0.6, 0.9])
-    while now < script.seconds:
+    while now < script.seconds - profile.rest:
         for _ in range(dice.choice([1, 3, 10, 30])):
             client = dice.choice(list(script.clients))
             is_letter = script.cast.rules != "plain" and dice.random() < 0.1
@@ -62,7 +58,9 @@ def _letter(dice: Random, script: Script, now: float, client: str, flag: str) ->
 
 
 def _listen(dice: Random, script: Script, profile: Profile, now: float, name: str, sub: str) -> Step:
-    rates = [0.0, 0.0, 5.0, 20.0] if profile.is_slow else [-1.0, -1.0, -1.0, 200.0, 20.0]
+    rates = [-1.0, -1.0, -1.0, 200.0, 20.0]
+    if profile.is_slow or profile.is_paced:
+        rates = [0.0, 0.0, 5.0, 20.0] if profile.is_slow else [0.0, 5.0, 5.0, 20.0]
     rate = dice.choice([*rates, -1.0])  # -1: at once
     domain, initial = dice.choice(script.cast.domains), dice.choice(["initial", "initial", ""])
     return Step(now, "listen", (name, sub, dice.choice(PATTERNS), domain, initial, rate))

@@ -12,8 +12,9 @@ from mesh.cli.options import headers, size
 from mesh.cli.sub import lines_of, raw_lines
 from mesh.client.message import Batch, FoundMessage, Message
 from mesh.errors import MasterAway, MeshError, MeshTimeout, NotConnected, TailBackFull
-from mesh.values import Published
+from mesh.values import Headers, Published
 from mesh.wire.envelope import ERASED, Envelope
+from mesh.wire.properties import Properties, encode_properties
 from tests.mesh.cli.fake import FakeClient, Given
 from tests.mesh.envelopes import envelope
 
@@ -157,6 +158,50 @@ def test_inbox_ends_when_its_time_is_over(given: Given, capsys: pytest.CaptureFi
     assert main(["inbox", "--wait", "1", "--json"]) == 124
     said = capsys.readouterr()
     assert (json.loads(said.out)["to"], said.err.splitlines()[1]) == (JOE, "mesh: 1 s are over. [TIMEOUT]")
+
+
+@pytest.mark.parametrize(
+    ("released", "code", "said"),
+    [
+        (["/node/a/client/joe"], 0, "/node/a/client/joe is released: whoever opens it first has it\n"),
+        ([], 1, "the inbox of joe belongs to nobody here\n"),
+    ],
+)
+def test_trial_A5_inbox_release_says_what_is_free(
+    given: Given, capsys: pytest.CaptureFixture[str], released: list[str], code: int, said: str
+) -> None:
+    fake = given(call={"released": released})
+    assert main(["inbox", "release", "joe", "--url", "a"]) == code
+    assert capsys.readouterr() == ("", said)
+    assert fake.opened == {"url": "a"}
+
+
+# --- dlq ----------------------------------------------------------------------------------------------
+
+
+def dead(number: int, to_others: bool) -> Message:
+    headers = [("dead-code", "EXPIRED"), ("dead-id", f"{'0' * 32}:{number}")]
+    headers += [("dead-private", "…")] if to_others else [("dead-key", "greeting"), ("dead-sender", JOE)]
+    props = encode_properties(Properties(Headers(headers)))
+    body = Envelope(
+        bytes(16), "", number, number, (f"__sys__deadMessage/{number}",), 1, len(props), props,
+        props=len(props).to_bytes(4, "little"),
+    )  # fmt: skip
+    return Batch(body)[0]
+
+
+def test_trial_A5_letters_to_others_are_counted_and_left_alone(
+    given: Given, capsys: pytest.CaptureFixture[str]
+) -> None:
+    letters = [dead(1, True), dead(2, False), dead(3, True)]
+    fake = given(get=letters, erase=["k"])
+    said = "2 letters to others, which they, their senders and nodes may read: 2 EXPIRED"
+    assert main(["dlq", "ls"]) == 0
+    out, err = capsys.readouterr()
+    assert "greeting" in out and out.count("EXPIRED") == 1 and err == f"{said}\n"
+    assert main(["dlq", "purge", "--all"]) == 0
+    assert capsys.readouterr().err == f"{said}\npurged 1 dead letter\n"
+    assert [asked[1] for asked in fake.asked if asked[0] == "erase"] == [("__sys__deadMessage/2",)]
 
 
 # --- erase --------------------------------------------------------------------------------------------

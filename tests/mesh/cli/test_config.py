@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mesh.cli.main import main
-from mesh.core.password import hashed
+from mesh.password import hashed
 
 GOOD = '[node]\nid = "heron"\npeers = ["127.0.0.1:7710"]\n'
 
@@ -16,6 +16,7 @@ GOOD = '[node]\nid = "heron"\npeers = ["127.0.0.1:7710"]\n'
 def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("MESH_STATE_DIR", str(tmp_path / "state"))
     return tmp_path
 
 
@@ -106,7 +107,10 @@ def test_as_json_it_tells_nodes_and_rules_too(alone: Path, capsys: pytest.Captur
 @pytest.mark.parametrize("options", [[], ["--json"]])
 def test_no_password_is_printed(alone: Path, capsys: pytest.CaptureFixture[str], options: list[str]) -> None:
     stored = hashed("sesame", b"s" * 16)
-    (alone / "mesh.toml").write_text(f'[node]\npasswd = "{stored}"\n[nodes.heron]\npasswd = "open sesame"\n')
+    own = f'[node]\npasswd = "{stored}"\nbind = ["127.0.0.1:0"]\n'
+    (alone / "mesh.toml").write_text(f'{own}[nodes.heron]\npasswd = "open sesame"\n')
+    assert main(["init"]) == 0
+    capsys.readouterr()
     assert main(["config", "check", *options]) == 0
     told = "".join(capsys.readouterr())
     assert told.count("(hidden)") == 2

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mesh.cli.main import main
-from mesh.core.password import Password
+from mesh.password import Password
 from mesh.security.keyfiles import read_mesh
 from mesh.security.token import read_token
 
@@ -40,9 +40,9 @@ def test_two_commands_bring_a_second_machine_in(machines: tuple[Machine, Machine
     first, second = machines
     code, out, err = first.mesh("init")
     assert code == 0
-    assert out.startswith("mesh join HERON1")  # the line to be typed, alone on stdout
+    assert out.startswith("HERON1") and len(out.split()) == 1  # the token, alone on stdout
     assert str(first.state / "keys" / "default.json") in err
-    code, out, err = second.mesh(*out.split()[1:])
+    code, out, err = second.mesh("join", stdin=out)
     assert (code, out) == (0, "")
     assert "you are in mesh 'default', as a node" in err
     ours, theirs = read_mesh(first.state, "default"), read_mesh(second.state, "default")
@@ -189,3 +189,97 @@ def test_who_joined_without_the_keys_of_a_node_is_told_to_dial_one(
     assert (code, "[NO_NODE]" in err) == (2, True)
     assert "Dial one: --url tcp://HOST:7710" in err and "mesh up" not in err
     assert "mesh up" in first.mesh("ls")[2]
+
+
+def test_trial_A7_what_init_prints_need_not_stand_on_a_command_line(
+    machines: tuple[Machine, Machine],
+) -> None:
+    first, second = machines
+    _, token, said = first.mesh("init")
+    assert "mesh join HERON1" not in said + token and "type  mesh join  and paste" in said
+    code, _, err = second.mesh("join", "-", stdin=token)
+    assert (code, "command line" in err) == (0, False)
+
+
+def test_trial_A7_a_token_as_an_argument_is_taken_with_a_warning(machines: tuple[Machine, Machine]) -> None:
+    first, second = machines
+    code, _, err = second.mesh("join", first.mesh("init")[1].strip())
+    assert code == 0 and "command line" in err
+    assert read_mesh(second.state, "default") is not None
+
+
+def test_trial_A7_at_a_terminal_the_token_is_asked_for_and_not_shown(
+    machines: tuple[Machine, Machine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = machines
+    token, asked = first.mesh("init")[1], []
+
+    def prompt(text: str, **how: object) -> str:
+        asked.append((text, how.get("hide_input"), how.get("err")))
+        return token
+
+    monkeypatch.setattr("click.prompt", prompt)
+    monkeypatch.setattr("mesh.cli.join.sys.stdin", Terminal())
+    monkeypatch.setenv("MESH_STATE_DIR", str(second.state))
+    assert main(["join"]) == 0
+    assert asked == [("token", True, True)]
+
+
+class Terminal(io.StringIO):
+    """Somebody sits there, and types nothing of himself."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_trial_A7_a_file_may_hold_the_token_and_what_is_wrong_with_it_is_named(
+    machines: tuple[Machine, Machine], tmp_path: Path
+) -> None:
+    first, second = machines
+    file = tmp_path / "the token"
+    code, _, err = second.mesh("join", "--file", str(file))
+    assert (code, "[TOKEN]" in err, str(file) in err) == (2, True, True)
+    file.write_bytes(b"\xff\xfe")
+    assert second.mesh("join", "--file", str(file))[0] == 2
+    file.write_text(first.mesh("init")[1])
+    assert second.mesh("join", "--file", str(file), "HERON1")[0] == 2  # which of the two?
+    code, _, err = second.mesh("join", "--file", str(file))
+    assert (code, "command line" in err) == (0, False)
+
+
+def test_trial_C_a_machine_leaves_a_mesh_and_can_come_back(machines: tuple[Machine, Machine]) -> None:
+    first, _ = machines
+    first.mesh("init")
+    before = read_mesh(first.state, "default")
+    code, _, err = first.mesh("leave")
+    left = first.state / "keys" / "default.json.left"
+    assert (code, str(left) in err) == (0, True)
+    assert read_mesh(first.state, "default") is None and left.stat().st_mode & 0o077 == 0
+    left.rename(first.state / "keys" / "default.json")  # as it says
+    assert read_mesh(first.state, "default") == before
+    code, _, err = first.mesh("leave", "--cluster", "other")
+    assert (code, "[KEYS]" in err) == (2, True)
+    for _ in range(2):  # nothing that was left before is lost
+        first.mesh("leave")
+        first.mesh("init")
+    assert len(list((first.state / "keys").glob("*.left*"))) == 2
+    assert first.mesh("leave")[0] == 0
+    assert first.mesh("leave")[0] == 2
+
+
+def test_trial_C_two_that_both_said_init_become_one_mesh(machines: tuple[Machine, Machine]) -> None:
+    first, second = machines
+    token = first.mesh("init")[1]
+    second.mesh("init")
+    before = read_mesh(second.state, "default")
+    code, _, err = second.mesh("join", stdin=token)
+    assert (code, "[KEYS_EXIST]" in err, "mesh join --replace" in err) == (2, True, True)
+    assert read_mesh(second.state, "default") == before
+    code, _, err = second.mesh("join", "--replace", stdin=token)
+    left = second.state / "keys" / "default.json.left"
+    assert (code, str(left) in err) == (0, True)
+    ours, theirs = read_mesh(first.state, "default"), read_mesh(second.state, "default")
+    assert ours is not None and theirs is not None and ours.secret == theirs.secret
+    assert before is not None and ours.secret != before.secret and left.exists()
+    assert second.mesh("join", "--replace", stdin=token)[0] == 0  # nothing to replace
+    assert len(list((second.state / "keys").glob("*.left*"))) == 1

@@ -81,9 +81,7 @@ def test_each_scope_is_explained_and_when_only_named_nodes_are_linked() -> None:
     assert max(map(len, (plain, local, links))) <= 80
 
 
-@pytest.mark.parametrize(
-    ("keys", "elsewhere"), [(False, "mesh init"), (True, "mesh join TOKEN, then mesh up")]
-)
+@pytest.mark.parametrize(("keys", "elsewhere"), [(False, "mesh init"), (True, "mesh join, then mesh up")])
 def test_a_lonely_node_says_how_to_add_another(keys: bool, elsewhere: str) -> None:
     _, *lines = ls.remarks(listed(row("a", via="self"), keys=keys))
     here, by_hand, other = lines

@@ -17,6 +17,7 @@ from tests.mesh.running import LIMIT
 
 # What asks no node, or has verbs of its own that do.
 OFFLINE = {
+    "leave",
     "up",
     "config",
     "peer",

@@ -1,17 +1,20 @@
 """Does a node start and stop as a person or a script wants it to?"""
 
+import fcntl
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pytest
 
 from mesh.cli.main import main
 from mesh.cli.up import described
-from tests.mesh.running import environment, run_mesh, running, state_directory, until
+from tests.mesh.running import LIMIT, environment, run_mesh, running, state_directory, until
 
 
 def test_property_files_are_refused_for_now(capsys: pytest.CaptureFixture[str]) -> None:
@@ -56,13 +59,55 @@ def test_a_node_keeps_its_uuid_and_address_and_counts_its_boots() -> None:
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_sent_as_soon_as_it_is_ready_ends_it_cleanly(number: signal.Signals) -> None:
     with running("a") as a:
         os.kill(a.pid, number)
         assert a.wait() == 0
         assert a.log == ""
         assert list((a.state / "nodes").iterdir()) == []
+
+
+@pytest.mark.whole
+def test_trial_C_a_service_is_not_ended_by_a_hangup_and_says_what_would_apply_other_settings() -> None:
+    with running("a", inside=("setsid", "--wait")) as a:
+        pid = a.it["pid"]
+        os.kill(pid, signal.SIGHUP)
+        until(lambda: "SIGHUP: the settings are read when the node starts" in a.log)
+        assert json.loads(a.mesh("info", "--json").stdout)["pid"] == pid
+        [event] = map(json.loads, a.mesh("events", "--json", "--kind", "settings").stdout.splitlines())
+        assert "SIGHUP" in event["text"]
+        a.mesh("down")
+        assert a.wait() == 0
+
+
+def take_terminal() -> None:
+    """What is this process's stdin is its terminal, as in a window of its own."""
+    os.setsid()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+@pytest.mark.whole
+def test_trial_C_a_terminal_that_is_closed_takes_its_node_along_after_a_goodbye() -> None:
+    with running("a") as a:
+        ours, theirs = pty.openpty()
+        said = a.state / "b.log"
+        with said.open("wb") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "mesh", "up", "--id", "b", "--cluster", a.cluster, "--peer", a.tcp],
+                env=a.environ, cwd=a.state, stdin=theirs, stdout=log, stderr=log,
+                preexec_fn=take_terminal,
+            )  # fmt: skip
+        os.close(theirs)
+
+        def states() -> dict[str, str]:
+            nodes = json.loads(a.mesh("ls", "--url", "a", "--json").stdout)["nodes"]
+            return {node["name"]: node["state"] for node in nodes}
+
+        until(lambda: states().get("b") == "alive")
+        os.close(ours)
+        assert process.wait(LIMIT) == 0
+        until(lambda: states()["b"] == "left")  # it did not simply vanish
 
 
 def said_by(state: Path, *options: str) -> tuple[list[str], str]:
@@ -117,13 +162,14 @@ def test_it_says_in_which_ways_it_finds_others() -> None:
 KEYED = {
     "name": "a", "uuid": "b0" * 16, "boot": 3, "cluster": "flock", "tcp": ["tcp://0.0.0.0:7710"],
     "ipc": "ipc:///x", "data": "/y", "config": "mesh.toml", "mdns": ("10.0.0.5", "fe80::5%eth0"),
+    "at": ["tcp://10.0.0.5:7710", "tcp://[fe80::5%eth0]:7710"],
     "skipped": [("docker0", "container bridge")], "peers": (), "remembered": 2, "keys": True,
 }  # fmt: skip
 
 
 def test_with_keys_it_says_on_which_interfaces_it_is_and_which_it_ignores() -> None:
     lines = described(KEYED).splitlines()
-    assert "listening   tcp://0.0.0.0:7710" in lines
+    assert "listening   tcp://10.0.0.5:7710   (and every other interface)" in lines
     assert "ignored     docker0 (container bridge)" in lines
     assert "discovery   mdns on 10.0.0.5, fe80::5%eth0 · no peers named · 2 remembered" in lines
     assert any(line.startswith("security    keys") and line.endswith("mesh token") for line in lines)
@@ -131,7 +177,17 @@ def test_with_keys_it_says_on_which_interfaces_it_is_and_which_it_ignores() -> N
 
 def test_nobody_is_told_to_dial_a_wildcard() -> None:
     lines = described({**KEYED, "mdns": ()}).splitlines()
-    assert "next        mesh up --id NAME --peer HOST:7710   (another node)" in lines
+    assert "next        mesh up --id NAME --peer tcp://10.0.0.5:7710   (another node)" in lines
+
+
+@pytest.mark.parametrize("bound", ["tcp://[::]:7710", "tcp://0.0.0.0:7710", "tcp://*:7710"])
+def test_trial_C_what_is_printed_as_its_address_can_be_typed_elsewhere(bound: str) -> None:
+    at = ["tcp://10.0.0.5:7710", "tcp://[2001:db8::5]:7710", "tcp://[fe80::5%eth0]:7710"]
+    told = described({**KEYED, "tcp": [bound, "tcp://127.0.0.1:1"], "at": [*at, "tcp://127.0.0.1:1"]})
+    listed = [line.split()[1] for line in told.splitlines() if line.startswith("listening")]
+    assert listed == ["tcp://127.0.0.1:1", *at[:2], "ipc:///x"]
+    alone = described({**KEYED, "tcp": [bound], "at": at[2:]})
+    assert at[2] in alone and bound not in alone
 
 
 @pytest.mark.whole

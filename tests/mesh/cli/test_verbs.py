@@ -276,9 +276,15 @@ def test_what_is_published_while_the_master_is_away_waits_and_every_verb_says_so
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["ls", "--url", "nobody"], "mesh: no node named 'nobody' runs here, but a, b. [NO_NODE]"),
+        (
+            ["ls", "--url", "nobody"],
+            "mesh: no node named 'nobody' runs here, or is known to those that do: a, b. [NO_NODE]",
+        ),
         (["pub", "a/#", "x"], "[BAD_KEY]"),
         (["sub", "a/#/b"], "[BAD_QUERY]"),
+        (["sub", ""], "[BAD_KEY]"),
+        (["get", ""], "[BAD_KEY]"),
+        (["erase", ""], "[BAD_KEY]"),
         (["pub", "k", "x", "--header", "novalue"], "--header 'novalue' is not NAME=VALUE"),
         (["pub", "k", "x", "--file", "/dev/null"], "either CONTENT or --file"),
         (["pub", "k", "--file", "/nowhere"], "No such file"),

@@ -11,8 +11,8 @@ import pytest
 
 from mesh.cli import spark_child, weights_file
 from mesh.cli.main import main
-from mesh.core.weightset import NODES, PACKED, REASON
 from mesh.errors import LocalError, Refused
+from mesh.weightset import NODES, PACKED, REASON
 from tests.mesh.cli.fake import Given
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

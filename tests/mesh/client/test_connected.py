@@ -1,11 +1,17 @@
 """What does a client say when it is connected again? Without a node."""
 
 import asyncio
+from unittest.mock import patch
+
+import pytest
 
 import mesh
+from mesh.client import session
 from mesh.streams.link import LinkReceiver
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
+from mesh.wire.frames import write
+from tools.costing.wire import WELCOME, Wire
 
 
 class FakeSession:
@@ -51,6 +57,32 @@ def test_it_subscribes_then_publishes_again_and_then_asks_again() -> None:
         assert [said for said in session.said if said != "Ack"] == ["Subscribe", "Publish 1..3", "Call"]
         m._received(c.Reply(2, {"erased": ["k"]}), [])
         assert await erasing == ["k"]
+
+    asyncio.run(story())
+
+
+class Line(Wire):
+    """To a node that answers at once; what ends it is kept."""
+
+    ended: bool = False
+
+    def hang_up(self, key: object) -> None:
+        self.ended = True
+
+
+@pytest.mark.parametrize("command", [WELCOME, c.Challenge(b"n" * 16, ""), c.Hello((1, 1), c.CLIENT, "", b"")])
+def test_a_node_that_says_to_a_client_that_is_in_what_is_for_others_is_left(command: c.Command) -> None:
+    async def story() -> None:
+        with patch.object(session, "Sockets", Line):
+            m = mesh.Client("ipc:///run/heron", client="joe")
+            await m.__aenter__()
+        line = Wire.made
+        assert isinstance(line, Line) and m._session is not None
+        line.hear(m._session._key, write(c.Pong(1)))
+        assert m._session.is_up and not line.ended
+        line.hear(m._session._key, write(command))
+        assert not m._session.is_up and line.ended
+        await m.close(drain=False)
 
     asyncio.run(story())
 

@@ -1,11 +1,18 @@
 """Somebody who says what he likes on a connection, and keeps what he hears."""
 
 from collections.abc import Hashable
+from typing import Any
 
+from msgspec.structs import replace
+
+from mesh.proof import stream_of
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import read, write
 from tests.simulation import SimNetwork, SimNode
+
+KEY = b"x" * 32  # public, of a client
+STREAM = stream_of(KEY)
 
 
 class Stranger:
@@ -39,10 +46,12 @@ class Stranger:
         codes = [command.code for command in self.heard if isinstance(command, c.Refuse)]
         return codes[-1] if codes else ""
 
-    def as_client(self, stream: bytes, name: str = "stranger", session: int = 0, token: bytes = b"") -> None:
-        self.say(
-            c.Hello((1, 1), c.CLIENT, "", b"n" * 16, client=name, session=session, stream=stream, token=token)
-        )
+    def as_client(
+        self, key: bytes = KEY, name: str = "stranger", session: int = 0, token: bytes = b"", **more: Any
+    ) -> None:
+        """The owner of this public key, as far as the hash of it tells."""
+        hello = c.Hello((1, 1), c.CLIENT, "", b"n" * 16, client=name, session=session, token=token, key=key)
+        self.say(replace(hello, **{"stream": stream_of(key), **more}))
 
     def as_node(self, role: str = c.NODE_DATA, name: str = "stranger", boot: int = 1) -> None:
         node = c.Introduction(b"S" * 16, name, boot, "")

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import pytest
 
 from balancers.base import Candidate, Message, NodeInfo, Strategy
-from mesh.core.balancing import Balancing
-from mesh.core.desk import Desk
-from mesh.core.settings import Settings
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.settings import Settings
+from mesh.core.ways.balancing import Balancing
 from mesh.wire.commands import Introduction
 
 ME = Introduction(b"m" * 16, "bilbo", 1, "")
@@ -40,7 +40,7 @@ def strategy() -> Last:
 
 @pytest.fixture
 def balancing(desk: Desk, strategy: Last) -> Balancing:
-    return Balancing(desk, strategy, lambda node: None)
+    return Balancing(desk, strategy, lambda node: None, lambda node: None, lambda node: 1.0)
 
 
 def test_it_says_for_whom_it_chooses(balancing: Balancing, strategy: Last) -> None:
@@ -58,16 +58,18 @@ def test_without_a_purpose_it_is_a_new_choice(balancing: Balancing) -> None:
     assert [balancing.choose(nodes, None) for nodes in (ABC, ("a", "b"), ABC)] == ["c", "b", "c"]
 
 
-def test_the_strategy_sees_what_a_node_has_said_of_itself(balancing: Balancing, strategy: Last) -> None:
-    balancing.state_of = {"a": (0.25, 1.5, 4096)}.get
+def test_the_strategy_sees_what_a_node_has_said_of_itself(desk: Desk, strategy: Last) -> None:
+    states = {"a": (0.25, 1.5, 4096)}
+    balancing = Balancing(desk, strategy, lambda node: None, states.get, lambda node: 1.0)
     balancing.choose(("a", "b"), None)
     known, unknown = strategy.shown
     assert (known.load, known.age, known.ram_free) == (0.25, 1.5, 4096)
     assert (unknown.load, unknown.age, unknown.ram_free) == (None, None, None)
 
 
-def test_the_strategy_sees_how_much_a_node_counts(balancing: Balancing, strategy: Last) -> None:
-    balancing.weight_of = {"a": 2.5, "b": 1.0}.__getitem__
+def test_the_strategy_sees_how_much_a_node_counts(desk: Desk, strategy: Last) -> None:
+    weights = {"a": 2.5, "b": 1.0}
+    balancing = Balancing(desk, strategy, lambda node: None, lambda node: None, weights.__getitem__)
     balancing.choose(("a", "b"), None)
     assert [candidate.weight for candidate in strategy.shown] == [2.5, 1.0]
 

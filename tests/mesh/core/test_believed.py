@@ -2,7 +2,7 @@
 
 import pytest
 
-from mesh.core.believed import TRUST, Believed
+from mesh.core.desk.believed import TRUST, Believed
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from mesh.core.busytopics import COUNTED, MOST, BusyTopics
+from mesh.core.delivery.busytopics import COUNTED, MOST, BusyTopics
 from tests.mesh.envelopes import envelope
 
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 
-from mesh.core.conn import Conn
-from mesh.store.base import Append, Op
+from mesh.core.desk.conn import Conn
+from mesh.operations import Append, Op
+from tests.mesh.core.masters import RUGBY, cluster
 from tests.mesh.envelopes import envelope
 from tests.simulated_client import client_of
 from tests.simulation import Pipe, SimNetwork, SimNode
@@ -88,9 +89,8 @@ def test_a_persistent_message_is_not_answered_before_it_is_on_the_disk() -> None
     assert publisher.state(1) == "OK"
 
 
-def test_what_a_peer_had_from_an_earlier_boot_comes_again_when_the_peer_goes_down_too() -> None:
-    net = SimNetwork()
-    a, b = net.mesh("a", "b")
+def comes_again(net: SimNetwork, a: SimNode, b: SimNode) -> None:
+    """What b, which goes down too, had from an earlier boot of a."""
     subscription = client_of(b, "sub").subscribed("k", rate=0)
     publisher = client_of(a, "pub")
     for n in range(3):
@@ -105,6 +105,36 @@ def test_what_a_peer_had_from_an_earlier_boot_comes_again_when_the_peer_goes_dow
     b.restart()
     net.run(20)
     assert [message.content for item in subscription.items for message in item] == [b"0", b"1", b"2"]
+
+
+def test_what_a_peer_had_from_an_earlier_boot_comes_again_when_the_peer_goes_down_too() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    comes_again(net, a, b)
+
+
+def test_trial_D_it_comes_again_whichever_of_the_two_has_dialled() -> None:
+    # Who is welcomed hears its own boot: the new process has read it in our HELLO, and has nothing of ours.
+    net = SimNetwork()
+    b, a = net.mesh("b", "a")
+    comes_again(net, a, b)
+
+
+def test_trial_D_a_node_that_is_owed_nothing_any_more_may_come_back_as_the_same_process() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b", peer_linger=10.0)
+    subscription = client_of(b, "sub").subscribed("k")
+    publisher = client_of(a, "pub")
+    publisher.publish("k", b"0")
+    net.until(lambda: b.metric("relayed") == 1)
+    net.cut("a", "b")  # before its acknowledgement is there
+    net.run(60)
+    net.heal()
+    net.until(lambda: len(a.alive) == len(b.alive) == 1)
+    net.run(10)
+    publisher.publish("k", b"1", persistent=True)
+    net.until(lambda: subscription.contents == [b"0", b"1"])
+    net.until(lambda: a.metric("stored_envelopes") == 0)
 
 
 def test_what_a_peer_still_has_is_not_sent_again_after_a_restart_of_its_master() -> None:
@@ -230,7 +260,7 @@ def test_a_refusal_whose_answer_was_lost_is_said_again_after_a_restart() -> None
     net.until(lambda: a.metric("refused") == 1)
     a.disk.is_full = False
     client.publish("k", b"2", persistent=True)
-    net.until(lambda: not a.core.router.storing)
+    net.until(lambda: not a.core.disk.storing)
     a.restart()  # before the client hears of either
     client.settled()
     assert (client.state(1), client.state(2)) == ("STORE_FULL", "OK")
@@ -275,7 +305,7 @@ def test_what_is_stored_behind_a_refusal_is_handed_on_in_its_place_in_the_log() 
     net.disk = (0.3, 0.3)
     joe.publish("k", b"too large", persistent=True)
     joe.publish("k", b"behind it", persistent=True)
-    net.until(lambda: a.core.router.storing == 2)
+    net.until(lambda: a.core.disk.storing == 2)
     jim.publish("k", b"another's", persistent=True)
     joe.settled()
     jim.settled()
@@ -301,6 +331,20 @@ def test_what_another_way_still_holds_is_news_though_the_log_has_come_further() 
     net.run(1)
     # What comes from behind by the same way is dropped before it is handed on; by another one it is news.
     assert ear.contents == [b"early", b"late", b"held"]
+    assert ear.dropped == 0
+
+
+def test_trial_D_what_another_way_still_holds_is_news_behind_the_next_way_as_well() -> None:
+    c = cluster("heron", "avalon", "frodo", "bilbo")
+    ear, frodo, master = c.client("bilbo", "ear").subscribed("k", domain=RUGBY), c["frodo"], b"m" * 16
+    content = {5: ("heron", b"early"), 21: ("avalon", b"late"), 9: ("heron", b"held")}
+    for position, (way, text) in content.items():
+        e = envelope("k", [text], first=position, persistent=True, stream=b"s" * 16, domain=RUGBY)
+        peer = frodo.core.neighbours.named(way)
+        assert peer is not None
+        frodo.core.links._receive(peer, master, position, 0, e)
+    frodo._carry_out_all()
+    c.net.until(lambda: ear.contents == [b"early", b"late", b"held"])
     assert ear.dropped == 0
 
 

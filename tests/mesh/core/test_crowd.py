@@ -142,7 +142,7 @@ def test_who_missed_every_rumour_of_a_node_hears_its_state_and_asks(monkeypatch:
 
 
 def test_one_is_asked_in_a_second_unless_the_connection_of_the_answer_is_lost() -> None:
-    net = SimNetwork()
+    net = SimNetwork(1)
     a, b, c = net.mesh("a", "b", "c")
     to_b, to_c = (a.core.neighbours.peers[node.uuid].control for node in (b, c))
     assert to_b is not None and to_c is not None

@@ -1,6 +1,6 @@
 """What if a data directory was copied, and both were started as often? (Fault row 51.)"""
 
-from mesh.core.effects import Stop
+from mesh.core.desk.effects import Stop
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, copy_of
 

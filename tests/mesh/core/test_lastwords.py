@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from mesh.core.lastwords import EACH, LastWords
+from mesh.core.forwarding.lastwords import EACH, LastWords
 from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer, Publish
 from tests.mesh.core.masters import RUGBY, cluster

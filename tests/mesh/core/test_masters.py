@@ -1,5 +1,6 @@
 """Do messages find their master, whatever lies on the way? On simulated nodes."""
 
+from mesh.mapping.rules import Rule
 from tests.mesh.core.masters import RUGBY, cluster
 
 K = "PublishToBilbo"
@@ -86,3 +87,42 @@ def test_what_a_way_was_not_given_is_told_to_those_behind_it() -> None:
     c.net.until(lambda: heard.contents[-1:] == [b"last"])
     assert 1 < len(heard.got) < 41
     assert heard.dropped == 41 - len(heard.got)
+
+
+def test_trial_D_a_gap_ends_where_it_has_been_though_the_ways_of_three_domains_form_a_circle() -> None:
+    names, domains = ("heron", "frodo", "bilbo"), ("A", "B", "C")
+    rules = {
+        name: (Rule(name, domains=(domains[i],)), Rule(names[i - 1], domains=(domains[i - 1],)),
+               Rule(names[i - 1], 1, (domains[i - 2],)))
+        for i, name in enumerate(names)
+    }  # fmt: skip
+    c = cluster(*names, rules=rules, known=names)
+    readers = [c.client(name, f"reader-{name}") for name in names]
+    heard = [readers[i].subscribed("k", domain=domains[i - 2]) for i in range(3)]
+    writers = [c.client(name, f"writer-{name}") for name in names]
+    (feed,) = [p.feed for p in c["heron"].core.neighbours.peers.values() if p.feed.queries]
+    feed.gap = 5
+    for n in range(60):
+        for writer, domain in zip(writers, domains, strict=True):
+            writer.publish("k", b"%d" % n, domain=domain)
+        c.net.run(0.5)
+    c.net.until(lambda: all(len(s.got) == 60 for s in heard))
+    assert [s.dropped for s in heard] == [0, 5, 5], "who may have missed it is told, once"
+    assert all(node.metric("malformed") == 0 for node in c.nodes.values())
+
+
+def test_trial_D_of_two_ways_all_subscriptions_of_a_node_go_one_though_they_overlap() -> None:
+    names = ("heron", "avalon", "golan", "bilbo")
+    master = Rule("heron", domains=(RUGBY,))
+    two = (Rule("avalon", 1, (RUGBY,)), Rule("golan", 1, (RUGBY,)))
+    rules = {"heron": (master,), "avalon": (master,), "golan": (master,), "bilbo": two}
+    c = cluster(*names, rules=rules, known=names)
+    joe, out = c.client("bilbo"), c.client("heron", "out")
+    texts = ("#", "a", "b", "+", "a/#", "b/#", "c", "d", "e")
+    heard = [joe.subscribed(pattern=text, domain=RUGBY) for text in texts]
+    ways = [set(c["bilbo"].core.demand.sources(q).hops) for q in c["bilbo"].core.demand.interests.queries()]
+    assert len(ways) == len(texts) and len(set.union(*ways)) == 1
+    for n in range(20):
+        out.publish("a b c d e", *[b"%d" % n] * 5, domain=RUGBY, persistent=True)
+    c.net.until(lambda: len(heard[0].got) == 100)
+    assert [m.id[2] for m in heard[0].got] == list(range(1, 101))

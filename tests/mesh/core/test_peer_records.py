@@ -1,9 +1,9 @@
 """What does a node keep on disk of what another one wants from it?"""
 
-from mesh.core.records import read_record, write_record
-from mesh.store.base import Delete, Put
+from mesh.core.desk.records import read_record, write_record
+from mesh.operations import Delete, Put
 from tests.simulation import SimNetwork, SimNode
-from tools.simulating.client import SimClient, client_of
+from tools.simulating.clients.client import SimClient, client_of
 
 
 def rows(node: SimNode) -> dict[bytes, bytes]:

@@ -167,6 +167,36 @@ def test_a_slow_subscriber_paces_its_publisher_and_a_stopped_one_does_not() -> N
     assert a.metric("dropped") + b.metric("dropped") > 0
 
 
+def test_trial_D_a_slow_subscriber_at_another_node_paces_its_publisher_for_as_long_as_it_takes() -> None:
+    net = SimNetwork()
+    settings = {"window_bytes": 2000, "window_count": 4, "backlog_bytes": 20_000}
+    a, b = net.mesh("a", "b", **settings)
+    slow = client_of(b, "slow").connected().subscribed("k", rate=50.0)
+    publisher = client_of(a).connected()
+    for content in numbers(0, 300):  # more than could wait at both nodes
+        publisher.publish("k", content.ljust(200))
+    began = net.now
+    publisher.settled()
+    assert net.now - began > 4
+    net.until(lambda: len(slow.got) == 300)
+    assert slow.dropped == a.metric("dropped") == b.metric("dropped") == 0
+
+
+def test_trial_D_a_slow_subscriber_that_many_nodes_publish_for_paces_each_of_them() -> None:
+    # It goes on all the time, but the turn of each node comes so seldom that it seems to have stopped.
+    net = SimNetwork()
+    settings = {"window_bytes": 900, "window_count": 6, "link_messages": 3, "backlog_bytes": 10_000}
+    nodes = net.mesh(*"abcdef", **settings)
+    slow = client_of(nodes[-1], "slow").connected().subscribed("k", rate=5.0)
+    fast = client_of(nodes[-1], "fast").connected().subscribed("k")
+    publishers = [client_of(node).connected() for node in nodes[:-1]]
+    for publisher in publishers:
+        for content in numbers(0, 60):
+            publisher.publish("k", content.ljust(200))
+    net.until(lambda: len(slow.got) + slow.dropped == 300, limit=100)
+    assert (slow.dropped, fast.dropped, len(fast.got)) == (0, 0, 300)
+
+
 def test_a_vanished_client_is_waited_for_and_then_given_up() -> None:
     net = SimNetwork()
     a, b = net.mesh("a", "b", linger=20.0)

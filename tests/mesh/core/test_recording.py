@@ -59,6 +59,8 @@ def test_a_state_says_the_same_whoever_writes_it_down() -> None:
         found = [
             {f: getattr(line, f) for f in line.__struct_fields__} for line in lines(node, STATE, node="c")
         ]
+        # The first may be said before all are there to hear it.
+        found = [line for line in found if int(str(line["version"])) > 1]
         return [{f: value for f, value in line.items() if f not in own} for line in found[:4]]
 
     assert said(a) == said(b) and len(said(a)) == 4

@@ -9,7 +9,7 @@ from tests.mesh.core.several import Several, several
 from tests.seeds import stories
 from tests.simulated_client import SimClient
 from tests.simulation import SimNetwork
-from tools.simulating import network
+from tools.simulating.world import network
 
 NUMBERS = [b"%d" % n for n in range(10)]
 
@@ -87,6 +87,20 @@ def test_one_that_is_silent_is_named_after_the_patience() -> None:
     assert joe.answers[RUGBY, 2].text == "waits at golan for avalon (has not answered yet)"
     c.net.heal()
     c.net.until(lambda: joe.state(2, RUGBY) == "OK")
+
+
+def test_a_publisher_at_one_of_them_is_not_told_to_go_on_while_a_slow_reader_holds_it() -> None:
+    c = several("heron", "avalon", "golan", window_count=4)
+    slow = c.client("golan", "slow").subscribed("k", domain=RUGBY, rate=2.5)
+    joe, feed = c.client("heron"), c["heron"].core.neighbours.peers[c["golan"].uuid].feed
+    for content in NUMBERS * 5:
+        joe.publish("k", content, domain=RUGBY)
+    most = 0
+    while len(slow.contents) < 50:
+        c.net.run(0.2)
+        most = max(most, feed.pending)
+    assert most <= 2 * 4, "more than a window under way, and one behind it"
+    assert joe.settled().state(50, RUGBY) == "OK"
 
 
 def test_what_waits_for_one_master_is_stored_once_and_survives_a_crash() -> None:

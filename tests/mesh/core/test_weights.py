@@ -8,7 +8,7 @@ import pytest
 
 from balancers.weighted_round_robin import WeightedRoundRobin
 from discovery.state import Sample
-from mesh.core.weightset import HIGH, LOW, NODES, REASON, YEAR
+from mesh.weightset import HIGH, LOW, NODES, REASON, YEAR
 from mesh.wire import commands as c
 from tests.balancers.candidates import chance
 from tests.mesh.core.stranger import Stranger
@@ -338,11 +338,17 @@ def test_whoever_may_read_may_read_them_and_only_who_runs_a_node_may_change_them
 # --- nodes that lie ---------------------------------------------------------------------------------------
 
 
+def says_it_has(at: SimNode, stamp: int) -> None:
+    """Whatever set it takes from now on."""
+    at.core.weights._have = lambda weights: None  # type: ignore[method-assign]
+    at.core.gossiping.weights = stamp
+
+
 class Liar:
     """Takes the place of what a node tells of its weights."""
 
     def __init__(self, at: SimNode, stamp: int, answer: dict[str, Any]) -> None:
-        at.core.gossiping.weights = lambda: stamp
+        says_it_has(at, stamp)
         at.core.weights.told = lambda: answer  # type: ignore[method-assign]
 
 
@@ -395,8 +401,8 @@ def test_who_never_answers_keeps_nobody_from_those_of_others_and_is_not_pestered
     net.run(3.4)
     a, b = node(net, "b", "a"), node(net, "c", "a")
     net.run(3)
-    mute.core.gossiping.weights = lambda: 2**62
-    mute.core._reception._verbs.from_peer = lambda peer, call: None  # type: ignore[method-assign]
+    says_it_has(mute, 2**62)
+    mute.core._reception._verbs.from_peer = lambda conn, peer, call: None  # type: ignore[method-assign]
     net.run(5)
     applied(a)
     net.is_watched = True

@@ -1,5 +1,6 @@
 """A node's directory: one holder, one uuid, and a boot number that only grows."""
 
+import errno
 import json
 import os
 import signal
@@ -11,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from mesh.errors import DataDirRefused
+from mesh.local import datadir
 from mesh.local.datadir import DataDir, read_identity, try_lock
+from mesh.store.room import START
 
 HOLDER = """
 import sys
@@ -121,7 +124,7 @@ def test_identity_and_boot_are_on_disk_before_open_returns(
         data = DataDir.open(path)
         data.close()
         (_, content), directory = synced
-        assert json.loads(content) == {"uuid": data.uuid.hex(), "boot": boot}
+        assert json.loads(content) == {"uuid": data.uuid.hex(), "boot": boot, "seal": data.seal.hex()}
         assert directory == ("data", b"")
         synced.clear()
 
@@ -184,6 +187,9 @@ def test_a_look_at_the_lock_does_not_keep_its_owner_out(path: Path, monkeypatch:
         '{"uuid": "00000000000000000000000000000000", "boot": true}',
         '{"uuid": "00000000000000000000000000000000", "boot": "1"}',
         '{"uuid": 7, "boot": 1}',
+        '{"uuid": "00000000000000000000000000000000", "boot": 4194304}',
+        '{"uuid": "00000000000000000000000000000000", "boot": 1, "seal": "00"}',
+        '{"uuid": "00000000000000000000000000000000", "boot": 1, "seal": null}',
         "\x00" * 60,
     ],
 )
@@ -284,6 +290,31 @@ def test_a_relative_path_is_made_absolute(tmp_path: Path, monkeypatch: pytest.Mo
     data.close()
 
 
+def test_a_seal_is_made_once_and_also_for_a_node_of_an_earlier_release(path: Path) -> None:
+    first = DataDir.open(path)
+    first.be_another()
+    first.close()
+    again = DataDir.open(path)
+    again.close()
+    assert len(first.seal) == 32 and again.seal == first.seal
+    identity(path).write_text(json.dumps({"uuid": first.uuid.hex(), "boot": 3}))
+    later = DataDir.open(path)
+    later.close()
+    assert (later.uuid, later.boot) == (first.uuid, 4) and len(later.seal) == 32
+
+
+def test_more_starts_than_a_log_has_room_for_are_refused(path: Path) -> None:
+    DataDir.open(path).close()
+    for boot, is_refused in ((2**22 - 3, False), (2**22 - 2, False), (2**22 - 1, True)):
+        content = json.loads(identity(path).read_text())
+        identity(path).write_text(json.dumps({**content, "boot": boot}))
+        if is_refused:
+            with pytest.raises(DataDirRefused, match=r"was started 4,194,303 times"):
+                DataDir.open(path)
+        else:
+            DataDir.open(path).close()
+
+
 def test_a_node_that_keeps_nothing_is_another_one_at_each_start(tmp_path: Path) -> None:
     path = tmp_path / "heron"
     kept = DataDir.open(path)
@@ -309,3 +340,41 @@ def test_a_damaged_uuid_of_one_start_is_refused(tmp_path: Path, now: str) -> Non
     identity.write_text(identity.read_text().replace("}", f', "now": {now}}}'))
     with pytest.raises(DataDirRefused, match=r"identity\.json is damaged"):
         DataDir.open(path)
+
+
+def test_trial_B5_a_start_on_a_full_disk_takes_from_its_own_reserve_and_from_no_running_nodes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    path = tmp_path / "heron"
+    DataDir.open(path).close()
+    reserve = path / "reserve"
+    reserve.write_bytes(bytes(START + 1))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "posix_fallocate", full)
+        held = DataDir.open(path)
+        assert reserve.stat().st_size == 1
+        with pytest.raises(DataDirRefused, match="in use"):
+            DataDir.open(path)
+        assert reserve.stat().st_size == 1
+        held.close()
+    reserve.write_bytes(bytes(START + 1))
+    DataDir.open(path).close()
+    assert reserve.stat().st_size == START + 1, "there is room"
+
+
+@pytest.mark.parametrize(
+    ("number", "hint"), [(errno.ENOSPC, "Make room"), (errno.EDQUOT, "Make room"), (errno.EROFS, "--data")]
+)
+def test_trial_B5_what_to_do_is_to_make_room_where_there_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, hint: str
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(datadir, "write_private", fails)
+    with pytest.raises(DataDirRefused) as refused:
+        DataDir.open(tmp_path / "heron")
+    assert hint in refused.value.hint and os.strerror(number) in refused.value.what

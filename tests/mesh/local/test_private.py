@@ -32,6 +32,25 @@ def test_else_it_follows_xdg_and_else_the_home(tmp_path: Path) -> None:
     assert mode(home / ".local/state/mesh") == 0o700
 
 
+def test_trial_A7_directories_on_the_way_to_it_are_as_private_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        state_dir({"MESH_STATE_DIR": str(tmp_path / "a" / "b" / "c")})
+        private_directory(tmp_path / "d" / "e" / "f", "")
+    finally:
+        os.umask(before)
+    made = sorted(tmp_path.rglob("*"))
+    assert [path.name for path in made] == list("abcdef")
+    assert {mode(path) for path in made} == {0o700}
+
+
+def test_trial_A7_a_directory_that_was_there_keeps_its_mode(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir(mode=0o755)
+    (tmp_path / "there").chmod(0o755)
+    state_dir({"MESH_STATE_DIR": str(tmp_path / "there" / "b")})
+    assert (mode(tmp_path / "there"), mode(tmp_path / "there" / "b")) == (0o755, 0o700)
+
+
 def test_a_relative_state_directory_is_made_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert state_dir({"MESH_STATE_DIR": "here"}) == tmp_path / "here"

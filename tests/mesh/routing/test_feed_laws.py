@@ -1,5 +1,6 @@
 """Whatever happens to a feed: is nothing lost from sight, out of order, or kept beyond a bound?"""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -21,7 +22,8 @@ class FeedMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.ends = Ends()
-        self.is_peer = False
+        self.is_peer = self.is_inbox = False
+        self.buried = 0
         self.now = 0.0
         self.offered: list[Portion] = []
         self.place: dict[int, int] = {}  # id of a portion -> its place among the offered
@@ -29,11 +31,21 @@ class FeedMachine(RuleBasedStateMachine):
         self.taken = self.gap_told = self.messages = 0
         self.life = 0  # portions sent before the last restart
 
-    @initialize(is_peer=st.booleans(), policy=st.sampled_from(Overflow), messages=st.sampled_from([0, 2, 5]))
-    def begin(self, is_peer: bool, policy: Overflow, messages: int) -> None:
-        self.is_peer = is_peer
+    @initialize(
+        kind=st.sampled_from(["client", "peer", "inbox"]),
+        policy=st.sampled_from(Overflow),
+        messages=st.sampled_from([0, 2, 5]),
+    )
+    def begin(self, kind: str, policy: Overflow, messages: int) -> None:
+        self.is_peer, self.is_inbox = kind == "peer", kind == "inbox"
         credit = replace(CREDIT, messages=messages)
-        self.ends = Ends(credit, peer=is_peer, overflow=policy, wall=lambda: int(self.now))
+        options = {"peer": self.is_peer, "keeps": self.is_inbox, "overflow": policy}
+        self.ends = Ends(credit, **options, wall=lambda: int(self.now))
+        self.ends.feed.bury = self.buried_late
+
+    def buried_late(self, portion: Portion, void: Sequence[int]) -> None:
+        assert self.is_inbox and set(void).isdisjoint(portion.every)
+        self.buried += len(void)
 
     @property
     def sent(self) -> list[Portion]:
@@ -103,11 +115,12 @@ class FeedMachine(RuleBasedStateMachine):
     @rule()
     def cut_off(self) -> None:
         self.ends.feed.shed()
-        assert all(p.is_persistent for p in self.offered if p.waiting)
+        assert self.is_inbox or all(p.is_persistent for p in self.offered if p.waiting)
 
     @rule()
     def bury(self) -> None:
-        self.ends.feed.take_void(lambda e: 0 < e.expires <= self.now)
+        void = self.ends.feed.take_void(lambda e: 0 < e.expires <= self.now)
+        self.buried += sum(portion.messages for portion in void)
 
     @rule()
     def tell_gap(self) -> None:
@@ -121,6 +134,12 @@ class FeedMachine(RuleBasedStateMachine):
         assert feed.matched == accounted
         untold = feed.gap + sum(portion.gap for portion in self.offered)
         assert feed.dropped == self.gap_told + untold or feed.closed
+
+    @invariant()
+    def of_an_inbox_nothing_goes_unseen(self) -> None:
+        feed = self.ends.feed
+        assert feed.buried == self.buried
+        assert not self.is_inbox or feed.closed or feed.dropped == feed.expired == 0
 
     @invariant()
     def the_order_of_each_master_is_kept(self) -> None:
@@ -141,7 +160,7 @@ class FeedMachine(RuleBasedStateMachine):
         # Credit, backlog, and what a peer has not settled: each overdrawn by one at most. A restart
         # puts all of it into the backlog, and a peer may then take credit and backlog anew.
         bound = 2 * (CREDIT.bytes + 2 * CREDIT.backlog + 3 * largest)
-        assert sum(portion.size for portion in kept) <= bound
+        assert self.is_inbox or sum(portion.size for portion in kept) <= bound
 
     @invariant()
     def nothing_persistent_is_let_go_twice(self) -> None:

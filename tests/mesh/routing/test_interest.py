@@ -1,9 +1,11 @@
 """Is each peer asked for just what is wanted, for whom, and told of each change once?"""
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from mesh.routing import interest as interest_module
 from mesh.routing.interest import CLIENTS, LINGER, Interests
 from mesh.wire.commands import Interest, Query
 from tests.mesh.steps import steps
@@ -151,6 +153,52 @@ def test_who_leaves_with_several_queries_hears_of_them_together() -> None:
         interests.aim(query, {Y}, 1.0)
     ((_, told),) = interests.sweep(1.0 + LINGER, lambda peer: True)
     assert (told.version, set(told.remove)) == (3, {A, B})
+
+
+# --- what was asked of whom ----------------------------------------------------------------------------
+
+
+def test_trial_A4_a_peer_is_asked_for_what_matches_and_for_nothing_else() -> None:
+    interests = aimed(C, X)
+    interests.add(B, CLIENTS)
+    interests.aim(B, {Y}, 0.0)
+    assert interests.is_asked(X, "a", "sport") and not interests.is_asked(X, "a", "")
+    assert interests.is_asked(Y, "b/c", "any") and not interests.is_asked(X, "b/c", "any")
+    assert not interests.is_asked(Z, "a", "sport") and not interests.is_asked(X, "c", "")
+
+
+def test_trial_A4_what_a_peer_was_asked_for_before_another_may_still_come() -> None:
+    interests = aimed(A, X)
+    assert interests.is_asked(X, "a", "")
+    interests.aim(A, {Y}, 0.0)
+    interests.sweep(LINGER, lambda peer: True)
+    assert A not in interests.asked(X).queries
+    assert interests.is_asked(X, "a", ""), "its backlog for us may be long"
+    interests.discard(A, CLIENTS)
+    interests.aim(A, set(), LINGER)
+    assert not interests.is_asked(X, "a", "") and not interests.is_asked(Y, "a", ""), "nobody wants it now"
+
+
+def test_trial_A4_what_an_earlier_process_may_have_asked_is_what_is_wanted_now() -> None:
+    interests = aimed(A, X)
+    assert interests.is_asked(Z, "a", "", is_old=True) and not interests.is_asked(Z, "b", "", is_old=True)
+    assert not interests.is_asked(Z, "a", "")
+
+
+def test_trial_A4_what_is_remembered_of_peers_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interest_module, "TOPICS", 10)
+    monkeypatch.setattr(interest_module, "LEFT", 3)
+    interests = aimed(B, X)
+    for n in range(100):
+        assert interests.is_asked(X, f"b/{n}", "")
+    assert sum(map(len, interests.asked(X).topics.values())) <= 10
+    for n in range(10):
+        query = Query("exact", f"k{n}")
+        interests.add(query, CLIENTS)
+        interests.aim(query, {X}, 0.0)
+        interests.aim(query, {Y}, 0.0)
+    interests.sweep(LINGER, lambda peer: True)
+    assert len(interests.asked(X).left) == 3
 
 
 class InterestMachine(RuleBasedStateMachine):

@@ -2,12 +2,12 @@
 
 from msgspec.structs import replace
 
+from mesh.operations import Append, Delete, Drop, Op, Put
 from mesh.routing.feed import Feed
 from mesh.routing.last import OVERHEAD, Last, last_values, store_key
 from mesh.routing.log import Accepted, Lane, Log, Targets, position_key
 from mesh.routing.overflow import Credit
 from mesh.routing.parcel import Parcel
-from mesh.store.base import Append, Delete, Drop, Op, Put
 from mesh.store.memory import MemoryStore
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope, decode

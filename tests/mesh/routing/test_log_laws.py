@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mesh.operations import Delete, Op, Put
+from mesh.reserved import DEAD
 from mesh.routing.last import OVERHEAD, Last
 from mesh.routing.log import Log
-from mesh.routing.retained import DEAD
-from mesh.store.base import Delete, Op, Put
 from mesh.wire.envelope import ERASED, Envelope
 from tests.mesh.envelopes import envelope
 

@@ -1,6 +1,7 @@
 """Does what goes on to its master leave in order, within a window, and stay here until its last word?"""
 
-from mesh.routing.onward import HERE, Entry, Onward
+from mesh.routing.entry import HERE, Entry
+from mesh.routing.onward import Onward
 from tests.mesh.envelopes import STREAM, envelope
 
 OTHER = b"o" * 16

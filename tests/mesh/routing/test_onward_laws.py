@@ -6,7 +6,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from mesh.routing.onward import Entry, Onward
+from mesh.routing.entry import Entry
+from mesh.routing.onward import Onward
 from mesh.wire.envelope import Envelope
 from tests.mesh.envelopes import STREAM, envelope
 

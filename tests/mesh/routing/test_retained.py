@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest import MonkeyPatch
 
+from mesh.reserved import DEAD
 from mesh.routing import recent
 from mesh.routing.last import OVERHEAD, Last, last_values
-from mesh.routing.retained import DEAD, Retained
+from mesh.routing.retained import Retained
 from mesh.wire.commands import Query
 from mesh.wire.envelope import INITIAL, Envelope
 from tests.mesh.envelopes import envelope

@@ -1,9 +1,9 @@
 """What is still owed of an envelope, and when is it worth to write the rest of it again?"""
 
+from mesh.operations import Drop, Rewrite
 from mesh.routing.log import Log
 from mesh.routing.parcel import Parcel
 from mesh.routing.shares import LARGE, Shares, shares
-from mesh.store.base import Drop, Rewrite
 from mesh.wire.envelope import decode
 from tests.mesh.envelopes import envelope
 from tests.mesh.routing.feeds import Ends

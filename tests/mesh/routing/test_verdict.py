@@ -24,6 +24,11 @@ def test_refused_when_nobody_has_it() -> None:
     assert verdicts(said, 1, 2) == [Answer("D", 1, 2, "EXPIRED", 0, FULL)]
 
 
+def test_trial_D_who_was_given_up_without_a_word_may_have_it_whatever_others_say() -> None:
+    said = [("avalon", refused(1, 2)), ("heron", Answer("D", 1, 2, "EXPIRED", 0, "too long"))]
+    assert verdicts(said, 1, 2) == [Answer("D", 1, 2, "EXPIRED", 0, "too long")]
+
+
 def test_what_only_some_have_is_neither_and_names_both() -> None:
     said = [("heron", took(1, 1)), ("avalon", refused(1, 1)), ("frodo", took(1, 1))]
     text = "heron, frodo took it, but avalon refused it: no room"

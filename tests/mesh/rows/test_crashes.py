@@ -18,7 +18,7 @@ from tests.mesh.rows.traffic import traffic
 from tests.mesh.running import LIMIT, RunningNode, running
 from tests.mesh.scenarios.hearing import hearing, nothing_more
 from tests.pages import ROOT
-from tools.benchmarks.history import read_answers
+from tools.benchmarks.trials.history import read_answers
 
 BURST = 2000
 LOOPS = 20
@@ -67,7 +67,7 @@ def start_publisher(node: RunningNode, topic: str, answers: Path) -> "subprocess
     """It posts persistent numbers and writes down what it is answered."""
     arguments = [node.name, topic, "", "p", "5000", str(answers)]
     return subprocess.Popen(
-        [sys.executable, "-m", "tools.benchmarks.kill_publisher", *arguments],
+        [sys.executable, "-m", "tools.benchmarks.loads.kill_publisher", *arguments],
         env={**node.environ, "PYTHONPATH": str(ROOT)},
     )
 

@@ -1,9 +1,20 @@
 """Does a node keep its promises with a store other than SQLite?"""
 
 import asyncio
+import subprocess
+import sys
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
 
 import mesh
-from tests.mesh.running import running
+from mesh.config import load
+from mesh.shell.node import Node
+from mesh.store.postgres import PostgresStore
+from tests.mesh.meshes import take
+from tests.mesh.running import LIMIT, environment, running, state_directory
 from tests.mesh.scenarios.hearing import hearing, nothing_more
 from tests.postgres import PostgresServer
 
@@ -41,9 +52,69 @@ def test_a_node_that_was_overtaken_stops_and_says_by_whom(postgres: PostgresServ
     url = postgres.database()
     with running("a", options=("--store", url)) as a:
         postgres.sql("UPDATE heronry.lease SET epoch = epoch + 1, boot = 9", url)
-        a.mesh("pub", "--persistent", "k", "word")
-        assert a.wait() == 2
+        command = [sys.executable, "-m", "mesh", "pub", "--persistent", "k", "word", "--url", "a"]
+        with subprocess.Popen(command, env=a.environ, stderr=subprocess.PIPE, text=True) as publisher:
+            assert a.wait() == 2
+            publisher.kill()
+            assert publisher.stderr is not None
+            assert "FENCED" not in publisher.stderr.read(), "it is called refused by nobody"
         assert "[FENCED]" in a.log and "boot 9 of node" in a.log
+
+
+class Overtaken:
+    """In place of a connection: its next COMMIT is carried out, the answer lost, and the lease another's."""
+
+    def __init__(self, postgres: PostgresServer, url: str, real: Any) -> None:
+        self._postgres, self._url, self._real = postgres, url, real
+        self.happened = False
+
+    def __call__(self, sql: str, values: Any = ()) -> Any:
+        found = self._real(sql, values)
+        if sql != "COMMIT" or self.happened:
+            return found
+        self.happened = True
+        ended = "expires = clock_timestamp() - interval '1 s'"
+        self._postgres.sql(f"UPDATE heronry.lease SET epoch = epoch + 1, {ended}", self._url)
+        self._real.__self__.hang_up()
+        return self._real("SELECT 1")
+
+
+def test_trial_B7_who_is_fenced_off_calls_nothing_refused_of_which_the_answer_was_lost(
+    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The commit was carried out. Its publisher asks the process that comes next, which has it, once."""
+    url = postgres.database()
+
+    async def story(state: Path) -> None:
+        environ = environment(state)
+        config = load(None, {}, {"node.id": "a", "node.store": url, "discovery.mdns": False})
+        first, second = Node(config, environ), Node(config, environ)
+        await first.start()
+        running = asyncio.create_task(first.run())
+        async with (
+            AsyncExitStack() as stack,
+            mesh.connect("a", environ=environ) as m,
+            m.subscribe("k") as subscription,
+        ):
+            store: PostgresStore = cast(Any, first._store.load).__self__
+            db = store._connection
+            overtaken = Overtaken(postgres, url, db.execute)
+            monkeypatch.setattr(db, "execute", overtaken)
+            publishing = asyncio.create_task(m.publish("k", b"once", persistent=True))
+            with pytest.raises(mesh.MeshError) as ended:
+                await asyncio.wait_for(running, LIMIT)
+            assert ended.value.code == "FENCED" and overtaken.happened
+            await first.close()
+            assert not publishing.done()
+            await second.start()
+            stack.push_async_callback(second.close)
+            assert (await asyncio.wait_for(publishing, LIMIT)).state == "OK"
+            await m.publish("k", b"end")
+            got = [message.content for message in await take(subscription, 2)]
+            assert got == [b"once", b"end"]
+
+    with state_directory() as state:
+        asyncio.run(story(state))
 
 
 def test_others_take_in_all_that_a_node_without_memory_sends_after_a_restart() -> None:

@@ -200,7 +200,7 @@ def test_another_mesh_of_the_same_name_stays_another() -> None:
             theirs.start()
             other = Fort(theirs, f.keys)
             f.tells("it has other keys")
-            other.tells(f"{f.node.tcp} ended the handshake: its mesh has other keys than ours")
+            other.tells(f"{f.node.tcp}: ended the handshake: its mesh has other keys than ours", "peer")
             assert f.is_alone()
             assert other.is_alone()
 

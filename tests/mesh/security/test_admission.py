@@ -8,13 +8,14 @@ import pytest
 from msgspec.structs import replace
 
 import mesh
-from mesh.core.password import hashed
-from mesh.core.proof import curve_place, prove
 from mesh.errors import LocalError, MeshError, NodeNotFound, PublishRefused, Refused
+from mesh.password import hashed
+from mesh.proof import curve_place, prove, stream_text
 from mesh.security.clientkeys import client_keys
 from mesh.security.derive import role_secret
 from mesh.security.keyring import keyring
 from mesh.security.keys import Keys
+from mesh.security.streamkey import StreamKey
 from mesh.wire import commands as c
 from mesh.wire.frames import read, write
 from tests.mesh.meshes import Mesh, eventually, take
@@ -29,6 +30,7 @@ class Talker(End):
         super().__init__(keys)
         self.keys = keys
         self.nonce = secrets.token_bytes(16)
+        self.stream = StreamKey(secrets.token_bytes(32))
 
     def say(self, command: c.Command) -> None:
         self.sockets.send(1, write(command))
@@ -40,7 +42,9 @@ class Talker(End):
         return read(self.received.pop(0)[1])[0]
 
     def hello(self, role: str = c.CLIENT, **more: Any) -> c.Hello:
-        return c.Hello((1, 1), role, "", self.nonce, client="eve", stream=b"e" * 16, **more)
+        return c.Hello(
+            (1, 1), role, "", self.nonce, client="eve", stream=self.stream.id, key=self.stream.public, **more
+        )  # fmt: skip
 
     async def challenged(self, address: str, hello: c.Hello | None = None) -> c.Challenge:
         self.sockets.dial(1, address)
@@ -49,9 +53,16 @@ class Talker(End):
         assert isinstance(challenge, c.Challenge)
         return challenge
 
+    @property
+    def where(self) -> str:
+        return curve_place(self.keys.mine.public, self.keys.server.public)
+
     def proof(self, secret: bytes, challenge: c.Challenge) -> bytes:
-        where = curve_place(self.keys.mine.public, self.keys.server.public)
-        return prove(secret, "dialler", self.nonce, challenge.nonce, where)
+        return prove(secret, "dialler", self.nonce, challenge.nonce, self.where)
+
+    def signature(self, challenge: c.Challenge) -> bytes:
+        """By the key of its stream."""
+        return self.stream.sign(stream_text(self.nonce, challenge.nonce, self.where, challenge.uuid))
 
 
 def test_nodes_with_keys_find_each_other_and_messages_pass() -> None:
@@ -105,7 +116,7 @@ def test_who_has_no_keys_is_told_what_to_type() -> None:
     async def story() -> None:
         async with keyed_mesh("a") as made:
             with user() as (_, environ):
-                with pytest.raises(Refused, match="mesh join TOKEN") as refused:
+                with pytest.raises(Refused, match="mesh join") as refused:
                     async with mesh.connect(at(made.nodes["a"]), environ=environ):
                         pass
                 assert refused.value.code == "NO_KEYS"
@@ -181,7 +192,8 @@ def test_a_hello_that_was_heard_before_opens_nothing() -> None:
         async with keyed_mesh("a") as made:
             first = await _client(made)
             challenge = await first.challenged(at(made.nodes["a"]))
-            said = first.hello(proof=first.proof(role_secret(SECRET, "test", "client"), challenge))
+            proof = first.proof(role_secret(SECRET, "test", "client"), challenge)
+            said = first.hello(proof=proof, signature=first.signature(challenge))
             first.say(said)
             assert isinstance(await first.hear(), c.Welcome)
             first.sockets.close()

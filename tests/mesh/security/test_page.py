@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from mesh.core.proof import curve_place, prove
+from mesh.proof import curve_place, prove
 from mesh.security.derive import SERVER, derived, role_secret
 from mesh.security.keyfiles import MeshFile
 from mesh.security.signing import curve_pair

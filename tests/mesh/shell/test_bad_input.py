@@ -13,14 +13,16 @@ import zmq
 import mesh
 from mesh.config import load
 from mesh.errors import BindRefused, DataDirRefused, NodeInUse, Refused
+from mesh.proof import stream_of
 from mesh.shell.node import Node
 from mesh.wire import commands as c
 from mesh.wire.frames import read
 from tests.mesh.meshes import LIMIT, Mesh, eventually, mesh_of, take
 from tests.mesh.running import environment, running, state_directory
 
-STREAM = b"s" * 16
-HELLO = c.Hello((1, 1), c.CLIENT, "", b"n" * 16, client="mallory", stream=STREAM)
+KEY = b"s" * 32
+STREAM = stream_of(KEY)
+HELLO = c.Hello((1, 1), c.CLIENT, "", b"n" * 16, client="mallory", stream=STREAM, key=KEY)
 
 
 class Stranger:
@@ -122,7 +124,7 @@ def test_another_wire_version_is_refused_with_both_versions() -> None:
     [
         ({"client": "../../etc"}, "BAD_NAME"),
         ({"client": ""}, "BAD_NAME"),
-        ({"stream": b"short"}, "PROTOCOL"),
+        ({"stream": b"short"}, "FORGED_STREAM"),
         ({"cluster": "another"}, "CLUSTER"),
         ({"role": "king"}, "ROLE"),
         ({"token": b"t" * 32}, "BAD_TOKEN"),

@@ -5,9 +5,9 @@ from collections.abc import Hashable
 import pytest
 
 from mesh.errors import BadConfig
+from mesh.operations import Append, Put
 from mesh.shell import crashpoints
 from mesh.shell.crashpoints import NAMES, SENT, CrashPoint, crashpoint
-from mesh.store.base import Append, Put
 from mesh.store.memory import MemoryStore
 from mesh.wire.commands import Answers, Command, Forward, Items, Outcomes, Pong, encode
 from tests.mesh.running import environment, run_mesh, state_directory

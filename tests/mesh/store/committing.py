@@ -12,7 +12,7 @@ from pathlib import Path
 from queue import Queue
 
 from mesh.errors import StoreError
-from mesh.store.base import Append, Drop, Op
+from mesh.operations import Append, Drop, Op
 from mesh.store.guard import GuardedStore
 from mesh.store.worker import StoreWorker
 

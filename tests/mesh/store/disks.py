@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mesh.store.base import Image
+from mesh.operations import Image
 from mesh.store.guard import GuardedStore
 
 ME = b"m" * 16
@@ -69,6 +69,6 @@ def load(directory: Path, accept: bool = False) -> tuple[Image, int]:
     """What a node finds there at its start, and how many commits that is. StoreError as it comes."""
     store = GuardedStore(directory, ME, next(BOOTS), 0, lambda level, text: None, accept)
     try:
-        return store.load(), store.commits
+        return store.load(), store.reach.commits
     finally:
         store.close()

@@ -3,7 +3,7 @@
 import pytest
 
 from mesh.errors import StoreError
-from mesh.store.base import Append, Delete, Drop, Put
+from mesh.operations import BOOT, Append, Delete, Drop, Put
 from mesh.store.change import fold
 
 
@@ -13,7 +13,13 @@ def test_operations_come_to_what_is_left_of_them() -> None:
     assert change.dropped == {2}
     assert change.rows == {("feed", b"a"): b"1"}
     assert (change.first, change.next_position) == (5, 7)
-    assert change.empty_positions() == [5]
+    assert list(change.empty_positions()) == [(5, 5)]
+
+
+def test_positions_between_two_boots_are_given_up_as_a_range_however_long() -> None:
+    change = fold([Append(5, b"", b""), Append(2**62, b"", b""), Drop((2**62 + 1, 2**62 + BOOT))], 5)
+    assert list(change.empty_positions()) == [(6, 2**62 - 1), (2**62 + 1, 2**62 + BOOT)]
+    assert (list(change.appended), change.next_position) == ([5, 2**62], 2**62 + BOOT + 1)
 
 
 def test_the_last_word_on_a_row_stands() -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from mesh.errors import NotAvailable, StoreError
-from mesh.store.base import NodeStore, Put
+from mesh.operations import Put
+from mesh.store.base import NodeStore
 from mesh.store.opening import open_store
 from tests.postgres import PostgresServer
 

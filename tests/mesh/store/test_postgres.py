@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from mesh.errors import StoreError, StoreFull
-from mesh.store.base import TABLES, Append, Drop, Image, Put
+from mesh.operations import TABLES, Append, Drop, Image, Put
 from mesh.store.lease import Terms
 from mesh.store.postgres import PostgresStore
 from tests.mesh.running import until
@@ -208,14 +208,14 @@ def test_a_server_that_loses_what_it_has_confirmed_is_refused(
 
 
 def test_a_database_that_cannot_be_used_is_named(postgres: PostgresServer, opened: Open) -> None:
-    postgres.sql("CREATE ROLE guest LOGIN")
+    guest = postgres.user()
     for url, words in [
         (postgres.url("nowhere"), 'database "nowhere" does not exist'),
         (postgres.url(user="nobody"), 'role "nobody" does not exist'),
         ("postgresql://heron@/mesh?host=/nowhere", "No such file or directory"),
         ("postgresql://heron@127.0.0.1:1/mesh", "Connection refused"),
         ("postgresql://heron@/mesh?wrong=1", "wrong"),
-        (postgres.database().replace(f"{USER}@", "guest@"), "permission denied for database"),
+        (postgres.database().replace(f"{USER}@", f"{guest}@"), "permission denied for database"),
     ]:
         refused = refusal(partial(opened, url))
         assert refused.code == "STORE"
@@ -225,16 +225,14 @@ def test_a_database_that_cannot_be_used_is_named(postgres: PostgresServer, opene
 
 def test_users_with_few_rights_come_in_as_the_page_says(postgres: PostgresServer, opened: Open) -> None:
     url = postgres.database()
-    for statement in (
-        "CREATE ROLE first LOGIN", "CREATE ROLE second LOGIN", "CREATE SCHEMA heronry AUTHORIZATION first",
-    ):  # fmt: skip
-        postgres.sql(statement, url)
-    opened(url.replace(f"{USER}@", "first@")).commit([Append(1, b"", b"")])
-    second = partial(opened, url.replace(f"{USER}@", "second@"), owner=secrets.token_bytes(16))
+    first, other = postgres.user(), postgres.user()
+    postgres.sql(f"CREATE SCHEMA heronry AUTHORIZATION {first}", url)
+    opened(url.replace(f"{USER}@", f"{first}@")).commit([Append(1, b"", b"")])
+    second = partial(opened, url.replace(f"{USER}@", f"{other}@"), owner=secrets.token_bytes(16))
     assert "permission denied for schema heronry" in str(refusal(second))
     for statement in (
-        "GRANT USAGE ON SCHEMA heronry TO second",
-        "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA heronry TO second",
+        f"GRANT USAGE ON SCHEMA heronry TO {other}",
+        f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA heronry TO {other}",
     ):
         postgres.sql(statement, url)
     store = second()

@@ -12,10 +12,12 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import psycopg
 import pytest
 
 from mesh.errors import StoreError
-from mesh.store.base import Append, Put
+from mesh.operations import Append, Put
+from mesh.store import postgres_lease
 from mesh.store.lease import Terms
 from mesh.store.postgres import PostgresStore
 from tests.mesh.running import LIMIT, until
@@ -164,10 +166,87 @@ def waits_for_a_lock(postgres: PostgresServer) -> bool:
     return len(postgres.sql(query)) > 0
 
 
+class Patient(Terms):
+    """Of a holder whose open transactions nobody ends, so that a commit may take as long as it takes."""
+
+    patience = property(lambda self: 60.0)
+
+
+def test_trial_B7_a_long_commit_does_not_hold_up_the_renewals_of_its_own_node(
+    postgres: PostgresServer, uuid: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor while another process asks for the lease, who is told that its holder is alive."""
+    store = PostgresStore(postgres.url(), uuid, 1, terms=Patient(6.0))
+    stopper = Stopper(store._connection.execute_many)
+    monkeypatch.setattr(store._connection, "execute_many", stopper)
+    with ThreadPoolExecutor(2) as pool:
+        commit = pool.submit(store.commit, [Append(1, b"long", b"")])
+        try:
+            assert stopper.reached.wait(LIMIT)
+            for _ in range(2):
+                until(renewed_after(postgres, uuid))
+            other = pool.submit(PostgresStore, postgres.url(), uuid, 2, terms=Terms(2.0))
+            refused = refusal(lambda: other.result(LIMIT))
+            assert refused.code == "STORE_IN_USE" and "boot 1 of node" in str(refused)
+            until(renewed_after(postgres, uuid))
+        finally:
+            stopper.go_on.set()
+        commit.result(LIMIT)
+    assert store.load().next_position == 2
+    store.close()
+
+
+def renewed_after(postgres: PostgresServer, uuid: bytes) -> Callable[[], bool]:
+    """Has it been renewed since this was asked for?"""
+    query = f"SELECT expires FROM heronry.lease WHERE res = 'store/{uuid.hex()}'"
+    begun = postgres.sql(query)
+    return lambda: postgres.sql(query) != begun
+
+
+def test_trial_B7_statements_that_are_slow_one_by_one_do_not_cost_the_lease(
+    postgres: PostgresServer, uuid: bytes
+) -> None:
+    """Each takes less than a statement may, all together longer than the lease runs."""
+    url = postgres.database()
+    with closing(PostgresStore(url, uuid, 1, terms=Terms(5.0))) as store:
+        postgres.sql(
+            "CREATE FUNCTION heronry.slow() RETURNS trigger LANGUAGE plpgsql "
+            "AS 'BEGIN PERFORM pg_sleep(2); RETURN NULL; END'", url,
+        )  # fmt: skip
+        for when in ("INSERT ON heronry.envelope", "INSERT ON heronry.side", "UPDATE ON heronry.meta"):
+            postgres.sql(f"CREATE TRIGGER slow AFTER {when} EXECUTE FUNCTION heronry.slow()", url)
+        store.commit([Append(1, b"slow", b""), Put("feed", b"joe", b"1")])
+        assert store.load().next_position == 2
+
+
+def test_trial_B7_a_commit_that_began_before_a_renewal_and_a_takeover_is_fenced(
+    postgres: PostgresServer, uuid: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It looks at the lease as it stood when its statement began, and locks it when both are through."""
+    old = PostgresStore(postgres.url(), uuid, 1, terms=Sleeper(60.0))
+    row, gate = f"res = 'store/{uuid.hex()}'", 77
+    slow_look = postgres_lease._READ.replace(
+        "WHERE res = %s", f"WHERE res = %s AND pg_advisory_lock_shared({gate})::text IS NOT NULL"
+    )
+    assert slow_look != postgres_lease._READ
+    with psycopg.connect(postgres.url(), autocommit=True) as other, ThreadPoolExecutor(1) as pool:
+        other.execute(f"SELECT pg_advisory_lock({gate})".encode())
+        monkeypatch.setattr(postgres_lease, "_READ", slow_look)
+        commit = pool.submit(old.commit, [Append(1, b"old", b"")])
+        until(lambda: waits_for_a_lock(postgres))
+        monkeypatch.undo()
+        postgres.sql(f"UPDATE heronry.lease SET expires = clock_timestamp() WHERE {row}")
+        with closing(PostgresStore(postgres.url(), uuid, 2)) as new:
+            other.execute(f"SELECT pg_advisory_unlock({gate})".encode())
+            assert refusal(lambda: commit.result(LIMIT)).code == "FENCED"
+            assert new.load().envelopes == []
+    old.close()
+
+
 HOLDER = """
 import sys
 from mesh.errors import StoreError
-from mesh.store.base import Append
+from mesh.operations import Append
 from mesh.store.lease import Terms
 from mesh.store.postgres import PostgresStore
 

@@ -1,6 +1,6 @@
 """Is what was refused left out of every row that was put together before, and forgotten in the end?"""
 
-from mesh.store.base import Delete, Op, Put
+from mesh.operations import Delete, Op, Put
 from mesh.store.refusals import Refusals
 from mesh.streams.origin import OriginStream
 

@@ -3,7 +3,8 @@
 import pytest
 
 from mesh.errors import StoreError
-from mesh.store.base import Append, Drop, Op, Rewrite, Store
+from mesh.operations import Append, Drop, Op, Rewrite
+from mesh.store.base import Store
 from mesh.store.change import fold
 
 

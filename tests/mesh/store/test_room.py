@@ -3,14 +3,15 @@
 import contextlib
 import errno
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from mesh.errors import StoreFull
-from mesh.store.base import Append, Drop, Put
+from mesh.operations import Append, Delete, Drop, Put
 from mesh.store.guard import PERIOD, GuardedStore
-from mesh.store.room import RESERVE, Reserve, Room
+from mesh.store.room import RESERVE, START, Reserve, Room, make_room
 
 KIB = 1024
 
@@ -54,6 +55,67 @@ def test_what_cannot_be_had_leaves_nothing_behind(tmp_path: Path) -> None:
     with contextlib.suppress(OSError):  # larger than any file may be there
         assert not reserve.take()
     assert not reserve.is_held and not reserve.path.exists()
+
+
+class Full:
+    """In place of `posix_fallocate`: a disk that has `left` bytes for all files together."""
+
+    def __init__(self, directory: Path, left: int) -> None:
+        self._directory, self._all = directory, left + taken(directory)
+
+    def __call__(self, file: int, start: int, size: int) -> None:
+        if taken(self._directory, apart_from=os.fstat(file).st_ino) + size > self._all:
+            raise OSError(errno.ENOSPC, "full")
+
+
+def taken(directory: Path, apart_from: int = 0) -> int:
+    files = [file.stat() for file in directory.iterdir()]
+    return sum(file.st_size for file in files if file.st_ino != apart_from)
+
+
+def test_what_is_held_in_part_is_not_lost_when_the_rest_cannot_be_had(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reserve = Reserve(tmp_path / "reserve", 256 * KIB)
+    assert reserve.take()
+    reserve.lend(64 * KIB)
+    monkeypatch.setattr(os, "posix_fallocate", Full(tmp_path, 63 * KIB))
+    again = Reserve(tmp_path / "reserve", 256 * KIB)
+    assert not again.is_held and not again.take() and not again.is_held
+    assert again.path.stat().st_size == 192 * KIB
+    monkeypatch.setattr(os, "posix_fallocate", Full(tmp_path, 64 * KIB))
+    assert again.take() and again.path.stat().st_size == 256 * KIB
+
+
+@pytest.mark.parametrize(
+    ("held", "free", "left"),
+    [(1024, 256, 1024), (1024, 255, 768), (257, 0, 1), (256, 0, None), (16, 0, None), (None, 0, None)],
+)
+def test_trial_B5_a_full_disk_gets_from_the_reserve_what_a_start_needs_and_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: int | None, free: int, left: int | None
+) -> None:
+    file = tmp_path / "reserve"
+    if held is not None:
+        file.write_bytes(bytes(held * KIB))
+    monkeypatch.setattr(os, "posix_fallocate", Full(tmp_path, free * KIB))
+    make_room(tmp_path)
+    assert (file.stat().st_size if file.exists() else None) == (left and left * KIB)
+    assert [found.name for found in tmp_path.iterdir()] == (["reserve"] if left else [])
+
+
+def test_trial_B5_the_reserve_is_not_taken_again_while_a_start_has_more_to_write(tmp_path: Path) -> None:
+    class Starting(Disk):
+        left_then = 1024 * KIB + START - 1
+
+        @property
+        def free(self) -> int:
+            return self.left_then
+
+    Starting(tmp_path, 4096 * KIB)
+    assert not (tmp_path / "reserve").exists()
+    Starting.left_then += 1
+    Starting(tmp_path, 4096 * KIB)
+    assert (tmp_path / "reserve").stat().st_size == 1024 * KIB
 
 
 def test_the_reserve_is_a_quarter_and_not_more_than_16_mib(tmp_path: Path) -> None:
@@ -121,6 +183,21 @@ def test_a_reserve_that_was_given_up_is_taken_again_before_anything_is_added(tmp
     disk.left = 1100 * KIB
     disk.look()
     assert not disk.is_short and (tmp_path / "reserve").stat().st_size == 200 * KIB
+
+
+def test_trial_B5_last_values_that_nobody_subscribes_to_do_not_fill_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Room, "free", property(lambda room: 0))
+    store = GuardedStore(tmp_path, b"m" * 16, 1, 800 * KIB, lambda level, text: None)
+    store.load()
+    value, row = Put("retained", b"k", b"v"), Put("stream", b"s", b"row", (1, 1))
+    with pytest.raises(StoreFull):
+        store.commit([row, value])
+    store.commit([value, Put("position", b"joe", b"1")])  # acks, and what waited for a disk with room
+    store.commit([replace(row, value=b"erased"), Delete("retained", b"k")])
+    assert store.load().tables["retained"] == {}
+    store.close()
 
 
 def test_a_store_with_little_room_refuses_what_adds_and_takes_what_frees(

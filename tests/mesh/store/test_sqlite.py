@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from mesh.errors import StoreError, StoreFull
-from mesh.store.base import Append, Drop, Image, Put
+from mesh.operations import Append, Drop, Image, Put
 from mesh.store.sqlite import SQLiteStore
 
 
@@ -82,7 +82,8 @@ def test_positions_go_on_after_everything_was_dropped(path: Path, opened: Open) 
 
 
 def store_tables() -> dict[str, dict[bytes, bytes]]:
-    return {"stream": {}, "feed": {}, "position": {}, "retained": {}, "peer": {}, "weights": {}}
+    return {"stream": {}, "feed": {}, "position": {}, "inbox": {}, "retained": {}, "peer": {},
+            "weights": {}}  # fmt: skip
 
 
 def test_every_commit_waits_for_the_disk(path: Path) -> None:
@@ -117,7 +118,7 @@ def test_a_large_log_is_moved_into_the_file(path: Path, opened: Open) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from mesh.store.base import Append, Drop, Put
+from mesh.operations import Append, Drop, Put
 from mesh.store.sqlite import SQLiteStore
 
 store = SQLiteStore(Path(sys.argv[1]))

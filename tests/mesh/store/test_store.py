@@ -7,7 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mesh.errors import StoreError
-from mesh.store.base import FIRST_POSITION, TABLES, Append, Delete, Drop, Image, Op, Put, Store
+from mesh.operations import BOOT, FIRST_POSITION, TABLES, Append, Delete, Drop, Image, Op, Put, Reach
+from mesh.store.base import Store, begin
 from mesh.store.memory import MemoryStore
 from mesh.store.postgres import PostgresStore
 from mesh.store.sqlite import SQLiteStore
@@ -73,6 +74,46 @@ def test_an_envelope_dropped_within_its_own_commit_is_never_written(store: Store
 def test_the_next_position_can_be_given_up(store: Store) -> None:
     store.commit([Drop((1, 2)), Append(3, b"", b"")])
     assert held(store) == [3]
+
+
+def test_trial_A2_the_positions_of_each_boot_begin_above_all_that_were_ever_given(store: Store) -> None:
+    """Also in a store whose log was begun by an earlier release, at 1; and nothing is called missing."""
+    store.commit([Append(1, b"", b"old"), Append(2, b"", b"")])
+    for boot in (3, 4, 2**22 - 1):
+        position = begin(store, boot).next_position
+        assert position == boot * BOOT
+        store.commit([Append(position, b"", b""), Append(position + 1, b"", b""), Drop((position,))])
+    assert held(store) == [1, 2, 3 * BOOT + 1, 4 * BOOT + 1, (2**22 - 1) * BOOT + 1]
+    assert refused(store, Append(4 * BOOT + 2, b"", b"")) == "BAD_OPS"
+    store.commit([Drop(tuple(held(store)))])
+    assert held(store) == []
+
+
+def test_within_a_boot_there_is_still_no_hole(store: Store) -> None:
+    position = begin(store, 5).next_position
+    assert refused(store, Append(position + 1, b"", b"")) == "BAD_OPS"
+    store.commit([Append(position, b"", b"")])
+    assert refused(store, Append(position + 2, b"", b"")) == "BAD_OPS"
+    assert begin(store, 4).next_position == position + 1, "nothing goes back"
+    assert refused(store, Append(position - BOOT, b"", b"")) == "BAD_OPS"
+    assert refused(store, Append(6 * BOOT + 1, b"", b"")) == "BAD_OPS"
+
+
+def test_what_is_accepted_is_known_of_the_store_from_then_on(store: Store) -> None:
+    store.commit([Append(1, b"", b"")])
+    assert begin(store, 3).reach == begin(store, 3, accept_rollback=True).reach == Reach(1, 1)
+    assert begin(store, 3).reach == Reach(3 * BOOT, 2)
+    store.commit([Append(3 * BOOT + 1, b"", b"")])
+
+
+def test_how_far_it_has_come_is_told_and_loaded(store: Store) -> None:
+    assert store.load().reach == store.reach == Reach(0, 0)
+    assert begin(store, 2).reach == Reach(0, 0), "as it was found"
+    assert store.reach == Reach(0, 0), "nothing was written"
+    store.commit([Append(2 * BOOT, b"", b"")])
+    store.commit([Drop(())])
+    store.commit([Put("feed", b"joe", b"")])
+    assert store.load().reach == store.reach == Reach(2 * BOOT, 2)
 
 
 @pytest.mark.parametrize("position", [0, 2, 4, -1])

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from mesh.errors import StoreError
-from mesh.store.base import Append, Put
-from mesh.store.guard import MARGIN, PERIOD, GuardedStore
+from mesh.operations import BOOT, Append, Put
+from mesh.store.base import begin
+from mesh.store.guard import PERIOD, GuardedStore
 from mesh.store.integrity import checksum
 from mesh.store.witness import SLOT, Statement, Witness, together, unpack
 from tests.mesh.store.test_sqlite import surgery
@@ -92,6 +93,14 @@ class Opened:
         store = self(accept)
         try:
             return store.load().next_position
+        finally:
+            store.close()
+
+    def begin(self, accept: bool = False) -> int:
+        """Open it as a node does, and close it; returns where this boot's positions begin."""
+        store = self(accept)
+        try:
+            return begin(store, self.boot).next_position
         finally:
             store.close()
 
@@ -192,23 +201,24 @@ def test_an_accepted_loss_is_told_and_no_position_is_given_twice(opened: Opened)
     (opened.directory / "store.sqlite").write_bytes(old)
     opened.refused()
     opened.refused()  # it does not get used to it
-    assert opened.load(accept=True) == 11 + MARGIN
-    assert "positions 6..10 are lost; on at 1000011" in opened.told[-1]
+    assert opened.begin(accept=True) == opened.boot * BOOT
+    assert "accepted: positions 6..10 are lost" in opened.told[-1]
     store = opened()
-    image = store.load()
+    image = begin(store, opened.boot)
     assert [position for position, _, _ in image.envelopes] == [1, 2, 3, 4, 5]
-    store.commit([Append(11 + MARGIN, b"", b"on")])
+    store.commit([Append(opened.boot * BOOT, b"", b"on")])
 
 
-def test_what_another_node_knows_is_witnessed_and_refused_at_the_next_start(opened: Opened) -> None:
-    store = opened()
-    store.load()
-    store.commit([Append(1, b"", b"")])
-    store.heard(41)
-    store.close()
-    assert "was at 41 before" in opened.refused()
-    assert opened.load(accept=True) == 41 + MARGIN
-    assert opened.load() == 41 + MARGIN
+def test_trial_A2_a_witness_that_was_told_any_number_stops_nobody_who_accepts_it(opened: Opened) -> None:
+    """An earlier release wrote down what peers said of this node's log."""
+    fill(opened)
+    witness = Witness(opened.directory / "witness", ME, opened.boot)
+    for _ in range(2):
+        witness.write(5, 2**63 - 1)
+    witness.close()
+    opened.refused()
+    assert opened.load(accept=True) == 6
+    assert opened.begin() == opened.boot * BOOT, "neither of its two slots is believed again"
 
 
 def test_a_boot_number_that_was_there_before_is_refused(opened: Opened) -> None:

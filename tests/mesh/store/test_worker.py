@@ -9,7 +9,8 @@ from queue import Queue
 import pytest
 
 from mesh.errors import Closed, MeshTimeout, StoreError, StoreFull
-from mesh.store.base import Append, Drop, Image, Op, Put, Store
+from mesh.operations import Append, Drop, Image, Op, Put
+from mesh.store.base import Store
 from mesh.store.memory import MemoryStore
 from mesh.store.sqlite import SQLiteStore
 from mesh.store.worker import StoreWorker

@@ -5,7 +5,7 @@ from collections.abc import Hashable
 from queue import Queue
 
 from mesh.errors import StoreError
-from mesh.store.base import Append
+from mesh.operations import Append
 from mesh.store.memory import MemoryStore
 from mesh.store.worker import StoreWorker
 

@@ -8,6 +8,7 @@ from mesh.security.derive import GOSSIP, SERVER, derived
 from mesh.security.keys import Keys, Pair
 from mesh.security.signing import curve_pair
 from mesh.transport import Sockets
+from mesh.transport.guard import Allowance
 
 LIMIT = 20.0  # s that anything here may take
 
@@ -15,7 +16,7 @@ LIMIT = 20.0  # s that anything here may take
 class End:
     """Sockets of one process, and what they told."""
 
-    def __init__(self, keys: Keys | None = None) -> None:
+    def __init__(self, keys: Keys | None = None, allowance: Allowance = Allowance()) -> None:  # noqa: B008
         self.came: list[Any] = []
         self.users: list[str] = []
         self.received: list[tuple[Any, list[bytes]]] = []
@@ -25,6 +26,7 @@ class End:
         self.sockets = Sockets(
             asyncio.get_running_loop(), self._came, lambda key, frames: self.received.append((key, frames)),
             self.gone.append, lambda: None, keys, self.heard.append, self.strangers.append,
+            allowance=allowance,
         )  # fmt: skip
 
     def has(self, messages: int) -> bool:

@@ -14,7 +14,6 @@ from mesh.errors import BindRefused
 from mesh.security import zap
 from mesh.security.keys import Keys
 from mesh.transport import handshakes
-from mesh.transport.guests import peer_of
 from mesh.transport.handshakes import GAVE_UP
 from tests.mesh.transport.ends import End, client_keys, eventually, node_keys
 
@@ -224,16 +223,6 @@ def test_who_resets_the_connection_only_asked_whether_somebody_listens() -> None
             assert listener.strangers == []
 
     asyncio.run(story())
-
-
-def test_who_is_at_the_other_end_of_a_descriptor_is_told_as_long_as_it_is_open() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        with socket.create_connection(server.getsockname()):
-            guest, _ = server.accept()
-            with guest:
-                number = guest.fileno()
-                assert peer_of(number) == "127.0.0.1"
-            assert peer_of(number) == ""
 
 
 def test_of_two_lines_about_one_attempt_the_one_with_an_address_is_told(

@@ -25,9 +25,9 @@ ITEM = c.ItemHead(1, 77, UUID, ((1, b""), (2, b"\x00\x00\x02\x00")), ((2, 5),))
 COMMANDS: tuple[c.AnyCommand, ...] = (
     c.Hello(
         (1, 2), c.CLIENT, "flock", b"n" * 16, b"p" * 32, HERON, "joe", -5, STREAM, b"t" * 32, 3, 4, 5,
-        b"s" * 64, "heronry 0.1.0", "secret", 33,
+        b"s" * 64, "heronry 0.1.0", "secret", 33, b"k" * 32,
     ),
-    c.Challenge(b"m" * 16, "tcp://127.0.0.1:7710"),
+    c.Challenge(b"m" * 16, "tcp://127.0.0.1:7710", UUID),
     c.Welcome(
         1, HERON, "flock", b"p" * 32, 3, 4, 5, "/node/heron/client/joe/session/1", b"t" * 32, 1 << 20, (8, 9),
         (HERON,), b"s" * 64, "secret", 33,
@@ -39,12 +39,15 @@ COMMANDS: tuple[c.AnyCommand, ...] = (
     c.Bye("stopping", ("tcp://127.0.0.1:7711",)),
     c.Peers((HERON, HERON)),
     c.Login(),
+    c.Piece((3, 40, 1 << 20), b"bytes"),
+    c.PieceAck(1 << 17),
     c.Probe(1, UUID, 3, (RUMOUR,)),
     c.ProbeFor(2, HERON, (RUMOUR,)),
     c.Probed(1, False, (RUMOUR, c.Rumour(HERON, 3, "alive"))),
     c.Rumours((RUMOUR,)),
     c.Census((UUID, STREAM)),
     c.States(b"gossip"),
+    c.Ways(("frodo",), (), b"gossip"),
     c.Hear(True),
     c.Publish((1, 2)),
     c.Answers((c.Answer("WEATHER", 1, 500, "FORWARD_WARNING", 3, "no master"), c.Answer("", 501, 501))),

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from discovery import lines
 from discovery.state import NodeState
-from mesh.core.proof import prove
+from mesh.proof import prove, stream_text
+from mesh.security.streamkey import StreamKey
 from mesh.values import Headers, Hop
 from mesh.wire import commands as c
 from mesh.wire.envelope import ERASED, FORCE_QUEUING, INITIAL, PERSISTENT, Envelope
@@ -20,7 +21,9 @@ from tests.mesh.wire.examples import Sent, gathered
 COOKIE = bytes(range(32))
 ENDPOINT = "tcp://127.0.0.1:7710"
 DIALLER, LISTENER = bytes([0xD0]) * 16, bytes([0xE0]) * 16  # nonces
-STREAM = bytes(range(0xA0, 0xB0))
+SEED = bytes(range(0x20, 0x40))  # of the key that the stream is named after
+KEY = StreamKey(SEED)
+STREAM = KEY.id
 HERON = c.Introduction(bytes(range(0xB0, 0xC0)), "heron", 3, ENDPOINT)
 SWIFT = c.Introduction(bytes(range(0xC0, 0xD0)), "swift", 8, "")
 CRANE = c.Introduction(
@@ -70,8 +73,14 @@ GOSSIP = lines.Message(
 )
 
 
-def hello(proof: bytes = b"") -> c.Hello:
-    return c.Hello((1, 1), c.CLIENT, "", DIALLER, proof, client="joe", session=1, stream=STREAM)
+def hello(proof: bytes = b"", signature: bytes = b"") -> c.Hello:
+    return c.Hello(
+        (1, 1), c.CLIENT, "", DIALLER, proof, client="joe", session=1, stream=STREAM, signature=signature,
+        key=KEY.public,
+    )  # fmt: skip
+
+
+SIGNATURE = KEY.sign(stream_text(DIALLER, LISTENER, ENDPOINT, HERON.uuid))
 
 
 def welcome(proof: bytes = b"") -> c.Welcome:
@@ -82,8 +91,8 @@ def welcome(proof: bytes = b"") -> c.Welcome:
 GOLDENS: dict[str, list[bytes]] = {
     "hello-client": write(hello()),
     "welcome-client": write(welcome()),
-    "challenge": write(c.Challenge(LISTENER, ENDPOINT)),
-    "hello-proof": write(hello(prove(COOKIE, "dialler", DIALLER, LISTENER, ENDPOINT))),
+    "challenge": write(c.Challenge(LISTENER, ENDPOINT, HERON.uuid)),
+    "hello-proof": write(hello(prove(COOKIE, "dialler", DIALLER, LISTENER, ENDPOINT), SIGNATURE)),
     "welcome-proof": write(welcome(prove(COOKIE, "listener", DIALLER, LISTENER, ENDPOINT))),
     "refuse": write(
         c.Refuse("CLUSTER", "'joe' belongs to cluster 'x', this node to 'default'", "Say \"\" for any.", True)
@@ -91,6 +100,8 @@ GOLDENS: dict[str, list[bytes]] = {
     "who": write(c.Who()),
     "ping": write(c.Ping(1_234_567)),
     "pong": write(c.Pong(1_234_567)),
+    "piece": write(c.Piece((3, 34, 1_048_576), b"the first bytes")),
+    "piece-ack": write(c.PieceAck(131_072)),
     "bye-client": write(c.Bye("done")),
     "bye-node": write(c.Bye("stopping", ("tcp://127.0.0.1:7711",))),
     "publish-one": write(c.Publish((1,)), [ONE]),
@@ -154,6 +165,8 @@ GOLDENS: dict[str, list[bytes]] = {
     "states": write(c.States(lines.encode(GOSSIP))),
     "hear": write(c.Hear(True)),
     "forward": write(c.Forward((1,)), [FORWARDED]),
+    "ways-question": write(c.Ways(("bilbo", "frodo"))),
+    "ways-answer": write(c.Ways((), (HERON,), lines.encode(GOSSIP))),
     "outcomes": write(c.Outcomes((c.Outcome(STREAM, c.Answer("WEATHER", 5, 7, "OK", 3)),))),
     "items-node": write(c.Items(18, (c.ItemHead(1, 42, HERON.uuid),)), [STAMPED]),
     "ack-node": write(c.Ack(18, ((0, 20),), ((HERON.uuid, 41),))),

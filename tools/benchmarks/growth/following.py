@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from tools.benchmarks.growth import processes, sockets
 from tools.benchmarks.growth.curves import Experiment, Figure
 from tools.benchmarks.growth.slopes import Points, ladder
-from tools.demo_parts.processes import Failed, Processes
+from tools.running.processes import Failed, Processes
 
 LIMIT = 180.0  # s that one size may take
 STEEPEST = 2.0  # the power that is expected at most: small sizes say little of large ones

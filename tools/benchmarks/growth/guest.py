@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from mesh.proof import STREAM_KEY, stream_of
 from mesh.wire import commands as c
 from mesh.wire.envelope import FORCE_QUEUING, PERSISTENT, Envelope
 from mesh.wire.frames import body_frames, read, write
@@ -45,12 +46,26 @@ class Guest:
         self.token = token
         self._told = line.accept(self.key)
         self.say(
-            c.Hello((1, 1), c.CLIENT, "", bytes(16), client=name, session=1, stream=self.stream, token=token)
+            c.Hello(
+                (1, 1),
+                c.CLIENT,
+                "",
+                bytes(16),
+                client=name,
+                session=1,
+                stream=self.stream,
+                token=token,
+                key=self._public,
+            )
         )
 
     @property
     def stream(self) -> bytes:
-        return self.name.encode().rjust(16, b".")
+        return stream_of(self._public)
+
+    @property
+    def _public(self) -> bytes:
+        return self.name.encode().rjust(STREAM_KEY, b".")
 
     def say(self, command: c.Command, *envelopes: Envelope) -> None:
         self.line.say(self.key, write(command, envelopes))

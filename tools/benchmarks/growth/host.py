@@ -8,10 +8,11 @@ from time import process_time
 from typing import Any, TypeVar
 
 from discovery.state import Sample
-from mesh.core.effects import Commit, Effect, Send
+from mesh.core.desk.effects import Commit, Effect, Send
+from mesh.core.desk.settings import Settings
 from mesh.core.node import NodeCore
-from mesh.core.settings import Settings
-from mesh.store.base import FIRST_POSITION, TABLES, Image, Op, Store
+from mesh.operations import FIRST_POSITION, TABLES, Image, Op, Reach
+from mesh.store.base import Store
 from mesh.wire.commands import Introduction
 
 T = TypeVar("T")
@@ -32,6 +33,10 @@ class Nowhere:
 
     def close(self) -> None:
         pass
+
+    @property
+    def reach(self) -> Reach:
+        return Reach(0, 0)
 
 
 class Host:

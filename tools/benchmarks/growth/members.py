@@ -1,11 +1,11 @@
-"""What does it cost one member of a large mesh to follow who is there? Discovery alone, in simulated time."""
+"""What does one member of many cost, and how soon do all know of another? Discovery alone, simulated."""
 
 import tracemalloc
 from random import Random
 
 from tests.discovery.swim_simulation import SwimNetwork
-from tools.benchmarks.membership import cost, crowded
-from tools.demo_parts.processes import Failed
+from tools.benchmarks.growth.crowded import cost, crowded
+from tools.running.processes import Failed
 
 SECONDS = 60  # simulated, in which one member is probed
 DEATHS = 3

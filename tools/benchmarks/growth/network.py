@@ -7,9 +7,9 @@ from time import process_time
 from typing import Any
 
 from tools.benchmarks.growth.host import IDLE
-from tools.demo_parts.processes import Failed
-from tools.simulating.network import Pipe
-from tools.simulating.node import SimNetwork, SimNode
+from tools.running.processes import Failed
+from tools.simulating.world.network import Pipe
+from tools.simulating.world.node import SimNetwork, SimNode
 
 STEP = 0.05  # simulated s between looks at a condition: to look costs more than to go on
 PATIENCE = 120.0  # simulated s

@@ -5,11 +5,11 @@ import time
 
 import psutil
 
-from tools.benchmarks.company import Company, logs_kept
-from tools.benchmarks.line import free_ports
-from tools.benchmarks.nodes import ANYWHERE, Node
-from tools.benchmarks.watch import Watch
-from tools.demo_parts.processes import Processes
+from tools.running.company import Company, logs_kept
+from tools.running.line import free_ports
+from tools.running.nodes import ANYWHERE, Node
+from tools.running.processes import Processes
+from tools.running.watch import Watch
 
 SETTLING = 5.0  # s
 IDLE = 10.0  # s that are counted

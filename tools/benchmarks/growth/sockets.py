@@ -8,10 +8,11 @@ import psutil
 import zmq
 
 from mesh.local.localnodes import running_nodes
+from mesh.proof import STREAM_KEY, stream_of
 from mesh.wire import commands as c
 from mesh.wire.frames import read, write
-from tools.benchmarks.nodes import ANYWHERE, Node
-from tools.demo_parts.processes import Failed, Processes
+from tools.running.nodes import ANYWHERE, Node
+from tools.running.processes import Failed, Processes
 
 LIMIT = 60  # s
 AT_ONCE = 64  # greetings that are unanswered: so many a node is still listening for
@@ -47,8 +48,9 @@ def _batches(size: int) -> Iterator[range]:
 
 
 def _hello(number: int) -> c.Hello:
-    stream = number.to_bytes(16)
-    return c.Hello((1, 1), c.CLIENT, "", bytes(16), client=f"joe{number}", session=1, stream=stream)
+    key = number.to_bytes(STREAM_KEY)
+    stream = stream_of(key)
+    return c.Hello((1, 1), c.CLIENT, "", bytes(16), client=f"joe{number}", session=1, stream=stream, key=key)
 
 
 def _welcomed(socket: "zmq.Socket[bytes]") -> None:

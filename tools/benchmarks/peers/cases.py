@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tools.benchmarks.load import Load
+from tools.benchmarks.loads.load import Load
 from tools.benchmarks.peers.who import Who, named
 
 OURS = ("heronry", "heronry, many", "heronry, two hops")

@@ -14,8 +14,8 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from itertools import cycle, islice
 from typing import Any
 
-from tools.benchmarks.figures import counted, percentile
-from tools.benchmarks.load import NUMBER, Load
+from tools.benchmarks.loads.figures import counted, percentile
+from tools.benchmarks.loads.load import NUMBER, Load
 
 DUE = struct.Struct("<d")  # when the first message was due (monotonic s), behind its number
 HEAD = NUMBER + DUE.size

@@ -5,7 +5,7 @@ import threading
 from paho.mqtt.client import Client
 from paho.mqtt.enums import CallbackAPIVersion
 
-from tools.benchmarks.load import Load
+from tools.benchmarks.loads.load import Load
 from tools.benchmarks.peers.client import STALL, Figures, Sending, Tally, all_of, host_and_port, run
 
 

@@ -6,7 +6,7 @@ from functools import partial
 import nats
 from nats.aio.msg import Msg
 
-from tools.benchmarks.load import Load
+from tools.benchmarks.loads.load import Load
 from tools.benchmarks.peers.client import Figures, Sending, Tally, all_of, run
 from tools.benchmarks.peers.sessions import in_sessions
 

@@ -12,8 +12,8 @@ from itertools import islice
 
 import mesh
 from mesh.errors import WouldBlock
-from tools.benchmarks import publisher, subscriber
-from tools.benchmarks.load import Load
+from tools.benchmarks.loads import publisher, subscriber
+from tools.benchmarks.loads.load import Load
 from tools.benchmarks.peers.client import Figures, Sending, Tally, all_of, run
 from tools.benchmarks.peers.sessions import in_sessions
 

@@ -4,7 +4,7 @@ import time
 
 import redis
 
-from tools.benchmarks.load import Load
+from tools.benchmarks.loads.load import Load
 from tools.benchmarks.peers.client import QUIET, STALL, Figures, Sending, Tally, host_and_port, run
 
 PIPELINE = 100

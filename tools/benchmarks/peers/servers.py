@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.benchmarks.line import DOMAIN, free_ports, start_line
-from tools.benchmarks.nodes import ANYWHERE, READY, Node
-from tools.demo_parts.processes import ROOT, Failed, Processes, Program
+from tools.running.line import DOMAIN, free_ports, start_line
+from tools.running.nodes import ANYWHERE, READY, Node
+from tools.running.processes import ROOT, Failed, Processes, Program
 
 PLACE = ROOT / ".venv" / "peers"  # what tools/peers has put there
 BIN, PYTHON = PLACE / "bin", PLACE / "python" / "bin" / "python"

@@ -7,13 +7,13 @@ from typing import Any
 
 import psutil
 
-from tools.benchmarks.figures import Count
-from tools.benchmarks.load import Load
+from tools.benchmarks.loads.figures import Count
+from tools.benchmarks.loads.load import Load
+from tools.benchmarks.loads.runs import LIMIT, said, wait_for
 from tools.benchmarks.peers.cases import CASES, Case
 from tools.benchmarks.peers.servers import Server
 from tools.benchmarks.peers.who import PEERS, Who
-from tools.benchmarks.runs import LIMIT, said, wait_for
-from tools.demo_parts.processes import Failed, Processes, Program
+from tools.running.processes import Failed, Processes, Program
 
 Said = dict[str, Any]
 SIDES = ("server", "senders", "receivers")

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tools.benchmarks.load import Load
+from tools.benchmarks.loads.load import Load
 from tools.benchmarks.peers.servers import BIN, OURS, PYTHON, SERVERS, Server
 
 MODULES = "tools.benchmarks.peers"

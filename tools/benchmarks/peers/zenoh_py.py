@@ -11,7 +11,7 @@ import time
 
 import zenoh
 
-from tools.benchmarks.load import Load
+from tools.benchmarks.loads.load import Load
 from tools.benchmarks.peers.client import STALL, Figures, Sending, Tally, all_of, run
 
 TURN = 0.01  # s

@@ -5,7 +5,7 @@ A message is one frame: topic, 0, content. Nothing is dropped: no socket has a l
 
 import zmq
 
-from tools.benchmarks.load import Load
+from tools.benchmarks.loads.load import Load
 from tools.benchmarks.peers.client import QUIET, STALL, Figures, Sending, Tally, run
 
 Socket = zmq.Socket[bytes]

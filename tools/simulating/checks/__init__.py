@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tools.simulating.checks import integrity, members, order, resources, taking
+from tools.simulating.checks import honesty, integrity, members, order, pacing, resources, taking, values
 from tools.simulating.checks.facts import Facts, Violation
 from tools.simulating.history import History
 
@@ -17,6 +17,7 @@ CHECKS: dict[str, Check] = {
     "C1.2": order.in_order,
     "C1.3": order.gaps_are_told,
     "C1.4": order.owed_arrives,
+    "C1.5": pacing.who_goes_on_misses_nothing,
     "C2.1": taking.taken_by_masters,
     "C2.2": taking.taken_in_order,
     "C2.3": taking.answered,
@@ -24,7 +25,9 @@ CHECKS: dict[str, Check] = {
     "C3.7": taking.stored_once,
     "C5.1": integrity.letters,
     "C6.2": integrity.routes,
-    "V1": taking.last_values,
+    "V1": values.last_values,
+    "V2": values.read_alike,
+    "V3": values.erased_for_good,
     "M1": members.completeness,
     "M2": members.accuracy,
     "M3": members.incarnations,
@@ -32,6 +35,7 @@ CHECKS: dict[str, Check] = {
     "M5": members.belonging,
     "R1": resources.under_caps,
     "L1": resources.nothing_left,
+    "P1": honesty.nobody_stops,
 }
 
 
@@ -40,4 +44,6 @@ def checked(history: History, facts: Facts) -> list[Violation]:
     problems = [Violation("crash", e.text, (e,)) for e in history.of("problem")]
     if problems:
         return problems  # the story ended there: what is missing says nothing
+    if facts.liar:
+        history = honesty.among_the_honest(history, facts)
     return [violation for check in CHECKS.values() for violation in check(history, facts)]

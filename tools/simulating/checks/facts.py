@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
 
@@ -25,7 +25,8 @@ LOUD = ("FORWARD_WARNING", "STORE_FULL", "TAILBACK_FULL", "NOT_CONNECTED", "UNKN
 
 @dataclass(frozen=True)
 class Facts:
-    """`masters`: of each domain; without any it is the node where a message was published."""
+    """`masters`: of each domain, "*" for any other that has a name, and `keys` of single keys; without any it
+    is the node where a message was published."""
 
     nodes: tuple[str, ...]
     masters: dict[str, tuple[str, ...]]
@@ -36,9 +37,20 @@ class Facts:
     has_moved: bool = False  # did a publisher go to another node?
     void_after: float = inf  # s after which some hold void what others do not
     may_wait: bool = False  # may anything be left waiting: see resources.nothing_left
+    keys: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    has_room: bool = False  # for all that may be under way to a reader at once
+    liar: str = ""  # a node that says any number to the others,
+    deceived: frozenset[str] = frozenset()  # and the clients that were ever at it, or behind it:
+    apart: frozenset[str] = frozenset()  # at these nodes, for which it is the way
+    twisted: frozenset[str] = frozenset()  # domains of which it is master
 
-    def masters_of(self, domain: str) -> tuple[str, ...]:
-        return self.masters.get(domain, ())
+    def masters_of(self, domain: str, key: str) -> tuple[str, ...]:
+        other = self.masters.get("*", ()) if domain else ()
+        return self.keys.get(key) or self.masters.get(domain) or other
+
+    def line_of(self, key: str) -> str:
+        """Messages of one publisher in one domain go one way, but for those with keys that have their own."""
+        return key if key in self.keys else ""
 
     @cached_property
     def uuids(self) -> dict[str, str]:

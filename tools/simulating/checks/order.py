@@ -24,31 +24,36 @@ from tools.simulating.checks.facts import (
 )
 from tools.simulating.history import Event, History
 
+BACK = 10.0  # s for which a node asks a way still, or again, that another one took the place of
+
 
 def in_order(history: History, facts: Facts) -> list[Violation]:
-    """C1.2: what one publisher sends in one domain comes in its order, letters to one name
-    in theirs; last values in that of their topic.
+    """C1.2: what one publisher sends in one domain comes in its order (with a key that has rules of its own:
+    of that key), letters to one name in theirs; last values in that of their topic.
 
     A transient message that waited for its master when its node died may be sent again too late;
     and of what a failing disk had at hand nobody knows whether it is there. Of several
-    masters one that was away may bring late what a restarted node has not had. A node that was started with
+    masters one that was away may bring late what a restarted node has not had; and so may a way that was
+    away, while another one brought what came later. A node that was started with
     a wrong clock may still send what others have given up, and gone past; and so may a publisher that went
     to another node, and did not hear that the first one gave up.
     """
     found: list[Violation] = []
     pubs, ends = published(history), [event.at for event in restarts(history)]
     failed = [event.at for event in history.of("stop") if event.text == "disk"]
+    backs = _backs(history)
     first_end = min((event.at for event in restarts(history)), default=inf)
     for _, given in by_subscription(history).values():
-        last: dict[tuple[str, str, str], Event] = {}
+        last: dict[tuple[str, str, str, str], Event] = {}
         for event in given:
-            several = facts.rules == "several" and (event.at > first_end or "i" in event.flags)
+            masters, line = facts.masters_of(event.domain, event.keys[0]), facts.line_of(event.keys[0])
+            several = len(masters) > 1 and (event.at > first_end or "i" in event.flags)
             if "e" in event.flags or several:
                 continue
             to = pubs[event.id].to if event.id in pubs else ""
             lane, topic = (
-                (event.stream, event.domain, to),
-                (event.stream, event.domain, f"{to} {event.keys[0]}"),
+                (event.stream, event.domain, to, line),
+                (event.stream, event.domain, f"{to} {event.keys[0]}", line),
             )
             before = [last.get(topic)] + ([] if "i" in event.flags else [last.get(lane)])
             for other in before:
@@ -56,6 +61,7 @@ def in_order(history: History, facts: Facts) -> list[Violation]:
                 pub = pubs.get(event.id, event)
                 excused = is_excused(pub, event.at, ends) or was_between(failed, pub.at, event.at)
                 excused = excused or event.at - pub.at > facts.void_after
+                excused = excused or (is_late and _was_away(event, other, pub.at, backs))
                 if is_late and not excused:
                     found.append(
                         Violation("C1.2", "the later one came first", (*filter(None, (other,)), event))
@@ -67,11 +73,37 @@ def in_order(history: History, facts: Facts) -> list[Violation]:
     return found
 
 
+def _backs(history: History) -> dict[str, list[float]]:
+    """When each node was there again: it began, could be reached, or went on."""
+    found: dict[str, list[float]] = defaultdict(list)
+    for event in history.of("start"):
+        found[event.who].append(event.at)
+    for _, end, fault in spans(history):
+        if fault.text in ("cut", "one way", "pause"):
+            for name in (fault.who, fault.to):
+                found[name].append(end)
+    return {name: sorted(times) for name, times in found.items()}
+
+
+def _was_away(late: Event, other: Event | None, since: float, backs: dict[str, list[float]]) -> bool:
+    """Did it come by a way that was just back when it was published, or was away then, and the other, later
+    one by another way? What is persistent and owed to such a way comes from its master when it is back."""
+    ways = set(_ways(late)) - set(_ways(other) if other is not None else ())
+    return "p" in late.flags and any(was_between(backs.get(way, []), since - BACK, late.at) for way in ways)
+
+
+def _ways(given: Event) -> list[str]:
+    """Names of the nodes by which it came from its master, the subscriber's own the last."""
+    places = [place.rpartition("/") for place in given.route]
+    masters = [i for i, (_, _, stratum) in enumerate(places) if stratum == "0"]
+    return [name for name, _, _ in places[masters[-1] + 1 :]] if masters else []
+
+
 class Owed:
     """What each subscription must be given or told of: published after it was confirmed, and answered OK.
 
-    Whoever subscribed before the first fault is known everywhere. Of others a master may not have heard; in a
-    mesh without rules it says itself for whom it took a message.
+    Whoever subscribed before the first fault is known everywhere that his node had met by then. Of others a
+    master may not have heard; in a mesh without rules it says itself for whom it took a message.
     """
 
     def __init__(self, history: History, facts: Facts) -> None:
@@ -84,10 +116,14 @@ class Owed:
         self._first_fault = min((event.at for event in history.of("fault", "crash", "stop")), default=inf)
         self._facts = facts
         full = [(begin, end, fault.who) for begin, end, fault in spans(history) if fault.text == "full"]
+        asked = {(e.who, e.sub): e.at for e in history.of("sub")}
         # A full disk remembers no new subscription: after a crash it is not there.
         self._confirmed = {
             (e.who, e.sub): e for e in history.of("confirmed")
-            if e.sub and not any(a <= e.at <= b and who == e.to.split("/")[2] for a, b, who in full)
+            if e.sub and not any(
+                begin <= e.at and asked.get((e.who, e.sub), e.at) <= end and who == e.to.split("/")[2]
+                for begin, end, who in full
+            )
         }  # fmt: skip
         self._ended: dict[tuple[str, int], float] = {}
         for event in history.of("unsub", "down"):
@@ -102,19 +138,28 @@ class Owed:
         for event in history.of("accept"):
             for number in event.numbers if facts.rules == "plain" else ():
                 self._taken[event.stream, event.domain, number] = event
+        self._met: dict[tuple[str, str], float] = {}
+        for event in history.of("view"):
+            self._met.setdefault((event.who, event.to), event.at)
 
     def subscriptions(self) -> Iterator[tuple[str, int]]:
         yield from self._confirmed
 
     def to(self, client: str, number: int, sub: Event) -> Iterator[Event]:
         confirmed = self._confirmed[client, number]
-        is_known = confirmed.at < self._first_fault
+        is_early = confirmed.at < self._first_fault
         home = confirmed.to.split("/")[2]  # /node/NAME/client/…
         for pub in self._pubs[bisect_left(self._times, confirmed.at) :]:
             if pub.at > self._ended.get((client, number), inf):
                 break
+            is_known = is_early and self._had_met(home, pub, sub.at)
             if wants(sub, pub.keys[0], pub.domain) and (is_known or self._was_for(pub, home)):
                 yield pub
+
+    def _had_met(self, home: str, pub: Event, at: float) -> bool:
+        """Its master. One that has just started may be alone: adverts are lost."""
+        taken = self._taken.get(pub.id)
+        return taken is None or self._met.get((home, taken.who), 0.0) <= at
 
     def _was_for(self, pub: Event, home: str) -> bool:
         taken = self._taken.get(pub.id)
@@ -136,8 +181,9 @@ def gaps_are_told(history: History, facts: Facts) -> list[Violation]:
     """C1.3: whoever is given a later message has had the earlier ones, or was told how many it missed.
 
     Transient ones may be lost with a process, and so may a gap that it had not told yet. What comes too late
-    (see in_order) is told when it comes: C1.4 sees that it is.
+    (see in_order) is told when it comes: C1.4 sees that it is. So is what a way has that is just back.
     """
+    backs = _backs(history) if facts.rules == "drawn" else {}  # else there is one way
     found, owed, ends = [], Owed(history, facts), [event.at for event in restarts(history)]
     silenced = list(history.of("untold"))
     given_to = by_subscription(history, "gap")
@@ -145,26 +191,37 @@ def gaps_are_told(history: History, facts: Facts) -> list[Violation]:
         sub, given = given_to[client, number]
         got, lanes = (
             {event.id for event in given if event.kind == "deliver"},
-            _lanes(owed.to(client, number, sub)),
+            _lanes(owed.to(client, number, sub), facts),
         )
         told, skipped = 0, list[Event]()
-        for event in given:
+        for place, event in enumerate(given):
             told += event.gap
             if event.kind == "gap":
                 continue
-            lane = lanes.get((event.stream, event.domain))
+            lane = lanes.get((event.stream, event.domain, facts.line_of(event.keys[0])))
             if "i" in event.flags or "e" in event.flags or lane is None:
                 continue
+            before = len(skipped)
             while lane and lane[-1].first < event.first:
                 pub = lane.pop()
                 is_void = event.at - pub.at > facts.void_after
                 if pub.id not in got and not is_void and not is_excused(pub, event.at, ends):
                     skipped.append(pub)
-            if len(skipped) > told + lost_gaps(silenced, owed.home(client, number), number, event.at):
-                what = f"{client} misses {len(skipped)} in silence, and was told of {told}"
+            known = told + lost_gaps(silenced, owed.home(client, number), number, event.at)
+            missed, news = len(skipped), skipped[before:]
+            late = 0 if any("p" in pub.flags for pub in news) else _told_late(event, given[place:], backs)
+            if news and missed > known + late:
+                what = f"{client} misses {missed} in silence, and was told of {told}"
                 found.append(Violation("C1.3", what, (*shortly(reversed(skipped)), event)))
                 break
     return found
+
+
+def _told_late(event: Event, after: list[Event], backs: dict[str, list[float]]) -> int:
+    """Transient messages that are told as missed soon after, when another way is just back with them."""
+    begin, end, came_by = event.at - BACK, event.at + BACK, _ways(event)
+    is_back = any(was_between(when, begin, end) for who, when in backs.items() if who not in came_by)
+    return sum(gap.gap for gap in after if gap.at <= end) if is_back else 0
 
 
 def lost_gaps(silenced: list[Event], session: str, number: int, until: float) -> int:
@@ -178,11 +235,14 @@ def lost_gaps(silenced: list[Event], session: str, number: int, until: float) ->
     )
 
 
-def _lanes(pubs: Iterator[Event]) -> dict[tuple[str, str], list[Event]]:
+Lane = tuple[str, str, str]  # stream, domain, and key where that has a rule of its own
+
+
+def _lanes(pubs: Iterator[Event], facts: Facts) -> dict[Lane, list[Event]]:
     """By stream, the first at the end."""
-    lanes: dict[tuple[str, str], list[Event]] = defaultdict(list)
+    lanes: dict[Lane, list[Event]] = defaultdict(list)
     for pub in pubs:
-        lanes[pub.stream, pub.domain].append(pub)
+        lanes[pub.stream, pub.domain, facts.line_of(pub.keys[0])].append(pub)
     return {lane: sorted(events, key=lambda e: -e.first) for lane, events in lanes.items()}
 
 

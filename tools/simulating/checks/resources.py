@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tools.simulating.checks.facts import Facts, Violation
-from tools.simulating.history import History
+from tools.simulating.history import Event, History
 
 LEFT = ("pending", "stored_envelopes", "tailed_back", "malformed", "forged", "commits_under_way", "on disk")
+PROTOCOL = ("malformed", "forged")
 WAITING = ("pending", "stored_envelopes", "tailed_back", "on disk")
 
 
@@ -28,11 +29,26 @@ def nothing_left(history: History, facts: Facts) -> list[Violation]:
     """L1: in the end nobody is owed anything, the disks have forgotten it, and nobody broke the protocol.
 
     A node that a publisher has left may wait in vain for answers that now go to another one; and what is
-    given up while a disk is full may come back with a crash.
+    given up while a disk is full may come back with a crash. What a liar has asked of whom
+    it does not link when it is honest waits for it there, as for any node, for peer_linger; nothing waits
+    for others, but for those who are owed it for the liar.
     """
-    left = [what for what in LEFT if not (facts.may_wait and what in WAITING)]
-    return [
+    may_wait = facts.may_wait or (facts.liar and facts.rules != "plain")
+    left = [what for what in LEFT if not (may_wait and what in WAITING)]
+    left = [what for what in left if not (facts.liar and what in PROTOCOL)]
+    found = [
         Violation("L1", f"{event.who}: {event.text} is {event.stamp}", (event,))
         for event in history.of("end")
         if event.text in left and event.stamp
     ]
+    owed = _owed_to_the_honest(history, facts) if not facts.may_wait else ()
+    return found + [Violation("L1", f"{event.who} owes {event.to}", (event,)) for event in owed]
+
+
+def _owed_to_the_honest(history: History, facts: Facts) -> list[Event]:
+    """Who is on the way to a liar settles nothing that waits for it."""
+    owed, behind, grows = list(history.of("owed")), {facts.liar, *facts.apart}, True
+    while grows:
+        found = {event.who for event in owed if event.to in behind} - behind
+        behind, grows = behind | found, bool(found)
+    return [event for event in owed if event.to not in behind and event.who not in {facts.liar, *facts.apart}]

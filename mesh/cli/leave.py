@@ -1,0 +1,41 @@
+"""`mesh leave`: go out of a mesh that has keys."""
+
+import os
+
+import click
+
+from mesh.cli import options
+from mesh.cli.options import say, tell_json
+from mesh.cli.token import only
+from mesh.local.localnodes import running_nodes
+from mesh.local.private import state_dir
+from mesh.printable import typed
+from mesh.security.joining import leave
+from mesh.security.keyfiles import clusters, mesh_path
+
+
+@click.command("leave")
+@click.option(
+    "--cluster", metavar="NAME", envvar="MESH_CLUSTER", show_envvar=True,
+    help="Which mesh. Default: the only one here.",
+)  # fmt: skip
+@options.as_json
+def command(cluster: str | None, as_json: bool) -> None:
+    """Leave a mesh: none of this user's nodes and programs on this machine comes in any more.
+
+    Its keys are put aside, not destroyed: they may be the last ones. Its nodes here keep their data, and run
+    on until they are stopped.
+    """
+    state = state_dir(os.environ)
+    name = cluster or only(clusters(state))
+    kept = leave(state, name)
+    names = [n["name"] for n in running_nodes(state) if n["cluster"] == name and n["keyed"]]
+    if as_json:
+        tell_json({"cluster": name, "file": str(kept), "running": names})
+        return
+    say(f"you have left mesh {name!r}; its keys are in {kept}")
+    there, back = typed(kept), typed(mesh_path(state, name))
+    say(f"to come back:  mv {there} {back}")
+    say(f"to destroy them, for good:  rm {there}")
+    if names:
+        say(f"These are still in it, until they are stopped by `mesh down --url NAME`:  {', '.join(names)}")

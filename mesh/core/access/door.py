@@ -1,0 +1,318 @@
+"""Who may come in? The handshake of every connection, from both ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from msgspec.structs import replace
+
+from mesh.core.desk.conn import NODE, Conn
+from mesh.core.desk.desk import Desk
+from mesh.password import Password
+from mesh.printable import harmless
+from mesh.proof import (
+    PROOF_BYTES,
+    STREAM_KEY,
+    curve_place,
+    hello_text,
+    prove,
+    same,
+    stream_of,
+    stream_text,
+)
+from mesh.wire.commands import CLIENT, NODE_CONTROL, NODE_DATA, Challenge, Hello, Refuse, Welcome
+from mesh.wire.limits import KIB, VERSION_MAX, VERSION_MIN
+
+NONCE = 16
+LONGEST = 300  # letters of what somebody gives as a reason
+PENDING = 4 * KIB  # bytes of what somebody may say before it is in
+SOFTWARE = "heronry 0.1.0"
+JOIN = "Type `mesh join` there; `mesh token` on a node of this mesh prints the token."
+NEWER = "A client of an earlier release has no key: bring it to that of the node."
+OTHER_USER = "Both must run as the same user, with the same state directory (MESH_STATE_DIR)."
+
+# Rule 1: whoever dials says HELLO first; nothing else is listened to before.
+# Rule 2: on a socket that others than this user could open, HELLO must prove a secret, both ways: in a mesh
+#         with keys that of a role, and nodes sign it; without keys the user's cookie.
+# Rule 3: a client's stream is named after a key; where a secret is to be proven, it signs with it, too.
+# Rule 4: what is proven holds for one connection only: nonces of both, and both CURVE keys or the endpoint.
+# Rule 5: here it is decided whether somebody may come in; what then follows is the business of `admit`.
+
+
+class Door:
+    """`admit` answers a proven HELLO, or None: not yet. `entered` is told of a WELCOME to our own HELLO,
+    `rejected` of a REFUSE to it (and whether that is proven), and `denied` when we do not want whoever
+    welcomes us; `mirrored` that the other end has proven our own key, of which process it is, and where."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        greet: Callable[[Conn], Hello],
+        admit: Callable[[Conn, Hello], Welcome | Refuse | None],
+        entered: Callable[[Conn, Welcome], None],
+        rejected: Callable[[Conn, Refuse, bool], None],
+        denied: Callable[[Conn, Refuse], None],
+        mirrored: Callable[[Conn, bytes, str], None],
+    ) -> None:
+        self._desk = desk
+        self._greet = greet
+        self._admit = admit
+        self._entered = entered
+        self._rejected = rejected
+        self._denied = denied
+        self._mirrored = mirrored
+        self._keyring = desk.settings.keyring
+        passwd = self._keyring.passwd if self._keyring is not None else ""
+        self._password = Password(passwd) if passwd else None
+
+    def knock(self, conn: Conn) -> None:
+        """First words on a connection that we dialled."""
+        conn.nonce = self._desk.ids(NONCE)
+        self._desk.send(conn, self._greet(conn))
+
+    def challenge(self, conn: Conn, c: Challenge) -> None:
+        """The other side wants proof."""
+        hello = self._greet(conn)
+        secret = self._desk.settings.secret
+        if self._keyring is not None:
+            # Over CURVE nobody is between us; so the field tells the name of the node, for its password.
+            passwds, secret = self._keyring.passwds, self._keyring.secrets[NODE]
+            hello = replace(hello, passwd=hello.passwd or passwds.get(c.endpoint) or passwds.get("", ""))
+        elif c.endpoint != conn.endpoint:
+            # Somebody between us could pass our proof on to a listener elsewhere.
+            text = f"{conn.endpoint} says that it is {plain(c.endpoint)}: not who was dialled"
+            self._desk.hang_up(conn)
+            self._denied(conn, Refuse("ENDPOINT", text))
+            return
+        place = (conn.nonce, c.nonce, self._where(conn), hello.process)
+        proof, signature = prove(secret, "dialler", *place), self._sign("dialler", *place)
+        conn.nonce += c.nonce  # both, to check the answer
+        self._desk.send(conn, replace(hello, proof=proof, signature=signature))
+
+    def hello(self, conn: Conn, h: Hello) -> None:
+        """Somebody dialled us."""
+        refusal = self._unfit(conn, h)
+        if refusal is None and not conn.trusted and not h.proof:
+            conn.nonce = self._desk.ids(NONCE)
+            endpoint = conn.endpoint if self._keyring is None else self._desk.me.name
+            self._desk.send(conn, Challenge(conn.nonce, endpoint, self._desk.me.uuid))
+            return
+        refusal = refusal or self._unproven(conn, h) or self._unsigned(conn, h) or self._untold(conn, h)
+        answer = refusal or self._ourselves(conn, h) or self._admit(conn, h)
+        if isinstance(answer, Refuse):
+            self.refuse(conn, h, answer)
+        elif answer is not None:
+            self._let_in(conn, h, answer)
+
+    def _let_in(self, conn: Conn, h: Hello, answer: Welcome) -> None:
+        conn.is_open, conn.role = True, h.role
+        if not conn.trusted:
+            place = (h.nonce, conn.nonce, self._where(conn))
+            proof = prove(self._secrets(h)[conn.grant], "listener", *place)
+            signature = self._sign("listener", *place)
+            answer = replace(answer, proof=proof, signature=signature, passwd=self._passwd_for(h))
+        self._desk.send(conn, answer)
+
+    def welcome(self, conn: Conn, w: Welcome) -> None:
+        """We are in, if the other side is who it should be."""
+        refusal = None if conn.trusted else self._impostor(conn, w) or self._untold_back(w)
+        if refusal is not None:
+            self._desk.hang_up(conn)
+            self._tell(w.node.name[:64], f"{refusal.reason} [{refusal.code}]", refusal.reason)
+            self._denied(conn, refusal)
+            return
+        conn.is_open = True
+        self._entered(conn, w)
+
+    def turn_away(self, conn: Conn, r: Refuse) -> None:
+        """They say no to a connection that we dialled."""
+        self._desk.hang_up(conn)
+        place = (conn.nonce[:NONCE], conn.nonce[NONCE:], self._where(conn), r.process)
+        secret = self._desk.settings.secret
+        is_theirs = same(r.proof, prove(secret, "refuser", *place))
+        if r.code == "SAME_UUID" and r.process and self._is_ours(r, is_theirs, hello_text("refuser", *place)):
+            self._mirrored(conn, r.process, conn.endpoint)
+        # Whoever got hold of a port where a node was shall not be able to end this one.
+        is_proven = conn.trusted or self._keyring is not None or is_theirs
+        self._rejected(conn, replace(r, reason=plain(r.reason), hint=plain(r.hint)), is_proven)
+
+    def _is_ours(self, r: Refuse, is_theirs: bool, text: bytes) -> bool:
+        """Has whoever refuses us proven our own key?"""
+        if self._keyring is None:
+            return is_theirs and self._is_sealed(r.signature, text)
+        return r.key == self._desk.me.key and self._keyring.verify(r.key, r.signature, text)
+
+    def _unfit(self, conn: Conn, h: Hello) -> Refuse | None:
+        oldest, newest = h.versions
+        if oldest > VERSION_MAX or newest < VERSION_MIN:
+            ours = f"this node {VERSION_MIN} to {VERSION_MAX}"
+            text = f"{_who(h)} speaks wire version {oldest} to {newest}, {ours}"
+            return Refuse("VERSION", text, "Bring both to the same release.", final=True)
+        if h.role not in (CLIENT, NODE_CONTROL, NODE_DATA):
+            return Refuse("ROLE", f"no role {h.role[:20]!r}", final=True)
+        cluster = self._desk.settings.cluster
+        if h.cluster not in ("", cluster):
+            text = f"{_who(h)} belongs to cluster {h.cluster[:64]!r}, this node to {cluster!r}"
+            return Refuse("CLUSTER", text, "Start both with the same node.cluster.", final=True)
+        if h.role == CLIENT and (len(h.key) != STREAM_KEY or h.stream != stream_of(h.key)):
+            return Refuse(
+                "FORGED_STREAM", f"the stream of {_who(h)} is not named after its key", NEWER, final=True
+            )
+        return None
+
+    # --- what is proven -----------------------------------------------------------------------------
+
+    def _where(self, conn: Conn) -> str:
+        """Where the two ends meet, as both see it and nobody in between could."""
+        if self._keyring is None:
+            return conn.endpoint
+        return curve_place(self._keyring.mine if conn.dialled else conn.user, self._keyring.server)
+
+    def _secrets(self, h: Hello) -> Mapping[str, bytes]:
+        """Those with which this HELLO may be proven, by what they grant."""
+        if self._keyring is None:
+            return {NODE: self._desk.settings.secret}
+        return self._keyring.secrets if h.role == CLIENT else {NODE: self._keyring.secrets[NODE]}
+
+    def _sign(self, side: str, asker: bytes, answerer: bytes, where: str, process: bytes = b"") -> bytes:
+        return self._desk.settings.sign(hello_text(side, asker, answerer, where, process))
+
+    # --- who comes in -------------------------------------------------------------------------------
+
+    def _unproven(self, conn: Conn, h: Hello) -> Refuse | None:
+        if conn.trusted:
+            conn.grant = NODE
+            return None
+        nonce, where = conn.nonce, self._where(conn)
+        fits = [
+            grant
+            for grant, secret in self._secrets(h).items()
+            if same(h.proof, prove(secret, "dialler", h.nonce, nonce, where, h.process))
+        ]
+        if fits and nonce and len(h.proof) == PROOF_BYTES and (self._keyring is None or conn.user):
+            conn.grant = fits[0]
+            return None
+        if self._keyring is not None:
+            text = f"{_who(h)} does not know the secret of a {NODE if h.role != CLIENT else 'client'}"
+            return Refuse("WRONG_SECRET", f"{text} of this mesh", JOIN, final=True)
+        self._desk.count("wrong_cookie")
+        return Refuse("BAD_COOKIE", f"{_who(h)} does not know this user's cookie", OTHER_USER, final=True)
+
+    def _unsigned(self, conn: Conn, h: Hello) -> Refuse | None:
+        if h.role == CLIENT:
+            return None if conn.trusted else self._stream_unsigned(conn, h)
+        if self._keyring is None or conn.trusted:
+            return None
+        text = hello_text("dialler", h.nonce, conn.nonce, self._where(conn), h.process)
+        if h.node is not None and self._keyring.verify(h.node.key, h.signature, text):
+            return None
+        return Refuse("WRONG_SIGNATURE", f"{_who(h)} did not sign with its key", final=True)
+
+    def _stream_unsigned(self, conn: Conn, h: Hello) -> Refuse | None:
+        text = stream_text(h.nonce, conn.nonce, self._where(conn), self._desk.me.uuid)
+        if self._desk.settings.verify(h.key, h.signature, text):
+            return None
+        what = f"{_who(h)} did not sign with the key of its stream"
+        return Refuse("FORGED_STREAM", what, final=True)
+
+    def _untold(self, conn: Conn, h: Hello) -> Refuse | None:
+        """Has it not told the password, where this node wants one?"""
+        if self._password is None or conn.trusted:
+            return None
+        why = self._password.refuse(conn.user, h.passwd, self._desk.now)
+        hint = f"Clients: `mesh join --passwd`. Nodes: passwd in [nodes.{self._desk.me.name}]."
+        return Refuse("PASSWORD", f"{self._desk.me.name}: {why}", hint, final=True) if why else None
+
+    def _ourselves(self, conn: Conn, h: Hello) -> Refuse | None:
+        """Who says that it is we: with our key, or only so?"""
+        if h.node is None or h.node.uuid != self._desk.me.uuid or h.role == CLIENT:
+            return None
+        if h.process and not conn.trusted and self._is_our_hello(conn, h, h.node.key):
+            self._mirrored(conn, h.process, h.node.address)
+        text = f"{h.node.name} has the identity of this node"
+        return Refuse("SAME_UUID", text, "Was a data directory copied? Remove one.", final=True)
+
+    def _is_our_hello(self, conn: Conn, h: Hello, key: bytes) -> bool:
+        """Has whoever dials us proven our own key? That it has the one that it shows was looked at."""
+        if self._keyring is not None:
+            return key == self._desk.me.key
+        text = hello_text("dialler", h.nonce, conn.nonce, self._where(conn), h.process)
+        return self._is_sealed(h.signature, text)
+
+    def _is_sealed(self, signature: bytes, text: bytes) -> bool:
+        """Did this node say that, or a copy of it?"""
+        return signature != b"" and same(signature, self._desk.settings.sign(text))
+
+    def refuse(self, conn: Conn, h: Hello, answer: Refuse) -> None:
+        """Turn somebody away."""
+        self._desk.count("hello_refused")
+        key = f" with key {conn.user[:8]}…" if conn.user else ""
+        text = f"{h.role[:20]} {_who(h)}{key}: {answer.reason} [{answer.code}]"
+        if answer.code == "DUEL":  # both dialled, and nothing is wrong
+            if self._is_news(conn.user or _who(h), answer.code):
+                self._desk.note("info", f"refused {text}")
+        else:
+            self._tell(conn.user or _who(h), text, answer.reason)
+        if answer.code == "SAME_UUID":
+            answer = replace(answer, process=self._desk.process, key=self._desk.me.key)
+        if conn.nonce:
+            place = (h.nonce, conn.nonce, self._where(conn), answer.process)
+            if self._keyring is None:  # over CURVE nobody but a node could have said it
+                answer = replace(answer, proof=prove(self._desk.settings.secret, "refuser", *place))
+            if answer.code == "SAME_UUID":
+                answer = replace(answer, signature=self._sign("refuser", *place))
+        self._desk.send(conn, answer)
+        self._desk.hang_up(conn)
+
+    def _tell(self, who: str, text: str, why: str) -> None:
+        if self._is_news(who, why):
+            self._desk.event("refused", text, level="warning")
+
+    def _is_news(self, who: str, why: str) -> bool:
+        """Nobody who asks all the time shall push all else out of the events, or fill a disk with lines."""
+        return self._desk.refusals.is_news(who, why, self._desk.now)
+
+    # --- who let us in ------------------------------------------------------------------------------
+
+    def _impostor(self, conn: Conn, w: Welcome) -> Refuse | None:
+        """Also where it asked for no proof of ours: whoever listens there must know the secret."""
+        keyring = self._keyring
+        secret = self._desk.settings.secret if keyring is None else keyring.secrets[NODE]
+        mine, theirs = conn.nonce[:NONCE], conn.nonce[NONCE:]
+        where = self._where(conn)
+        if not theirs or not same(w.proof, prove(secret, "listener", mine, theirs, where)):
+            if keyring is None:
+                text = f"{conn.endpoint} does not know this user's cookie"
+                return Refuse("BAD_COOKIE", text, OTHER_USER, final=True)
+            return Refuse("WRONG_SECRET", f"{conn.endpoint} does not know the secret of a node", final=True)
+        text_signed = hello_text("listener", mine, theirs, where)
+        if keyring is not None and not keyring.verify(w.node.key, w.signature, text_signed):
+            return Refuse("WRONG_SIGNATURE", f"{conn.endpoint} did not sign with its key", final=True)
+        return None
+
+    def _passwd_for(self, h: Hello) -> str:
+        """What a node that dialled us is told; clients ask for none."""
+        if self._keyring is None or h.node is None:
+            return ""
+        return self._keyring.passwds.get(h.node.name) or self._keyring.passwds.get("", "")
+
+    def _untold_back(self, w: Welcome) -> Refuse | None:
+        """A password that this node wants is wanted from whom it dials, too."""
+        if self._password is None:
+            return None
+        why = self._password.refuse(w.node.key.hex(), w.passwd, self._desk.now)
+        return Refuse("PASSWORD", f"{w.node.name} did not tell our password: {why}") if why else None
+
+
+def plain(text: str) -> str:
+    """What somebody else says, fit for a terminal and for a log."""
+    return harmless(text[:LONGEST])
+
+
+def is_too_long(conn: Conn, frames: list[bytes]) -> bool:
+    """Is this more than somebody may say who is not in yet?"""
+    return not (conn.is_open or conn.dialled) and sum(map(len, frames)) > PENDING
+
+
+def _who(h: Hello) -> str:
+    return repr(h.node.name if h.node else h.client or "a client")[:80]

@@ -1,0 +1,182 @@
+"""Who must be asked for what is wanted here, by clients and by peers for whom this node is on the way?"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Sequence
+
+from mesh.core.asking.aims import TURN, Aims
+from mesh.core.asking.facts import Unwanted
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.part import Part
+from mesh.core.peers.facts import WaysChanged
+from mesh.core.peers.neighbours import Neighbours
+from mesh.core.peers.peer import Peer
+from mesh.core.ways.nodes import Nodes
+from mesh.core.ways.slow import Slow
+from mesh.mapping.decision import Sources, Use
+from mesh.mapping.mapping import Mapping
+from mesh.patterns import SYSTEM
+from mesh.reserved import DEAD_LETTERS
+from mesh.routing.interest import CLIENTS, Asked, Interests
+from mesh.wire.commands import Interest, Query
+
+
+class Demand(Part):
+    """Follows clients, rules and membership; each difference is told to the peer that it concerns."""
+
+    def __init__(
+        self, desk: Desk, mapping: Mapping, neighbours: Neighbours, nodes: Nodes, slow: Slow
+    ) -> None:
+        self.interests = Interests()
+        self._desk = desk
+        self._mapping = mapping
+        self._ways = frozenset(rule.node for rule in mapping.rules)
+        self._nodes = nodes
+        self._neighbours = neighbours
+        self._slow = slow
+        self._aims = Aims(self.targets)
+        self._is_spent = False  # enough was asked for anew since the last tick
+
+    def hears(self) -> Sequence[Hearing]:
+        return (hear(WaysChanged, lambda _: self.refresh()),)
+
+    @property
+    def has_ways(self) -> bool:
+        """May a node bring what another is master of?"""
+        return not self._mapping.is_plain
+
+    def is_way(self, node: str) -> bool:
+        """May that one?"""
+        return node in self._ways
+
+    def want(self, query: Query, by: bytes = CLIENTS) -> None:
+        """Somebody here wants it."""
+        if self.interests.add(query, by):
+            self._wanted_by(query, self.interests.wanted_by(query) - {by})
+        else:
+            self.catch_up(query)
+
+    def unwant(self, query: Query, by: bytes = CLIENTS) -> None:
+        """Somebody here wants it no more."""
+        if self.interests.discard(query, by):
+            self._wanted_by(query, self.interests.wanted_by(query) | {by})
+            self._desk.say(Unwanted(query))
+
+    def _wanted_by(self, query: Query, before: set[bytes]) -> None:
+        """Others want it than before."""
+        row, by = self.row(query), self.interests.wanted_by(query)
+        self._aims.take(query, row, frozenset(before))
+        targets = self._aims.put(query, row, frozenset(by)).targets if by else set[bytes]()
+        self._tell(self.interests.aim(query, targets, self._desk.now))
+        self._wake()
+
+    def row(self, query: Query) -> Hashable:
+        """What has the same one has the same sources."""
+        if _is_own(query):
+            return None
+        return self._mapping.row_of_query(query.kind, query.text, query.domain)
+
+    def refresh(self) -> None:
+        """Nodes have come or gone: are the right ones asked?"""
+        self._aims.refresh()
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Ask whom was not asked before, for as much as there is time for."""
+        if not self._is_spent and self._aims.is_open:
+            self._is_spent = True
+            for group, queries in self._aims.go_on(TURN):
+                now = self._desk.now
+                self._tell(self.interests.aim_all(queries, group.targets, group.changed, now))
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._aims.is_open:
+            self._desk.wake(self._desk.now)
+
+    def catch_up(self, query: Query) -> None:
+        """Now at the latest the right ones are to be asked for it."""
+        if self._aims.is_open:
+            group = self._aims.group(self.row(query), frozenset(self.interests.wanted_by(query)))
+            if group is not None and self._aims.is_late(group):
+                self._tell(self.interests.aim(query, group.targets, self._desk.now))
+
+    def sources(self, query: Query, use: Use = Use.SUBSCRIBE) -> Sources:
+        """Whom the rules name for it. Of several masters a GET names another one each time. What a node says
+        of itself and others under names of the mesh's own is for its clients only: nobody else is asked."""
+        if _is_own(query):
+            return Sources()
+        return self._mapping.sources(query.kind, query.text, query.domain, self._nodes, use)
+
+    def targets(self, query: Query, by: Collection[bytes], named: Sources | None = None) -> set[bytes]:
+        """The peers to be asked for it, when these want it; `named`: whom the rules name."""
+        sources = named or self.sources(query)
+        hops = {peer.node.uuid for hop in sources.hops if (peer := self._nodes.named(hop)) is not None}
+        if len(by) == 1:
+            hops -= set(by)  # it would only ask us in turn
+        if sources.everyone and CLIENTS in by:
+            hops |= {peer.node.uuid for peer in self._nodes.usable()}
+        return hops
+
+    def is_relayed(self, query: Query) -> bool:
+        """Is this node only on the way for it, so that it gets for others what it is not master of?"""
+        return bool(self.sources(query).hops)
+
+    def is_reachable(self, query: Query) -> bool:
+        """Can all whom the rules name for it be asked?"""
+        return not self.sources(query).away
+
+    def full(self, peer: Peer) -> Interest:
+        """All that is asked of a peer, with how far we are."""
+        positions = tuple((master, u.received) for master, u in peer.upstreams.items() if u.received)
+        return self.interests.full(peer.node.uuid, positions)
+
+    def unconfirmed(self, uuids: set[bytes] | None = None) -> dict[bytes, int]:
+        """Version that each of these peers (all, without) has yet to confirm, if it can be reached and was
+        not waited for in vain."""
+        need = {}
+        for peer in self._nodes.usable():
+            asked = self.interests.asked(peer.node.uuid)
+            is_meant = peer.node.uuid not in self._slow and (uuids is None or peer.node.uuid in uuids)
+            if (
+                is_meant
+                and asked.queries
+                and peer.confirmed < asked.version
+                and self._nodes.is_alive(peer.node.name)
+            ):
+                need[peer.node.uuid] = asked.version
+        return need
+
+    def asked(self, peer: Peer) -> Asked:
+        """What it is asked for."""
+        return self.interests.asked(peer.node.uuid)
+
+    def needs(self, peer: Peer) -> bool:
+        """Is it asked for anything?"""
+        return bool(self.interests.asked(peer.node.uuid).queries)
+
+    def tick(self) -> None:
+        self._is_spent = False
+        if over := self.interests.sweep(self._desk.now, self._is_here):
+            self._tell(over)
+            self._desk.wake(self._desk.now)  # there may be more
+        if self._aims.is_open:
+            self._go_on()
+
+    def _is_here(self, uuid: bytes) -> bool:
+        peer = self._neighbours.peers.get(uuid)
+        return peer is not None and peer.data is not None
+
+    def _tell(self, told: list[tuple[bytes, Interest]]) -> None:
+        for uuid, interest in told:
+            peer = self._neighbours.peers.get(uuid)
+            if peer is not None:
+                self._desk.send(peer.data, interest)
+                self._slow.tells(uuid, interest.version)
+                self._neighbours.review_login(peer)
+
+
+def _is_own(query: Query) -> bool:
+    """Does it ask what each node has only for its own clients?"""
+    return query.text.startswith(SYSTEM) and not query.text.startswith(DEAD_LETTERS)

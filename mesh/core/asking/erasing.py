@@ -1,0 +1,233 @@
+"""What happens when a topic is taken away? Its master forgets it, and each subscriber hears of it once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mesh.core.access.door import plain
+from mesh.core.asking.demand import Demand
+from mesh.core.delivery.router import Router
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.pages import SHOWN, listed
+from mesh.core.desk.settings import CONFIRM
+from mesh.core.peers.peer import Peer
+from mesh.core.states.cameby import is_way
+from mesh.core.ways.nodes import Nodes
+from mesh.core.ways.questions import Questions, Replies
+from mesh.errors import LocalError, MasterAway
+from mesh.mapping.decision import Use
+from mesh.patterns import SYSTEM
+from mesh.reserved import DEAD, check_free, reserved
+from mesh.routing.interest import CLIENTS
+from mesh.values import Hop, check_domain, check_key
+from mesh.wire.commands import Answer, Query
+from mesh.wire.envelope import ERASED, PERSISTENT, Envelope
+from mesh.wire.limits import HOPS, LARGEST_SEQUENCE
+
+REMEMBERED = 4096  # erasures whose outcome is known when they are asked for again
+# (was there such a topic?, masters that cannot be reached, or what keeps others from it)
+Erased = Callable[[bool, list[str]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Erasure:
+    """One erase, however many nodes carry it out: its stream and number name the event everywhere."""
+
+    stream: bytes
+    number: int
+    key: str
+    domain: str
+    sender: str
+    route: tuple[str, ...] = ()
+    is_copy: bool = False  # whoever asked has asked the other masters too
+
+
+def erasure(stream: bytes, request: int, key: str, domain: str, sender: str) -> Erasure:
+    """A client's erase: the same request of the same client is the same erasure."""
+    check_erasable(key, domain)
+    own = hashlib.sha256(b"erase" + stream).digest()[:16]
+    return Erasure(own, _as_number(request), check_key(key), check_domain(domain), sender)
+
+
+def _as_number(said: int) -> int:
+    """It goes where those of messages go: with a larger one nobody could read the event."""
+    return said if 0 < said <= LARGEST_SEQUENCE else 1
+
+
+def check_erasable(key: str, domain: str) -> None:
+    """Dead letters are for whoever may read them; what else is the mesh's own stays. PublishRefused."""
+    check_free(domain)
+    if key.startswith(SYSTEM) and not key.startswith(DEAD):
+        raise reserved(key)
+
+
+def _told(said: dict[str, Any]) -> Erasure:
+    """What a peer asks for."""
+    route, stream, number = said.get("route"), said.get("stream"), said.get("number")
+    return Erasure(
+        (stream if isinstance(stream, bytes) else b"")[:16].ljust(16, b"\0"),
+        _as_number(number) if isinstance(number, int) else 1,
+        check_key(str(said.get("key"))), check_domain(str(said.get("domain", ""))),
+        str(said.get("sender", "")), tuple(map(str, route)) if isinstance(route, list) else (),
+        is_copy=said.get("copy") is True,
+    )  # fmt: skip
+
+
+class Erasing:
+    """Erasures of clients, and those that come from other nodes."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        router: Router,
+        demand: Demand,
+        questions: Questions,
+        nodes: Nodes,
+        judge: Callable[[Peer, tuple[str, ...], Callable[[bool], None]], None],
+    ) -> None:
+        """`judge` finds out whether that peer may bring what came by these nodes."""
+        self._desk = desk
+        self._router = router
+        self._demand = demand
+        self._questions = questions
+        self._nodes = nodes
+        self._judge = judge
+        self._done: OrderedDict[tuple[bytes, int, str], bool] = OrderedDict()
+        self._going: dict[Erasure, list[Erased]] = {}  # on their way to the disk, and who asked
+
+    def erase(
+        self, erasure: Erasure, then: Callable[[bool], None], failed: Callable[[MasterAway], None]
+    ) -> None:
+        """For a client. A topic that this node has published or cached is known with its domain."""
+
+        def came(was_there: bool, away: list[str]) -> None:
+            if away:
+                where = "everywhere" if was_there else "anywhere"
+                text = f"{erasure.key} was not erased {where}: {_why(away)}."
+                failed(MasterAway(text, hint="See `mesh ls`, and erase it again later."))
+            else:
+                then(was_there)
+
+        self._questions.when_settled(lambda: self._everywhere(erasure, CLIENTS, CONFIRM, came))
+
+    def erase_for(
+        self,
+        peer: Peer,
+        said: dict[str, Any],
+        within: float,
+        then: Erased,
+        failed: Callable[[LocalError], None],
+    ) -> None:
+        """For a peer. LocalError for what cannot be."""
+        check_erasable(str(said.get("key")), str(said.get("domain", "")))
+        erasure = _told(said)
+        route = erasure.route
+        if len(route) > HOPS:
+            raise LocalError(f"it came by more than {HOPS} nodes", code="TOO_MANY_HOPS")
+        what = f"{peer.node.name} erases for {plain(erasure.sender)[:80]!r}, of whom it did not come"
+        if not is_way(erasure.sender, route, peer.node.name):
+            raise LocalError(what, code="FORGED_SENDER")
+
+        def judged(is_believed: bool) -> None:
+            if is_believed:
+                self._everywhere(erasure, peer.node.uuid, within, then)
+            else:
+                failed(LocalError(what, code="FORGED_SENDER"))
+
+        self._judge(peer, route, judged)
+
+    def _everywhere(self, erasure: Erasure, by: bytes, within: float, then: Erased) -> None:
+        domains = [erasure.domain] if erasure.domain else ["", *self._router.domains_of(erasure.key)]
+        queries = [Query("exact", erasure.key, domain) for domain in domains]
+        use = Use.SUBSCRIBE if erasure.is_copy else Use.ERASE
+        sources = {q: self._demand.sources(q, use) for q in queries}
+        away = [h for named in sources.values() for h in named.hops if not self._nodes.is_alive(h)]
+        targets = {uuid: q.domain for q in queries for uuid in self._demand.targets(q, {by}, sources[q])}
+        if by != CLIENTS and not any(named.hops for named in sources.values()):
+            targets = {}
+        masters = {hop for named in sources.values() for hop in named.masters}
+        asked = [
+            (peer, targets[peer.node.uuid])
+            for peer in self._nodes.askable(erasure.route)
+            if peer.node.uuid in targets
+        ]
+        waits = 1 + len(asked)
+        was_there, gone = False, list(away)
+
+        def one(erased: bool, missing: list[str]) -> None:
+            nonlocal waits, was_there
+            waits -= 1
+            was_there = was_there or erased
+            gone.extend(missing)
+            if not waits:
+                then(was_there, gone)
+
+        self._here(erasure, one)
+        for peer, domain in asked:
+            self._ask(peer, replace(erasure, domain=domain, is_copy=peer.node.name in masters), within, one)
+
+    def _ask(self, peer: Peer, erasure: Erasure, within: float, then: Erased) -> None:
+        def came(replies: Replies, missing: list[str]) -> None:
+            values = [told.value for told in replies.values()]
+            missing = missing + [peer.node.name for told in replies.values() if told.code]
+            away = [str(n) for v in values for n in v.get("away", []) if isinstance(v.get("away"), list)]
+            then(any(value.get("erased") for value in values), [*missing, *away])
+
+        arguments = {
+            "key": erasure.key, "domain": erasure.domain, "stream": erasure.stream,
+            "number": erasure.number, "sender": erasure.sender,
+            "route": [*erasure.route, self._desk.me.name], "copy": erasure.is_copy,
+        }  # fmt: skip
+        self._questions.ask_all([peer], "erase", arguments, came, within)
+
+    def _here(self, erasure: Erasure, then: Erased) -> None:
+        """Of the topics that this node is master of."""
+        retained = self._router.log.retained
+        domains = [d for d in retained.domains(erasure.key) if erasure.domain in ("", d)]
+        known = self._done.get((erasure.stream, erasure.number, erasure.key), False)
+        if erasure in self._going:  # asked again, on another connection
+            self._going[erasure].append(then)
+            return
+        if not domains:
+            then(known, [])
+            return
+        waits, self._going[erasure], refused = len(domains), [then], list[str]()
+
+        def gone(answer: Answer) -> None:
+            nonlocal waits
+            waits -= 1
+            if answer.state != "OK":
+                refused.append(f"{self._desk.me.name} could not write it ({answer.state})")
+            if not waits:
+                if not refused:
+                    self._remember(erasure)
+                for asked in self._going.pop(erasure):
+                    asked(not refused, refused)
+
+        for domain in domains:
+            event = self._event(erasure, domain)
+            self._router.publish(event.stream, event, gone)
+
+    def _event(self, erasure: Erasure, domain: str) -> Envelope:
+        last = self._router.log.retained.get(erasure.key, domain)
+        flags = ERASED | (last.envelope.flags & PERSISTENT if last is not None else 0)
+        route = tuple(Hop(node, 0, self._desk.wall) for node in erasure.route)
+        return Envelope(
+            stream=erasure.stream, domain=domain, first=erasure.number, last=erasure.number, low=1,
+            keys=(erasure.key,), count=1, sizes=0, body=b"", flags=flags, sender=erasure.sender, route=route,
+        )  # fmt: skip
+
+    def _remember(self, erasure: Erasure) -> None:
+        self._done[erasure.stream, erasure.number, erasure.key] = True
+        while len(self._done) > REMEMBERED:
+            self._done.popitem(last=False)
+
+
+def _why(away: list[str]) -> str:
+    """Names of nodes that cannot be reached, and sentences of those that can."""
+    names, said = [why for why in away if " " not in why], {why: None for why in away if " " in why}
+    return "; ".join([*([f"{listed(names)} cannot be reached"] if names else []), *list(said)[:SHOWN]])

@@ -1,0 +1,15 @@
+"""What becomes of things that this node wants from others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mesh.core.desk.facts import Fact
+from mesh.wire.commands import Query
+
+
+@dataclass(frozen=True, slots=True)
+class Unwanted(Fact):
+    """Somebody here wants it no more, and it is asked of fewer others, or of nobody."""
+
+    query: Query

@@ -1,0 +1,258 @@
+"""What is the last value of a topic? From this node's own log, its cache, or the nodes that rules name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mesh.core.asking.demand import Demand
+from mesh.core.asking.facts import Unwanted
+from mesh.core.delivery.router import Router
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.pages import NAMES
+from mesh.core.desk.part import Part
+from mesh.core.desk.settings import CONFIRM
+from mesh.core.peers.peer import Peer
+from mesh.core.states.gossiping import Gossiping
+from mesh.core.ways.nodes import Nodes
+from mesh.core.ways.questions import Questions, Replies
+from mesh.mapping.decision import Use
+from mesh.patterns import matches
+from mesh.routing.interest import CLIENTS
+from mesh.routing.merging import Merging
+from mesh.wire.commands import Query
+from mesh.wire.envelope import Envelope
+
+LONGEST_NAME = 64  # letters of a node's name
+KNOWN = 100_000  # topics of which it is remembered that their value in the cache is the last
+HEDGE = 1.0  # s that one of several masters has to answer, before the next is asked
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """The last value of a topic: its master, where it was found, and how old that may be (None = current)."""
+
+    master: bytes
+    envelope: Envelope
+    source: str
+    age: float | None = None
+
+
+@dataclass(slots=True)
+class Found:
+    """The newest value of each topic; which nodes did not answer, and which masters cannot be reached."""
+
+    best: dict[tuple[str, str], Value] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+    away: list[str] = field(default_factory=list)
+
+    @property
+    def values(self) -> list[Value]:
+        return list(self.best.values())
+
+    def take(self, replies: Replies, query: Query) -> int:
+        """What nodes have answered; returns how many values that nobody had asked for."""
+        unasked = 0
+        for uuid, told in replies.items():
+            for envelope, said in told.found:
+                if _fits(envelope, query):
+                    self.add(_told_value(uuid, envelope, said))
+                else:
+                    unasked += 1
+            away = told.value.get("away")
+            names = away[:NAMES] if isinstance(away, list) else []
+            self.away += [name[:LONGEST_NAME] for name in names if isinstance(name, str)]
+        return unasked
+
+    def add(self, value: Value) -> None:
+        """The newest per topic: by hybrid clock, then id."""
+        e = value.envelope
+        topic = (e.keys[0], e.domain)
+        known = self.best.get(topic)
+        if known is None or e.stamp > known.envelope.stamp:
+            self.best[topic] = value
+
+
+class Lookup(Part):
+    """`get` for clients, and for peers that are on this way to a master."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        router: Router,
+        demand: Demand,
+        questions: Questions,
+        nodes: Nodes,
+        gossiping: Gossiping,
+        merging: Merging,
+    ) -> None:
+        self._merging = merging
+        self._gossiping = gossiping
+        self._desk = desk
+        self._router = router
+        self._demand = demand
+        self._questions = questions
+        self._nodes = nodes
+        # What was asked for since the cache was emptied: what it has of that is the last value, whatever
+        # the clocks of publishers say. Of other topics it may lack one with a later stamp.
+        self._known: set[Query] = set()
+        self._life = 0  # of the cache
+
+    def hears(self) -> Sequence[Hearing]:
+        return (hear(Unwanted, lambda fact: self._unwanted(fact.query)),)
+
+    def get(
+        self, query: Query, then: Callable[[Found], None], *, fresh: bool = True, after: bool = False
+    ) -> None:
+        """The values of this node and of all that must be asked. `fresh`: not from the cache.
+
+        `after`: they come after all messages of the same node that are on their way here by now.
+        """
+
+        def settled() -> None:
+            cached = None if fresh else self._cached(query)
+            if cached is not None:
+                found = self.own(query)
+                found.add(cached)
+                then(found)
+            else:
+                self._gather(query, then, CLIENTS, (), CONFIRM, after)
+
+        self._questions.when_settled(settled)
+
+    def get_for(
+        self, peer: Peer, query: Query, then: Callable[[Found], None], visited: Collection[str],
+        within: float, after: bool,
+    ) -> None:  # fmt: skip
+        """What a peer asks for: own values, and those of the nodes to which this one is the way."""
+        if self._demand.is_relayed(query):
+            self._gather(query, then, peer.node.uuid, visited, within, after)
+        else:
+            then(self.own(query, is_local=False))
+
+    def own(self, query: Query, is_local: bool = True) -> Found:
+        """Values of which this node is master."""
+        if is_local:
+            self._gossiping.asked(query)
+        found = Found()
+        me = self._desk.me
+        for last in self._router.log.retained.find(query, self._desk.believed):
+            if is_local or not last.is_local:
+                found.add(Value(me.uuid, last.as_envelope(), me.name))
+        return found
+
+    def _gather(
+        self, query: Query, then: Callable[[Found], None], by: bytes, visited: Collection[str],
+        within: float, after: bool,
+    ) -> None:  # fmt: skip
+        me, life = self._desk.me.name, self._router.cache_life
+        found = self.own(query, is_local=by == CLIENTS)
+        # A subscription begins with what all have: one of them may be behind what another brings.
+        everybody = self._demand.sources(query)
+        sources = everybody if after else self._demand.sources(query, Use.GET)
+        spare = [hop for hop in everybody.hops if hop not in (*sources.hops, *visited)]
+        found.away = list(sources.away)
+        arguments: dict[str, Any] = {
+            "kind": query.kind, "text": query.text, "domain": query.domain, "after": after,
+            "visited": [*visited, me],
+        }  # fmt: skip
+
+        def ask(targets: set[bytes]) -> None:
+            peers = [p for p in self._nodes.askable(visited) if p.node.uuid in targets]
+            self._questions.ask_all(peers, "get", arguments, came, min(within, HEDGE) if spare else within)
+
+        def came(replies: Replies, missing: list[str]) -> None:
+            if unasked := found.take(replies, query):
+                self._desk.count("unasked", unasked)
+            lacking = [node for node in missing if node in everybody.hops]
+            while lacking and spare:  # it dies, perhaps, and nobody has noticed yet
+                peer = self._nodes.named(spare.pop(0))
+                if peer is not None and self._nodes.is_alive(peer.node.name):
+                    ask({peer.node.uuid})
+                    return
+            found.away += lacking
+            found.missing = missing
+            if after:
+                for value in found.values:
+                    self._merging.passed(value.envelope)
+            self._remember(found, life)
+            if after and by == CLIENTS and not (found.missing or found.away):
+                self._knows(query, life)
+            then(found)
+
+        ask(self._demand.targets(query, {by}, sources))
+
+    # --- the cache of what clients here have subscribed to ----------------------------------------------
+
+    def _cached(self, query: Query) -> Value | None:
+        if query.kind != "exact":
+            return None
+        for domain in [query.domain] if query.domain else self._router.cache.domains(query.text):
+            last = self._router.cache.get(query.text, domain)
+            hop = self._covered_by(query.text, domain) if last is not None else None
+            if last is None or hop is None or last.is_void(self._desk.believed):
+                continue
+            if hop.lost_at is None and not self._is_known(query.text, domain):
+                continue
+            age = None if hop.lost_at is None else self._desk.now - hop.lost_at
+            return Value(b"", last.as_envelope(), self._desk.me.name, age)
+        return None
+
+    def _remember(self, found: Found, life: int) -> None:
+        if life != self._router.cache_life:
+            return  # it was said before what emptied the cache
+        for value in found.values:
+            key, domain = value.envelope.keys[0], value.envelope.domain
+            if value.source != self._desk.me.name and self._covered_by(key, domain) is not None:
+                self._router.remember_relayed(value.envelope)
+                self._knows(Query("exact", key, domain), life)
+
+    def _unwanted(self, query: Query) -> None:
+        """Nothing more is heard of it, but for what others here want as well."""
+        self._known.discard(query)
+        for last in list(self._router.cache.find(query, 0)):
+            key, domain = last.key, last.envelope.domain
+            if not self._demand.interests.matching(key, domain):
+                self._known.discard(Query("exact", key, domain))
+                self._router.cache.remove(key, domain)
+
+    def _knows(self, query: Query, life: int) -> None:
+        """All values of it are in the cache, unless that was emptied since it was asked for."""
+        if self._life != self._router.cache_life or len(self._known) >= KNOWN:
+            self._known.clear()
+        self._life = self._router.cache_life
+        if life == self._life:
+            self._known.add(query)
+
+    def _is_known(self, key: str, domain: str) -> bool:
+        if self._life != self._router.cache_life:
+            return False
+        queries = (Query("exact", key, domain), *self._demand.interests.matching(key, domain))
+        return not self._known.isdisjoint(queries)
+
+    def _covered_by(self, key: str, domain: str) -> Peer | None:
+        """The peer that sends every new value of that topic, because clients here have subscribed to it. Of
+        several one that is connected."""
+        asked = self._demand.interests.asked
+        for query in self._demand.interests.matching(key, domain):
+            named = [self._nodes.named(hop) for hop in self._demand.sources(query).hops]
+            peers = [p for p in named if p is not None and query in asked(p.node.uuid).queries]
+            if peers:
+                return min(peers, key=lambda peer: peer.lost_at is not None)
+        return None
+
+
+def _fits(value: Envelope, query: Query) -> bool:
+    """Is it a value of a topic that was asked for?"""
+    key = value.keys[0]
+    is_it = key == query.text if query.kind == "exact" else matches(query.text, key)
+    return is_it and value.count == 1 and query.domain in ("", value.domain)
+
+
+def _told_value(uuid: bytes, envelope: Envelope, said: Any) -> Value:
+    match said:
+        case [str(source), (int() | float() | None) as age, bytes(master)]:
+            return Value(master, envelope, source, age)
+    return Value(uuid, envelope, "")

@@ -1,0 +1,1 @@
+"""What does this node accept as a master, and who is owed it?"""

@@ -1,0 +1,71 @@
+"""Which topics does this node take the most messages of, as their master?"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from mesh.wire.envelope import Envelope
+from mesh.wire.header import u32
+
+COUNTED = 1024  # topics that are kept when there are too many: the busiest
+MOST = 2 * COUNTED
+
+
+class BusyTopics:
+    """Messages and bytes of each (domain, topic) since the start: [messages, bytes with own properties].
+
+    With more than MOST topics the least busy ones are forgotten, and begin again from 0 when they come back.
+    """
+
+    def __init__(self) -> None:
+        self.counts: dict[tuple[str, str], list[int]] = {}
+        self._is_full = False
+        self._alike = "", 0  # the domain, and the bytes, of
+        self._messages: Counter[str] = Counter()  # of late, by topic
+
+    def count(self, envelope: Envelope) -> None:
+        """It was taken."""
+        if self._is_full:
+            self._trim()
+        if len(envelope.keys) == 1:
+            self._add(envelope.domain, envelope.keys[0], envelope.count, len(envelope.body))
+            return
+        if isinstance(envelope.sizes, int):
+            self._count_alike(envelope, envelope.sizes)
+            return
+        sizes, messages = [0] * len(envelope.keys), Counter(envelope.rows())
+        for row, length in zip(envelope.rows(), u32(envelope.sizes), strict=True):
+            sizes[row] += length
+        for row, count in messages.items():
+            self._add(envelope.domain, envelope.keys[row], count, sizes[row])
+
+    def _count_alike(self, envelope: Envelope, size: int) -> None:
+        """Of each message only what must be: there are hundreds of thousands a second."""
+        alike = envelope.domain, size
+        if alike != self._alike or len(self._messages) > COUNTED:
+            self._settle()
+            self._alike = alike
+        self._messages.update(map(envelope.keys.__getitem__, envelope.rows()))
+
+    def _settle(self) -> None:
+        domain, size = self._alike
+        for topic, messages in self._messages.items():
+            self._add(domain, topic, messages, messages * size)
+        self._messages.clear()
+
+    def _trim(self) -> None:
+        self.counts = {(d, t): [m, s] for d, t, m, s in self.busiest(COUNTED)}
+        self._is_full = False
+
+    def busiest(self, n: int) -> Sequence[tuple[str, str, int, int]]:
+        """(domain, topic, messages, bytes) of so many, those with most messages first."""
+        self._settle()
+        ordered = sorted(self.counts.items(), key=lambda item: item[1][0], reverse=True)[:n]
+        return [(domain, topic, messages, size) for (domain, topic), (messages, size) in ordered]
+
+    def _add(self, domain: str, topic: str, messages: int, size: int) -> None:
+        count = self.counts.get((domain, topic))
+        if count is None:
+            count = self.counts[domain, topic] = [0, 0]
+            self._is_full = len(self.counts) >= MOST
+        count[0] += messages
+        count[1] += size

@@ -1,0 +1,417 @@
+"""Where does an envelope go from here? Published by a client of this node, or handed on by a master."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import dropwhile
+from typing import Protocol
+
+from mesh.core.delivery.busytopics import BusyTopics
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.disk import Disk
+from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.part import Beginning, Part, Restored
+from mesh.core.peers.facts import PeerJoined
+from mesh.errors import LocalError, MeshError, PublishRefused, StoreFull
+from mesh.patterns import SYSTEM
+from mesh.reserved import reserved
+from mesh.routing.feed import Feed
+from mesh.routing.log import Accepted, Lane, Log, Targets
+from mesh.routing.owing import is_due, owed
+from mesh.routing.pacing import Pacing
+from mesh.routing.parcel import Parcel
+from mesh.routing.portion import Portion
+from mesh.routing.retained import Retained
+from mesh.routing.subscriptions import Subscriptions
+from mesh.streams.ranges import Ranges
+from mesh.values import check_domain, check_key
+from mesh.wire.commands import Answer
+from mesh.wire.envelope import ERASED, LOCAL_ONLY, TAILED, Envelope
+from mesh.wire.properties import check_properties
+
+Answered = Callable[[Answer], None]
+ASKED = 7  # that are told what became of a message which waited for the disk, beside the first and the last
+CLIENT = "client"  # the kind of address that there is
+HOLD_CHECK = 0.05  # s between looks at what is held back
+STREAM_KEPT = 24 * 3600.0  # s that a vanished publisher's stream is remembered
+CHECKED = 100_000  # keys remembered as well-formed
+
+
+Stamp = tuple[int, bytes, int]  # hybrid clock, stream, number
+
+
+@dataclass(slots=True)
+class Joining:
+    """A subscription that waits for the values that are there already."""
+
+    waits: int = 0  # how many times it asked
+    came: dict[tuple[str, str], Stamp] = field(default_factory=dict)  # (key, domain) -> newest meanwhile
+
+
+class Addressees(Protocol):
+    """Whoever is meant by an address of one kind."""
+
+    def addressed(self, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
+        """(a copy for each of them, how many have it at once). LocalError when it is for nobody."""
+
+    def feed(self, name: str) -> Feed:
+        """That of the address, after a restart."""
+
+
+class Router(Part):
+    """Subscriptions of clients and of peers, and the log."""
+
+    def __init__(
+        self, desk: Desk, log: Log, disk: Disk, boot_of: Callable[[bytes], int], keeps_cache: bool
+    ) -> None:
+        """`boot_of(master)` is that of a node, as far as it is known, else 0."""
+        self.clients = Subscriptions()
+        self.peers = Subscriptions()  # what peers want of this node's own log,
+        self.relays = Subscriptions()  # and what this node gets for them from others
+        self.log = log
+        self._disk = disk
+        self.cache = Retained(desk.settings.topics_bytes)  # last values of other masters' topics
+        self.addressees: dict[str, Addressees] = {}  # by the kind of address; they put themselves there
+        self.cache_life = 0  # how often it was emptied
+        self._domains: OrderedDict[str, str] = OrderedDict()  # key -> domain, of what went elsewhere
+        self._keeps_cache = keeps_cache
+        self._boot_of = boot_of
+        self.pacing = Pacing()
+        self.busy = BusyTopics()
+        self._desk = desk
+        self._checked: set[str] = set()
+        self._joining: dict[Feed, Joining] = {}
+
+    def start(self, beginning: Beginning) -> None:
+        values = beginning.rows("retained").values()
+        position = beginning.image.next_position
+        self.log.restore(beginning.rows("stream"), values, position, self._desk.now)
+        self._desk.stamped(self.log.newest)
+
+    def resume(self, restored: Restored) -> None:
+        for position, envelope in restored:
+            if not envelope.flags & TAILED:
+                self._restore(position, envelope)
+
+    def tidy(self) -> None:
+        self.log.forget_idle(self._desk.now - STREAM_KEPT)
+
+    def flush(self) -> None:
+        if self.pacing:
+            self.pacing.release(self._desk.now)
+            if self.pacing:
+                self._desk.wake(self._desk.now + HOLD_CHECK)
+        outlets = self._desk.outlets
+        while outlets:
+            outlet, _ = outlets.popitem()
+            outlet.flush(self._desk.raw)
+
+    def hears(self) -> Sequence[Hearing]:
+        # What a master had in memory may be lost, and nodes behind a way hear it so only.
+        return (hear(PeerJoined, lambda _: self.empty_cache()),)
+
+    def figures(self) -> dict[str, int | float]:
+        return {
+            "topics": len(self.log.retained),
+            "topics_evicted": self.log.retained.evicted,
+            "stored_envelopes": self.log.live,
+            "cached_topics": len(self.cache),
+        }
+
+    def publish(self, source: Hashable, envelope: Envelope, answered: Answered, stamp: int = 0) -> None:
+        """Take an envelope as its master, answer it and deliver it: at once, or when it is stored.
+
+        `answered` may be called several times, for parts of it. `stamp`: what all of its masters give it.
+        """
+        lane = self.log.lane(envelope.stream, envelope.domain, self._desk.now)
+        if lane.origin.refused:
+            for first, last in lane.origin.refused.common(envelope.first, envelope.last):
+                answered(self._refused_before(envelope.part(first, last)))
+            for first, last in lane.origin.refused.missing(envelope.first, envelope.last):
+                self._take(lane, envelope.part(first, last), source, answered, stamp)
+        else:
+            self._take(lane, envelope, source, answered, stamp)
+
+    def _take(self, lane: Lane, envelope: Envelope, source: Hashable, answered: Answered, stamp: int) -> None:
+        try:
+            self._check(envelope)
+            fresh = lane.origin.accept(envelope.first, envelope.last, envelope.low)
+        except LocalError as error:
+            self._desk.count("refused", envelope.count)
+            answered(refusal(envelope, error))
+            return
+        if fresh != [(envelope.first, envelope.last)]:
+            self._repeated(lane, envelope, fresh, answered)
+        for first, last in fresh:
+            self._accept(lane, envelope.part(first, last), source, answered, stamp)
+
+    def _accept(
+        self, lane: Lane, envelope: Envelope, source: Hashable, answered: Answered, stamp: int
+    ) -> None:
+        stamped = envelope.mastered(stamp or self._desk.stamp(), self._desk.hop(0))
+        try:
+            pieces, matched = self._pieces(stamped)
+        except LocalError as error:
+            lane.origin.refuse(envelope.first, envelope.last)  # what comes in between may be taken
+            self._desk.count("refused", envelope.count)
+            answered(refusal(envelope, error))
+            return
+        self._desk.count("published", envelope.count)
+        if not envelope.to:
+            self.busy.count(envelope)
+        accepted, ops = self.log.accept(lane, pieces, matched, self._desk.me.uuid)
+        if envelope.to:
+            _come(accepted, +1)
+        if ops:
+            self._disk.commit(ops, lambda error: self._landed(lane, accepted, source, answered, error))
+        if not lane.waiting:
+            self._deliver(accepted, source, answered)
+        elif accepted.stored:
+            accepted.when_first = lambda: self._deliver(accepted, source, answered)
+
+    def _pieces(self, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
+        if envelope.to:
+            return self.addressees[CLIENT].addressed(envelope)
+        targets = self._targets(envelope)
+        return [(envelope, targets)], len(targets)
+
+    def _landed(
+        self, lane: Lane, accepted: Accepted, source: Hashable, answered: Answered, error: MeshError | None
+    ) -> None:
+        """A commit has ended."""
+        if error is None:
+            lane.refusals_before(accepted)
+            self._passes(lane, accepted, lambda: self._deliver(accepted, source, answered))
+            return
+        answer = refusal(accepted.envelope, error)
+        self.log.refuse(lane, accepted)
+        if accepted.envelope.to:
+            _come(accepted, -1)
+        self._desk.count("refused", accepted.envelope.count)
+        accepted.is_refused, accepted.when_first = True, lambda: _all_of(accepted, answered)(answer)
+        if isinstance(error, StoreFull):
+            # First that goes to the disk: forgotten in a crash, it would be taken after what followed it.
+            self._disk.commit((), lambda _: self._passes(lane, accepted, accepted.when_first))
+        else:  # the store is at its end
+            self._passes(lane, accepted, accepted.when_first)
+
+    def _passes(self, lane: Lane, accepted: Accepted, when_first: Callable[[], None]) -> None:
+        """Its fate is known; what waited for that, and behind it, goes on in the publisher's order."""
+        accepted.stored, accepted.when_first = True, when_first
+        while lane.waiting and lane.waiting[0].stored:
+            lane.waiting.popleft().when_first()
+
+    def relay(self, parcel: Parcel) -> None:
+        """Hand what a peer brought to this node's own subscribers, and to peers for whom it is on the way."""
+        envelope = parcel.envelope
+        targets = list(self.clients.plan(envelope))
+        if parcel.position:
+            # What a master sends again after our restart is old news to a subscription that came later.
+            targets = [(f, i) for f, i in targets if f.floors.get(parcel.master, 0) < parcel.position]
+        if self._keeps_cache and self._is_void(parcel):
+            self.empty_cache()
+        elif self._keeps_cache:
+            self.remember_relayed(envelope)
+        # Since its master, at stratum 0: a node where it was before may have subscribers too.
+        visited = {hop.node for hop in dropwhile(lambda hop: hop.stratum > 0, envelope.route)}
+        targets += [
+            (feed, indices)
+            for feed, indices in self.relays.plan(envelope)
+            if feed.owner not in visited and is_due(feed, parcel)
+        ]
+        parcel.owed = len(targets) if parcel.position else 0
+        self._desk.count("relayed", envelope.count)
+        self._offer([(parcel, targets)], parcel.source, lambda: None)
+
+    def _is_void(self, parcel: Parcel) -> bool:
+        """Has its master lost it with an earlier process? Then it alone knows which value is the last now."""
+        return not parcel.position and 0 < parcel.boot < self._boot_of(parcel.master)
+
+    def tell(self, envelope: Envelope) -> None:
+        """What this node says to its own clients of itself and others: nobody's message, and not counted."""
+        stamped = self.keep(envelope)
+        targets = list(self.clients.plan(stamped))
+        self._offer([(Parcel(stamped, master=self._desk.me.uuid, own=True), targets)], b"", lambda: None)
+
+    def keep(self, envelope: Envelope) -> Envelope:
+        """The same, for those who will read it later."""
+        stamped = envelope.mastered(self._desk.stamp(), self._desk.hop(0))
+        self.log.retained.keep(stamped)
+        return stamped
+
+    def remember_domain(self, envelope: Envelope) -> None:
+        """A client of this node has published it for a master elsewhere."""
+        for key in envelope.keys:
+            self._domains[key] = envelope.domain
+            self._domains.move_to_end(key)
+        while len(self._domains) > CHECKED:
+            self._domains.popitem(last=False)
+
+    def domains_of(self, key: str) -> list[str]:
+        """In which domains of other masters has this node seen the topic?"""
+        published = [self._domains[key]] if key in self._domains else []
+        return list(dict.fromkeys([*self.cache.domains(key), *published]))
+
+    def remember_relayed(self, envelope: Envelope) -> None:
+        """A value of another master's topic, or the end of the topic."""
+        if envelope.flags & ERASED:
+            self.cache.remove(envelope.keys[0], envelope.domain)
+        else:
+            self.cache.keep(envelope)
+
+    def empty_cache(self) -> None:
+        """A newer value may have passed us by."""
+        self.cache.clear()
+        self.cache_life += 1
+
+    def joining(self, feed: Feed) -> None:
+        """A subscription asks for the values that are there already; meanwhile messages may come."""
+        self._joining.setdefault(feed, Joining()).waits += 1
+
+    def initial(self, feed: Feed, values: Iterable[tuple[bytes, Envelope]]) -> None:
+        """Give them to it, in each publisher's order, but for those that newer messages went past."""
+        joining = self._joining[feed]
+        joining.waits -= 1
+        if not joining.waits:
+            del self._joining[feed]
+        for master, envelope in sorted(values, key=lambda value: value[1].stamp):
+            newest = joining.came.get((envelope.keys[0], envelope.domain))
+            if newest is None or newest < envelope.stamp:
+                feed.offer(Portion(Parcel(envelope, master=master)), self._desk.now)
+
+    def _restore(self, position: int, envelope: Envelope) -> None:
+        """From the store, at start: who is still owed it."""
+        parcel = Parcel(envelope, position, self._desk.me.uuid, own=True)
+        owing = self._owing(parcel)
+        self.log.owe(parcel, owing)
+        self.log.live += 1
+        if not owing:
+            self.log.released(parcel)
+        for feed, indices in owing:
+            feed.offer(Portion(parcel, indices), self._desk.now)
+
+    def _owing(self, parcel: Parcel) -> Targets:
+        envelope, position = parcel.envelope, parcel.position
+        if envelope.to:
+            feed = self.addressees[CLIENT].feed(envelope.to)
+            return [(feed, None)] if feed.position < position else []
+        owing = ((feed, owed(feed, position, envelope)) for feed, _ in self._targets(envelope))
+        return [(feed, indices) for feed, indices in owing if indices != ()]
+
+    def _check(self, envelope: Envelope) -> None:
+        check_domain(envelope.domain)
+        if envelope.props:  # nobody else reads them before it is stored
+            check_properties(envelope)
+        if self._checked.issuperset(envelope.keys):
+            return
+        for key in envelope.keys:
+            if key or not envelope.to:
+                check_key(key)
+            if (
+                key.startswith(SYSTEM) and not envelope.to
+            ):  # from a client of this node it does not come so far
+                self._check_own(key, envelope)
+                return
+        if envelope.to:  # it may have none, and what is published must not
+            return
+        if len(self._checked) >= CHECKED:
+            self._checked.clear()
+        self._checked.update(envelope.keys)
+
+    def _check_own(self, key: str, envelope: Envelope) -> None:
+        """Only this node writes there, and what it says of an erased topic."""
+        is_own = envelope.sender == f"/node/{self._desk.me.name}/client/{SYSTEM}"
+        if not (is_own and len(envelope.keys) == 1) and not envelope.flags & ERASED:
+            raise reserved(key)
+
+    def _refused_before(self, envelope: Envelope) -> Answer:
+        error = PublishRefused(
+            f"{self._desk.me.name} had refused it when it came first, and keeps to that.",
+            hint="Publish it anew.",
+            code="REFUSED" if envelope.to else StoreFull.code,  # a letter: no receiver, or no room
+        )
+        return refusal(envelope, error)
+
+    def _repeated(
+        self, lane: Lane, envelope: Envelope, fresh: list[tuple[int, int]], answered: Answered
+    ) -> None:
+        """Answer what is known already, but not what still waits for the disk: its answer comes then."""
+        open_numbers = Ranges()
+        for first, last in fresh:
+            open_numbers.add(first, last)
+        for waiting in lane.waiting:
+            first, last = waiting.answer.first, waiting.answer.last
+            open_numbers.add(first, last)
+            if first <= envelope.last and last >= envelope.first:
+                # It may have come by another way, to which nobody else would say it.
+                waiting.also = [*(waiting.also or ())[-ASKED:], answered]
+        for first, last in open_numbers.missing(envelope.first, envelope.last):
+            self._desk.count("repeated", last - first + 1)
+            answered(Answer(envelope.domain, first, last))
+
+    def _targets(self, envelope: Envelope) -> Targets:
+        targets = list(self.clients.plan(envelope))
+        if not envelope.flags & LOCAL_ONLY:
+            targets += self.peers.plan(envelope)
+        return targets
+
+    def _deliver(self, accepted: Accepted, source: Hashable, answered: Answered) -> None:
+        if self.log.passes(accepted):
+            answered = self._when_written(answered)
+        if accepted.envelope.to:
+            _come(accepted, -1)
+        if not any(targets for _, targets in accepted.deliveries):
+            self._desk.count("unrouted", accepted.envelope.count)
+        if accepted.also is not None:
+            answered = _all_of(accepted, answered)
+        self._offer(accepted.deliveries, source, lambda: answered(accepted.answer))
+
+    def _when_written(self, answered: Answered) -> Answered:
+        """What rides along with the next commit belongs to what is answered OK."""
+        return lambda answer: self._disk.commit((), lambda error: answered(answer))
+
+    def _offer(
+        self, deliveries: list[tuple[Parcel, Targets]], source: Hashable, done: Callable[[], None]
+    ) -> None:
+        waiting: list[tuple[Feed, Portion]] = []
+        for parcel, targets in deliveries:
+            if self._joining:
+                self._note_joining(parcel.envelope, targets)
+            for feed, indices in targets:
+                portion = Portion(parcel, indices)
+                feed.offer(portion, self._desk.now)
+                if portion.waiting and feed.paces and not parcel.envelope.to:
+                    waiting.append((feed, portion))
+        self.pacing.hold(source, waiting, done)
+
+    def _note_joining(self, envelope: Envelope, targets: Targets) -> None:
+        for feed, indices in targets:
+            joining = self._joining.get(feed)
+            if joining is not None:
+                every = range(envelope.count) if indices is None else indices
+                for key in {envelope.keys[envelope.row(i)] for i in every}:
+                    topic = (key, envelope.domain)
+                    joining.came[topic] = max(envelope.stamp, joining.came.get(topic, envelope.stamp))
+
+
+def _come(accepted: Accepted, sign: int) -> None:
+    """Inboxes count a letter from when it is accepted: a burst is over before the disk has any of it."""
+    for parcel, targets in accepted.deliveries:
+        for feed, _ in targets:
+            feed.coming += sign * parcel.size
+
+
+def _all_of(accepted: Accepted, answered: Answered) -> Answered:
+    """Whoever asked for it is told."""
+
+    def tell(answer: Answer) -> None:
+        for each in (answered, *(accepted.also or ())):
+            each(answer)
+
+    return tell
+
+
+def refusal(envelope: Envelope, error: MeshError) -> Answer:
+    return Answer(envelope.domain, envelope.first, envelope.last, state=error.code, text=str(error))

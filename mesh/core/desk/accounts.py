@@ -1,0 +1,118 @@
+"""Where is every message? Two equations that hold at every moment, for as long as a node runs.
+
+Of what its clients publish, each number of a stream once, however often it is sent:
+    client_published = client_routed + client_unrouted + client_refused + client_held
+Of what it has for each subscriber, be it a subscription, an inbox or another node:
+    matched = delivered + sent_to_peers + dropped + expired_waiting + buried + pending
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from mesh.routing.feed import Feed
+from mesh.streams.ranges import Ranges
+from mesh.wire.commands import Answer
+from mesh.wire.envelope import Envelope
+
+OUTCOMES = ("routed", "unrouted", "refused")
+FATES = ("matched", "delivered", "dropped", "expired", "buried", "pending")
+
+
+@dataclass(slots=True)
+class _Lane:
+    said: Ranges = field(default_factory=Ranges)
+    done: Ranges = field(default_factory=Ranges)
+
+    @property
+    def held(self) -> int:
+        return self.said.count() - self.done.count()
+
+
+class Accounts:
+    """Of one node, since its start."""
+
+    def __init__(self) -> None:
+        self.published = 0  # by its clients
+        self.outcomes = dict.fromkeys(OUTCOMES, 0)
+        self._lanes: dict[bytes, dict[str, _Lane]] = {}  # stream -> domain -> lane
+        self._gone: set[bytes] = set()  # streams whose session is closed
+        self._closed = dict.fromkeys(FATES, 0)  # of subscribers that are no more
+        self._closed_peers = 0  # of that, delivered to nodes
+
+    # --- what is published --------------------------------------------------------------------------------
+
+    def said(self, envelope: Envelope) -> None:
+        """A client of this node publishes it, perhaps not for the first time."""
+        self._gone.discard(envelope.stream)
+        lanes = self._lanes.get(envelope.stream)
+        if lanes is None:
+            lanes = self._lanes[envelope.stream] = {}
+        lane = lanes.get(envelope.domain)
+        if lane is None:
+            lane = lanes[envelope.domain] = _Lane()
+        for first, last in lane.said.missing(envelope.first, envelope.last):
+            lane.said.add(first, last)
+            self.published += last - first + 1
+
+    def answered(self, stream: bytes, answer: Answer) -> None:
+        """What its client is told. Only a last word counts, and only the first such."""
+        lane = self._lanes.get(stream, {}).get(answer.domain)
+        if lane is None or answer.state == "FORWARD_WARNING":
+            return
+        refused = answer.state != "OK"
+        outcome = "refused" if refused else "routed" if answer.matched else "unrouted"
+        for first, last in _both(lane.said, lane.done.missing(answer.first, answer.last)):
+            lane.done.add(first, last)
+            self.outcomes[outcome] += last - first + 1
+        if stream in self._gone:
+            self.gone(stream)
+
+    def gone(self, stream: bytes) -> None:
+        """Its session is closed: what has its last word need not be known any more."""
+        held = {domain: lane for domain, lane in self._lanes.pop(stream, {}).items() if lane.held}
+        if held:
+            self._lanes[stream] = held
+        (self._gone.add if held else self._gone.discard)(stream)
+
+    # --- what is delivered --------------------------------------------------------------------------------
+
+    def closed(self, feed: Feed, is_peer: bool = False) -> None:
+        """A subscriber is no more, after its feed was cleared."""
+        for fate in FATES:
+            self._closed[fate] += getattr(feed, fate)
+        self._closed_peers += feed.delivered * is_peer
+
+    def figures(self, feeds: Sequence[Feed]) -> dict[str, int]:
+        """Both equations, with what the feeds that are there have counted."""
+        fate = self._fates(feeds)
+        to_peers = self._closed_peers + sum(feed.delivered for feed in feeds if feed.is_peer)
+        held = self.published - sum(self.outcomes.values())
+        return {
+            "client_published": self.published,
+            **{f"client_{outcome}": n for outcome, n in self.outcomes.items()},
+            "client_held": held,
+            "matched": fate["matched"], "delivered": fate["delivered"] - to_peers, "sent_to_peers": to_peers,
+            "dropped": fate["dropped"], "expired_waiting": fate["expired"], "buried": fate["buried"],
+            "pending": fate["pending"],
+        }  # fmt: skip
+
+    def _fates(self, feeds: Iterable[Feed]) -> dict[str, int]:
+        """Of these and of all that are no more."""
+        matched, delivered, dropped, expired, buried, pending = (self._closed[fate] for fate in FATES)
+        for (
+            feed
+        ) in feeds:  # all that there are, every few seconds: a look at each for each fate takes its time
+            matched += feed.matched
+            delivered += feed.delivered
+            dropped += feed.dropped
+            expired += feed.expired
+            buried += feed.buried
+            pending += feed.pending
+        return dict(zip(FATES, (matched, delivered, dropped, expired, buried, pending), strict=True))
+
+
+def _both(ranges: Ranges, others: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The parts of the others that are in `ranges`."""
+    return [part for first, last in others for part in ranges.common(first, last)]

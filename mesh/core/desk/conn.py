@@ -1,0 +1,44 @@
+"""One connection as the core sees it: what it is for, and how far its handshake has come."""
+
+from dataclasses import dataclass
+
+from mesh.core.desk.effects import ConnKey
+from mesh.wire.pieces import Cutter, Gatherer
+
+ONLY_READS = "a monitor reads, and changes nothing."
+NODE, CLIENT, MONITOR = "node", "client", "monitor"  # what somebody may be, by the secret that it proves
+
+
+@dataclass(slots=True, eq=False)
+class Conn:
+    """`endpoint` is the address dialled, or the one that was bound and dialled by the other side."""
+
+    key: ConnKey
+    dialled: bool
+    trusted: bool  # came through a socket that only this user can open
+    endpoint: str
+    opened: float
+    heard: float
+    role: str = ""
+    nonce: bytes = b""  # ours
+    owner: bytes = b""  # at the other end: uuid of the node, or stream id of the client
+    seed: str = ""  # dialled because of this seed address
+    resume: int = 0  # how far the other end has our items, from its greeting
+    is_open: bool = False  # the handshake is done
+    closed: bool = False
+    user: str = ""  # public CURVE key (Z85) of who dialled us, vouched for by ZeroMQ
+    why: str = ""  # why it came to nothing, as far as the transport knows,
+    hint: str = ""  # and what may help
+    cutter: Cutter | None = None  # the other end knows pieces
+    gatherer: Gatherer | None = None  # it has sent some
+    grant: str = ""  # with whose secret it came in: NODE, CLIENT or MONITOR; "" = not yet, or we dialled
+
+    def close(self) -> None:
+        """It is over, and what had come of a message or was to follow is nobody's any more."""
+        self.closed = True
+        self.cutter = self.gatherer = None
+
+    @property
+    def may_write(self) -> bool:
+        """A monitor reads, and changes nothing."""
+        return self.grant != MONITOR

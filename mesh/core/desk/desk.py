@@ -1,0 +1,173 @@
+"""What all parts of a core share: settings, the time of the event at hand, and where effects go."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from mesh.core.desk.accounts import Accounts
+from mesh.core.desk.believed import TRUST, Believed
+from mesh.core.desk.conn import Conn
+from mesh.core.desk.effects import Effect, HangUp, Note, Send
+from mesh.core.desk.events import Events
+from mesh.core.desk.face import Face
+from mesh.core.desk.facts import Fact, Happened
+from mesh.core.desk.repeats import Repeats
+from mesh.core.desk.settings import Settings
+from mesh.core.desk.tally import Tally
+from mesh.errors import LocalError
+from mesh.printable import harmless
+from mesh.values import Hop
+from mesh.wire.commands import Command, Introduction, Reply
+from mesh.wire.envelope import Envelope
+from mesh.wire.frames import write
+from mesh.wire.pieces import FEW, SHORT
+
+if TYPE_CHECKING:
+    from mesh.core.desk.outlet import Outlet
+    from mesh.routing.feed import Feed
+    from mesh.routing.portion import Portion
+
+PROCESS = 16  # bytes
+
+
+COUNTERS = (
+    "published", "refused", "repeated", "unrouted", "relayed", "malformed", "not_open", "hello_refused",
+    "wrong_cookie", "too_many_hops", "connections", "forwarded", "forward_warnings", "expired", "dead",
+    "forged", "unasked", "malformed_gossip", "adverts", "adverts_rejected", "slow_consumers", "met_itself",
+)  # fmt: skip
+
+
+class Desk:
+    """`ids(n)` gives n random bytes, `jitter()` a number from [0, 1): chance comes in by the door."""
+
+    def __init__(self, settings: Settings, ids: Callable[[int], bytes], jitter: Callable[[], float]) -> None:
+        self.settings = settings
+        self.me = settings.me
+        self.process = ids(PROCESS)  # which another process of our identity has drawn otherwise
+        self.ids = ids
+        self.jitter = jitter
+        self.now = 0.0
+        self.wall = 0  # ns since 1970 at `now`,
+        self.believed = 0  # and by the clock by which messages expire
+        self._believed = Believed()
+        self.effects: list[Effect] = []
+        self.outlets: dict[Outlet, None] = {}  # have something to send
+        self.counters: dict[str, int] = {}
+        self.events = Events()
+        self.refusals = Repeats()  # and what strangers say that is no HELLO
+        self.tally = Tally()
+        self.accounts = Accounts()
+        self.facts: deque[Fact] = deque()  # said, and not heard yet
+        self.face = Face()
+        self.serves = False  # it is known that our store is the newest: see Recall
+        self.near: list[tuple[str, str]] = []  # (name, address) of nodes with other keys; nothing is proven
+        self.alarm = 0.0  # when tick() is next worth calling
+        self.is_doubled = False  # another process lives under our identity
+        self._stamp = 0
+
+    def at(self, now: float, wall: int) -> None:
+        """An event happens."""
+        self.now, self.wall = now, wall
+        self.believed = self._believed.at(now, wall)
+        if self._believed.leapt:
+            leap, minutes = f"{self._believed.leapt / 1e9:+,.0f} s", round(TRUST / 60)
+            text = f"the clock of this machine leapt by {leap}: for {minutes} minutes nothing expires by it"
+            self.event("clock", text, level="warning")
+
+    def emit(self, effect: Effect) -> None:
+        self.effects.append(effect)
+
+    def say(self, fact: Fact) -> None:
+        """Something has happened that parts above may want to hear of."""
+        self.facts.append(fact)
+
+    def say_last(self, fact: Fact) -> None:
+        """Once, behind all that is said by now."""
+        if fact in self.facts:
+            self.facts.remove(fact)
+        self.facts.append(fact)
+
+    def send(self, conn: Conn | None, command: Command, envelopes: Sequence[Envelope] = ()) -> None:
+        """Put a command on a connection, if it is there."""
+        if conn is not None and not conn.closed:
+            frames = write(command, envelopes)
+            if not envelopes and (conn.cutter is None or not conn.cutter.is_busy):
+                self.effects.append(Send(conn.key, frames))
+            else:
+                self.raw(conn, frames)
+
+    def answer(self, conn: Conn, request: int, work: Callable[[], None]) -> None:
+        """What somebody has asked for; when it cannot be, he is told why."""
+        try:
+            work()
+        except LocalError as error:
+            self.send(conn, Reply(request, code=error.code, text=str(error)))
+
+    def push(self, outlet: Outlet, feed: Feed, portion: Portion) -> None:
+        """Put a portion into an outlet; it leaves with the effects of this event."""
+        outlet.push(feed, portion)
+        self.outlets[outlet] = None
+
+    def raw(self, conn: Conn, frames: list[bytes]) -> None:
+        if conn.closed:
+            return
+        cutter = conn.cutter
+        # As a rule it is short, and nothing is before it: that must be found at a glance.
+        if cutter is None or (len(frames) <= FEW and len(frames[-1]) <= SHORT and not cutter.is_busy):
+            self.effects.append(Send(conn.key, frames))
+            return
+        for message in cutter.send(frames):
+            self.effects.append(Send(conn.key, message))
+
+    def hang_up(self, conn: Conn) -> None:
+        if not conn.closed:
+            conn.close()
+            self.emit(HangUp(conn.key))
+
+    def note(self, level: str, text: str) -> None:
+        self.emit(Note(level, text))
+
+    def event(self, kind: str, text: str, who: Introduction | None = None, level: str = "info") -> None:
+        """Something happened that people may want to read about later."""
+        text = harmless(text)
+        name, uuid, boot = (who.name, who.uuid, who.boot) if who is not None else ("", b"", 0)
+        self.events.add(kind, text, self.wall, name, uuid, boot)
+        self.say(Happened(kind, text, who))
+        self.note(level, f"{kind}: {text}")
+
+    def count(self, what: str, n: int = 1) -> None:
+        """A metric that only grows."""
+        self.counters[what] = self.counters.get(what, 0) + n
+
+    def figures(self) -> dict[str, int | float]:
+        """The metrics of this node: counters since its start, and sizes now."""
+        return {
+            **{name: self.counters.get(name, 0) for name in COUNTERS},
+            **self.accounts.figures(self.face.feeds()),
+            **{f"balance_{what}": self.tally.total(what) for what in ("chosen", "asked", "answered")},
+            **self.face.figures(),
+        }
+
+    def wake(self, at: float | None) -> None:
+        """Something falls due then."""
+        if at is not None:
+            self.alarm = min(self.alarm, at)
+
+    def stamp(self) -> int:
+        """The hybrid clock: wall time, but never the same twice and never backwards."""
+        self._stamp = max(self.wall, self._stamp + 1)
+        return self._stamp
+
+    def stamped(self, stamp: int) -> None:
+        """An earlier boot of this node has come so far, whatever the wall clock says today."""
+        self._stamp = max(self._stamp, stamp)
+
+    def heard_stamp(self, stamp: int) -> None:
+        """What happens after hearing a message is stamped later than the message, within reason."""
+        if stamp < self.wall + 60_000_000_000:  # a clock an hour ahead must not drag ours along
+            self._stamp = max(self._stamp, stamp)
+
+    def hop(self, stratum: int) -> Hop:
+        return Hop(self.me.name, stratum, self.believed)

@@ -1,0 +1,88 @@
+"""What a core wants done: the only way in which a decision reaches the world."""
+
+from collections.abc import Hashable
+
+from msgspec import Struct
+
+from mesh.operations import Op
+from mesh.snapshots.line import Line
+
+ConnKey = Hashable  # made by the shell for a connection that came in, by the core for one it dials
+
+
+class Send(Struct, frozen=True):
+    """Put these frames on a connection."""
+
+    conn: ConnKey
+    frames: list[bytes]
+
+
+class Dial(Struct, frozen=True):
+    """Open a connection to `address` and call it `conn`."""
+
+    conn: ConnKey
+    address: str
+
+
+class HangUp(Struct, frozen=True):
+    """Close a connection that was dialled, or forget one that came in, after what was sent on it."""
+
+    conn: ConnKey
+
+
+class Gossip(Struct, frozen=True):
+    """Publish these frames on our PUB."""
+
+    frames: list[bytes]
+
+
+class Listen(Struct, frozen=True):
+    """Hear the PUB at this address, or (wanted=False) no more."""
+
+    address: str
+    wanted: bool
+
+
+class Knock(Struct, frozen=True):
+    """Does anybody listen at this address? Tell `knocked(uuid, refused)`."""
+
+    uuid: bytes
+    address: str
+
+
+class Proven(Struct, frozen=True):
+    """Whoever dialled this connection, with this public CURVE key if any, has shown that it belongs here."""
+
+    conn: ConnKey
+    user: str
+    is_node: bool
+
+
+class Commit(Struct, frozen=True):
+    """Store these together; tell `stored(token, …)` when they are on disk. Token None: nobody waits."""
+
+    token: int | None
+    ops: tuple[Op, ...]
+
+
+class Record(Struct, frozen=True):
+    """Write this line into the snapshots."""
+
+    line: Line
+
+
+class Note(Struct, frozen=True):
+    """Worth a line in the log."""
+
+    level: str
+    text: str
+
+
+class Stop(Struct, frozen=True):
+    """Leave, with an error text if it was not on purpose."""
+
+    error: str = ""
+    code: str = ""
+
+
+Effect = Send | Dial | HangUp | Gossip | Listen | Knock | Proven | Commit | Record | Note | Stop

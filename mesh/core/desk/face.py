@@ -1,0 +1,80 @@
+"""What all parts say of themselves, as tables: made once, when they all stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mesh.core.desk.facts import Fact, Heard
+from mesh.core.desk.part import Part, Taking, Then, Verb
+from mesh.errors import RemoteError
+from mesh.routing.feed import Feed
+from mesh.wire.commands import Command
+
+
+class Table(dict[type[Command], Then]):
+    """Who gets which command of one kind of sender."""
+
+    def __init__(self, sender: str) -> None:
+        super().__init__()
+        self._sender = sender
+
+    def __missing__(self, command: type[Command]) -> Then:
+        raise RemoteError(f"{self._sender} sent {command.__name__}", code="UNEXPECTED")
+
+    def enter(self, takings: Sequence[Taking]) -> None:
+        """ValueError when two parts want the same command."""
+        for command, then in takings:
+            if command in self:
+                raise ValueError(f"two parts want {command.__name__}: {self[command]} and {then}")
+            self[command] = then
+
+
+class Face:
+    """Each table has its entries in the order of the parts, and only of those parts that have any."""
+
+    def __init__(self) -> None:
+        self.from_clients = Table("a client")
+        self.from_peers = Table("a node")
+        self.client_verbs: dict[str, Verb] = {}
+        self.peer_verbs: dict[str, Verb] = {}
+        self.hears: dict[type[Fact], list[Heard]] = {}
+        self._parts: Sequence[Part] = ()
+
+    def fill(self, parts: Sequence[Part]) -> None:
+        """These are all parts. ValueError when two of them want the same command or verb."""
+        self._parts = parts
+        for part in parts:
+            self.from_clients.enter(part.from_clients())
+            self.from_peers.enter(part.from_peers())
+            _enter(self.client_verbs, part.client_verbs())
+            _enter(self.peer_verbs, part.peer_verbs())
+            for fact, then in part.hears():
+                self.hears.setdefault(fact, []).append(then)
+        self.flushes = [part.flush for part in self._with("flush")]
+        self.ticks = [part.tick for part in self._with("tick")]
+        self.owes = [part.owes for part in self._with("owes")]
+        self._figures = [part.figures for part in self._with("figures")]
+        self._feeds = [part.feeds for part in self._with("feeds")]
+
+    def _with(self, what: str) -> Iterator[Part]:
+        """The parts that have it."""
+        return (part for part in self._parts if getattr(type(part), what) is not getattr(Part, what))
+
+    def __iter__(self) -> Iterator[Part]:
+        """All parts."""
+        return iter(self._parts)
+
+    def figures(self) -> dict[str, int | float]:
+        """The metrics of all."""
+        return {name: figure for each in self._figures for name, figure in each().items()}
+
+    def feeds(self) -> list[Feed]:
+        """Those of all subscribers."""
+        return [feed for each in self._feeds for feed in each()]
+
+
+def _enter(table: dict[str, Verb], verbs: Sequence[Verb]) -> None:
+    for verb in verbs:
+        if verb.name in table:
+            raise ValueError(f"two parts answer {verb.name!r}: {table[verb.name].then} and {verb.then}")
+        table[verb.name] = verb

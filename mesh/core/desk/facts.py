@@ -1,0 +1,46 @@
+"""What has happened in a node? Facts are frozen values that a part says, for those that stand above it."""
+
+# Rule 1: a fact is for those who come later. What the next line of who says it needs is an argument.
+# Rule 2: facts are heard in their order, when the event at hand is over and before anything is sent.
+# Rule 3: who hears a fact may say others: they come behind those that were said before.
+# Rule 4: none is said on the path of an envelope.
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from mesh.core.desk.conn import Conn
+from mesh.wire.commands import Introduction
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something that has happened."""
+
+
+@dataclass(frozen=True, slots=True)
+class Happened(Fact):
+    """Something that people may want to read about later; `who`: the node to which it happened, if to one."""
+
+    kind: str
+    text: str
+    who: Introduction | None
+
+
+@dataclass(frozen=True, slots=True)
+class ConnEnded(Fact):
+    """A connection is over, to whomever it was."""
+
+    conn: Conn
+
+
+F = TypeVar("F", bound=Fact)
+Heard = Callable[[Any], None]
+Hearing = tuple[type[Fact], Heard]
+
+
+def hear(fact: type[F], then: Callable[[F], None]) -> Hearing:
+    """A part's wish to be told of facts of that kind."""
+    return fact, then

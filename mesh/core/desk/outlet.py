@@ -1,0 +1,145 @@
+"""What goes out to one subscriber's connection: portions packed into numbered item messages."""
+
+from __future__ import annotations
+
+from array import array
+from collections import deque
+from collections.abc import Callable
+
+from mesh.core.desk.conn import Conn
+from mesh.core.desk.passing import MOST, Path, written
+from mesh.routing.feed import Feed
+from mesh.routing.portion import Portion
+from mesh.streams.link import LinkSender
+from mesh.wire.commands import ItemHead, Items, encode
+from mesh.wire.envelope import Envelope
+from mesh.wire.frames import body_frames, chunks
+from mesh.wire.limits import CHUNK, ENVELOPE_BYTES, ENVELOPES_A_MESSAGE, FRAMES
+
+GROUP = 100  # subscriptions of one client that share an item: each may list 2,000 indices
+Emit = Callable[[Conn, list[bytes]], None]
+
+
+class Outlet:
+    """Portions of all feeds that share a connection. `number` gives the subscription of a feed."""
+
+    def __init__(
+        self, window_bytes: int, messages: int, number: Callable[[Feed], int], to_peer: bool
+    ) -> None:
+        self.conn: Conn | None = None
+        self.departed = 0  # portions sent since the numbers began
+        self.passed_on: dict[Path, int] = {}  # to a peer: what others have told us that it misses
+        self._window = (window_bytes, messages)
+        self._number = number
+        self._to_peer = to_peer
+        self._queue: deque[tuple[Feed, Portion]] = deque()
+        self._sender: LinkSender[list[bytes]] = LinkSender(window_bytes, messages)
+
+    @property
+    def next(self) -> int:
+        """Number of the next message."""
+        return self._sender.next
+
+    def push(self, feed: Feed, portion: Portion) -> None:
+        self._queue.append((feed, portion))
+
+    def withdraw(self, feed: Feed) -> None:
+        """What has not left yet for this feed shall not leave."""
+        self._queue = deque(pair for pair in self._queue if pair[0] is not feed)
+
+    def restart(self) -> None:
+        """The other end is a new process: numbers begin again (the feeds know what must come again)."""
+        self._sender = LinkSender(*self._window)
+        self._queue.clear()
+        self.departed = 0
+
+    def can_resume(self, have: int) -> bool:
+        """Can the numbers go on for an end that has everything up to `have`?"""
+        return self._sender.can_resume(have)
+
+    def attach(self, conn: Conn, have: int, emit: Emit) -> None:
+        """A connection to the same process as before: send what did not arrive, then go on."""
+        self.conn = conn
+        for frames in self._sender.resume(have):
+            emit(conn, frames)
+
+    def detach(self) -> None:
+        self.conn = None
+
+    def acked(self, have: int) -> None:
+        self._sender.acked(have)
+
+    def flush(self, emit: Emit) -> None:
+        """Send what the window allows."""
+        while self._queue and self.conn is not None and self._sender.open:
+            heads, frames, size = self._gather()
+            message = [encode(Items(self._sender.next, tuple(heads))), *frames]
+            self._sender.sent(message, size)
+            emit(self.conn, message)
+
+    def _gather(self) -> tuple[list[ItemHead], list[bytes], int]:
+        heads: list[ItemHead] = []
+        frames: list[bytes] = []
+        size = 0
+        while self._queue and len(heads) < ENVELOPES_A_MESSAGE and size < ENVELOPE_BYTES:
+            if len(frames) + 2 + len(self._queue[0][1].parcel.envelope.body) // CHUNK + 1 >= FRAMES:
+                break
+            group = self._next_group()
+            head, item = self._item(group)
+            heads.append(head)
+            self.departed += len(group)
+            frames += item
+            size += sum(map(len, item)) + sum(len(column) for _, column in head.targets)
+        return heads, frames, size
+
+    def _next_group(self) -> list[tuple[Feed, Portion]]:
+        """Portions of the same parcel for several subscriptions go out as one."""
+        group = [self._queue.popleft()]
+        parcel, most = group[0][1].parcel, 1 if self._to_peer else GROUP
+        while self._queue and self._queue[0][1].parcel is parcel and len(group) < most:
+            group.append(self._queue.popleft())
+        return group
+
+    def _item(self, group: list[tuple[Feed, Portion]]) -> tuple[ItemHead, list[bytes]]:
+        parcel = group[0][1].parcel
+        piece, places = _cut(parcel.envelope, group)
+        told = ((feed, gap) for feed, portion in group if (gap := portion.take_gap()))
+        gaps = tuple([(self._number(feed), min(gap, MOST)) for feed, gap in told])
+        if self.passed_on:
+            gaps, self.passed_on = (*gaps, *written(self.passed_on)), {}
+        targets: tuple[tuple[int, bytes], ...] = ()
+        if not self._to_peer:
+            targets = tuple((self._number(feed), _column(portion, places)) for feed, portion in group)
+        if piece is parcel.envelope:
+            if not parcel.frames:
+                parcel.frames = [piece.header(), *chunks(piece.body)]
+            frames = parcel.frames
+        else:
+            frames = [piece.header(), *chunks(piece.body)]
+        # A place that was passed would mean to a client that it was dropped for it, to a peer that it had it.
+        position = 0 if parcel.is_late else parcel.position or parcel.after
+        return ItemHead(body_frames(piece), position, parcel.master, targets, gaps), frames
+
+
+def _cut(envelope: Envelope, group: list[tuple[Feed, Portion]]) -> tuple[Envelope, dict[int, int] | None]:
+    """The piece that the group needs together, and where in it each message of the whole lies."""
+    wanted: set[int] = set()
+    for _, portion in group:
+        if portion.indices is None:
+            return envelope, None
+        wanted.update(portion.indices)
+    if len(wanted) == envelope.count:
+        return envelope, None
+    indices = sorted(wanted)
+    return envelope.cut(indices), {index: place for place, index in enumerate(indices)}
+
+
+def _column(portion: Portion, places: dict[int, int] | None) -> bytes:
+    """Indices as u16 for the client; empty = all of the piece."""
+    if portion.indices is None:
+        return b""
+    if places is None:
+        return array("H", portion.indices).tobytes()
+    if len(portion.indices) == len(places):
+        return b""
+    return array("H", [places[i] for i in portion.indices]).tobytes()

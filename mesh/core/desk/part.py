@@ -1,0 +1,117 @@
+"""The one face of all parts of a core: what a node may ask of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from discovery.state import Sample
+from mesh.core.desk.conn import Conn
+from mesh.core.desk.facts import Hearing
+from mesh.operations import Image, Reach
+from mesh.routing.feed import Feed
+from mesh.wire.commands import Call, Command
+from mesh.wire.envelope import Envelope
+
+C = TypeVar("C", bound=Command)
+Then = Callable[[Conn, Any, Any, list[Envelope]], None]
+Taking = tuple[type[Command], Then]
+Restored = Sequence[tuple[int, Envelope]]  # envelopes of the store, by position
+
+
+def take(command: type[C], then: Callable[[Conn, Any, C, list[Envelope]], None]) -> Taking:
+    """A part's wish to be given commands of that kind, with who sent them and on which connection."""
+    return command, then
+
+
+class Right(StrEnum):
+    """What a client must be allowed to do. Other nodes may do all that they can ask for."""
+
+    READ = "read"
+    WRITE = "write"
+    RUN = "run"  # the node: for those who have the keys of one
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """Something that may be asked for by a Call. `then(conn, who, call)` answers it, perhaps later;
+    LocalError when it makes no sense."""
+
+    name: str
+    then: Callable[[Conn, Any, Call], None]
+    right: Right = Right.READ
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What a node begins with: what its store holds, and two questions that the shell answers.
+
+    `sample` measures the machine; without it no state is gossiped. `reach` tells how far the store has come.
+    """
+
+    image: Image
+    sample: Callable[[], Sample] | None
+    reach: Callable[[], Reach]
+
+    def rows(self, table: str) -> dict[bytes, bytes]:
+        """Those of one side table."""
+        return self.image.tables.get(table, {})
+
+
+class Part:
+    """Something in a node that has one duty. What it does not say of itself does nothing."""
+
+    # --- what it is told --------------------------------------------------------------------------------
+
+    def from_clients(self) -> Sequence[Taking]:
+        """Commands of clients; whoever sent one is a Session."""
+        return ()
+
+    def from_peers(self) -> Sequence[Taking]:
+        """Commands of other nodes; whoever sent one is a Peer."""
+        return ()
+
+    def client_verbs(self) -> Sequence[Verb]:
+        """What clients may ask it for."""
+        return ()
+
+    def peer_verbs(self) -> Sequence[Verb]:
+        """What other nodes may ask it for."""
+        return ()
+
+    def hears(self) -> Sequence[Hearing]:
+        """The facts that it wants to be told of."""
+        return ()
+
+    # --- when -------------------------------------------------------------------------------------------
+
+    def start(self, beginning: Beginning) -> None:
+        """The node begins: take up the rows that are its own."""
+
+    def resume(self, restored: Restored) -> None:
+        """All parts have their rows: take up what was still on its way."""
+
+    def tick(self) -> None:
+        """Time has passed."""
+
+    def tidy(self) -> None:
+        """So has a second: what need not be done at each tick, before what has gathered is written."""
+
+    def flush(self) -> None:
+        """The event at hand is over: put on its way what has gathered."""
+
+    # --- what it knows ----------------------------------------------------------------------------------
+
+    def owes(self, peer: Any) -> bool:
+        """Is there something for which that peer must be logged in?"""
+        return False
+
+    def figures(self) -> Mapping[str, int | float]:
+        """Its metrics, by names that no other part has."""
+        return {}
+
+    def feeds(self) -> Iterable[Feed]:
+        """Those of its subscribers, whose fates are counted."""
+        return ()

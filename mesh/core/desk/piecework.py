@@ -1,0 +1,72 @@
+"""Which messages come and go in pieces, on all connections of a node? Bounded for each, and together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mesh.core.desk.conn import Conn
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.effects import Send
+from mesh.errors import RemoteError
+from mesh.wire.commands import CLIENT, Piece, PieceAck
+from mesh.wire.limits import FRAME, INTEREST_FRAME, MAX_CONTENT_EVER, PIECES
+from mesh.wire.pieces import Cutter, Gatherer
+
+TOGETHER = 4 * MAX_CONTENT_EVER  # bytes of messages of which a part is still to come
+FROM_PEER = 2 * MAX_CONTENT_EVER  # bytes of one message: an answer may hold many last values
+PATIENCE = 3  # times as long as a connection may be silent, until the next piece
+BESIDE = 2 * FRAME  # bytes that a client may say with a content
+
+
+class Piecework:
+    """What is not whole yet, here and at the other ends."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._coming: dict[Conn, float] = {}  # when the last piece of a message came that is not whole
+
+    def agree(self, conn: Conn, speaks: Sequence[str]) -> None:
+        """A connection is open, and the other end knows these words."""
+        if PIECES in speaks:
+            conn.cutter = Cutter()
+
+    def piece(self, conn: Conn, piece: Piece) -> list[bytes] | None:
+        """A part of a message; the message, if it is whole now. RemoteError when it cannot be one, or when
+        there is no room for it."""
+        if conn.gatherer is None:
+            conn.gatherer = self._gatherer(conn)
+        if self.held + len(piece.data) > TOGETHER:
+            what = f"{self.held} bytes of unfinished messages are here, at most {TOGETHER} allowed"
+            raise RemoteError(what, code="NO_ROOM")
+        message = conn.gatherer.take(piece)
+        self._desk.send(conn, PieceAck(conn.gatherer.taken))
+        if message is not None:
+            self._coming.pop(conn, None)
+            return message
+        self._coming[conn] = self._desk.now
+        self._desk.wake(self._desk.now + PATIENCE * self._desk.settings.silence)
+        return None
+
+    def _gatherer(self, conn: Conn) -> Gatherer:
+        if conn.role == CLIENT:
+            return Gatherer(self._desk.settings.max_content + BESIDE)
+        return Gatherer(FROM_PEER, INTEREST_FRAME)
+
+    @property
+    def held(self) -> int:
+        """Bytes of messages that are not whole."""
+        for conn in [conn for conn in self._coming if conn.closed]:
+            del self._coming[conn]
+        return sum(conn.gatherer.held for conn in self._coming if conn.gatherer is not None)
+
+    def acked(self, conn: Conn, ack: PieceAck) -> None:
+        """What was sent in pieces has arrived so far. RemoteError when it cannot have."""
+        if conn.cutter is None:
+            raise RemoteError("an acknowledgement of pieces, and none was sent", code="FORGED_ACK")
+        for frames in conn.cutter.acked(ack.taken):
+            self._desk.emit(Send(conn.key, frames))
+
+    def stopped(self) -> list[Conn]:
+        """Connections that began a message, and bring no more of it though all that came is acknowledged."""
+        late = self._desk.now - PATIENCE * self._desk.settings.silence
+        return [conn for conn, last in self._coming.items() if last <= late and not conn.closed]

@@ -1,0 +1,91 @@
+"""What a core must be told at its start: who it is and how much is allowed."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from balancers.base import Balancer
+from mesh.mapping.rules import Rule
+from mesh.proof import sealed
+from mesh.routing.overflow import Credit
+from mesh.wire.commands import Introduction
+from mesh.wire.limits import MAX_CONTENT, MIB
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keyring:
+    """What the door needs of this mesh's keys. Secrets by role: "node", "client", "monitor"."""
+
+    server: str  # public CURVE key (Z85) of this mesh's sockets
+    mine: str  # public CURVE key (Z85) with which this node dials
+    secrets: Mapping[str, bytes] = field(repr=False)
+    sign: Callable[[bytes], bytes] = field(repr=False)  # our Ed25519 signature of a text
+    verify: Callable[[bytes, bytes, bytes], bool]  # (public key, signature, text): is it theirs?
+    passwd: str = field(default="", repr=False)  # scrypt hash of what others must tell us; "" = nothing
+    passwds: Mapping[str, str] = field(default_factory=dict, repr=False)  # what we tell nodes, by name
+
+
+def no_signature(key: bytes, signature: bytes, text: bytes) -> bool:
+    """Of a core that nobody gave a way to check any: none holds."""
+    return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Bytes, counts and seconds."""
+
+    me: Introduction
+    cluster: str = "default"
+    secret: bytes = field(
+        default=b"", repr=False
+    )  # the user's cookie; with keys, the secret of the role "node"
+    keyring: "Keyring | None" = None  # None: a mesh without keys, on this machine only
+    verify: Callable[[bytes, bytes, bytes], bool] = (
+        no_signature  # (public key, signature, text): is it theirs?
+    )
+    seal: bytes = field(default=b"", repr=False)  # signs our states where there are no keys: for ourselves
+    accept_rollback: bool = False  # go on with a store that has been further
+    seeds: tuple[str, ...] = ()  # addresses to begin with
+    max_content: int = MAX_CONTENT
+    window_bytes: int = 4 * MIB  # unanswered publishes of a client, and items under way to a subscriber
+    window_count: int = 1024
+    backlog_bytes: int = 64 * MIB  # waiting here for one subscriber
+    topics_bytes: int = 64 * MIB  # retained values
+    linger: float = 60.0  # a vanished client's subscriptions are kept this long
+    slow_consumer: float = 10.0  # a subscriber that messages are dropped for may stand still this long
+    peer_linger: float = 3600.0  # likewise of a node that is down
+    ping: float = 2.0
+    pings: Mapping[str, float] = field(default_factory=dict)  # by name of the node, where it differs
+    silence: float = 10.0
+    backoff_min: float = 0.1
+    backoff_max: float = 30.0
+    max_sessions: int = 16_384
+    max_key_sessions: int = 1_024  # of clients with one key
+    max_subscriptions: int = 1_000  # of one session,
+    max_all_subscriptions: int = 100_000  # and of all
+    link_messages: int = 64  # item messages under way on one link
+    scope: str = "mesh"  # where messages without a domain live: "mesh" or "local"
+    links: str = "any"  # which nodes may be linked: "any" that is seen, or the "configured" ones
+    known: tuple[str, ...] = ()  # names of the configured ones
+    rules: tuple[Rule, ...] = ()
+    patience: float = 1.0  # s without an answer after which a publisher is told that its message waits
+    tailback_bytes: int = 64 * MIB  # waiting here for masters,
+    tailback_count: int = 100_000  # in messages,
+    tailback_ttl: float = 86_400.0  # and for how long
+    probe: float = 1.0  # s between two probes of SWIM
+    state: float = 2.0  # s between two of our own gossiped states
+    snapshots: float = 0.0  # s between two lines of each figure in the snapshots; 0: none are written
+    remember: bool = True  # dial at start the nodes that were met before
+    balancer: Balancer | None = None  # which of several nodes is taken; None: each in turn
+
+    @property
+    def credit(self) -> Credit:
+        """What one subscriber is allowed."""
+        return Credit(self.window_bytes, self.window_count, self.backlog_bytes)
+
+    def sign(self, text: bytes) -> bytes:
+        """By this node's key; without keys by its seal, which only itself can check."""
+        return self.keyring.sign(text) if self.keyring is not None else sealed(self.seal, text)
+
+
+CONFIRM = 2.0  # s: a subscription, or a get, waits this long for peers that are alive but do not answer
+CONNECT = 5.0  # s: a connection without a finished handshake is closed

@@ -1,0 +1,469 @@
+"""What becomes of a message that is published here, or comes on its way: here, onward, or waiting?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+
+from msgspec.structs import replace
+
+from mesh.core.delivery.router import Router, refusal
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.disk import Disk
+from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.part import Part, Restored, Taking, take
+from mesh.core.forwarding.deadletters import DeadLetters
+from mesh.core.forwarding.lastwords import LastWords
+from mesh.core.forwarding.provenance import Provenance
+from mesh.core.forwarding.shipping import Shipping
+from mesh.core.forwarding.tailback import TailBack
+from mesh.core.peers.facts import WaysChanged
+from mesh.core.peers.neighbours import Neighbours
+from mesh.core.peers.peer import Peer
+from mesh.core.states.cameby import is_way
+from mesh.core.states.facts import RoutesVouched
+from mesh.core.ways.facts import WayTold
+from mesh.core.ways.nodes import Nodes
+from mesh.errors import CircularLoop, LocalError, MessageTooLarge, PublishRefused
+from mesh.mapping.decision import Decision, Kind
+from mesh.mapping.mapping import Mapping
+from mesh.names import SessionName
+from mesh.patterns import SYSTEM
+from mesh.reserved import reserved
+from mesh.routing.entry import HERE, Entry
+from mesh.routing.onward import Onward
+from mesh.routing.rulings import Rulings
+from mesh.values import check_domain
+from mesh.wire.commands import Answer, Forward, Outcome, Outcomes
+from mesh.wire.envelope import FORCE_QUEUING, LOCAL_ONLY, PERSISTENT, TAILED, Envelope, runs_by_size
+from mesh.wire.limits import HOPS
+from mesh.wire.properties import check_properties
+
+TO_MASTER = 1  # stratum of a hop that sends straight to a master, on the way
+AHEAD = 60_000_000_000  # ns that the clock of another node may be ahead of ours
+WARNING = "FORWARD_WARNING"
+
+
+class Forwarder(Part):
+    """`to_client(stream, answer)` tells a publisher."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        disk: Disk,
+        router: Router,
+        neighbours: Neighbours,
+        nodes: Nodes,
+        mapping: Mapping,
+        provenance: Provenance,
+        dead: DeadLetters,
+        to_client: Callable[[bytes, Answer], None],
+    ) -> None:
+        s, log = desk.settings, router.log
+        self.onward = Onward(s.window_bytes, s.window_count)
+        self._refused = LastWords(desk.me.name, log.given_up)
+        self.rulings = Rulings(self.onward, self._decide_again, self._rouse, self._look)
+        self.tailback = TailBack(
+            desk, disk, log, self.onward, dead, nodes.is_alive, self._say, self._refused.keep,
+            self.rulings.is_unsettled,
+        )  # fmt: skip
+        self.mapping = mapping
+        self._provenance = provenance
+        self._neighbours = neighbours
+        self._to_client = to_client
+        self._desk = desk
+        self._router = router
+        self._nodes = nodes
+        self.shipping = Shipping(desk, self.onward, neighbours, self.rulings.may_leave)
+        self._settled = False
+        self._are_signed = s.keyring is not None  # states, in which nodes name their ways
+
+    def hears(self) -> Sequence[Hearing]:
+        return (
+            hear(WaysChanged, lambda _: self.review()),
+            hear(WayTold, lambda _: self.review()),
+            hear(RoutesVouched, lambda _: self._release()),
+        )
+
+    def from_peers(self) -> Sequence[Taking]:
+        return (
+            take(Forward, lambda conn, peer, command, envelopes: self.forwarded(peer, envelopes)),
+            take(Outcomes, lambda conn, peer, command, _: self.outcomes(peer, command)),
+        )
+
+    def resume(self, restored: Restored) -> None:
+        tailed = [each for each in restored if each[1].flags & TAILED]
+        # In each publisher's order, whatever the order in which they had to be stored.
+        for position, e in sorted(tailed, key=lambda each: (each[1].stream, each[1].domain, each[1].first)):
+            self._router.log.live += 1
+            self._restore(position, replace(e, flags=e.flags & ~TAILED))
+
+    def figures(self) -> dict[str, int | float]:
+        return {"tailed_back": self.onward.messages}
+
+    # --- taking -----------------------------------------------------------------------------------------
+
+    def publish(self, envelope: Envelope, was_sent: bool = False) -> None:
+        """From a client of this node, which stands in it as the sender. `was_sent`: perhaps it went on
+        before, so that it may be with its master, answered or not."""
+        if envelope.flags & LOCAL_ONLY or (self.mapping.is_plain and not envelope.to):
+            self._here(envelope, b"")
+        else:
+            self._take(envelope, b"", was_sent)
+
+    def forwarded(self, peer: Peer, envelopes: list[Envelope]) -> None:
+        """From another node, on its way to the master."""
+        most = self._desk.settings.max_content
+        for envelope in envelopes:
+            error = self._unfit(peer, envelope)
+            if error is not None:
+                self._desk.count("refused", envelope.count)
+                self._say(peer.node.uuid, envelope.stream, refusal(envelope, error))
+            elif len(envelope.body) > most:
+                for part in self._short(peer, envelope):
+                    self._take_or_hold(peer, part)
+            else:
+                self._take_or_hold(peer, envelope)
+
+    def _take_or_hold(self, peer: Peer, envelope: Envelope) -> None:
+        if self._are_signed and self._provenance.has_to_wait(peer, envelope):
+            self._hold(peer, envelope)
+        else:
+            self._take(envelope, peer.node.uuid)
+
+    def _hold(self, peer: Peer, envelope: Envelope) -> None:
+        """RemoteError when too much waits, for all that can be refused."""
+        self._provenance.hold(peer, envelope)
+        if self._provenance.held.is_crowded(peer):
+            self._release()
+            self._provenance.held.bound(peer)
+
+    def _short(self, peer: Peer, envelope: Envelope) -> Iterator[Envelope]:
+        """What of it this node may take: its law holds for what other nodes bring, too."""
+        most = self._desk.settings.max_content
+        for first, last, is_short in runs_by_size(envelope, most):
+            part = envelope.part(first, last)
+            if is_short:
+                yield part
+                continue
+            self._desk.count("refused", part.count)
+            what = f"{self._desk.me.name} takes messages of {most} bytes at most."
+            error = MessageTooLarge(what, hint="Raise limits.max_content there, or send it in parts.")
+            self._say(peer.node.uuid, envelope.stream, refusal(part, error))
+
+    def _release(self) -> None:
+        """More is known of ways than before, or it is later: what waits for that goes on, or is refused."""
+        for peer, envelope, error in self._provenance.released():
+            if error is None:
+                self._take(envelope, peer.node.uuid)
+            else:
+                self._desk.count("refused", envelope.count)
+                self._say(peer.node.uuid, envelope.stream, refusal(envelope, error))
+
+    def _unfit(self, peer: Peer, envelope: Envelope) -> LocalError | None:
+        route, me = envelope.route, self._desk.me.name
+        nodes = [hop.node for hop in route]
+        is_odd = envelope.numbers or envelope.flags & ~(PERSISTENT | FORCE_QUEUING)
+        if is_odd or not is_way(envelope.sender, nodes, peer.node.name):
+            return self._provenance.forged(peer, envelope)
+        path = " -> ".join((*nodes, me))
+        if me in nodes:
+            return CircularLoop(f"the rules send it in a circle: {path}", hint="See `mesh route`.")
+        if len(route) >= HOPS:
+            self._desk.count("too_many_hops")
+            return PublishRefused(f"more than {HOPS} hops: {path}", code="TOO_MANY_HOPS")
+        return None
+
+    def _take(self, envelope: Envelope, source: bytes, was_sent: bool = False) -> None:
+        known, missing = self.onward.covering(envelope)
+        for entry in known:
+            if not (source or entry.is_kept):
+                self.tailback.adopt(entry)
+            entry.source = source  # whoever asks last is answered
+            self.tailback.repeat(entry)
+        try:
+            check_domain(envelope.domain)
+            if envelope.props:
+                check_properties(envelope)
+            if source and envelope.domain.startswith(SYSTEM):  # of clients here that was asked before
+                raise reserved(envelope.domain)
+            for first, last in missing:
+                for part in self._news(envelope, first, last, source):
+                    for run, decision in self._runs(part):
+                        self._act(run, source, decision, was_sent)
+        except LocalError as error:  # a name or domain that cannot be
+            self._desk.count("refused", envelope.count)
+            self._answer(source, envelope.stream, refusal(envelope, error))
+
+    def _news(self, e: Envelope, first: int, last: int, source: bytes) -> Iterator[Envelope]:
+        """What of it was not refused before; of the rest whoever sent it is told again."""
+        for a, b, answer in self._refused.again(e, first, last, not source):
+            if answer is None:
+                yield e.part(a, b)
+            else:
+                self._answer(source, e.stream, answer)
+
+    def _runs(self, envelope: Envelope) -> Iterator[tuple[Envelope, Decision]]:
+        """The envelope, cut only where ways differ."""
+        if len(envelope.keys) == 1:
+            yield envelope, self._decide(envelope, envelope.keys[0])
+            return
+        by_row = [self._decide(envelope, key) for key in envelope.keys]
+        ways = [(decision.kind, decision.hops) for decision in by_row]
+        if len(set(ways)) == 1:
+            yield envelope, by_row[0]
+            return
+        start, rows = 0, envelope.rows()
+        for i in range(1, envelope.count + 1):
+            if i == envelope.count or ways[rows[i]] != ways[rows[start]]:
+                part = envelope.part(envelope.first + start, envelope.first + i - 1)
+                yield part, by_row[rows[start]]
+                start = i
+
+    def _question(self, envelope: Envelope) -> Hashable:
+        """What has the same one is decided alike: all that `_decide` goes by, but for the view of others."""
+        mapping, me, to, way = self.mapping, self._desk.me.name, envelope.to, envelope.route
+        return (
+            mapping.row(envelope.keys[0]), envelope.domain, envelope.stream if mapping.may_choose else b"",
+            (SessionName.parse(to).node, envelope.flags & FORCE_QUEUING) if to else None,
+            tuple([(hop.node, hop.stratum == TO_MASTER) for hop in way if hop.node != me]) if way else (),
+        )  # fmt: skip
+
+    def _decide_again(self, entry: Entry) -> Decision:
+        return self._decide(entry.envelope, entry.envelope.keys[0])
+
+    def _decide(self, envelope: Envelope, key: str) -> Decision:
+        nodes, domain, of = self._nodes, envelope.domain, (envelope.stream, envelope.domain)
+        route = [hop for hop in envelope.route if hop.node != self._desk.me.name]
+        visited = [hop.node for hop in route]
+        if not envelope.to:
+            is_copy = bool(route) and route[-1].stratum == TO_MASTER
+            return self.mapping.decide(key, domain, nodes, visited, of, is_copy)
+        to = SessionName.parse(envelope.to)
+        force = bool(envelope.flags & FORCE_QUEUING)
+        decision = self.mapping.address(to, domain, nodes, visited, force, of)
+        is_lost = decision.code == "UNKNOWN_NODE" or (decision.kind is Kind.WAIT and decision.node == to.node)
+        if is_lost and to.node and self._nodes.ask_way(to.node):
+            return Decision(Kind.WAIT, f"asking for the way to {to.node}", to.node)
+        return decision
+
+    def _act(self, envelope: Envelope, source: bytes, decision: Decision, was_sent: bool) -> None:
+        if decision.kind is Kind.HERE and not decision.copies:
+            stamp = self._shared_stamp(envelope) if decision.is_shared else 0
+            self._here(envelope, source, stamp)
+            return
+        if decision.kind is Kind.REFUSE:
+            self._desk.count("refused", envelope.count)
+            # Of another node's message that is said of the way by which it came, not of the message.
+            say = self._say if source else self._answer
+            say(source, envelope.stream, refusal(envelope, _refused(decision)))
+            return
+        question = self._question(envelope)
+        hop = self._desk.hop(TO_MASTER if decision.to_master else 0)  # its master counts the strata
+        envelope = envelope.passed(hop, self._desk.stamp())
+        entry = self.onward.add(envelope, source, self._desk.now)
+        entry.was_sent = was_sent
+        if not source and not envelope.to:
+            self._router.remember_domain(envelope)
+        what = " ".join(filter(None, (envelope.keys[0], envelope.domain, envelope.to)))
+        whom = ", ".join(decision.hops)
+        self._desk.note("debug", f"{what}: {decision.kind.value} {whom}: {decision.why}")
+        self.rulings.file(entry, question, decision)
+        self._go(entry, decision)
+        self.tailback.watch(entry)
+
+    def _here(self, envelope: Envelope, source: bytes, stamp: int = 0) -> None:
+        stream = envelope.stream
+        pace = _pace(source, stream)
+        self._router.publish(pace, envelope, lambda answer: self._answer(source, stream, answer), stamp)
+
+    def _here_too(self, entry: Entry) -> None:
+        """This node is one of its masters."""
+        e, entry.was_sent = entry.envelope, True
+
+        def answered(answer: Answer) -> None:
+            self.tailback.finish(entry, HERE, answer)
+            self._warn_in_vain(entry)
+
+        self._router.publish(_pace(entry.source, e.stream), e, answered, self._shared_stamp(e))
+
+    def _shared_stamp(self, envelope: Envelope) -> int:
+        """The stamp of the node where it was published, unless that is far ahead: several masters must agree
+        which value is the last, though it reaches them in a different order."""
+        self._desk.heard_stamp(envelope.sent)
+        return envelope.sent if envelope.sent < self._desk.wall + AHEAD else 0
+
+    def _go(self, entry: Entry, decision: Decision) -> None:
+        is_master = decision.kind is Kind.HERE
+        is_new_here = is_master and HERE not in entry.lacking
+        self.onward.assign(entry, (*((HERE,) if is_master else ()), *decision.hops), decision.why)
+        _address(entry, decision.to_master)
+        if is_new_here:
+            self._here_too(entry)
+        for hop in entry.hops:
+            self._send_to(hop)
+        self._warn_in_vain(entry)
+
+    def _send_to(self, hop: str) -> None:
+        """Something waits for that node."""
+        self.shipping.due(hop)
+        peer = self._nodes.named(hop)
+        if peer is not None and peer.data is None and self._nodes.is_alive(hop):
+            self._neighbours.review_login(peer)
+
+    def _warn_in_vain(self, entry: Entry) -> None:
+        """Its publisher learns at once that it waits, if nobody is left who may answer soon."""
+        is_expected = entry.lacking.get(HERE) or entry.why.startswith("asking") or not self._settled
+        if entry.hops and not is_expected and not any(self._may_answer(entry, hop) for hop in entry.hops):
+            self.tailback.warn(entry)
+
+    def _may_answer(self, entry: Entry, hop: str) -> bool:
+        peer = self._nodes.named(hop)
+        if peer is None or not self._nodes.is_alive(hop):
+            return False
+        return not (peer.data is None and peer.lost_at is not None and peer.link.attempt > 1)  # tried in vain
+
+    # --- answers ----------------------------------------------------------------------------------------
+
+    def outcomes(self, peer: Peer, command: Outcomes) -> None:
+        """What became of what was forwarded to a peer."""
+        for outcome in command.outcomes:
+            a = outcome.answer
+            found = self.onward.answered(outcome.stream, a.domain, a.first, a.last)
+            if not found:
+                self._desk.count("unasked")
+            for entry, first, last in found:
+                part = Answer(a.domain, first, last, a.state, a.matched, a.text)
+                line = self.onward.line_of(entry, peer.node.name)
+                if line is not None:
+                    line.progress = self._desk.now
+                self._outcome(entry, peer.node.name, part)
+        self.shipping.due(peer.node.name)  # its window is open again
+
+    def _outcome(self, entry: Entry, hop: str, answer: Answer) -> None:
+        if answer.state == WARNING:
+            if hop in entry.lacking:
+                self.tailback.warn(entry, answer.text)
+        elif hop in entry.lacking:
+            self.tailback.finish(entry, hop, answer)
+            if entry.was_divided:
+                self._warn_in_vain(entry)
+        elif answer.state == "OK" and hop in entry.former and not entry.was_divided:
+            # By another way; that may refuse what it likes.
+            self.tailback.finish(entry, entry.hops[0], answer)
+
+    def _answer(self, source: bytes, stream: bytes, answer: Answer) -> None:
+        if answer.state not in ("OK", WARNING):
+            self._refused.keep(stream, answer)
+        self._say(source, stream, answer)
+
+    def _say(self, source: bytes, stream: bytes, answer: Answer) -> None:
+        if source:
+            self.shipping.answer(source, Outcome(stream, answer))
+        else:
+            self._to_client(stream, answer)
+
+    # --- what changes -----------------------------------------------------------------------------------
+
+    def linked(self, peer: Peer) -> None:
+        """Its data connection stands."""
+        self._provenance.introduce(peer)
+        self.onward.broken(peer.node.name)  # whatever an earlier connection carried may be lost
+        self._review_if_met(peer)
+        self.shipping.due(peer.node.name)
+
+    def unlinked(self, peer: Peer) -> None:
+        """Its data connection is gone: what it has not answered waits again."""
+        self._provenance.forget(peer)
+        for entry in self.onward.broken(peer.node.name):
+            if not entry.was_divided:
+                self.tailback.warn(entry)
+        self._review_if_met(peer)
+
+    def _review_if_met(self, peer: Peer) -> None:
+        """A node that is not named here is known only as long as it has linked itself."""
+        if not self._nodes.is_named(peer.node.name):
+            self.review()
+
+    def needs_login(self, peer: Peer) -> bool:
+        """Does anything wait for it?"""
+        return peer.node.name in self.onward.hops()
+
+    def review(self) -> None:
+        """Nodes or rules have changed: does everything that waits still go the right way?"""
+        self.rulings.doubt(self.tailback.young())
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """See to that, as far as there is time in this turn of the loop."""
+        self.rulings.go_on()
+        for hop in self.onward.hops():  # what was held back may leave now
+            self.shipping.due(hop)
+
+    def _rouse(self, decision: Decision) -> None:
+        """It was decided anew where some messages go: may they leave?"""
+        for hop in decision.hops if decision.kind is not Kind.REFUSE else ():
+            self._send_to(hop)
+
+    def _look(self, entry: Entry, decision: Decision) -> None:
+        """That was decided of an entry."""
+        if decision.kind is Kind.HERE and not decision.copies:
+            self._take_over(entry)
+        elif decision.kind is Kind.REFUSE and decision.code == "CIRCULAR_LOOP" and entry.was_sent:
+            return  # it may have reached its node, which is away now: nobody may call it refused
+        elif decision.kind is Kind.REFUSE:
+            self.tailback.refuse(entry, _refused(decision))
+        else:
+            self._go(entry, decision)
+
+    def _take_over(self, entry: Entry) -> None:
+        """This node is its master after all."""
+        self.onward.remove(entry)
+        hop = entry.hops[0]
+        for first, last in entry.open:
+            part = entry.envelope.part(first, last)
+            self._router.publish(
+                (entry.source, part.stream), part, lambda answer: self.tailback.finish(entry, hop, answer)
+            )
+
+    def _restore(self, position: int, envelope: Envelope) -> None:
+        """From the store, at start: it waited here."""
+        entry = self.onward.add(envelope, b"", self._desk.now)
+        entry.position, entry.warned = position, True
+        decision = self._decide(envelope, envelope.keys[0])
+        is_elsewhere = decision.kind in (Kind.FORWARD, Kind.WAIT)  # else that is done when others are known
+        self.rulings.file(entry, self._question(envelope), decision, is_elsewhere)
+        self._go(entry, decision)
+        self.tailback.watch(entry)
+
+    def tick(self) -> None:
+        """Time has passed."""
+        if self._neighbours.settled() and not self._settled:
+            self._settled = True
+            self.review()
+        for node in [name for name in self.onward.hops() if name and not self._nodes.is_known(name)]:
+            self._nodes.ask_way(node)  # nobody tells us when it comes into reach
+        if self._are_signed:
+            self._release()
+        if self.rulings.is_open:
+            self._go_on()
+        self.tailback.tick()
+
+    def flush(self) -> None:
+        if self.rulings.was_open and self.rulings.new_turn():
+            self._desk.wake(self._desk.now)
+
+
+def _address(entry: Entry, to_master: bool) -> None:
+    """Say on the envelope whether whoever gets it next is a master (see Law 5 of the mapping)."""
+    *before, mine = entry.envelope.route
+    stratum = TO_MASTER if to_master else 0
+    if mine.stratum != stratum:
+        entry.envelope = replace(entry.envelope, route=(*before, replace(mine, stratum=stratum)))
+
+
+def _pace(source: bytes, stream: bytes) -> Hashable:
+    return (source, stream) if source else stream
+
+
+def _refused(decision: Decision) -> PublishRefused:
+    return PublishRefused(decision.why + ".", hint="See `mesh route`.", code=decision.code)

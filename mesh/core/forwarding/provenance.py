@@ -1,0 +1,104 @@
+"""Did what a peer forwards come by it? What nobody vouches for waits a little, and is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mesh.core.access.door import plain
+from mesh.core.desk.desk import Desk
+from mesh.core.peers.held import PATIENCE, Held
+from mesh.core.peers.peer import Peer
+from mesh.core.states.vouching import AGAIN, Vouching
+from mesh.errors import PublishRefused
+from mesh.wire.envelope import Envelope
+
+QUESTIONS = 1000  # that may wait
+SAY_AGAIN = 600.0  # s until it is told again that a node forges
+
+
+class Provenance:
+    """Of envelopes that nodes forward, in a mesh with keys."""
+
+    def __init__(self, desk: Desk, vouching: Vouching) -> None:
+        self.held = Held(desk.settings.window_bytes, desk.settings.window_count)
+        self._desk = desk
+        self._vouching = vouching
+        self._waiting: list[tuple[float, Peer, tuple[str, ...], Callable[[bool], None]]] = []
+
+    def introduce(self, peer: Peer) -> None:
+        """Its connection stands: if it is a way of ours, it should be able to say so."""
+        self._vouching.introduce(peer)
+
+    def has_to_wait(self, peer: Peer, envelope: Envelope) -> bool:
+        """Is it not known that each node on its route names the next, or does it follow such a one?"""
+        if self.held and self.held.follows(peer, envelope):
+            return True
+        return len(envelope.route) > 1 and not self._is_believed(peer, envelope)
+
+    def _is_believed(self, peer: Peer, envelope: Envelope) -> bool:
+        return self._vouching.believes(peer, tuple([hop.node for hop in envelope.route]))
+
+    def _is_denied(self, peer: Peer, envelope: Envelope) -> bool:
+        return self._vouching.denies(peer, tuple([hop.node for hop in envelope.route]))
+
+    def hold(self, peer: Peer, envelope: Envelope) -> None:
+        """Until it is known."""
+        self.held.add(peer, envelope, self._desk.now)
+        self._ask()
+
+    def judge(self, peer: Peer, route: tuple[str, ...], then: Callable[[bool], None]) -> None:
+        """A question that came by this route: `then` hears whether that is believed, if need be later."""
+        if self._vouching.believes(peer, route):
+            then(True)
+        elif len(self._waiting) >= QUESTIONS:
+            then(False)
+        else:
+            self._waiting.append((self._desk.now + PATIENCE, peer, route, then))
+            self._ask()
+
+    def _ask(self) -> None:
+        for peer, nodes in self.held.ways().items():
+            self._vouching.ask(peer, nodes)
+        for _, peer, route, _ in self._waiting:
+            self._vouching.ask(peer, route[:-1])
+        if self.held or self._waiting:
+            self._desk.wake(self._desk.now + AGAIN)
+            self._desk.wake(self.held.deadline())
+
+    def _answer(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for until, peer, route, then in waiting:
+            is_believed = self._vouching.believes(peer, route)
+            if is_believed or self._desk.now >= until:
+                then(is_believed)
+            else:
+                self._waiting.append((until, peer, route, then))
+
+    def forget(self, peer: Peer) -> None:
+        """Its connection is gone: it brings all that again."""
+        self.held.forget(peer)
+
+    def released(self) -> list[tuple[Peer, Envelope, PublishRefused | None]]:
+        """What waits no longer, with the error if it is refused."""
+        if not self.held and not self._waiting:
+            return []
+        self._answer()
+        taken = self.held.take(self._desk.now, self._is_believed, self._is_denied)
+        found = [
+            (peer, envelope, None if is_believed else self.forged(peer, envelope, is_late=True))
+            for peer, envelope, is_believed in taken
+        ]
+        self._ask()
+        return found
+
+    def forged(self, peer: Peer, envelope: Envelope, is_late: bool = False) -> PublishRefused:
+        """A word to whoever forwards it, and one to people. `is_late`: nobody has vouched for it."""
+        self._desk.count("forged")
+        path = " -> ".join(hop.node for hop in envelope.route)
+        unnamed = f"by {path}, of which not each names the next as its way"
+        why = unnamed if is_late else "which did not come by it"
+        what = f"{peer.node.name} forwards {plain(envelope.sender)[:80]!r}, {why}"
+        if self._desk.now - peer.forged_told >= SAY_AGAIN:
+            peer.forged_told = self._desk.now
+            self._desk.event("refused", f"{what} [FORGED_SENDER]", peer.node, level="warning")
+        return PublishRefused(what, code="FORGED_SENDER")

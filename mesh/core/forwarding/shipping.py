@@ -1,0 +1,76 @@
+"""What leaves for another node now? Envelopes on their way to a master, and answers that go back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.part import Part
+from mesh.core.peers.neighbours import Neighbours
+from mesh.core.peers.peer import Peer
+from mesh.routing.entry import Entry
+from mesh.routing.onward import Onward
+from mesh.wire.commands import Forward, Outcome, Outcomes
+from mesh.wire.envelope import Envelope
+from mesh.wire.frames import body_frames
+from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPES_A_MESSAGE, FRAMES
+
+OUTCOMES = 256  # answers in one message
+
+
+class Shipping(Part):
+    """Gathers what there is to say to each node, in as few messages as it fits in."""
+
+    def __init__(
+        self, desk: Desk, onward: Onward, neighbours: Neighbours, may_leave: Callable[[Entry], bool]
+    ) -> None:
+        self._desk = desk
+        self._onward = onward
+        self._neighbours = neighbours
+        self._may_leave = may_leave
+        self._due: dict[str, None] = {}  # nodes for which something may leave
+        self._answers: dict[bytes, list[Outcome]] = {}  # by the uuid of whom they go to
+
+    def due(self, node: str) -> None:
+        """Something may leave for it."""
+        self._due[node] = None
+
+    def answer(self, uuid: bytes, outcome: Outcome) -> None:
+        """To the peer that brought an envelope."""
+        self._answers.setdefault(uuid, []).append(outcome)
+
+    def flush(self) -> None:
+        """Send it all, as far as there are connections."""
+        while self._due:
+            node, _ = self._due.popitem()
+            peer = self._neighbours.named(node)
+            if peer is not None and peer.data is not None and peer.data.is_open:
+                self._send(peer)
+        for uuid, outcomes in self._answers.items():
+            peer = self._neighbours.peers.get(uuid)
+            for at in range(0, len(outcomes), OUTCOMES) if peer is not None else ():
+                self._desk.send(peer.data, Outcomes(tuple(outcomes[at : at + OUTCOMES])))  # type: ignore[union-attr]
+        self._answers.clear()
+
+    def _send(self, peer: Peer) -> None:
+        batch: list[Envelope] = []
+        size = frames = 0
+        for entry in self._onward.depart(peer.node.name, self._may_leave):
+            for first, last in entry.lacking[peer.node.name]:
+                part = entry.envelope.part(first, last)
+                needs = 1 + body_frames(part)
+                if batch and (
+                    len(batch) >= ENVELOPES_A_MESSAGE or size >= ENVELOPE_BYTES or frames + needs >= FRAMES
+                ):
+                    self._ship(peer, batch)
+                    batch, size, frames = [], 0, 0
+                batch.append(part)
+                size, frames = size + len(part.body), frames + needs
+        if batch:
+            self._ship(peer, batch)
+
+    def _ship(self, peer: Peer, batch: list[Envelope]) -> None:
+        messages = sum(envelope.count for envelope in batch)
+        self._desk.count("forwarded", messages)
+        self._desk.tally.of(peer.node.name).sent += messages
+        self._desk.send(peer.data, Forward(tuple(map(body_frames, batch))), batch)

@@ -1,0 +1,309 @@
+"""What waits here for a master that is away: who is told, for how long, and what becomes of it?"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator
+from itertools import takewhile
+from typing import Any
+
+from msgspec.structs import replace
+from msgspec.structs import replace as changed
+
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.disk import Disk
+from mesh.core.forwarding.deadletters import DeadLetters
+from mesh.errors import Expired, MeshError, TailBackFull
+from mesh.routing.entry import HERE, Entry
+from mesh.routing.log import Log
+from mesh.routing.onward import Onward
+from mesh.routing.parcel import Parcel
+from mesh.routing.verdict import PARTLY_REFUSED, verdicts
+from mesh.streams.ranges import Ranges
+from mesh.wire.commands import Answer
+from mesh.wire.envelope import TAILED, Envelope
+from mesh.wire.expiry import expiry
+
+RETRY = 1.0  # s after which something that could not be done now is tried again
+FEW_DUE = 1024  # dues; with more, and more than twice what waits, those of what is gone are thrown away
+
+
+class TailBack:
+    """Entries of `onward` whose publisher is told to wait. `answer(source, stream, answer)` tells it, `keep`
+    remembers a refusal, should its publisher ask again."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        disk: Disk,
+        log: Log,
+        onward: Onward,
+        dead: DeadLetters,
+        is_alive: Callable[[str], bool],
+        answer: Callable[[bytes, bytes, Answer], None],
+        keep: Callable[[bytes, Answer], None],
+        is_unsettled: Callable[[Entry], bool],
+    ) -> None:
+        """`is_unsettled`: may it still go another way?"""
+        self._desk = desk
+        self._disk = disk
+        self._log = log
+        self._dead = dead
+        self._is_alive = is_alive
+        self._keep = keep
+        self._is_unsettled = is_unsettled
+        self._onward = onward
+        self._answer = answer
+        self._young: dict[tuple[bytes, str], dict[Entry, None]] = {}  # by stream: not answered yet
+        self._stuck: dict[tuple[bytes, str], Entry] = {}  # by stream: what should be stored, and could not
+        # (when it is void, its serial). Not itself: what is done would stay in memory until then, for a day.
+        self._due: list[tuple[int, int]] = []
+        self._many_due = FEW_DUE
+
+    # --- waiting ----------------------------------------------------------------------------------------
+
+    def watch(self, entry: Entry) -> None:
+        """A new entry: it may need a word soon, and it may become void."""
+        if not entry.warned:
+            self._stay_young(entry)
+            self._desk.wake(self._desk.now + self._desk.settings.patience)
+        if len(self._due) >= self._many_due:
+            self._due = [due for due in self._due if self._onward.entry(due[1])]
+            heapq.heapify(self._due)
+            self._many_due = max(FEW_DUE, 2 * len(self._due))
+        heapq.heappush(self._due, (self._void_at(entry.envelope), entry.serial))
+        self._wake_for_due()
+
+    def warn(self, entry: Entry, why: str = "") -> None:
+        """Tell its publisher that it waits; if it is persistent, when it is on disk.
+
+        What the same publisher sent before it on the same way comes first: what is stored must always be
+        the beginning, or after a crash the rest would reach the master late. And this node's own answer, as
+        one of its masters, comes before: while readers are slow, publishers wait for that.
+        """
+        young = self._young.get(entry.key, {})
+        before = [
+            e for e in young
+            if e.serial < entry.serial and (e.is_beside(entry) or self._is_unsettled(e))
+        ]  # fmt: skip
+        row = (*sorted(before, key=lambda e: e.serial), entry)
+        for each in takewhile(lambda e: not e.lacking.get(HERE), row):
+            self._warn(each, why)
+            if each.warned or each.is_done:
+                young.pop(each, None)
+
+    def _warn(self, entry: Entry, why: str) -> None:
+        if entry.warned or entry.is_done:
+            return
+        if not entry.is_kept:  # on its way only: the node where it was published keeps it
+            entry.warned = True
+            self._say(entry, why)
+        elif self._is_behind(entry):
+            self._stay_young(entry)
+        elif self._is_full():
+            if entry.was_sent:  # its master may have it, so nobody may call it refused
+                self._stick(entry)
+            else:
+                error = TailBackFull(self._full_text(entry), hint="Publish more slowly, or see `mesh ls`.")
+                self.refuse(entry, error)
+        elif entry.envelope.persistent:
+            entry.warned = True
+            self._store(entry, why)
+        else:
+            entry.warned = True
+            self._say(entry, why)
+
+    def young(self) -> Iterator[Entry]:
+        """Those whose publisher was told nothing yet."""
+        for lane in self._young.values():
+            yield from lane
+
+    def repeat(self, entry: Entry) -> None:
+        """Its publisher asks again."""
+        if entry.warned and (entry.position or not entry.envelope.persistent or not entry.is_kept):
+            self._say(entry, "")
+
+    def adopt(self, entry: Entry) -> None:
+        """It was on its way only, and now its publisher has come to this node: from now on it is kept here,
+        in front of what follows it."""
+        entry.is_kept, entry.warned = True, False
+        entry.was_sent = True  # by its first node: nobody may call it refused for want of room here
+        self._stay_young(entry)
+        self._desk.wake(self._desk.now + self._desk.settings.patience)
+
+    def _store(self, entry: Entry, why: str) -> None:
+        e = entry.envelope
+        parcel = Parcel(_tailed(e), own=True)
+        op = self._log.append(parcel)
+
+        entry.is_storing = True
+
+        def stored(error: MeshError | None) -> None:
+            entry.is_storing = False
+            if entry.is_done or error is not None:
+                self._log.released(parcel)
+            if entry.is_done:
+                return
+            if error is None and not self._is_behind(entry):
+                entry.position = parcel.position
+                self._say(entry, why)
+                return
+            entry.warned = False
+            if error is None:
+                self._log.released(parcel)
+                self._stay_young(entry)
+            elif entry.was_sent:  # its master may answer yet
+                self._stick(entry)
+            else:
+                self.refuse(entry, error)
+
+        self._disk.commit((op,), stored)
+
+    def _stick(self, entry: Entry) -> None:
+        """It cannot be stored now. What its publisher sent after it must not be stored before it: after a
+        crash that would reach the master first."""
+        self._stuck[entry.key] = entry
+        self._stay_young(entry)
+
+    def _is_behind(self, entry: Entry) -> bool:
+        stuck = self._stuck.get(entry.key)
+        if stuck is None or stuck.serial >= entry.serial:
+            return False
+        if stuck.is_done or stuck.position or (stuck.warned and not stuck.envelope.persistent):
+            del self._stuck[entry.key]
+            return False
+        return True
+
+    def _stay_young(self, entry: Entry) -> None:
+        self._young.setdefault(entry.key, {})[entry] = None
+
+    def _say(self, entry: Entry, why: str) -> None:
+        e = entry.envelope
+        text = why or f"waits at {self._desk.me.name} for {self._for_whom(entry)}"
+        self._desk.count("forward_warnings", entry.messages)
+        for first, last in entry.open:
+            self._answer(entry.source, e.stream, Answer(e.domain, first, last, "FORWARD_WARNING", 0, text))
+
+    def _for_whom(self, entry: Entry) -> str:
+        if not entry.was_divided:
+            return f"{entry.hops[0] or 'a master'} ({entry.why})"
+        whys = {hop: "has not answered yet" if self._is_alive(hop) else "away" for hop in entry.hops}
+        return ", ".join(f"{hop} ({why})" for hop, why in whys.items())
+
+    def _is_full(self) -> bool:
+        s = self._desk.settings
+        return self._onward.messages > s.tailback_count or self._onward.bytes > s.tailback_bytes
+
+    def _full_text(self, entry: Entry) -> str:
+        waiting, me = self._onward.messages - entry.messages, self._desk.me.name
+        return f"{waiting} messages wait at {me}, and there is no room for {entry.messages} more."
+
+    # --- the last word ----------------------------------------------------------------------------------
+
+    def finish(self, entry: Entry, hop: str, answer: Answer) -> None:
+        """The last word of a node on some of its messages. Its publisher hears what all have said."""
+        if entry.was_divided:
+            entry.said.append((self._desk.me.name if hop == HERE else hop, answer))
+        words: list[Answer] = []
+        for first, last in self._onward.settle(entry, hop, answer.first, answer.last):
+            whole = changed(answer, first=first, last=last)
+            words += verdicts(entry.said, first, last) if entry.was_divided else (whole,)
+        was_stored = not entry.open and entry.position > 0
+        if was_stored:
+            self._log.released(Parcel(entry.envelope, entry.position))
+            entry.position = 0
+        refusals = [word for word in words if word.state != "OK"]
+        for refusal in refusals:
+            if was_stored:
+                self._log.give_up(entry.envelope, refusal.first, refusal.last, self._desk.now)
+            self._refused(entry, refusal)
+        if was_stored and refusals:
+            # First it leaves the disk: after a crash it would go again, and be taken behind what followed it.
+            self._disk.commit((), lambda _: self._tell(entry, words))
+        else:
+            self._tell(entry, words)
+
+    def _tell(self, entry: Entry, words: Iterable[Answer]) -> None:
+        for answer in words:
+            self._answer(entry.source, entry.envelope.stream, answer)
+
+    def _refused(self, entry: Entry, answer: Answer) -> None:
+        self._keep(entry.envelope.stream, answer)
+        self._desk.count("refused", answer.last - answer.first + 1)
+        if not entry.source and (entry.warned or answer.state == PARTLY_REFUSED):
+            self._dead.bury(entry.envelope, answer)
+
+    def refuse(self, entry: Entry, error: MeshError) -> None:
+        """All of it that still goes on is given up."""
+        e = entry.envelope
+        for hop in entry.hops:
+            self.finish(entry, hop, Answer(e.domain, e.first, e.last, error.code, 0, str(error)))
+
+    # --- time -------------------------------------------------------------------------------------------
+
+    def tick(self) -> None:
+        """Warn whoever has waited long enough without a word, and give up what is void."""
+        now, patience = self._desk.now, self._desk.settings.patience
+        young, self._young = list(self.young()), {}
+        for entry in sorted(young, key=lambda entry: entry.serial):
+            lines = [line for hop in entry.hops if (line := self._onward.line_of(entry, hop))]
+            quiet = max(entry.arrived, min((line.progress for line in lines), default=now))
+            if now - quiet >= patience:
+                self.warn(entry)
+                quiet = now - patience + RETRY
+            if not entry.is_done and not entry.warned:
+                self._stay_young(entry)
+                self._desk.wake(quiet + patience)
+        with self._disk.together():
+            while self._due and self._due[0][0] <= self._desk.believed:
+                _, serial = heapq.heappop(self._due)
+                if waiting := self._onward.entry(serial):
+                    self._expire(waiting)
+        self._wake_for_due()
+
+    def _wake_for_due(self) -> None:
+        if self._due:
+            self._desk.wake(self._desk.now + max(0, self._due[0][0] - self._desk.believed) / 1e9)
+
+    def _void_at(self, envelope: Envelope) -> int:
+        return min(self._end(envelope), envelope.expires or self._end(envelope))
+
+    def _end(self, envelope: Envelope) -> int:
+        """When it has waited long enough, whatever it says itself."""
+        return envelope.route[-1].at + int(self._desk.settings.tailback_ttl * 1e9)
+
+    def _expire(self, entry: Entry) -> None:
+        """Give up those of its messages that are void by now."""
+        e, end = entry.envelope, self._end(entry.envelope)
+        void_at = {n: min(expiry(e, i) or end, end) for i, n in enumerate(e.number_list(range(e.count)))}
+        for hop in entry.hops:
+            if self._onward.is_under_way(entry, hop):
+                continue  # it may have been taken there in time
+            void = Ranges.of(number for number, at in void_at.items() if at <= self._desk.believed)
+            for first, last in [part for run in entry.lacking[hop] for part in void.common(*run)]:
+                self._give_up(entry, hop, first, last)
+        if not entry.is_done:
+            soon = self._desk.believed + int(RETRY * 1e9)
+            again = min(at for number, at in void_at.items() if number in entry.open)
+            heapq.heappush(self._due, (max(again, soon), entry.serial))
+
+    def _give_up(self, entry: Entry, hop: str, first: int, last: int) -> None:
+        error = Expired(f"it waited at {self._desk.me.name} for {hop or 'a master'} too long.")
+        self._desk.count("expired", last - first + 1)
+        self.finish(entry, hop, Answer(entry.envelope.domain, first, last, error.code, 0, str(error)))
+
+    def depth(self, hop: str) -> dict[str, Any]:
+        """What waits for a node (for "" nobody knows whom): messages, bytes, age of the oldest in s."""
+        messages = size = 0
+        oldest = self._desk.believed  # also where a clock went back: nothing waits for less than no time
+        for line in self._onward.lines(hop):
+            entries = list(line)
+            early = [e for e in entries if not e.warned]  # they may be answered any moment
+            messages += line.messages - sum(e.lacking[hop].count() for e in early)
+            size += line.bytes - sum(e.size for e in early)
+            oldest = min([oldest, *(e.envelope.route[-1].at for e in entries if e.warned)])
+        return {"messages": messages, "bytes": size, "age": (self._desk.believed - oldest) / 1e9}
+
+
+def _tailed(envelope: Envelope) -> Envelope:
+    return replace(envelope, flags=envelope.flags | TAILED)

@@ -1,0 +1,284 @@
+"""Where might nodes be? Addresses from the configuration, from people, and of nodes met before."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+import msgspec
+
+from mesh.core.desk.conn import Conn
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.disk import Disk
+from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.part import Beginning, Part
+from mesh.core.peers.dialler import Dialler
+from mesh.core.peers.facts import SeedEnded
+from mesh.errors import LocalError, MeshError
+from mesh.operations import Delete, Put
+from mesh.wire.codec import pack, reader
+from mesh.wire.commands import NODE_CONTROL, Introduction
+
+PATIENT = 4  # dials of a given address, in vain, before silence is worth a word
+MET = 1024  # nodes that are remembered, the last ones met,
+DIALLED = 64  # and of them, the last ones, dialled at the next start
+FORGOTTEN = 7 * 24 * 3600 * 10**9  # ns after which a node that was met is not dialled any more
+LONGEST = 300  # letters of an address
+ADDRESS = re.compile(r"tcp://(?:\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\]|\w[\w.-]*):\d{1,5}")
+TRYING_ON = "Trying on."
+SILENT = "it does not answer (is a node running there?)"
+KINDS = CONFIG, ADDED, REMEMBERED = "config", "added", "remembered"
+
+
+@dataclass(slots=True)
+class Seed:
+    """An address to dial as long as nobody known lives there."""
+
+    kind: str
+    due: float = 0.0
+    attempt: int = 0
+    conn: Conn | None = None
+    is_heard: bool = False
+    node: str = ""  # who was there last,
+    uuid: bytes = b""  # and its uuid
+    why: str = ""  # why the last dial came to nothing; "" = it did not
+    tried: int = 0  # ns since 1970, when that was
+    told: str = ""  # what people were told last of that
+    silent: int = 0  # dials, one after the other, of which nobody knows why they came to nothing
+
+
+class Met(msgspec.Struct, frozen=True, array_like=True):
+    """A node that was met, as it is stored. `wall`: ns since 1970, when that was."""
+
+    node: Introduction
+    wall: int
+
+
+_read_met = reader(Met, 64 * 1024)
+
+
+class Acquaintances(Part):
+    """Seeds to dial, and what is kept of nodes over a restart: where they were, and with which key."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        disk: Disk,
+        dialler: Dialler,
+        is_alive: Callable[[bytes], bool],
+        is_occupied: Callable[[str], bool],
+    ) -> None:
+        """`is_occupied(address)`: is a node that is alive there?"""
+        self._desk = desk
+        self._dialler = dialler
+        self._remembers = desk.settings.remember
+        self._seeds = {address: Seed(CONFIG) for address in desk.settings.seeds}
+        self._met: dict[bytes, Met] = {}  # the one met last at the end
+        self._old: frozenset[bytes] = frozenset()  # those that were met before this process began
+        self._is_alive = is_alive
+        self._is_occupied = is_occupied
+        self._disk = disk
+
+    def hears(self) -> Sequence[Hearing]:
+        return (hear(SeedEnded, self._ended),)
+
+    # --- what is kept -----------------------------------------------------------------------------------
+
+    def start(self, beginning: Beginning) -> None:
+        rows = beginning.rows("peer")
+        for key, row in sorted(rows.items()):
+            try:
+                if key[:1] == b"a":
+                    self._seeds.setdefault(key[1:].decode(), Seed(ADDED))
+                else:
+                    self._met[key[1:]] = _read_met(row)
+            except (MeshError, UnicodeDecodeError):  # it was only a hint
+                self._desk.note("warning", "an address that was remembered cannot be read, and is forgotten")
+                self._disk.later("peer", key, Delete("peer", key))
+        self._met = dict(sorted(self._met.items(), key=lambda item: item[1].wall))
+        self._old = frozenset(self._met)
+        for met in list(self._met.values())[-DIALLED:] if self._remembers else ():
+            if met.node.address and self._desk.wall - met.wall < FORGOTTEN:
+                for address in (met.node.address, *met.node.also):
+                    self._seeds.setdefault(address, Seed(REMEMBERED, node=met.node.name))
+
+    def met(self, node: Introduction) -> None:
+        """A node is there: remember it for the next start. The key that it had first is kept."""
+        if node.key != (self.key_of(node.uuid) or node.key):
+            return  # so somebody else has said
+        known = self._met.pop(node.uuid, None)
+        kept = self._met[node.uuid] = Met(node, self._desk.wall)
+        if known is None or known.node != node or kept.wall - known.wall > FORGOTTEN // 7:
+            row = pack(msgspec.to_builtins(kept, builtin_types=(bytes,)))
+            self._disk.later("peer", b"m" + node.uuid, Put("peer", b"m" + node.uuid, row))
+        if len(self._met) > MET:
+            self._forget(next(iter(self._met)))
+
+    def key_of(self, uuid: bytes) -> bytes:
+        """The Ed25519 key with which a node was met first; b"" when it never was."""
+        met = self._met.get(uuid)
+        return met.node.key if met is not None else b""
+
+    def was_met(self, uuid: bytes) -> bool:
+        """By an earlier process of this node?"""
+        return uuid in self._old
+
+    def _forget(self, uuid: bytes) -> None:
+        del self._met[uuid]
+        self._disk.later("peer", b"m" + uuid, Delete("peer", b"m" + uuid))
+
+    # --- what people say ----------------------------------------------------------------------------------
+
+    def add(self, address: str) -> bool:
+        """Dial that address, now and after every start; False when that is so already. LocalError."""
+        known = self._seeds.get(address)
+        if known is not None and known.kind != REMEMBERED:
+            return False
+        if not ADDRESS.fullmatch(address) or len(address) > LONGEST or len(self._seeds) >= MET:
+            raise LocalError(
+                f"{address[:80]!r} cannot be added.", hint="Write tcp://HOST:PORT; a thousand are the most.",
+                code="BAD_ADDRESS",
+            )  # fmt: skip
+        self._seeds[address] = Seed(ADDED)
+        self._disk.later("peer", b"a" + address.encode(), Put("peer", b"a" + address.encode(), b""))
+        self._desk.event("peer", f"{address} was added")
+        self._desk.wake(self._desk.now)
+        return True
+
+    def remove(self, what: str) -> bool:
+        """Forget an address, or the node of that name; False when there is none, or the file names it."""
+        uuids = [uuid for uuid, met in self._met.items() if what in (met.node.name, met.node.address)]
+        for uuid in uuids:
+            self._forget(uuid)
+        found = [
+            address for address, seed in self._seeds.items()
+            if what in (address, seed.node) and seed.kind != CONFIG
+        ]  # fmt: skip
+        for address in found:
+            seed = self._seeds.pop(address)
+            if seed.conn is not None:
+                self._desk.hang_up(seed.conn)
+            if seed.kind == ADDED:
+                self._disk.later("peer", b"a" + address.encode(), Delete("peer", b"a" + address.encode()))
+        if uuids or found:
+            self._desk.event("peer", f"{what} was forgotten")
+        return bool(uuids or found)
+
+    @property
+    def remembered(self) -> int:
+        """Addresses that are dialled because a node was there before."""
+        return sum(seed.kind == REMEMBERED for seed in self._seeds.values())
+
+    def rows(self) -> dict[str, dict[str, Any]]:
+        """Every address and every node met, for people; by a text that gives their order."""
+        rows: dict[str, dict[str, Any]] = {}
+        by_address: dict[str, dict[str, Any]] = {}
+        for address, seed in self._seeds.items():
+            row: dict[str, Any] = {"address": address, "kind": seed.kind, "node": seed.node, "seen": None}
+            row |= self._last_try(address, seed)
+            rows[f"{KINDS.index(seed.kind)} {address}"] = by_address[address] = row
+        for uuid, met in self._met.items():
+            seen = max(0.0, (self._desk.wall - met.wall) / 1e9)
+            address, name = met.node.address, met.node.name
+            if address in by_address:
+                by_address[address].update(node=name, seen=seen)
+            else:
+                place = f"{KINDS.index(REMEMBERED)} {address} {name} {uuid.hex()}"
+                row = {"address": address, "kind": REMEMBERED, "node": name, "seen": seen}
+                rows[place] = row | {"why": "", "tried": None}
+        return rows
+
+    def _last_try(self, address: str, seed: Seed) -> dict[str, Any]:
+        """Why it came to nothing, and how many seconds ago."""
+        why = "" if self._is_taken(address, seed) else seed.why
+        return {"why": why, "tried": max(0.0, (self._desk.wall - seed.tried) / 1e9) if why else None}
+
+    # --- dialling -----------------------------------------------------------------------------------------
+
+    def via(self, address: str) -> str:
+        """How a node that answers there was found."""
+        seed = self._seeds.get(address)
+        return "remembered" if seed is not None and seed.kind == REMEMBERED else "seed"
+
+    def who(self, address: str) -> bytes:
+        """The uuid of who was there last; b"" when nobody knows."""
+        seed = self._seeds.get(address)
+        return seed.uuid if seed is not None else b""
+
+    @property
+    def are_heard(self) -> bool:
+        """Has an answer come from each of them, or from a node that lives there?"""
+        return all(s.is_heard or self._is_occupied(address) for address, s in self._seeds.items())
+
+    def tick(self) -> None:
+        """Dial what is due."""
+        now = self._desk.now
+        for address, seed in self._seeds.items():
+            if seed.conn is not None or now < seed.due or self._is_taken(address, seed):
+                continue
+            seed.attempt += 1
+            rarely = 10 if seed.kind == REMEMBERED else 1
+            seed.due = now + rarely * self._dialler.wait(seed.attempt)
+            seed.conn = self._dialler.dial(address, NODE_CONTROL, b"", seed=address)
+        self._desk.wake(self._deadline())
+
+    def _is_taken(self, address: str, seed: Seed) -> bool:
+        """Does a node that is alive live there? It may call the place by another name."""
+        if (seed.uuid and self._is_alive(seed.uuid)) or self._is_occupied(address):
+            seed.attempt = 0
+            return True
+        return False
+
+    def answered(self, conn: Conn, node: Introduction) -> None:
+        """Somebody is at home there."""
+        seed = self._seeds.get(conn.seed)
+        if seed is not None:
+            seed.is_heard, seed.conn, seed.node, seed.uuid = True, None, node.name, node.uuid
+            seed.why, seed.told, seed.silent = "", "", 0
+
+    def says_no(self, conn: Conn, why: str) -> bool:
+        """Somebody there does not want us, or we do not want him. Is that news?"""
+        conn.why = why
+        seed = self._seeds.get(conn.seed)
+        if seed is None:
+            return True
+        is_news, seed.silent = seed.told != why, 0
+        seed.why, seed.told, seed.tried = why, why, self._desk.wall
+        return is_news
+
+    def refused(self, conn: Conn, is_us: bool) -> None:
+        """Nobody to talk to lives there: ask rarely, or never if it is this very node."""
+        seed = self._seeds.get(conn.seed)
+        if seed is None:
+            return
+        seed.is_heard, seed.conn = True, None
+        if is_us:
+            del self._seeds[conn.seed]
+        else:
+            seed.due, seed.attempt = self._desk.now + self._desk.settings.backoff_max, 8
+
+    def _ended(self, fact: SeedEnded) -> None:
+        conn = fact.conn
+        seed = self._seeds.get(conn.seed)
+        if seed is not None and seed.conn is conn:
+            seed.conn = None
+            self._failed(conn.seed, seed, conn.why, conn.hint)
+            self._desk.wake(max(seed.due, self._desk.now))
+
+    def _failed(self, address: str, seed: Seed, why: str, hint: str) -> None:
+        """One line for each reason. Silence is one only after a while: the transport does not always know."""
+        seed.silent = 0 if why else seed.silent + 1
+        is_sure = bool(why) or seed.silent >= PATIENT
+        if is_sure or seed.why in ("", SILENT):
+            seed.why, seed.tried = why or SILENT, self._desk.wall
+        if is_sure and seed.told != seed.why and seed.kind != REMEMBERED:
+            seed.told = seed.why
+            self._desk.event("peer", f"{address}: {seed.why}. {hint or TRYING_ON}", level="warning")
+
+    def _deadline(self) -> float:
+        """When tick() is next worth calling."""
+        idle = (s.due for a, s in self._seeds.items() if s.conn is None and not self._is_taken(a, s))
+        return max(min(idle, default=inf), self._desk.now)

@@ -1,0 +1,201 @@
+"""Connections to other nodes: dial, replace, drop, and dial again."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from math import inf
+
+from mesh.core.desk.conn import Conn
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.effects import Dial
+from mesh.core.desk.settings import CONNECT
+from mesh.core.peers.facts import Dialled, LoggedOut, SeedEnded
+from mesh.core.peers.peer import Peer
+from mesh.links.backoff import delay
+from mesh.links.table import Action
+from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Bye, Login, Ping, Pong
+
+REPLACED = "replaced"  # a goodbye of one connection only
+STAGGER = 0.15  # s that one address of a node has before the next is dialled beside it
+STRANGERS = 32  # dialled at the same time,
+ROOM = 0.1  # s between two looks whether another may be
+SOON = 30  # dials after which a dead node is given more time
+CONTROL_WAIT = 5.0  # s at most between two dials of a node's control: what was cut heals soon
+
+
+class Dialler:
+    """Every connection of this core is in `conns`."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.conns: dict[Hashable, Conn] = {}
+        self._watched: dict[Peer, None] = {}
+        self._desk = desk
+        self._dialled = 0
+
+    # --- whom to look at ------------------------------------------------------------------------------
+
+    def watch(self, peer: Peer) -> None:
+        """Time alone may matter for this peer from now on. To be called when something begins with it."""
+        self._watched[peer] = None
+
+    def watched(self) -> list[Peer]:
+        """All for whom it still does: in a crowd they are few."""
+        self._watched = {peer: None for peer in self._watched if peer.is_active}
+        return list(self._watched)
+
+    # --- one peer -------------------------------------------------------------------------------------
+
+    def apply(self, peer: Peer, actions: tuple[Action, ...]) -> None:
+        """Do what the link table asks for."""
+        self.watch(peer)
+        for action in actions:
+            if action is Action.DIAL:
+                self._login(peer)
+            elif action is Action.HANG_UP:
+                self.drop(peer, NODE_DATA)
+            elif action is Action.PROBE:
+                self.ping(peer)
+            elif action is Action.NOTE:
+                state = peer.link.describe(self._desk.now)
+                text = f"{peer.node.name}: {state}: {peer.link.reason}"
+                self._desk.event("link", text, peer.node, level="warning")
+        self._desk.wake(peer.link.deadline())
+
+    def _login(self, peer: Peer) -> None:
+        if peer.control is not None and not peer.control.dialled:
+            # It reached us; whether we could reach it, nobody knows. Who dialled once dials again.
+            self._desk.send(peer.control, Login())
+        else:
+            self._dial_data(peer)
+
+    def _dial_data(self, peer: Peer) -> None:
+        if address := peer.reached or peer.node.address:
+            peer.dials[NODE_DATA].append(self.dial(address, NODE_DATA, peer.node.uuid))
+
+    def asked(self, peer: Peer) -> None:
+        """It asks us to open a data connection. Where both dialled at once, we may have asked it as well."""
+        self.apply(peer, peer.link.wanted(self._desk.now))
+        if peer.link.is_dialling and peer.data is None and not peer.dials[NODE_DATA]:
+            self._dial_data(peer)
+
+    def take(self, peer: Peer, conn: Conn) -> None:
+        """This is the peer's connection of its kind from now on."""
+        for old in (peer.conns[conn.role], *peer.dials[conn.role]):
+            if old is not None and old is not conn:
+                self._forget(old)
+        peer.conns[conn.role], peer.dials[conn.role] = conn, []
+        conn.owner = peer.node.uuid
+        self.watch(peer)
+        if conn.dialled:
+            peer.reached = conn.endpoint
+        if conn.role == NODE_CONTROL:
+            peer.control_attempt, peer.untried = 0, []
+            peer.pinged, peer.used = 0.0, self._desk.now
+
+    def drop(self, peer: Peer, role: str) -> None:
+        """Close what there is of this kind, and want no notice of its end."""
+        conn, dials = peer.conns[role], peer.dials[role]
+        peer.conns[role], peer.dials[role] = None, []
+        for old in (conn, *dials):
+            if old is not None:
+                self._forget(old)
+        if role == NODE_DATA:
+            self._desk.say(LoggedOut(peer))
+
+    def _forget(self, conn: Conn) -> None:
+        conn.owner = b""
+        self._desk.send(conn, Bye(REPLACED))
+        self._desk.hang_up(conn)
+
+    def ended(self, conn: Conn, peer: Peer | None) -> None:
+        """A connection to or from a node is gone, or was refused for now."""
+        if conn.seed:
+            self._desk.say(SeedEnded(conn))
+        if peer is None:
+            return
+        was_used = peer.conns[conn.role] is conn
+        if was_used:
+            peer.conns[conn.role] = None
+        elif conn in peer.dials[conn.role]:
+            peer.dials[conn.role].remove(conn)
+        else:
+            return
+        if conn.role == NODE_DATA:
+            self._desk.say(LoggedOut(peer))
+            self.apply(peer, peer.link.disconnected(self._desk.now))
+        elif peer.conns[NODE_CONTROL] is None:
+            self._retry_control(peer)
+
+    def ping(self, peer: Peer) -> None:
+        """A sign of life; and a connection of which only the other end knows that it is over shows it now."""
+        peer.pinged = self._desk.now
+        self._desk.send(peer.control, Ping(int(self._desk.now * 1e6)))
+        self._desk.send(peer.data, Ping(0))
+
+    def pong(self, peer: Peer, p: Pong) -> None:
+        if not p.stamp:
+            return  # it may have waited behind messages
+        rtt = max(0.0, self._desk.now - p.stamp / 1e6)
+        peer.rtt += (rtt - peer.rtt) / 4 if peer.rtt else rtt  # one slow answer is not a slow node
+
+    # --- dialling ---------------------------------------------------------------------------------------
+
+    def dial(self, address: str, role: str, owner: bytes, seed: str = "") -> Conn:
+        """Open a connection."""
+        self._dialled += 1
+        now = self._desk.now
+        conn = Conn(self._dialled, True, False, address, now, now, role, owner=owner, seed=seed)
+        self.conns[conn.key] = conn
+        self._desk.emit(Dial(conn.key, address))
+        self._desk.say(Dialled(conn))
+        self._desk.wake(now + CONNECT)
+        return conn
+
+    def wait(self, attempt: int, most: float = inf) -> float:
+        """Seconds until dial number `attempt`."""
+        s = self._desk.settings
+        return delay(attempt, self._desk.jitter(), low=s.backoff_min, high=min(most, s.backoff_max))
+
+    def _retry_control(self, peer: Peer) -> None:
+        if peer.untried:
+            peer.next_control = self._desk.now  # no need to wait for one that does not answer
+        elif not peer.dials[NODE_CONTROL]:
+            peer.control_attempt += 1
+            most = CONTROL_WAIT if peer.alive or peer.control_attempt < SOON else inf
+            peer.next_control = self._desk.now + self.wait(peer.control_attempt, most)
+        self._desk.wake(peer.next_control)
+
+    def sight(self, peer: Peer) -> bool:
+        """Dial its control, when it is time: each of its addresses has a head start of the next."""
+        now = self._desk.now
+        if peer.control is not None or now < peer.next_control or not peer.node.address or peer.has_left:
+            return False
+        if not peer.untried:
+            if peer.dials[NODE_CONTROL]:
+                return False
+            node = peer.node
+            peer.is_news = False
+            peer.untried = list(dict.fromkeys(filter(None, (peer.reached, node.address, *node.also))))
+        address = peer.untried.pop(0)
+        peer.dials[NODE_CONTROL].append(self.dial(address, NODE_CONTROL, peer.node.uuid))
+        peer.next_control = now + STAGGER
+        self._desk.wake(peer.next_control)
+        return True
+
+    @property
+    def room(self) -> int:
+        """How many more strangers may be dialled. In a crowd the first that answer tell of the others."""
+        dialled = (c.dialled and c.role == NODE_CONTROL and not c.seed for c in self._unanswered())
+        return max(0, STRANGERS - sum(dialled))
+
+    def _unanswered(self) -> Iterator[Conn]:
+        """Connections whose handshake goes on."""
+        return (c for c in self.conns.values() if not c.is_open and not c.closed)
+
+    def unfinished(self) -> list[Conn]:
+        """Connections whose handshake takes too long."""
+        return [c for c in self.conns.values() if not c.is_open and self._desk.now - c.opened >= CONNECT]
+
+    def deadline(self) -> float:
+        """When the first handshake takes too long."""
+        return min((c.opened + CONNECT for c in self._unanswered()), default=inf)

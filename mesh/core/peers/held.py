@@ -1,0 +1,97 @@
+"""What waits until it is known whether whoever brought it may bring that?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from mesh.core.peers.peer import Peer
+from mesh.errors import RemoteError
+from mesh.wire.envelope import Envelope
+
+PATIENCE = 2.0  # s: who is still not believed then is not
+WINDOWS = 4  # of one connection, that may wait of one peer
+EACH = 1024  # bytes that an envelope counts beside its body
+Believes = Callable[[Peer, Envelope], bool]
+
+
+@dataclass(slots=True)
+class Waiting:
+    """What one peer has brought, and since when it waits; in its order."""
+
+    envelopes: list[tuple[float, Envelope]] = field(default_factory=list)
+    size: int = 0
+    streams: Counter[bytes] = field(default_factory=Counter)
+
+    def add(self, since: float, envelope: Envelope) -> None:
+        self.envelopes.append((since, envelope))
+        self.size += EACH + len(envelope.body)
+        self.streams[envelope.stream] += 1
+
+
+class Held:
+    """Envelopes by the peer that brought them. A window is bytes and envelopes, as on the way here."""
+
+    def __init__(self, window_bytes: int, window_count: int) -> None:
+        self._most = WINDOWS * (window_bytes + EACH * window_count)
+        self._of: dict[Peer, Waiting] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._of)
+
+    def __len__(self) -> int:
+        return sum(len(waiting.envelopes) for waiting in self._of.values())
+
+    def follows(self, peer: Peer, envelope: Envelope) -> bool:
+        """Does something of its publisher wait, so that this has to?"""
+        return peer in self._of and envelope.stream in self._of[peer].streams
+
+    def add(self, peer: Peer, envelope: Envelope, now: float) -> None:
+        """It is to wait."""
+        self._of.setdefault(peer, Waiting()).add(now, envelope)
+
+    def is_crowded(self, peer: Peer) -> bool:
+        """Has that one brought more than may wait?"""
+        return peer in self._of and self._of[peer].size > self._most
+
+    def bound(self, peer: Peer) -> None:
+        """RemoteError when there is too much; on another connection it comes again."""
+        if self.is_crowded(peer):
+            self.forget(peer)
+            text = f"{peer.node.name} brings more than {self._most} bytes by ways that nobody names"
+            raise RemoteError(text, code="FORGED_SENDER")
+
+    def forget(self, peer: Peer) -> None:
+        """Its connection is gone: all of it comes again."""
+        self._of.pop(peer, None)
+
+    def take(
+        self, now: float, believes: Believes, denies: Believes = lambda peer, envelope: False
+    ) -> Iterator[tuple[Peer, Envelope, bool]]:
+        """What waits no longer: it is believed now (True), or has waited too long, or has no room, and is
+        denied. What a publisher sent later stays behind what he sent before."""
+        crowded = {peer for peer in self._of if self.is_crowded(peer)}
+        before, self._of = self._of, {}
+        for peer, waiting in before.items():
+            stays = Waiting()
+            for since, envelope in waiting.envelopes:
+                is_believed = envelope.stream not in stays.streams and believes(peer, envelope)
+                is_over = now - since >= PATIENCE or (peer in crowded and denies(peer, envelope))
+                if is_believed or is_over:
+                    yield peer, envelope, is_believed
+                else:
+                    stays.add(since, envelope)
+            if stays.envelopes:
+                self._of[peer] = stays
+
+    def ways(self) -> dict[Peer, list[str]]:
+        """Who has brought what waits, and the nodes that it came by."""
+        return {
+            peer: list(dict.fromkeys(hop.node for _, e in waiting.envelopes for hop in e.route[:-1]))
+            for peer, waiting in self._of.items()
+        }
+
+    def deadline(self) -> float | None:
+        """When the first has waited long enough."""
+        return min((waiting.envelopes[0][0] + PATIENCE for waiting in self._of.values()), default=None)

@@ -1,0 +1,125 @@
+"""What membership wants to ask of whom, on the wire, and what the wire says to membership."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from discovery.membership import Answer, Ask, Event, Knock, Membership, Probe, ProbeFor, Spread, Tell
+from mesh.core.desk import effects
+from mesh.core.desk.conn import Conn
+from mesh.core.desk.desk import Desk
+from mesh.core.peers.dialler import Dialler
+from mesh.core.peers.introductions import as_introduction, as_node, as_rumours, to_wire
+from mesh.core.peers.peer import Peer, Question
+from mesh.wire import commands as c
+
+Happened = Sequence[Event | Ask]
+FEW = 3  # to whom fresh news is told
+
+
+class Liveness:
+    """`happened` is told of what membership concludes, `peer` finds the peer of a uuid."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        membership: Membership,
+        happened: Callable[[Happened], None],
+        peer: Callable[[bytes], Peer | None],
+        dialler: Dialler,
+    ) -> None:
+        self._desk = desk
+        self._membership = membership
+        self._happened = happened
+        self._peer = peer
+        self._dialler = dialler
+
+    # --- what membership wants ----------------------------------------------------------------------------
+
+    def carry_out(self, ask: Ask) -> None:
+        """Put it on the way. A probe waits for a control connection, if there is none."""
+        match ask:
+            case Probe(to, number, uuid, boot, rumours):
+                self.ask(self._peer(to), c.Probe(number, uuid, boot, to_wire(rumours)))
+            case ProbeFor(to, number, node, rumours):
+                self.ask(self._peer(to), c.ProbeFor(number, as_introduction(node), to_wire(rumours)))
+            case Answer(to, number, lives, rumours):
+                self._say(self._peer(to), c.Probed(number, lives, to_wire(rumours)))
+            case Tell(to, rumours):
+                self._say(self._peer(to), c.Rumours(to_wire(rumours)))
+            case Spread(rumours):
+                for conn in self._some():
+                    self._desk.send(conn, c.Rumours(to_wire(rumours)))
+            case Knock(node):
+                peer = self._peer(node.uuid)
+                address = (peer.reached if peer is not None else "") or node.address
+                if address:
+                    self._desk.emit(effects.Knock(node.uuid, address))
+
+    def ask(self, peer: Peer | None, command: Question) -> None:
+        """On its control connection, for which it waits if there is none. The last question counts."""
+        if peer is None:
+            return
+        peer.used = self._desk.now
+        if peer.control is not None:
+            self._desk.send(peer.control, command)
+            return
+        peer.probe = command
+        self._dialler.watch(peer)
+        peer.next_control = min(peer.next_control, self._desk.now)
+        self._desk.wake(self._desk.now)
+
+    def _say(self, peer: Peer | None, command: c.Command) -> None:
+        if peer is not None:
+            peer.used = self._desk.now
+            self._desk.send(peer.control or peer.data, command)
+
+    def _some(self) -> list[Conn]:
+        """A few control connections that stand, by chance."""
+        there = [peer.control for peer in self._dialler.watched() if peer.control is not None]
+        return [there.pop(int(self._desk.jitter() * len(there))) for _ in range(min(FEW, len(there)))]
+
+    def connected(self, peer: Peer) -> None:
+        """Its control connection stands: what waited for that may go."""
+        command, peer.probe = peer.probe, None
+        if command is not None:
+            self._desk.send(peer.control, command)
+
+    # --- what others say ----------------------------------------------------------------------------------
+
+    def probe(self, conn: Conn, peer: Peer, p: c.Probe) -> None:
+        peer.used = self._desk.now
+        for answer in self._take(
+            self._membership.probe(
+                peer.node.uuid, p.number, p.uuid, p.boot, as_rumours(p.rumours), self._desk.now
+            )
+        ):
+            self._desk.send(conn, answer)  # on the connection it came by
+
+    def _take(self, happened: Happened) -> list[c.Probed]:
+        """Everything but the answers, which are returned."""
+        answers = [h for h in happened if isinstance(h, Answer)]
+        self._happened([h for h in happened if not isinstance(h, Answer)])
+        return [c.Probed(a.number, a.lives, to_wire(a.rumours)) for a in answers]
+
+    def probe_for(self, peer: Peer, p: c.ProbeFor) -> None:
+        peer.used = self._desk.now
+        rumours = as_rumours(p.rumours)
+        self._happened(
+            self._membership.probe_for(peer.node.uuid, p.number, as_node(p.node), rumours, self._desk.now)
+        )
+
+    def probed(self, peer: Peer, p: c.Probed) -> None:
+        now, rumours = self._desk.now, as_rumours(p.rumours)
+        self._happened(self._membership.answered(peer.node.uuid, p.number, p.lives, rumours, now))
+
+    def rumours(self, peer: Peer, r: c.Rumours, is_answer: bool) -> None:
+        rumours, now = as_rumours(r.rumours), self._desk.now
+        self._happened(self._membership.rumoured(peer.node.uuid, rumours, now, is_answer))
+
+    def disconnected(self, peer: Peer) -> None:
+        """Its control connection broke."""
+        self._happened(self._membership.disconnected(peer.node.uuid, self._desk.now))
+
+    def knocked(self, uuid: bytes, refused: bool) -> None:
+        self._happened(self._membership.knocked(uuid, refused, self._desk.now))

@@ -1,0 +1,208 @@
+"""May this node come in, and which of its connections stays? Both ends of a handshake between nodes."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from discovery.member import Presence
+from discovery.membership import NameClash
+from mesh.core.desk.conn import Conn
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.effects import Stop
+from mesh.core.desk.part import Beginning, Part
+from mesh.core.peers.dialler import Dialler
+from mesh.core.peers.facts import Connected, Unwelcome
+from mesh.core.peers.introductions import as_node
+from mesh.core.peers.neighbours import Neighbours
+from mesh.core.peers.peer import Peer
+from mesh.core.peers.rivals import Rivals
+from mesh.links.duel import keep_mine
+from mesh.printable import typed
+from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Hello, Introduction, Refuse
+
+TOLD = 64  # nodes of which it is remembered what was told
+DUEL = 0.5  # s in which both may have dialled at once
+YOUNG = 30.0  # s: a node this young gives way when its name is taken
+
+
+class Meeting(Part):
+    """After the door has found that the other belongs to this mesh."""
+
+    def __init__(self, desk: Desk, dialler: Dialler, neighbours: Neighbours, rivals: Rivals) -> None:
+        self._desk = desk
+        self._dialler = dialler
+        self._neighbours = neighbours
+        self._rivals = rivals
+        self._born = 0.0
+        self._refused: dict[bytes, str] = {}  # whom we did not want, and why: told once
+
+    def start(self, beginning: Beginning) -> None:
+        self._born = self._desk.now
+
+    def admit(self, conn: Conn, h: Hello) -> Peer | Refuse:
+        """A node says HELLO: control or data."""
+        if h.node is None or len(h.node.uuid) != 16:
+            return Refuse("MALFORMED", "a node introduces itself with a uuid of 16 bytes", final=True)
+        refusal = self._hear(h.node)
+        if refusal is not None:
+            return refusal
+        peer = self._neighbours.peers[h.node.uuid]
+        # Only while ours is young: one that goes into a firewall shall not stand against one that works.
+        ours = any(self._desk.now - dial.opened < DUEL for dial in peer.dials[h.role])
+        both_dial = ours and peer.conns[h.role] is None
+        if both_dial and keep_mine(self._desk.me.uuid, h.node.uuid, True):
+            return Refuse("DUEL", "both dialled; the connection of the lower uuid stays")
+        conn.role = h.role
+        self._dialler.take(peer, conn)
+        return peer
+
+    def entered(self, conn: Conn, node: Introduction) -> Peer | None:
+        """Our own HELLO was welcomed; None when this connection is not needed after all."""
+        if self._rivals.asked(conn):
+            self._desk.hang_up(conn)  # somebody else lives there
+            return None
+        dialled = self._neighbours.of(conn)
+        if conn.seed and not self._pinned_otherwise(node):
+            self._neighbours.sighted(node, self._neighbours.acquaintances.via(conn.seed))
+        refusal = self._hear(node)
+        if refusal is not None:
+            self._unwanted(conn, node, refusal, dialled)
+            return None
+        if conn.seed:
+            self._neighbours.acquaintances.answered(conn, node)
+        peer = self._neighbours.peers[node.uuid]
+        if dialled is not None and dialled is not peer:  # another node lives at that address now
+            self._dialler.ended(conn, dialled)
+        rival = peer.conns[conn.role]
+        if rival is not None and not keep_mine(self._desk.me.uuid, node.uuid, True):
+            if conn in peer.dials[conn.role]:
+                peer.dials[conn.role].remove(conn)
+            self._desk.hang_up(conn)
+            return None
+        self._dialler.take(peer, conn)
+        return peer
+
+    def _unwanted(self, conn: Conn, node: Introduction, refusal: Refuse, dialled: Peer | None) -> None:
+        """Whoever welcomed us is not who may be there."""
+        if conn.seed:
+            self._neighbours.acquaintances.says_no(conn, f"{refusal.reason} [{refusal.code}]")
+            self._neighbours.acquaintances.refused(conn, is_us=False)
+        if self._refused.get(node.uuid) != refusal.code:
+            self._refused = {**dict(list(self._refused.items())[-TOLD:]), node.uuid: refusal.code}
+            self._desk.event("refused", f"{refusal.reason} [{refusal.code}]", node, level="warning")
+        self._dialler.ended(conn, dialled)
+        if dialled is not None and refusal.final:
+            dialled.next_control = self._desk.now + self._desk.settings.backoff_max
+        self._desk.hang_up(conn)
+
+    def connected(self, conn: Conn, peer: Peer) -> None:
+        """After HELLO and WELCOME."""
+        if peer.link.by:  # one of us has changed its mind
+            self._dialler.apply(peer, peer.link.allowed(self._desk.now))
+        if conn.role == NODE_CONTROL:
+            self._neighbours.liveness.connected(peer)
+            self._desk.say(Connected(peer))
+
+    def denied(self, conn: Conn, r: Refuse) -> None:
+        """We do not want whoever answers there."""
+        peer, now = self._neighbours.of(conn), self._desk.now
+        if conn.seed:
+            self._neighbours.acquaintances.says_no(conn, f"{r.reason} [{r.code}]")
+            self._neighbours.acquaintances.refused(conn, is_us=False)
+        self._dialler.ended(conn, peer)
+        if peer is not None:
+            self._dialler.apply(peer, peer.link.denied(now, r.code, r.reason))
+            peer.next_control = now + self._desk.settings.backoff_max
+
+    def rejected(self, conn: Conn, r: Refuse, is_proven: bool) -> None:
+        """Our HELLO was refused."""
+        peer, now = self._neighbours.of(conn), self._desk.now
+        if peer is None:  # a seed: REFUSE does not say who says it
+            peer = self._neighbours.peers.get(self._neighbours.acquaintances.who(conn.seed))
+        is_trivial = r.code in ("DUEL", "SAME_UUID")
+        why = f"it refused us: {r.reason} [{r.code}]"
+        is_news = not is_trivial and self._neighbours.acquaintances.says_no(conn, why)
+        if conn.seed and r.final:
+            self._neighbours.acquaintances.refused(conn, is_us=False)
+        ends = r.code == "NAME_IN_USE" and r.final and is_proven
+        if ends and now - self._born < YOUNG:
+            self._desk.say(Unwelcome(Stop(f"{r.reason}. {r.hint}", r.code)))
+        if not is_trivial:
+            text = f"{conn.endpoint} refused us: {r.reason}. {r.hint} [{r.code}]"
+            if is_news and (peer is None or peer.link.reason != r.reason):
+                self._desk.event("refused", text, peer.node if peer else None, level="warning")
+            else:  # as before
+                self._desk.note("info", f"refused: {text}")
+        if peer is not None and conn.role == NODE_DATA and r.code != "DUEL":
+            if conn in peer.dials[NODE_DATA]:
+                peer.dials[NODE_DATA].remove(conn)
+            self._dialler.apply(peer, peer.link.refused(now, r.code, r.reason))
+            return
+        self._dialler.ended(conn, peer)
+        if peer is not None and r.final and r.code != "SAME_UUID":  # that was said by ourselves
+            self._dialler.apply(peer, peer.link.refused(now, r.code, r.reason))
+            peer.next_control = now + self._desk.settings.backoff_max
+
+    def mirrored(self, conn: Conn, process: bytes, address: str) -> None:
+        """The other end has proven our own key."""
+        if process == self._desk.process and conn.seed:
+            self._neighbours.acquaintances.refused(conn, is_us=True)
+        self._rivals.proved(conn, process, address)
+
+    # --- who it is ------------------------------------------------------------------------------------
+
+    def _hear(self, node: Introduction) -> Refuse | None:
+        if node.uuid == self._desk.me.uuid:
+            return Refuse("SAME_UUID", f"{node.name} has the identity of this node", final=True)
+        if self._pinned_otherwise(node):
+            text = f"{node.name} shows another key than the node {node.uuid.hex()[:8]} had before"
+            hint = f"If that is right: mesh peer rm {typed(node.name)}"
+            return Refuse("WRONG_IDENTITY", text, hint, final=True)
+        events = self._neighbours.membership.hear(as_node(node), self._desk.now)
+        for event in events:
+            if isinstance(event, NameClash):
+                return self._name_in_use(event)
+        self._neighbours.happened(events)
+        known = self._neighbours.peers.get(node.uuid)
+        if known is None:
+            return Refuse("TOO_MANY_NODES", f"this node knows {len(self._neighbours.peers)} others already")
+        if node.boot < known.node.boot:
+            return Refuse("OLD_BOOT", f"{node.name} was here with boot {known.node.boot} already", final=True)
+        member = self._neighbours.membership.of(node.uuid)
+        if member is not None and member.state is Presence.CONFLICT:
+            text = f"two processes answer for {node.name} ({node.uuid.hex()[:8]})"
+            return Refuse("CONFLICT", text, "Was a data directory copied? Remove one.", final=True)
+        self._proven(known, node)
+        return None
+
+    def _proven(self, peer: Peer, node: Introduction) -> None:
+        """What it says of itself counts for more than what others said, and only that is kept on disk."""
+        peer.key = node.key
+        if peer.node.key != node.key:
+            peer.node = replace(peer.node, key=node.key)
+        self._neighbours.acquaintances.met(node)
+
+    def _pinned_otherwise(self, node: Introduction) -> bool:
+        pinned = self._pinned(node.uuid)
+        return bool(pinned) and pinned != node.key
+
+    def _pinned(self, uuid: bytes) -> bytes:
+        """The key of that node; b"" when it was never met, or people have said to forget it."""
+        known = self._neighbours.peers.get(uuid)
+        present = known.key if known is not None and known.alive else b""
+        return self._neighbours.acquaintances.key_of(uuid) or present
+
+    def _name_in_use(self, clash: NameClash) -> Refuse:
+        holder, name = clash.holder, clash.newcomer.name
+        answers = holder.uuid == self._desk.me.uuid or self._answers(
+            self._neighbours.peers[holder.uuid], holder.heard
+        )
+        text = f"the name {name!r} belongs to a live node at {holder.address or 'an unknown address'}"
+        return Refuse("NAME_IN_USE", text, "Start one of them with another --id.", final=answers)
+
+    def _answers(self, holder: Peer, heard: float) -> bool:
+        """Has it been heard since somebody first asked for its name? It may be dead already, unnoticed."""
+        if self._desk.now - holder.probed > self._desk.settings.silence:
+            holder.probed = self._desk.now
+            self._dialler.ping(holder)
+        return heard > holder.probed

@@ -1,0 +1,60 @@
+"""Does another process answer for this node? Then its data directory was copied, and neither must go on."""
+
+from __future__ import annotations
+
+from mesh.core.desk.conn import Conn
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.effects import Stop
+from mesh.core.peers.dialler import Dialler
+from mesh.wire.commands import NODE_CONTROL, Introduction
+
+AGAIN = 60.0  # s after which a place that was looked at is looked at again
+PLACES, DIALS = 64, 8  # that are remembered, and are under way at once
+
+# Rule 1: a rival is who proves our key with other bytes than those that this process has drawn, on a
+#         connection that either of us dialled. With our own bytes it is ourselves: a second address of this
+#         machine, a forwarder, or somebody in between.
+# Rule 2: what others say of us makes us dial and find out, and no more.
+
+
+class Rivals:
+    """The one part that says CONFLICT."""
+
+    def __init__(self, desk: Desk, dialler: Dialler) -> None:
+        self._desk = desk
+        self._dialler = dialler
+        self._looked: dict[str, float] = {}  # at which places, and when; inf: it is ours
+        self._dials: set[Conn] = set()
+
+    def rumoured(self, node: Introduction) -> None:
+        """Somebody says that we are there, where we never were."""
+        for address in filter(None, (node.address, *node.also)):
+            self._dials = {conn for conn in self._dials if not (conn.is_open or conn.closed)}
+            now = self._desk.now
+            if now - self._looked.get(address, -AGAIN) < AGAIN or len(self._dials) >= DIALS:
+                continue
+            self._look(address, now)
+            self._desk.note("info", f"others say that this node is at {address}: who is there?")
+            self._dials.add(self._dialler.dial(address, NODE_CONTROL, b""))
+
+    def _look(self, address: str, when: float) -> None:
+        self._looked.pop(address, None)
+        self._looked = {**dict(list(self._looked.items())[1 - PLACES :]), address: when}
+
+    def asked(self, conn: Conn) -> bool:
+        """Was it dialled only to find that out?"""
+        return conn in self._dials
+
+    def proved(self, conn: Conn, process: bytes, address: str) -> None:
+        """Whoever is at the other end, at that address, has proven our own key, and drew these bytes."""
+        if process == self._desk.process:
+            if conn.dialled:
+                self._desk.count("met_itself")
+                self._look(address, float("inf"))
+        elif process and not self._desk.is_doubled:
+            self._desk.is_doubled = True
+            me = self._desk.me
+            at = f"at {address or 'an address of its own'}{'' if conn.dialled else ', and has dialled us'}"
+            what = f"another process answers for {me.name} ({me.uuid.hex()[:8]}, boot {me.boot}), {at}"
+            hint = "Was its data directory copied? Remove one, or start it with another --data."
+            self._desk.emit(Stop(f"{what}. {hint}", "CONFLICT"))

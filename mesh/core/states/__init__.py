@@ -1,0 +1,1 @@
+"""How is each node, and what does it sign?"""

@@ -1,0 +1,290 @@
+"""How are the nodes doing? Our state goes out on the PUB, those of others come in, clients may read all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from discovery.gossip import Gossip, Line, decode, encode
+from discovery.state import NodeState, Sample, load_index
+from mesh.core.desk import effects
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.part import Beginning, Part, Taking, take
+from mesh.core.peers.census import Censuses
+from mesh.core.peers.facts import PeerJoined, PeerLost
+from mesh.core.peers.neighbours import Neighbours
+from mesh.core.peers.peer import Peer
+from mesh.core.states.facts import OurWaysChanged, Spoke, StateHeard
+from mesh.core.states.statetopics import PREFIX, StateTopics
+from mesh.core.states.ways import Ways
+from mesh.operations import Reach
+from mesh.proof import same
+from mesh.wire.commands import Hear, Query, States
+
+TOPIC = PREFIX.encode()
+
+
+class Gossiping(Part):
+    """`sample` measures the machine."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        neighbours: Neighbours,
+        censuses: Censuses,
+        topics: StateTopics,
+        ways: Ways,
+        software: str,
+    ) -> None:
+        self._desk = desk
+        self._neighbours = neighbours
+        self.topics = topics
+        self._software = software
+        self._interval = desk.settings.state
+        self._keyring = desk.settings.keyring
+        self.gossip = Gossip(desk.me.uuid, desk.jitter, self._interval, self._is_signed)
+        self.mine: NodeState | None = None
+        self.sample: Callable[[], Sample] | None = None  # set by the shell, at start
+        self.weights = 0  # stamp of the set that we have, which Weights keeps up to date
+        self._censuses = censuses
+        self._ways = ways
+        self._balanced = dict.fromkeys(rule.node for rule in desk.settings.rules)
+        self._counter = 0
+        self._reach: Callable[[], Reach] = lambda: Reach(0, 0)  # of our store
+        self._listening: dict[bytes, str] = {}  # uuid -> address of its PUB
+        self._asked: set[bytes] = set()  # whose states we want on the control link
+        self._due = 0.0
+        self._last: tuple[float, dict[str, int | float]] | None = None
+        self._born = 0.0
+
+    def hears(self) -> Sequence[Hearing]:
+        return (
+            hear(PeerJoined, self._joined),
+            hear(PeerLost, self._lost),
+            hear(OurWaysChanged, lambda _: self._hurry()),
+        )
+
+    def from_peers(self) -> Sequence[Taking]:
+        return (
+            take(States, lambda conn, peer, command, _: self._states(peer, command)),
+            take(Hear, lambda conn, peer, command, _: self._hear(peer, command)),
+        )
+
+    # --- others ---------------------------------------------------------------------------------------
+
+    def heard(self, frames: list[bytes]) -> None:
+        """From a PUB that we listen to."""
+        if len(frames) == 2 and frames[0] == TOPIC:
+            sender = self._take(frames[1])
+            peer = self._neighbours.peers.get(sender)
+            if sender in self._asked and peer is not None:
+                self._asked.discard(sender)  # its PUB is heard after all
+                self._desk.send(peer.control or peer.data, Hear(False))
+
+    def _states(self, peer: Peer, command: States) -> None:
+        """From somebody whose PUB we cannot hear; or not any more, which it may not know."""
+        self._take(command.gossip)
+        if peer.node.uuid not in self._asked:
+            self._desk.send(peer.control or peer.data, Hear(False))
+
+    def _take(self, gossip: bytes) -> bytes:
+        """Learn from a message; returns whose it is."""
+        try:
+            message = decode(gossip)
+        except ValueError as error:
+            self._desk.count("malformed_gossip")
+            self._desk.note("debug", f"gossip that cannot be read: {error}")
+            return b""
+        for known in self.gossip.heard(message, self._boot_of, self._desk.now):
+            self.topics.changed(known.state)
+            self._desk.say(StateHeard(known))
+        if self.gossip.strangers:
+            self._censuses.mentioned(message.sender, self.gossip.strangers)
+        return message.sender
+
+    def _boot_of(self, uuid: bytes) -> int | None:
+        peer = self._neighbours.peers.get(uuid)
+        return peer.node.boot if peer is not None and peer.alive else None
+
+    def _is_signed(self, line: Line) -> bool:
+        if self._keyring is None:
+            return True
+        peer = self._neighbours.peers.get(line.uuid)
+        return peer is not None and self._keyring.verify(peer.node.key, line.signature, signed_text(line))
+
+    def _hear(self, peer: Peer, command: Hear) -> None:
+        """It cannot hear our PUB, or can again."""
+        peer.hears_us = not command.wanted
+
+    def load_of(self, name: str) -> tuple[float, float, int] | None:
+        """What that node said last, if anything: load (0..1), how long ago (s), free RAM (bytes)."""
+        peer = self._neighbours.named(name)
+        known = self.gossip.known.get(peer.node.uuid) if peer is not None else None
+        if known is None:
+            return None
+        return known.state.load, self._desk.now - known.heard, known.state.ram_free
+
+    def behind(self, stamp: int) -> list[str]:
+        """Nodes that have older weights than these, as far as is known."""
+        known = self.gossip.known.values()
+        return [one.state.name for one in known if one.state.weights < stamp]
+
+    def _joined(self, fact: PeerJoined) -> None:
+        if not self._neighbours.is_crowd:  # in which whom to hear takes some time to find out
+            self._listen()
+
+    def _lost(self, fact: PeerLost) -> None:
+        peer, boot = fact.peer, fact.boot
+        peer.hears_us = True
+        self._asked.discard(peer.node.uuid)
+        self.gossip.gone(peer.node.uuid, boot, self._desk.now)
+        self.topics.gone(peer.node.name)
+        place = self._listening.pop(peer.node.uuid, "")
+        if place:  # also when a new process of it is there: ZeroMQ gives up where a handshake has failed
+            self._desk.emit(effects.Listen(place, wanted=False))
+        if not self._neighbours.is_crowd:
+            self._listen()
+
+    def asked(self, query: Query) -> None:
+        """A client is about to read something: if it is states, have them there."""
+        known = [known.state for known in self.gossip.known.values()]
+        self.topics.asked(query, known if self.mine is None else [self.mine, *known])
+
+    def _alive(self) -> set[bytes]:
+        return {uuid for uuid, peer in self._neighbours.peers.items() if peer.alive}
+
+    def _favourites(self) -> set[bytes]:
+        """Those whose load this node should know: the masters and ways that the rules name."""
+        found = (self._neighbours.named(name) for name in self._balanced)
+        return {peer.node.uuid for peer in found if peer is not None}
+
+    def _listen(self) -> set[bytes]:
+        """Hear the PUBs of the right ones; returns whose these are."""
+        wanted = self.gossip.listen_to(self._alive(), self._favourites(), self._desk.now)
+        places = {uuid: place for uuid in sorted(wanted) if (place := self._place(uuid))}
+        for uuid, place in list(self._listening.items()):
+            if places.get(uuid) != place:
+                self._desk.emit(effects.Listen(place, wanted=False))
+                del self._listening[uuid]
+        for uuid, place in places.items():
+            if uuid not in self._listening:
+                self._desk.emit(effects.Listen(place, wanted=True))
+                self._listening[uuid] = place
+        return wanted
+
+    def _place(self, uuid: bytes) -> str:
+        """Where its PUB is to be heard; "" when nobody knows."""
+        peer = self._neighbours.peers.get(uuid)
+        if peer is None:
+            return ""
+        place = peer.node.gossip
+        if not place.startswith("tcp://*:"):
+            return place if self._keyring is None and place.startswith("ipc:///") else ""
+        reached = peer.reached or peer.node.address
+        host = reached.rpartition(":")[0]
+        return f"{host}:{place.rpartition(':')[2]}" if host.startswith("tcp://") else ""
+
+    # --- ourselves ------------------------------------------------------------------------------------
+
+    def start(self, beginning: Beginning) -> None:
+        self.sample, self._reach = beginning.sample, beginning.reach
+        self._born = self._desk.now
+
+    def tick(self) -> None:
+        """Say how we are, when it is time."""
+        now = self._desk.now
+        if self.sample is None or not self._desk.serves:
+            return
+        if now >= self._due:
+            self._due = max(self._due + self._interval, now + self._interval / 2)
+            self._speak(self.sample)
+        self._desk.wake(self._due)
+
+    def _hurry(self) -> None:
+        """Something of our state should not wait for its time."""
+        self._due = self._desk.now
+        self._desk.wake(self._due)
+
+    def _speak(self, sample: Callable[[], Sample]) -> None:
+        now = self._desk.now
+        self.mine = self._measured(sample())
+        state = self.mine.encode()
+        line = Line(self._desk.me.uuid, self._desk.me.boot, self._counter, state, b"")
+        line = Line(*_fields(line)[:-1], self._desk.settings.sign(signed_text(line)))
+        self.gossip.own(line)
+        message = encode(self.gossip.outgoing(self._neighbours.membership.count, now))
+        self._desk.emit(effects.Gossip([TOPIC, message]))
+        for peer in self._neighbours.peers.values():
+            if not peer.hears_us:
+                self._desk.send(peer.control or peer.data, States(message))
+        self._ask_the_unheard(self._listen())
+        self.topics.changed(self.mine)
+        self._desk.say(Spoke(self.mine))
+
+    def is_mine(self, line: Line) -> bool:
+        """Have we said that, in whatever boot?"""
+        me, text = self._desk.me, signed_text(line)
+        if line.uuid != me.uuid or not line.signature:
+            return False
+        if self._keyring is not None:
+            return self._keyring.verify(me.key, line.signature, text)
+        return same(self._desk.settings.sign(text), line.signature)
+
+    def _ask_the_unheard(self, listened: set[bytes]) -> None:
+        for uuid in sorted(self.gossip.unheard(listened, self._desk.now)):
+            peer = self._neighbours.peers.get(uuid)
+            if peer is not None and (peer.control or peer.data) is not None:
+                self._desk.send(peer.control or peer.data, Hear(True))
+                self._asked.add(uuid)
+
+    def _measured(self, sample: Sample) -> NodeState:
+        self._counter += 1
+        now, figures, me = self._desk.now, self._desk.figures(), self._desk.me
+        published, delivered = self._rates(figures)
+        reach = self._reach()
+        self._last = (now, figures)
+        return NodeState(
+            uuid=me.uuid, name=me.name, boot=me.boot, counter=self._counter, wall=self._desk.wall,
+            up=now - self._born, software=self._software, cpu=sample.cpu, ram_free=sample.ram_free,
+            ram_total=sample.ram_total, load=load_index(sample), lag=sample.lag, published=published,
+            delivered=delivered, pending=int(figures["pending"]), tailback=int(figures["tailed_back"]),
+            stored=int(figures["stored_envelopes"]), sessions=int(figures["sessions"]),
+            subscriptions=int(figures["subscriptions"]), links=int(figures["data_links"]),
+            insecure=False, weights=self.weights, log=reach.log, commits=reach.commits, ways=self._ways.names,
+        )  # fmt: skip
+
+    def _rates(self, figures: dict[str, int | float]) -> tuple[float, float]:
+        if self._last is None:
+            return 0.0, 0.0
+        then, before = self._last
+        seconds = max(self._desk.now - then, 0.001)
+        return tuple(max(0.0, (figures[w] - before[w]) / seconds) for w in ("published", "delivered"))  # type: ignore[return-value]
+
+    def described(self, uuid: bytes) -> dict[str, Any]:
+        """The columns of `mesh ls` that come from gossip; None where nothing is known."""
+        known = self.gossip.known.get(uuid)
+        state = self.mine if uuid == self._desk.me.uuid else known.state if known else None
+        heard = self._desk.now if known is None else known.heard
+        if state is None:
+            return dict.fromkeys(COLUMNS)
+        return {
+            "cpu": state.cpu_used, "state_age": self._desk.now - heard, "up": state.up,
+            "waiting": state.tailback, **{name: getattr(state, name) for name in SAME},
+        }  # fmt: skip
+
+
+SAME = (
+    "ram_free", "ram_total", "load", "lag", "software", "published", "delivered", "pending", "sessions",
+    "links",
+)  # fmt: skip
+COLUMNS = ("cpu", "state_age", "up", "waiting", *SAME)
+
+
+def _fields(line: Line) -> tuple[bytes, int, int, bytes, bytes]:
+    return line.uuid, line.boot, line.counter, line.state, line.signature
+
+
+def signed_text(line: Line) -> bytes:
+    """What the signature is of."""
+    return b"heronry state\0" + line.uuid + line.boot.to_bytes(8) + line.counter.to_bytes(8) + line.state

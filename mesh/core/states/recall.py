@@ -1,0 +1,166 @@
+"""Has this node been further than its store is now? Others are asked at its start, before it serves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from discovery.gossip import line_of, read
+from discovery.state import NodeState
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.effects import Stop
+from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.part import Beginning, Part, Taking, take
+from mesh.core.peers.dialler import Dialler
+from mesh.core.peers.facts import Connected, Unwelcome
+from mesh.core.peers.neighbours import Neighbours
+from mesh.core.peers.peer import Peer
+from mesh.core.states.gossiping import Gossiping
+from mesh.core.ways.questions import Questions, Replies
+from mesh.operations import Reach
+from mesh.wire.commands import Login
+
+STATE = "state"  # the verb: the newest state that you hold of me
+WITHIN = 1.0  # s after its start for which a node waits for that, as for its first view of the mesh
+
+# Rule 1: what others say counts only where it is our own word: a state that we have signed. So one honest
+#         node is enough, and a liar can do nothing.
+# Rule 2: no message is lost in silence without all this, since positions begin anew with each boot. It is
+#         for people, who may have a newer copy: what is taken now would be gone once that is put back.
+
+
+class Recall(Part):
+    """Until it is over, no client and no message is let in, nothing is written, and this node says nothing of
+    itself."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        dialler: Dialler,
+        neighbours: Neighbours,
+        questions: Questions,
+        gossiping: Gossiping,
+    ) -> None:
+        self._dialler = dialler
+        self._desk = desk
+        self._neighbours = neighbours
+        self._questions = questions
+        self._gossiping = gossiping
+        self._reach = Reach(0, 0)
+        self._ends = 0.0
+        self._has_ended = False
+        self._open: set[bytes] = set()  # who was asked, and has not said it yet;
+        self._told: set[bytes] = set()  # who has
+        self._later: dict[Hashable, Callable[[], None]] = {}
+        self._verdict: Stop | None = None
+        self._unwelcome: Stop | None = None
+
+    @property
+    def is_over(self) -> bool:
+        return self._desk.serves
+
+    def hears(self) -> Sequence[Hearing]:
+        return (hear(Connected, lambda fact: self._joined(fact.peer)), hear(Unwelcome, self._refused))
+
+    def from_peers(self) -> Sequence[Taking]:
+        return (take(Login, lambda conn, peer, command, _: self._login(peer)),)
+
+    def _login(self, peer: Peer) -> None:
+        """It wants a data connection, and reached us before; whether it can again, it does not know."""
+        self.when_over(peer, lambda: self._dialler.asked(peer))
+
+    def start(self, beginning: Beginning) -> None:
+        self._reach, self._ends = beginning.image.reach, self._desk.now + WITHIN
+        self._desk.wake(self._ends)
+
+    def when_over(self, who: Hashable, work: Callable[[], None]) -> None:
+        """Do it then; of the same one only the last."""
+        if self.is_over:
+            work()
+        else:
+            self._later[who] = work
+
+    # --- what others hold of us ---------------------------------------------------------------------------
+
+    def told(self, peer: Peer) -> dict[str, Any]:
+        """For a node that asks."""
+        line = self._gossiping.gossip.last_of(peer.node.uuid)
+        return (
+            {} if line is None else {"line": [line.uuid, line.boot, line.counter, line.state, line.signature]}
+        )
+
+    def _joined(self, peer: Peer) -> None:
+        """Its control connection stands: it can be asked. One before may be lost, with the question."""
+        if self.is_over or peer.node.uuid in self._told:
+            return
+        self._open.add(peer.node.uuid)
+        ask = self._neighbours.liveness.ask
+        self._questions.ask_all([peer], STATE, {}, lambda r, _: self._came(peer, r), WITHIN, ask)
+
+    def _came(self, peer: Peer, replies: Replies) -> None:
+        self._open.discard(peer.node.uuid)
+        self._told.update(replies)
+        for reply in replies.values():
+            line = line_of(reply.value.get("line"))
+            state = read(line) if line is not None else None
+            if line is not None and state is not None and self._gossiping.is_mine(line):
+                self._verdict = self._verdict or self._judge(state, peer.node.name)
+        self._desk.wake(self._desk.now)
+
+    def _judge(self, state: NodeState, by: str) -> Stop | None:
+        if state.boot >= self._desk.me.boot:
+            return Stop(_too_old(state, by, self._desk.me.boot), "OLD_BOOT")
+        if (state.log, state.commits) > self._reach and not self._desk.settings.accept_rollback:
+            return Stop(_rolled_back(state, by, self._reach), "STORE_ROLLED_BACK")
+        return None
+
+    def _refused(self, fact: Unwelcome) -> None:
+        """Somebody does not let us in. It is believed unless another does."""
+        self._unwelcome = fact.stop
+        if self.is_over:
+            self._leave_if_unwelcome()
+
+    def _leave_if_unwelcome(self) -> None:
+        if self._unwelcome is not None and not self._neighbours.alive():
+            self._desk.emit(self._unwelcome)
+
+    # --- time ---------------------------------------------------------------------------------------------
+
+    def tick(self) -> None:
+        """Is it over?"""
+        if self._has_ended:
+            return
+        all_said = self._neighbours.settled() and not self._open and self._verdict is None
+        # Who is found with a verdict may yet meet the other process of its name, which says more.
+        if not all_said and self._desk.now < self._ends:
+            self._desk.wake(self._ends)
+            return
+        self._has_ended = True
+        if self._verdict is not None:
+            self._desk.emit(
+                self._verdict
+            )  # and as it is not over, nothing is said that would replace that word
+            return
+        self._desk.serves = True
+        self._leave_if_unwelcome()
+        later, self._later = self._later, {}
+        for work in later.values():
+            work()
+        self._desk.wake(self._desk.now)
+
+
+def _rolled_back(state: NodeState, by: str, reach: Reach) -> str:
+    return (
+        f"The store went backwards: it holds {reach.commits} commits and is at position {reach.log}, but had "
+        f"{state.commits} and was at {state.log} in boot {state.boot}: that has this node signed, and {by} "
+        "kept it. A part of it was lost, an old copy was put in its place, or node.store was changed. Put "
+        "its newest copy back, or, to go on without what is lost: mesh up --accept-rollback"
+    )
+
+
+def _too_old(state: NodeState, by: str, boot: int) -> str:
+    return (
+        f"This would be boot {boot}, but there was a boot {state.boot} already: that has this node signed, "
+        f"and {by} kept it. Its data directory is an old copy, or a copy of it was started elsewhere. Put "
+        f'its newest copy back, or write "boot": {state.boot} into its identity.json.'
+    )

@@ -1,0 +1,191 @@
+"""Whom does each node name as its ways? So says its signed state, whoever brings it."""
+
+# Rule 1: in a mesh with keys, of a route [a, b, peer] a has to name b, and b the peer. Who is at the other
+#         end of the link is known, and what it publishes itself needs nobody's word.
+# Rule 2: only its owner says whom a node names. Others hand that on, with its signature.
+# Rule 3: of a node that we know only by the word of a peer, that counts for what this peer brings, no more.
+# Without keys nothing is signed: there all nodes are of one user.
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from msgspec import Struct
+
+from discovery.gossip import Line, Message, decode, encode, read
+from discovery.state import NodeState
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.part import Part, Taking, take
+from mesh.core.peers.introductions import as_node
+from mesh.core.peers.neighbours import Neighbours
+from mesh.core.peers.peer import Peer
+from mesh.core.states.facts import RoutesVouched, Spoke, StateHeard
+from mesh.core.states.gossiping import Gossiping, signed_text
+from mesh.core.states.ways import Ways
+from mesh.errors import RemoteError
+from mesh.wire import commands as c
+from mesh.wire.commands import Introduction
+from mesh.wire.limits import HOPS, WAYS
+
+REMEMBERED = 4096  # nodes whose ways are remembered, dead ones too: what they published may be under way
+BELIEVED = 4096  # routes that were found to be right
+AGAIN = 0.25  # s between two questions to one peer
+
+
+class Said(Struct, frozen=True):
+    """What a node said of its ways, and who it is."""
+
+    node: Introduction
+    line: Line
+    ways: tuple[str, ...]
+
+
+class Vouching(Part):
+    """What nodes say of their ways, as it is proven. Says RoutesVouched."""
+
+    def __init__(self, desk: Desk, neighbours: Neighbours, gossiping: Gossiping, ways: Ways) -> None:
+        self._desk = desk
+        self._keyring = desk.settings.keyring
+        self._neighbours = neighbours
+        self._line_of = gossiping.gossip.line
+        self._ours = ways
+        self._declared: tuple[str, ...] = ()  # our ways, in our last state
+        self._said: OrderedDict[tuple[bytes, str], Said] = OrderedDict()  # by peer (Rule 3; else b""), name
+        self._believed: set[tuple[bytes, Sequence[str]]] = set()  # routes, by the uuid of who brings them
+
+    def hears(self) -> Sequence[Hearing]:
+        return (hear(StateHeard, self._heard), hear(Spoke, self._spoke))
+
+    def from_peers(self) -> Sequence[Taking]:
+        return (take(c.Ways, lambda conn, peer, command, _: self.told(peer, command)),)
+
+    # --- whom to believe --------------------------------------------------------------------------------
+
+    def believes(self, peer: Peer, route: tuple[str, ...]) -> bool:
+        """May the peer bring what came by this route, of which it is the last?"""
+        if len(route) < 2 or self._keyring is None or (peer.node.uuid, route) in self._believed:
+            return True
+        if not all(self._names(peer, node, way) for node, way in pairwise(route)):
+            return False
+        if len(self._believed) >= BELIEVED:
+            self._believed.clear()
+        self._believed.add((peer.node.uuid, route))
+        return True
+
+    def denies(self, peer: Peer, route: Sequence[str]) -> bool:
+        """Does a node on this route say that it does not go on by the next one?"""
+        found = ((self._found(peer, node), way) for node, way in pairwise(route))
+        return any(said is not None and way not in said.ways for said, way in found)
+
+    def _names(self, peer: Peer, node: str, way: str) -> bool:
+        said = self._found(peer, node)
+        return said is not None and way in said.ways
+
+    def _found(self, peer: Peer, node: str) -> Said | None:
+        """What that node said; by the word of this peer, if nobody else knows it."""
+        if (b"", node) in self._said or self._is_met(node):
+            return self._said.get((b"", node))
+        return self._said.get((peer.node.uuid, node))
+
+    def _is_met(self, name: str) -> bool:
+        """Do we know which key that name has, without anybody's help?"""
+        peer, key_of = self._neighbours.named(name), self._neighbours.acquaintances.key_of
+        return peer is not None and (peer.alive or bool(key_of(peer.node.uuid)))
+
+    def ask(self, peer: Peer, names: Iterable[str]) -> None:
+        """Who brings something may know whom these name; if it was not asked just now."""
+        if WAYS in peer.speaks and self._desk.now - peer.asked_for_ways >= AGAIN:
+            peer.asked_for_ways = self._desk.now
+            self._desk.send(peer.data, c.Ways(tuple(dict.fromkeys(names))[:HOPS]))
+
+    # --- what nodes say ---------------------------------------------------------------------------------
+
+    def _heard(self, fact: StateHeard) -> None:
+        """A node that lives has said how it is."""
+        known = fact.known
+        peer, line = self._neighbours.peers.get(known.state.uuid), self._line_of(known.state.uuid)
+        if self._keyring is None or peer is None or line is None or peer.node.name != known.state.name:
+            return
+        if self._neighbours.named(known.state.name) is peer:
+            self._learn(b"", Said(peer.node, line, known.state.ways))
+
+    def told(self, peer: Peer, command: c.Ways) -> None:
+        """A peer asks, or answers."""
+        if command.names:
+            self._answer(peer, command.names[:HOPS])
+            return
+        try:
+            lines = decode(command.gossip).lines[:HOPS]
+        except ValueError as error:
+            raise RemoteError(f"states that cannot be read: {error}", code="MALFORMED") from error
+        nodes = {as_node(node).uuid: node for node in command.nodes[:HOPS]}
+        for line in lines if self._keyring is not None else ():
+            state = read(line)
+            if state is not None:
+                self._hear(peer, line, state, nodes.get(line.uuid))
+        self._desk.say(RoutesVouched())
+
+    def _hear(self, peer: Peer, line: Line, state: NodeState, told: Introduction | None) -> None:
+        """By way of another."""
+        assert self._keyring is not None
+        known = self._neighbours.peers.get(line.uuid)
+        kept = self._neighbours.acquaintances.key_of(line.uuid)
+        is_known = known is not None and known is self._neighbours.named(state.name) and (known.alive or kept)
+        node = known.node if is_known and known is not None else told
+        if node is None or node.name != state.name or node.uuid == self._desk.me.uuid:
+            return
+        if not is_known and self._is_met(state.name):
+            return  # that name has another node
+        key = kept or node.key
+        if not self._keyring.verify(key, line.signature, signed_text(line)):
+            self._desk.count("forged")
+            return
+        self._learn(b"" if is_known else peer.node.uuid, Said(node, line, state.ways))
+
+    def _learn(self, by: bytes, said: Said) -> None:
+        key = by, said.node.name
+        before = self._said.get(key)
+        is_same = before is not None and before.node.uuid == said.node.uuid
+        if before is not None and is_same and before.line.version >= said.line.version:
+            return
+        self._said[key] = said
+        self._said.move_to_end(key)
+        if len(self._said) > REMEMBERED:
+            self._said.popitem(last=False)
+        if before is None or not is_same or set(before.ways) != set(said.ways):
+            self._believed.clear()
+            self._desk.say(RoutesVouched())
+
+    # --- what we say ------------------------------------------------------------------------------------
+
+    def _answer(self, peer: Peer, names: Sequence[str]) -> None:
+        """What we know of those nodes, however we do."""
+        known = {name: self._said.get((b"", name)) for name in names}
+        for (_, name), said in self._said.items() if None in known.values() else ():
+            if name in known and known[name] is None:
+                known[name] = said
+        self._tell(peer, [said for said in known.values() if said is not None])
+
+    def introduce(self, peer: Peer) -> None:
+        """Let who is one of our ways know that it is, before it brings anything of ours to others."""
+        line = self._line_of(self._desk.me.uuid)
+        if self._keyring is not None and line is not None and peer.node.name in self._ours.names:
+            self._tell(peer, [Said(self._desk.me, line, ())])
+
+    def _spoke(self, fact: Spoke) -> None:
+        """We have said how we are: who is a new way of ours hears that from us."""
+        if self._declared != fact.state.ways:
+            self._declared = fact.state.ways
+            for name in fact.state.ways:
+                if (peer := self._neighbours.named(name)) is not None:
+                    self.introduce(peer)
+
+    def _tell(self, peer: Peer, said: Sequence[Said]) -> None:
+        if said and WAYS in peer.speaks:
+            me = self._desk.me
+            lines = tuple(one.line for one in said)
+            nodes = tuple(one.node for one in said)
+            self._desk.send(peer.data, c.Ways((), nodes, encode(Message(me.uuid, me.boot, 0, lines))))

@@ -1,0 +1,1 @@
+"""Sessions and peers that are owed messages."""

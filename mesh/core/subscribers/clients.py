@@ -1,0 +1,281 @@
+"""Which clients are here, and what do they publish?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from mesh.core.delivery.router import Router, refusal
+from mesh.core.desk.conn import NODE, ONLY_READS, Conn
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.disk import Disk
+from mesh.core.desk.facts import ConnEnded, Hearing, hear
+from mesh.core.desk.outlet import Outlet
+from mesh.core.desk.part import Beginning, Part, Taking, take
+from mesh.core.desk.records import read_record
+from mesh.core.forwarding.forwarder import Forwarder
+from mesh.core.subscribers.holders import Holders, in_use
+from mesh.core.subscribers.ingress import Ingress
+from mesh.core.subscribers.session import Session, subscription_of
+from mesh.core.subscribers.sessions import Sessions
+from mesh.core.subscribers.subscribing import Subscribing
+from mesh.core.ways.nodes import Nodes
+from mesh.errors import BadName, LocalError, RemoteError, SlowConsumer
+from mesh.names import SessionName, node_name
+from mesh.operations import Delete
+from mesh.patterns import SYSTEM
+from mesh.proof import same, token
+from mesh.routing.feed import Feed
+from mesh.wire.commands import (
+    Answer,
+    Bye,
+    Hello,
+    Pong,
+    Publish,
+    Refuse,
+    Welcome,
+)
+from mesh.wire.envelope import FORCE_QUEUING, LOCAL_ONLY, PERSISTENT, Envelope
+from mesh.wire.limits import PIECES, VERSION_MAX
+
+LOOK = 60.0  # s between two looks for what may be forgotten
+
+
+class Clients(Part):
+    """Sessions come, go, stay away and publish."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        disk: Disk,
+        router: Router,
+        nodes: Nodes,
+        forwarder: Forwarder,
+        subscribing: Subscribing,
+        sessions: Sessions,
+    ) -> None:
+        self.sessions = sessions.by_stream
+        self.subscribing = subscribing
+        self._all = sessions
+        self._nodes = nodes
+        self._desk = desk
+        self._disk = disk
+        self._router = router
+        self._forwarder = forwarder
+        self._generated = 0
+        self._looked = 0.0
+        self._ingress = Ingress(desk)
+        self.holders = Holders(desk, self._lost)
+
+    def from_clients(self) -> Sequence[Taking]:
+        return (
+            take(Publish, self.publish),
+            take(Pong, lambda conn, session, command, _: self.holders.answered(session, command)),
+            take(Bye, lambda conn, session, command, _: self._goodbye(conn, session)),
+        )
+
+    def hears(self) -> Sequence[Hearing]:
+        return (hear(ConnEnded, self._ended),)
+
+    def _ended(self, fact: ConnEnded) -> None:
+        session = self._all.of(fact.conn)
+        if session is not None:
+            self.gone(session)
+
+    def _goodbye(self, conn: Conn, session: Session) -> None:
+        self._desk.hang_up(conn)
+        self.bye(session)
+
+    # --- coming and going ---------------------------------------------------------------------------
+
+    def admit(self, conn: Conn, h: Hello) -> Session | Refuse | None:
+        """A client says HELLO: its session, new or taken up again. None: who holds it is asked first."""
+        try:
+            name = SessionName(node_name(h.client), h.session or self._generate(), self._desk.me.name)
+            self._check_name(h)
+        except (LocalError, RemoteError) as error:
+            return Refuse(error.code, error.what.rstrip("."), error.hint, final=True)
+        session = self.sessions.get(h.stream)
+        if session is not None:
+            name = session.name
+        # Before its first word it may not have heard our WELCOME; and nobody else can know its stream id.
+        must_prove = session is not None and session.has_spoken
+        wanted = token(self._desk.settings.secret, str(name), h.stream)
+        if (h.token or must_prove) and not same(h.token, wanted):
+            return Refuse("BAD_TOKEN", f"{name} belongs to somebody else", final=True)
+        opened = session or self._crowd(conn) or self._open(name, conn, h)
+        if opened is None or isinstance(opened, Refuse):
+            return opened
+        if opened.conn is not None:
+            self._desk.hang_up(opened.conn)  # the newest connection holds the session
+        return self._attach(opened, conn, h)
+
+    def _crowd(self, conn: Conn) -> Refuse | None:
+        """Has its key as many sessions as one may have? Without keys all are of one user."""
+        most = self._desk.settings.max_key_sessions
+        if not conn.user or sum(session.user == conn.user for session in self.sessions.values()) < most:
+            return None
+        return Refuse("TOO_MANY_SESSIONS", f"its key has {most:,} sessions here", "Close some of them.")
+
+    def _check_name(self, h: Hello) -> None:
+        """Nobody shall be taken for the mesh itself, or for a node of it."""
+        is_ours = h.client == self._desk.me.name or self._nodes.named(h.client) is not None
+        is_node = h.named and not h.token and is_ours
+        if is_node or h.client.startswith(SYSTEM):
+            hint = "Choose another name: client=NAME, or --client NAME."
+            raise BadName(f"{h.client!r} is the name of {'a node' if is_node else 'the mesh'}.", hint=hint)
+
+    def _open(self, name: SessionName, conn: Conn, h: Hello) -> Session | Refuse | None:
+        """A session that this node does not have, or has forgotten."""
+        holder = self._all.named(name)
+        if holder is not None and holder.user not in (None, conn.user) and conn.grant != NODE:
+            return in_use(holder)  # even if it is away: it may come back for its subscriptions
+        if holder is not None and holder.conn is not None:
+            self.holders.ask(holder, conn, h)
+            return None
+        if len(self.sessions) >= self._desk.settings.max_sessions:
+            return Refuse("TOO_MANY_SESSIONS", f"this node has {len(self.sessions)} sessions")
+        if h.session < 0 and not h.token:
+            return Refuse("BAD_NAME", f"{name}: the node gives negative session numbers", final=True)
+        if holder is not None:
+            self.close(holder)
+        return self._new(name, h.stream)
+
+    def _new(self, name: SessionName, stream: bytes) -> Session:
+        s = self._desk.settings
+        outlet = Outlet(s.window_bytes, s.link_messages, subscription_of, to_peer=False)
+        session = Session(name, stream, outlet)
+        self._all.add(session)
+        return session
+
+    def _attach(self, session: Session, conn: Conn, h: Hello) -> Session:
+        session.conn, conn.owner = conn, session.stream
+        session.user, session.is_named = conn.user, h.named
+        session.sent.clear()
+        session.has_returned |= h.boot_seen != 0
+        known = h.boot_seen == self._desk.me.boot and session.outlet.can_resume(h.have)
+        if not known:
+            session.outlet.restart()
+            for feed in session.feeds.values():
+                feed.restart()
+        self._desk.outlets[session.outlet] = None
+        return session
+
+    def welcomed(self, session: Session, have: int) -> None:
+        """After the WELCOME has gone out: what it is owed may follow."""
+        assert session.conn is not None
+        have = have if have < session.outlet.next else 0
+        session.outlet.attach(session.conn, have, self._desk.raw)
+        self._desk.outlets[session.outlet] = None
+
+    def welcome(self, session: Session) -> Welcome:
+        s = self._desk.settings
+        return Welcome(
+            VERSION_MAX, self._desk.me, s.cluster, session=session.text, next=session.outlet.next,
+            max_content=s.max_content, token=token(s.secret, session.text, session.stream),
+            window=(s.window_bytes, s.window_count), speaks=(PIECES,),
+        )  # fmt: skip
+
+    def gone(self, session: Session) -> None:
+        """Its connection ended; the session waits for it."""
+        session.conn = None
+        session.outlet.detach()
+        session.gone_since = self._desk.now
+        for feed in session.feeds.values():
+            feed.leave(self._desk.now)
+        self.holders.gone(session)
+
+    def _lost(self, session: Session) -> None:
+        """It does not say that it lives, and somebody else wants its place."""
+        if session.conn is not None:
+            self._desk.hang_up(session.conn)
+        self.gone(session)
+
+    def close(self, session: Session) -> None:
+        """It will not come back."""
+        for number in list(session.feeds):
+            self.subscribing.drop(session, number)
+        self._router.pacing.forget(session.stream)
+        self._desk.accounts.gone(session.stream)
+        self._all.remove(session)
+        self.holders.gone(session)
+
+    def bye(self, session: Session) -> None:
+        """It goes on purpose: all it asked was answered, so nothing of its streams can come again."""
+        self.close(session)
+        for key in self._router.log.forget_stream(session.stream):
+            self._disk.later("stream", key, Delete("stream", key))
+        self._ingress.forget(session.stream)
+
+    def tick(self) -> None:
+        self.holders.tick()
+        if self._desk.now - self._looked > LOOK:
+            self._looked = self._desk.now
+            self._ingress.forget_old(self.sessions)
+        for session, feed, seconds in self.subscribing.take_stopped():
+            self._cut_off(session, feed, seconds)
+        for session in list(self.sessions.values()):
+            if session.conn is None and self._desk.now - session.gone_since > self._desk.settings.linger:
+                self.close(session)
+
+    def _cut_off(self, session: Session, feed: Feed, seconds: float) -> None:
+        """Somebody takes nothing while messages are dropped for it: it and everybody shall know."""
+        conn = session.conn
+        if conn is None:
+            return
+        what = f"{self.subscribing.named(session, feed)} has taken nothing for {seconds:.0f} s"
+        self._desk.count("slow_consumers")
+        self._desk.event(
+            "slow consumer", f"{what}, while messages were dropped for it: it is cut off", level="warning"
+        )
+        hint = "Take its messages faster, or see overflow= of subscribe()."
+        self._desk.send(conn, Refuse(SlowConsumer.code, what, hint))
+        self._desk.hang_up(conn)
+        for each in session.feeds.values():
+            each.shed()
+        self.gone(session)
+
+    # --- what it says -----------------------------------------------------------------------------------
+
+    def publish(self, conn: Conn, session: Session, command: Publish, envelopes: list[Envelope]) -> None:
+        """Envelopes of its own streams, and of nobody else's."""
+        may_write = conn.may_write
+        sent, free = session.sent, self._ingress.free
+        for e in envelopes:
+            is_own = e.stream == session.stream and not (e.numbers or e.sender or e.route or e.sent)
+            if not is_own or e.flags & ~(PERSISTENT | LOCAL_ONLY | FORCE_QUEUING):
+                raise RemoteError(f"{session.name} publishes in the name of another", code="FORGED_SENDER")
+            domain = e.domain
+            if not (domain in sent and e.first > sent[domain] and free.issuperset(e.keys)):
+                refused = self._ingress.refuses(session, e)
+                if refused is not None:  # not in the accounts, which keep a line for each domain
+                    self._desk.count("refused", e.count)
+                    self._all.owe(session, refusal(e, refused))
+                    continue
+            sent[domain] = e.last
+            self._desk.accounts.said(e)
+            if not may_write:
+                self._all.answer(
+                    session.stream, Answer(e.domain, e.first, e.last, "NOT_ALLOWED", text=ONLY_READS)
+                )
+                continue
+            self._forwarder.publish(replace(e, sender=session.text), session.has_returned)
+
+    def start(self, beginning: Beginning) -> None:
+        """Sessions that may come back, with their subscriptions."""
+        positions = beginning.rows("position")
+        for key, record in beginning.rows("feed").items():
+            if key[:1] != b"c":
+                continue
+            known = read_record(record)
+            stream = key[1:17]
+            session = self.sessions.get(stream) or self._new(SessionName.parse(known.owner), stream)
+            session.has_spoken = True
+            session.gone_since = self._desk.now
+            self.subscribing.restore(session, key, known, positions.get(key, b""))
+
+    def _generate(self) -> int:
+        # A session number of an earlier boot must never name somebody else.
+        self._generated += 1
+        return -(self._desk.me.boot << 32 | self._generated)

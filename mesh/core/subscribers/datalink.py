@@ -1,0 +1,463 @@
+"""What flows between two nodes that are logged in: items, interest, questions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from mesh.core.asking.demand import Demand
+from mesh.core.delivery.router import Router
+from mesh.core.desk.conn import Conn
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.disk import Disk
+from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.part import Beginning, Part, Taking, take
+from mesh.core.desk.passing import Path, mark, pass_on
+from mesh.core.desk.passing import read as read_gaps
+from mesh.core.desk.records import Record, query_key, read_record, write_record
+from mesh.core.forwarding.forwarder import Forwarder
+from mesh.core.peers.facts import LoggedIn, LoggedOut, PeerForgotten
+from mesh.core.peers.neighbours import Neighbours
+from mesh.core.peers.peer import Peer
+from mesh.core.subscribers.sessions import Sessions
+from mesh.core.subscribers.settling import Settling
+from mesh.core.subscribers.solicited import Solicited
+from mesh.core.ways.nodes import Nodes
+from mesh.core.ways.questions import Questions
+from mesh.errors import RemoteError
+from mesh.operations import Delete, Put
+from mesh.routing.interest import weight
+from mesh.routing.log import position_key
+from mesh.routing.merging import Merging
+from mesh.routing.parcel import Parcel
+from mesh.routing.subscriptions import check_query
+from mesh.routing.upstream import Upstream
+from mesh.values import check_domain
+from mesh.wire.commands import Ack, Hello, Interest, Interested, ItemHead, Items, Query, Welcome
+from mesh.wire.envelope import Envelope
+from mesh.wire.limits import HOPS, MIB
+
+BEHIND = 0.2  # s after which a peer is told again that readers here are behind, and go on
+SETTLED = 1000  # masters in one ACK: it has to fit into a frame
+WANTED = 1_000_000  # queries of one peer, each a row on disk,
+WANTED_BYTES = 256 * MIB  # and what they take by their texts
+
+
+class DataLinks(Part):
+    """One direction of it is a numbered stream of items per pair of boots; the rest can be said again."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        disk: Disk,
+        router: Router,
+        neighbours: Neighbours,
+        nodes: Nodes,
+        has_several: bool,
+        demand: Demand,
+        questions: Questions,
+        forwarder: Forwarder,
+        sessions: Sessions,
+        settling: Settling,
+        merging: Merging,
+    ) -> None:
+        self._desk = desk
+        self._disk = disk
+        self._neighbours = neighbours
+        self._nodes = nodes
+        self._has_several = has_several
+        self._sessions = sessions
+        self._settling = settling
+        self._merging = merging
+        self._solicited = Solicited(desk, demand, neighbours.acquaintances.was_met)
+        self._router = router
+        self._demand = demand
+        self._questions = questions
+        self._forwarder = forwarder
+        self._received: dict[bytes, int] = {}  # master -> how far we have its log, by whomever
+        self._acking = settling.acking
+        self._replying: dict[Peer, None] = {}  # are owed a reply behind items
+        # master -> how far its log has come here, and the peer that brought it so far
+        self._furthest: dict[bytes, tuple[int, bytes]] = {}
+
+    def hears(self) -> Sequence[Hearing]:
+        return (
+            hear(LoggedOut, lambda fact: self._logout(fact.peer)),
+            hear(LoggedIn, self._login),
+            hear(PeerForgotten, lambda fact: self._forgotten(fact.peer)),
+        )
+
+    def from_peers(self) -> Sequence[Taking]:
+        return (
+            take(Items, self._items),
+            take(Ack, self._ack),
+            take(Interest, lambda conn, peer, command, _: self.interest(peer, command)),
+            take(Interested, lambda conn, peer, command, _: self.interested(peer, command)),
+        )
+
+    def start(self, beginning: Beginning) -> None:
+        """What peers wanted, and how far they were."""
+        positions = beginning.rows("position")
+        for key, row in beginning.rows("feed").items():
+            if key[:1] == b"n":
+                record = read_record(row)
+                peer = self._neighbours.known(key[1:17], record.owner)
+                self._restore(peer, key, record, positions.get(peer.feed.key, b""))
+
+    def tick(self) -> None:
+        if self._router.pacing:
+            self._tell_that_we_are_behind()
+
+    def tidy(self) -> None:
+        """What nodes want that have been away for too long."""
+        lost = self._desk.now - self._desk.settings.peer_linger
+        for peer in self._neighbours.peers.values():
+            if peer.feed.queries and not peer.feed.connected and peer.feed.gone_since < lost:
+                self.forget(peer)
+
+    # --- logging in ---------------------------------------------------------------------------------
+
+    def greeting(self, peer: Peer) -> dict[str, int]:
+        """How far we are with each other, for HELLO and WELCOME."""
+        return {"boot_seen": peer.inlet_boot, "have": peer.inlet.have, "next": peer.outlet.next}
+
+    def meet(self, peer: Peer, said: Hello | Welcome) -> int:
+        """What the other says of that; returns how far it has our items."""
+        is_new = peer.inlet_boot != peer.node.boot
+        if is_new or said.next <= peer.inlet.have:
+            peer.new_inlet(peer.node.boot)
+            self._router.pacing.forget(peer.node.uuid)  # what it held were numbers of the old stream
+        # A new process has seen our boot as well when it welcomes us, but has nothing of what we sent.
+        knows_us = said.boot_seen == self._desk.me.boot and not is_new
+        if knows_us and peer.outlet.can_resume(said.have):
+            return said.have
+        peer.outlet.restart()
+        peer.feed.restart()
+        return 0
+
+    def _login(self, fact: LoggedIn) -> None:
+        """A data connection stands: go on where it broke off, and say what we want."""
+        peer, conn = fact.peer, fact.conn
+        peer.outlet.attach(conn, conn.resume, self._desk.raw)
+        self._desk.event("link", f"{peer.node.name}: logged in", peer.node)
+        self._desk.outlets[peer.outlet] = None
+        self._solicited.logged_in(peer)
+        peer.topics, peer.is_way = self._demand.asked(peer).topics, self._demand.is_way(peer.node.name)
+        peer.confirmed = -1
+        interest = self._demand.full(peer)
+        self._desk.send(conn, interest)
+        self._questions.slow.tells(peer.node.uuid, interest.version, is_new=True)
+        for call in peer.reads.values():
+            self._desk.send(conn, call)
+        self._acking[peer] = None  # the last acknowledgements may be lost with the last connection
+        peer.lost_at = None
+        self._router.empty_cache()
+        self._missed(peer, (), 0)  # nor can those behind us know what it has lost or given up
+        self._forwarder.linked(peer)
+
+    def _logout(self, peer: Peer) -> None:
+        if peer.outlet.conn is not None:
+            self._desk.event("link", f"{peer.node.name}: logged out", peer.node)
+        peer.outlet.detach()
+        peer.held_replies.clear()  # it asks again
+        peer.held_versions.clear()
+        peer.lost_at = self._desk.now if peer.lost_at is None else peer.lost_at
+        if peer.feed.connected:
+            peer.feed.leave(self._desk.now)
+        self._forwarder.unlinked(peer)
+
+    def owes(self, peer: Peer) -> bool:
+        """Lazily: because something is wanted from it, asked, owed to it, or waits for it."""
+        if not (self._desk.serves and self._nodes.is_usable(peer)):
+            return False
+        is_needed = self._demand.needs(peer) or peer.reads or peer.feed.is_owed
+        return bool(is_needed) or self._forwarder.needs_login(peer)
+
+    # --- items ----------------------------------------------------------------------------------------
+
+    def _items(self, conn: Conn, peer: Peer, command: Items, envelopes: list[Envelope]) -> None:
+        if not peer.inlet.accept(command.seq):
+            self._acking[peer] = None  # a repeat: the other missed our ack
+            return
+        uuid, topics = peer.node.uuid, peer.topics
+        for head, envelope in zip(command.heads, envelopes, strict=True):
+            position, master = head.position if envelope.persistent else 0, head.master or uuid
+            is_foreign = master != uuid and (not peer.is_way or master == self._desk.me.uuid)
+            domain = envelope.domain
+            if is_foreign or domain not in topics or not topics[domain].issuperset(envelope.keys):
+                part = self._solicited.part(peer, master, envelope)
+                if part is None:
+                    if head.gaps and self._demand.needs(peer):  # its gaps are of other things, too
+                        self._told_of_gaps(peer, head)
+                    self._solicited.refuse(peer, master, position, envelope)
+                    self._note_received(peer, master)
+                    self._acking[peer] = None
+                    continue
+                envelope = part
+            if head.gaps:
+                self._told_of_gaps(peer, head)
+            self._receive(peer, master, position, head.position - position, envelope)
+        peer.taken += len(envelopes)
+        state = (command.seq, peer.taken)
+        # Cumulative, and in the order of arrival: held back while a live subscriber here is behind.
+        self._router.pacing.hold(peer.node.uuid, (), lambda: self._may_ack(peer, state))
+
+    def _told_of_gaps(self, peer: Peer, head: ItemHead) -> None:
+        """It has dropped something for us before this item."""
+        for path, messages in read_gaps(head.gaps):
+            self._missed(peer, path, messages)
+        self._router.empty_cache()
+
+    def _missed(self, source: Peer, path: Path, messages: int) -> None:
+        """Another node has dropped what was for us: so it is missed by all who get it here, and from here.
+        It ends where it has been, for ways may form a circle."""
+        for session in self._sessions.by_stream.values():
+            for feed in session.feeds.values():
+                feed.gap += messages
+        for peer in self._neighbours.peers.values():
+            if peer.relayed and peer is not source and mark(peer.node.uuid) not in path:
+                pass_on(peer.outlet.passed_on, (*path, mark(source.node.uuid)), messages)
+
+    def _receive(self, peer: Peer, master: bytes, position: int, after: int, envelope: Envelope) -> None:
+        far = envelope.route[-1].stratum + 1 if envelope.route else 1  # from its master
+        if far >= HOPS:
+            self._desk.count("too_many_hops")
+            return
+        self._desk.heard_stamp(envelope.sent)
+        arrived = replace(envelope, route=(*envelope.route, self._desk.hop(far)))
+        parcel = Parcel(arrived, position, master, source=peer.node.uuid, after=after)
+        if position and not peer.upstreams.setdefault(master, Upstream()).receive(parcel):
+            self._desk.count("repeated", envelope.count)
+            self._acking[peer] = None
+            return
+        if position > self._received.get(master, 0):
+            self._received[master] = position
+        parcel.is_late = self._is_behind(parcel)
+        if self._has_several:
+            self._merge(peer, parcel)
+        else:
+            self._relay(peer, parcel)
+
+    def received(self) -> Mapping[bytes, int]:
+        """How far we have each master's log, of those that sent us something of it. Kept up to date."""
+        return self._received
+
+    def _note_received(self, peer: Peer, master: bytes) -> None:
+        upstream = peer.upstreams.get(master)
+        if upstream is not None and upstream.received > self._received.get(master, 0):
+            self._received[master] = upstream.received
+
+    def _forgotten(self, peer: Peer) -> None:
+        """That peer is no more: what only it has brought, we have not."""
+        for master in peer.upstreams:
+            self._received.pop(master, None)
+            for other in self._neighbours.peers.values():
+                self._note_received(other, master)
+
+    def _is_behind(self, parcel: Parcel) -> bool:
+        """Has another peer brought that log further already? Then this one was the way before, and was away:
+        what it still holds for us was not dropped for anybody here."""
+        place = parcel.position or parcel.after
+        furthest, by = self._furthest.get(parcel.master, (0, b""))
+        if place >= furthest:
+            self._furthest[parcel.master] = (place, parcel.source)
+            return False
+        return by != parcel.source
+
+    def _merge(self, peer: Peer, parcel: Parcel) -> None:
+        """Another master may have brought it before."""
+        merging = self._merging
+        news = merging.take(parcel)
+        if news is not None and not news:
+            self._desk.count("repeated", parcel.envelope.count)
+            if parcel.position and not merging.waits(parcel):
+                self._settling.settle(peer, parcel)
+            return
+        if news:
+            piece = parcel.envelope.cut(news)
+            parcel = Parcel(
+                piece, parcel.position, parcel.master, source=parcel.source, after=parcel.after,
+                is_late=parcel.is_late,
+            )  # fmt: skip
+        self._relay(peer, parcel)
+        if parcel.owed:
+            merging.keep(parcel)
+
+    def _relay(self, peer: Peer, parcel: Parcel) -> None:
+        self._router.relay(parcel)
+        if parcel.position and not parcel.owed:
+            self._settling.settle(peer, parcel)
+
+    def _may_ack(self, peer: Peer, state: tuple[int, int]) -> None:
+        if state[0] <= peer.inlet.have:  # else it belongs to a link stream that is over
+            peer.ackable = max(peer.ackable, state)
+        self._acking[peer] = None
+
+    def flush(self) -> None:
+        """Send the acknowledgements that have gathered, and replies whose turn has come."""
+        for peer in [p for p in self._replying if self._reply_held(p)]:
+            del self._replying[peer]
+        for peer in self._acking:
+            peer.acked = self._desk.now
+            have, taken = peer.ackable
+            settled = tuple((master, u.settled) for master, u in peer.upstreams.items())
+            if peer.refused or len(settled) > SETTLED:
+                *others, settled = _parts((*settled, *peer.refused.items()))
+                for part in others:
+                    self._desk.send(peer.data, Ack(have, ((0, taken),), part))
+            self._desk.send(peer.data, Ack(have, ((0, taken),), settled))
+        self._acking.clear()
+
+    def _tell_that_we_are_behind(self) -> None:
+        """Tell those who brought what waits here for a reader that goes on how far we are, again: what others
+        brought may come first, and they would take us for stopped."""
+        for source in self._router.pacing.sources():
+            peer = self._neighbours.peers.get(source) if isinstance(source, bytes) else None
+            if peer is not None and self._desk.now - peer.acked >= BEHIND:
+                self._acking[peer] = None
+
+    def _ack(self, conn: Conn, peer: Peer, command: Ack, _: list[Envelope]) -> None:
+        peer.outlet.acked(command.have)
+        for _number, total in command.taken:
+            peer.feed.taken(total, self._desk.now)
+        for master, position in command.settled:
+            if peer.feed.settled(master, position):
+                key = peer.feed.key
+                self._disk.later("position", key, position_key(peer.feed, peer.feed.position))
+        self._desk.outlets[peer.outlet] = None
+
+    # --- interest ---------------------------------------------------------------------------------------
+
+    def interest(self, peer: Peer, command: Interest) -> None:
+        """What a peer wants from us, for its clients or for those to whom it is the way."""
+        self._note_lead(peer, command)
+        feed, add = peer.feed, dict.fromkeys(_checked(q) for q in command.add)
+        void = [q for q in feed.queries if q not in add] if command.full else dict.fromkeys(command.remove)
+        remove = [query for query in void if query in feed.queries]
+        _check_wanted(peer, remove, [query for query in add if query not in feed.queries])
+        for query in remove:
+            self._drop(peer, query)
+        since = dict(self.received())
+        for query in add:
+            if query not in feed.queries:
+                feed.asked(query, self._router.log.next_position, since)
+                self._add(peer, query)
+                self._keep(peer, query)
+        for master, position in command.positions:
+            feed.skip(master, position)
+        feed.connect(self._desk.now)
+        self._confirm(peer, command.version, add)
+
+    def _note_lead(self, peer: Peer, command: Interest) -> None:
+        """Does the peer say that it has something of our log that we have not? What we write next stands
+        above what an earlier boot ever gave; so this is only told, whether it is true or not."""
+        ours = self._router.log.next_position
+        known = max((place for master, place in command.positions if master == self._desk.me.uuid), default=0)
+        if known >= ours and not peer.leads:
+            peer.leads = True
+            text = f"{peer.node.name} has what we lack: position {known} of this node's log, {ours} is next"
+            self._desk.event("peer", text, peer.node, level="warning")
+
+    def _confirm(self, peer: Peer, version: int, added: Iterable[Query]) -> None:
+        """Say that we have it, when it is on disk (a crash must not make us forget whom we owe), and when
+        those whom we have to ask for it know it as well."""
+        done = [False]
+        peer.held_versions.append((version, done))
+
+        def known() -> None:
+            done[0] = True
+            while peer.held_versions and peer.held_versions[0][1][0]:
+                self._desk.send(peer.data, Interested(peer.held_versions.popleft()[0]))
+
+        def stored() -> None:
+            uuid = peer.node.uuid
+            targets = {target for q in added for target in self._demand.targets(q, {uuid})}
+            need = self._demand.unconfirmed(targets) if targets else {}
+            self._questions.confirm(need, known)
+
+        self._disk.commit((), lambda error: stored())
+
+    def _add(self, peer: Peer, query: Query) -> None:
+        self._router.peers.add(peer.feed, query)
+        if self._demand.is_relayed(query):
+            self._router.relays.add(peer.feed, query)
+            self._demand.want(query, by=peer.node.uuid)
+            peer.relayed.add(query)
+
+    def _drop(self, peer: Peer, query: Query) -> None:
+        peer.feed.unasked(query)
+        self._delete("feed", query_key(peer.feed, query))
+        self._router.peers.discard(peer.feed, query)
+        if query in peer.relayed:
+            peer.relayed.discard(query)
+            self._router.relays.discard(peer.feed, query)
+            self._demand.unwant(query, by=peer.node.uuid)
+
+    def _keep(self, peer: Peer, query: Query) -> None:
+        """On disk, with the next commit."""
+        key, record = query_key(peer.feed, query), write_record(peer.node.name, peer.feed, query)
+        self._disk.later("feed", key, Put("feed", key, record))
+
+    def _delete(self, table: str, key: bytes) -> None:
+        self._disk.later(table, key, Delete(table, key))
+
+    def interested(self, peer: Peer, command: Interested) -> None:
+        peer.confirmed = max(peer.confirmed, command.version)
+        self._questions.slow.confirmed(peer.node.uuid, command.version)
+        self._questions.confirmed(peer)
+
+    def forget(self, peer: Peer) -> None:
+        """It has been away for too long: what it is owed is given up."""
+        for query in list(peer.feed.queries):
+            self._drop(peer, query)
+        peer.feed.clear()
+        peer.outlet.restart()  # should it come back as the same process, it acknowledges nothing of this
+        peer.feed.restart()
+        self._delete("position", peer.feed.key)
+
+    def _restore(self, peer: Peer, key: bytes, record: Record, position: bytes) -> None:
+        """From the store, at start: what it wanted, and how far it was."""
+        record.put_into(peer.feed)
+        for query, _ in record.queries:
+            self._add(peer, query)
+        if key == peer.feed.key:  # of an earlier release
+            self._delete("feed", key)
+            for query, _ in record.queries:
+                self._keep(peer, query)
+        peer.feed.position = int.from_bytes(position)
+        peer.feed.gone_since = self._desk.now
+
+    # --- questions --------------------------------------------------------------------------------------
+
+    def reply_after(self, peer: Peer, send: Callable[[], None]) -> None:
+        """Send it after the items that wait for the peer by now: values must not overtake older messages."""
+        peer.held_replies.append((peer.feed.line, send))
+        self._replying[peer] = None
+
+    def _reply_held(self, peer: Peer) -> bool:
+        """Are all replies out?"""
+        held = peer.held_replies
+        while held and held[0][0] <= peer.outlet.departed:
+            held.popleft()[1]()
+        return not held
+
+
+def _checked(query: Query) -> Query:
+    check_domain(query.domain)
+    return check_query(query)
+
+
+def _check_wanted(peer: Peer, remove: list[Query], add: list[Query]) -> None:
+    """RemoteError when a peer wants too much: many things, or such that take much memory."""
+    count = len(peer.feed.queries) + len(add) - len(remove)
+    if count > WANTED:
+        raise RemoteError(f"{peer.node.name} wants more than {WANTED:,} things", code="TOO_MANY_QUERIES")
+    size = peer.feed.wanted_bytes + sum(map(weight, add)) - sum(map(weight, remove))
+    if size > WANTED_BYTES:
+        what = f"{peer.node.name} wants things that take {size:,} bytes, {WANTED_BYTES:,} at most"
+        raise RemoteError(what, code="TOO_MANY_QUERIES")
+
+
+def _parts(settled: tuple[tuple[bytes, int], ...]) -> list[tuple[tuple[bytes, int], ...]]:
+    return [settled[at : at + SETTLED] for at in range(0, len(settled), SETTLED)]

@@ -1,0 +1,26 @@
+"""What becomes of sessions that two programs want."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mesh.core.desk.conn import Conn
+from mesh.core.desk.facts import Fact
+from mesh.wire.commands import Hello, Refuse
+
+
+@dataclass(frozen=True, slots=True)
+class HolderLives(Fact):
+    """The program that has the session answers: whoever said HELLO for it too is refused."""
+
+    conn: Conn
+    hello: Hello
+    refusal: Refuse
+
+
+@dataclass(frozen=True, slots=True)
+class HolderGone(Fact):
+    """The program that had the session is gone: the HELLO of whoever waits counts as if it had just come."""
+
+    conn: Conn
+    hello: Hello

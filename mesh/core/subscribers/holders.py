@@ -1,0 +1,78 @@
+"""A session is asked for by another while its connection stands: does its holder still live?
+
+A program that was killed may leave a connection that nobody has found out to be dead. So its holder is
+asked, and whoever would like to have the session waits for what it says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from mesh.core.desk.conn import Conn
+from mesh.core.desk.desk import Desk
+from mesh.core.subscribers.facts import HolderGone, HolderLives
+from mesh.core.subscribers.session import Session
+from mesh.wire.commands import Hello, Ping, Pong, Refuse
+
+ANSWER = 2.0  # s: longer than a living program stands still, and less than a newcomer waits
+
+
+@dataclass(slots=True)
+class Asked:
+    """When its holder was asked, by which stamp, and who waits for the answer."""
+
+    since: float
+    stamp: int
+    waiting: dict[Conn, Hello] = field(default_factory=dict)
+
+
+class Holders:
+    """`lost(session)` is called when its holder is silent. Says HolderLives and HolderGone."""
+
+    def __init__(self, desk: Desk, lost: Callable[[Session], None]) -> None:
+        self._desk = desk
+        self._lost = lost
+        self._asked: dict[Session, Asked] = {}
+        self._stamp = 0
+
+    def ask(self, holder: Session, conn: Conn, hello: Hello) -> None:
+        """Somebody on `conn` wants what it holds."""
+        asked = self._asked.get(holder)
+        if asked is None:
+            self._stamp += 1
+            asked = self._asked[holder] = Asked(self._desk.now, self._stamp)
+            self._desk.send(holder.conn, Ping(asked.stamp))
+            self._desk.wake(self._desk.now + ANSWER)
+        asked.waiting[conn] = hello
+
+    def answered(self, holder: Session, pong: Pong) -> None:
+        """It lives, if that is the answer: what it had said before may have come after its end."""
+        asked = self._asked.get(holder)
+        if asked is None or asked.stamp != pong.stamp:
+            return
+        del self._asked[holder]
+        for conn, hello in asked.waiting.items():
+            if not conn.closed:
+                self._desk.say(HolderLives(conn, hello, in_use(holder)))
+
+    def gone(self, holder: Session) -> None:
+        """It has left, or its connection has ended: the first who waited gets it."""
+        asked = self._asked.pop(holder, None)
+        for conn, hello in asked.waiting.items() if asked is not None else ():
+            if not conn.closed:
+                self._desk.say(HolderGone(conn, hello))
+
+    def tick(self) -> None:
+        """Who has not answered in time is lost."""
+        for holder, asked in list(self._asked.items()):
+            if self._desk.now - asked.since >= ANSWER:
+                self._lost(holder)
+            else:
+                self._desk.wake(asked.since + ANSWER)
+
+
+def in_use(holder: Session) -> Refuse:
+    """What somebody else is told of it."""
+    hint = "Close it there, or choose another session number."
+    return Refuse("SESSION_IN_USE", f"{holder.name} is open elsewhere", hint, final=True)

@@ -1,0 +1,248 @@
+"""Where does a message wait that is addressed to one client or session, and who may have it?
+
+An inbox belongs to a name, not to a connection: `/node/heron/client/joe/session/1`, or the client as a
+whole, whose messages go to the first of its sessions that opens its inbox.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
+
+from mesh.core.delivery.router import CLIENT, Router
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.disk import Disk
+from mesh.core.desk.part import Beginning, Part
+from mesh.core.forwarding.deadletters import DeadLetters
+from mesh.core.subscribers.owners import Owners, owner_of, user_of
+from mesh.core.subscribers.session import INBOX, Session, inbox_key
+from mesh.core.subscribers.sessions import Sessions
+from mesh.errors import MeshError, NotConnected, PublishRefused
+from mesh.names import SessionName
+from mesh.operations import Delete, Drop, Op
+from mesh.routing.feed import Feed
+from mesh.routing.log import Log, Targets
+from mesh.routing.parcel import Parcel
+from mesh.routing.portion import Portion
+from mesh.wire.commands import Answer
+from mesh.wire.envelope import FORCE_QUEUING, Envelope
+from mesh.wire.expiry import unexpired
+
+IDLE = 60.0  # s: an inbox without anything is kept so long, for what may be on its way to it over the disk
+
+
+class Inboxes(Part):
+    """By absolute name. `open_of(name)` gives the sessions of a client, or the one session, that are here;
+    `bury(envelope, answer, owner)` makes dead letters."""
+
+    def __init__(
+        self, desk: Desk, disk: Disk, log: Log, router: Router, dead: DeadLetters, sessions: Sessions
+    ) -> None:
+        self._desk = desk
+        self._disk = disk
+        self._log = log
+        self._dead = dead
+        self._open_of = sessions.open_of
+        router.addressees[CLIENT] = self
+        self._feeds: dict[str, Feed] = {}
+        self._asked: dict[str, float] = {}  # when each was last asked for
+        self._opened: set[str] = set()  # names of sessions that asked for theirs, connected or not
+        self._positions: dict[bytes, bytes] = {}  # from the store, until the inbox is needed
+        # Clients whose inbox is being emptied into that of a session; was more addressed to it meanwhile?
+        self._moving: dict[str, bool] = {}
+        self._stalled: set[str] = set()  # of these, those for which there was no room
+        self.owners = Owners(desk, disk.later)
+
+    def __len__(self) -> int:
+        return sum(feed.is_owed for feed in self._feeds.values())
+
+    def figures(self) -> dict[str, int | float]:
+        return {"inboxes_owed": len(self)}
+
+    def feeds(self) -> Iterator[Feed]:
+        return iter(self._feeds.values())
+
+    def addressed(self, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
+        """(a copy for each inbox, how many sessions have it at once). NotConnected, or INBOX_FULL."""
+        to = SessionName.parse(envelope.to).at(self._desk.me.name)
+        sessions = self._entitled(to)
+        if not sessions and not envelope.flags & FORCE_QUEUING:
+            raise NotConnected(f"{to} is not connected.", hint="To let it wait: force_queuing=True.")
+        names = [session.text for session in sessions] or [str(to)]
+        if len(sessions) == 1 and self._has_older(str(to), sessions[0]):
+            names = [str(to)]  # behind them
+        for name in names:
+            waiting = self.feed(name).accepted_bytes
+            if waiting + len(envelope.body) > self._desk.settings.backlog_bytes:
+                text = f"{waiting} bytes wait for {name}."
+                raise PublishRefused(text, hint="It has to read its inbox().", code="INBOX_FULL")
+        return [(replace(envelope, to=name), [(self.feed(name), None)]) for name in names], len(sessions)
+
+    def _entitled(self, to: SessionName) -> list[Session]:
+        """The sessions that are here, but for those of a key to which the inbox does not belong."""
+        owner = self.owners.of(to)
+        return [s for s in self._open_of(to) if owner is None or user_of(s) == owner]
+
+    def _has_older(self, client: str, session: Session) -> bool:
+        """May messages for the client as a whole be there that its session is still to be given?"""
+        if client in self._moving:
+            self._moving[client] = True
+            return True
+        # Connected, perhaps again, but its question for the inbox is still to come: they wait for that.
+        return client in self._feeds and not _has_opened(session)
+
+    def feed(self, name: str) -> Feed:
+        """The inbox of that name, made when it is first needed."""
+        self._asked[name] = self._desk.now
+        feed = self._feeds.get(name)
+        if feed is None:
+            feed = self._feeds[name] = self._make(name)
+        return feed
+
+    def _forget(self, name: str, feed: Feed) -> None:
+        del self._feeds[name], self._asked[name]
+        self._desk.accounts.closed(feed)
+        self._disk.later("position", feed.key, Delete("position", feed.key))
+
+    def _make(self, name: str) -> Feed:
+        def send(feed: Feed, portion: Portion) -> None:
+            for session in self._open_of(SessionName.parse(name)):
+                self._desk.push(session.outlet, feed, portion)
+
+        credit = self._desk.settings.credit
+        feed = Feed(
+            inbox_key(name), credit, send, self._log.released, keeps=True,
+            wall=lambda: self._desk.believed,
+        )  # fmt: skip
+        feed.position = int.from_bytes(self._positions.pop(feed.key, b""))
+        feed.bury = lambda portion, void: self._bury(name, portion, void)
+        return feed
+
+    def _bury(self, name: str, portion: Portion, void: Sequence[int]) -> None:
+        """Each of these has waited too long, and is a dead letter from now on."""
+        parcel, left = portion.parcel, portion.indices
+        if parcel.position and left:
+            # With the commit of the dead letters, or after a crash they would be void once more.
+            self._log.keep_only(parcel, left)
+        e = parcel.envelope.cut(void)
+        answer = Answer(e.domain, e.first, e.last, "EXPIRED", 0, f"it waited for {name} too long.")
+        self._dead.bury(e, answer, owner_of(self.owners, name, self._desk.me.name))
+        self._desk.count("expired", e.count)
+
+    def opened(self, session: Session) -> None:
+        """A session asks for its inbox: what waits comes, also what waits for its client as a whole, if
+        somebody chose to be that client. LocalError when it is another key's."""
+        self.owners.open(session)
+        feed = session.feeds[INBOX] = self.feed(session.text)
+        self._opened.add(session.text)
+        feed.connect(self._desk.now)
+        client = str(session.name.of_all_sessions())
+        if not session.is_named:
+            return
+        if client in self._feeds and (client not in self._moving or client in self._stalled):
+            self._empty(client, session.text)
+
+    def closed(self, session: Session) -> None:
+        """The session gives it up, or goes: what it has not taken waits on."""
+        feed = session.feeds.pop(INBOX, None)
+        if feed is None:
+            return
+        self._opened.discard(session.text)
+        feed.leave(self._desk.now)
+        session.outlet.withdraw(feed)
+        feed.restart()
+
+    def _empty(self, client: str, name: str) -> None:
+        """All that waits for a client, or is on its way there over the disk, goes to one of its sessions."""
+        self._moving[client] = False
+        self._stalled.discard(client)
+
+        def landed(error: MeshError | None) -> None:
+            portions = self._feeds[client].take_all() if client in self._feeds else []
+            if portions:
+                self._move(client, name, portions)
+            elif self._moving.pop(client):
+                self._empty(client, name)
+
+        self._disk.commit((), landed)
+
+    def _move(self, client: str, name: str, portions: list[Portion]) -> None:
+        """On disk first, so that none overtakes what is on its way to the disk for the same session."""
+        ops, parcels, inbox = list[Op](), list[Parcel](), self.feed(name)
+        olds = [portion.parcel.position for portion in portions if portion.is_persistent]
+        for portion in portions:
+            parcel = Parcel(replace(portion.parcel.envelope, to=name), master=self._desk.me.uuid, own=True)
+            parcels.append(parcel)
+            if portion.parcel.position:
+                ops.append(self._log.append(parcel))
+                parcel.owed = 1
+        size = sum(portion.size for portion in portions)
+        inbox.coming += size
+
+        def stored(error: MeshError | None) -> None:
+            inbox.coming -= size
+            for void in (portion.parcel for portion in portions) if error is None else parcels:
+                if void.position:
+                    self._log.released(void)
+            if error is not None:
+                self._stay(client, portions)
+                return
+            for parcel in parcels:
+                self.feed(name).offer(Portion(parcel), self._desk.now)
+            self._empty(client, name)  # more may have come meanwhile
+
+        if ops:
+            # The old ones leave with the same commit: after a crash in between all would be there twice.
+            self._disk.commit((*ops, Drop(tuple(olds))), stored)
+        else:
+            stored(None)
+
+    def _stay(self, client: str, portions: list[Portion]) -> None:
+        """There was no room to move them: they wait on, before what has come meanwhile."""
+        inbox = self.feed(client)
+        for portion in (*portions, *inbox.take_all()):
+            inbox.offer(portion, self._desk.now)
+        self._stalled.add(client)
+
+    def _try_again(self) -> None:
+        """Is there room now for what could not be moved?"""
+        for client in list(self._stalled):
+            sessions = [s for s in self._entitled(SessionName.parse(client)) if _has_opened(s)]
+            if sessions:
+                self._empty(client, sessions[0].text)
+            else:  # it waits for whoever comes next
+                self._stalled.discard(client)
+                del self._moving[client]
+
+    def start(self, beginning: Beginning) -> None:
+        """How far each inbox was settled, and whose it is."""
+        positions = beginning.rows("position")
+        self.owners.restore(beginning.rows("inbox"))
+        self._positions = {key: value for key, value in positions.items() if key[:1] == b"i"}
+
+    def tidy(self) -> None:
+        """What has waited too long for its session is a dead letter."""
+        self._try_again()
+        with self._disk.together():
+            self._bury_void()
+
+    def _bury_void(self) -> None:
+        self.owners.tick(n for n, feed in self._feeds.items() if feed.is_owed or n in self._opened)
+        oldest = self._desk.believed - int(self._desk.settings.tailback_ttl * 1e9)
+        for name, feed in list(self._feeds.items()):
+            is_idle = self._desk.now - self._asked[name] > IDLE
+            if is_idle and not feed.is_owed and not feed.coming and name not in self._opened:
+                self._forget(name, feed)
+            for portion in feed.take_void(lambda e: _is_void(e, oldest, self._desk.believed)):
+                void, portion.indices = portion.every, ()
+                self._bury(name, portion, void)
+
+
+def _has_opened(session: Session) -> bool:
+    """Since it is connected."""
+    return INBOX in session.feeds and session.feeds[INBOX].connected
+
+
+def _is_void(envelope: Envelope, oldest: int, wall: int) -> bool:
+    return envelope.route[-1].at < oldest or not unexpired(envelope, range(envelope.count), wall)

@@ -1,0 +1,86 @@
+"""May a client publish that? In order, in not too many domains, and under no name of the mesh's own."""
+
+from __future__ import annotations
+
+from mesh.core.desk.desk import Desk
+from mesh.core.subscribers.session import Session
+from mesh.errors import PublishRefused, RemoteError
+from mesh.patterns import SYSTEM
+from mesh.reserved import reserved
+from mesh.wire.envelope import Envelope
+
+DOMAINS = 10_000  # streams of one key that are remembered; without a key of CURVE, of one session
+KEPT = 24 * 3600.0  # s that they are: as long as a master remembers the numbers of a stream
+CHECKED = 100_000  # keys remembered as nobody's own
+
+
+class Ingress:
+    """Asked of each domain of a connection once, and of each key; whoever asks sees to that with `free` and
+    `Session.sent`, so that what is known costs next to nothing."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self.free: set[str] = set()  # keys that anybody may write
+        self._streams: dict[bytes, dict[str, float]] = {}  # of each session: domain -> since when
+        self._holder: dict[bytes, str | bytes] = {}  # of each session: whose it is
+        self._counts: dict[str | bytes, int] = {}  # by holder: how many streams
+
+    def refuses(self, session: Session, e: Envelope) -> PublishRefused | None:
+        """Why it is not taken. RemoteError when this is no client of ours that says it."""
+        last = session.sent.get(e.domain, 0)
+        if e.first <= last:
+            text = f"{session.name} sends number {e.first} of domain {e.domain!r} after {last}"
+            raise RemoteError(text, code="OUT_OF_ORDER")
+        return self._reserved(e) or self._too_many(session, e.domain)
+
+    def _reserved(self, e: Envelope) -> PublishRefused | None:
+        for name in (e.domain, *e.keys):
+            if name.startswith(SYSTEM):
+                return reserved(name)
+        if len(self.free) >= CHECKED:
+            self.free.clear()
+        self.free.update(e.keys)
+        return None
+
+    def _too_many(self, session: Session, domain: str) -> PublishRefused | None:
+        domains = self._streams.setdefault(session.stream, {})
+        if domain in domains:
+            return None
+        user = session.conn.user if session.conn is not None else ""
+        holder = self._holder.setdefault(session.stream, user or session.stream)
+        count = self._counts.get(holder, 0)
+        if count >= DOMAINS:
+            return PublishRefused(
+                f"{session.name} and others with its key have published in {count:,} domains.",
+                hint="Use keys, which cost nothing, and few domains.",
+                code="TOO_MANY_DOMAINS",
+            )
+        domains[domain] = self._desk.now
+        self._counts[holder] = count + 1
+        return None
+
+    def forget(self, stream: bytes) -> None:
+        """Its session is closed for good."""
+        self._uncount(stream, len(self._streams.pop(stream, {})))
+        self._holder.pop(stream, None)
+
+    def forget_old(self, sessions: dict[bytes, Session]) -> None:
+        """What a master has forgotten, too; who still publishes there is counted anew."""
+        oldest = self._desk.now - KEPT
+        for stream, domains in list(self._streams.items()):
+            old = [domain for domain, since in domains.items() if since < oldest]
+            for domain in old:
+                del domains[domain]
+                if stream in sessions:
+                    sessions[stream].sent.pop(domain, None)
+            self._uncount(stream, len(old))
+            if not domains:
+                self.forget(stream)
+
+    def _uncount(self, stream: bytes, n: int) -> None:
+        holder = self._holder.get(stream, stream)
+        left = self._counts.get(holder, 0) - n
+        if left > 0:
+            self._counts[holder] = left
+        else:
+            self._counts.pop(holder, None)

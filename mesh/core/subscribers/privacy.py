@@ -1,0 +1,56 @@
+"""Who may read a dead letter? What was for one receiver is read by that one, by its sender, and by nodes."""
+
+from __future__ import annotations
+
+from array import array
+
+from msgspec.structs import replace
+
+from mesh.core.desk.conn import NODE
+from mesh.core.subscribers.owners import user_of
+from mesh.core.subscribers.session import Session
+from mesh.errors import BadName, RemoteError
+from mesh.reserved import DEAD, OWNER, PRIVATE
+from mesh.values import Headers, parse_message_id
+from mesh.wire.envelope import Envelope
+from mesh.wire.properties import Properties, decode_properties, encode_properties
+
+SHOWN = ("dead-code", "dead-id")  # and what else they are shown
+
+
+def as_seen_by(session: Session, envelope: Envelope) -> Envelope:
+    """What this client is given: the letter, or no more of it than that there is one, and why."""
+    is_node = session.conn is not None and session.conn.grant == NODE
+    if is_node or not envelope.keys[0].startswith(DEAD):
+        return envelope
+    headers = _headers(envelope)
+    if headers is not None and (headers.get("dead-to") == "" or _is_of(session, headers)):
+        return envelope
+    return _closed(envelope, headers or Headers())
+
+
+def _headers(envelope: Envelope) -> Headers | None:
+    if envelope.count != 1:
+        return None
+    try:
+        return decode_properties(envelope.message(0)[0]).headers
+    except RemoteError:
+        return None
+
+
+def _is_of(session: Session, headers: Headers) -> bool:
+    try:
+        stream, _, _ = parse_message_id(headers.get("dead-id", ""))
+    except BadName:
+        return False
+    user = user_of(session)
+    return stream == session.stream or (user != "" and headers.get(OWNER) == user)
+
+
+def _closed(e: Envelope, headers: Headers) -> Envelope:
+    """As many messages, without what is in them."""
+    said = [(name, headers[name]) for name in SHOWN if name in headers]
+    own = encode_properties(Properties(Headers([*said, (PRIVATE, "it was for one receiver")])))
+    return replace(
+        e, sizes=len(own), props=array("I", [len(own)] * e.count).tobytes(), body=own * e.count, expires=0
+    )  # fmt: skip

@@ -1,0 +1,63 @@
+"""A client's session at this node: its connection may come and go, the session stays."""
+
+from __future__ import annotations
+
+from mesh.core.desk.conn import Conn
+from mesh.core.desk.outlet import Outlet
+from mesh.names import SessionName
+from mesh.routing.feed import Feed
+from mesh.wire.commands import Answer, Ended
+
+
+def subscription_of(feed: Feed) -> int:
+    """The client's own number of a subscription stands at the end of its feed's key; an inbox is 0."""
+    return int.from_bytes(feed.key[-4:]) if feed.key[:1] == b"c" else 0
+
+
+def inbox_key(name: str) -> bytes:
+    return b"i" + name.encode()
+
+
+def feed_key(stream: bytes, subscription: int) -> bytes:
+    return b"c" + stream + subscription.to_bytes(4)
+
+
+INBOX = 0  # the number that every session's inbox has among its subscriptions
+
+
+class Session:
+    """`stream` identifies the publisher in all its streams."""
+
+    def __init__(self, name: SessionName, stream: bytes, outlet: Outlet) -> None:
+        self.name = name
+        self.text = str(name)
+        self.stream = stream
+        self.outlet = outlet
+        self.conn: Conn | None = None
+        self.user: str | None = None  # the key by which it came in; None: not since the node was started
+        self.is_named = False  # somebody chose the client's name
+        self.has_spoken = False  # it knows that it is in
+        self.has_returned = False  # so what it publishes may be what it published before
+        self.feeds: dict[int, Feed] = {}
+        self.ended: dict[int, Ended] = {}  # subscriptions that are over, until it says that it knows
+        self.answers: list[Answer] = []
+        self.sent: dict[str, int] = {}  # by domain: the last number that its connection has brought
+        self.gone_since = 0.0
+
+
+def merged(answers: list[Answer]) -> list[Answer]:
+    """Neighbouring answers of one kind as one."""
+    result: list[Answer] = []
+    for a in answers:
+        last = result[-1] if result else None
+        alike = last and (last.domain, last.state, last.matched, last.text) == (
+            a.domain,
+            a.state,
+            a.matched,
+            a.text,
+        )
+        if last and alike and a.first == last.last + 1:
+            result[-1] = Answer(a.domain, last.first, a.last, a.state, a.matched, a.text)
+        else:
+            result.append(a)
+    return result

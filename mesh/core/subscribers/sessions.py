@@ -1,0 +1,87 @@
+"""Which sessions are there, and what are they still to be answered?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mesh.core.desk.conn import Conn
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.part import Part
+from mesh.core.subscribers.session import INBOX, Session, merged
+from mesh.names import SessionName
+from mesh.routing.feed import Feed
+from mesh.wire.commands import Answer, Answers
+
+
+class Sessions(Part):
+    """All of them by stream id (`by_stream`), and by name."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.by_stream: dict[bytes, Session] = {}
+        self._names: dict[str, Session] = {}
+        self._of_client: dict[str, dict[str, Session]] = {}  # the same by the client's name
+        self._answering: dict[Session, None] = {}  # are owed an answer
+        self._desk = desk
+
+    def figures(self) -> dict[str, int | float]:
+        return {
+            "sessions": len(self.by_stream),
+            "connected_sessions": sum(session.conn is not None for session in self.by_stream.values()),
+            "subscriptions": sum(1 for _ in self.feeds()),
+        }
+
+    def feeds(self) -> Iterator[Feed]:
+        for session in self.by_stream.values():
+            yield from (feed for number, feed in session.feeds.items() if number != INBOX)
+
+    def of(self, conn: Conn) -> Session | None:
+        """Whose connection it is, if it is a client's and still in use."""
+        session = self.by_stream.get(conn.owner)
+        return session if session is not None and session.conn is conn else None
+
+    def named(self, name: SessionName) -> Session | None:
+        """The one of that name, connected or not."""
+        return self._names.get(str(name))
+
+    def open_of(self, name: SessionName) -> list[Session]:
+        """The session of that name, or all that chose to be that client, if they are connected."""
+        if name.session is not None:
+            session = self.named(name)
+            return [session] if session is not None and session.conn is not None else []
+        ours = self._of_client.get(name.client, {})
+        return [ours[text] for text in sorted(ours) if ours[text].conn is not None and ours[text].is_named]
+
+    def add(self, session: Session) -> None:
+        """A new one."""
+        self.by_stream[session.stream] = self._names[session.text] = session
+        self._of_client.setdefault(session.name.client, {})[session.text] = session
+
+    def remove(self, session: Session) -> None:
+        """It will not come back."""
+        del self.by_stream[session.stream]
+        if self._names.get(session.text) is session:
+            del self._names[session.text]
+            ours = self._of_client[session.name.client]
+            del ours[session.text]
+            if not ours:
+                del self._of_client[session.name.client]
+
+    def answer(self, stream: bytes, answer: Answer) -> None:
+        """What became of something that a client has published."""
+        self._desk.accounts.answered(stream, answer)
+        session = self.by_stream.get(stream)
+        if session is not None:
+            self.owe(session, answer)
+
+    def owe(self, session: Session, answer: Answer) -> None:
+        """It is told with the next flush."""
+        session.answers.append(answer)
+        self._answering[session] = None
+
+    def flush(self) -> None:
+        """Send the answers that have gathered."""
+        for session in self._answering:
+            if session.answers and session.conn is not None:
+                self._desk.send(session.conn, Answers(tuple(merged(session.answers))))
+            session.answers = []  # whoever reconnects sends again, and is answered again
+        self._answering.clear()

@@ -1,0 +1,37 @@
+"""A parcel that nobody here needs any more is settled with whoever brought it."""
+
+from __future__ import annotations
+
+from mesh.core.peers.peer import Peer
+from mesh.mapping.mapping import Mapping
+from mesh.routing.log import Log
+from mesh.routing.merging import Merging
+from mesh.routing.parcel import Parcel
+
+
+class Settling:
+    """Peers in `acking` are owed an acknowledgement. `merging` knows what several masters have brought."""
+
+    def __init__(self, log: Log, mapping: Mapping, merging: Merging, peers: dict[bytes, Peer]) -> None:
+        self.acking: dict[Peer, None] = {}
+        self._log = log
+        self._merging = merging if mapping.has_several else None
+        self._peers = peers
+
+    def released(self, parcel: Parcel) -> None:
+        """One of those that it was for is done with it."""
+        if parcel.own and parcel.owed:
+            self._log.thinned(parcel)
+        elif parcel.own:
+            self._log.released(parcel)
+        elif (peer := self._peers.get(parcel.source)) is not None:  # else it was forgotten
+            self.settle(peer, parcel)
+
+    def settle(self, peer: Peer, parcel: Parcel) -> None:
+        """Nobody here needs a parcel that this peer has brought any more."""
+        if peer.upstreams[parcel.master].release(parcel):
+            self.acking[peer] = None
+        for repeat in self._merging.released(parcel) if self._merging is not None else ():
+            other = self._peers.get(repeat.source)
+            if other is not None:
+                self.settle(other, repeat)

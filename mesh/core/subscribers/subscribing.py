@@ -1,0 +1,321 @@
+"""What do the sessions of this node subscribe to, and what are they given first?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+
+import msgspec
+
+from mesh.core.asking.demand import Demand
+from mesh.core.asking.lookup import Found, Lookup
+from mesh.core.delivery.router import Router
+from mesh.core.desk.conn import Conn
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.disk import Disk
+from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.part import Part, Taking, take
+from mesh.core.desk.records import Record, write_record
+from mesh.core.peers.facts import WaysChanged
+from mesh.core.subscribers.inboxes import Inboxes
+from mesh.core.subscribers.privacy import as_seen_by
+from mesh.core.subscribers.session import INBOX, Session, feed_key, subscription_of
+from mesh.core.subscribers.settling import Settling
+from mesh.core.ways.questions import Questions
+from mesh.errors import BadQuery, LocalError, MeshError, RemoteError, SlowConsumer, StoreFull
+from mesh.operations import Delete, Put
+from mesh.patterns import SYSTEM
+from mesh.routing.feed import Feed
+from mesh.routing.log import position_key
+from mesh.routing.overflow import Overflow, overflow
+from mesh.routing.portion import Portion
+from mesh.routing.subscriptions import check_query
+from mesh.values import check_domain
+from mesh.wire.commands import Ack, Ended, Query, Reply, Subscribe, Unsubscribe
+from mesh.wire.envelope import Envelope
+
+TURN = 32  # subscriptions that are given their last values in a turn: each is a question to other nodes
+
+
+class Subscribing(Part):
+    """Feeds of sessions; each is known to the router, and wanted from other nodes."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        disk: Disk,
+        router: Router,
+        demand: Demand,
+        questions: Questions,
+        lookup: Lookup,
+        inboxes: Inboxes,
+        settling: Settling,
+        received: Callable[[], Mapping[bytes, int]],
+    ) -> None:
+        """`received()`: how far each master's log has come here."""
+        self._disk = disk
+        self._released = settling.released
+        self._received = received
+        self._desk = desk
+        self._router = router
+        self._demand = demand
+        self._questions = questions
+        self._lookup = lookup
+        self._inboxes = inboxes
+        self._count = 0  # of all sessions
+        # Have not got all the last values yet: by what has the same sources, those whose sources are away,
+        self._lacking: dict[Hashable, dict[Feed, tuple[Session, Query]]] = {}
+        self._ready: dict[Feed, tuple[Session, Query]] = {}  # and those that can get them now
+        self._is_spent = False  # enough were given theirs since the last tick
+        self.overran: dict[Feed, Session] = {}  # something was dropped for it, since it was last looked at
+
+    def hears(self) -> Sequence[Hearing]:
+        return (hear(WaysChanged, lambda _: self._review()),)
+
+    def from_clients(self) -> Sequence[Taking]:
+        return (
+            take(Ack, self._ack),
+            take(Subscribe, self._asked),
+            take(Unsubscribe, lambda conn, session, command, _: self.unsubscribe(session, command)),
+        )
+
+    def _asked(self, conn: Conn, session: Session, command: Subscribe, _: list[Envelope]) -> None:
+        self._desk.answer(conn, command.request, lambda: self.subscribe(session, command))
+
+    def _ack(self, conn: Conn, session: Session, command: Ack, _: list[Envelope]) -> None:
+        session.outlet.acked(command.have)
+        self._desk.outlets[session.outlet] = None
+        for number, total in command.taken:
+            feed = session.feeds.get(number)
+            if feed is not None:  # else it was just unsubscribed
+                before = feed.position
+                feed.taken(total, self._desk.now)
+                if feed.position != before:
+                    self._disk.later("position", feed.key, position_key(feed, feed.position))
+
+    def subscribe(self, session: Session, command: Subscribe) -> None:
+        if command.subscription == INBOX or command.query.kind == "inbox":
+            self._open_inbox(session, command)
+            return
+        if command.subscription in session.ended:
+            self._desk.send(session.conn, session.ended[command.subscription])
+            return
+        query = check_query(command.query)
+        check_domain(query.domain)
+        feed = session.feeds.get(command.subscription)
+        if feed is None:
+            feed = self._new_feed(session, command, query)
+        elif query not in feed.queries:
+            raise RemoteError(f"subscription {command.subscription} of {session.name} is in use")
+        feed.connect(self._desk.now)
+        wanted = command.initial and not command.resumed
+        conn = session.conn
+
+        def known() -> None:
+            self._questions.confirm(
+                self._demand.unconfirmed(),
+                lambda: self._subscribed(session, feed, query, conn, command.request, wanted),
+            )
+
+        # With a full disk it is made all the same, and written when there is room again.
+        self._disk.commit((), lambda error: self._questions.when_settled(known))
+
+    def _open_inbox(self, session: Session, command: Subscribe) -> None:
+        if command.subscription != INBOX or command.query.kind != "inbox":
+            raise BadQuery("subscription 0 is the inbox, and no other is.", hint="See docs/wire.md.")
+        try:
+            self._inboxes.opened(session)
+        except LocalError as error:
+            if command.request:  # 0: it was its own before, and is no more
+                raise
+            session.ended[INBOX] = Ended(INBOX, error.code, str(error))
+            self._desk.send(session.conn, session.ended[INBOX])
+            return
+        self._desk.send(session.conn, Reply(command.request, {"subscription": INBOX}))
+
+    def _subscribed(
+        self, session: Session, feed: Feed, query: Query, conn: Conn | None, request: int, initial: bool
+    ) -> None:
+        """Every node that can be reached knows of it; now the values that are there already."""
+
+        def reply() -> None:
+            self._desk.send(conn, Reply(request, {"subscription": subscription_of(feed)}))
+
+        if not initial:
+            reply()
+            return
+
+        self._last_values(session, feed, query, reply)
+
+    def _last_values(
+        self, session: Session, feed: Feed, query: Query, done: Callable[[], None] = lambda: None
+    ) -> None:
+        """Give a subscription the values that are there already. Those of masters that cannot be reached
+        now come when they can be (see `_review`)."""
+
+        def deliver(found: Found) -> None:
+            self._router.initial(feed, [(value.master, value.envelope) for value in found.values])
+            session.outlet.flush(self._desk.raw)
+            if found.away and not feed.closed:
+                self._lacking.setdefault(self._demand.row(query), {})[feed] = (session, query)
+            done()
+
+        self._router.joining(feed)
+        self._lookup.get(query, deliver, after=True)
+
+    def _review(self) -> None:
+        """Nodes have come or gone: can anybody be given now what could not be had before?"""
+        for row, lacking in list(self._lacking.items()):
+            if self._demand.is_reachable(next(iter(lacking.values()))[1]):
+                self._ready |= self._lacking.pop(row)
+        self._give()
+
+    def _give(self) -> None:
+        """What can be had now, to as many as there is time for."""
+        ready = [] if self._is_spent else list(islice(self._ready.items(), TURN))
+        for feed, (session, query) in ready:
+            self._is_spent = True
+            del self._ready[feed]
+            self._demand.catch_up(query)  # values must not come before what follows them is asked for
+            self._questions.confirm(
+                self._demand.unconfirmed(),
+                lambda s=session, f=feed, q=query: self._last_values(s, f, q),  # type: ignore[misc]
+            )
+        if self._ready:
+            self._desk.wake(self._desk.now)
+
+    def tick(self) -> None:
+        """Time has passed: go on with that."""
+        self._is_spent = False
+        if self._ready:
+            self._give()
+
+    def _new_feed(self, session: Session, command: Subscribe, query: Query) -> Feed:
+        most = self._desk.settings.max_subscriptions
+        if len(session.feeds) >= most:
+            raise LocalError(
+                f"{session.name} has {most} subscriptions.", hint="Use patterns.", code="TOO_MANY"
+            )
+        if self._count >= self._desk.settings.max_all_subscriptions:
+            raise LocalError(
+                f"this node has {self._count:,} subscriptions.", hint="Use patterns.", code="TOO_MANY"
+            )
+        policy = overflow(command.overflow)
+        feed = self._make_feed(session, command.subscription, policy, command.max_queue, query)
+        feed.floors = dict(self._received())
+        self._add_query(feed, query, self._router.log.next_position)
+        self._disk.later("feed", feed.key, Put("feed", feed.key, write_record(session.text, feed)))
+        return feed
+
+    def _make_feed(
+        self, session: Session, number: int, policy: Overflow, max_queue: int, *queries: Query
+    ) -> Feed:
+        def send(feed: Feed, portion: Portion) -> None:
+            self._desk.push(session.outlet, feed, portion)
+
+        def send_shown(feed: Feed, portion: Portion) -> None:
+            envelope = as_seen_by(session, portion.parcel.envelope)
+            if envelope is not portion.parcel.envelope:
+                parcel = msgspec.structs.replace(portion.parcel, envelope=envelope, frames=[])
+                portion = Portion(parcel, portion.indices, gap=portion.take_gap())
+            send(feed, portion)
+
+        def overran(feed: Feed) -> None:
+            if feed.overflow is Overflow.ERROR:
+                self._end(session, feed)
+            else:
+                self.overran[feed] = session
+                self._desk.wake(self._desk.now + self._desk.settings.slow_consumer)
+
+        feed = Feed(
+            feed_key(session.stream, number), replace(self._desk.settings.credit, messages=max_queue),
+            send_shown if any(query.text.startswith(SYSTEM) for query in queries) else send,
+            self._released, overflow=policy, wall=lambda: self._desk.believed,
+        )  # fmt: skip
+        feed.overran = overran
+        session.feeds[number] = feed
+        self._count += 1
+        return feed
+
+    def named(self, session: Session, feed: Feed) -> str:
+        """As a person may know it."""
+        query = next(iter(feed.queries), None)
+        return f"subscription {subscription_of(feed)} ({query.text if query else ''}) of {session.text}"
+
+    def take_stopped(self) -> list[tuple[Session, Feed, float]]:
+        """Subscriptions that have stood still for too long, and how long."""
+        stopped = []
+        for feed, session in list(self.overran.items()):
+            since, limit = feed.stands_since, self._desk.settings.slow_consumer
+            if since is None:
+                del self.overran[feed]
+            elif self._desk.now - since >= limit:
+                del self.overran[feed]
+                stopped.append((session, feed, self._desk.now - since))
+            else:
+                self._desk.wake(since + limit)
+        return stopped
+
+    def _end(self, session: Session, feed: Feed) -> None:
+        """It wanted to end rather than to miss anything."""
+        number, text = subscription_of(feed), f"{self.named(session, feed)} did not keep up."
+        self.drop(session, number)
+        session.ended[number] = Ended(number, SlowConsumer.code, text)
+        self._desk.send(session.conn, session.ended[number])
+
+    def _add_query(self, feed: Feed, query: Query, since: int) -> None:
+        feed.queries[query] = since
+        self._router.clients.add(feed, query)
+        self._demand.want(query)
+
+    def unsubscribe(self, session: Session, command: Unsubscribe) -> None:
+        session.ended.pop(command.subscription, None)
+        known = command.subscription in session.feeds
+        if known:
+            self.drop(session, command.subscription)
+        conn, reply = session.conn, Reply(command.request, {"known": known})
+
+        def stored(error: MeshError | None) -> None:
+            if error is None or isinstance(error, StoreFull):
+                self._desk.send(conn, reply)
+
+        # When it is on disk: a crash must not bring back what nobody would give up a second time.
+        self._disk.commit((), stored)
+
+    def drop(self, session: Session, number: int) -> None:
+        """The session wants it no more, or is gone."""
+        if number == INBOX:
+            self._inboxes.closed(session)
+            return
+        feed = session.feeds.pop(number)
+        self._count -= 1
+        for query in feed.queries:
+            self._router.clients.discard(feed, query)
+            self._demand.unwant(query)
+            self._lacks_nothing(feed, query)
+        session.outlet.withdraw(feed)
+        feed.close()
+        self.overran.pop(feed, None)
+        self._desk.accounts.closed(feed)
+        for table in ("feed", "position"):
+            self._disk.later(table, feed.key, Delete(table, feed.key))
+
+    def _lacks_nothing(self, feed: Feed, query: Query) -> None:
+        """It is gone."""
+        self._ready.pop(feed, None)
+        row = self._demand.row(query) if self._lacking else None
+        if row in self._lacking:
+            self._lacking[row].pop(feed, None)
+            if not self._lacking[row]:
+                del self._lacking[row]
+
+    def restore(self, session: Session, key: bytes, record: Record, position: bytes) -> None:
+        """From the store, at start: a feed of a session that may come back."""
+        policy = overflow(record.overflow)
+        queries = [query for query, _ in record.queries]
+        feed = self._make_feed(session, int.from_bytes(key[-4:]), policy, record.max_queue, *queries)
+        feed.position = int.from_bytes(position)
+        record.put_into(feed)
+        for query, since in record.queries:
+            self._add_query(feed, query, since)

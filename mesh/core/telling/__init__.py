@@ -1,0 +1,1 @@
+"""What this node writes down of itself, and learns from it."""

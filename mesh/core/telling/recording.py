@@ -1,0 +1,200 @@
+"""What does this node write down of the mesh? States as they come, events, and its own figures at times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from discovery.gossip import Known
+from discovery.state import NodeState
+from mesh.core.delivery.busytopics import BusyTopics
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.effects import Record
+from mesh.core.desk.facts import Happened, Hearing, hear
+from mesh.core.desk.part import Beginning, Part
+from mesh.core.peers.facts import PeerJoined, PeerLost
+from mesh.core.peers.neighbours import Neighbours
+from mesh.core.peers.peer import Peer
+from mesh.core.states.facts import Spoke, StateHeard
+from mesh.snapshots.line import BALANCE, EVENT, LINK, QUEUE, STATE, TOPIC, Line
+from mesh.snapshots.moment import iso
+from mesh.snapshots.observers import Observed
+from mesh.wire.commands import Introduction
+
+LINKS, QUEUES, TOPICS = 64, 32, 64  # lines of a kind at a time, at most
+STARTED, STOPPED = "started", "stopped"  # of this node itself
+
+Waiting = tuple[str, int, int, float | None]  # name of a queue, messages, bytes, age of the oldest in s
+
+
+class Recording(Part):
+    """`queues()` says what waits here. Does nothing unless the settings have an interval for it."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        neighbours: Neighbours,
+        topics: BusyTopics,
+        strategy: str,
+        weight_of: Callable[[str], float],
+        queues: Callable[[], Iterable[Waiting]],
+    ) -> None:
+        self._desk = desk
+        self._neighbours = neighbours
+        self._strategy = strategy
+        self._weight_of = weight_of
+        self._topics = topics
+        self._queues = queues
+        self._observed = Observed(desk.me.uuid)
+        self._interval = desk.settings.snapshots
+        self._due = 0.0
+        self._number = 0
+        self._skews: dict[bytes, float] = {}  # uuid -> s that its clock is ahead of ours
+        self._told: dict[str, int] = {}  # by candidate: the total when its figures were told last
+        self._waited: set[str] = set()  # queues in which something waited when they were told last
+
+    def hears(self) -> Sequence[Hearing]:
+        return (
+            hear(PeerJoined, lambda _: self._changed()),
+            hear(PeerLost, self._lost),
+            hear(StateHeard, lambda fact: self._heard(fact.known)),
+            hear(Spoke, lambda fact: self._state(fact.state)),
+            hear(Happened, lambda fact: self._event(fact.kind, fact.text, fact.who)),
+        )
+
+    # --- as it happens ----------------------------------------------------------------------------------
+
+    def start(self, beginning: Beginning) -> None:
+        """This boot begins."""
+        if self._interval:
+            self._due = self._desk.now + self._interval
+            self._event(STARTED, f"boot {self._desk.me.boot} at {self._desk.me.address}", None)
+
+    def _heard(self, known: Known) -> None:
+        """What another node has said of itself."""
+        state = known.state
+        if known.direct:
+            self._skews[state.uuid] = (state.wall - self._desk.wall) / 1e9
+        if self._observed.covers(state.uuid):
+            self._state(state)
+
+    def _event(self, kind: str, text: str, who: Introduction | None) -> None:
+        """Something happened, to that node or to this one."""
+        about = who or self._desk.me
+        self._write(EVENT, about.name, about.uuid, about.boot, event=kind, text=text)
+
+    def _changed(self) -> None:
+        """Nodes have come or gone."""
+        if self._interval:
+            self._observed.changed(uuid for uuid, peer in self._neighbours.peers.items() if peer.alive)
+
+    def _lost(self, fact: PeerLost) -> None:
+        """It is gone, or another process now."""
+        self._skews.pop(fact.peer.node.uuid, None)
+        self._changed()
+
+    # --- from time to time ------------------------------------------------------------------------------
+
+    def tick(self) -> None:
+        """Write down this node's own figures, when it is time."""
+        if not self._interval:
+            return
+        if self._desk.now >= self._due:
+            self._due = max(self._due + self._interval, self._desk.now + self._interval / 2)
+            self._figures()
+        self._desk.wake(self._due)
+
+    def finish(self) -> None:
+        """This boot ends on purpose: what it has counted is complete."""
+        if self._interval:
+            self._figures()
+            self._event(STOPPED, "said goodbye", None)
+
+    def _figures(self) -> None:
+        for peer in islice(self._linked(), LINKS):
+            self._link(peer)
+        self._balances()
+        self._waiting()
+        me = self._desk.me
+        for domain, topic, messages, size in self._topics.busiest(TOPICS):
+            self._write(
+                TOPIC, me.name, me.uuid, me.boot, topic=topic, domain=domain, messages=messages, content=size
+            )
+
+    def _linked(self) -> Iterator[Peer]:
+        """Those with a connection, and those that should have one; whoever is logged in first."""
+        peers = self._neighbours.peers.values()
+        yield from (peer for peer in peers if peer.data is not None)
+        yield from (peer for peer in peers if peer.data is None and (peer.control or peer.link.is_wanted))
+
+    def _link(self, peer: Peer) -> None:
+        self._write(
+            LINK, peer.node.name, peer.node.uuid, peer.node.boot, state=peer.link.state.value,
+            rtt=round(peer.rtt, 6) or None, skew=_rounded(self._skews.get(peer.node.uuid)),
+        )  # fmt: skip
+
+    def _balances(self) -> None:
+        """Of each candidate; of one that is gone only what is new, for there may be ever more of them."""
+        for node, given in self._desk.tally.given.items():
+            peer = self._neighbours.named(node)
+            if (peer is None or not peer.alive) and self._told.get(node) == given.total:
+                continue
+            self._told[node] = given.total
+            uuid, boot = (peer.node.uuid, peer.node.boot) if peer is not None else (b"", 0)
+            self._write(
+                BALANCE, node, uuid, boot, strategy=self._strategy, weight=self._weight_of(node),
+                chosen=given.chosen, sent=given.sent, asked=given.asked, answered=given.answered,
+                seconds=round(given.seconds, 6),
+            )  # fmt: skip
+
+    def _waiting(self) -> None:
+        """The longest queues; one that has become empty is told once more."""
+        me = self._desk.me
+        found = [queue for queue in self._queues() if queue[1]]
+        queues = sorted(found, key=lambda queue: queue[1], reverse=True)[:QUEUES]
+        empty = self._waited - {queue[0] for queue in found}
+        self._waited = (self._waited - empty) | {queue[0] for queue in queues}
+        for name, messages, size, oldest in (*queues, *((name, 0, 0, None) for name in sorted(empty))):
+            self._write(
+                QUEUE, me.name, me.uuid, me.boot, queue=name, depth=messages, bytes=size,
+                oldest=_rounded(oldest),
+            )  # fmt: skip
+
+    # --- lines ------------------------------------------------------------------------------------------
+
+    def _state(self, s: NodeState) -> None:
+        self._write(
+            STATE, s.name, s.uuid, s.boot, version=s.counter, wall=iso(s.wall), up=round(s.up, 3),
+            software=s.software, cores=len(s.cpu), cpu=_rounded(s.cpu_used), ram_free=s.ram_free,
+            ram_total=s.ram_total, load=round(s.load, 4), lag=round(s.lag, 6),
+            published=round(s.published, 3), delivered=round(s.delivered, 3), pending=s.pending,
+            tailback=s.tailback, stored=s.stored, sessions=s.sessions, subscriptions=s.subscriptions,
+            links=s.links,
+        )  # fmt: skip
+
+    def _write(self, kind: str, node: str, uuid: bytes, boot: int, **fields: Any) -> None:
+        if not self._interval:
+            return
+        self._number += 1
+        desk, me = self._desk, self._desk.me
+        desk.emit(
+            Record(
+                Line(
+                    kind=kind, cluster=desk.settings.cluster, observer=me.name, observer_uuid=me.uuid.hex(),
+                    observer_boot=me.boot, line=self._number, ts=iso(desk.wall), node=node, uuid=uuid.hex(),
+                    boot=boot, age=self._age(uuid), **fields,
+                )
+            )
+        )  # fmt: skip
+
+    def _age(self, uuid: bytes) -> float | None:
+        """s since that node spoke to us; None if we do not know it."""
+        if uuid == self._desk.me.uuid:
+            return 0.0
+        member = self._neighbours.membership.of(uuid) if uuid else None
+        return round(max(0.0, self._desk.now - member.heard), 3) if member is not None else None
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 3)

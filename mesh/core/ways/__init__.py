@@ -1,0 +1,1 @@
+"""Whom may this node ask, and who of several?"""

@@ -1,0 +1,75 @@
+"""The other nodes by name: who may be linked, who can be asked, and who is the way to whom?"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Sequence
+
+from mesh.core.desk.desk import Desk
+from mesh.core.peers.neighbours import Neighbours
+from mesh.core.peers.peer import Peer
+from mesh.core.ways.balancing import Balancing
+from mesh.core.ways.questions import Questions
+from mesh.core.ways.whereabouts import Whereabouts
+from mesh.links.table import State
+
+
+class Nodes:
+    """What the mapping sees. Seen is not known: with links="configured" only named nodes are known,
+    and those that have linked themselves to this one."""
+
+    def __init__(
+        self, desk: Desk, neighbours: Neighbours, questions: Questions, balancing: Balancing
+    ) -> None:
+        self._desk = desk
+        self._neighbours = neighbours
+        self._named = frozenset(desk.settings.known)
+        self._is_open = desk.settings.links == "any"
+        self.whereabouts = Whereabouts(desk, questions, self)
+        self._balancing = balancing
+
+    def named(self, node: str) -> Peer | None:
+        """The peer of that name, if there is one."""
+        return self._neighbours.named(node)
+
+    def is_named(self, node: str) -> bool:
+        """May it be linked whoever begins?"""
+        return self._is_open or node in self._named
+
+    def is_known(self, node: str) -> bool:
+        """May it be linked, or is it linked now?"""
+        peer = self.named(node)
+        return node in self._named or (peer is not None and self.is_usable(peer))
+
+    def is_alive(self, node: str) -> bool:
+        """Can it be asked something now?"""
+        peer = self.named(node)
+        return peer is not None and self.is_usable(peer) and _answers(peer)
+
+    def is_usable(self, peer: Peer) -> bool:
+        """May this peer be linked, or is it linked now?"""
+        return self.is_named(peer.node.name) or peer.data is not None
+
+    def usable(self) -> list[Peer]:
+        """All that may be linked, alive or not."""
+        return [peer for peer in self._neighbours.peers.values() if self.is_usable(peer)]
+
+    def askable(self, visited: Collection[str] = ()) -> list[Peer]:
+        """Those that can be asked something now, but for nodes where the question has been."""
+        names = ((peer, peer.node.name) for peer in self.usable())
+        return [peer for peer, name in names if name not in visited and self.is_alive(name)]
+
+    def choose(self, nodes: Sequence[str], of: Hashable) -> str:
+        """One of several that would do as well; see the balancing."""
+        return self._balancing.choose(nodes, of)
+
+    def way_to(self, node: str) -> str | None:
+        """The neighbour through which a node can be reached, as far as that was asked."""
+        return self.whereabouts.way_to(node)
+
+    def ask_way(self, node: str) -> bool:
+        """Ask around for the way to a node; False when the answer is known already."""
+        return self.whereabouts.ask(node)
+
+
+def _answers(peer: Peer) -> bool:
+    return peer.alive and peer.link.state is not State.NOT_ALLOWED

@@ -1,0 +1,243 @@
+"""What must be asked of other nodes before somebody gets an answer, and who still has to reply?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import Any
+
+from mesh.core.desk.conn import Conn
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.part import Part, Taking, take
+from mesh.core.desk.settings import CONFIRM
+from mesh.core.peers.facts import PeerLost, WaysChanged
+from mesh.core.peers.neighbours import Neighbours
+from mesh.core.peers.peer import Peer
+from mesh.core.ways.slow import SHORT, Slow
+from mesh.wire.commands import Call, Reply
+from mesh.wire.envelope import Envelope
+
+
+@dataclass(slots=True)
+class Told:
+    """What one node replied: a value, (envelope, what is said of it) for each of them."""
+
+    value: dict[str, Any] = field(default_factory=dict)
+    found: list[tuple[Envelope, Any]] = field(default_factory=list)
+    code: str = ""  # of its refusal
+
+
+Replies = dict[bytes, Told]  # by the uuid of who replied
+Then = Callable[[Replies, list[str]], None]  # (replies, names of nodes that did not reply)
+
+
+@dataclass(slots=True, eq=False)
+class Confirmation:
+    """Somebody waits until each of these nodes has at least that version of what we asked it for."""
+
+    need: dict[bytes, int]
+    deadline: float
+    then: Callable[[], None]
+
+
+@dataclass(slots=True, eq=False)
+class Question:
+    """One question to several nodes."""
+
+    need: dict[bytes, str]  # uuid -> name of those that have yet to reply
+    deadline: float
+    then: Then
+    begun: float
+    is_counted: bool  # it is a get, whose answers are counted
+    is_judged: bool  # who does not answer is slow
+    replies: Replies = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+
+
+class Questions(Part):
+    """What peers are asked, on their data connections."""
+
+    def __init__(self, desk: Desk, neighbours: Neighbours) -> None:
+        self._desk = desk
+        self._neighbours = neighbours
+        self.slow = Slow(desk, neighbours.introduction, self._try)
+        self._confirmations: dict[Confirmation, None] = {}
+        self._versions: dict[bytes, list[tuple[int, int, Confirmation]]] = {}  # by uuid, lowest version first
+        self._questions: dict[int, Question] = {}
+        self._early: list[Callable[[], None]] = []  # asked before we know whom to ask
+        self._request = 0
+
+    def hears(self) -> Sequence[Hearing]:
+        return (
+            hear(PeerLost, lambda fact: self._lost(fact.peer)),
+            hear(WaysChanged, lambda _: self.review()),
+        )
+
+    def from_peers(self) -> Sequence[Taking]:
+        return (take(Reply, self._replied),)
+
+    def tick(self) -> None:
+        self.review()
+        self._desk.wake(self.deadline())
+
+    def _replied(self, conn: Conn, peer: Peer, reply: Reply, envelopes: list[Envelope]) -> None:
+        if not (isinstance(reply.value, dict) and reply.value.get("more")):
+            peer.reads.pop(reply.request, None)
+        self.answered(peer, reply, envelopes)
+
+    def _try(self, uuid: bytes) -> None:
+        """Ask a peer what every node knows, only to see how soon it answers."""
+        peer = self._neighbours.peers.get(uuid)
+        if peer is not None:
+            self.ask_all([peer], "where", {"node": peer.node.name}, lambda replies, missing: None)
+
+    def _ask(self, peer: Peer, call: Call) -> None:
+        peer.reads[call.request] = call
+        self._desk.send(peer.data, call)
+        self._neighbours.review_login(peer)
+
+    def when_settled(self, work: Callable[[], None]) -> None:
+        """A node that has just started must not take its peers for absent, only because they answer yet."""
+        if self._neighbours.settled():
+            work()
+        else:
+            self._early.append(work)
+
+    def confirm(self, need: dict[bytes, int], then: Callable[[], None]) -> None:
+        """Call `then` when each of these peers has that version of what it is asked for."""
+        confirmation = Confirmation(dict(need), self._desk.now + CONFIRM, then)
+        self._confirmations[confirmation] = None
+        self._request += 1
+        for uuid, version in need.items():
+            heappush(self._versions.setdefault(uuid, []), (version, self._request, confirmation))
+        self._desk.wake(confirmation.deadline)
+        self._finish_confirmation(confirmation)
+
+    def confirmed(self, peer: Peer) -> None:
+        """A peer has said which version it knows."""
+        uuid = peer.node.uuid
+        versions = self._versions.get(uuid, [])
+        while versions and versions[0][0] <= peer.confirmed:
+            self._has_confirmed(uuid, heappop(versions)[2])
+        self._begin()
+
+    def _has_confirmed(self, uuid: bytes, confirmation: Confirmation) -> None:
+        confirmation.need.pop(uuid, None)
+        self._finish_confirmation(confirmation)
+
+    def _finish_confirmation(self, confirmation: Confirmation) -> None:
+        is_over = not confirmation.need or self._desk.now >= confirmation.deadline
+        if is_over and confirmation in self._confirmations:
+            del self._confirmations[confirmation]
+            for uuid in confirmation.need:
+                self.slow.waited_for(uuid, CONFIRM)
+            confirmation.then()
+
+    def ask_all(
+        self, peers: Iterable[Peer], verb: str, arguments: dict[str, Any], then: Then,
+        within: float = CONFIRM, ask: Callable[[Peer, Call], None] | None = None,
+    ) -> None:  # fmt: skip
+        """Ask each of them; `then` has what came within so many seconds. `ask` takes another way than
+        the data connection."""
+        self._request += 1
+        peers = list(peers)
+        need = {peer.node.uuid: peer.node.name for peer in peers}
+        # What follows all that is on its way says more of that than of who answers.
+        is_read = verb == "get" and not arguments.get("after")
+        # By another way it may be lost with a connection, which says nothing of who was asked.
+        is_judged = ask is None
+        question = Question(need, self._desk.now + within, then, self._desk.now, is_read, is_judged)
+        for node in need.values() if is_read else ():
+            self._desk.tally.of(node).asked += 1
+        self._questions[self._request] = question
+        self._desk.wake(self._due(question))
+        # Whoever is asked may have to ask others, and must not take longer than we wait.
+        call = Call(self._request, verb, {**arguments, "within": within * 3 / 4})
+        for peer in peers:
+            (ask or self._ask)(peer, call)
+        self._finish(call.request)
+
+    def answered(self, peer: Peer, reply: Reply, envelopes: list[Envelope]) -> None:
+        """A peer's reply, or a part of one."""
+        question = self._questions.get(reply.request)
+        if question is None or peer.node.uuid not in question.need:
+            if not self.slow.tried(peer.node.uuid, reply.request):
+                self._desk.count("unasked")  # or it is late
+            return
+        told = question.replies.setdefault(peer.node.uuid, Told())
+        value = reply.value if isinstance(reply.value, dict) else {}
+        said = value.pop("sources", None)
+        sources = said if isinstance(said, list) and len(said) == len(envelopes) else [None] * len(envelopes)
+        told.found += zip(envelopes, sources, strict=True)
+        told.value.update(value)
+        told.code = reply.code
+        if not value.get("more"):
+            node = question.need.pop(peer.node.uuid)
+            self.slow.answers(peer.node.uuid)
+            if question.is_counted:
+                self._desk.tally.of(node).answered += 1
+                self._desk.tally.of(node).seconds += self._desk.now - question.begun
+            self._finish(reply.request)
+            self._begin()
+
+    def _lost(self, peer: Peer) -> None:
+        """A peer is dead: nobody waits for it."""
+        peer.reads.clear()
+        self.slow.forget(peer.node.uuid)
+        for *_, confirmation in self._versions.pop(peer.node.uuid, ()):
+            self._has_confirmed(peer.node.uuid, confirmation)
+        for request, question in list(self._questions.items()):
+            if peer.node.uuid in question.need:
+                question.missing.append(question.need.pop(peer.node.uuid))
+                self._finish(request)
+        self._begin()
+
+    def review(self) -> None:
+        """Time has passed: finish what has waited long enough."""
+        self._begin()
+        for confirmation in list(self._confirmations):
+            self._finish_confirmation(confirmation)
+        if not self._confirmations:
+            self._versions.clear()  # of those that waited in vain
+        for request in list(self._questions):
+            self._finish(request)
+        self.slow.review()
+
+    def _begin(self) -> None:
+        """What was asked before we knew whom to ask."""
+        if self._early and self._neighbours.settled():
+            early, self._early = self._early, []
+            for work in early:
+                work()
+
+    def _finish(self, request: int) -> None:
+        """If it has all it needs, or has waited long enough."""
+        question = self._questions.get(request)
+        if question is not None and question.need and self._desk.now < self._due(question):
+            self._desk.wake(self._due(question))
+        elif question is not None:
+            del self._questions[request]
+            for uuid in question.need:
+                if (peer := self._neighbours.peers.get(uuid)) is not None:
+                    peer.reads.pop(request, None)
+                if question.is_judged:
+                    self.slow.waited_for(uuid, self._desk.now - question.begun)
+                self.slow.tries(uuid, request, question.deadline)
+            question.then(question.replies, [*question.missing, *question.need.values()])
+
+    def _due(self, question: Question) -> float:
+        """Until when it waits: not long, if only those are lacking that are known to be slow."""
+        if all(uuid in self.slow for uuid in question.need):
+            return min(question.deadline, question.begun + SHORT)
+        return question.deadline
+
+    def deadline(self) -> float | None:
+        """When review() is next worth calling."""
+        deadlines = [c.deadline for c in self._confirmations] + [
+            self._due(q) for q in self._questions.values()
+        ]
+        if (again := self.slow.deadline()) is not None:
+            deadlines.append(again)
+        return min(deadlines, default=None)

@@ -1,0 +1,45 @@
+"""Could a directory be taken, or made? Tried, and nothing is left of it."""
+
+import os
+from pathlib import Path
+
+from mesh.local.datadir import kept_identity, try_lock
+from mesh.local.private import private_directory, refused
+
+_OTHER = "Or choose another place."
+
+
+def could_open(data: Path) -> bool:
+    """DataDirRefused if a node could not have this directory for itself. True if a process holds it now."""
+    if not data.exists():
+        could_write(data)
+        return False
+    private_directory(data, _OTHER)
+    try:
+        could_write(data)
+        lock = try_lock(data) if (data / "lock").exists() else -1
+        if lock is None:
+            return True
+        if lock >= 0:
+            os.close(lock)
+        kept_identity(data)
+    except OSError as error:
+        raise refused(data, error, _OTHER) from error
+    return False
+
+
+def could_write(directory: Path) -> None:
+    """DataDirRefused if it could not be made, or nothing be written in it."""
+    missing = [path for path in (directory, *directory.parents) if not path.exists()]
+    made: list[Path] = []
+    try:
+        for path in reversed(missing):
+            path.mkdir(mode=0o700)
+            made.append(path)
+        with (directory / f".try-{os.getpid()}").open("xb") as file:
+            os.unlink(file.name)
+    except OSError as error:
+        raise refused(directory, error, _OTHER) from error
+    finally:
+        for path in reversed(made):
+            path.rmdir()

@@ -1,0 +1,91 @@
+"""What is a store asked to do, and what does it hold? Values that the core returns."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+# The small side tables, each from key to value:
+#   stream    what is known already of a publisher's stream
+#   feed      a subscriber's feed
+#   position  how far a feed is settled
+#   inbox     the key that an inbox belongs to
+#   retained  the last value of a key
+#   peer      a node that was met, or an address that somebody gave us
+#   weights   how much each node counts for the balancers
+TABLES = ("stream", "feed", "position", "inbox", "retained", "peer", "weights")
+
+FIRST_POSITION = 1
+# Positions of one boot. With the most boots that a node can have (discovery.member.BOOTS) it is 2**62.
+BOOT = 2**40
+
+
+class Reach(NamedTuple):
+    """How far a store has come: the last position of its log, and how many commits it has carried out."""
+
+    log: int
+    commits: int
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """One more envelope. `position` is the store's next one, or the first one of a later boot."""
+
+    position: int
+    header: bytes
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Envelopes owed to nobody any more; to drop one a second time does no harm.
+
+    The next position may be dropped without an Append: it was given up, and nothing will stand there. So
+    may the first one of a later boot.
+    """
+
+    positions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """A smaller envelope in the place of one that stands there, with what is still owed of it.
+
+    Where none stands any more it does no harm: nothing comes into being.
+    """
+
+    position: int
+    header: bytes
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """Set one row of a side table. `numbers`: those of a publisher's stream that are new in it."""
+
+    table: str
+    key: bytes
+    value: bytes
+    numbers: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Take away one row of a side table; a row that is not there does no harm."""
+
+    table: str
+    key: bytes
+
+
+Op = Append | Drop | Rewrite | Put | Delete
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """All that a store holds: envelopes as (position, header, body) in order, and every side table.
+
+    `reach`: how far it had come when it was opened.
+    """
+
+    envelopes: list[tuple[int, bytes, bytes]]
+    tables: dict[str, dict[bytes, bytes]]
+    next_position: int
+    reach: Reach = field(default=Reach(0, 0), compare=False)

@@ -1,0 +1,25 @@
+"""Which names are the mesh's own? Those that begin with `__sys__`."""
+
+from mesh.errors import PublishRefused
+from mesh.patterns import SYSTEM
+
+DEAD_LETTERS = f"{SYSTEM}deadMessage"
+DEAD = f"{DEAD_LETTERS}/"  # a dead letter is all that is left of a message that somebody was promised
+
+# Headers of dead letters:
+OWNER = "dead-owner"  # the key of CURVE whose inbox it was for
+PRIVATE = "dead-private"  # of what is shown to others than those
+
+
+def check_free(name: str) -> str:
+    """The key or domain itself, if it is not the mesh's own. PublishRefused RESERVED, before anything is
+    sent: a node would refuse all that is in one envelope with it."""
+    if name.startswith(SYSTEM):
+        raise reserved(name)
+    return name
+
+
+def reserved(name: str) -> PublishRefused:
+    """Topics and domains of the mesh's own are written by the node that they are of."""
+    text = f"{name[:80]!r} begins with {SYSTEM}: only the mesh itself writes there."
+    return PublishRefused(text, hint="Choose another name.", code="RESERVED")

@@ -1,0 +1,94 @@
+"""What waits for its last word, and by which decision does it go where it goes?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from mesh.mapping.decision import Decision, Kind
+from mesh.streams.ranges import Ranges
+from mesh.wire.commands import Answer
+from mesh.wire.envelope import Envelope
+
+HERE = "*"  # instead of a node's name: this one, as one of several masters. It stands in no line
+
+Course = tuple[Kind | None, str, tuple[str, ...], bool, str]
+
+
+@dataclass(slots=True, eq=False)
+class Ruling:
+    """What was decided last of one question, and the entries that it is about, by serial."""
+
+    decision: Decision
+    course: Course
+    entries: dict[int, Entry] = field(default_factory=dict)
+    is_mixed: bool = False  # some of them were sent on another course, for they came at another time
+
+
+def course_of(decision: Decision) -> Course:
+    """What it means for an entry. Whether a node can be asked just now is another matter."""
+    kind = decision.kind if decision.kind in (Kind.HERE, Kind.REFUSE) else None
+    return kind, decision.code, decision.hops, decision.to_master, decision.why
+
+
+@dataclass(slots=True, eq=False)
+class Entry:
+    """An envelope without its last word. `source`: the peer that brought it, b"" = a client of this node."""
+
+    envelope: Envelope
+    source: bytes
+    arrived: float
+    serial: int
+    lacking: dict[str, Ranges] = field(default_factory=dict)  # next node -> numbers without its last word
+    said: list[tuple[str, Answer]] = field(default_factory=list)  # last words, while others are lacking
+    why: str = ""
+    was_sent: bool = False  # so it may be there, answered or not
+    warned: bool = False  # its publisher knows that it waits
+    position: int = 0  # in the store
+    is_storing: bool = False  # on its way there
+    is_kept: bool = False  # a client of this node has published it, or asked for it again, whoever asks last
+    is_done: bool = False  # nobody here waits for anything any more
+    was_divided: bool = False  # it went to several masters, so that OK of one is not the last word
+    former: tuple[str, ...] = ()  # nodes to which it went before, which may still answer
+    ruling: Ruling | None = None  # that it goes by,
+    course: Course | None = None  # and what that was when it was looked at; None: it was not yet
+
+    @property
+    def hops(self) -> list[str]:
+        """The other nodes it goes to, or waits for; "" = nobody knows."""
+        return [hop for hop, numbers in self.lacking.items() if numbers and hop != HERE]
+
+    @property
+    def open(self) -> Ranges:
+        """Numbers without their final answer."""
+        if len(self.lacking) == 1:
+            return next(iter(self.lacking.values()))
+        together = Ranges()
+        for numbers in self.lacking.values():
+            for first, last in numbers:
+                together.add(first, last)
+        return together
+
+    @property
+    def key(self) -> tuple[bytes, str]:
+        return self.envelope.stream, self.envelope.domain
+
+    @property
+    def track(self) -> tuple[str, str]:
+        """Domain, and the node that it is addressed to: one master away holds up no other."""
+        envelope = self.envelope
+        if not envelope.to:
+            return envelope.domain, ""
+        parts = envelope.to.split("/", 3)
+        return envelope.domain, parts[2] if parts[0] == "" and len(parts) > 2 else ""
+
+    def is_beside(self, other: Entry) -> bool:
+        """Do both stand in one line?"""
+        return self.track == other.track and not set(self.hops).isdisjoint(other.hops)
+
+    @property
+    def size(self) -> int:
+        return len(self.envelope.body) + 64 * self.envelope.count
+
+    @property
+    def messages(self) -> int:
+        return self.open.count()

@@ -1,0 +1,49 @@
+"""Is this the node that was there before? Which key each showed when this user's clients first met it.
+
+One file for each node of a mesh with keys, `<state>/pins/<cluster>/<node>.key`: its public Ed25519
+key, in hex.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mesh.errors import DataDirRefused
+from mesh.local.private import make_private, private_directory, read_private
+
+KEY_HEX = 64  # letters
+_OTHERS = "Or set MESH_STATE_DIR to a directory of your own."
+
+
+class Pins:
+    """Of one mesh. What cannot be written is not kept: a client needs no disk."""
+
+    def __init__(self, state: Path, cluster: str) -> None:
+        self._directory = state / "pins" / cluster
+
+    def doubt(self, name: str, key: bytes) -> tuple[str, str]:
+        """(what is wrong, what to do) when the node of this name had another key; the first one is kept."""
+        path = self._directory / f"{name}.key"
+        try:
+            private_directory(self._directory.parent, _OTHERS)
+            private_directory(self._directory, _OTHERS)
+            if not path.exists():
+                make_private(path, key.hex().encode())
+            known = read_private(path, KEY_HEX + 1, _OTHERS)
+        except (DataDirRefused, OSError):
+            return "", ""
+        if known.decode(errors="replace") == key.hex():
+            return "", ""
+        return (
+            f"{name} has another key than when you met it first",
+            f"If it was made anew on purpose, type here: mesh peer rm {name}. If not, somebody else may "
+            "answer there: ask who runs it, and have its keys.json restored from a copy.",
+        )
+
+
+def forget(state: Path, name: str) -> bool:
+    """Whatever key the node of this name shows next is its own, in each mesh; was there one?"""
+    paths = [path for path in (state / "pins").glob("*/*.key") if path.name == f"{name}.key"]
+    for path in paths:
+        path.unlink(missing_ok=True)
+    return bool(paths)

@@ -1,0 +1,134 @@
+"""What is wrong with a configuration, as far as that can be known before anything is taken?
+
+The start of a node and `mesh config check` both ask `prepared`; so neither accepts what the other refuses.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from discovery.state import Sample
+from mesh.config import Config, addresses
+from mesh.errors import DataDirRefused
+from mesh.local.addresses import normal
+from mesh.local.localnodes import check_free, check_node_name, names_for
+from mesh.local.looking import could_open, could_write
+from mesh.local.mounts import check_disk
+from mesh.local.private import cookie, state_dir
+from mesh.security.keyfiles import node_keys
+from mesh.security.keyring import node_file
+from mesh.shell.binding import bind_all, to_bind
+from mesh.shell.probe import FileProbe, MachineProbe
+from mesh.shell.settings import balancer_of, place
+from mesh.store.opening import look
+from mesh.transport import Sockets
+
+
+class Probe(Protocol):
+    """What measures the machine."""
+
+    def sample(self, lag: float = 0.0) -> Sample: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """`data` and `snapshots`: None = in the usual place."""
+
+    probe: Probe
+    data: Path | None
+    snapshots: Path | None
+    has_keys: bool
+
+
+def prepared(config: Config, state: Path) -> Prepared:
+    """All that a start needs and that may be wrong. BadConfig, BadName, BindRefused, KeysRefused …"""
+    node = config.node
+    if node.id is not None:
+        check_node_name(node.id)
+    passwd = node.passwd or ""
+    has_keys = node_file(state, node.cluster, passwd) is not None
+    if not has_keys and (state / "cookie").exists():
+        cookie(state)
+    to_bind(node.bind, has_keys)
+    seeds(config, _name(config))
+    balancer_of(config, random.random, lambda text: None)
+    return Prepared(
+        probe=FileProbe(Path(node.probe)) if node.probe else MachineProbe(),
+        data=place("node.data", node.data) if node.data else None,
+        snapshots=place("snapshots.dir", config.snapshots.dir) if config.snapshots.dir else None,
+        has_keys=has_keys,
+    )
+
+
+def seeds(config: Config, me: str) -> tuple[str, ...]:
+    """The addresses that the node `me` dials. BindRefused."""
+    named = addresses(config, me)
+    return tuple(dict.fromkeys(normal(address) for address in (*config.node.peers, *named)))
+
+
+def _name(config: Config) -> str:
+    return config.node.id or next(names_for(socket.gethostname()))
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """`running`: the node's name if it runs now; then its store and its addresses are its own, and not tried.
+
+    `complaints`: what a start would say, and go on.
+    """
+
+    running: str = ""
+    complaints: tuple[str, ...] = ()
+
+
+def rehearsed(config: Config, environ: Mapping[str, str]) -> Rehearsal:
+    """Try all that a start would take, and take nothing. Raises what it would."""
+    state = state_dir(environ)
+    it = prepared(config, state)
+    complaints = _complaints(it.snapshots) if config.snapshots.enabled else ()
+    name, data = _directory(config, it.data, state)
+    if could_open(data):
+        return Rehearsal(name, complaints)
+    if config.node.id:
+        check_free(state, config.node.id)
+    if not config.node.allow_network_disk:
+        check_disk(data)
+    if it.has_keys and (data / "keys.json").exists():
+        node_keys(data)
+    look(config.node.store, data)
+    asyncio.run(_bind(config, it.has_keys))
+    return Rehearsal("", complaints)
+
+
+def _directory(config: Config, given: Path | None, state: Path) -> tuple[str, Path]:
+    """The node's name, and the directory that it would take; as `pick_name`."""
+    names = names_for(socket.gethostname())
+    name = config.node.id or next(names)
+    while not (config.node.id or given) and could_open(state / "data" / name):
+        name = next(names)
+    return name, (given or state / "data" / name).absolute()
+
+
+def _complaints(snapshots: Path | None) -> tuple[str, ...]:
+    try:
+        if snapshots is not None:
+            could_write(snapshots.absolute())
+    except DataDirRefused as error:
+        return (f"no snapshots would be written: {error.what}",)
+    return ()
+
+
+async def _bind(config: Config, has_keys: bool) -> None:
+    """Can the addresses be had? They are let go at once."""
+    loop = asyncio.get_running_loop()
+    sockets = Sockets(loop, lambda *_: None, lambda *_: None, lambda key: None, lambda: None)
+    try:
+        bind_all(sockets, config.node.bind, has_keys, None)
+    finally:
+        sockets.close()

@@ -1,0 +1,197 @@
+"""The eyes and hands of the guard: what the kernel knows of connections that came in, and their end."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import select
+import socket
+import struct
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import replace
+
+from mesh.transport.guard import STRANGER, Allowance, Ending, Guard
+from mesh.transport.guests import most_guests
+
+TCP_INFO, RECEIVED = 11, 128  # of Linux: the option, and where in it `tcpi_bytes_received` stands
+SOON, LATER = 0.01, 0.25  # s between looks: while something grows, and else
+RESET = struct.pack("ii", 1, 0)
+SHARE = 100  # at most one of so many parts of the time is spent in asking the kernel
+
+
+class Line(socket.socket):
+    """A connection of ZeroMQ's, which closes it, and nobody here."""
+
+    def __del__(self) -> None:
+        self.detach()
+
+
+class Watch:
+    """`take` hears all whole messages that wait. `tell` gets a line for each connection that is ended.
+
+    `heard` is where the descriptor of each message that was heard goes.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        allowance: Allowance,
+        take: Callable[[], None],
+        tell: Callable[[str], None],
+    ) -> None:
+        self.heard: set[int] = set()
+        self._loop, self._take, self._tell = loop, take, tell
+        room = min(allowance.connections, most_guests())
+        self._guard = Guard(replace(allowance, connections=room))
+        self._lines: dict[int, Line] = {}
+        self._growing: set[int] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._due = self._earliest = self._next_full = 0.0
+        # Wakes us when bytes come; where there is none, looks are as often as LATER.
+        self._arrivals: select.epoll | None = None
+        self._is_listening = False
+
+    def close(self) -> None:
+        for number in list(self._lines):
+            self.gone(number)
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._arrivals is not None:
+            self._listen(False)
+            self._arrivals.close()
+
+    # --- coming and going -----------------------------------------------------------------------------
+
+    def came(self, number: int, endpoint: str, role: str = STRANGER) -> None:
+        """A connection was accepted there."""
+        self.gone(number)
+        try:
+            line = Line(fileno=number)  # no copy: there may be no descriptor for one
+        except OSError:  # it has ended since
+            return
+        try:
+            # The number may belong to something else by now.
+            is_ours = str(line.getsockname()[1]) == endpoint.rpartition(":")[2]
+            peer = line.getpeername()
+        except (OSError, IndexError):
+            is_ours = False
+        if not is_ours:
+            line.detach()
+            return
+        self._lines[number] = line
+        address = str(peer[0]).removeprefix("::ffff:")
+        self._end(self._guard.came(number, peer, address, self._loop.time(), role))
+        self._register(number)
+        self._plan(max(self._earliest, self._loop.time() + SOON))
+
+    def proven(self, number: int, role: str, user: str) -> None:
+        """It has said a good HELLO."""
+        self._end(self._guard.proven(number, role, user))
+
+    def unwanted(self, number: int) -> None:
+        """We have hung up."""
+        self._guard.unwanted(number, self._loop.time())
+
+    def gone(self, number: int) -> str:
+        """It is no more; the address that it had, "" if nobody had seen it come."""
+        line = self._lines.pop(number, None)
+        if line is not None:
+            line.detach()
+        self._growing.discard(number)
+        return self._guard.gone(number)
+
+    # --- looking --------------------------------------------------------------------------------------
+
+    def _plan(self, due: float) -> None:
+        if self._timer is not None:
+            if self._due <= due:
+                return
+            self._timer.cancel()
+        self._due = due
+        self._timer = self._loop.call_at(due, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        now = self._loop.time()
+        is_full = now >= self._next_full
+        numbers = list(self._lines) if is_full else [*(self._growing | self._arrived())]
+        before = time.thread_time()  # not by the clock: to wait for the processor is no work
+        received = {number: self._received(number) for number in numbers}
+        pause = SHARE * (time.thread_time() - before)
+        endings, growing = self._guard.look(received, self.heard, now)
+        if endings:  # when the loop was late, whole messages of theirs may wait
+            self._take()
+            endings, _ = self._guard.look(received, self.heard, now)
+        self.heard.difference_update(received)
+        self._end(endings)
+        self._growing = growing
+        if is_full:
+            self._next_full = now + max(LATER, pause)
+        self._earliest = now + min(max(SOON, pause), LATER)
+        if growing:
+            self._plan(self._earliest)
+        elif self._lines:
+            self._listen(True)
+            self._plan(self._next_full)
+
+    def _received(self, number: int) -> int | None:
+        """Bytes that ZeroMQ has taken of a connection; None when the system does not tell.
+
+        What lies in the kernel's own buffer is not memory of ours. It is asked for second, so that what comes
+        in between makes the figure too small, and never too large.
+        """
+        if sys.platform != "linux":
+            return None
+        try:
+            info = self._lines[number].getsockopt(socket.IPPROTO_TCP, TCP_INFO, RECEIVED + 8)
+            waiting = fcntl.ioctl(number, termios.FIONREAD, bytes(4))
+            return int(struct.unpack_from("=Q", info, RECEIVED)[0]) - int(struct.unpack("=i", waiting)[0])
+        except (OSError, struct.error):  # gone, or a kernel of long ago
+            return None
+
+    # --- waking ---------------------------------------------------------------------------------------
+
+    def _listen(self, wanted: bool) -> None:
+        """Shall bytes that come in wake us?"""
+        if self._arrivals is not None and wanted != self._is_listening:
+            self._is_listening = wanted
+            if wanted:
+                self._loop.add_reader(self._arrivals.fileno(), self._wake)
+            else:
+                self._loop.remove_reader(self._arrivals.fileno())
+
+    def _register(self, number: int) -> None:
+        if sys.platform == "linux":
+            self._arrivals = self._arrivals or select.epoll()
+            with suppress(OSError):
+                self._arrivals.register(number, select.EPOLLIN | select.EPOLLET)
+
+    def _wake(self) -> None:
+        self._listen(False)
+        self._plan(max(self._earliest, self._loop.time()))
+
+    def _arrived(self) -> set[int]:
+        """Those of which bytes have come since this was asked last, and have not been read yet."""
+        if self._arrivals is None:
+            return set()
+        return {number for number, _ in self._arrivals.poll(0) if number in self._lines}
+
+    # --- ending ---------------------------------------------------------------------------------------
+
+    def _end(self, endings: Iterable[Ending]) -> None:
+        for ending in endings:
+            self._guard.ending(ending.number)
+            self._growing.discard(ending.number)
+            line = self._lines.get(ending.number)
+            with suppress(OSError):
+                # The number may belong to something else by now.
+                if line is not None and line.getpeername() == ending.peer:
+                    if ending.why:  # a reset: else who cannot send, because we do not read, learns it late
+                        line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+                    line.shutdown(socket.SHUT_RDWR)  # ZeroMQ then closes it
+            if ending.why:
+                self._tell(f"a connection from {ending.address} was ended: {ending.why}")

@@ -1,0 +1,41 @@
+"""Which segments that were read too early are to be read on? The files, and what is written down of them."""
+
+import time
+from collections.abc import Sequence
+from urllib.parse import unquote
+
+from spark import unfinished
+from spark.files import Files
+from spark.unfinished import Read, Unfinished
+
+
+class Growing:
+    """Segments of a history at `to` that may grow yet."""
+
+    def __init__(self, files: Files, to: str) -> None:
+        self._files = files
+        self._place = f"{to}/{unfinished.NAME}"
+
+    def read(self, reads: Sequence[Read]) -> list[str]:
+        """These were read; returns the paths of those that are whole, as far as can be seen."""
+        text = self._files.read(self._place)
+        known = Unfinished(text)
+        known.read(reads, time.time())
+        self._remember(known, text)
+        return [it.path for it in reads if it.path not in known.open or self._is_whole(it)]
+
+    def grown(self, source: str) -> list[str]:
+        """Addresses, below `source`, of what is to be read again."""
+        text = self._files.read(self._place)
+        known = Unfinished(text)
+        ours = [path for path in known.open if unquote(path).startswith(f"{source}/")]
+        found = known.look({path: self._files.size(unquote(path)) for path in ours}, time.time())
+        self._remember(known, text)
+        return [unquote(path) for path in found]
+
+    def _is_whole(self, it: Read) -> bool:
+        return not it.torn and self._files.size(unquote(it.path)) in (it.bytes, None)
+
+    def _remember(self, known: Unfinished, text: str | None) -> None:
+        if known.open != Unfinished(text).open:
+            self._files.replace(self._place, known.encode())

@@ -1,0 +1,23 @@
+"""How is a text shown that somebody in the mesh has chosen?"""
+
+import re
+
+# As in mesh/printable.py, which a job without the mesh cannot import: nothing is seen of these.
+HIDDEN = re.compile(
+    r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+
+
+def visible(text: str) -> str:
+    """Within one line, without what would turn its reading direction or could not be seen."""
+    if text.isprintable() and not HIDDEN.search(text):
+        return text
+    return "".join(letter if _is_seen(letter) else _escaped(letter) for letter in text)
+
+
+def _is_seen(letter: str) -> bool:
+    return letter.isprintable() and not HIDDEN.match(letter)
+
+
+def _escaped(letter: str) -> str:
+    return letter.encode("unicode_escape").decode()

@@ -1,0 +1,152 @@
+"""Does a part only have to say what it does, once? And is all that it says asked for?"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mesh.core.desk.effects import Commit
+from mesh.core.desk.face import Face
+from mesh.core.desk.facts import Fact, Hearing, hear
+from mesh.core.desk.part import Beginning, Part, Right, Taking, Verb, take
+from mesh.core.desk.settings import Settings
+from mesh.core.node import NodeCore
+from mesh.core.parts import Parts
+from mesh.core.peers.facts import PeerJoined
+from mesh.operations import Image, Put
+from mesh.wire import commands as c
+
+PAGE = Path(__file__).parent.parent.parent.parent / "docs" / "design.md"
+ME = c.Introduction(b"h" * 16, "heron", 1, "")
+
+
+class Wave(c.Command, frozen=True, tag=99):
+    """A command that no other part knows."""
+
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Waved(Fact):
+    """Somebody has waved."""
+
+    times: int
+
+
+class Greetings(Part):
+    """A capability: it has all that one can have."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._desk, self._disk = parts.desk, parts.disk
+        self.count = self.ticks = self.joined = 0
+        self.flushed = False
+
+    def start(self, beginning: Beginning) -> None:
+        self.count = int.from_bytes(beginning.rows("weights").get(b"greetings", b""))
+
+    def from_clients(self) -> Sequence[Taking]:
+        return (take(Wave, lambda conn, session, command, _: self._desk.say(Waved(command.times))),)
+
+    def client_verbs(self) -> Sequence[Verb]:
+        return (Verb("wave", self._wave, Right.WRITE),)
+
+    def hears(self) -> Sequence[Hearing]:
+        return (hear(Waved, self._waved), hear(PeerJoined, self._met))
+
+    def _wave(self, conn: Any, session: Any, call: c.Call) -> None:
+        self._desk.say(Waved(call.arguments["times"]))
+        self._desk.send(conn, c.Reply(call.request, {"from": self._desk.me.name}))
+
+    def _waved(self, fact: Waved) -> None:
+        self.count += fact.times
+        self._disk.later("weights", b"greetings", Put("weights", b"greetings", self.count.to_bytes(4)))
+
+    def _met(self, fact: PeerJoined) -> None:
+        self.joined += 1
+
+    def tick(self) -> None:
+        self.ticks += 1
+
+    def flush(self) -> None:
+        self.flushed = True
+
+    def figures(self) -> dict[str, int | float]:
+        return {"greetings": self.count}
+
+
+def core(*rooms: Any) -> NodeCore:
+    return NodeCore(Settings(me=ME), bytes, lambda: 0.5, rooms)
+
+
+def begun(row: bytes = b"") -> tuple[NodeCore, Greetings]:
+    node = core(Greetings)
+    rows = {b"greetings": row} if row else {}
+    node.start(Image([], {"weights": rows}, 1), 1.0, 10**18)
+    (room,) = (part for part in node.desk.face if isinstance(part, Greetings))
+    return node, room
+
+
+def test_a_capability_is_a_room_and_one_line() -> None:
+    node, room = begun((7).to_bytes(4))
+    assert (room.count, node.figures()["greetings"], room.ticks) == (7, 7, 1)
+    node.take_effects()
+    assert room.flushed
+    node.desk.face.from_clients[Wave](None, None, Wave(3), [])  # type: ignore[arg-type]
+    node.tick(2.0, 10**18)
+    assert room.count == 10
+    commits = [effect for effect in node.take_effects() if isinstance(effect, Commit)]
+    rows = {op.key: op.value for commit in commits for op in commit.ops if isinstance(op, Put)}
+    assert rows[b"greetings"] == (10).to_bytes(4)
+    verb = node.desk.face.client_verbs["wave"]
+    verb.then(None, None, c.Call(1, "wave", {"times": 1}))  # type: ignore[arg-type]
+    node.take_effects()
+    assert (room.count, verb.right) == (11, Right.WRITE)
+
+
+@pytest.mark.parametrize("what", ["from_clients", "from_peers", "client_verbs", "peer_verbs"])
+def test_two_parts_that_want_the_same_are_an_error_at_the_start(what: str) -> None:
+    class Same(Part):
+        pass
+
+    wanted = (Verb("wave", lambda *_: None),) if what.endswith("verbs") else (take(Wave, lambda *_: None),)
+    setattr(Same, what, lambda self: wanted)
+    with pytest.raises(ValueError, match="two parts"):
+        Face().fill([Same(), Same()])
+
+
+def test_what_nobody_hears_is_an_error_and_not_silence() -> None:
+    node, _ = begun()
+    core_without = core()
+    core_without.desk.say(Waved(1))
+    with pytest.raises(KeyError):
+        core_without.take_effects()
+    node.desk.say(Waved(1))
+    node.take_effects()
+
+
+def facts() -> set[type[Fact]]:
+    """All that stand in a file of facts."""
+    files = [module for name, module in sys.modules.items() if re.fullmatch(r"mesh\.core\.\w+\.facts", name)]
+    every = (each for file in files for each in vars(file).values() if isinstance(each, type))
+    return {each for each in every if issubclass(each, Fact) and each is not Fact}
+
+
+def test_each_fact_is_heard_by_those_that_the_page_names() -> None:
+    hears = core().desk.face.hears
+    assert set(hears) == facts()
+    page = PAGE.read_text()
+    table = page[page.index("| fact |") :].partition("\n\n")[0]
+    rows = [row.split("|") for row in table.splitlines()[2:]]
+    told = {fact.strip(" `"): re.findall(r"`(\w+)`", heard) for _, fact, heard, *_ in rows}
+    assert told == {fact.__name__: [owner(then) for then in heard] for fact, heard in hears.items()}
+
+
+def owner(then: Any) -> str:
+    """The class of the part that hears it."""
+    return str(then.__qualname__.split(".")[0])

@@ -1,0 +1,98 @@
+"""How much may a node want of another? Honest ones of a great mesh, and one that wants to fill a memory."""
+
+import pytest
+
+from mesh.errors import BadKey, RemoteError
+from mesh.routing.interest import CLIENTS, LEVEL, weight
+from mesh.wire.commands import Interest, Query
+from mesh.wire.frames import read, write
+from mesh.wire.limits import FRAME, INTEREST_FRAME
+from mesh.wire.pieces import Gatherer, cut
+from tests.simulated_client import client_of
+from tests.simulation import SimNetwork, SimNode
+
+MANY = 200_000
+
+
+def exact(number: int) -> Query:
+    return Query("exact", f"sensors/{number}/temperature")
+
+
+def test_a_query_weighs_its_text_and_the_levels_of_a_pattern() -> None:
+    assert weight(Query("exact", "a/b/c", "NEWS")) == 9
+    assert weight(Query("pattern", "a/+/#", "NEWS")) == 9 + 3 * LEVEL
+    assert weight(Query("exact", "\N{SNOWMAN}")) == 3
+
+
+def wants(b: SimNode, a: SimNode, count: int) -> None:
+    """b asks a for so many things, for its clients."""
+    interests = b.core.demand.interests
+    for number in range(count):
+        interests.add(exact(number), CLIENTS)
+        interests.asked(a.uuid).change(add=(exact(number),))
+
+
+def test_trial_8_a_node_that_wants_200_000_things_logs_in_again() -> None:
+    """All that it wants is one command, above what one frame of ZeroMQ can be: it comes in pieces."""
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    client_of(b).subscribed("k")
+    wants(b, a, MANY)
+    a.restart()
+    net.until(lambda: b.uuid in a.core.neighbours.peers)
+    net.until(lambda: len(a.core.neighbours.peers[b.uuid].feed.queries) == MANY + 1, 60)
+    assert not [note for note in b.notes if "refused" in note]
+    publisher = client_of(a, "pub")
+    publisher.publish("k", b"1")
+    publisher.settled()
+
+
+def test_only_what_a_node_wants_may_be_so_long_and_only_in_pieces_of_a_node() -> None:
+    interest = write(Interest(1, True, tuple(map(exact, range(MANY)))))
+    assert len(interest[0]) > FRAME
+    node, client = Gatherer(INTEREST_FRAME, INTEREST_FRAME), Gatherer(INTEREST_FRAME)
+    (whole,) = [message for piece in cut(interest) if (message := node.take(piece)) is not None]
+    command, _ = read(whole)
+    assert isinstance(command, Interest) and len(command.add) == MANY
+    with pytest.raises(RemoteError, match="TOO_LARGE"):
+        client.take(next(cut(interest)))
+    with pytest.raises(RemoteError, match="TOO_LARGE"):
+        Gatherer(10 * INTEREST_FRAME, INTEREST_FRAME).take(next(cut([b"x", bytes(FRAME + 1)])))
+    with pytest.raises(RemoteError, match="FRAME_TOO_LARGE"):
+        read([b"\x96\x1e" + bytes(INTEREST_FRAME)])
+
+
+def greedy(start: int, count: int) -> tuple[Query, ...]:
+    """Each with as many levels as a pattern can have, and none in common with another."""
+    levels = "/".join(["x"] * 248)
+    return tuple(Query("pattern", f"{n:08}/{levels}/+", "d" * 256) for n in range(start, start + count))
+
+
+def test_trial_8_a_node_that_wants_little_that_takes_much_is_refused_and_nobody_else_is_harmed() -> None:
+    net = SimNetwork()
+    a, b, c = net.mesh("a", "b", "c")
+    heard = client_of(c).subscribed("k")
+    net.until(lambda: a.core.neighbours.peers[c.uuid].feed.queries)
+    peer = a.core.neighbours.peers[b.uuid]
+    a.core.links.interest(peer, Interest(1, True, greedy(0, 1000)))
+    a.core.links.interest(peer, Interest(2, False, greedy(1000, 1000), greedy(0, 1000)))
+    taken = peer.feed.wanted_bytes
+    assert taken == sum(map(weight, greedy(1000, 1000)))
+    with pytest.raises(RemoteError) as refused:
+        a.core.links.interest(peer, Interest(3, False, greedy(2000, 2000)))
+    assert refused.value.code == "TOO_MANY_QUERIES" and len(peer.feed.queries) == 1000
+    with pytest.raises(RemoteError, match="TOO_MANY_QUERIES"):
+        a.core.links.interest(peer, Interest(3, True, greedy(5000, 3000)))
+    assert peer.feed.wanted_bytes == taken
+    publisher = client_of(a, "pub")
+    publisher.publish("k", b"1")
+    net.until(lambda: heard.contents == [b"1"])
+
+
+def test_trial_8_a_domain_that_cannot_be_is_wanted_by_nobody() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    peer = a.core.neighbours.peers[b.uuid]
+    with pytest.raises(BadKey):
+        a.core.links.interest(peer, Interest(1, True, (Query("exact", "k", "d" * 1_000_000),)))
+    assert not peer.feed.queries

@@ -1,0 +1,160 @@
+"""What when somebody stores, subscribes or names without end? Rows 39 and 73: memory stays where it is."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+import mesh
+from mesh.errors import MeshError
+from tests.mesh.running import LIMIT, RunningNode, running, until
+from tests.pages import ROOT
+
+MIB = 1 << 20
+CACHES = 384 * MIB  # at most, with all that was under way on a slow machine
+BACKLOG, EACH = 1_000_000, 20_000  # messages that wait for one subscriber, published so many at a time
+SUBSCRIPTIONS = 1_000  # that a session may have
+TOPICS, ROOM = (
+    240_000,
+    4 * MIB,
+)  # topics: caches of 100,000 keys are full in half of them; bytes for their values
+
+# Takes numbers until all have come, and says what came.
+READER = """
+import asyncio, json, pathlib, sys, mesh
+async def main():
+    count, last, wrong = 0, -1, 0
+    async with mesh.connect("heron", client="reader", session=1) as m, m.subscribe("flood") as subscription:
+        pathlib.Path(sys.argv[1]).touch()
+        async for batch in subscription.batches():
+            for content in batch.contents():
+                wrong += int(content) != last + 1
+                count, last = count + 1, int(content)
+            if last == int(sys.argv[2]) - 1:
+                print(json.dumps({"count": count, "wrong": wrong, "dropped": subscription.dropped}))
+                return
+asyncio.run(main())
+"""
+
+
+@contextmanager
+def reader(node: RunningNode, ready: Path) -> "Iterator[subprocess.Popen[str]]":
+    """A process that stands still as soon as it has subscribed."""
+    environ = {**node.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", READER, str(ready), str(BACKLOG)]
+    process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True)
+    try:
+        until(ready.exists)
+        process.send_signal(signal.SIGSTOP)
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def cpu(node: RunningNode) -> float:
+    """s that it has used so far."""
+    times = psutil.Process(node.pid).cpu_times()
+    return float(times.user + times.system)
+
+
+def rss(node: RunningNode) -> int:
+    return int(psutil.Process(node.pid).memory_info().rss)
+
+
+def test_row_39_a_million_stored_messages_wait_for_one_that_stands_still_and_slow_nobody_down(
+    tmp_path: Path,
+) -> None:
+    """They cost the node less than it may keep for one subscriber. The last are as cheap to publish as the
+    first, and when the subscriber goes on it has each of them, once, in order."""
+    config = tmp_path / "mesh.toml"
+    config.write_text("[limits]\nbacklog_bytes = 134217728\ntopics_bytes = 1048576\n")
+
+    async def story(node: RunningNode) -> None:
+        took: list[float] = []
+        async with mesh.connect("heron", environ=node.environ, timeout=LIMIT) as publisher:
+            with reader(node, tmp_path / "ready") as process:
+                before = rss(node)
+                for first in range(0, BACKLOG, EACH):
+                    begun = cpu(node)
+                    numbers = (b"%d" % n for n in range(first, first + EACH))
+                    await publisher.publish_many("flood", numbers, persistent=True)
+                    took.append(cpu(node) - begun)
+                assert (await publisher.call("info"))["metrics"]["pending"] >= BACKLOG
+                assert rss(node) - before < 128 * MIB
+                early, late = sum(took[:15]), sum(took[-15:])
+                assert late < 1.5 * early + 0.15, "each costs the node what the first did"
+                process.send_signal(signal.SIGCONT)
+                said, _ = await asyncio.to_thread(process.communicate, None, 4 * LIMIT)
+                assert json.loads(said) == {"count": BACKLOG, "wrong": 0, "dropped": 0}
+            async with asyncio.timeout(LIMIT):
+                while (await publisher.call("info"))["metrics"]["stored_envelopes"]:
+                    await asyncio.sleep(0.1)
+
+    with running("heron", options=("--config", str(config))) as node:
+        asyncio.run(story(node))
+
+
+def test_row_73_who_subscribes_without_end_is_stopped_at_its_limit_and_disturbs_nobody() -> None:
+    async def story(node: RunningNode) -> None:
+        async with (
+            mesh.connect("heron", environ=node.environ) as good,
+            mesh.connect("heron", environ=node.environ, timeout=LIMIT) as greedy,
+            good.subscribe("k") as subscription,
+        ):
+            before, entered, refused = rss(node), [], set()
+            for n in range(SUBSCRIPTIONS + 50):
+                one = greedy.subscribe(f"flood/{n}")
+                try:
+                    await one.__aenter__()
+                    entered.append(one)
+                except MeshError as error:
+                    refused.add(error.code)
+            assert (len(entered), refused) == (SUBSCRIPTIONS, {"TOO_MANY"})
+            assert rss(node) - before < 32 * MIB
+            await greedy.publish("k", b"it may still publish")
+            assert (await anext(subscription)).content == b"it may still publish"
+            metrics = (await good.call("info"))["metrics"]
+            assert metrics["subscriptions"] <= SUBSCRIPTIONS + 2
+
+    with running("heron") as node:
+        asyncio.run(story(node))
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_row_73_topics_without_end_take_no_more_room_than_their_values_may(
+    tmp_path: Path, persistent: bool
+) -> None:
+    """The newest are kept, the others forgotten, in memory and on the disk."""
+    config = tmp_path / "mesh.toml"
+    config.write_text(f"[limits]\ntopics_bytes = {ROOM}\n")
+
+    async def story(node: RunningNode) -> None:
+        async with mesh.connect("heron", environ=node.environ, timeout=LIMIT) as m:
+            before = rss(node)
+            for n in range(TOPICS):
+                if n % 500 == 0:
+                    await m.room()
+                m.post(f"flood/{n}", b"%d" % n, persistent=persistent)
+            await m.flush()
+            assert rss(node) - before < CACHES
+            assert [message.content for message in await m.get(f"flood/{TOPICS - 1}")] == [
+                b"%d" % (TOPICS - 1)
+            ]
+            assert await m.get("flood/0") == []
+            metrics = (await m.call("info"))["metrics"]
+            assert 1000 < metrics["topics"] < ROOM / 400
+
+    with running("heron", options=("--config", str(config))) as node:
+        asyncio.run(story(node))
+        if persistent:
+            node.stop()
+            assert os.path.getsize(Path(node.it["data"]) / "store.sqlite") < 16 * ROOM

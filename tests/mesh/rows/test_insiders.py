@@ -1,0 +1,116 @@
+"""What can a member do with gossip that is not so? Row 55, on real nodes with keys."""
+
+import asyncio
+import json
+import math
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from balancers.base import Candidate
+from balancers.capacity import BELIEVED, capacities
+from discovery.lines import MOST, Line, Message, encode
+from discovery.state import NodeState
+from discovery.table import CAPACITY
+from mesh.core.states.gossiping import TOPIC, signed_text
+from mesh.shell.node import Node
+from tests.mesh.meshes import Mesh, eventually
+from tests.mesh.security.keyed import keyed_mesh
+
+FAKES = 100_000
+POISON: list[dict[str, Any]] = [
+    {"cpu": (-5.0,)}, {"cpu": (101.0,)}, {"cpu": (math.nan,)}, {"cpu": (1e308,)}, {"cpu": ("40",)},
+    {"load": math.inf}, {"load": -1.0}, {"ram_free": -1}, {"name": "heron\x1b[2J"}, {"lag": "late"},
+]  # fmt: skip
+
+
+def states(m: Mesh, at: str) -> dict[str, NodeState]:
+    """What a node believes of the others, by name."""
+    return {known.state.name: known.state for known in m.nodes[at].core.gossiping.gossip.known.values()}
+
+
+def signed(by: Node, state: NodeState) -> Line:
+    """A line with the signature of this node, whosever state it is."""
+    ring = by.core.desk.settings.keyring
+    assert ring is not None
+    line = Line(state.uuid, state.boot, state.counter, state.encode())
+    return msgspec.structs.replace(line, signature=ring.sign(signed_text(line)))
+
+
+class Liar:
+    """frodo, who publishes what he likes on his own PUB."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self._number = 10**6  # above those of his honest messages
+
+    def say(self, *lines: Line, digest: Any = (), tombs: Any = ()) -> None:
+        self._number += 1
+        me = self.node.core.desk.me
+        span = (b"", b"") if digest else None
+        message = Message(me.uuid, me.boot, self._number, lines, digest, tombs, span)
+        self.node._sockets.publish([TOPIC, encode(message)])
+
+
+def fakes(count: int) -> Iterator[list[bytes]]:
+    """uuids of nodes that are nowhere, as many as a message may name at a time."""
+    for first in range(0, count, MOST):
+        yield [secrets.token_bytes(16) for _ in range(min(MOST, count - first))]
+
+
+def told(place: Path) -> list[dict[str, Any]]:
+    """The states that a node has written down, whole lines only."""
+    texts = [file.read_text() for file in place.rglob("*.jsonl*")]
+    lines = [json.loads(line) for text in texts for line in text.splitlines(True) if line.endswith("\n")]
+    return [line for line in lines if line["kind"] == "state"]
+
+
+def test_row_55_poisoned_gossip_is_dropped_by_schema_and_owner_and_takes_no_room() -> None:
+    async def story() -> None:
+        async with keyed_mesh("heron", "frodo", "egret", snapshots__interval=1.0) as m:
+            await eventually(lambda: len(states(m, "egret")) == 2)
+            liar, egret = Liar(m.nodes["frodo"]), m.nodes["egret"].core
+            true, own = states(m, "egret")["heron"], states(m, "egret")["frodo"]
+            for n, poison in enumerate(POISON):
+                wrong = msgspec.structs.replace(own, counter=own.counter + 10**6 + n, **poison)
+                liar.say(signed(liar.node, wrong))
+            busy = msgspec.structs.replace(true, counter=true.counter + 10**6, published=54321.0)
+            forged = egret.gossiping.gossip.forged
+            liar.say(signed(liar.node, busy), tombs=((true.uuid, true.boot),))
+            await eventually(lambda: egret.gossiping.gossip.forged > forged)
+            for uuids in fakes(FAKES):
+                lines = [Line(uuid, 1, 1, b"") for uuid in uuids]
+                liar.say(
+                    *lines, digest=tuple((u, 1, 1) for u in sorted(uuids)), tombs=[(u, 1) for u in uuids]
+                )
+                await asyncio.sleep(0)
+            end = msgspec.structs.replace(own, counter=own.counter + 2 * 10**6, published=12345.0)
+            liar.say(signed(liar.node, end))  # the last word that is true to form
+            await eventually(lambda: states(m, "egret")["frodo"].published == 12345.0)
+            assert egret.gossiping.gossip.forged >= forged + 1
+            assert states(m, "egret").keys() == {"heron", "frodo"}
+            heron = states(m, "egret")["heron"]
+            assert heron.published < 1 and heron.counter < 10**6, "only heron speaks for heron"
+            assert len(egret.neighbours.membership._table.records) <= CAPACITY
+            assert len(egret.gossiping.gossip._newest) <= CAPACITY
+            assert {peer.node.name for peer in egret.neighbours.peers.values() if peer.alive} == {
+                "heron", "frodo"
+            }  # fmt: skip
+            place = Path(m.nodes["egret"]._data.path) / "snapshots"
+            await eventually(lambda: {line["node"] for line in told(place)} == {"heron", "frodo", "egret"})
+            assert all(line["cpu"] is None or 0 <= line["cpu"] <= 100 for line in told(place))
+            assert all(0 <= line["load"] <= 1 and 0 <= line["published"] < 10**5 for line in told(place))
+
+    asyncio.run(story())
+
+
+def test_row_55_who_says_that_it_is_idle_or_mighty_draws_no_more_than_its_part() -> None:
+    """Whatever one of five says of itself, or was learnt of it."""
+    honest = [Candidate(name, load=0.9, age=0.1) for name in ("heron", "egret", "ibis", "crane")]
+    for load, weight in ((0.0, 1.0), (0.0, 1e308), (-1e308, math.inf), (1.0, math.nan)):
+        liar = Candidate("frodo", load=load, age=0.1, weight=weight)
+        *others, his = capacities([*honest, liar], 2.0)
+        assert his <= BELIEVED * BELIEVED * min(others) and min(others) > 0

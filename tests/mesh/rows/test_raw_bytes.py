@@ -1,0 +1,192 @@
+"""What comes of bytes that no client of ours would send? Rows 64 and 66, on the sockets of real nodes."""
+
+import asyncio
+import contextlib
+import socket
+import struct
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager
+
+import psutil
+import pytest
+
+import mesh
+from mesh.wire import commands as c
+from mesh.wire.limits import FRAMES
+from tests.mesh.meshes import LIMIT, Mesh, eventually
+from tests.mesh.running import RunningNode, running, until
+from tests.mesh.security.keyed import at, keyed_mesh
+
+MIB = 1 << 20
+GROWTH = 32 * MIB  # that a node may grow by while somebody sends it what is too large
+GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x00" + b"NULL".ljust(20, b"\0") + b"\0" + bytes(31)
+MORE, LONG, COMMAND = 1, 2, 4  # flags of a frame of ZMTP
+HELLO = c.encode(c.Hello((1, 1), c.CLIENT, "", b"n" * 16, client="mallory", stream=b"s" * 16))
+
+
+def frame(content: bytes, flags: int = 0, size: int | None = None) -> bytes:
+    """A frame of ZMTP, which may claim another size than it has."""
+    return struct.pack(">BQ", flags | LONG, len(content) if size is None else size) + content
+
+
+def ready() -> bytes:
+    """READY of a DEALER."""
+    properties = b"\x0bSocket-Type" + struct.pack(">I", 6) + b"DEALER"
+    return frame(b"\x05READY" + properties, COMMAND)
+
+
+@contextlib.contextmanager
+def raw(node: RunningNode) -> Iterator[socket.socket]:
+    """A connection on which the handshake of ZMTP is through."""
+    host, _, port = node.tcp.removeprefix("tcp://").rpartition(":")
+    with socket.create_connection((host, int(port)), LIMIT) as connection:
+        connection.sendall(GREETING + ready())
+        until(lambda: b"READY" in connection.recv(4096, socket.MSG_PEEK))
+        yield connection
+
+
+def is_cut(connection: socket.socket) -> bool:
+    """Has the node ended it? What it says before is read."""
+    try:
+        while connection.recv(65536, socket.MSG_DONTWAIT):
+            pass
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def too_much(kind: str) -> Iterable[bytes]:
+    """Bytes of one message that is more than anybody may send, before HELLO."""
+    match kind:
+        case "one frame":
+            yield frame(b"", size=1 << 40)
+            for _ in range(100):
+                yield bytes(MIB)
+        case "a frame that is a little too large":
+            yield frame(bytes(MIB), size=100 * MIB)
+            for _ in range(99):
+                yield bytes(MIB)
+        case "many small parts":
+            for _ in range(20 * FRAMES):
+                yield frame(b"", MORE) * 50
+            yield frame(b"")
+        case "many frames that follow a hello":
+            yield frame(HELLO, MORE)
+            for _ in range(3 * FRAMES):
+                yield frame(b"x", MORE)
+            yield frame(b"")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "one frame",
+        "a frame that is a little too large",
+        "many small parts",
+        "many frames that follow a hello",
+    ],
+)
+def test_row_64_a_message_over_the_limits_is_cut_or_refused_and_takes_no_room(kind: str) -> None:
+    """(One that never ends is the connection guard's.) A good client goes on meanwhile."""
+
+    async def story(node: RunningNode) -> None:
+        async with mesh.connect("heron", environ=node.environ) as good, good.subscribe("k") as subscription:
+            await good.publish("k", b"before")
+            before = psutil.Process(node.pid).memory_info().rss
+            with raw(node) as connection:
+                with contextlib.suppress(OSError):  # it may be cut at any byte
+                    for piece in too_much(kind):
+                        await asyncio.to_thread(connection.sendall, piece)
+                grown = psutil.Process(node.pid).memory_info().rss - before
+                assert grown < GROWTH, f"{grown / MIB:.0f} MiB"
+                await good.publish("k", b"meanwhile")
+                async with asyncio.timeout(LIMIT):
+                    while not is_cut(connection):
+                        await asyncio.sleep(0.02)
+            async with asyncio.timeout(LIMIT):
+                heard = [(await anext(subscription)).content for _ in range(2)]
+            assert heard == [b"before", b"meanwhile"]
+
+    with running("heron") as node:
+        asyncio.run(story(node))
+
+
+class Recorder:
+    """In between: passes all on, and keeps what whoever dials has said, by connection and in pieces."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._there = (host, port)
+        self.said: list[list[bytes]] = []
+        self.port = 0
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator[None]:
+        server = await asyncio.start_server(self._came, "127.0.0.1", 0)
+        self.port = server.sockets[0].getsockname()[1]
+        async with server:
+            yield
+
+    async def _came(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, back = await asyncio.open_connection(*self._there)
+        pieces: list[bytes] = []
+        self.said.append(pieces)
+        with contextlib.suppress(OSError):
+            await asyncio.gather(_pass(reader, back, pieces), _pass(there, writer, []))
+
+    async def replay(self, pieces: list[bytes], *, in_turn: bool) -> None:
+        """The same bytes once more: at once, or each after something was answered, until it is cut."""
+        reader, writer = await asyncio.open_connection(*self._there)
+        try:
+            with contextlib.suppress(OSError, TimeoutError):
+                for piece in pieces if in_turn else [b"".join(pieces)]:
+                    writer.write(piece)
+                    await writer.drain()
+                    async with asyncio.timeout(1.0):
+                        if not await reader.read(65536):
+                            return
+                async with asyncio.timeout(2.0):
+                    while await reader.read(65536):
+                        pass
+        finally:
+            writer.close()
+
+
+async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, pieces: list[bytes]) -> None:
+    while data := await reader.read(65536):
+        pieces.append(data)
+        writer.write(data)
+        await writer.drain()
+    writer.close()
+
+
+@pytest.mark.parametrize("in_turn", [False, True])
+def test_row_66_the_bytes_of_a_session_that_were_recorded_are_worth_nothing_a_second_time(
+    in_turn: bool,
+) -> None:
+    async def story() -> None:
+        async with keyed_mesh("heron") as m:
+            host, _, port = at(m.nodes["heron"]).removeprefix("tcp://").rpartition(":")
+            recorder = Recorder(host, int(port))
+            async with recorder.listening():
+                url = f"tcp://127.0.0.1:{recorder.port}"
+                async with mesh.connect(url, environ=m.environ, client="joe", session=1) as joe:
+                    await joe.publish("k", b"once", persistent=True)
+                    assert m.metric("heron", "connected_sessions") == 1
+                await eventually(lambda: m.metric("heron", "connected_sessions") == 0)
+                before = figures(m)
+                assert recorder.said and before["published"] == 1
+                for pieces in recorder.said:
+                    await recorder.replay(pieces, in_turn=in_turn)
+                assert figures(m) == before
+            async with m.connect("heron") as good:
+                assert [message.content for message in await good.get("k")] == [b"once"]
+
+    asyncio.run(story())
+
+
+def figures(m: Mesh) -> dict[str, int]:
+    """What would change if anything of it got in."""
+    names = ("published", "repeated", "sessions", "connected_sessions", "malformed", "refused")
+    return {name: m.metric("heron", name) for name in names}

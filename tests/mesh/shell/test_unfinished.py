@@ -1,0 +1,92 @@
+"""What does a node hold for those who begin a message and never end it, and is it told of?"""
+
+import asyncio
+
+import pytest
+
+from mesh.client.client import Client
+from mesh.transport.guard import CLIENT, NODE, Allowance
+from tests.mesh.meshes import eventually, mesh_of
+from tests.mesh.transport.test_watch import line_to, linux, poured
+from tools.benchmarks.measures.unfinished import WHO, grown
+
+MIB = 1024 * 1024
+MOST = 250.0  # MB: 64 MiB, and what comes while a loop on a busy machine waits for the processor
+
+
+@linux
+def test_trial_A3_a_stranger_is_named_in_the_events_and_a_client_goes_on() -> None:
+    async def story() -> None:
+        async with mesh_of("a") as m, m.connect("a") as client:
+            for _ in range(3):
+                with line_to(m.nodes["a"]._tcp[0]) as line:
+                    await poured(line, 500 * MIB)
+
+            async def lines() -> list[str]:
+                return [e["text"] for e in (await client.call("events"))["events"] if e["kind"] == "refused"]
+
+            why = "more than 16 KiB without a whole message, before HELLO"
+            text = f"a connection from 127.0.0.1 was ended: {why}"
+            await eventually(lambda: bool(m.nodes["a"].core.desk.events._ring))
+            limit = asyncio.get_running_loop().time() + 10
+            while text not in await lines():
+                assert asyncio.get_running_loop().time() < limit
+            assert (await lines()).count(text) == 1, "once in a minute, and not for each connection"
+            assert (await client.publish("k", b"v")).matched == 0
+
+    asyncio.run(story())
+
+
+def test_trial_A3_what_is_set_is_what_holds() -> None:
+    limits = {
+        "max_content": 7, "strangers": 3, "connections": 11, "address_connections": 12, "key_connections": 13,
+        "sessions": 14, "key_sessions": 15, "subscriptions": 16, "session_subscriptions": 17,
+    }  # fmt: skip
+
+    async def story() -> None:
+        async with mesh_of("a", settings={f"limits.{name}": most for name, most in limits.items()}) as m:
+            node = m.nodes["a"]
+            assert node._sockets._watch._guard._allowance == Allowance(
+                max_content=7, connections=11, strangers=3, of_address=12, of_key=13
+            )
+            core = node.core.desk.settings
+            assert (core.max_sessions, core.max_key_sessions) == (14, 15)
+            assert (core.max_all_subscriptions, core.max_subscriptions) == (16, 17)
+            lines = [line_to(node._tcp[0]) for _ in range(3)]
+            await eventually(lambda: len(node._sockets._watch._lines) == 3)
+            lines += [line_to(node._tcp[0]) for _ in range(3)]
+            await eventually(lambda: len(node._sockets._watch._lines) == 3)
+            for line in lines:
+                line.close()
+
+    asyncio.run(story())
+
+
+def test_trial_A3_nodes_and_clients_have_each_their_own_measure() -> None:
+    async def story() -> None:
+        async with mesh_of("a", "b") as m:
+            guests = [node._sockets._watch._guard._guests for node in m.nodes.values()]
+
+            def roles() -> set[str]:
+                return {guest.role for each in guests for guest in each.values()}
+
+            await eventually(lambda: roles() == {NODE})
+            client = Client(m.nodes["a"]._tcp[0], environ=m.environ)
+            async with client:
+                await eventually(lambda: roles() == {NODE, CLIENT})
+                assert sum(guest.role == CLIENT for each in guests for guest in each.values()) == 1
+
+    asyncio.run(story())
+
+
+@linux
+@pytest.mark.whole
+@pytest.mark.parametrize("who", WHO)
+def test_trial_A3_a_message_without_an_end_lifts_no_node(who: str) -> None:
+    assert grown(who, 800) < MOST
+
+
+@linux
+@pytest.mark.whole
+def test_trial_A7_a_crowd_of_connections_with_garbage_lifts_no_node() -> None:
+    assert grown("garbage", 3_000) < 40.0

@@ -1,0 +1,97 @@
+"""Is a password right or wrong, and how long may somebody guess?"""
+
+import pytest
+
+from mesh import password
+from mesh.errors import BadConfig
+from mesh.password import LONGEST_WAIT, MINUTE, TRIES, Password, check_hash, hashed
+
+STORED = hashed("sesame", b"s" * 16)
+
+
+@pytest.fixture
+def count(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every password that scrypt was asked for, which here costs nothing."""
+    asked: list[str] = []
+
+    def cheap(passwd: str, salt: bytes) -> bytes:
+        asked.append(passwd)
+        return Password(STORED)._hash if passwd == "sesame" else b"x" * 32
+
+    monkeypatch.setattr(password, "_scrypt", cheap)
+    return asked
+
+
+def test_right_is_right_and_wrong_is_wrong() -> None:
+    checked = Password(check_hash(STORED))
+    assert checked.refuse("joe", "sesame", 0.0) == ""
+    assert checked.refuse("joe", "Sesame", 0.0) == "wrong password"
+    assert checked.refuse("joe", "", 0.0) == "it wants a password"
+    assert "sesame" not in STORED
+
+
+def test_a_connection_more_of_who_was_right_costs_nothing(count: list[str]) -> None:
+    checked = Password(STORED)
+    for _ in range(3):
+        assert checked.refuse("joe", "sesame", 0.0) == ""
+    assert checked.refuse("eve", "sesame", 0.0) == ""
+    assert count == ["sesame", "sesame"]
+
+
+def test_all_who_guess_wait_together_and_longer_each_time(count: list[str]) -> None:
+    checked, now, waits = Password(STORED), 0.0, []
+    assert checked.refuse("joe", "sesame", now) == ""
+    for _ in range(9):
+        for number in range(TRIES):  # with a new key each time, which costs nothing
+            assert checked.refuse(f"eve {now} {number}", "wrong", now) == "wrong password"
+        said = checked.refuse("somebody new", "sesame", now)  # not even the right one
+        assert said.startswith("too many wrong passwords")
+        assert checked.refuse("joe", "sesame", now) == ""  # who was right before does not wait
+        assert checked.refuse("joe", "Sesame", now) == said
+        waits.append(float(said.split()[-2]))
+        now += waits[-1]
+    assert waits == [60, 120, 240, 480, 960, 1920, LONGEST_WAIT, LONGEST_WAIT, LONGEST_WAIT]
+    assert len(count) == 1 + 9 * TRIES
+    assert checked.refuse("somebody new", "sesame", now) == ""
+
+
+def test_in_no_minute_are_more_than_ten_tried(count: list[str]) -> None:
+    checked, tried = Password(STORED), list[float]()
+    for step in range(6000):
+        before = len(count)
+        now = step * 0.5 if step else 1 - MINUTE  # the first is nearly a minute old when the others come
+        checked.refuse(str(step), "wrong", now)
+        tried += [now] * (len(count) - before)
+    assert all(later - earlier >= MINUTE for earlier, later in zip(tried, tried[TRIES:], strict=False))
+
+
+def test_after_a_quiet_hour_the_wait_is_short_again(count: list[str]) -> None:
+    checked, now = Password(STORED), 0.0
+    for pause in (60.0, 120.0, LONGEST_WAIT + 1):
+        for _ in range(TRIES):
+            checked.refuse("eve", "wrong", now)
+        now += pause + 240
+    for _ in range(TRIES):
+        checked.refuse("eve", "wrong", now)
+    assert checked.refuse("eve", "wrong", now).endswith("in 60 s")
+
+
+def test_a_few_wrong_ones_over_hours_are_forgiven(count: list[str]) -> None:
+    checked = Password(STORED)
+    for number in range(5 * TRIES):
+        assert checked.refuse("joe", "wrong", number * MINUTE / 5) == "wrong password"
+
+
+def test_having_told_none_is_no_guess(count: list[str]) -> None:
+    checked = Password(STORED)
+    for _ in range(5 * TRIES):
+        checked.refuse("joe", "", 0.0)
+    assert checked.refuse("joe", "sesame", 0.0) == ""
+
+
+@pytest.mark.parametrize(
+    "text", ["", "sesame", "scrypt:00:00", "md5:" + STORED[7:], STORED + "0", STORED + ":"]
+)
+def test_what_is_no_hash_is_refused_with_the_command_that_makes_one(text: str) -> None:
+    with pytest.raises(BadConfig, match="mesh passwd"):
+        check_hash(text)

@@ -1,0 +1,87 @@
+"""Can what others say do any harm on a screen?"""
+
+import shlex
+import unicodedata
+from pathlib import Path
+
+import pytest
+
+from mesh.errors import DataDirRefused, KeysRefused
+from mesh.local.datadir import DataDir
+from mesh.local.private import cookie, private_directory
+from mesh.printable import harmless, typed
+from mesh.security.keyfiles import read_mesh
+from spark.report.figures import LONGEST
+from spark.report.figures import harmless as harmless_in_reports
+
+NEVER = ("Cc", "Cf", "Zl", "Zp", "Co", "Cs", "Cn")
+
+
+def test_trial_A7_no_control_format_or_separator_reaches_a_screen_whatever_its_number() -> None:
+    got_through = [
+        f"U+{number:04X}"
+        for number in range(0x110000)
+        if unicodedata.category(chr(number)) in NEVER and chr(number) != "\t"
+        and not harmless(chr(number)).isascii()
+    ]  # fmt: skip
+    assert got_through == []
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        "\u202a", "\u202e", "\u2066", "\u2069", "\u2028", "\u2029", "\u200b", "\u200f", "\ufeff", "\xad",
+        # Letters and marks to Unicode, and yet nothing is seen of them.
+        "\u034f", "\u115f", "\u1160", "\u17b4", "\u180b", "\u2800", "\u3164", "\ufe0f", "\uffa0",
+        "\U000e0100",
+    ],
+)  # fmt: skip
+def test_trial_A7_a_mark_that_nobody_sees_is_spelt_out(mark: str) -> None:
+    written = mark.encode("unicode_escape").decode()
+    assert harmless(f"a{mark}b") == f"a{written}b"
+    assert harmless_in_reports(f"a{mark}b") == f"a{written}b"
+
+
+def test_trial_A7_reports_and_terminals_escape_the_same() -> None:
+    differs = [
+        number for number in range(0x110000)
+        if chr(number) != "\t" and harmless(chr(number)) != harmless_in_reports(chr(number))
+    ]  # fmt: skip
+    assert differs == []
+    assert len(harmless_in_reports("\u202e" * LONGEST)) <= LONGEST
+
+
+@pytest.mark.parametrize("text", ["", "a b", "Grüße", "日本語", "a\tb", "naïve — 3 €", "🦩"])
+def test_what_can_be_seen_stays_as_it_is(text: str) -> None:
+    assert harmless(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["plain", "two words", "a;rm -rf ~", "$(id)", "`id`", "it's", "*", "~", "-rf", "--all", "", "a\nb", "#x"],
+)
+def test_trial_C_what_somebody_shall_type_is_one_word_whatever_is_in_it(text: str) -> None:
+    first, *rest = shlex.split(f"rm {typed(text)}", comments=True)
+    assert first == "rm"
+    assert rest == (["--", harmless(text)] if text.startswith("-") else [harmless(text)])
+
+
+def test_trial_C_hints_quote_the_names_that_they_repeat(tmp_path: Path) -> None:
+    state = tmp_path / "my state"
+    data = DataDir.open(state / "a b")
+    data.close()
+    (state / "a b" / "identity.json").write_text("{")
+    with pytest.raises(DataDirRefused, match=r"mv '.*/my state/a b' '.*/my state/a b.old'"):
+        DataDir.open(state / "a b")
+    (state / "a b").chmod(0o777)
+    with pytest.raises(DataDirRefused, match=r"chmod 700 '.*/my state/a b'"):
+        DataDir.open(state / "a b")
+    (state / "cookie").write_bytes(b"x")
+    (state / "cookie").chmod(0o600)
+    with pytest.raises(DataDirRefused, match=r"rm '.*/my state/cookie'"):
+        cookie(state)
+    private_directory(state / "keys", "")
+    (state / "keys" / "default.json").write_text("{}")
+    (state / "keys" / "default.json").chmod(0o600)
+    with pytest.raises(KeysRefused, match=r"rm '.*/my state/keys/default.json'; mesh join"):
+        read_mesh(state, "default")

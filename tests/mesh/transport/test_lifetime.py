@@ -1,0 +1,111 @@
+"""A context and its sockets: ended within a bound by their owner, and without waiting when it is gone."""
+
+import asyncio
+import gc
+import socket
+import time
+from pathlib import Path
+
+import zmq
+
+from mesh.transport import Sockets
+from mesh.transport.lifetime import SPARE, Context, Lifetime
+from mesh.wire.limits import CHUNK
+from tests.mesh.transport.ends import LIMIT, End, eventually, node_keys
+
+BOUND = 3.0  # s: ten times what words linger, on a machine that has much to do
+
+
+def test_trial_B0_closing_is_bounded_while_a_peer_stands_still() -> None:
+    async def story() -> float:
+        here = End()
+        address = here.sockets.bind("tcp://127.0.0.1:0", trusted=False)
+        context = zmq.Context()
+        still = context.socket(zmq.DEALER)
+        still.setsockopt(zmq.LINGER, 0)
+        still.setsockopt(zmq.RCVHWM, 1)
+        with socket.create_server(("127.0.0.1", 0)) as silent:  # never speaks ZeroMQ at all
+            here.sockets.dial(1, f"tcp://127.0.0.1:{silent.getsockname()[1]}")
+            here.sockets.send(1, [b"hello"])
+            still.connect(address)
+            still.send(b"hello")
+            await eventually(lambda: here.came)
+            for _ in range(100):
+                here.sockets.send(here.came[0], [bytes(CHUNK)])
+            begun = time.monotonic()
+            here.sockets.close()
+            took = time.monotonic() - begun
+        still.close()
+        context.term()
+        return took
+
+    assert asyncio.run(story()) < BOUND
+
+
+def test_trial_B0_all_that_a_node_has_open_may_be_forgotten() -> None:
+    """Listeners with a doorman, ZAP, gossip and what was dialled: nothing waits, and no thread stays."""
+
+    async def story() -> None:
+        keys = node_keys(1)
+        loop = asyncio.get_running_loop()
+        nobody = lambda *_: None  # noqa: E731
+        here = Sockets(loop, nobody, nobody, nobody, lambda: None, keys)
+        address = here.bind("tcp://127.0.0.1:0", trusted=False)
+        here.bind_pub("tcp://127.0.0.1:0")
+        here.listen("tcp://127.0.0.1:1")
+        here.dial(1, address)
+        here.send(1, [b"hello"])
+
+    before = threads()
+    for _ in range(3):
+        asyncio.run(story())
+    begun = time.monotonic()
+    gc.collect()
+    assert time.monotonic() - begun < BOUND
+    end = time.monotonic() + LIMIT
+    while threads() > before:  # ZeroMQ's own
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def threads() -> int:
+    return len(list(Path("/proc/self/task").iterdir()))
+
+
+def test_a_context_remembers_open_sockets_only() -> None:
+    context = Context()
+    kept = context.socket(zmq.PAIR)
+    for _ in range(10 * SPARE):
+        context.socket(zmq.PAIR).close()
+    assert kept in context.held and len(context.held) <= 2 * SPARE + 3
+    kept.close()
+    context.term()
+
+
+class Owner:
+    pass
+
+
+def test_whoever_goes_takes_the_context_along() -> None:
+    owner = Owner()
+    lifetime = Lifetime(owner)
+    left = lifetime.context.socket(zmq.DEALER)
+    left.connect("tcp://127.0.0.1:1")
+    left.send(b"never read")
+    del owner
+    gc.collect()
+    assert left.closed
+    end = time.monotonic() + BOUND
+    while not lifetime.context.closed:  # in a thread of its own
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_what_was_ended_in_order_is_not_ended_twice() -> None:
+    owner = Owner()
+    lifetime = Lifetime(owner)
+    lifetime.context.socket(zmq.PAIR).close()
+    lifetime.end()
+    assert lifetime.context.closed
+    del owner
+    gc.collect()

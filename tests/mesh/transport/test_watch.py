@@ -1,0 +1,334 @@
+"""Are connections really ended that hold too much, say nothing or are too many, and no others?"""
+
+import asyncio
+import os
+import re
+import socket
+import struct
+import sys
+from collections.abc import Callable
+
+import pytest
+import zmq
+
+from mesh.transport import guard
+from mesh.transport.guard import Allowance
+from mesh.transport.watch import Watch
+from mesh.wire.limits import KIB, MIB
+from tests.mesh.transport.ends import End, eventually, node_keys
+from tests.mesh.transport.test_gossip import heard
+from tools.benchmarks.loads.unfinished_sender import LONG_AND_MORE, shake_hands
+
+ANY = "tcp://127.0.0.1:0"
+linux = pytest.mark.skipif("sys.platform != 'linux'", reason="only Linux tells the bytes")
+
+
+def line_to(address: str) -> socket.socket:
+    """A connection with ZeroMQ's handshake done, that says nothing yet; the loop is not needed for that."""
+    host, _, port = address.removeprefix("tcp://").rpartition(":")
+    line = socket.create_connection((host, int(port)), 10)
+    shake_hands(line)
+    line.setblocking(False)
+    return line
+
+
+async def poured(line: socket.socket, most: int) -> int:
+    """Bytes of one message without an end that went before the connection ended."""
+    frame = LONG_AND_MORE + struct.pack(">Q", 64 * KIB) + bytes(64 * KIB)
+    sent, loop = 0, asyncio.get_running_loop()
+    try:
+        while sent < most:
+            await loop.sock_sendall(line, frame)
+            sent += len(frame)
+        async with asyncio.timeout(10):
+            while await loop.sock_recv(line, 1000):
+                pass
+    except OSError:
+        pass
+    return sent
+
+
+def ended(end: End, why: str) -> bool:
+    return any(why in text for text in end.strangers)
+
+
+@linux
+def test_trial_A3_a_stranger_is_cut_and_told_of_and_others_are_not() -> None:
+    async def story() -> None:
+        listener, friend = End(), End()
+        address = listener.sockets.bind(ANY, trusted=False)
+        friend.sockets.dial(1, address)
+        friend.sockets.send(1, [b"hello"])
+        await eventually(lambda: listener.has(1))
+        with line_to(address) as line:
+            assert await poured(line, 2_000 * MIB) < 500 * MIB
+        await eventually(lambda: ended(listener, "16 KiB without a whole message, before HELLO"))
+        friend.sockets.send(1, [b"still here"])
+        await eventually(lambda: listener.has(2))
+        for end in (listener, friend):
+            end.sockets.close()
+
+    asyncio.run(story())
+
+
+@linux
+def test_trial_A3_a_client_that_first_waits_is_cut_as_soon() -> None:
+    async def story() -> None:
+        listener = End()
+        address = listener.sockets.bind(ANY, trusted=False)
+        with line_to(address) as line:
+            await asyncio.get_running_loop().sock_sendall(line, b"\0\5hello")
+            await eventually(lambda: listener.has(1))
+            listener.sockets.proven(listener.came[0], "", is_node=False)
+            looks = listener.sockets._watch
+            await eventually(lambda: looks._is_listening and not looks._growing)
+            await poured(line, 2_000 * MIB)
+        await eventually(lambda: ended(listener, "2 MiB without a whole message, a client"))
+        await eventually(lambda: listener.gone == listener.came)  # and whose it was is told
+        listener.sockets.close()
+
+    asyncio.run(story())
+
+
+@linux
+def test_trial_A3_whole_messages_that_wait_while_the_loop_is_held_up_are_heard() -> None:
+    """Together more than a client may hold, though none of them is."""
+
+    async def story() -> None:
+        listener, client = End(), End()
+        address = listener.sockets.bind(ANY, trusted=False)
+        client.sockets.dial(1, address)
+        client.sockets.send(1, [b"hello"])
+        await eventually(lambda: listener.has(1))
+        listener.sockets.proven(listener.came[0], "", is_node=False)
+        piece = bytes(500 * KIB)
+        for _ in range(20):
+            client.sockets.send(1, [b"long", piece, piece, piece])
+        limit = asyncio.get_running_loop().time() + 0.6
+        while asyncio.get_running_loop().time() < limit:  # the loop is held up
+            pass
+        await eventually(lambda: listener.has(21))
+        assert listener.strangers == []
+        for end in (listener, client):
+            end.sockets.close()
+
+    asyncio.run(story())
+
+
+@linux
+def test_trial_A3_a_pub_is_told_no_endless_story() -> None:
+    async def story() -> None:
+        a, friend = End(node_keys(1)), End(node_keys(3))
+        place = a.sockets.bind_pub(ANY)
+        friend.sockets.listen(place)
+        keys = node_keys(2)
+        context = zmq.Context()
+        line = context.socket(zmq.XSUB)
+        line.setsockopt(zmq.RECONNECT_IVL, -1)
+        line.setsockopt_string(zmq.CURVE_SERVERKEY, keys.gossip.public)
+        line.setsockopt_string(zmq.CURVE_PUBLICKEY, keys.mine.public)
+        line.setsockopt_string(zmq.CURVE_SECRETKEY, keys.mine.secret)
+        line.connect(place)
+        guests = a.sockets._watch._lines
+        await eventually(lambda: len(guests) == 2)
+        await eventually(lambda: line.poll(0, zmq.POLLOUT))
+        line.send_multipart([b"\2"] + [b"\2" * 3072] * 20_000, copy=False)
+        await eventually(lambda: ended(a, "than a node ever says without a whole message, on the PUB"))
+        await eventually(lambda: len(guests) == 1)
+        context.destroy(linger=0)
+        await heard(a, friend, b"still here")
+        for end in (a, friend):
+            end.sockets.close()
+
+    asyncio.run(story())
+
+
+def test_trial_A3_who_says_nothing_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "HELLO_WITHIN", 0.2)
+
+    async def story() -> None:
+        listener = End()
+        with line_to(listener.sockets.bind(ANY, trusted=False)) as line:
+            assert await poured(line, 0) == 0
+        await eventually(lambda: ended(listener, "no HELLO within"))
+        await eventually(lambda: not listener.sockets._watch._lines)
+        listener.sockets.close()
+
+    asyncio.run(story())
+
+
+def test_trial_A3_whom_we_hung_up_on_hears_our_last_words_and_is_ended() -> None:
+    async def story() -> None:
+        listener, dialler = End(), End()
+        dialler.sockets.dial(1, listener.sockets.bind(ANY, trusted=False))
+        dialler.sockets.send(1, [b"hello"])
+        await eventually(lambda: listener.has(1))
+        listener.sockets.send(listener.came[0], [b"no"])
+        listener.sockets.hang_up(listener.came[0])
+        await eventually(lambda: dialler.gone == [1])
+        assert dialler.received == [(1, [b"no"])]
+        assert listener.strangers == []
+        for end in (listener, dialler):
+            end.sockets.close()
+
+    asyncio.run(story())
+
+
+def test_trial_A3_nothing_is_kept_of_connections_that_are_gone_and_their_last_words_are_heard() -> None:
+    async def story() -> None:
+        listener, dialler = End(), End()
+        address = listener.sockets.bind(ANY, trusted=False)
+        for number in range(50):
+            dialler.sockets.dial(number, address)
+            dialler.sockets.send(number, [b"hello"])
+        await eventually(lambda: listener.has(50))
+        for number in range(50):
+            dialler.sockets.send(number, [b"bye"])
+            dialler.sockets.hang_up(number)
+        await eventually(lambda: len(listener.gone) == 50)
+        assert sorted(listener.gone) == sorted(listener.came)
+        assert listener.has(100)
+        s = listener.sockets
+        assert (s._known, s._behind, s._watch._lines) == ({}, {}, {})
+        for end in (listener, dialler):
+            end.sockets.close()
+
+    asyncio.run(story())
+
+
+def test_trial_A7_a_crowd_of_strangers_leaves_room_for_newcomers_and_is_one_line() -> None:
+    async def story() -> None:
+        friend, listener = End(), End(allowance=Allowance(strangers=8))
+        address = listener.sockets.bind(ANY, trusted=False)
+        lines = []
+        for _ in range(100):
+            lines.append(line_to(address))
+            await eventually(lambda: len(listener.sockets._watch._lines) <= 8)
+        friend.sockets.dial(1, address)
+        friend.sockets.send(1, [b"hello"])
+        await eventually(lambda: listener.has(1))
+        assert len(set(listener.strangers)) == 1
+        assert re.fullmatch(
+            r"a connection from 127\.0\.0\.1 was ended: more than 8 connections without a HELLO",
+            listener.strangers[0],
+        )
+        for line in lines:
+            line.close()
+        for end in (listener, friend):
+            end.sockets.close()
+
+    asyncio.run(story())
+
+
+def lone_watch(told: Callable[[str], None] = lambda text: None, **most: int) -> Watch:
+    return Watch(asyncio.get_running_loop(), Allowance(**most), lambda: None, told)
+
+
+def test_trial_A3_only_a_connection_of_that_endpoint_is_ended_and_none_is_closed_here() -> None:
+    async def story() -> None:
+        with (
+            socket.create_server(("127.0.0.1", 0)) as server,
+            socket.create_server(("127.0.0.1", 0)) as other,
+        ):
+            mine, theirs = (f"tcp://127.0.0.1:{s.getsockname()[1]}" for s in (server, other))
+            with socket.create_connection(server.getsockname()) as ours, server.accept()[0] as guest:
+                eyes = lone_watch(connections=1)
+                eyes.came(guest.fileno(), theirs)
+                assert eyes._lines == {}, "it is somebody else's number by now"
+                eyes.came(guest.fileno(), mine)
+                eyes.gone(guest.fileno())
+                eyes.came(guest.fileno(), mine)
+                eyes.came(guest.fileno() + 1000, mine)
+                eyes.close()
+                del eyes
+                ours.sendall(b"x")
+                assert guest.recv(1) == b"x", "nobody here closes what is ZeroMQ's"
+
+    asyncio.run(story())
+
+
+def test_trial_A3_a_number_that_has_passed_to_another_connection_is_not_ended() -> None:
+    async def story() -> None:
+        told: list[str] = []
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            mine = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+            with socket.create_connection(server.getsockname()) as a, server.accept()[0] as first:
+                with socket.create_connection(server.getsockname()) as b, server.accept()[0] as second:
+                    eyes = lone_watch(told.append)
+                    eyes.came(first.fileno(), mine)
+                    # ZeroMQ has closed the first, and its number is the second's; we have not heard of it.
+                    os.dup2(second.fileno(), first.fileno())
+                    eyes._guard._guests[first.fileno()].held = 10 * MIB
+                    endings, _ = eyes._guard.look({first.fileno(): None}, (), 0.0)
+                    assert len(endings) == 1
+                    eyes._end(endings)
+                    b.sendall(b"x")
+                    assert second.recv(1) == b"x"
+                    eyes.close()
+                del a
+
+    asyncio.run(story())
+
+
+@linux
+@pytest.mark.parametrize("waits", [True, False])
+def test_trial_A3_what_waits_is_heard_before_anybody_is_ended(waits: bool) -> None:
+    async def story() -> None:
+        told: list[str] = []
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            mine = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+            with socket.create_connection(server.getsockname()) as ours, server.accept()[0] as guest:
+                number = guest.fileno()
+
+                def take() -> None:
+                    if waits:
+                        eyes.heard.add(number)
+
+                eyes = Watch(asyncio.get_running_loop(), Allowance(), take, told.append)
+                eyes.came(number, mine)
+                ours.sendall(bytes(20 * KIB))
+                left = 20 * KIB
+                while left:
+                    left -= len(guest.recv(left))
+                eyes._look()
+                assert len(told) == (not waits)
+                assert eyes.heard == set(), "a mark holds for one look"
+                eyes.close()
+
+    asyncio.run(story())
+
+
+@linux
+def test_trial_A3_bytes_in_the_kernels_buffer_are_not_held_by_us() -> None:
+    async def story() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            mine = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+            with socket.create_connection(server.getsockname()) as ours, server.accept()[0] as guest:
+                eyes = lone_watch()
+                eyes.came(guest.fileno(), mine)
+                ours.sendall(bytes(50_000))
+                assert eyes._received(guest.fileno()) == 0
+                left = 50_000
+                while left:
+                    left -= len(guest.recv(left))
+                assert eyes._received(guest.fileno()) == 50_000
+                eyes.close()
+
+    asyncio.run(story())
+
+
+def test_trial_A3_where_the_system_tells_no_bytes_silence_ends_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(guard, "HELLO_WITHIN", 0.2)
+    monkeypatch.setattr(sys, "platform", "darwin")
+
+    async def story() -> None:
+        listener = End()
+        with line_to(listener.sockets.bind(ANY, trusted=False)) as line:
+            assert await poured(line, 0) == 0
+        await eventually(lambda: ended(listener, "no HELLO within"))
+        assert listener.sockets._watch._arrivals is None
+        listener.sockets.close()
+
+    asyncio.run(story())

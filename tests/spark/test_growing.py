@@ -1,0 +1,158 @@
+"""Is a file that is read while somebody copies it read to its end, and no other file for it?"""
+
+import gzip
+import json
+import os
+import threading
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark import unfinished
+from spark.ingest import Ingest, ingest
+from spark.reading import history
+from tests.mesh.running import until
+from tests.spark.test_ingest import of_kind, said
+from tests.spark.writing import line, segments
+
+pytestmark = pytest.mark.spark
+
+YEAR = 365 * 86_400
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> tuple[Path, bytes]:
+    """A segment of twelve lines, and what is in it."""
+    [path] = segments(tmp_path / "in", [line("event") for _ in range(12)])
+    return path, path.read_bytes()
+
+
+def cut(content: bytes, lines: int, more: int = 0) -> bytes:
+    """So many lines of it, and so many bytes of the next."""
+    return content[: len(b"".join(content.splitlines(keepends=True)[:lines])) + more]
+
+
+@pytest.mark.parametrize("more", [0, 1, 20, -1])
+def test_trial_B8_a_segment_that_is_half_copied_is_read_on_and_no_line_of_it_is_lost(
+    session: SparkSession, tmp_path: Path, whole: tuple[Path, bytes], more: int
+) -> None:
+    path, content = whole
+    path.write_bytes(cut(content, 7, more))
+    told: list[str] = []
+    first = ingest(session, [str(tmp_path / "in")], str(tmp_path / "to"), tell=told.append)
+    assert said(first) == (7, 0, 0) and told == []
+    path.write_bytes(content)
+    os.utime(path, (0, path.stat().st_mtime - YEAR))  # as cp -p does in the end
+    second = ingest(session, [str(tmp_path / "in")], str(tmp_path / "to"), tell=told.append)
+    assert said(second) == (5, 7, 0)
+    assert told == [f"file://{path} was not whole when it was read: it is read again."]
+    assert len(of_kind(session, tmp_path / "to", "event")) == 12
+    assert history(session, str(tmp_path / "to")).count() == 12  # nothing in quarantine
+
+
+def test_trial_B8_only_what_is_whole_is_marked(
+    session: SparkSession, tmp_path: Path, whole: tuple[Path, bytes]
+) -> None:
+    path, content = whole
+    run, marker = path.name.rpartition("-")[0], tmp_path / "in" / "_ingested.json"
+    path.write_bytes(cut(content, 7, 20))
+    segments(tmp_path / "in", [line("event")])
+    ingest(session, [str(tmp_path / "in")], str(tmp_path / "to"))
+    assert json.loads(marker.read_text()) == {run: [[2, 2]]}
+    path.write_bytes(content)
+    ingest(session, [str(tmp_path / "in")], str(tmp_path / "to"))
+    assert json.loads(marker.read_text()) == {run: [[1, 2]]}
+
+
+def test_trial_B8_the_torn_end_of_a_file_that_does_not_grow_is_a_bad_line_in_the_end(
+    session: SparkSession, tmp_path: Path, whole: tuple[Path, bytes]
+) -> None:
+    path, content = whole
+    path.write_bytes(cut(content, 7, 20))
+    os.utime(path, (0, path.stat().st_mtime - YEAR))
+    assert said(ingest(session, [str(tmp_path / "in")], str(tmp_path / "to"))) == (7, 0, 1)
+
+
+def test_a_last_line_without_an_end_of_line_is_read(
+    session: SparkSession, tmp_path: Path, whole: tuple[Path, bytes]
+) -> None:
+    path, content = whole
+    path.write_bytes(content[:-1])
+    assert said(ingest(session, [str(tmp_path / "in")], str(tmp_path / "to"))) == (12, 0, 0)
+
+
+def test_trial_B8_a_stream_that_goes_on_reads_on_too(
+    session: SparkSession, tmp_path: Path, whole: tuple[Path, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spark.ingest.QUIET", 0.2)
+    path, content = whole
+    path.write_bytes(cut(content, 7, 20))
+    told: list[str] = []
+    job = Ingest(session, [str(tmp_path / "in")], str(tmp_path / "to"), tell=told.append)
+    thread = threading.Thread(target=lambda: job.again_and_again(0.5))
+    thread.start()
+    try:
+        until(lambda: (tmp_path / "to" / unfinished.NAME).exists(), 60)
+        path.write_bytes(content)
+        until(lambda: (tmp_path / "in" / "_ingested.json").exists(), 60)
+        compressed = path.with_name(path.name.replace("-1.jsonl", "-2.jsonl.gz"))
+        compressed.write_bytes(gzip.compress(json.dumps(line("link")).encode() + b"\n"))
+        until(lambda: (tmp_path / "to" / "kind=link").is_dir(), 60)
+    finally:
+        job.stop()
+        thread.join(60)
+    assert len(told) == 1 and told[0].startswith(f"file://{path} was not whole")
+    assert len(of_kind(session, tmp_path / "to", "event")) == 12
+
+
+def test_trial_B8_compressed_segments_are_read_and_are_the_same_as_others(
+    session: SparkSession, tmp_path: Path, whole: tuple[Path, bytes]
+) -> None:
+    path, content = whole
+    content += b"not a line\n"
+    path.write_bytes(content)
+    assert said(ingest(session, [str(tmp_path / "in")], str(tmp_path / "to"))) == (12, 0, 1)
+    path.unlink()
+    compressed = path.with_name(f"{path.name}.gz")
+    compressed.write_bytes(gzip.compress(content + json.dumps(line("link")).encode() + b"\n"))
+    assert said(ingest(session, [str(tmp_path / "in")], str(tmp_path / "to"))) == (1, 13, 0)
+    assert said(ingest(session, [str(tmp_path / "in")], str(tmp_path / "to"))) == (0, 0, 0)
+
+
+def test_trial_B8_a_compressed_segment_that_is_half_copied_stops_nobody_and_is_read_on(
+    session: SparkSession, tmp_path: Path, whole: tuple[Path, bytes]
+) -> None:
+    path, content = whole
+    segments(tmp_path / "in", [line("link")])
+    packed = gzip.compress(content + os.urandom(50_000).hex().encode() + b"\n")
+    path.unlink()
+    compressed = path.with_name(f"{path.name}.gz")
+    compressed.write_bytes(packed[: len(packed) // 2])
+    ingest(session, [str(tmp_path / "in")], str(tmp_path / "to"))
+    assert len(of_kind(session, tmp_path / "to", "link")) == 1
+    compressed.write_bytes(packed)
+    ingest(session, [str(tmp_path / "in")], str(tmp_path / "to"))
+    assert len(of_kind(session, tmp_path / "to", "event")) == 12
+
+
+def test_trial_A7_links_out_of_the_snapshots_and_around_in_them_are_not_followed(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    source, elsewhere = tmp_path / "in", tmp_path / "private"
+    [mine] = segments(source, [line("event")])
+    [secret] = segments(elsewhere, [line("link")])
+    (tmp_path / "passwd").write_text("root:x:0:0\n")
+    (mine.parent / "heron-00000000-1-7.jsonl").symlink_to(tmp_path / "passwd")
+    (mine.parent / "heron-00000000-1-8.jsonl").symlink_to(secret)
+    (source / "date=2026-01-02" / "out there").symlink_to(elsewhere)
+    (source / "loop").symlink_to(source)
+    told: list[str] = []
+    assert said(ingest(session, [str(source)], str(tmp_path / "to"), tell=told.append)) == (1, 0, 0)
+    assert len(told) == 4 and all("is a link, and is not followed" in text for text in told)
+
+
+def test_a_place_that_is_itself_a_link_is_read(session: SparkSession, tmp_path: Path) -> None:
+    segments(tmp_path / "in", [line("event")])
+    (tmp_path / "link").symlink_to(tmp_path / "in")
+    assert said(ingest(session, [str(tmp_path / "link")], str(tmp_path / "to"))) == (1, 0, 0)

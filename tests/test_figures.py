@@ -1,0 +1,232 @@
+"""Do the pages say the figures of the code? Whoever changes one is told here which page says the other."""
+
+import re
+from dataclasses import fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from balancers import capacity, least_loaded
+from discovery import hearsay, listening, news, relay, sieve
+from discovery import state as node_state
+from discovery.detector import AGAIN
+from discovery.timing import Timing as Membership
+from mesh import weightset
+from mesh.client import publisher, session
+from mesh.config import DAY, FIELDS, MIB, Limits, Snapshots, Timing
+from mesh.core.access import door
+from mesh.core.asking import lookup
+from mesh.core.desk import settings
+from mesh.core.forwarding import forwarder
+from mesh.core.peers import acquaintances, neighbours
+from mesh.routing import feed
+from mesh.security import zap
+from mesh.shell import damper, lag, world
+from mesh.store import guard, room
+from mesh.store.lease import Terms
+from mesh.streams import origin
+from mesh.values import LONGEST_DOMAIN, LONGEST_KEY
+from mesh.wire import limits
+from tools.simulating import campaign, counters
+from tools.simulating.checks import members
+
+DOCS = Path(__file__).parents[1] / "docs"
+WORDS: dict[float, str] = {
+    0.001: "a millisecond", 0.1: "a tenth", 0.5: "half a second", 1: "a second", 2: "two seconds", 3: "three",
+    6: "six", 10: "ten seconds",
+}  # fmt: skip
+ORDINALS: dict[float, str] = {50: "fiftieth"}
+KIB, WEEK_NS = 1024, 7 * int(DAY) * 10**9
+CORE = {field.name: field.default for field in fields(settings.Settings)}
+LIMITS, TIMING, SWIM, LEASE = Limits(), Timing(), Membership(), Terms()
+
+# What stands on a page, with {} for each figure, in digits or (:w) in words; and the figures of the code.
+SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
+    "routing.md": [
+        ("{} hops are the most", (limits.HOPS,)),
+        ("if no answer comes within {} s, the next", (lookup.HEDGE,)),
+    ],
+    "balancing.md": [
+        ("Every node says every {} s [how loaded it is]", (TIMING.state,)),
+        ("A `get` that it does not answer within {} s goes to the next master", (lookup.HEDGE,)),
+        ("counts as at most {} times, and at least a quarter of", (capacity.BELIEVED,)),
+        ("draws at most {} times a typical node's part", (capacity.BELIEVED,)),
+        ("bilbo's {} became", (capacity.FULL,)),
+        ("frodo is within {} % of it", (round(100 * (least_loaded.BAND - 1)),)),
+        ("or nothing for {} intervals, has the median", (capacity.MISSED,)),
+        ("At most {} nodes; a mesh of another name", (weightset.NODES,)),
+        ("more than {} KiB, as it is sent", (weightset.PACKED // KIB,)),
+    ],
+    "links.md": [("among more than {} nodes when it is needed", (neighbours.CROWD,))],
+    "finding.md": [
+        ("in `mesh events`, {} a minute at most and then their number", (damper.MOST,)),
+        (
+            "At most {} nodes are kept and {} adverts a second looked at; the others wait, {} at most",
+            (sieve.MOST_SERVICES, sieve.MOST_A_SECOND, sieve.LONGEST_LINE),
+        ),
+        (
+            "whom it met, at most {} nodes, and dials the last {} of them",
+            (acquaintances.MET, acquaintances.DIALLED),
+        ),
+        ("Every {:w} (`timing.state`) each node says", (TIMING.state,)),
+        ("up to {} nodes each hears every other itself", (listening.FULL,)),
+        ("within {:w}, {:w} others are asked to try", (SWIM.timeout, SWIM.indirect)),
+    ],
+    "gossip.md": [
+        ("late to its work in the last {} s", (lag.WINDOW,)),
+        ("is 0 while {:w} of the memory or more is free", (node_state._RAM_SHORT,)),
+        (
+            "at most {} ms late, and rises to 1 at {} ms",
+            (1000 * node_state._LAG_FINE, 1000 * node_state._LAG_FULL),
+        ),
+        ("Up to {} nodes everybody hears everybody", (listening.FULL,)),
+        ("so at most {:w}, and is heard by them", (2 * listening.RINGS,)),
+        ("the up to {} nodes that it balances over", (listening.FAVOURITES,)),
+        ("one in n/{} of a node's states", (listening.FULL,)),
+        ("never more than {}, and part of a digest", (relay.LINES,)),
+    ],
+    "reliability.md": [
+        ("visits no node twice, and never more than {}", (limits.HOPS,)),
+        ("by every node that is well, within {} s", (members.NOTICED,)),
+        ("Every {:o} story is told twice", (campaign.TWICE,)),
+        ("In {} stories or more everything in `tools/simulating/counters.py`", (counters.ENOUGH,)),
+    ],
+    "design.md": [
+        (
+            "up to {} messages or {} KiB, and a message waits {:w} at most",
+            (limits.ENVELOPE_MESSAGES, limits.ENVELOPE_BYTES // KIB, publisher.LINGER),
+        ),
+        ("does not answer is waited for {} s", (settings.CONFIRM,)),
+        ("waits first, for at most {} s", (neighbours.FIRST_VIEW,)),
+        ("Up to {} ranges are kept", (origin.MAX_RANGES,)),
+        ("that has taken nothing for {:w} has stopped", (feed.PROGRESS,)),
+        ("transient messages: after {:w} at the smaller window", (4 * feed.PROGRESS,)),
+        ("the last {} MiB are held by a file", (room.RESERVE // MIB,)),
+        ("is written {:w} later at most", (guard.PERIOD,)),
+        ("comes more than {} s late to its work", (world.LATE,)),
+        ("Up to {} nodes each keeps a control connection", (neighbours.CROWD,)),
+        ("and every {:w} for each of its own figures", (Snapshots().interval,)),
+    ],
+    "security.md": [
+        (
+            "{} at a time, {} a second from one address, for {} s, and with messages of {} KiB",
+            (zap.PENDING, zap.NEW_A_SECOND, zap.PATIENCE, door.PENDING // KIB),
+        ),
+        ("Of those whose handshake fails {} a minute are named", (damper.MOST,)),
+    ],
+    "stores.md": [
+        ("a **lease** on its store: {} seconds by the database's clock, renewed every {}",
+         (LEASE.ttl, LEASE.interval)),
+        ("whose renewals fail stops {} seconds after", (LEASE.useful,)),
+        ("waits until the lease has run out, {} seconds at most", (LEASE.ttl,)),
+        ("the database was away, or too slow, for {} seconds", (LEASE.useful,)),
+    ],
+    "configuration.md": [
+        ("up to {} MiB (a quarter of `limits.disk_reserve_bytes`)", (room.RESERVE // MIB,)),
+        ("takes {} KiB of it, for what a start has to write", (room.START // KIB,)),
+        ("how far the store was, written {:w} later at most", (guard.PERIOD,)),
+    ],
+    "wire.md": [
+        ("A handshake that takes longer than {} s is given up by both", (settings.CONNECT,)),
+        ("no message of more than {} KiB: that is answered by WHO", (door.PENDING // KIB,)),
+        ("is kept for {} s (`limits.linger`)", (LIMITS.linger,)),
+        ("heard nothing for {} s (`timing.silence`)", (TIMING.silence,)),
+        (
+            "a client says PING every {} s, and gives the node up when it has heard nothing for {} s",
+            (session.PING, session.SILENCE),
+        ),
+        ("At most {} KiB. In the example above", (limits.CONTROL_FRAME // KIB,)),
+        ("A **key** has 1 to {} characters", (LONGEST_KEY,)),
+        ("A **domain** has at most {} characters", (LONGEST_DOMAIN,)),
+        (
+            "when one holds {} messages, or its body and keys have {} KiB",
+            (limits.ENVELOPE_MESSAGES, limits.ENVELOPE_BYTES // KIB),
+        ),
+        (
+            "(default {} MiB; at most {} MiB can be allowed)",
+            (LIMITS.max_content // MIB, limits.MAX_CONTENT_EVER // MIB),
+        ),
+        ("or does it say nothing for {} s, the answer is", (TIMING.forward_patience,)),
+        ("Beyond {} envelopes of a domain", (origin.MAX_RANGES,)),
+        ("uses nothing up for {} s, while messages are dropped", (LIMITS.slow_consumer,)),
+        (
+            "of the *connection*: {} messages or {} MiB may be under way",
+            (CORE["link_messages"], LIMITS.window_bytes // MIB),
+        ),
+        ("{} nodes had passed on", (limits.HOPS,)),
+        (
+            "(among more than {} nodes when it is needed, until it was not for {} s)",
+            (neighbours.CROWD, neighbours.UNUSED),
+        ),
+        ("On the control connection: PING every {} s", (TIMING.ping,)),
+        ("Up to {} nodes a rumour makes nobody alive", (hearsay.HEARSAY,)),
+        ("rumours, up to {} with each probe", (news.PACKET,)),
+        ("Every {} s a node sends RUMOURS of what it has said fewer than {:w} times", (AGAIN, news.FRESH)),
+        ("Every {} s (`timing.state`) a node publishes", (TIMING.state,)),
+        ("unless it is more than {} s ahead of its own", (forwarder.AHEAD / 1e9,)),
+        ("| {} nodes have passed it on |", (limits.HOPS,)),
+    ],
+}  # fmt: skip
+
+
+class Figure:
+    """As pages write it: 1,000 and 0.25; or, as `w`, in words; or, as `o`, the so-manieth."""
+
+    def __init__(self, value: float) -> None:
+        self._value = value
+
+    def __format__(self, how: str) -> str:
+        tables: dict[str, dict[float, str]] = {"w": WORDS, "o": ORDINALS}
+        words = tables.get(how)
+        return words.get(self._value, f"{self._value} in words") if words else f"{self._value:,g}"
+
+
+@cache
+def page(name: str) -> str:
+    """Without its line breaks."""
+    return " ".join((DOCS / name).read_text(encoding="utf-8").split())
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "figures"), [(name, *row) for name, rows in SAID.items() for row in rows]
+)
+def test_trial_B9_a_page_says_the_figure_of_the_code(
+    name: str, said: str, figures: tuple[float, ...]
+) -> None:
+    assert said.format(*map(Figure, figures)) in page(name), f"docs/{name}, or this test, says another figure"
+
+
+UNITS = {"MiB": MIB, "KiB": KIB, "s": 1, "day": int(DAY), "days": int(DAY), "": 1}
+
+
+def defaults() -> dict[str, float]:
+    """In the table of settings: each default that is a number."""
+    rows = re.findall(
+        r"^\| `([a-z_.]+)` \| ([\d.,]+) ?(\w*)(?: \([^)]*\))? \|", _configuration(), re.MULTILINE
+    )
+    return {name: float(number.replace(",", "")) * UNITS[unit] for name, number, unit in rows}
+
+
+def _configuration() -> str:
+    return (DOCS / "configuration.md").read_text(encoding="utf-8")
+
+
+def test_trial_B9_the_defaults_of_the_page_are_those_of_the_code() -> None:
+    numbers = {
+        name: field.default
+        for name, field in FIELDS.items()
+        if isinstance(field.default, int | float) and not isinstance(field.default, bool)
+    }
+    assert {name: value for name, value in defaults().items() if name in FIELDS} == numbers
+    assert len(numbers) > 15
+
+
+def test_trial_B9_a_node_waits_60_times_as_long_for_a_node_and_a_week_for_whom_it_met() -> None:
+    said = page("configuration.md")
+    times = re.search(r"those of a node: (\d+) times as long", said)
+    assert times and int(times[1]) * LIMITS.linger == CORE["peer_linger"]
+    assert "for 60 times `linger`" in page("design.md") and int(times[1]) == 60
+    assert "for a week after they were last there" in page("finding.md")
+    assert acquaintances.FORGOTTEN == WEEK_NS

@@ -1,0 +1,72 @@
+"""What does it cost one member of a large mesh to follow who is there? In simulated time."""
+
+import gc
+import time
+import tracemalloc
+from random import Random
+
+from discovery.member import Node, Presence, Rumour
+from discovery.membership import Membership, Probe
+
+MEMBERS = 1000
+PROBED = 600  # s of which the cost is measured
+HEARD = 100  # other messages a second, each a sign of life
+MEGABYTE = 1_000_000
+
+
+def introduced(i: int) -> Node:
+    """One of many, as nodes with keys introduce themselves."""
+    uuid = Random(i).randbytes(16)
+    address = f"tcp://10.0.{i // 250}.{i % 250 + 1}"
+    return Node(uuid, f"node{i}", 1, f"{address}:7600", (), f"{address}:7601", Random(-i).randbytes(32))
+
+
+def crowded(size: int = MEMBERS) -> tuple[Membership, list[Node]]:
+    """A member of a large mesh that has met all others."""
+    nodes = [introduced(i) for i in range(size)]
+    members = Membership(nodes[0], Random(0).random)
+    for node in nodes[1:]:
+        members.hear(node, 0.0)
+    return members, nodes[1:]
+
+
+def memory() -> float:
+    """Megabytes that it takes to know them."""
+    gc.collect()
+    tracemalloc.start()
+    kept = crowded()
+    used = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert kept[0].count == MEMBERS
+    return used / MEGABYTE
+
+
+def cost(size: int = MEMBERS, seconds: int | None = None) -> float:
+    """Percent of a core of one member, in a mesh in which every second somebody denies a suspicion.
+
+    It answers one probe a second, sends one, and all packets are full of rumours.
+    """
+    members, others = crowded(size)
+    seconds = seconds or PROBED
+    random = Random(1)
+    denials = [0] * len(others)
+    start = time.process_time()
+    for second in range(1, seconds + 1):
+        rumours = tuple(rumour_of(others, denials, random, second) for _ in range(8))
+        by = random.choice(others).uuid
+        members.probe(by, second, members.me.uuid, members.me.boot, rumours, float(second))
+        for _ in range(HEARD):
+            members.heard(random.choice(others).uuid, float(second))
+        while members.deadline() <= second + 1:
+            now = members.deadline()
+            for ask in members.tick(now):
+                if isinstance(ask, Probe):
+                    members.answered(ask.to, ask.number, True, rumours, now + 0.001)
+    return 100 * (time.process_time() - start) / seconds
+
+
+def rumour_of(others: list[Node], denials: list[int], random: Random, second: int) -> Rumour:
+    """Half of them news."""
+    i = random.randrange(len(others))
+    denials[i] += random.random() < 0.5
+    return Rumour(others[i], denials[i], Presence.ALIVE)

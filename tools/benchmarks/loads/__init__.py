@@ -1,0 +1,1 @@
+"""What is sent, by which programs, and what do their numbers say?"""

@@ -1,0 +1,72 @@
+"""How fast does one client publish? Sends a load, waits for the answers, and prints the times as JSON.
+
+python -m tools.benchmarks.loads.publisher NODE LOAD
+"""
+
+import asyncio
+import json
+import sys
+import time
+from functools import partial
+from itertools import cycle
+
+import psutil
+
+import mesh
+from mesh.client.content import Options
+from mesh.errors import WouldBlock
+from tools.benchmarks.loads.load import NUMBER, Load, content
+
+
+def contents(load: Load) -> list[bytes]:
+    """Made before the clock runs: they cost what this benchmark does with them, not what the mesh does."""
+    padding = b"." * (load.size - NUMBER)
+    return [content(number, padding) for number in range(load.messages)]
+
+
+def options_of(load: Load) -> Options:
+    options: Options = {}
+    if load.persistent:
+        options["persistent"] = True
+    if load.domain:
+        options["domain"] = load.domain
+    return options
+
+
+async def post_all(m: mesh.Client, load: Load, messages: list[bytes]) -> None:
+    """As fast as the window of unanswered messages allows."""
+    options = options_of(load)
+    post = partial(m.post, **options) if options else m.post
+    for key, message in zip(cycle(load.keys), messages, strict=False):
+        try:
+            post(key, message)
+        except WouldBlock:
+            await m.publish_oneway(key, message, **options)
+
+
+async def one_by_one(m: mesh.Client, load: Load, messages: list[bytes]) -> None:
+    """Each waits for the answer to the one before."""
+    for message in messages:
+        await m.publish(load.keys[0], message, **options_of(load))
+
+
+async def main(node: str, packed: str) -> dict[str, float]:
+    """When it began and when all was answered (monotonic s), and what it cost this process (s)."""
+    load = Load.unpacked(packed)
+    process, messages = psutil.Process(), contents(load)
+    async with mesh.connect(node, timeout=60.0) as m:
+        used, began = process.cpu_times(), time.monotonic()
+        if load.many:
+            await m.publish_many(load.keys[0], messages, **options_of(load))
+        elif load.alone:
+            await one_by_one(m, load, messages)
+        else:
+            await post_all(m, load, messages)
+        await m.flush()
+        answered, now_used = time.monotonic(), process.cpu_times()
+    cpu = now_used.user + now_used.system - used.user - used.system
+    return {"began": began, "answered": answered, "cpu": cpu}
+
+
+if __name__ == "__main__":
+    print(json.dumps(asyncio.run(main(*sys.argv[1:]))))

@@ -1,0 +1,98 @@
+"""How long do ingest and all views take, and is what they say true? One history, in a session that is warm.
+
+python -m tools.benchmarks.loads.spark_job PLACE MEMORY
+
+PLACE holds `warm` and `segments`, and `truth.json`, what tools/generate_snapshots said of the latter. MEMORY
+is that of the JVM, as 2g. Prints as JSON: seconds by step (views run two at a time: each until the next one
+begins), those of CPU, and what is wrong.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from spark.ingest import Ingested, ingest
+from spark.reading import history
+from spark.report.collecting import collect
+from spark.report.facts import Facts
+from spark.session import session
+
+FINE = 0.001  # s by which sums of seconds may differ: they are added up in another order
+COUNTS = ("chosen", "sent", "asked", "answered")
+
+
+def main(place: str, memory: str) -> dict[str, Any]:
+    conf = {"spark.driver.memory": memory, "spark.local.dir": place}
+    spark = session("bench", "local[2]", conf)
+    begin = time.monotonic()
+    ingest(spark, [f"{place}/warm"], f"{place}/warm-history")
+    collect(history(spark, f"{place}/warm-history"), datetime.now(UTC), lambda words, done, total: None)
+    warm = time.monotonic() - begin
+
+    before, begin = cpu(), time.monotonic()
+    ingested = ingest(spark, [f"{place}/segments"], f"{place}/history")
+    taken = {"ingest": time.monotonic() - begin}
+    steps: list[tuple[str, float]] = []
+    facts = collect(
+        history(spark, f"{place}/history"), datetime.now(UTC),
+        lambda words, done, total: steps.append((words, time.monotonic())),
+    )  # fmt: skip
+    taken["views"] = time.monotonic() - begin - taken["ingest"]
+    taken["cpu"] = cpu() - before
+    by_view = {words: end - start for (words, start), (_, end) in pairwise(steps)}
+    truth = json.loads((Path(place) / "truth.json").read_text())
+    wrong = [*wrong_counts(ingested, truth), *wrong_facts(facts, truth)]
+    return {"warm": warm, **taken, "by view": by_view, "wrong": wrong}
+
+
+def cpu() -> float:
+    """s that this process and its JVM have used."""
+    this = psutil.Process()
+    times = [process.cpu_times() for process in (this, *this.children())]
+    return float(sum(each.user + each.system for each in times))
+
+
+def wrong_counts(ingested: Ingested, truth: Mapping[str, Any]) -> list[str]:
+    """Is every line there once?"""
+    expected = {name: truth[name] for name in ("repeated", "quarantined", "segments")}
+    expected["rows"] = truth["all_rows"]
+    found = {name: getattr(ingested, name) for name in expected}
+    return [
+        f"{name}: {found[name]:,}, not {expected[name]:,}"
+        for name in expected
+        if found[name] != expected[name]
+    ]
+
+
+def wrong_facts(facts: Facts, truth: Mapping[str, Any]) -> list[str]:
+    """Are there as many rows of each kind as were written, and the counters those of the nodes?"""
+    kinds = {kind: count for kind, count in facts.kinds.items() if kind != "quarantine"}
+    wrong = [] if kinds == truth["rows"] else [f"rows {kinds}, not {truth['rows']}"]
+    found = {(c.observer_uuid, c.observer_boot, c.node): c for c in facts.counters}
+    expected = {
+        (boot["observer_uuid"], boot["observer_boot"], node): counts
+        for boot in truth["boots"]
+        for node, counts in boot["balance"].items()
+    }
+    if found.keys() != expected.keys():
+        wrong.append(
+            f"{len(found.keys() ^ expected.keys())} of {len(expected)} counters are missing or too many"
+        )
+    for key in found.keys() & expected.keys():
+        one, other = found[key], expected[key]
+        if [getattr(one, name) for name in COUNTS] != [other[name] for name in COUNTS]:
+            wrong.append(f"{key}: {one}, not {other}")
+        elif abs(one.seconds - other["seconds"]) > FINE:
+            wrong.append(f"{key}: {one.seconds} s, not {other['seconds']}")
+    return wrong
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(sys.argv[1], sys.argv[2])))

@@ -1,0 +1,164 @@
+"""Send to a node what never ends: a program that nobody wants, for tools/benchmarks/measures/unfinished.py.
+
+Arguments: who it is (stranger, token, patient, pub, garbage), the address, how many MiB or connections, and
+the cluster. It speaks as much of ZMTP as it needs, and comes again when it was thrown out.
+"""
+
+import os
+import resource
+import socket
+import struct
+import sys
+import time
+from collections import deque
+from contextlib import suppress
+
+import zmq
+
+from mesh.client.access import access
+from mesh.local.private import state_dir
+from mesh.proof import stream_text
+from mesh.security.derive import GOSSIP, derived
+from mesh.security.keyfiles import read_mesh
+from mesh.security.signing import curve_pair
+from mesh.security.streamkey import STREAM_SEED, StreamKey
+from mesh.transport.handshakes import event_of
+from mesh.wire import commands as c
+from mesh.wire.frames import read, write
+
+Socket = zmq.Socket[bytes]
+MIB = 1024 * 1024
+GREETING = b"\xff\0\0\0\0\0\0\0\x01\x7f\x03\x00NULL" + b"\0" * 48
+READY = b"\x04\x1c\x05READY\x0bSocket-Type\0\0\0\x06DEALER"
+LONG_AND_MORE, SHORT = b"\x03", b"\0\x20"
+PIECE = bytes(64 * 1024)
+WAIT = 1.0  # s that the patient one says nothing
+STRANGERS, OTHERS = 50, 3  # connections, one after the other, until it gives up
+AGAIN = 0.02  # s
+SPARE = 100  # descriptors of this program's own
+PATIENCE = 10.0  # s without progress until it gives up
+
+
+def stranger(address: str, most: int) -> None:
+    """Frames of one message, without a HELLO before them."""
+    host, _, port = address.removeprefix("tcp://").rpartition(":")
+    frame = LONG_AND_MORE + struct.pack(">Q", len(PIECE)) + PIECE
+    for _ in range(STRANGERS):
+        with socket.create_connection((host, int(port)), PATIENCE) as line, suppress(OSError):
+            shake_hands(line)
+            for _ in range(most * MIB // len(PIECE)):
+                line.sendall(frame)
+            time.sleep(AGAIN)
+            return
+
+
+def token(address: str, most: int, cluster: str, wait: float = 0.0) -> None:
+    """A client of the mesh, which then begins a message that has no end worth waiting for."""
+    it = access(address, cluster, os.environ)
+    assert it.curve is not None
+    for _ in range(OTHERS):
+        context = zmq.Context()
+        line = context.socket(zmq.DEALER)
+        events = line.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+        _lock(line, it.curve.server.public, it.curve.mine.public, it.curve.mine.secret)
+        line.connect(address)
+        mine, proof, signature = os.urandom(16), b"", b""
+        stream = StreamKey(os.urandom(STREAM_SEED))
+        for _ in range(2):
+            hello = c.Hello(
+                (1, 1), c.CLIENT, "", mine, proof, client="nobody", stream=stream.id, key=stream.public,
+                signature=signature,
+            )  # fmt: skip
+            line.send_multipart(write(hello))
+            answer, _ = read(line.recv_multipart())
+            if isinstance(answer, c.Challenge):
+                proof = it.proof(mine, answer.nonce)
+                signature = stream.sign(stream_text(mine, answer.nonce, it.where, answer.uuid))
+        assert isinstance(answer, c.Welcome), answer
+        time.sleep(wait)
+        _pour(line, events, most)
+        context.destroy(linger=0)
+
+
+def pub(address: str, most: int, cluster: str) -> None:
+    """A node that tells the gossip of another something, where it should listen."""
+    file = read_mesh(state_dir(os.environ), cluster)
+    assert file is not None
+    server = curve_pair(derived(file.secret, cluster, GOSSIP)).public
+    for _ in range(OTHERS):
+        context = zmq.Context()
+        line = context.socket(zmq.XSUB)
+        events = line.get_monitor_socket(zmq.EVENT_DISCONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED)
+        _lock(line, server, file.public, file.private)
+        line.connect(address)
+        events.recv_multipart()
+        time.sleep(AGAIN)
+        _pour(line, events, most, b"\2" * 3072)  # no subscription, and as long as a frame may be there
+        context.destroy(linger=0)
+
+
+def garbage(address: str, most: int) -> None:
+    """So many connections, as many at a time as there are descriptors, each with a message that is none."""
+    host, _, port = address.removeprefix("tcp://").rpartition(":")
+    room = resource.getrlimit(resource.RLIMIT_NOFILE)[1] - SPARE
+    resource.setrlimit(resource.RLIMIT_NOFILE, (room + SPARE, room + SPARE))
+    lines: deque[socket.socket] = deque()
+    for number in range(most):
+        line = socket.socket()
+        line.settimeout(PATIENCE)
+        line.bind((f"127.0.{number // 10_000 + 1}.1", 0))  # one address has not so many ports
+        with suppress(OSError):
+            line.connect((host, int(port)))
+            shake_hands(line)
+            line.sendall(SHORT + os.urandom(32))
+        lines.append(line)
+        if len(lines) == room:
+            lines.popleft().close()
+    time.sleep(AGAIN)
+
+
+def shake_hands(line: socket.socket) -> None:
+    """Until ZeroMQ's own handshake is done: what comes before is a breach of its protocol."""
+    line.sendall(GREETING + READY)
+    heard = b""
+    while b"READY" not in heard:
+        if not (came := line.recv(1024)):
+            raise ConnectionResetError
+        heard += came
+
+
+def _lock(line: Socket, server: str, public: str, secret: str) -> None:
+    line.setsockopt(zmq.RECONNECT_IVL, -1)
+    line.setsockopt(zmq.RCVTIMEO, int(1000 * PATIENCE))
+    line.setsockopt_string(zmq.CURVE_SERVERKEY, server)
+    line.setsockopt_string(zmq.CURVE_PUBLICKEY, public)
+    line.setsockopt_string(zmq.CURVE_SECRETKEY, secret)
+
+
+def _pour(line: Socket, events: Socket, most: int, piece: bytes = bytes(MIB)) -> None:
+    """ZeroMQ sends a message only when it has all of it; who gets it sees no difference until the end."""
+    line.send_multipart([b"\2"] + [piece] * (most * MIB // len(piece)), copy=False)
+    line.send(b"\2", copy=False)
+    limit = time.monotonic() + PATIENCE + most / 100
+    while time.monotonic() < limit:
+        if events.poll(100) and event_of(events.recv_multipart())[0] == zmq.EVENT_DISCONNECTED:
+            return
+
+
+def main() -> None:
+    who, address, most, cluster = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
+    match who:
+        case "stranger":
+            stranger(address, most)
+        case "token":
+            token(address, most, cluster)
+        case "patient":
+            token(address, most, cluster, WAIT)
+        case "pub":
+            pub(address, most, cluster)
+        case "garbage":
+            garbage(address, most)
+
+
+if __name__ == "__main__":
+    main()

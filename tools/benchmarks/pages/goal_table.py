@@ -1,0 +1,42 @@
+"""Which goals are reached? The figures of all parts that have one, as the table of a Markdown page."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tools.benchmarks.pages.goals import GOALS
+from tools.benchmarks.pages.report import Row, number
+from tools.running.processes import Failed
+
+HEAD = "| what | goal | measured | reached |\n| --- | ---: | ---: | --- |"
+
+
+def table(folder: Path) -> str:
+    """Of what earlier runs have written there; Failed when there is nothing."""
+    lines = [line(row) for row in rows(folder) if row.name in GOALS and row.goal.limit is not None]
+    if not lines:
+        raise Failed(
+            f"{folder} holds no result of tools/bench: run a part of it first, or name another --json"
+        )
+    return "\n".join([HEAD, *lines])
+
+
+def rows(folder: Path) -> Iterator[Row]:
+    """In the order of the parts' names."""
+    for path in sorted(folder.glob("*.json")):
+        told: list[dict[str, Any]] = json.loads(path.read_text())["rows"]
+        for row in told:
+            yield Row(row["name"], row["measured"], row["note"], row["flaw"], row.get("missing", ""))
+
+
+def line(row: Row) -> str:
+    """Nothing that was not measured counts as reached."""
+    goal = row.goal
+    bound = f"{'≥' if goal.more else '≤'} {number(goal.limit or 0.0)} {goal.unit}".strip()
+    if row.missing or row.flaw:
+        return f"| {goal.what} | {bound} | {row.missing or row.flaw} | no |"
+    measured = f"{number(row.measured)} {goal.unit}".strip()
+    ratio = goal.ratio(row.measured)
+    missed = "no" if ratio is None else f"{ratio:.2f} of it"
+    return f"| {goal.what} | {bound} | {measured} | {'yes' if row.is_good else missed} |"

@@ -1,0 +1,1 @@
+"""What becomes of a mesh whose nodes are busy, slow, stopped or killed?"""

@@ -1,0 +1,151 @@
+"""Three masters, one of which is kept busy for a while, and a node that asks them: who answered when?"""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from signal import SIGKILL, SIGTERM, SIGUSR1
+from typing import Any
+
+from mesh import sync
+from tools.running.nodes import ANYWHERE, READY, Node, all_see
+from tools.running.processes import Failed, Processes, Program
+
+MASTERS, READER = ("heron", "stork", "egret"), "ibis"
+VICTIM = "stork"  # the one that is kept busy
+DOMAIN, OWN, KEY = "NEWS", "ITS_OWN", "news/today"
+TOPICS = 20_000  # that are read again and again, to keep its loop busy
+RATE = 1_000  # gets a second
+HEARD, RELIEVED = 6.0, 10.0  # s within which its load, and its relief, must have been felt
+IDLE = 0.1  # load below which it is as it was at first
+PATIENCE = 60.0  # s until that is so, after the topics were published
+# All nodes are on one machine, whose cores tell them apart in nothing. So each reports idle ones, and what
+# its own loop is late is its load.
+MACHINE = {"cpu": [0, 0], "ram_free": 4_000_000_000, "ram_total": 8_000_000_000}
+
+
+@dataclass(frozen=True, slots=True)
+class Get:
+    """When it was asked, how long it took (s), and who answered, or the code of an error."""
+
+    at: float
+    taken: float
+    source: str
+
+
+@dataclass(slots=True)
+class Trial:
+    """What one strategy did. `busy` and `relieved` are the times at which that began (s)."""
+
+    strategy: str
+    gets: list[Get] = field(default_factory=list)  # as they were asked
+    busy: float = 0.0
+    relieved: float = 0.0
+    ended: float = 0.0
+    said: dict[str, str] = field(default_factory=dict)  # stage -> what the victim said of itself at its end
+
+    def between(self, start: float, end: float) -> list[Get]:
+        return [get for get in self.gets if start <= get.at < end]
+
+    def stages(self, count: int) -> dict[str, list[Get]]:
+        """The last gets before it was busy, and the first that should show that it is, and is no more."""
+        return {
+            "before": self.between(0.0, self.busy)[-count:],
+            "busy": self.between(self.busy + HEARD, self.relieved)[:count],
+            "relieved": self.between(self.relieved + RELIEVED, self.ended)[:count],
+        }
+
+
+def try_out(strategy: str, count: int, advance: Callable[[], None]) -> Trial:
+    """So many gets before it is busy, as many when it must have been felt, and as many after its relief."""
+    with Processes() as processes:
+        _start(processes, strategy)
+        load = _fill(processes)
+        environ = {"MESH_STATE_DIR": str(processes.place)}
+        with sync.connect(READER, timeout=READY, environ=environ) as m:
+            m.publish(KEY, b"We win", domain=DOMAIN)
+            processes.until(lambda: _row(m)["load"] < IDLE, PATIENCE, f"{VICTIM} was not idle again")
+            return _run(processes, Trial(strategy), load, m, count / RATE, advance)
+
+
+def _run(
+    processes: Processes, trial: Trial, load: Program, m: sync.Client, seconds: float,
+    advance: Callable[[], None],
+) -> Trial:  # fmt: skip
+    answers = processes.place / "answers.txt"
+    reader = processes.start(
+        "reader", "tools.benchmarks.loads.balance_reader", READER, KEY, DOMAIN, str(RATE), str(answers)
+    )
+
+    def stage(name: str, seconds: float) -> None:
+        processes.pause(seconds)
+        trial.said[name] = _told(m)
+        for program in (reader, load) if name != "relieved" else (reader,):
+            if program.ended():
+                raise Failed(f"{program.name} ended by itself: {program.words()}")
+        advance()
+
+    processes.until(lambda: answers.exists() or reader.ended(), READY, "the reader was not ready")
+    stage("before", 1.0 + seconds)
+    trial.busy = time.monotonic()
+    load.signal(SIGUSR1)
+    stage("busy", HEARD + seconds)
+    processes.end([load], SIGKILL)
+    trial.relieved = time.monotonic()
+    stage("relieved", RELIEVED + seconds)
+    trial.ended = time.monotonic()
+    processes.end([reader], SIGTERM)
+    trial.gets = read_gets(answers)
+    return trial
+
+
+def configuration(strategy: str) -> str:
+    """The mesh.toml of all of them."""
+    lines = ["[balancing]", f'strategy = "{strategy}"', f"[nodes.{READER}]"]
+    for name in MASTERS:
+        domains = [DOMAIN, OWN] if name == VICTIM else [DOMAIN]
+        lines += [f"[nodes.{name}]", f"[[nodes.{name}.master]]", f"domains = {json.dumps(domains)}"]
+    return "\n".join(lines) + "\n"
+
+
+def _start(processes: Processes, strategy: str) -> None:
+    """The masters and the node that asks them; returns when all see each other."""
+    config, probe = processes.place / "mesh.toml", processes.place / "machine.json"
+    config.write_text(configuration(strategy))
+    probe.write_text(json.dumps(MACHINE))
+    nodes: list[Node] = []
+    for name in (*MASTERS, READER):
+        peers = [option for node in nodes[:1] for option in ("--peer", node.tcp)]
+        options = (*ANYWHERE, *peers, "--config", str(config), "--probe", str(probe))
+        nodes.append(Node(processes, name, *options))
+        nodes[-1].start()
+    processes.until(lambda: all_see(processes, nodes), READY, "no mesh")
+
+
+def _fill(processes: Processes) -> Program:
+    """What will keep the victim busy has published there what it reads."""
+    ready = processes.place / "filled"
+    load = processes.start(
+        "load", "tools.benchmarks.loads.balance_load", VICTIM, OWN, str(TOPICS), str(ready)
+    )
+    processes.until(lambda: ready.exists() or load.ended(), READY, "the topics were not published")
+    return load
+
+
+def _row(m: sync.Client) -> dict[str, Any]:
+    [row] = [row for row in m.call("ls")["nodes"] if row["name"] == VICTIM]
+    return row if row["load"] is not None else {**row, "load": 1.0, "lag": 0.0}
+
+
+def _told(m: sync.Client) -> str:
+    """How loaded the victim is, for the node that asks."""
+    row = _row(m)
+    return f"load {row['load']:.2f}, loop {1000 * row['lag']:.0f} ms late"
+
+
+def read_gets(answers: Path) -> list[Get]:
+    """What the reader wrote down, as it asked."""
+    lines = (line.split() for line in answers.read_text().splitlines())
+    gets = [Get(float(at), float(taken), source) for at, taken, source in lines]
+    return sorted(gets, key=lambda get: get.at)

@@ -1,0 +1,64 @@
+"""What does Heronry consist of? Finishes the bill of materials that cyclonedx-py makes of packages."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import zmq
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+
+from mesh import __version__
+
+# What pyzmq's wheels bring along, which no index of Python packages knows.
+LIBZMQ = {
+    "type": "library",
+    "bom-ref": "libzmq",
+    "name": "libzmq",
+    "description": "brought along by pyzmq",
+    "licenses": [{"license": {"id": "MPL-2.0"}}],
+}
+OURS = {
+    "type": "application",
+    "bom-ref": "heronry",
+    "name": "heronry",
+    "licenses": [{"license": {"id": "Apache-2.0"}}],
+}
+
+
+def finished(bill: dict[str, Any], version: str, libzmq: str) -> dict[str, Any]:
+    """The same with us as what it is of, with libzmq, and with names in the place of line numbers."""
+    parts = [part for part in bill["components"] if part["name"] != "heronry"]
+    for part in parts:
+        part["bom-ref"] = part["purl"]
+        part.pop("description", None)
+    parts.append({**LIBZMQ, "version": libzmq, "purl": f"pkg:github/zeromq/libzmq@v{libzmq}"})
+    named = {part["name"].lower(): part["bom-ref"] for part in parts}
+    depends = [
+        {"ref": "heronry", "dependsOn": sorted(ref for name, ref in named.items() if name != "libzmq")},
+        {"ref": named["pyzmq"], "dependsOn": ["libzmq"]},
+    ]
+    metadata = {**bill.get("metadata", {}), "component": {**OURS, "version": version}}
+    return {**bill, "metadata": metadata, "components": parts, "dependencies": depends}
+
+
+def flaw(bill: dict[str, Any]) -> str:
+    """What is wrong with it by CycloneDX's own rules; "" for nothing."""
+    found = JsonStrictValidator(SchemaVersion.V1_6).validate_str(json.dumps(bill))
+    return "" if found is None else str(found)
+
+
+def main() -> int:
+    source, target = map(Path, sys.argv[1:])
+    bill = finished(json.loads(source.read_text()), __version__, zmq.zmq_version())
+    if found := flaw(bill):
+        print(f"tools/sbom: {found[:1000]}", file=sys.stderr)
+        return 1
+    target.write_text(json.dumps(bill, indent=2, sort_keys=True) + "\n")
+    print(f"{target}: {len(bill['components'])} packages")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,54 @@
+"""Prints all of them, or writes them down; against an earlier file it says what changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from tools.housing import passes, rooms, source
+
+
+def figures() -> Mapping[str, int]:
+    """All of them, by name."""
+    return {
+        **source.sizes(),
+        **source.docstrings(),
+        "names with two meanings": len(source.meanings()),
+        "attributes of other parts set at construction": len(source.set_later()),
+        **rooms.figures("mesh.core"),
+        **rooms.figures("mesh"),
+        **rooms.figures("tools"),
+        **rooms.figures("tools.benchmarks"),
+        **rooms.figures("tools.simulating"),
+        **passes.figures(),
+    }
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--json", "file", type=click.Path(dir_okay=False, path_type=Path), help="Write them there.")
+@click.option("--before", type=click.Path(dir_okay=False, exists=True, path_type=Path),
+              help="A file of --json to stand beside them.")  # fmt: skip
+@click.option("--names", is_flag=True, help="Name what has two meanings, and what is set from outside.")
+def main(file: Path | None, before: Path | None, names: bool) -> None:
+    """How large, how crowded and how tangled is the source?"""
+    now = figures()
+    was = json.loads(before.read_text()) if before else {}
+    table = Table("", *(["before"] if was else []), "now", box=None)
+    for name, figure in now.items():
+        table.add_row(name, *([str(was.get(name, ""))] if was else []), str(figure))
+    Console().print(table)
+    if names:
+        for name, paths in source.meanings().items():
+            click.echo(f"{name}: {', '.join(paths)}")
+        click.echo("\n".join(source.set_later()))
+    if file:
+        file.write_text(json.dumps(now, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

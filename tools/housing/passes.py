@@ -1,0 +1,37 @@
+"""Figures of what runs: the files and functions of ours that a message and a subscription pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tools.costing.meter import Bill
+from tools.costing.nodes import QUIET, THROUGH, MeteredNetwork, NodePath
+from tools.simulating.clients.client import SimClient
+
+OURS = ("mesh/", "discovery/", "balancers/")
+
+
+def figures() -> Mapping[str, int]:
+    return {
+        **_passed("a transient publish between two nodes", NodePath(nodes=2).bill(1)),
+        **_passed("a persistent publish at one node", NodePath(persistent=True).bill(1)),
+        **_passed("a first subscription, at two nodes", first_subscription()),
+    }
+
+
+def first_subscription() -> Bill:
+    """Of two nodes that know each other and have no link yet: somebody subscribes at one of them."""
+    net = MeteredNetwork()
+    _, b = net.mesh("a", "b")
+    reader = SimClient(net, b.ipc, "reader").connected()
+    net.run(QUIET)
+    net.meter.take()
+    reader.subscribed(pattern="k/#")
+    net.run(THROUGH)
+    return net.meter.take()
+
+
+def _passed(what: str, bill: Bill) -> Mapping[str, int]:
+    ours = [name for name in bill.functions if name.startswith(OURS)]
+    files = {name.partition(":")[0] for name in ours}
+    return {f"{what}: files": len(files), f"{what}: functions": len(ours)}

@@ -1,0 +1,44 @@
+"""Figures of the imports: rooms, floors and arrows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+import grimp
+
+
+def plan(package: str) -> Mapping[str, set[str]]:
+    """For each child of a package the siblings that it imports, types included."""
+    graph = grimp.build_graph("mesh", "discovery", "balancers", "tools")
+    children = graph.find_children(package)
+    family = {child: graph.find_descendants(child) | {child} for child in children}
+    owner = {module: child for child, modules in family.items() for module in modules}
+    arrows: dict[str, set[str]] = {child: set() for child in children}
+    for module, child in owner.items():
+        for imported in graph.find_modules_directly_imported_by(module):
+            if owner.get(imported, child) != child:
+                arrows[child].add(owner[imported])
+    return arrows
+
+
+def floors(arrows: Mapping[str, set[str]]) -> int:
+    """The longest way down; 0 if there is a circle."""
+
+    @cache
+    def height(room: str) -> int:
+        return 1 + max(map(height, arrows[room]), default=0)
+
+    try:
+        return max(map(height, arrows), default=0)
+    except RecursionError:
+        return 0
+
+
+def figures(package: str) -> Mapping[str, int]:
+    arrows = plan(package)
+    return {
+        f"rooms of {package}": len(arrows),
+        f"floors of {package}": floors(arrows),
+        f"arrows of {package}": sum(map(len, arrows.values())),
+    }

@@ -1,0 +1,91 @@
+"""Which nodes are measured? `mesh up` processes: started, watched, killed, and started again."""
+
+import asyncio
+import json
+import signal
+from collections.abc import Sequence
+from typing import Any
+
+import mesh
+from tools.running.processes import Failed, Processes, Program
+
+READY = 30.0  # s; a busy machine is slow, not wrong
+ANYWHERE = ("--bind", "tcp://127.0.0.1:0")
+
+
+class Node:
+    """One node. `options` of `mesh up` say where it listens, and whom it knows."""
+
+    def __init__(
+        self, processes: Processes, name: str, *options: str, log_level: str = "warning",
+        inside: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        self.name = name
+        self.tcp = ""
+        self.is_up = False
+        self._processes = processes
+        self._options = (*options, "--log-level", log_level)
+        self._inside = inside
+        self._program: Program | None = None
+
+    @property
+    def program(self) -> Program:
+        assert self._program is not None, f"{self.name} was never started"
+        return self._program
+
+    def launch(self) -> None:
+        """Start it, with the data it had; `is_ready` says when it is there."""
+        self._program = self._processes.start(
+            self.name, "mesh", "up", "--json", "--no-mdns", "--id", self.name,
+            "--cluster", self._processes.cluster, *self._options, inside=self._inside,
+        )  # fmt: skip
+
+    def is_ready(self) -> bool:
+        """Failed if it has ended by itself."""
+        if self.program.ended():
+            raise Failed(f"{self.name} ended by itself: {self.program.words()}")
+        line, end, _ = self.program.out.read_text().partition("\n")
+        if end and not self.is_up:
+            said: dict[str, Any] = json.loads(line)
+            self.tcp, self.is_up = said["tcp"][0], True
+        return self.is_up
+
+    def start(self) -> None:
+        """Launch it, and wait until it is ready."""
+        self.launch()
+        self._processes.until(self.is_ready, READY, f"{self.name} was not ready")
+
+    def kill(self) -> None:
+        """kill -9."""
+        self._processes.end([self.program], signal.SIGKILL)
+        self.is_up = False
+
+
+def start_nodes(processes: Processes, *names: str, log_level: str = "warning") -> list[Node]:
+    """The first stands alone, the others are told of it; returns when all see each other."""
+    first = Node(processes, names[0], *ANYWHERE, log_level=log_level)
+    first.start()
+    others = [
+        Node(processes, name, *ANYWHERE, "--peer", first.tcp, log_level=log_level) for name in names[1:]
+    ]
+    for node in others:
+        node.start()
+    nodes = [first, *others]
+    processes.until(lambda: all_see(processes, nodes), READY, "no mesh")
+    return nodes
+
+
+def all_see(processes: Processes, nodes: list[Node]) -> bool:
+    """Is each of them alive in the eyes of all?"""
+    return all(_sees(processes, node, len(nodes)) for node in nodes)
+
+
+def _sees(processes: Processes, node: Node, count: int) -> bool:
+    rows: list[dict[str, Any]] = asyncio.run(_call(processes, node, "ls"))["nodes"]
+    return len([row for row in rows if row["state"] == "alive"]) == count
+
+
+async def _call(processes: Processes, node: Node, verb: str) -> Any:
+    environ = {"MESH_STATE_DIR": str(processes.place)}
+    async with mesh.connect(node.name, environ=environ) as m:
+        return await m.call(verb)

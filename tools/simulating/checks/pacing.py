@@ -1,0 +1,30 @@
+"""Do others wait for a reader that goes on?"""
+
+from __future__ import annotations
+
+from math import inf
+
+from mesh.routing.feed import PROGRESS
+from tools.simulating.checks.facts import Facts, Violation
+from tools.simulating.history import History
+
+
+def who_goes_on_misses_nothing(history: History, facts: Facts) -> list[Violation]:
+    """C1.5: who goes on reading is told of no gap, as long as nothing fails: publishers wait for it.
+
+    Nobody waits over a broken connection, or for a node that does not answer. Whose subscription is entered
+    slowly reads nothing until then. And each source may have a window under way, and one more envelope: a
+    backlog of less than that of all sources may be full.
+    """
+    faults = (event.at for event in history.of("fault", "crash", "stop"))
+    until = min(faults, default=inf) if facts.has_room else -inf
+    begun, reading, found = dict[tuple[str, int], float](), set[tuple[str, int]](), list[Violation]()
+    for event in history.of("sub", "confirmed", "gap"):
+        reader = event.who, event.sub
+        if event.kind == "sub" and "g" in event.flags:
+            begun[reader] = event.at
+        elif event.kind == "confirmed" and event.at - begun.get(reader, -inf) < PROGRESS:
+            reading.add(reader)
+        elif event.kind == "gap" and event.at < until and reader in reading:
+            found.append(Violation("C1.5", f"{event.who} goes on reading, and misses {event.gap}", (event,)))
+    return found

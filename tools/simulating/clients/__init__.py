@@ -1,0 +1,1 @@
+"""Who speaks to the nodes of a story, and keeps what it is told?"""

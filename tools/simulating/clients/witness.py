@@ -1,0 +1,183 @@
+"""A client that writes down what it says and what it is told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from mesh.errors import RemoteError
+from mesh.routing.feed import PROGRESS
+from mesh.streams.outbox import Outbox
+from mesh.wire import commands as c
+from mesh.wire.envelope import Envelope
+from tools.simulating.checks.values import CACHED, FRESH
+from tools.simulating.clients.client import SimClient
+from tools.simulating.clients.diary import Attention, Diary, sum_of
+from tools.simulating.clients.kept import Call, Got, Subscription
+from tools.simulating.clients.reader import Reader
+from tools.simulating.history import Event, History
+from tools.simulating.world.weather import HarshNetwork
+
+GOES_ON = 1 / PROGRESS  # items a second that a reader must take so that others wait for it
+
+
+class Witness(SimClient):
+    """`boot` in its events is that of its node."""
+
+    net: HarshNetwork
+
+    def __init__(self, net: HarshNetwork, address: str, name: str, history: History, session: int = 0,
+                 unique: str = "") -> None:  # fmt: skip
+        self.history, self._unique = history, unique or name
+        self.names: dict[str, Subscription] = {}  # by the names that the script gives them
+        self.state_now = ""  # of the answer at hand
+        self._counted = 0
+        self._reading: dict[int, tuple[int, str]] = {}  # request -> (which turn, fresh or cached)
+        super().__init__(net, address, name, session)
+
+    def called(self, name: str) -> str:
+        return f"client {self._unique}"
+
+    def outbox_made(self) -> Outbox:
+        return Diary(super().outbox_made(), self.wrote, self.heard)
+
+    def reader_made(self) -> Reader:
+        return Attention(self.line, self.delivered, self.missed)
+
+    def event(self, kind: str, **what: Any) -> None:
+        self.history.add(replace(Event(self.net.now, kind, self.name, self.line.boot), **what))
+
+    def listen(self, name: str, pattern: str, domain: str, initial: bool, rate: float | None) -> None:
+        """Subscribe, and do not wait for it."""
+        self._counted += 1
+        exact = not any(letter in pattern for letter in "+#")
+        query = c.Query("exact" if exact else "pattern", pattern, domain)
+        s = self.names[name] = Subscription(self._counted, query, initial, rate)
+        self.reader.add(s)
+        flags = ("i" if initial else "") + ("g" if rate is None or rate >= GOES_ON else "")
+        self.event("sub", sub=s.number, keys=(pattern,), domain=domain, flags=flags)
+        self.ask(lambda request: c.Subscribe(request, s.number, s.query, s.initial))
+        if rate:
+            self.reader.use_some(s, rate)
+
+    def open_inbox(self) -> None:
+        """Read what is sent to this session."""
+        if 0 not in self.subscriptions:
+            s = Subscription(0, c.Query("inbox", ""), False, None)
+            self.reader.add(s)
+            self.event("sub", flags="inbox", to=self.session_name)
+            self.ask(lambda request: c.Subscribe(request, 0, s.query, s.initial))
+
+    def ask_get(self, key: str, domain: str, fresh: bool) -> None:
+        arguments = {"kind": "exact", "text": key, "domain": domain, "fresh": fresh}
+        self.ask(lambda request: c.Call(request, "get", arguments))
+
+    def read(self, key: str, domain: str, fresh: bool, turn: int) -> None:
+        """As `ask_get`, to be compared with what others are told."""
+        self._reading[self.asking.requests + 1] = turn, FRESH if fresh else CACHED
+        self.ask_get(key, domain, fresh)
+
+    def ask_erase(self, key: str, domain: str) -> None:
+        self.event("erase", keys=(key,), domain=domain)
+        self.ask(lambda request: c.Call(request, "erase", {"key": key, "domain": domain}))
+
+    def unsubscribe(self, s: Subscription) -> None:
+        if s.number in self.subscriptions:
+            self.event("unsub", sub=s.number)
+            super().unsubscribe(s)
+
+    def die(self) -> None:
+        if not self.is_closed:
+            self.event("down")
+            super().die()
+
+    def hear(self, key: Any, frames: list[bytes]) -> None:
+        try:
+            super().hear(key, frames)
+        except RemoteError:
+            self.history.met("broken client")
+            raise
+
+    def replied(self, reply: c.Reply, envelopes: list[Envelope]) -> None:
+        call = self.calls.get(reply.request)
+        super().replied(reply, envelopes)
+        if call is not None and call.reply is not None:
+            self._concluded(call, call.reply)
+
+    def _concluded(self, call: Call, reply: c.Reply) -> None:
+        match call.command:
+            case c.Subscribe(subscription=number) if not reply.code:
+                self.event("confirmed", sub=number, to=self.session_name)
+            case c.Call() if reply.request in self._reading:
+                self._has_read(call, reply)
+            case c.Call(verb=verb) if reply.code:
+                self.history.met(f"{verb}: {reply.code}")
+            case c.Call(verb="erase", arguments={"key": key, "domain": domain}):
+                self.event("erased", keys=(key,), domain=domain)
+            case c.Call(verb="get"):
+                for e in call.found:
+                    contents = e.contents()
+                    for i in range(e.count):
+                        self.event(
+                            "got", stream=e.stream.hex(), domain=e.domain, first=e.number(i),
+                            keys=(e.keys[e.row(i)],), text=sum_of(contents[i]),
+                        )  # fmt: skip
+
+    def _has_read(self, call: Call, reply: c.Reply) -> None:
+        turn, how = self._reading.pop(reply.request)
+        assert isinstance(call.command, c.Call)
+        said: Any = call.command.arguments
+        to = self.session_name.split("/")[2]
+        what: dict[str, Any] = {"keys": (said["text"],), "domain": said["domain"], "sub": turn, "to": to}
+        if reply.code:
+            self.event("read", text=reply.code, flags="refused", **what)
+        elif not call.found:
+            self.event("read", text=how, **what)
+        for e in call.found:
+            own = what | {"domain": e.domain, "stream": e.stream.hex(), "first": e.first, "stamp": e.sent}
+            self.event("read", text=how, flags="p" if e.persistent else "", **own)
+
+    def answered(self, answer: c.Answer) -> None:
+        self.state_now = answer.state
+        for number in range(answer.first, answer.last + 1):
+            if answer.state == "OK" and self.state(number, answer.domain) == "FORWARD_WARNING":
+                self.history.met("FORWARD_WARNING, then OK")
+        if answer.state != "OK":
+            self.history.met(f"answered {answer.state}")
+        super().answered(answer)
+
+    def enter(self, w: c.Welcome) -> None:
+        before = self.line.boot
+        super().enter(w)
+        if before and before == w.node.boot:
+            self.history.met("session taken up again")
+
+    def wrote(self, e: Envelope) -> None:
+        """An envelope leaves for the first time."""
+        keys = tuple(e.keys[row] for row in e.rows())
+        for number, key, content in zip(range(e.first, e.last + 1), keys, e.contents(), strict=True):
+            self.event(
+                "pub", stream=e.stream.hex(), domain=e.domain, first=number, last=number, keys=(key,),
+                text=sum_of(content), flags="p" if e.persistent else "", to=e.to,
+            )  # fmt: skip
+
+    def heard(self, domain: str, first: int, last: int, final: bool) -> None:
+        """A word that was new to it, of what it published."""
+        state = self.state_now if final else "FORWARD_WARNING"
+        self.event("answer", stream=self.stream.hex(), domain=domain, first=first, last=last, text=state)
+
+    def missed(self, s: Subscription, gap: int) -> None:
+        self.history.met("gap told", gap)
+        self.event("gap", sub=s.number, gap=gap)
+
+    def delivered(self, s: Subscription, got: Got) -> None:
+        stream, domain, number = got.id
+        marks = (("p", got.is_persistent), ("i", got.is_initial), ("e", got.is_erased))
+        route = tuple(f"{node}/{stratum}" for node, stratum in zip(got.route, got.strata, strict=True))
+        if got.is_initial:
+            self.history.met("last value to a late subscriber")
+        self.event(
+            "deliver", sub=s.number, stream=stream.hex(), domain=domain, first=number, keys=(got.key,),
+            text=sum_of(got.content), flags="".join(letter for letter, is_so in marks if is_so),
+            route=route, to=got.sender,
+        )  # fmt: skip

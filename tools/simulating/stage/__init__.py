@@ -1,0 +1,1 @@
+"""How is a script played? Each of its steps is done to a mesh, which is healed at the end."""

@@ -1,0 +1,136 @@
+"""How does a story end? All is healed, everybody meets, what waits drains, and all say what they know."""
+
+from __future__ import annotations
+
+from mesh.core.desk.settings import CONFIRM
+from tools.simulating.casts import TOPICS
+from tools.simulating.checks.values import EARLY, LAST
+from tools.simulating.clients.witness import Witness
+from tools.simulating.stage.company import Company
+from tools.simulating.stage.machines import Machines
+from tools.simulating.stage.scene import Scene
+from tools.simulating.stage.strangers import Strangers
+
+HEALED = 120.0  # s after which everybody must see everybody
+DRAIN = 60.0  # s that a story goes on after its end at least,
+DRAINED = 300.0  # and until everything is told at most
+SETTLED = 40.0  # s after which whoever was cut off is surely dialled again, and answers
+READ = 10.0  # s that everybody has to say what it knows of all topics
+OPEN = ("pending", "stored_envelopes", "tailed_back", "commits_under_way")  # figures of what goes on
+
+
+class Ending:
+    """The end of a story whose steps are all done."""
+
+    def __init__(self, scene: Scene, machines: Machines, strangers: Strangers, company: Company) -> None:
+        self._scene, self._machines, self._strangers, self._company = scene, machines, strangers, company
+        self._net, self._nodes, self._clients = scene.net, scene.nodes, scene.clients
+        self._cast = scene.script.cast
+        self._healed = 0.0
+
+    def play(self) -> None:
+        self._heal()
+        self._drain()
+        for machine in self._nodes.values():
+            machine.observer.end()
+        for client in self._clients.values():
+            self._last_words(client)
+
+    def _heal(self) -> None:
+        self._strangers.leave()
+        for node in self._nodes.values():
+            node.disk.is_full = node.is_failing = False
+            node.latency, node.armed, node.jumped = None, None, 0
+            node.store.restore()
+            if node.liar is not None:  # another process of it, which is honest
+                node.liar = None
+                node.kill()
+        self._net.heal()
+        self._scene.tell("healed")
+        self._healed = self._net.now
+        self._net.run(1.0)
+        self._scene.within(HEALED, self._have_met)
+
+    def _have_met(self) -> bool:
+        """Who stopped because its name was taken, is started again; who stands still goes on by itself."""
+        for name in self._nodes:
+            self._machines.start(name)
+        everybody, nodes = set(self._nodes), self._nodes.values()
+        return all(n.is_up and not n.is_stopped and n.alive >= everybody - {n.name} for n in nodes)
+
+    def _drain(self) -> None:
+        self._use_up()
+        self._scene.within(HEALED, self._are_through)
+        self._scene.within(DRAIN, self._is_quiet)  # while anything waits, more could be dropped
+        self._net.run(max(0.0, self._healed + SETTLED - self._net.now))
+        if self._is_quiet():
+            self._read(EARLY)
+        self._last_publishes()
+        self._net.run(DRAIN)
+        self._scene.within(DRAINED - DRAIN, self._is_quiet)
+        if self._is_quiet():
+            self._read(LAST)
+
+    def _use_up(self) -> None:
+        """Nobody is slow any more, and those come who ask and who fetch what waits for them."""
+        for name in sorted(self._clients):
+            for s in list(self._clients[name].subscriptions.values()):
+                self._clients[name].use(s)
+        for name in self._nodes:
+            self._company.come(f"asker-{name}", name)
+            if self._cast.rules != "plain":
+                self._company.come(f"later-{name}", name)
+                self._clients[f"later-{name}"].open_inbox()
+
+    def _read(self, turn: int) -> None:
+        """What does each node say of each topic? Whoever seemed slow may show first that it is not."""
+        askers = [self._clients[f"asker-{name}"] for name in self._nodes]
+        for asker in askers:
+            for domain in self._cast.domains:
+                asker.ask_get(TOPICS[0], domain, True)
+        self._net.run(CONFIRM)
+        for name in sorted(self._behind()):
+            self._scene.tell("untold yet", to=name)
+        for asker in askers:
+            for domain in self._cast.domains:
+                for key in TOPICS:
+                    if self._cast.rules != "plain":  # else there is no cache
+                        asker.read(key, domain, fresh=False, turn=turn)
+                    asker.read(key, domain, fresh=True, turn=turn)
+        self._scene.within(READ, lambda: not any(asker.calls for asker in askers))
+
+    def _behind(self) -> set[str]:
+        """Nodes that are still to be told of gaps, and those that hear of them by these."""
+        found = set[str]()
+        waiting = {name for node in self._nodes.values() for name in node.observer.untold_yet()}
+        while waiting:
+            found.add(name := waiting.pop())
+            waiting |= self._nodes[name].observer.relayed_to() - found
+        return found
+
+    def _last_publishes(self) -> None:
+        """Whoever is owed anything, or a gap, learns it with one more message.
+
+        One topic stays as it is, to be read once more."""
+        self._scene.tell("last")
+        for name in self._scene.script.clients:
+            for domain in self._cast.domains:
+                for key in TOPICS[:-1]:
+                    self._company.publish(name, key, "persistent", domain, 10)
+
+    def _is_quiet(self) -> bool:
+        figures = [node.core.figures() for node in self._nodes.values()]
+        waits = any(any(f[what] for what in OPEN) for f in figures)
+        waits = waits or any(node.store.load().envelopes for node in self._nodes.values())
+        return not waits and self._are_through()
+
+    def _are_through(self) -> bool:
+        return all(c.is_through for c in self._clients.values() if not c.is_closed)
+
+    def _last_words(self, client: Witness) -> None:
+        if client.is_closed:
+            return
+        for request in client.calls.values():
+            client.event("open call", text=type(request.command).__name__)
+        if not client.is_through:
+            client.event("open publish")

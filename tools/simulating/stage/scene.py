@@ -1,0 +1,42 @@
+"""What stands on the stage? A network, its nodes and the clients of a story, and what is told of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tools.simulating.clients.witness import Witness
+from tools.simulating.history import Event, History
+from tools.simulating.script import Script
+from tools.simulating.world.machine import HarshNode
+from tools.simulating.world.weather import HarshNetwork
+
+Steps = dict[str, Callable[..., None]]  # what is done, by the kind of a step
+
+
+class Scene:
+    """The stage of one story; whoever acts there has it. `history` has all of it afterwards."""
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+        self.history = History()
+        self.net = HarshNetwork(script.seed)
+        self.net.lay(script.wire)
+        self.net.disk = script.disk
+        self.clients: dict[str, Witness] = {}
+        self.nodes: dict[str, HarshNode] = {}
+
+    def tell(self, kind: str, text: str = "", who: str = "", to: str = "") -> None:
+        self.history.add(Event(self.net.now, kind, who, text=text, to=to))
+
+    def fault(self, what: str, who: str, to: str = "") -> None:
+        self.tell("fault", what, who, to)
+
+    def over(self, what: str, who: str, to: str = "") -> None:
+        """A fault has ended."""
+        self.tell("over", what, who, to)
+
+    def within(self, seconds: float, is_done: Callable[[], bool]) -> None:
+        """Let time pass until it is done, or was not in so many."""
+        end = self.net.now + seconds
+        while self.net.now < end and not is_done():
+            self.net.run(1.0)

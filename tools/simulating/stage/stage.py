@@ -1,0 +1,74 @@
+"""A script is played: the mesh is set up, every step is done at its time, all is healed, and drains."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+
+from tools.simulating.history import History
+from tools.simulating.script import Script
+from tools.simulating.stage.company import Company
+from tools.simulating.stage.disks import Disks
+from tools.simulating.stage.ending import Ending
+from tools.simulating.stage.machines import Machines
+from tools.simulating.stage.scene import Scene
+from tools.simulating.stage.strangers import Strangers
+from tools.simulating.stage.wires import Wires
+from tools.simulating.steps import Step
+from tools.simulating.world.filed import ONE_IN, folder
+
+
+class Stage:
+    """One story: `scene` is where it is played. It stands in a folder until it is closed."""
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+        self.scene = scene = Scene(script)
+        self.net, self.nodes = scene.net, scene.nodes
+        self._folder = folder()
+        self.net.files, self.net.is_filed = Path(self._folder.name), script.seed % ONE_IN == 0
+        self._machines, self._strangers = Machines(scene), Strangers(scene)
+        self._company = Company(scene)
+        disks, wires = Disks(scene, self._machines.start), Wires(scene)
+        parts = (self._machines, disks, wires, self._strangers, self._company)
+        self._does = {kind: does for part in parts for kind, does in part.steps.items()}
+
+    def played(self) -> History:
+        """The whole story."""
+        try:
+            self._play()
+        except Exception as error:
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            text = f"{type(error).__name__}: {error} ({where.filename.rpartition('/')[2]}:{where.lineno})"
+            self.scene.tell("problem", text)
+        self.close()
+        return self.scene.history
+
+    def close(self) -> None:
+        """Nothing is left on a real disk."""
+        for node in self.nodes.values():
+            node.let_go()
+        self._strangers.let_go()
+        self._folder.cleanup()
+
+    def _play(self) -> None:
+        for name in self.nodes:
+            if name not in self.script.late:
+                self._machines.start(name)
+        for name, node in self.script.clients.items():
+            self._company.come(name, node)
+        for step in self.script.steps:
+            self.net.at(step.at, lambda step=step: self.do(step))  # type: ignore[misc]
+        self._sample()
+        self.net.run(self.script.seconds)
+        Ending(self.scene, self._machines, self._strangers, self._company).play()
+
+    def do(self, step: Step) -> None:
+        if step.at < self.script.seconds:  # what was to end a fault later is healed with the rest
+            self._does[step.kind](*step.args)
+
+    def _sample(self) -> None:
+        for node in self.nodes.values():
+            if node.is_up and not node.is_stopped:
+                node.observer.sample()
+        self.net.after(1.0, self._sample)

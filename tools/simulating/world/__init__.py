@@ -1,0 +1,1 @@
+"""What does the real core run on here? Wires, disks, clocks and processes that fail."""

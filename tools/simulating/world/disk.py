@@ -1,0 +1,136 @@
+"""What is left of a store after a crash? Commits are in a cache until they are synced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from random import Random
+from typing import Any
+from zlib import crc32
+
+from mesh.errors import StoreError
+from mesh.operations import Append, Delete, Drop, Image, Op, Put
+from mesh.store.memory import MemoryStore
+
+Place = tuple[str, bytes]
+OWN = ("_durable", "_clock", "_path", "_file", "_copy", "_copied", "_newest", "_written")  # and of no copy
+
+
+class SimStore(MemoryStore):
+    """`durable` is told of every commit that nothing can undo any more."""
+
+    def __init__(self, durable: Callable[[Sequence[Op]], None], clock: Callable[[], float] = float) -> None:
+        super().__init__()
+        self._durable, self._clock = durable, clock
+        self._copy: dict[str, Any] | None = None  # that somebody has made,
+        self._copied = 0.0  # and when
+        self._newest: dict[str, Any] | None = None  # what stood here before that took its place
+        self._written: list[float] = []  # when anything was
+        self._cached: list[tuple[Op, ...]] = []
+        self.is_cramped = False
+        self._sums: dict[Place, int] = {}
+        self._sound: tuple[Place, bytes] | None = None  # what stood where a bit has flipped
+
+    def commit(self, ops: Sequence[Op]) -> None:
+        self._cached.append(tuple(ops))
+
+    def sync(self) -> None:
+        """Every commit so far is on the disk."""
+        self._keep(len(self._cached))
+
+    def crash(self, dice: Random) -> None:
+        """Of those that are not, the first few are; how many is chance, and none is there by half."""
+        self._keep(dice.randint(0, len(self._cached)))
+        self._cached.clear()
+
+    def _keep(self, count: int) -> None:
+        kept, self._cached = self._cached[:count], self._cached[count:]
+        if any(kept) and self._copy is not None:  # an empty one only waits for those before it
+            self._written.append(self._clock())
+        for ops in kept:
+            super().commit(ops)
+            for op in ops:
+                self._sum(op)
+            self._durable(ops)
+
+    def count_from(self, commits: int) -> None:
+        """Go on as if there had been so many commits."""
+        self._commits = commits
+
+    def spare(self) -> int:
+        """Bytes within it that are free: nobody counts them here."""
+        return 0
+
+    def checkpoint(self) -> None:
+        """There is no log beside it."""
+
+    # --- an old copy ------------------------------------------------------------------------------------
+
+    def keep_copy(self, now: float) -> None:
+        """Of all that is on the disk now."""
+        self._copy, self._copied = self._all(), now
+
+    def put_back(self, before: float) -> bool:
+        """The copy stands in its place, if anything was written between that and `before`."""
+        lacks = any(self._copied < at < before for at in self._written)
+        if self._copy is None or self.is_old or not lacks:
+            return False
+        self._newest = self._all()
+        vars(self).update(self._copy)
+        self._copy = None
+        return True
+
+    @property
+    def is_old(self) -> bool:
+        """Is it a copy that somebody put there?"""
+        return self._newest is not None
+
+    def _all(self) -> dict[str, Any]:
+        return {name: deepcopy(value) for name, value in vars(self).items() if name not in OWN}
+
+    def _sum(self, op: Op) -> None:
+        match op:
+            case Append(position, header, body):
+                self._sums["", position.to_bytes(8)] = crc32(header + body)
+            case Drop(positions):
+                for position in positions:
+                    self._sums.pop(("", position.to_bytes(8)), None)
+            case Put(table, key, value):
+                self._sums[table, key] = crc32(value)
+            case Delete(table, key):
+                self._sums.pop((table, key), None)
+
+    # --- rot ----------------------------------------------------------------------------------------------
+
+    def rot(self, dice: Random) -> bool:
+        """A bit flips, if there is any."""
+        rows = [
+            (table, key) for table, found in self._tables.items() for key, value in found.items() if value
+        ]
+        if self._sound is not None or not rows:
+            return False
+        table, key = dice.choice(sorted(rows))
+        value = self._tables[table][key]
+        bit = dice.randrange(8 * len(value))
+        flipped = bytearray(value)
+        flipped[bit // 8] ^= 1 << bit % 8
+        self._sound, self._tables[table][key] = ((table, key), value), bytes(flipped)
+        return True
+
+    def restore(self) -> None:
+        """Somebody has put a good copy there, the newest."""
+        if self._newest is not None:
+            vars(self).update(self._newest)
+            self._newest = None
+        if self._sound is not None:
+            (table, key), value = self._sound
+            self._tables[table][key] = value
+            self._sound = None
+
+    def load(self) -> Image:
+        image = super().load()
+        for table, rows in image.tables.items():
+            for key, value in rows.items():
+                if crc32(value) != self._sums[table, key]:
+                    raise StoreError(f"a row of {table} is damaged", code="DATA_LOSS")
+        return image

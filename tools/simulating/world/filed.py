@@ -1,0 +1,48 @@
+"""Does the real store keep what the simulated one keeps? In one story of a hundred both are written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from mesh.operations import Image, Op
+from mesh.store.sqlite import SQLiteStore
+from tools.simulating.world.disk import SimStore
+
+ONE_IN = 100  # stories
+MEMORY = Path("/dev/shm")
+
+
+def folder() -> TemporaryDirectory[str]:
+    """For the files of a story."""
+    return TemporaryDirectory(prefix="heronry-story-", dir=MEMORY if MEMORY.is_dir() else None)
+
+
+class FiledStore(SimStore):
+    """Also in a file of SQLite, which is opened anew, read and compared whenever the process starts."""
+
+    def __init__(
+        self, durable: Callable[[Sequence[Op]], None], clock: Callable[[], float], path: Path
+    ) -> None:
+        super().__init__(durable, clock)
+        self._path = path
+        self._file = SQLiteStore(path)
+
+    def _keep(self, count: int) -> None:
+        for ops in self._cached[:count]:
+            self._file.commit(ops)
+        super()._keep(count)
+
+    def load(self) -> Image:
+        image = super().load()
+        self._file.close()
+        self._file = SQLiteStore(self._path)
+        in_file = self._file.load()
+        if in_file != image and not self.is_old:
+            raise AssertionError(f"the file of SQLite holds {in_file}, and not {image}")
+        return image
+
+    def close(self) -> None:
+        super().close()
+        self._file.close()

@@ -1,0 +1,73 @@
+"""What does a liar bring? Messages and erases of others, and streams that it makes up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from mesh.values import Hop
+from mesh.wire import commands as c
+from mesh.wire.envelope import FORCE_QUEUING, INITIAL, PERSISTENT, Envelope
+from mesh.wire.frames import body_frames, write
+
+LIES = "lies"  # the topic of what it makes up as a client of its own, which it may: others would believe it
+MOST = 2**62  # above any number of a message
+CONTENT = b"never published"
+
+
+@dataclass(frozen=True, slots=True)
+class Forger:
+    """`me` is who forges, `others` those who do not name it as their way, `streams` of anybody's clients.
+    `is_signed`: in this mesh the whole way of a message counts, else only its two ends."""
+
+    me: str
+    others: Sequence[str]
+    domains: Sequence[str]
+    topics: Sequence[str]
+    is_signed: bool
+    dice: Random
+
+    def said(self, streams: Sequence[bytes], number: int) -> list[bytes]:
+        """The frames of one more lie; `number` is any."""
+        dice = self.dice
+        stream = dice.choice(streams) if streams else dice.randbytes(16)
+        if dice.random() < 0.3:
+            return self._own(max(1, number % MOST))
+        sender, route = self._way()
+        if dice.random() < 0.3:
+            return write(self._erase(stream, number, sender, route))
+        first = max(1, number % MOST)
+        return _forward(self._envelope(stream, first, sender, route, dice.choice(self.topics)))
+
+    def _way(self) -> tuple[str, tuple[str, ...]]:
+        """A sender, and a route by which it cannot have come."""
+        other, another = self.dice.choice(self.others), self.dice.choice(self.others)
+        sender = f"/node/{other}/client/pub-{other}/session/1"
+        wrong = [(), (other,), (self.me,), (other, another), (self.me, other), (another, self.me, other)]
+        if self.is_signed:
+            wrong += [(other, self.me), (other, another, self.me)] * 3
+        return sender, self.dice.choice(wrong)
+
+    def _own(self, first: int) -> list[bytes]:
+        """Of a client that it says it has: its word is all that there is of that one."""
+        sender, stream = f"/node/{self.me}/client/lies/session/1", self.dice.randbytes(1) * 16
+        return _forward(self._envelope(stream, first, sender, (self.me,), LIES))
+
+    def _envelope(self, stream: bytes, first: int, sender: str, route: tuple[str, ...], key: str) -> Envelope:
+        dice = self.dice
+        return Envelope(
+            stream=stream, domain=dice.choice(self.domains), first=first, last=first, keys=(key,), count=1,
+            sizes=len(CONTENT), body=CONTENT, low=dice.choice([1, first]), sender=sender,
+            flags=dice.choice([0, 0, PERSISTENT, PERSISTENT, FORCE_QUEUING, INITIAL]),
+            sent=dice.choice([0, 2**60]), route=tuple(Hop(node, dice.randint(0, 3), 0) for node in route),
+        )  # fmt: skip
+
+    def _erase(self, stream: bytes, number: int, sender: str, route: tuple[str, ...]) -> c.Call:
+        what = {"key": self.dice.choice(self.topics), "domain": self.dice.choice(self.domains)}
+        which = {"stream": stream, "number": number, "sender": sender, "route": list(route)}
+        return c.Call(number >> 1, "erase", {**what, **which, "copy": self.dice.random() < 0.5})
+
+
+def _forward(envelope: Envelope) -> list[bytes]:
+    return write(c.Forward((body_frames(envelope),)), [envelope])

@@ -1,0 +1,97 @@
+"""Where is a node's store kept? The real guard, witness, reserve and boot counter, about a simulated disk.
+
+What is small stands in real files, in memory; what is large, and how much room there is, is simulated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from mesh.errors import StoreFull
+from mesh.local.datadir import DataDir
+from mesh.operations import Append, Image, Op, Put
+from mesh.store.guard import GuardedStore
+from mesh.store.room import Room
+from tools.simulating.world.disk import SimStore
+from tools.simulating.world.node import Disk
+
+SHALL_BE_FREE = 64 * 1024  # bytes; a quarter of them is the reserve
+PLENTY = 1 << 30
+
+
+class OnDisk:
+    """The simulated store, as its guard opens it for one process; the store itself outlives that."""
+
+    def __init__(self, disk: Disk, store: SimStore, reserve: Path) -> None:
+        self._disk, self._store, self._reserve = disk, store, reserve
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def commit(self, ops: Sequence[Op]) -> None:
+        if self._disk.is_full:
+            # The reserve is room for what takes away, or is small; and it may be that others have taken it.
+            has_room = self._disk.has_reserve and not self._reserve.exists()
+            if any(isinstance(op, Append if has_room else Append | Put) for op in ops):
+                raise StoreFull("no room")
+        self._store.commit(ops)
+
+    def close(self) -> None:
+        """It stays."""
+
+
+class Place:
+    """A data directory over all lives of its node, and what guards the store there in this one."""
+
+    def __init__(self, path: Path, disk: Disk, clock: Callable[[], float]) -> None:
+        self._path, self._disk, self._clock = path, disk, clock
+        self._data: DataDir | None = None
+        self._guard: GuardedStore | None = None
+        self.boot = 0
+        self.ended = 0.0  # when a process let go of it
+
+    @property
+    def guard(self) -> GuardedStore:
+        assert self._guard is not None
+        return self._guard
+
+    def open(self, uuid: bytes, store: SimStore) -> Image:
+        """A process takes it. StoreError when it must not go on with what is there."""
+        self._data = DataDir.open(self._path)
+        self.boot = self._data.boot
+        self._guard = _made(self._disk, store)(
+            self._data.path, uuid, self.boot, SHALL_BE_FREE, lambda level, text: None, clock=self._clock
+        )
+        return self._guard.load()
+
+    def let_go(self) -> None:
+        """Its process has ended, without a word."""
+        if self._guard is not None:
+            self._guard._witness.close()
+            self.ended = self._clock()
+        if self._data is not None:
+            self._data.close()
+        self._data = self._guard = None
+
+    def close(self) -> None:
+        """A clean stop."""
+        self.guard.close()
+        self.let_go()
+
+
+def _made(disk: Disk, store: SimStore) -> type[GuardedStore]:
+    class SimRoom(Room):
+        @property
+        def free(self) -> int:
+            return 0 if disk.is_full else PLENTY
+
+    class SimGuard(GuardedStore):
+        room_made = SimRoom
+
+        @staticmethod
+        def store_made(path: Path, checkpoint: int) -> Any:
+            return OnDisk(disk, store, path.with_name("reserve"))
+
+    return SimGuard

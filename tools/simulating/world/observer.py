@@ -1,0 +1,224 @@
+"""What does a node take, store and believe? Looks on, and changes nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+from discovery.member import Conflict, Dead, Joined, Left, Restarted, Suspected, Trusted
+from mesh.core.node import NodeCore
+from mesh.operations import Append, Op, Put
+from mesh.routing.feed import Feed
+from mesh.store.base import Store
+from mesh.streams.origin import OriginStream
+from mesh.streams.ranges import Ranges
+from mesh.wire.commands import Query
+from mesh.wire.envelope import ERASED, TAILED, Envelope, decode
+from tools.simulating.history import Event, History
+from tools.simulating.world.network import Network
+from tools.simulating.world.node import Disk
+
+EVERYTHING = Query("pattern", "#")
+WORDS = {Joined: "alive", Restarted: "alive", Trusted: "trusted", Suspected: "suspect", Dead: "dead",
+         Left: "left", Conflict: "conflict"}  # fmt: skip
+# Counters of a node that say what it met, and how we call that.
+COUNTERS = {
+    "repeated": "resend deduplicated", "expired": "message expired", "dead": "dead letter",
+    "relayed": "relayed", "forwarded": "forwarded", "hello_refused": "hello refused",
+    "adverts": "advert heard",
+}  # fmt: skip
+
+
+class Watched(Protocol):
+    """What an observer must know of its node, and tell it."""
+
+    core: NodeCore
+
+    @property
+    def net(self) -> Network: ...
+
+    @property
+    def label(self) -> str: ...
+
+    @property
+    def disk(self) -> Disk: ...
+
+    @property
+    def store(self) -> Store: ...
+
+    @property
+    def alive(self) -> set[str]: ...
+
+    def tell(self, kind: str, text: str = "") -> None: ...
+
+
+class Observer:
+    """Of one node, over all its lives."""
+
+    def __init__(self, node: Watched, history: History) -> None:
+        self._node = node
+        self._history = history
+        self._known: dict[tuple[bytes, str], Ranges] = {}  # numbers whose record is on its disk
+        self._most: Counter[str] = Counter()
+
+    def watch(self) -> None:
+        """A new core, which has not begun."""
+        core: Any = self._node.core
+        accept, event, broke = core.router.log.accept, core.neighbours._event, core._broke_protocol
+
+        def accepts(lane: Any, pieces: Any, matched: int, master: bytes) -> Any:
+            self._add(replace(self._of("accept", pieces[0][0]), route=_takers(pieces)))
+            return accept(lane, pieces, matched, master)
+
+        def sees(what: Any) -> None:
+            self._sees(what)
+            event(what)
+
+        def hangs_up(conn: Any, error: Any) -> None:
+            peer = core.neighbours.of(conn)
+            if peer is not None:
+                self._add(self._event("hung up", to=f"/node/{peer.node.name}", text=error.code))
+            broke(conn, error)
+
+        core.router.log.accept, core.neighbours._event = accepts, sees
+        core._broke_protocol = hangs_up
+
+    def leaves(self, kind: str, text: str = "") -> None:
+        """Its process ends, and with it what it has not said yet."""
+        self._count()
+        self._untold()
+        self._node.tell(kind, text)
+
+    def _count(self) -> None:
+        counters = self._node.core.desk.counters
+        for name, what in COUNTERS.items():
+            self._history.met(what, counters.get(name, 0))
+
+    def _untold(self) -> None:
+        """Gaps that a subscriber, or a node, was still to be told of."""
+        core = self._node.core
+        for session in core.clients.sessions.values():
+            for number, feed in session.feeds.items():
+                if gap := untold(feed):
+                    self._add(self._event("untold", to=session.text, sub=number, gap=gap))
+        for peer in core.neighbours.peers.values():
+            if gap := untold(peer.feed) + sum(peer.outlet.passed_on.values()):
+                self._add(self._event("untold", to=peer.node.name, gap=gap))
+
+    def untold_yet(self) -> set[str]:
+        """Nodes that are still to be told of gaps."""
+        peers = self._node.core.neighbours.peers.values()
+        return {peer.node.name for peer in peers if untold(peer.feed) or peer.outlet.passed_on}
+
+    def relayed_to(self) -> set[str]:
+        """Nodes that get by this one what others are master of."""
+        return {peer.node.name for peer in self._node.core.neighbours.peers.values() if peer.relayed}
+
+    # --- its disk -------------------------------------------------------------------------------------------
+
+    def durable(self, ops: Sequence[Op]) -> None:
+        for op in ops:
+            if isinstance(op, Append):
+                envelope = decode(op.header, op.body)
+                self._add(self._of("tail" if envelope.flags & TAILED else "log", envelope))
+            elif isinstance(op, Put) and op.table == "stream":
+                self._knows(op.key, OriginStream.unpack(op.value))
+
+    def _knows(self, key: bytes, stream: OriginStream) -> None:
+        known = self._known.setdefault((key[:16], key[16:].decode()), Ranges())
+        for a, b in stream.above:
+            for first, last in known.missing(a, b):
+                known.add(first, last)
+                name, domain = key[:16].hex(), key[16:].decode()
+                self._add(self._event("known", stream=name, domain=domain, first=first, last=last))
+
+    # --- the others -----------------------------------------------------------------------------------------
+
+    def _sees(self, event: Any) -> None:
+        if type(event) in WORDS:
+            m, word = event.member, WORDS[type(event)]
+            if word == "trusted":
+                self._history.met("refuted suspicion")
+            self._add(
+                self._event(
+                    "view", text=word, to=m.name, first=m.boot, last=m.incarnation, stream=m.uuid.hex()
+                )
+            )
+
+    # --- samples --------------------------------------------------------------------------------------------
+
+    def sample(self) -> None:
+        """How much waits here: told when it is more than ever."""
+        core = self._node.core
+        feeds = [p.feed for p in core.neighbours.peers.values()]
+        feeds += [f for s in core.clients.sessions.values() for f in s.feeds.values()]
+        feeds += core.inboxes.feeds()
+        self._told("feed", max((feed.waiting_bytes for feed in feeds), default=0))
+        entries = core.forwarder.onward.entries()
+        self._told("tail-back", sum(e.messages for e in entries if e.warned and not e.source))
+
+    def _told(self, what: str, amount: int) -> None:
+        if amount > self._most[what]:
+            self._most[what] = amount
+            self._add(self._event("sample", text=what, stamp=amount))
+
+    def end(self) -> None:
+        """What is left when all is over."""
+        core = self._node.core
+        self._count()
+        figures = core.figures()
+        for name in (
+            "pending",
+            "stored_envelopes",
+            "tailed_back",
+            "malformed",
+            "forged",
+            "commits_under_way",
+        ):
+            self._add(self._event("end", text=name, stamp=int(figures[name])))
+        self._add(self._event("end", text="on disk", stamp=len(self._node.store.load().envelopes)))
+        for peer in core.neighbours.peers.values():
+            if peer.feed.is_owed:
+                self._add(self._event("owed", to=peer.node.name))
+        alive = sorted(self._node.alive)
+        self._add(self._event("end", text="alive", keys=tuple(alive)))
+        self.values()
+
+    def values(self) -> None:
+        """The last values it has: after its start, and in the end."""
+        values = self._node.core.router.log.retained.find(EVERYTHING, 0)
+        for last in sorted(values, key=lambda last: (last.envelope.domain, last.key)):
+            if not last.key.startswith("__sys__"):
+                self._add(self._of("value", last.as_envelope()))
+        self._add(self._event("values"))
+
+    def _of(self, kind: str, e: Envelope) -> Event:
+        marks = (("p", e.persistent), ("e", e.flags & ERASED), ("t", e.flags & TAILED))
+        flags = "".join(letter for letter, is_so in marks if is_so)
+        return self._event(
+            kind, stream=e.stream.hex(), domain=e.domain, first=e.first, last=e.last, flags=flags, to=e.to,
+            keys=tuple(e.keys[row] for row in e.rows()), stamp=e.sent,
+        )  # fmt: skip
+
+    def _event(self, kind: str, **what: Any) -> Event:
+        return replace(Event(self._node.net.now, kind, self._node.label, self._node.disk.boot), **what)
+
+    def _add(self, event: Event) -> None:
+        self._history.add(event)
+
+
+def untold(feed: Feed) -> int:
+    """Messages that were dropped, and that nobody was told of."""
+    return feed.gap + sum(portion.gap for portion in feed._backlog)
+
+
+def _takers(pieces: Any) -> tuple[str, ...]:
+    """For which peers a master takes it: a name, or name:index,index… where it is not all of it."""
+    found = []
+    for _, targets in pieces:
+        for feed, indices in targets:
+            if feed.owner:
+                found.append(feed.owner + ("" if indices is None else ":" + ",".join(map(str, indices))))
+    return tuple(sorted(found))

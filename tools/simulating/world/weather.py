@@ -1,0 +1,174 @@
+"""What can happen to what is under way? Wires that are slow, lose, pass one way only, or end nowhere.
+
+What TCP loses it sends again: so loss is delay, and whatever comes after waits behind it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from tools.simulating.world import network
+from tools.simulating.world.network import SPEED, End, Pipe
+from tools.simulating.world.node import SimNetwork, SimNode
+
+RETRANSMIT, DOUBLINGS = (
+    0.2,
+    6,
+)  # s that TCP waits for an acknowledgement at first, and how often it doubles that
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """From one host to another."""
+
+    low: float = SPEED[0]  # s
+    high: float = SPEED[1]
+    loss: float = 0.0  # of packets
+    bandwidth: float = inf  # bytes a second
+
+
+FAIR = Wire()
+
+
+class HarshPipe(Pipe):
+    """Frames of each direction stand in a line, and leave it only by its front."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._lines: tuple[deque[list[bytes] | None], ...] = (deque(), deque())
+        self._blocked = [0, 0]
+        self.lives = tuple(life(end) for end in self.ends)
+
+    @property
+    def is_cut(self) -> bool:
+        one, other = (end.name for end in self.ends)
+        return not (self.net.passes(one, other) and self.net.passes(other, one))
+
+    def send(self, direction: int, frames: list[bytes]) -> None:
+        self._put(direction, frames, sum(map(len, frames)))
+
+    def _put(self, direction: int, frames: list[bytes] | None, size: int) -> None:
+        self._lines[direction].append(frames)
+        sender, receiver = self.ends[direction].name, self.ends[1 - direction].name
+        assert isinstance(self.net, HarshNetwork)
+        there = self.net.arrival(sender, receiver, size)
+        self._last[direction] = max(self._last[direction], there)
+        self.net.at(self._last[direction], lambda: self._front(direction))
+
+    def _front(self, direction: int) -> None:
+        """The first of the line is there."""
+        receiver = self.ends[1 - direction]
+        if not self.is_open:
+            return
+        if not self.net.passes(self.ends[direction].name, receiver.name) or is_dark(receiver):
+            self._blocked[direction] += 1
+            return
+        frames = self._lines[direction].popleft()
+        if frames is None or self.lives[1 - direction] != life(receiver):
+            self.lose()  # the goodbye of TCP, or a machine that knows nothing of this connection
+            return
+        self._deliver(direction, frames)
+
+    def heal(self) -> None:
+        for direction in (0, 1):
+            blocked, self._blocked[direction] = self._blocked[direction], 0
+            for _ in range(blocked):
+                wait = self.net.delay(self.ends[direction].name, self.ends[1 - direction].name)
+                self.net.after(wait, lambda direction=direction: self._front(direction))  # type: ignore[misc]
+
+    def end(self, who: End) -> None:
+        self._put(self.ends.index(who), None, 0)
+
+
+class HarshNetwork(SimNetwork):
+    """Every part has dice of its own: what happens to one changes nothing of the others' luck."""
+
+    pipe_made: type[Pipe] = HarshPipe
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self._dice: dict[str, Random] = {}
+        self._wires: dict[tuple[str, str], Wire] = {}
+        self._base = FAIR
+        self.one_way: set[tuple[str, str]] = set()  # from, to: nothing passes
+        self.files = Path()  # where data directories are,
+        self.is_filed = False  # and, in some stories, real stores too
+        super().__init__(seed)
+
+    def chance(self, what: str) -> Random:
+        if what not in self._dice:
+            self._dice[what] = Random(f"{self.seed} {what}")
+        return self._dice[what]
+
+    def passes(self, sender: str, receiver: str) -> bool:
+        return super().passes(sender, receiver) and (sender, receiver) not in self.one_way
+
+    def wire(self, sender: str, receiver: str) -> Wire:
+        is_local = sender.startswith("client") or receiver.startswith("client")
+        return FAIR if is_local else self._wires.get((sender, receiver), self._base)
+
+    def set_wire(self, sender: str, receiver: str, wire: Wire | None) -> None:
+        """None: as all are."""
+        if wire is None:
+            self._wires.pop((sender, receiver), None)
+        else:
+            self._wires[sender, receiver] = wire
+
+    def lay(self, base: Wire) -> None:
+        """What all wires are that nothing ails."""
+        self._base = base
+
+    def delay(self, sender: str, receiver: str) -> float:
+        wire = self.wire(sender, receiver)
+        return self.chance(f"{sender} > {receiver}").uniform(wire.low, wire.high)
+
+    def arrival(self, sender: str, receiver: str, size: int) -> float:
+        """When what leaves now is there."""
+        wire, dice = self.wire(sender, receiver), self.chance(f"{sender} > {receiver}")
+        late, patience = self.delay(sender, receiver) + size / wire.bandwidth, RETRANSMIT
+        if wire.loss:
+            for _ in range(DOUBLINGS):
+                if dice.random() >= wire.loss:
+                    break
+                late, patience = late + patience, 2 * patience
+        return self.now + late
+
+    def connect(self, dialler: End, key: Any, address: str) -> Pipe | None:
+        there = next((n for n in self.nodes.values() if address in (n.address, n.ipc)), None)
+        if there is not None and address not in self.bound and is_dark(there):
+            pipe = self.pipe_made(self, dialler, key, there, address, next(self._numbers))
+            self.keep(pipe)
+            return pipe  # nobody answers, and nobody refuses
+        return super().connect(dialler, key, address)
+
+    def shut(self, sender: str, receiver: str) -> None:
+        """Nothing passes in this direction."""
+        self.one_way.add((sender, receiver))
+        for pipe in [p for p in self.pipes if p.is_open and p.is_cut]:
+            self.after(network.PATIENCE, lambda pipe=pipe: pipe.is_cut and pipe.lose())  # type: ignore[misc]
+
+    def heal_pair(self, one: str, other: str) -> None:
+        self.cuts.discard(frozenset((one, other)))
+        self.one_way -= {(one, other), (other, one)}
+        for pipe in [p for p in self.pipes if p.is_open and {one, other} == {end.name for end in p.ends}]:
+            pipe.heal()
+
+    def heal(self) -> None:
+        self.one_way.clear()
+        self._wires.clear()
+        super().heal()
+
+
+def life(end: End) -> int:
+    """Which process of a node it is; a client has one."""
+    return end.disk.boot if isinstance(end, SimNode) else 0
+
+
+def is_dark(end: End) -> bool:
+    """Is its machine without power? Then nobody says so."""
+    return bool(getattr(end, "is_dark", False))

@@ -1,0 +1,58 @@
+"""What does a seed say? The script of its story: mesh, faults, and work, all from dice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from heapq import merge
+from random import Random
+from typing import Any
+
+from tools.simulating import nemesis, workload
+from tools.simulating.casts import drawn
+from tools.simulating.profiles import Profile
+from tools.simulating.script import Script, room_for
+from tools.simulating.steps import Step
+from tools.simulating.world.network import SPEED
+from tools.simulating.world.weather import Wire
+
+WIRES = (Wire(*SPEED), Wire(*SPEED), Wire(0.001, 0.02), Wire(0.02, 0.12))
+WINDOWS: tuple[dict[str, Any], ...] = (
+    {}, {"window_bytes": 900, "window_count": 6, "link_messages": 3},
+    {"window_bytes": 3000, "window_count": 16, "backlog_bytes": 4000},
+)  # fmt: skip
+TAILBACKS: tuple[dict[str, Any], ...] = ({}, {}, {"tailback_count": 40}, {"tailback_ttl": 20.0})
+
+
+def written(seed: int, profile: Profile) -> Script:
+    """The script of a seed."""
+    dice = Random(f"script {profile.name} {seed}")
+    cast = drawn(dice, dice.choice(profile.rules))
+    seconds = profile.seconds[0] * (profile.seconds[1] / profile.seconds[0]) ** dice.random()
+    settings = {**dice.choice(WINDOWS if profile.is_slow else WINDOWS[:2]), **dice.choice(TAILBACKS)}
+    if profile.is_paced:
+        settings |= {**WINDOWS[1], "backlog_bytes": room_for(cast, WINDOWS[1]["window_bytes"])}
+    late = cast.nodes[3:] if cast.rules == "plain" and dice.random() < 0.4 else ()
+    script = Script(
+        seed, profile.name, cast, seconds, dice.choice(WIRES),
+        dice.choice([(0.001, 0.01), (0.001, 0.01), (0.05, 0.3)]),
+        {name: dice.choice([0.0, dice.uniform(-1e-3, 1e-3)]) for name in cast.nodes},
+        settings, late, {f"pub-{name}": name for name in cast.nodes if name not in late},
+    )  # fmt: skip
+    is_keyed = Random(f"keys {profile.name} {seed}").random() < profile.keyed
+    return replace(script, steps=tuple(_steps(script, profile, dice)), is_keyed=is_keyed)
+
+
+def _steps(script: Script, profile: Profile, dice: Random) -> Iterator[Step]:
+    joins = [
+        Step(nemesis.WARM_UP + dice.uniform(0, script.seconds / 2), "start", (name,)) for name in script.late
+    ]
+    work = sorted(workload.planned(script, profile, Random(dice.random())))
+    faults = sorted(nemesis.planned(script, profile, Random(dice.random())))
+    own = Random(f"own {profile.name} {script.seed}")
+    copies = nemesis.old_copies(script, own) if own.random() < profile.copies else ()
+    erases = nemesis.erased_before_a_crash(script, own) if own.random() < profile.erases else ()
+    lies = nemesis.lies(script, own) if own.random() < profile.lies else ()
+    moments = nemesis.full_for_a_moment(script, own) if own.random() < profile.moments else ()
+    rest = nemesis.lost_with_its_master(script, profile.rest, own) if profile.rest else ()
+    return merge(sorted(joins), work, faults, sorted(copies), sorted(erases), lies, sorted(moments), rest)
