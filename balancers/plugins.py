@@ -67,8 +67,11 @@ def _made(entry: EntryPoint, jitter: Jitter) -> Balancer:
         what = f"balancer {entry.name} ({entry.value} of {_origin(entry)}) cannot be made"
         why = f"{type(error).__name__}: {error!s:.200}"
         raise BadBalancer(f"{what}: {why}. Mend or uninstall it, or choose another strategy.") from error
-    lacking = [part for part in ("pick", "assign", "order", "started", "registrations")
-               if not callable(getattr(balancer, part, None))]  # fmt: skip
+    lacking = [
+        part
+        for part in ("pick", "assign", "order", "started", "registrations")
+        if not callable(getattr(balancer, part, None))
+    ]
     if lacking:
         what = f"balancer {entry.name} ({entry.value} of {_origin(entry)}) has no {', '.join(lacking)}"
         raise BadBalancer(f"{what}. Derive it from balancers.base.Strategy, which has all but pick.")

@@ -131,9 +131,16 @@ class Adverts:
     def _text(self, advert: Advert) -> bytes:
         """What is proven. The fields keep their borders: only the last can hold a zero byte."""
         return b"\0".join(
-            (b"heronry advert " + FORMAT, self._cluster, advert.uuid.hex().encode(), advert.name.encode(),
-             b"%d" % advert.boot, b"%d" % advert.port, advert.key)
-        )  # fmt: skip
+            (
+                b"heronry advert " + FORMAT,
+                self._cluster,
+                advert.uuid.hex().encode(),
+                advert.name.encode(),
+                b"%d" % advert.boot,
+                b"%d" % advert.port,
+                advert.key,
+            )
+        )
 
 
 class _Unfit(Exception):

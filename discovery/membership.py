@@ -232,9 +232,7 @@ class Membership:
     def by_name(self, name: str) -> Member | None:
         """The one that counts as alive, else the one that was last heard, else one that was only seen."""
         named = self._table.named(name)
-        best = max(
-            named, key=lambda r: (r.is_living, r.state is not Presence.SEEN, r.heard), default=None
-        )  # fmt: skip
+        best = max(named, key=lambda r: (r.is_living, r.state is not Presence.SEEN, r.heard), default=None)
         return None if best is None else best.member
 
     def known(self) -> tuple[Rumour, ...]:

@@ -74,10 +74,13 @@ class Speaker:
 
     def _service(self, advert: Advert) -> ServiceInfo:
         return ServiceInfo(
-            TYPE, f"{advert.instance}.{TYPE}", advert.port, properties=self._adverts.write(advert),
+            TYPE,
+            f"{advert.instance}.{TYPE}",
+            advert.port,
+            properties=self._adverts.write(advert),
             server=f"{advert.instance}.local.",
             parsed_addresses=[host.partition("%")[0] for host in advert.hosts[:MOST_HOSTS]],
-        )  # fmt: skip
+        )
 
 
 def _for_zeroconf(interfaces: Sequence[str]) -> list[str | int]:

@@ -25,13 +25,19 @@ def _elements(state: NodeState) -> dict[str, dict[str, str]]:
         "performance": {"idleIndex": f"{100 * (1 - state.load):.0f}", "lag": f"{state.lag:.4f}"},
         "messages": {"published": f"{state.published:.1f}", "delivered": f"{state.delivered:.1f}"},
         "queues": {
-            "pending": str(state.pending), "tailback": str(state.tailback), "stored": str(state.stored),
+            "pending": str(state.pending),
+            "tailback": str(state.tailback),
+            "stored": str(state.stored),
         },
         "clients": {"sessions": str(state.sessions), "subscriptions": str(state.subscriptions)},
         "links": {"count": str(state.links)},
         "version": {
-            "uuid": state.uuid.hex(), "boot": str(state.boot), "counter": str(state.counter),
-            "wall": str(state.wall), "up": f"{state.up:.1f}", "software": state.software,
+            "uuid": state.uuid.hex(),
+            "boot": str(state.boot),
+            "counter": str(state.counter),
+            "wall": str(state.wall),
+            "up": f"{state.up:.1f}",
+            "software": state.software,
             "insecure": "true" if state.insecure else "false",
         },
-    }  # fmt: skip
+    }

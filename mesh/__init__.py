@@ -31,9 +31,18 @@ _HOMES = {
 }
 
 __all__ = [
-    "Batch", "Client", "Event", "Headers", "MeshError", "Message", "Published", "Receipt", "Subscription",
-    "connect", "sync",
-]  # fmt: skip
+    "Batch",
+    "Client",
+    "Event",
+    "Headers",
+    "MeshError",
+    "Message",
+    "Published",
+    "Receipt",
+    "Subscription",
+    "connect",
+    "sync",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -123,12 +123,20 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 SECTIONS: dict[str, type[msgspec.Struct]] = {
-    "node": NodeSettings, "limits": Limits, "timing": Timing, "discovery": Discovery, "balancing": Balancing,
+    "node": NodeSettings,
+    "limits": Limits,
+    "timing": Timing,
+    "discovery": Discovery,
+    "balancing": Balancing,
     "snapshots": Snapshots,
-}  # fmt: skip
+}
 TOP_LEVEL = ("default_scope", "links")
-CHECKS = {"node.id": node_name, "node.cluster": node_name, "node.passwd": check_hash,
-          "node.store": check_store}  # fmt: skip
+CHECKS = {
+    "node.id": node_name,
+    "node.cluster": node_name,
+    "node.passwd": check_hash,
+    "node.store": check_store,
+}
 FIELDS: dict[str, FieldInfo] = {
     **{field.name: field for field in msgspec.structs.fields(Config) if field.name in TOP_LEVEL},
     **{

@@ -22,8 +22,7 @@ def node_name(text: str) -> str:
     except TypeError:  # no str
         pass
     raise BadName(
-        f"{shown(text)} is not a name.",
-        hint="A name is 1 to 64 of the characters A-Z a-z 0-9 _ . : and -",
+        f"{shown(text)} is not a name.", hint="A name is 1 to 64 of the characters A-Z a-z 0-9 _ . : and -"
     )
 
 

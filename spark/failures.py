@@ -56,7 +56,7 @@ KINDS = (
         "Java has ended in the middle of the work: somebody killed it, or the machine had no memory left.",
         "Start it again; it goes on where it was.",
     ),
-)  # fmt: skip
+)
 # Of a stream. Jackson reads the JSON of the checkpoint, not that of lines, and does not tell in which file.
 CHECKPOINT = Kind(
     "CHECKPOINT",

@@ -53,9 +53,14 @@ class Ingest:
     """
 
     def __init__(
-        self, session: SparkSession, sources: Sequence[str], to: str, *, batch: int = BATCH,
+        self,
+        session: SparkSession,
+        sources: Sequence[str],
+        to: str,
+        *,
+        batch: int = BATCH,
         tell: Callable[[str], None] = lambda text: None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._session, self._batch, self._tell = session, batch, tell
         self._files = Files(session)
         self._sources = list(dict.fromkeys(map(address, sources)))
@@ -251,9 +256,11 @@ class Ingest:
     def _count(self, added: Added, reads: Sequence[Read]) -> None:
         it = self._sum
         self._sum = Ingested(
-            it.rows + added.rows, it.repeated + added.repeated, it.quarantined + added.quarantined,
+            it.rows + added.rows,
+            it.repeated + added.repeated,
+            it.quarantined + added.quarantined,
             it.segments + len(reads),
-        )  # fmt: skip
+        )
 
     def _mark(self, paths: list[str]) -> None:
         """Tell the nodes that wrote these segments that they need not keep them any more."""
@@ -270,8 +277,12 @@ def _hour() -> datetime:
 
 
 def ingest(
-    session: SparkSession, sources: Sequence[str], to: str, *, batch: int = BATCH,
+    session: SparkSession,
+    sources: Sequence[str],
+    to: str,
+    *,
+    batch: int = BATCH,
     tell: Callable[[str], None] = lambda text: None,
-) -> Ingested:  # fmt: skip
+) -> Ingested:
     """Read once what `sources` hold into the history at `to`. Raises SparkJobError."""
     return Ingest(session, sources, to, batch=batch, tell=tell).once()

@@ -19,17 +19,33 @@ OFTEN = 1.0  # s between two batches of a stream that goes on
 @click.command("ingest")
 @options.sources
 @options.to
-@click.option("--every", type=click.FloatRange(min=0.1, max=86400), metavar="SECONDS",
-              help="Go on, with what has come since, until Ctrl-C.")  # fmt: skip
+@click.option(
+    "--every",
+    type=click.FloatRange(min=0.1, max=86400),
+    metavar="SECONDS",
+    help="Go on, with what has come since, until Ctrl-C.",
+)
 @click.option("--continuous", is_flag=True, help="Go on, as soon as something comes, until Ctrl-C.")
-@click.option("--batch", type=click.IntRange(1, 1 << 20), default=BATCH, show_default=True, metavar="MIB",
-              help="Read so much at a time: less takes less memory and more time.")  # fmt: skip
+@click.option(
+    "--batch",
+    type=click.IntRange(1, 1 << 20),
+    default=BATCH,
+    show_default=True,
+    metavar="MIB",
+    help="Read so much at a time: less takes less memory and more time.",
+)
 @options.as_json
 @options.spark
 def command(
-    sources: tuple[str, ...], to: str, every: float | None, continuous: bool, batch: int, as_json: bool,
-    master: str | None, conf: Mapping[str, str],
-) -> None:  # fmt: skip
+    sources: tuple[str, ...],
+    to: str,
+    every: float | None,
+    continuous: bool,
+    batch: int,
+    as_json: bool,
+    master: str | None,
+    conf: Mapping[str, str],
+) -> None:
     """Gather what the nodes of a mesh wrote down: every line once, as often as this is done."""
     if not sources:
         raise click.UsageError("--from PLACE says where the snapshots are; it can be repeated.")

@@ -70,9 +70,12 @@ def spark(command: F) -> F:
         "--master", metavar="URL", help="Where Spark runs. Default: that of spark-submit, else local[*]."
     )
     conf = click.option(
-        "--conf", multiple=True, callback=settings, metavar="NAME=VALUE",
+        "--conf",
+        multiple=True,
+        callback=settings,
+        metavar="NAME=VALUE",
         help="A setting of Spark, such as spark.driver.memory=4g. Can be repeated.",
-    )  # fmt: skip
+    )
     return master(conf(command))
 
 
@@ -84,9 +87,13 @@ def place(text: str) -> str:
 
 
 sources = click.option(
-    "--from", "sources", multiple=True, type=place, metavar="PLACE",
+    "--from",
+    "sources",
+    multiple=True,
+    type=place,
+    metavar="PLACE",
     help="Where nodes write their snapshots: a directory or an address that Hadoop knows. Can be repeated.",
-)  # fmt: skip
+)
 to = click.option(
     "--to", required=True, type=place, metavar="PLACE", help="The history: a directory or an address."
 )

@@ -19,9 +19,12 @@ class Progress:
     def __init__(self, session: SparkSession, text: str) -> None:
         self._tracker = session.sparkContext.statusTracker()
         columns = (
-            SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
             TimeElapsedColumn(),
-        )  # fmt: skip
+        )
         self._bar = Bar(*columns, console=Console(stderr=True), transient=True)
         self._task = self._bar.add_task(text, total=None)
         self._ended = threading.Event()

@@ -105,11 +105,14 @@ def as_file(
     times = {"made": made, "expires": expires, "since": since, "until": until}
     weights: Mapping[str, Any] = {
         it.node: {
-            "weight": it.weight, "answers": it.answers, "latency_ms": _rounded(it.latency_ms),
-            "capacity": _rounded(it.capacity), "reason": it.reason,
+            "weight": it.weight,
+            "answers": it.answers,
+            "latency_ms": _rounded(it.latency_ms),
+            "capacity": _rounded(it.capacity),
+            "reason": it.reason,
         }
         for it in learnt
-    }  # fmt: skip
+    }
     iso = {name: f"{time.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}" for name, time in times.items()}
     return {"version": 1, "cluster": cluster, **iso, "weights": weights}
 

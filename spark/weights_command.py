@@ -28,28 +28,50 @@ WIDE = 10_000  # columns of what is no terminal: nothing is folded for a program
 @click.command("weights")
 @options.to
 @click.option(
-    "--since", type=options.Moment(), default="7d", show_default=True, metavar="TIME",
+    "--since",
+    type=options.Moment(),
+    default="7d",
+    show_default=True,
+    metavar="TIME",
     help="From then on: 30m, 12h, 7d ago, or 2026-11-21T08:00 (UTC).",
-)  # fmt: skip
+)
 @options.until
 @click.option(
-    "--half-life", type=options.Span(), default="1d", show_default=True, metavar="SPAN",
+    "--half-life",
+    type=options.Span(),
+    default="1d",
+    show_default=True,
+    metavar="SPAN",
     help="What was so long ago counts half as much as what is new.",
-)  # fmt: skip
+)
 @click.option(
-    "--expires", type=options.Span(), default="7d", show_default=True, metavar="SPAN",
+    "--expires",
+    type=options.Span(),
+    default="7d",
+    show_default=True,
+    metavar="SPAN",
     help="After that nodes use the weights no more.",
-)  # fmt: skip
+)
 @click.option("--cluster", metavar="NAME", help="Of which mesh, if the history is of several.")
 @click.option(
-    "--out", type=click.Path(path_type=Path, dir_okay=False), default="weights.json", show_default=True,
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default="weights.json",
+    show_default=True,
     metavar="FILE",
-)  # fmt: skip
+)
 @options.spark
 def command(
-    to: str, since: datetime, until: datetime | None, half_life: timedelta, expires: timedelta,
-    cluster: str | None, out: Path, master: str | None, conf: Mapping[str, str],
-) -> None:  # fmt: skip
+    to: str,
+    since: datetime,
+    until: datetime | None,
+    half_life: timedelta,
+    expires: timedelta,
+    cluster: str | None,
+    out: Path,
+    master: str | None,
+    conf: Mapping[str, str],
+) -> None:
     """Learn from the history how much each node can take, and write that down for `mesh weights apply`.
 
     A typical node has weight 1, the others from 0.25 to 4: more for those who answered faster than the
@@ -68,9 +90,7 @@ def command(
         what = f"In {to} no node of the mesh {mesh} has said anything in that time."
         hint = "See whether that is its name, or look further back, for example:  --since 30d"
         raise SparkJobError(what, hint, "EMPTY_HISTORY")
-    file = as_file(
-        learnt, cluster=mesh, made=made, expires=made + expires, since=since, until=until or made
-    )  # fmt: skip
+    file = as_file(learnt, cluster=mesh, made=made, expires=made + expires, since=since, until=until or made)
     writing.write(out, json.dumps(file, indent=1, ensure_ascii=False) + "\n", "--out")
     console = Console(highlight=False)
     (console if console.is_terminal else Console(highlight=False, width=WIDE)).print(table(learnt))

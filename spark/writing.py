@@ -11,11 +11,14 @@ from spark.errors import SparkJobError
 def check(path: Path, option: str) -> None:
     """Could it be written where `option` says? Asked before a long job. SparkJobError CANNOT_WRITE."""
     why = (
-        "it is a directory" if path.is_dir()
-        else "there is no such directory" if not path.parent.is_dir()
-        else "you may not write there" if not os.access(path.parent, os.W_OK)
+        "it is a directory"
+        if path.is_dir()
+        else "there is no such directory"
+        if not path.parent.is_dir()
+        else "you may not write there"
+        if not os.access(path.parent, os.W_OK)
         else ""
-    )  # fmt: skip
+    )
     if why:
         raise _refused(path, why, option)
 

@@ -60,9 +60,14 @@ class Beside:
         self._output = output
         with output.open("wb") as file:
             self._process = subprocess.Popen(
-                ["bash", "-c", f"exec {command}"], cwd=folder, env=environ, stdin=subprocess.DEVNULL,
-                stdout=file, stderr=subprocess.STDOUT, start_new_session=True,
-            )  # fmt: skip
+                ["bash", "-c", f"exec {command}"],
+                cwd=folder,
+                env=environ,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
 
     def wait_until_ready(self, word: str) -> None:
         until(lambda: word in self._output.read_text() or self._process.poll() is not None)
@@ -115,9 +120,13 @@ class Terminal:
             self._stay(command, READY[verb[1]])
             return
         result = subprocess.run(
-            ["bash", "-c", self.here(command)], cwd=self._folder, env=self.environ, capture_output=True,
-            text=True, timeout=2 * LIMIT,
-        )  # fmt: skip
+            ["bash", "-c", self.here(command)],
+            cwd=self._folder,
+            env=self.environ,
+            capture_output=True,
+            text=True,
+            timeout=2 * LIMIT,
+        )
         assert result.returncode == 0, f"{command}: {result.stdout}{result.stderr}"
 
     def _stay(self, command: str, word: str) -> None:

@@ -23,9 +23,14 @@ import pytest
 LIMIT = 60.0  # s that the server may take to start or stop
 USER = "tester"
 SETTINGS = (
-    "listen_addresses=''", "shared_buffers=16MB", "max_connections=60", "max_wal_size=64MB",
-    "fsync=on", "autovacuum=off", "log_min_messages=warning",
-)  # fmt: skip
+    "listen_addresses=''",
+    "shared_buffers=16MB",
+    "max_connections=60",
+    "max_wal_size=64MB",
+    "fsync=on",
+    "autovacuum=off",
+    "log_min_messages=warning",
+)
 
 
 def binaries() -> Path | None:

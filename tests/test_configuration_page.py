@@ -84,12 +84,7 @@ def test_a_message_takes_the_way_of_the_three_nodes_in_a_row(examples: list[Conf
         assert (decision.kind, decision.node) == (kind, node)
 
 
-DOMAINS = {
-    "none (only keys)": (),
-    "a name": ("NEWS",),
-    '`""`': ("",),
-    '`"*"`': ("*",),
-}
+DOMAINS = {"none (only keys)": (), "a name": ("NEWS",), '`""`': ("",), '`"*"`': ("*",)}
 OTHER = Rule("other", domains=("ELSE",), accept_default=False)  # sends on what its clients publish
 RIVAL = Rule("rival", domains=("MORE",), accept_other_default=True)  # takes what others send on
 

@@ -38,8 +38,11 @@ def costs(*arguments: str, planted: Path | None = None) -> tuple[int, str]:
     result = subprocess.run(
         [sys.executable, "-c", command, *arguments],
         env={**os.environ, "PYTHONPATH": f"{ROOT}:{planted or ''}", "PYTHONHASHSEED": "0"},
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120,
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=120,
+    )
     return result.returncode, result.stdout
 
 

@@ -36,9 +36,14 @@ class Demo:
         self._out, self._err = output / "out", output / "err"
         with self._out.open("wb") as out, self._err.open("wb") as err:
             self.process = subprocess.Popen(
-                [DEMO, *arguments], stdin=subprocess.DEVNULL, stdout=out, stderr=err,
-                env={**os.environ, "TMPDIR": str(place)}, cwd=output, start_new_session=True,
-            )  # fmt: skip
+                [DEMO, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                env={**os.environ, "TMPDIR": str(place)},
+                cwd=output,
+                start_new_session=True,
+            )
 
     @property
     def out(self) -> str:
@@ -88,8 +93,9 @@ def test_every_line_and_letter_arrives_though_the_way_is_killed(place: Path, tmp
         numbers = re.search(
             r"(\S+) lines to three subscribers, (\S+) letters to one reader, frodo killed (\d+) times"
             r".*?(\S+) messages were answered FORWARD_WARNING",
-            demo.out, re.DOTALL,
-        )  # fmt: skip
+            demo.out,
+            re.DOTALL,
+        )
         assert numbers is not None, demo.out
         lines, letters, kills, warnings = (int(number.replace(",", "")) for number in numbers.groups())
         assert lines > letters > lines // 60 and kills > 0 and warnings >= kills
@@ -227,9 +233,15 @@ def test_a_text_without_fit_lines_is_refused(tmp_path: Path, content: bytes) -> 
 
 COUNTED = {"forwarded": 12, "balance_chosen": 0, "balance_asked": 2, "balance_answered": 2}
 ROW = {
-    "observer": "bilbo", "observer_boot": 2, "node": "frodo", "sent": 12, "chosen": 0, "asked": 2,
-    "answered": 2, "clean": True,
-}  # fmt: skip
+    "observer": "bilbo",
+    "observer_boot": 2,
+    "node": "frodo",
+    "sent": 12,
+    "chosen": 0,
+    "asked": 2,
+    "answered": 2,
+    "clean": True,
+}
 STOPPED = Stopped("bilbo", 2, COUNTED)
 
 

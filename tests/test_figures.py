@@ -34,9 +34,15 @@ from tools.simulating.checks import members
 
 DOCS = Path(__file__).parents[1] / "docs"
 WORDS: dict[float, str] = {
-    0.001: "a millisecond", 0.1: "a tenth", 0.5: "half a second", 1: "a second", 2: "two seconds", 3: "three",
-    6: "six", 10: "ten seconds",
-}  # fmt: skip
+    0.001: "a millisecond",
+    0.1: "a tenth",
+    0.5: "half a second",
+    1: "a second",
+    2: "two seconds",
+    3: "three",
+    6: "six",
+    10: "ten seconds",
+}
 ORDINALS: dict[float, str] = {50: "fiftieth"}
 KIB, WEEK_NS = 1024, 7 * int(DAY) * 10**9
 CORE = {field.name: field.default for field in fields(settings.Settings)}
@@ -117,8 +123,10 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
         ("Of those whose handshake fails {} a minute are named", (damper.MOST,)),
     ],
     "stores.md": [
-        ("a **lease** on its store: {} seconds by the database's clock, renewed every {}",
-         (LEASE.ttl, LEASE.interval)),
+        (
+            "a **lease** on its store: {} seconds by the database's clock, renewed every {}",
+            (LEASE.ttl, LEASE.interval),
+        ),
         ("whose renewals fail stops {} seconds after", (LEASE.useful,)),
         ("waits until the lease has run out, {} seconds at most", (LEASE.ttl,)),
         ("the database was away, or too slow, for {} seconds", (LEASE.useful,)),
@@ -168,7 +176,7 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
         ("unless it is more than {} s ahead of its own", (forwarder.AHEAD / 1e9,)),
         ("| {} nodes have passed it on |", (limits.HOPS,)),
     ],
-}  # fmt: skip
+}
 
 
 class Figure:

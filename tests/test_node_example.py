@@ -70,9 +70,13 @@ class Program:
 
     def __init__(self, text: str, environ: dict[str, str]) -> None:
         self._process = subprocess.Popen(
-            ["node", "--input-type=module", "-e", f"{PRELUDE}{text}\nprocess.stdin.destroy();"], env=environ,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            ["node", "--input-type=module", "-e", f"{PRELUDE}{text}\nprocess.stdin.destroy();"],
+            env=environ,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         self._said: queue.Queue[str] = queue.Queue()
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
@@ -125,9 +129,13 @@ def program(text: str, node: RunningNode) -> Iterator[Program]:
 
 def demo(node: RunningNode, *arguments: str, content: str = "") -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        ["node", str(EXAMPLE / "demo.js"), *arguments], input=content, env=node.environ, capture_output=True,
-        text=True, timeout=2 * LIMIT,
-    )  # fmt: skip
+        ["node", str(EXAMPLE / "demo.js"), *arguments],
+        input=content,
+        env=node.environ,
+        capture_output=True,
+        text=True,
+        timeout=2 * LIMIT,
+    )
 
 
 def taken(subscription: Subscription, count: int) -> list[Message]:
@@ -174,9 +182,14 @@ def test_what_python_publishes_node_receives(node: RunningNode, m: mesh.sync.Cli
         received = [js.heard() for _ in range(1001)]
     assert [message["text"] for message in received] == [*sent, "last"]
     assert received[-1] == {
-        "text": "last", "domain": "D", "headers": [["Unit", "°C"], ["unit", "K"]], "sender": m.name,
-        "state": "OK", "priority": 9, "nodes": ["heron"],
-    }  # fmt: skip
+        "text": "last",
+        "domain": "D",
+        "headers": [["Unit", "°C"], ["unit", "K"]],
+        "sender": m.name,
+        "state": "OK",
+        "priority": 9,
+        "nodes": ["heron"],
+    }
 
 
 def test_a_thousand_that_node_publishes_python_receives_in_order(
@@ -372,9 +385,10 @@ def test_trial_A5_another_node_under_the_same_name_is_found_out(keyed: RunningNo
 )
 def test_without_them_it_says_so(keyed: RunningNode, keys: str, said: str) -> None:
     files = {
-        "none": [], "other": [mesh_file("test", "client", secret=b"x" * 32)],
+        "none": [],
+        "other": [mesh_file("test", "client", secret=b"x" * 32)],
         "false": [replace(mesh_file("test", "client"), secret=b"x" * 32)],
-    }  # fmt: skip
+    }
     text = f"await connect({{ node: '{keyed.tcp}', patience: 3000 }}).catch((error) => say(error.message));"
     with user(*files[keys]) as (_, environ):
         js = Program(text, environ)
@@ -568,9 +582,12 @@ def test_an_erased_topic_is_gone_and_each_subscriber_hears_of_it_once(
         m.publish("gone/by-python", "b")
         assert m.erase("gone/by-python") == ["gone/by-python"]
         expected = [
-            ["gone/by-node", "a", "OK"], ["gone/by-node", "", "ERASED"], ["gone/by-node", "begun anew", "OK"],
-            ["gone/by-python", "b", "OK"], ["gone/by-python", "", "ERASED"],
-        ]  # fmt: skip
+            ["gone/by-node", "a", "OK"],
+            ["gone/by-node", "", "ERASED"],
+            ["gone/by-node", "begun anew", "OK"],
+            ["gone/by-python", "b", "OK"],
+            ["gone/by-python", "", "ERASED"],
+        ]
         assert js.heard() == expected
         messages = taken(subscription, 5)
     assert [[m.key, m.content.decode(), m.state] for m in messages] == expected

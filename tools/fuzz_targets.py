@@ -259,5 +259,9 @@ def _written(path: Path, content: bytes) -> Path:
 
 
 TARGETS: dict[str, Callable[[Path], Target]] = {
-    "keys": key_files, "tokens": tokens, "adverts": adverts, "gossip": gossip, "segments": segments,
-}  # fmt: skip
+    "keys": key_files,
+    "tokens": tokens,
+    "adverts": adverts,
+    "gossip": gossip,
+    "segments": segments,
+}

@@ -44,11 +44,7 @@ def arguments() -> Wish:
     parser.add_argument("--lines", type=int, metavar="N", help="ends it when there are so many; for --hours")
     parser.add_argument("--end", metavar="TIME", help="when it ends, ISO 8601 in UTC (the last full hour)")
     parser.add_argument(
-        "--close",
-        type=int,
-        choices=CLOSINGS,
-        default=CLOSINGS[0],
-        help="s until a segment is closed (10)",
+        "--close", type=int, choices=CLOSINGS, default=CLOSINGS[0], help="s until a segment is closed (10)"
     )
     parser.add_argument("--clean", action="store_true", help="no broken lines")
     o = parser.parse_args()
@@ -69,9 +65,16 @@ def arguments() -> Wish:
     ticks = ticks_for(o.lines, o.nodes, seed) if o.lines else math.ceil((o.hours or 1) * HOUR / TICK)
     o.to.mkdir(parents=True, exist_ok=True)
     return Wish(
-        o.nodes, ticks, since=end - ticks * TICK, seed=seed, place=o.to, late=o.late or o.to,
-        close=o.close * SECOND // TICK, lines=o.lines, clean=o.clean,
-    )  # fmt: skip
+        o.nodes,
+        ticks,
+        since=end - ticks * TICK,
+        seed=seed,
+        place=o.to,
+        late=o.late or o.to,
+        close=o.close * SECOND // TICK,
+        lines=o.lines,
+        clean=o.clean,
+    )
 
 
 def ticks_for(lines: int, nodes: int, seed: int) -> int:

@@ -72,9 +72,15 @@ def latency(**given: Any) -> int:
 
 
 def run(
-    parts: tuple[str, ...], number: int, size: int, topics: int, seconds: float, to: str | None,
-    as_json: bool, url: str | None,
-) -> int:  # fmt: skip
+    parts: tuple[str, ...],
+    number: int,
+    size: int,
+    topics: int,
+    seconds: float,
+    to: str | None,
+    as_json: bool,
+    url: str | None,
+) -> int:
     """Measure these parts and tell what came of it."""
     plans = {
         "throughput": Plan(number, size, topics, seconds),

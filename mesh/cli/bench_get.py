@@ -42,9 +42,15 @@ class Gets:
 @options.as_json
 @options.url
 def get(
-    key: str | None, domain: str | None, fresh: bool, number: int, parallel: int, seconds: float,
-    as_json: bool, url: str | None,
-) -> int:  # fmt: skip
+    key: str | None,
+    domain: str | None,
+    fresh: bool,
+    number: int,
+    parallel: int,
+    seconds: float,
+    as_json: bool,
+    url: str | None,
+) -> int:
     """Ask for the last value of a topic again and again, as `mesh get` does.
 
     Without KEY a value is published first. Where several masters could answer, it says how the gets were

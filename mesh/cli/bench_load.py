@@ -69,9 +69,14 @@ def progress(name: str, total: int | None) -> Progress:
     """A bar on stderr, if that is a terminal."""
     console = Console(stderr=True)
     bar = Progress(
-        TextColumn(name), BarColumn(), MofNCompleteColumn(), Speed(), console=console, transient=True,
+        TextColumn(name),
+        BarColumn(),
+        MofNCompleteColumn(),
+        Speed(),
+        console=console,
+        transient=True,
         disable=not console.is_terminal,
-    )  # fmt: skip
+    )
     bar.add_task(name, total=total)
     return bar
 

@@ -17,17 +17,26 @@ from mesh.cli.options import plainly, say, tell_json
 @load.topics
 @load.seconds
 @click.option(
-    "--rate", type=click.FloatRange(min=0, min_open=True), metavar="N",
+    "--rate",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="N",
     help="Messages a second. Default: as fast as they are taken.",
-)  # fmt: skip
+)
 @options.persistent
 @options.domain
 @options.as_json
 @options.url
 def pub(
-    number: int, size: int, topics: int, seconds: float, rate: float | None, persistent: bool,
-    domain: str | None, as_json: bool, url: str | None,
-) -> None:  # fmt: skip
+    number: int,
+    size: int,
+    topics: int,
+    seconds: float,
+    rate: float | None,
+    persistent: bool,
+    domain: str | None,
+    as_json: bool,
+    url: str | None,
+) -> None:
     """Publish for `mesh bench sub`, which is started first, elsewhere.
 
     It ends when all are answered, and says then how many subscribers the last one had.
@@ -42,10 +51,13 @@ def pub(
     if as_json:
         tell_json(
             {
-                "published": published, "seconds": took, "publish_rate": published / took,
-                "receivers": receivers, "waiting": waiting,
+                "published": published,
+                "seconds": took,
+                "publish_rate": published / took,
+                "receivers": receivers,
+                "waiting": waiting,
             }
-        )  # fmt: skip
+        )
     else:
         whom = options.count(receivers, "subscriber")
         click.echo(f"pub: {plan.told(published)}")

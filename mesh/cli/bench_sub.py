@@ -105,9 +105,14 @@ def _tell(runs: Runs, as_json: bool) -> None:
 
 def _described(tally: Tally) -> dict[str, object]:
     return {
-        "published": tally.expected, "arrived": tally.arrived, "receive_rate": tally.receive_rate,
-        "missed": tally.missed, "lost": tally.lost, "doubled": tally.doubled, "disordered": tally.disordered,
-    }  # fmt: skip
+        "published": tally.expected,
+        "arrived": tally.arrived,
+        "receive_rate": tally.receive_rate,
+        "missed": tally.missed,
+        "lost": tally.lost,
+        "doubled": tally.doubled,
+        "disordered": tally.disordered,
+    }
 
 
 def _told(tally: Tally) -> list[str]:

@@ -134,6 +134,12 @@ def described(letter: DeadLetter) -> dict[str, object]:
 def _row(letter: DeadLetter) -> tuple[str, ...]:
     died = datetime.fromtimestamp(letter.died / 1e9, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
     return (
-        letter.id, died, letter.code, letter.addressee, letter.domain, letter.sender,
-        size(len(letter.content)), letter.reason,
-    )  # fmt: skip
+        letter.id,
+        died,
+        letter.code,
+        letter.addressee,
+        letter.domain,
+        letter.sender,
+        size(len(letter.content)),
+        letter.reason,
+    )

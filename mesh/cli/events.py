@@ -26,13 +26,20 @@ Event = dict[str, Any]
 @click.command("events")
 @click.option("--follow", "-f", is_flag=True, help="Go on with what happens from now, until Ctrl-C.")
 @click.option(
-    "--count", "most", type=click.IntRange(min=1), metavar="N",
+    "--count",
+    "most",
+    type=click.IntRange(min=1),
+    metavar="N",
     help="Only the newest so many; with --follow end after so many.",
-)  # fmt: skip
+)
 @click.option(
-    "--kind", "kinds", multiple=True, type=click.Choice(KINDS), metavar="KIND",
+    "--kind",
+    "kinds",
+    multiple=True,
+    type=click.Choice(KINDS),
+    metavar="KIND",
     help=f"Only these: {', '.join(KINDS)}. Can be repeated.",
-)  # fmt: skip
+)
 @options.json_lines
 @options.url
 def command(follow: bool, most: int | None, kinds: tuple[str, ...], as_json: bool, url: str | None) -> None:

@@ -14,9 +14,12 @@ from mesh.local.segmentfiles import find
 NONE = "NO_SNAPSHOTS"  # the code of the error
 
 sources = click.option(
-    "--from", "given", multiple=True, metavar="PLACE",
+    "--from",
+    "given",
+    multiple=True,
+    metavar="PLACE",
     help="Where nodes write. Default: those of all your nodes on this machine. Can be repeated.",
-)  # fmt: skip
+)
 history = click.option(
     "--to", metavar="PLACE", help="Where it is gathered. Default: history, in your state directory."
 )

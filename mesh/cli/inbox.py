@@ -23,9 +23,15 @@ from mesh.errors import MeshTimeout
 @options.url
 @click.pass_context
 def command(
-    context: click.Context, client: str | None, session: int | None, most: int | None, wait: float | None,
-    raw: bool, as_json: bool, url: str | None,
-) -> None:  # fmt: skip
+    context: click.Context,
+    client: str | None,
+    session: int | None,
+    most: int | None,
+    wait: float | None,
+    raw: bool,
+    as_json: bool,
+    url: str | None,
+) -> None:
     """Print what is sent to a session, until Ctrl-C: its sender, its key if it has one, its content.
 
     On stderr it says for whom it listens: type that after `mesh send`. What waited is there first.

@@ -18,9 +18,14 @@ DAY = 86_400  # s
 
 @click.command("init")
 @click.option(
-    "--cluster", metavar="NAME", envvar="MESH_CLUSTER", show_envvar=True, default="default",
-    show_default=True, help="Name of the mesh.",
-)  # fmt: skip
+    "--cluster",
+    metavar="NAME",
+    envvar="MESH_CLUSTER",
+    show_envvar=True,
+    default="default",
+    show_default=True,
+    help="Name of the mesh.",
+)
 @options.as_json
 def command(cluster: str, as_json: bool) -> None:
     """Make the keys of a mesh, on its first machine; the others join it.

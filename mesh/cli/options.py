@@ -25,9 +25,12 @@ EVENTS = {
 }
 
 url = click.option(
-    "--url", metavar="ADDRESS", envvar="MESH_URL", show_envvar=True,
+    "--url",
+    metavar="ADDRESS",
+    envvar="MESH_URL",
+    show_envvar=True,
     help="The node: its name as in `mesh ls`, tcp://HOST[:PORT] or ipc://PATH. Default: the only one here.",
-)  # fmt: skip
+)
 as_json = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 domain = click.option("--domain", metavar="NAME", help="The topic domain. Default: none.")
 file = click.option(
@@ -40,16 +43,20 @@ expiry = click.option(
 )
 client = click.option("--client", metavar="NAME", help="Who I am. Default: the user's name.")
 session = click.option(
-    "--session", type=click.IntRange(min=1), metavar="N",
+    "--session",
+    type=click.IntRange(min=1),
+    metavar="N",
     help="Which of its sessions I am. Default: a new one, with a number below 0.",
-)  # fmt: skip
+)
 most = click.option(
     "--count", "most", type=click.IntRange(min=1), metavar="N", help="End after so many messages."
 )
 wait = click.option(
-    "--wait", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
+    "--wait",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
     help="End after so long, with exit code 124.",
-)  # fmt: skip
+)
 raw = click.option("--raw", is_flag=True, help="Only the content, byte for byte, and a newline.")
 json_lines = click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 

@@ -27,9 +27,15 @@ SLOW, STEP = 2.0, 5.0  # s after which a person is told how it goes, and until t
 @options.expiry
 @options.url
 def command(
-    key: str, content: str | None, file: BinaryIO | None, persistent: bool, domain: str | None,
-    given: tuple[str, ...], expiry: float | None, url: str | None,
-) -> None:  # fmt: skip
+    key: str,
+    content: str | None,
+    file: BinaryIO | None,
+    persistent: bool,
+    domain: str | None,
+    given: tuple[str, ...],
+    expiry: float | None,
+    url: str | None,
+) -> None:
     """Publish CONTENT under KEY, or each line of a file or of stdin, in order.
 
     A line is any bytes, without its newline; an empty one is an empty message. It waits until all are
@@ -38,9 +44,7 @@ def command(
     """
     if content is not None and file is not None:
         raise click.UsageError("Give either CONTENT or --file, not both.")
-    qos = {
-        "persistent": persistent, "domain": domain, "headers": options.headers(given), "expiry": expiry
-    }  # fmt: skip
+    qos = {"persistent": persistent, "domain": domain, "headers": options.headers(given), "expiry": expiry}
     with sync.connect(url) as m:
         options.tell_of_connection(m)
         publishing = Publishing(m, key, qos)

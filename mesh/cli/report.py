@@ -20,10 +20,17 @@ from mesh.errors import LocalError
 @gathering.master
 @gathering.conf
 def command(
-    since: str | None, until: str | None, html: str | None, as_json: bool,
-    json_to: str | None, no_ingest: bool, given: tuple[str, ...], to: str | None, master: str | None,
+    since: str | None,
+    until: str | None,
+    html: str | None,
+    as_json: bool,
+    json_to: str | None,
+    no_ingest: bool,
+    given: tuple[str, ...],
+    to: str | None,
+    master: str | None,
     conf: tuple[str, ...],
-) -> int:  # fmt: skip
+) -> int:
     """How busy the nodes were, who got how much, who came and went, what waits, and what stands out.
 
     Gathers first what the nodes of this machine wrote down (see `mesh ingest`). It is a Spark job, and needs
@@ -31,9 +38,15 @@ def command(
     """
     place = gathering.history_place(to)
     arguments = gathering.to_spark(
-        from_=[] if no_ingest else _sources(given, place), to=place, since=since, until=until, html=html,
-        json_to=json_to, master=master, conf=conf,
-    )  # fmt: skip
+        from_=[] if no_ingest else _sources(given, place),
+        to=place,
+        since=since,
+        until=until,
+        html=html,
+        json_to=json_to,
+        master=master,
+        conf=conf,
+    )
     return spark_child.run("report", [*arguments, *(["--json"] if as_json else [])])
 
 

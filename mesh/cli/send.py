@@ -28,10 +28,18 @@ from mesh.values import Published
 @options.session
 @options.url
 def command(
-    destination: str, content: str | None, file: BinaryIO | None, domain: str | None, force_queuing: bool,
-    persistent: bool, given: tuple[str, ...], expiry: float | None, client: str | None, session: int | None,
+    destination: str,
+    content: str | None,
+    file: BinaryIO | None,
+    domain: str | None,
+    force_queuing: bool,
+    persistent: bool,
+    given: tuple[str, ...],
+    expiry: float | None,
+    client: str | None,
+    session: int | None,
     url: str | None,
-) -> None:  # fmt: skip
+) -> None:
     """Send CONTENT to DESTINATION, or each line of a file or of stdin, in order.
 
     DESTINATION is one session, /node/heron/client/joe/session/1, or all sessions of a client,
@@ -48,9 +56,14 @@ def command(
             for number, each in enumerate(contents, 1):
                 try:
                     yield m.send(
-                        destination, each, force_queuing=force_queuing, domain=domain, headers=headers,
-                        persistent=persistent, expiry=expiry,
-                    )  # fmt: skip
+                        destination,
+                        each,
+                        force_queuing=force_queuing,
+                        domain=domain,
+                        headers=headers,
+                        persistent=persistent,
+                        expiry=expiry,
+                    )
                 except PublishRefused as error:
                     raise explained(error, number if content is None else 0) from None
 

@@ -38,12 +38,21 @@ def described(message: Message) -> dict[str, Any]:
     """All that is known of it. Times in ns since 1970; content as base64 where it is not text."""
     content, is_text = _as_text(message.content)
     return {
-        "key": message.key, "domain": message.domain, "content": content, "base64": not is_text,
-        "headers": [list(pair) for pair in message.headers.items()], "id": message.id, "state": message.state,
-        "sender": message.sender, "to": message.to, "route": [hop.node for hop in message.route],
-        "sent": message.sent, "persistent": message.persistent, "priority": message.priority,
+        "key": message.key,
+        "domain": message.domain,
+        "content": content,
+        "base64": not is_text,
+        "headers": [list(pair) for pair in message.headers.items()],
+        "id": message.id,
+        "state": message.state,
+        "sender": message.sender,
+        "to": message.to,
+        "route": [hop.node for hop in message.route],
+        "sent": message.sent,
+        "persistent": message.persistent,
+        "priority": message.priority,
         "expires": message.expires,
-    }  # fmt: skip
+    }
 
 
 def described_found(message: Message) -> dict[str, Any]:

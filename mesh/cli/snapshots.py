@@ -21,9 +21,13 @@ HEADER = ("NODE", "SEGMENTS", "SIZE", "OLDEST", "NEWEST", "INGESTED", "SYNCED", 
 NONE = "none.  A node closes its first segment after 10 s.  Those of another place:  --from DIR"
 
 places = click.option(
-    "--from", "given", multiple=True, metavar="DIR", type=click.Path(exists=True, file_okay=False),
+    "--from",
+    "given",
+    multiple=True,
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False),
     help="A directory of snapshots. Default: those of all your nodes on this machine. Can be repeated.",
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +126,17 @@ def _kept(place: Path) -> Iterator[Kept]:
         is_synced = [synced.covers(it.name) for it in segments]
         hours = sorted({it.hour for it in segments})
         yield Kept(
-            node, uuid8, str(place), len(segments), sum(it.bytes for it in segments), _plain(hours[0]),
-            _plain(hours[-1]), sum(is_ingested), sum(is_synced),
+            node,
+            uuid8,
+            str(place),
+            len(segments),
+            sum(it.bytes for it in segments),
+            _plain(hours[0]),
+            _plain(hours[-1]),
+            sum(is_ingested),
+            sum(is_synced),
             sum(not (one or other) for one, other in zip(is_ingested, is_synced, strict=True)),
-        )  # fmt: skip
+        )
 
 
 def _marker(path: Path) -> Marker:
@@ -142,6 +153,11 @@ def _plain(hour: str) -> str:
 def _row(it: Kept) -> tuple[str, ...]:
     counts = (it.ingested, it.synced, it.unread)
     return (
-        it.node, f"{it.segments:,}", size(it.bytes), it.oldest.replace("T", " ") + ":00",
-        it.newest.replace("T", " ") + ":00", *(f"{number:,}" for number in counts), it.directory,
-    )  # fmt: skip
+        it.node,
+        f"{it.segments:,}",
+        size(it.bytes),
+        it.oldest.replace("T", " ") + ":00",
+        it.newest.replace("T", " ") + ":00",
+        *(f"{number:,}" for number in counts),
+        it.directory,
+    )

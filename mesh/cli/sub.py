@@ -37,9 +37,17 @@ from mesh.routing.overflow import Overflow
 @options.json_lines
 @options.url
 def command(
-    key: str, domain: str | None, most: int | None, wait: float | None, no_initial: bool,
-    overflow: str, max_queue: int, raw: bool, as_json: bool, url: str | None,
-) -> None:  # fmt: skip
+    key: str,
+    domain: str | None,
+    most: int | None,
+    wait: float | None,
+    no_initial: bool,
+    overflow: str,
+    max_queue: int,
+    raw: bool,
+    as_json: bool,
+    url: str | None,
+) -> None:
     """Print messages as they come, until Ctrl-C.
 
     A whole level + stands for any one level, # at the end for all that follow: 'sensors/+/temp',
@@ -50,9 +58,12 @@ def command(
     with sync.connect(url) as m:
         options.tell_of_connection(m)
         with m.subscribe(
-            **options.query(key), domain=domain, initial=not no_initial, overflow=overflow,
+            **options.query(key),
+            domain=domain,
+            initial=not no_initial,
+            overflow=overflow,
             max_queue=max_queue,
-        ) as subscription:  # fmt: skip
+        ) as subscription:
             say(f"subscribed to {key}")
             try:
                 _print(subscription, lines, most, end)

@@ -34,13 +34,20 @@ def seconds(ctx: click.Context, option: click.Parameter, text: str) -> int:
 @click.command("token")
 @click.option("--role", type=click.Choice(ROLES), default="node", show_default=True, help="For whom it is.")
 @click.option(
-    "--expires", callback=seconds, metavar="TIME", default="24h", show_default=True,
+    "--expires",
+    callback=seconds,
+    metavar="TIME",
+    default="24h",
+    show_default=True,
     help="Until when it can be joined with: 30m, 24h, 7d or never.",
-)  # fmt: skip
+)
 @click.option(
-    "--cluster", metavar="NAME", envvar="MESH_CLUSTER", show_envvar=True,
+    "--cluster",
+    metavar="NAME",
+    envvar="MESH_CLUSTER",
+    show_envvar=True,
     help="Of which mesh. Default: the only one here.",
-)  # fmt: skip
+)
 @options.as_json
 def command(role: str, expires: int, cluster: str | None, as_json: bool) -> None:
     """Print a token, with which somebody else joins: `mesh join` asks for it.

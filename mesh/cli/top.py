@@ -26,9 +26,13 @@ LATE = 3.0  # s without an answer after which that is said
 @click.command("top")
 @click.option("--once", is_flag=True, help="Show it once, and end.")
 @click.option(
-    "--interval", type=click.FloatRange(min=0.1), default=1.0, show_default=True, metavar="SECONDS",
+    "--interval",
+    type=click.FloatRange(min=0.1),
+    default=1.0,
+    show_default=True,
+    metavar="SECONDS",
     help="How often to ask.",
-)  # fmt: skip
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line; with --once one document.")
 @options.url
 def command(once: bool, interval: float, as_json: bool, url: str | None) -> None:

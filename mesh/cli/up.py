@@ -31,33 +31,40 @@ KEYS = {
 @click.command("up")
 @click.option("--id", "name", metavar="NAME", help="Its name. Default: the host's name.")
 @click.option(
-    "--bind", multiple=True, metavar="ADDRESS",
+    "--bind",
+    multiple=True,
+    metavar="ADDRESS",
     help="Listen here, such as tcp://127.0.0.1:7710; port 0 takes a free one. Can be repeated.",
-)  # fmt: skip
+)
 @click.option(
-    "--peer", multiple=True, metavar="ADDRESS",
+    "--peer",
+    multiple=True,
+    metavar="ADDRESS",
     help="A node to meet, where multicast DNS does not find it; it introduces the others. Can be repeated.",
-)  # fmt: skip
+)
 @click.option(
-    "--mdns/--no-mdns", default=None,
+    "--mdns/--no-mdns",
+    default=None,
     help="Announce this node by multicast DNS, and listen for others. Default: yes.",
-)  # fmt: skip
+)
 @click.option("--config", metavar="FILE", help="Default: ./mesh.toml or ~/.config/mesh/mesh.toml, if there.")
 @click.option(
     "--data", metavar="DIR", help="Its own directory. Default: one of its name, in your state directory."
 )
 @click.option(
-    "--store", metavar="STORE",
+    "--store",
+    metavar="STORE",
     help="Where it keeps what must last: sqlite (default), memory, or postgresql://USER@HOST/DATABASE.",
-)  # fmt: skip
+)
 @click.option("--cluster", metavar="NAME", help="Name of the mesh. Nodes of two clusters never link.")
 @click.option(
     "--probe", metavar="FILE", help="Report the cpu and ram of this JSON file, not this machine's, for tests."
 )
 @click.option(
-    "--accept-rollback", is_flag=True,
+    "--accept-rollback",
+    is_flag=True,
     help="Go on though its store lost the end of what it had (STORE_ROLLED_BACK): what is lost stays lost.",
-)  # fmt: skip
+)
 @click.option("--properties", metavar="FILE", help="An xmlBlaster property file: not read yet.")
 @click.option(
     "--json",
@@ -66,9 +73,12 @@ KEYS = {
     help="A line of JSON when it is ready, and one with what it counted when it has stopped.",
 )
 @click.option(
-    "--log-level", default="info", show_default=True,
-    type=click.Choice(["debug", "info", "warning", "error"]), help="What goes to stderr.",
-)  # fmt: skip
+    "--log-level",
+    default="info",
+    show_default=True,
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    help="What goes to stderr.",
+)
 def command(
     name: str | None, bind: tuple[str, ...], peer: tuple[str, ...], mdns: bool | None, config: str | None,
     data: str | None, store: str | None, cluster: str | None, probe: str | None, accept_rollback: bool,
@@ -86,9 +96,15 @@ def command(
     if not has_terminal():  # until the node itself listens to it
         stay_at_hangup()
     given = {
-        "node.id": name, "node.bind": bind or None, "node.peers": peer or None, "node.data": data,
-        "node.store": store, "node.cluster": cluster, "node.probe": probe, "discovery.mdns": mdns,
-    }  # fmt: skip
+        "node.id": name,
+        "node.bind": bind or None,
+        "node.peers": peer or None,
+        "node.data": data,
+        "node.store": store,
+        "node.cluster": cluster,
+        "node.probe": probe,
+        "discovery.mdns": mdns,
+    }
     file = config_file(config)
     settings = load(file, os.environ, given)
     _log(log_level)
@@ -114,9 +130,11 @@ async def _run(settings: Config, file: Path | None, as_json: bool, accept_rollba
     await node.start()
     try:
         it = {
-            **node.described(), "cluster": settings.node.cluster, "peers": settings.node.peers,
+            **node.described(),
+            "cluster": settings.node.cluster,
+            "peers": settings.node.peers,
             "config": file and str(file),
-        }  # fmt: skip
+        }
         # At once: a script may wait for it.
         await node.run(lambda: _say_ready(it, as_json))
     finally:

@@ -66,9 +66,14 @@ class Asking(Connected):
     # --- asking -----------------------------------------------------------------------------------------
 
     async def get(
-        self, key: str | None = None, *, xpath: str | None = None, domain: str | None = None,
-        pattern: str | None = None, fresh: bool = False,
-    ) -> list[Message]:  # fmt: skip
+        self,
+        key: str | None = None,
+        *,
+        xpath: str | None = None,
+        domain: str | None = None,
+        pattern: str | None = None,
+        fresh: bool = False,
+    ) -> list[Message]:
         """The last value of each topic that matches.
 
         A node that has subscribed to a topic answers for its master; `fresh` asks the master all the same.
@@ -110,9 +115,11 @@ class Asking(Connected):
         if not (key or domain or to):
             raise BadQuery("nothing to find a way for.", hint="Give a key, domain= or to=.")
         arguments = {
-            "key": check_key(key) if key else "", "domain": check_domain(domain or ""),
-            "to": check_destination(to) if to else "", "from": node_name(node) if node else "",
-        }  # fmt: skip
+            "key": check_key(key) if key else "",
+            "domain": check_domain(domain or ""),
+            "to": check_destination(to) if to else "",
+            "from": node_name(node) if node else "",
+        }
         value = await self.call("route", **arguments)
         return list(value["steps"])
 

@@ -77,9 +77,17 @@ class Builder:
         sizes = array("I", map(len, self.slices))
         alike = sizes.count(sizes[0]) == len(sizes)
         return Envelope(
-            stream=stream, domain=self.domain, first=self.first, last=self.first + len(sizes) - 1,
-            keys=tuple(self.rows), count=len(sizes), sizes=sizes[0] if alike else sizes.tobytes(),
-            body=b"".join(self.slices), flags=self.flags, expires=self.expires, to=self.to,
+            stream=stream,
+            domain=self.domain,
+            first=self.first,
+            last=self.first + len(sizes) - 1,
+            keys=tuple(self.rows),
+            count=len(sizes),
+            sizes=sizes[0] if alike else sizes.tobytes(),
+            body=b"".join(self.slices),
+            flags=self.flags,
+            expires=self.expires,
+            to=self.to,
             index=array("H", self.index).tobytes() if len(self.rows) > 1 else b"",
             props=array("I", self.props).tobytes() if self.props else 0,
-        )  # fmt: skip
+        )

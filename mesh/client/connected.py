@@ -83,9 +83,15 @@ class Connected:
             raise Closed("this client was opened before.", hint="Make another with `mesh.connect()`.")
         # The loop keeps the session, and nobody but its user shall keep the client.
         session = self._session = Session(
-            *self._name, self._key, weakly(self._find, _nowhere), weakly(self._welcomed),
-            ref(self), type(self)._received, weakly(self._tell), weakly(self._objected),
-        )  # fmt: skip
+            *self._name,
+            self._key,
+            weakly(self._find, _nowhere),
+            weakly(self._welcomed),
+            ref(self),
+            type(self)._received,
+            weakly(self._tell),
+            weakly(self._objected),
+        )
         self._publisher.loop = session.loop
         self._end = closed_in_the_end(session, weakly(self._close, session.close))
         try:

@@ -56,9 +56,11 @@ class DeadLetter:
         """The client's method, "publish" or "send", and its arguments, with which it is said once more."""
         headers = Headers([*self.headers.items(), ("replayed-from", self.id)])
         how: dict[str, Any] = {
-            "content": self.content, "domain": self.domain or None, "headers": headers,
+            "content": self.content,
+            "domain": self.domain or None,
+            "headers": headers,
             "persistent": self.persistent,
-        }  # fmt: skip
+        }
         return (
             ("send", {"destination": self.to, **how}) if self.to else ("publish", {"key": self.topic, **how})
         )

@@ -106,9 +106,12 @@ class Publisher:
     def _builder_of(self, domain: str, flags: int, to: str) -> Builder:
         builder = self.builder
         if (
-            builder is None or builder.full
-            or builder.domain != domain or builder.flags != flags or builder.to != to
-        ):  # fmt: skip
+            builder is None
+            or builder.full
+            or builder.domain != domain
+            or builder.flags != flags
+            or builder.to != to
+        ):
             builder = self._open(domain, flags, to)
         return builder
 

@@ -139,22 +139,45 @@ class Publishing(Connected):
 
     @overload
     async def send(
-        self, destination: str, content: Content, *, force_queuing: bool = False, domain: str | None = None,
-        key: str = "", headers: Headers | Mapping[str, str] | None = None, persistent: bool = False,
-        expiry: float | None = None, priority: int = 5,
-    ) -> Published: ...  # fmt: skip
+        self,
+        destination: str,
+        content: Content,
+        *,
+        force_queuing: bool = False,
+        domain: str | None = None,
+        key: str = "",
+        headers: Headers | Mapping[str, str] | None = None,
+        persistent: bool = False,
+        expiry: float | None = None,
+        priority: int = 5,
+    ) -> Published: ...
     @overload
     async def send(
-        self, destination: list[str] | tuple[str, ...], content: Content, *, force_queuing: bool = False,
-        domain: str | None = None, key: str = "", headers: Headers | Mapping[str, str] | None = None,
-        persistent: bool = False, expiry: float | None = None, priority: int = 5,
-    ) -> list[Published | PublishRefused]: ...  # fmt: skip
+        self,
+        destination: list[str] | tuple[str, ...],
+        content: Content,
+        *,
+        force_queuing: bool = False,
+        domain: str | None = None,
+        key: str = "",
+        headers: Headers | Mapping[str, str] | None = None,
+        persistent: bool = False,
+        expiry: float | None = None,
+        priority: int = 5,
+    ) -> list[Published | PublishRefused]: ...
     async def send(
-        self, destination: str | list[str] | tuple[str, ...], content: Content, *,
-        force_queuing: bool = False, domain: str | None = None, key: str = "",
-        headers: Headers | Mapping[str, str] | None = None, persistent: bool = False,
-        expiry: float | None = None, priority: int = 5,
-    ) -> Published | list[Published | PublishRefused]:  # fmt: skip
+        self,
+        destination: str | list[str] | tuple[str, ...],
+        content: Content,
+        *,
+        force_queuing: bool = False,
+        domain: str | None = None,
+        key: str = "",
+        headers: Headers | Mapping[str, str] | None = None,
+        persistent: bool = False,
+        expiry: float | None = None,
+        priority: int = 5,
+    ) -> Published | list[Published | PublishRefused]:
         """Send to one session (`/node/heron/client/joe/session/1`), or to every session of a client.
 
         Without a node in front (`client/joe`) the domain says where. `force_queuing`: if nobody is there

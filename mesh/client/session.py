@@ -61,7 +61,7 @@ class Session:
         self._entered = 0.0
         self._sockets = Sockets(
             self.loop, lambda *_: None, self._frames, self._gone, lambda: None, failed=self._failed
-        )  # fmt: skip
+        )
         self._key = 0  # number of the connection in use; 0 = none
         self._dials = 0
         self._access = Access("")

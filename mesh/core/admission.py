@@ -115,8 +115,10 @@ class Admission(Part):
             return peer
         peer.speaks = h.speaks
         state: dict[str, Any] = {
-            "nodes": self._neighbours.others(peer.node.uuid), "alive": self._alive, "speaks": SPEAKS
-        }  # fmt: skip
+            "nodes": self._neighbours.others(peer.node.uuid),
+            "alive": self._alive,
+            "speaks": SPEAKS,
+        }
         if h.role == NODE_DATA:
             conn.resume = self._links.meet(peer, h)
             state.update(self._links.greeting(peer))

@@ -38,9 +38,14 @@ class NodeCore(Parts):
     # --- what the shell calls -----------------------------------------------------------------------
 
     def start(
-        self, image: Image, now: float, wall: int, shell_status: Callable[[], dict[str, Any]] = dict,
-        sample: Callable[[], Sample] | None = None, reach: Callable[[], Reach] = lambda: Reach(0, 0),
-    ) -> None:  # fmt: skip
+        self,
+        image: Image,
+        now: float,
+        wall: int,
+        shell_status: Callable[[], dict[str, Any]] = dict,
+        sample: Callable[[], Sample] | None = None,
+        reach: Callable[[], Reach] = lambda: Reach(0, 0),
+    ) -> None:
         """Take up what the store holds. `sample` measures the machine; without it no state is gossiped.
         `reach` tells how far the store has come."""
         self._at(now, wall)

@@ -149,10 +149,16 @@ class Parts:
         """Who this node is, and its metrics."""
         me = self.desk.me
         return {
-            "name": me.name, "uuid": me.uuid.hex(), "boot": me.boot, "address": me.address,
-            "cluster": self.desk.settings.cluster, "software": SOFTWARE, "scope": self.desk.settings.scope,
-            **self._shell_status(), "metrics": self.figures(),
-        }  # fmt: skip
+            "name": me.name,
+            "uuid": me.uuid.hex(),
+            "boot": me.boot,
+            "address": me.address,
+            "cluster": self.desk.settings.cluster,
+            "software": SOFTWARE,
+            "scope": self.desk.settings.scope,
+            **self._shell_status(),
+            "metrics": self.figures(),
+        }
 
     def figures(self) -> dict[str, int | float]:
         """Its metrics."""

@@ -25,10 +25,18 @@ def node(desk: Desk, neighbours: Neighbours, gossiping: Gossiping, place: str) -
     me = desk.me
     if place == ME:
         return {
-            "name": me.name, "uuid": me.uuid.hex(), "boot": me.boot, "address": me.address, "via": "self",
-            "state": "alive", "link": "this node", "data": False, "rtt": 0.0, "age": 0.0,
+            "name": me.name,
+            "uuid": me.uuid.hex(),
+            "boot": me.boot,
+            "address": me.address,
+            "via": "self",
+            "state": "alive",
+            "link": "this node",
+            "data": False,
+            "rtt": 0.0,
+            "age": 0.0,
             **gossiping.described(me.uuid),
-        }  # fmt: skip
+        }
     uuid = bytes.fromhex(place.rpartition(" ")[2])
     member, peer = neighbours.membership.of(uuid), neighbours.peers.get(uuid)
     if member is None or peer is None:
@@ -36,12 +44,18 @@ def node(desk: Desk, neighbours: Neighbours, gossiping: Gossiping, place: str) -
     is_gone = member.state in (Presence.DEAD, Presence.LEFT)  # then nothing links it, but it may say why
     says_no = peer.link.state is State.NOT_ALLOWED
     return {
-        "name": member.name, "uuid": member.uuid.hex(), "boot": member.boot,
-        "address": address(peer), "via": member.via, "state": str(member.state),
+        "name": member.name,
+        "uuid": member.uuid.hex(),
+        "boot": member.boot,
+        "address": address(peer),
+        "via": member.via,
+        "state": str(member.state),
         "link": "" if is_gone and not says_no else peer.link.describe(desk.now),
-        "data": peer.data is not None, "rtt": 0.0 if is_gone else peer.rtt, "age": desk.now - member.heard,
+        "data": peer.data is not None,
+        "rtt": 0.0 if is_gone else peer.rtt,
+        "age": desk.now - member.heard,
         **gossiping.described(member.uuid),
-    }  # fmt: skip
+    }
 
 
 def address(peer: Peer) -> str:

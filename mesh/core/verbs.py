@@ -184,9 +184,7 @@ class Verbs(Part):
 
     def _erase(self, conn: Conn, session: Session, call: c.Call) -> None:
         a = call.arguments
-        it = erasure(
-            session.stream, call.request, _text(a, "key"), _text(a, "domain", ""), session.text
-        )  # fmt: skip
+        it = erasure(session.stream, call.request, _text(a, "key"), _text(a, "domain", ""), session.text)
         if self._forwarder.onward.holds(session.stream, it.domain):
             text = f"{it.key} was not erased: what was published before still waits for the master."
             raise MasterAway(text, hint="See `mesh ls`, and erase it again later.")
@@ -286,18 +284,25 @@ class Verbs(Part):
         self._desk.send(conn, c.Reply(call.request, code=error.code, text=str(error)))
 
     def _values(
-        self, conn: Conn | None, call: c.Call, values: list[Value], missing: list[str], sources: list[Any],
+        self,
+        conn: Conn | None,
+        call: c.Call,
+        values: list[Value],
+        missing: list[str],
+        sources: list[Any],
         away: list[str],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """All values, in as many messages as they need."""
         while True:
             n = _fit(values)
             part = [value.envelope for value in values[:n]]
             more = n < len(values)
             value = {
-                "more": more, "missing": missing[:NAMES], "sources": sources[:n],
+                "more": more,
+                "missing": missing[:NAMES],
+                "sources": sources[:n],
                 "away": list(dict.fromkeys(away))[:NAMES],
-            }  # fmt: skip
+            }
             self._desk.send(conn, c.Reply(call.request, value, frames=tuple(map(body_frames, part))), part)
             values, sources = values[n:], sources[n:]
             if not more:

@@ -51,9 +51,12 @@ class SegmentLog:
         """
         it = self._writer
         return {
-            "snapshot_lines": it.lines, "snapshot_bytes": it.bytes, "snapshot_segments": it.segments,
-            "snapshot_lost": self._refused + it.lost, "snapshot_dropped": it.keeper.dropped,
-        }  # fmt: skip
+            "snapshot_lines": it.lines,
+            "snapshot_bytes": it.bytes,
+            "snapshot_segments": it.segments,
+            "snapshot_lost": self._refused + it.lost,
+            "snapshot_dropped": it.keeper.dropped,
+        }
 
     def close(self, timeout: float) -> None:
         """Write what was recorded, and close the last segment; a second time does no harm.

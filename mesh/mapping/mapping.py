@@ -37,9 +37,14 @@ class Mapping:
         self._claims: dict[tuple[str, str, bool], tuple[Claim, ...]] = {}
 
     def decide(
-        self, key: str, domain: str, view: View, visited: Collection[str] = (), of: Hashable = "",
+        self,
+        key: str,
+        domain: str,
+        view: View,
+        visited: Collection[str] = (),
+        of: Hashable = "",
         is_copy: bool = False,
-    ) -> Decision:  # fmt: skip
+    ) -> Decision:
         """What becomes of a message with this key and domain that has been at `visited`?
 
         `of`: its publisher's stream, which goes one way while there are several as good. `is_copy`: it came
@@ -58,9 +63,14 @@ class Mapping:
         return Decision(Kind.WAIT, f"no rule names a master of {what}")
 
     def address(
-        self, to: SessionName, domain: str, view: View, visited: Collection[str] = (), force: bool = False,
+        self,
+        to: SessionName,
+        domain: str,
+        view: View,
+        visited: Collection[str] = (),
+        force: bool = False,
         of: Hashable = "",
-    ) -> Decision:  # fmt: skip
+    ) -> Decision:
         """What becomes of a point-to-point message? A node that is known wins, then the domain, then here."""
         node = to.node
         if node == self.me:
@@ -185,9 +195,14 @@ class Mapping:
         return self._choose(claims, view, (), of)
 
     def _choose(
-        self, claims: Sequence[Claim], view: View, visited: Collection[str], of: Hashable,
-        together: tuple[str, ...] = (), partly: int = 0,
-    ) -> Decision:  # fmt: skip
+        self,
+        claims: Sequence[Claim],
+        view: View,
+        visited: Collection[str],
+        of: Hashable,
+        together: tuple[str, ...] = (),
+        partly: int = 0,
+    ) -> Decision:
         """Which node is next? `together`: masters that all get it, if it goes to them at all; `partly`: how
         far they stand behind while only some of them are alive."""
         mine = min((c for c in claims if c.node == self.me), key=lambda c: c.stratum, default=None)

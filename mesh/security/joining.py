@@ -80,6 +80,11 @@ def _file(token: Token, passwd: str) -> MeshFile:
     server = token.server or curve_pair(derived(token.secret, token.cluster, SERVER)).public
     own = curve_pair(secrets.token_bytes(SECRET_BYTES))
     return MeshFile(
-        cluster=token.cluster, role=token.role, secret=token.secret, server=server,
-        public=own.public, private=own.secret, passwd=passwd,
-    )  # fmt: skip
+        cluster=token.cluster,
+        role=token.role,
+        secret=token.secret,
+        server=server,
+        public=own.public,
+        private=own.secret,
+        passwd=passwd,
+    )

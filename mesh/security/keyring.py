@@ -58,9 +58,13 @@ def keyring(
     mine = curve_pair(own.curve)
     server = curve_pair(derived(secret, cluster, SERVER))
     ring = Keyring(
-        server=server.public, mine=mine.public, sign=partial(sign, own.seed), verify=verify,
+        server=server.public,
+        mine=mine.public,
+        sign=partial(sign, own.seed),
+        verify=verify,
         secrets={role: role_secret(secret, cluster, role) for role in ROLES},
-        passwd=passwd and check_hash(passwd), passwds={"": file.passwd, **(passwds or {})},
-    )  # fmt: skip
+        passwd=passwd and check_hash(passwd),
+        passwds={"": file.passwd, **(passwds or {})},
+    )
     curve = Keys(mine, server, curve_pair(derived(secret, cluster, GOSSIP)))
     return MeshKeys(ring, curve, derived(secret, cluster, ADVERTS), public_key(own.seed))

@@ -34,8 +34,9 @@ def addresses(bound: Sequence[str], settings: Discovery) -> tuple[str, ...]:
     found = interfaces()
     there = dict.fromkeys(
         f"tcp://{_bracketed(host)}:{address.rpartition(':')[2]}"
-        for address in bound for host in advertised(address, found, settings.interfaces)
-    )  # fmt: skip
+        for address in bound
+        for host in advertised(address, found, settings.interfaces)
+    )
     return tuple(there)[: ADDRESSES + 1]
 
 
@@ -43,9 +44,14 @@ class Finding:
     """`me` is how this node introduces itself now; `hears` is called on the loop only."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, settings: Discovery, bound: Sequence[str], adverts: Adverts,
-        me: Callable[[], Introduction], hears: Hears,
-    ) -> None:  # fmt: skip
+        self,
+        loop: asyncio.AbstractEventLoop,
+        settings: Discovery,
+        bound: Sequence[str],
+        adverts: Adverts,
+        me: Callable[[], Introduction],
+        hears: Hears,
+    ) -> None:
         self._loop = loop
         self._settings = settings
         self._bound = tuple(bound)

@@ -109,9 +109,12 @@ class Node(World):
             random.random,
         )
         self.core.start(
-            image, *self._clock(), self._shell_status,
-            lambda: probe.sample(self._lag.p99(time.monotonic())), lambda: self._store.reach,
-        )  # fmt: skip
+            image,
+            *self._clock(),
+            self._shell_status,
+            lambda: probe.sample(self._lag.p99(time.monotonic())),
+            lambda: self._store.reach,
+        )
         self._find(loop, secret)
         file = self._file()
         file.write(self._state)
@@ -201,30 +204,48 @@ class Node(World):
 
     def _file(self) -> NodeFile:
         return NodeFile(
-            name=self.name, uuid=self._data.uuid.hex(), boot=self._data.boot, pid=os.getpid(), ipc=self._ipc,
-            tcp=self._tcp[0], data=str(self._data.path.absolute()), cluster=self._config.node.cluster,
+            name=self.name,
+            uuid=self._data.uuid.hex(),
+            boot=self._data.boot,
+            pid=os.getpid(),
+            ipc=self._ipc,
+            tcp=self._tcp[0],
+            data=str(self._data.path.absolute()),
+            cluster=self._config.node.cluster,
             keyed=self._keys is not None,
             snapshots=str(self._snapshots_dir()) if self._config.snapshots.enabled else "",
-        )  # fmt: skip
+        )
 
     def described(self) -> dict[str, Any]:
         """What a person wants to know once it is ready. `at`: where others can dial what is bound."""
         me = self.core.desk.me
         return {
-            "name": self.name, "uuid": self._data.uuid.hex(), "boot": self._data.boot, "tcp": self._tcp,
-            "at": [me.address, *me.also], "ipc": self._ipc, "data": str(self._data.path), "pid": os.getpid(),
-            "keys": self._keys is not None, "mdns": self._finding.spoken, "skipped": self._finding.skipped,
+            "name": self.name,
+            "uuid": self._data.uuid.hex(),
+            "boot": self._data.boot,
+            "tcp": self._tcp,
+            "at": [me.address, *me.also],
+            "ipc": self._ipc,
+            "data": str(self._data.path),
+            "pid": os.getpid(),
+            "keys": self._keys is not None,
+            "mdns": self._finding.spoken,
+            "skipped": self._finding.skipped,
             "remembered": self.core.neighbours.acquaintances.remembered,
-        }  # fmt: skip
+        }
 
     def _shell_status(self) -> dict[str, Any]:
         now = time.monotonic()
         return {
-            "uptime": now - self._started, "pid": os.getpid(), "data": str(self._data.path),
-            "ipc": self._ipc, "lag_p99": self._lag.p99(now), "lag_worst": self._lag.worst(now),
+            "uptime": now - self._started,
+            "pid": os.getpid(),
+            "data": str(self._data.path),
+            "ipc": self._ipc,
+            "lag_p99": self._lag.p99(now),
+            "lag_worst": self._lag.worst(now),
             "snapshots": self._snapshots.counters() if self._config.snapshots.enabled else {},
             "disk": self._store.status(),
-        }  # fmt: skip
+        }
 
     async def run(self, ready: Callable[[], None] = lambda: None) -> None:
         """Until SIGTERM, SIGINT, `stop()` or a reason to give up (then the error is raised).

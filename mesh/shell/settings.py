@@ -15,10 +15,16 @@ from mesh.wire.commands import Introduction
 
 
 def settings_of(
-    config: Config, me: Introduction, seeds: tuple[str, ...], secret: bytes, keyring: Keyring | None,
-    jitter: Callable[[], float], tell: Callable[[str], None], seal: bytes = b"",
+    config: Config,
+    me: Introduction,
+    seeds: tuple[str, ...],
+    secret: bytes,
+    keyring: Keyring | None,
+    jitter: Callable[[], float],
+    tell: Callable[[str], None],
+    seal: bytes = b"",
     accept_rollback: bool = False,
-) -> Settings:  # fmt: skip
+) -> Settings:
     """`secret` is the user's cookie, or with keys the secret of the role "node". `tell` hears of plug-ins
     that are slow. `seal`: see Settings."""
     node, limits, timing = config.node, config.limits, config.timing
@@ -44,9 +50,12 @@ def settings_of(
 def allowance_of(limits: Limits) -> Allowance:
     """What connections that came in may hold."""
     return Allowance(
-        max_content=limits.max_content, connections=limits.connections, strangers=limits.strangers,
-        of_address=limits.address_connections, of_key=limits.key_connections,
-    )  # fmt: skip
+        max_content=limits.max_content,
+        connections=limits.connections,
+        strangers=limits.strangers,
+        of_address=limits.address_connections,
+        of_key=limits.key_connections,
+    )
 
 
 def place(setting: str, text: str) -> Path:

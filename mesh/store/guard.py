@@ -27,9 +27,15 @@ class GuardedStore:
     room_made = Room
 
     def __init__(
-        self, directory: Path, store: bytes, boot: int, wanted: int, tell: Tell,
-        accept_rollback: bool = False, clock: Callable[[], float] = time.monotonic,
-    ) -> None:  # fmt: skip
+        self,
+        directory: Path,
+        store: bytes,
+        boot: int,
+        wanted: int,
+        tell: Tell,
+        accept_rollback: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.refused = 0
         self._tell, self._clock, self._accept = tell, clock, accept_rollback
         self._failure: StoreError | None = None

@@ -12,9 +12,14 @@ from mesh.store.sqlite import SQLiteStore
 
 
 def open_store(
-    chosen: str, directory: Path, uuid: bytes, boot: int, reserve: int, tell: Tell,
+    chosen: str,
+    directory: Path,
+    uuid: bytes,
+    boot: int,
+    reserve: int,
+    tell: Tell,
     accept_rollback: bool = False,
-) -> NodeStore:  # fmt: skip
+) -> NodeStore:
     """`chosen`: what is set as `node.store`; `reserve`: bytes of the disk. NotAvailable, StoreError."""
     if chosen == SQLITE:
         return GuardedStore(directory, uuid, boot, reserve, tell, accept_rollback)

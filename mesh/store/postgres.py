@@ -15,13 +15,7 @@ from mesh.store.integrity import Audit
 from mesh.store.lease import Claim, Terms
 from mesh.store.postgres_connection import Connection, Kind, Trouble
 from mesh.store.postgres_lease import Keeper, fence
-from mesh.store.postgres_rows import (
-    Count,
-    create_owner,
-    read_count,
-    read_image,
-    write_change,
-)
+from mesh.store.postgres_rows import Count, create_owner, read_count, read_image, write_change
 from mesh.store.postgres_setup import check_settings, look_at, prepare
 
 _log = logging.getLogger(__name__)

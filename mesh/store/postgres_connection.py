@@ -17,9 +17,12 @@ CONNECTING = 3  # s that one try to connect may take
 
 # Of an answer that never comes the kernel tells after six seconds or so, where there is a network between.
 _NETWORK: dict[str, Any] = {
-    "keepalives": 1, "keepalives_idle": 3, "keepalives_interval": 1, "keepalives_count": 3,
+    "keepalives": 1,
+    "keepalives_idle": 3,
+    "keepalives_interval": 1,
+    "keepalives_count": 3,
     "tcp_user_timeout": 6000,
-}  # fmt: skip
+}
 _LIMITS = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout")
 
 

@@ -90,9 +90,13 @@ class Keeper:
     """
 
     def __init__(
-        self, reach: Callable[[], Connection], claim: Claim, terms: Terms,
-        first: Callable[[Connection], None], on_loss: Callable[[], None],
-    ) -> None:  # fmt: skip
+        self,
+        reach: Callable[[], Connection],
+        claim: Claim,
+        terms: Terms,
+        first: Callable[[Connection], None],
+        on_loss: Callable[[], None],
+    ) -> None:
         """`reach` opens a connection. `first` is done with the very first taking, in its transaction.
 
         Waits for a lease that may be a dead process's, as long as one runs; then StoreError STORE_IN_USE.

@@ -197,8 +197,7 @@ class SQLiteStore:
     def _check_usable(self) -> None:
         if self._ended:
             raise StoreError(
-                f"{self._path} is neither read nor written any more: {self._ended}.",
-                hint="Restart the node.",
+                f"{self._path} is neither read nor written any more: {self._ended}.", hint="Restart the node."
             )
 
     def _failure(self, error: sqlite3.Error | UnicodeDecodeError) -> StoreError:

@@ -193,16 +193,32 @@ class Client(Later):
 
     @overload
     def send(
-        self, destination: str, content: Content, *, force_queuing: bool = False, domain: str | None = None,
-        key: str = "", headers: Headers | Mapping[str, str] | None = None, persistent: bool = False,
-        expiry: float | None = None, priority: int = 5,
-    ) -> Published: ...  # fmt: skip
+        self,
+        destination: str,
+        content: Content,
+        *,
+        force_queuing: bool = False,
+        domain: str | None = None,
+        key: str = "",
+        headers: Headers | Mapping[str, str] | None = None,
+        persistent: bool = False,
+        expiry: float | None = None,
+        priority: int = 5,
+    ) -> Published: ...
     @overload
     def send(
-        self, destination: list[str] | tuple[str, ...], content: Content, *, force_queuing: bool = False,
-        domain: str | None = None, key: str = "", headers: Headers | Mapping[str, str] | None = None,
-        persistent: bool = False, expiry: float | None = None, priority: int = 5,
-    ) -> list[Published | PublishRefused]: ...  # fmt: skip
+        self,
+        destination: list[str] | tuple[str, ...],
+        content: Content,
+        *,
+        force_queuing: bool = False,
+        domain: str | None = None,
+        key: str = "",
+        headers: Headers | Mapping[str, str] | None = None,
+        persistent: bool = False,
+        expiry: float | None = None,
+        priority: int = 5,
+    ) -> list[Published | PublishRefused]: ...
     def send(self, destination: Any, content: Content, **options: Any) -> Any:
         """Send to one session or client, and wait for the answer; to several: one result each, in order."""
         send: Any = self.aio.send  # its two forms are those above
@@ -230,9 +246,14 @@ class Client(Later):
         may be under way, and as many wait; 0: as many as the node's limits allow. Raises BadKey, BadQuery.
         """
         made = self.aio.subscribe(
-            key, pattern=pattern, xpath=xpath, domain=domain, initial=initial, overflow=overflow,
+            key,
+            pattern=pattern,
+            xpath=xpath,
+            domain=domain,
+            initial=initial,
+            overflow=overflow,
             max_queue=max_queue,
-        )  # fmt: skip
+        )
         return Subscription(self.thread, made)
 
     def unsubscribe(self, subscription: Subscription) -> None:

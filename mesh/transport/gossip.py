@@ -69,7 +69,7 @@ class Gossip:
         if not is_file:
             doorman = Doorman(
                 self._loop, self._context, socket, _unheard, _unheard, _unheard, self._watch, PUB
-            )  # fmt: skip
+            )
         try:
             socket.bind(address)
         except zmq.ZMQError:
@@ -123,9 +123,12 @@ class Gossip:
         socket = new_socket(self._context, kind, address)
         frame, leaving, waiting = LIMITS[kind]
         for option, value in (
-            (zmq.MAXMSGSIZE, frame), (zmq.SNDHWM, leaving), (zmq.RCVHWM, waiting),
-            (zmq.RECONNECT_IVL, REDIAL), (zmq.RECONNECT_IVL_MAX, REDIAL_MAX),
-        ):  # fmt: skip
+            (zmq.MAXMSGSIZE, frame),
+            (zmq.SNDHWM, leaving),
+            (zmq.RCVHWM, waiting),
+            (zmq.RECONNECT_IVL, REDIAL),
+            (zmq.RECONNECT_IVL_MAX, REDIAL_MAX),
+        ):
             socket.setsockopt(option, value)
         return socket
 

@@ -22,10 +22,16 @@ def new_socket(context: Context, kind: int, address: str) -> Socket:
     # Only then: it would rewrite IPv4 addresses. `*` is every address of both families.
     socket.setsockopt(zmq.IPV6, int("[" in address or "//*:" in address))
     for option, value in (
-        (zmq.LINGER, 0), (zmq.MAXMSGSIZE, FRAME), (zmq.SNDHWM, HIGH_WATER), (zmq.RCVHWM, HIGH_WATER),
-        (zmq.HANDSHAKE_IVL, 5000), (zmq.HEARTBEAT_IVL, 2000), (zmq.HEARTBEAT_TIMEOUT, 6000),
-        (zmq.HEARTBEAT_TTL, 6000), (zmq.BACKLOG, 512),
-    ):  # fmt: skip
+        (zmq.LINGER, 0),
+        (zmq.MAXMSGSIZE, FRAME),
+        (zmq.SNDHWM, HIGH_WATER),
+        (zmq.RCVHWM, HIGH_WATER),
+        (zmq.HANDSHAKE_IVL, 5000),
+        (zmq.HEARTBEAT_IVL, 2000),
+        (zmq.HEARTBEAT_TIMEOUT, 6000),
+        (zmq.HEARTBEAT_TTL, 6000),
+        (zmq.BACKLOG, 512),
+    ):
         socket.setsockopt(option, value)
     return socket
 

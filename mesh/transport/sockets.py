@@ -115,7 +115,7 @@ class Sockets:
             stranger = self._stranger if is_keyed else lambda text: None
             doorman = Doorman(
                 self._loop, self._context, socket, stranger, self._left, self._ended, self._watch
-            )  # fmt: skip
+            )
         try:
             socket.bind(address)
         except zmq.ZMQError as error:

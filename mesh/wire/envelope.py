@@ -173,9 +173,15 @@ class Envelope(Struct, frozen=True, dict=True):
         if index:
             keys, index = self._cut_keys(indices)
         return replace(
-            self, keys=keys, index=index, count=len(indices), sizes=sizes, props=props, body=b"".join(slices),
+            self,
+            keys=keys,
+            index=index,
+            count=len(indices),
+            sizes=sizes,
+            props=props,
+            body=b"".join(slices),
             numbers=_as_ranges(self.number_list(indices)),
-        )  # fmt: skip
+        )
 
     def part(self, first: int, last: int) -> Envelope:
         """Numbers `first`..`last` of an uncut envelope, as an envelope of its own."""

@@ -3,17 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from mesh.errors import RemoteError
-from mesh.wire.commands import (
-    AnyCommand,
-    Command,
-    Forward,
-    ItemHead,
-    Items,
-    Publish,
-    Reply,
-    decode,
-    encode,
-)
+from mesh.wire.commands import AnyCommand, Command, Forward, ItemHead, Items, Publish, Reply, decode, encode
 from mesh.wire.envelope import Envelope
 from mesh.wire.envelope import decode as decode_envelope
 from mesh.wire.header import u16

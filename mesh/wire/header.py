@@ -13,14 +13,7 @@ from msgspec import Meta
 from mesh.errors import RemoteError
 from mesh.values import LONGEST_KEY
 from mesh.wire.codec import Number, malformed, reader
-from mesh.wire.limits import (
-    CONTROL_FRAME,
-    ENVELOPE_BYTES,
-    ENVELOPE_MESSAGES,
-    FRAME,
-    LARGEST_SEQUENCE,
-    ROUTE,
-)
+from mesh.wire.limits import CONTROL_FRAME, ENVELOPE_BYTES, ENVELOPE_MESSAGES, FRAME, LARGEST_SEQUENCE, ROUTE
 
 FEW = ENVELOPE_BYTES // LONGEST_KEY  # keys that are never too long together
 FromOne = Annotated[int, Meta(ge=1, le=LARGEST_SEQUENCE)]

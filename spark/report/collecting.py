@@ -132,9 +132,11 @@ def _ordered(by: str) -> Column:
 def _whole(history: DataFrame, now: datetime) -> dict[str, Any]:
     """Of all rows together: clusters, from when until when, how many of each kind."""
     likely = F.when(F.col("ts").between(F.lit(SETTLED), F.lit(now + AHEAD)), F.unix_micros("ts"))
-    rows = history.groupBy("kind", "cluster").agg(
-        F.count("*").alias("rows"), F.min(likely).alias("since"), F.max(likely).alias("until")
-    ).collect()  # fmt: skip
+    rows = (
+        history.groupBy("kind", "cluster")
+        .agg(F.count("*").alias("rows"), F.min(likely).alias("since"), F.max(likely).alias("until"))
+        .collect()
+    )
     kinds: Counter[str] = Counter()
     for row in rows:
         kinds[row["kind"]] += row["rows"]

@@ -30,18 +30,27 @@ WIDE = 100  # columns of what is no terminal
 @options.since
 @options.until
 @click.option(
-    "--html", type=click.Path(path_type=Path), metavar="FILE",
+    "--html",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
     help="Write a page with charts, all in one file, for any browser.",
-)  # fmt: skip
+)
 @options.as_json
 @click.option(
     "--json-to", type=click.Path(path_type=Path), metavar="FILE", help="Write that JSON document to a file."
 )
 @options.spark
 def command(
-    sources: tuple[str, ...], to: str, since: datetime | None, until: datetime | None, html: Path | None,
-    as_json: bool, json_to: Path | None, master: str | None, conf: Mapping[str, str],
-) -> None:  # fmt: skip
+    sources: tuple[str, ...],
+    to: str,
+    since: datetime | None,
+    until: datetime | None,
+    html: Path | None,
+    as_json: bool,
+    json_to: Path | None,
+    master: str | None,
+    conf: Mapping[str, str],
+) -> None:
     """What has happened in the mesh: on the terminal, as a page with --html, as one document with --json.
 
     With --from, what the nodes wrote down there is gathered into the history first.
@@ -76,9 +85,12 @@ def _check(html: Path) -> None:
 
 
 def _facts(
-    sources: Sequence[str], to: str, span: tuple[datetime | None, datetime | None], master: str | None,
+    sources: Sequence[str],
+    to: str,
+    span: tuple[datetime | None, datetime | None],
+    master: str | None,
     conf: Mapping[str, str],
-) -> Facts:  # fmt: skip
+) -> Facts:
     spark = session("mesh report", master, conf)
     with Progress(spark, "starting") as bar:
 

@@ -5,15 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from spark.report.facts import Clock, Facts, Node, Quality
-from spark.report.figures import (
-    counted,
-    decimal,
-    duration,
-    listed,
-    number,
-    percent,
-    spoken,
-)
+from spark.report.figures import counted, decimal, duration, listed, number, percent, spoken
 from spark.report.sampling import median, most
 
 BAD, WARN, NOTE, GOOD = "bad", "warn", "note", "good"

@@ -91,27 +91,27 @@ def _findings(found: list[Finding], titles: Mapping[str, str]) -> Html:
         tag(
             "li",
             tag("span", RANKS[finding.rank], class_=f"rank {finding.rank}"),
-            tag(
-                "span",
-                finding.text,
-                " ",
-                tag("a", titles[finding.about], href=f"#{finding.about}"),
-            ),
+            tag("span", finding.text, " ", tag("a", titles[finding.about], href=f"#{finding.about}")),
         )
         for finding in found
     ]
     return tag(
-        "section", tag("h2", "What stands out"),
+        "section",
+        tag("h2", "What stands out"),
         tag("ul", items, class_="findings") if items else tag("p", "There is nothing that could stand out."),
         id="findings",
-    )  # fmt: skip
+    )
 
 
 def _section(section: Section) -> Html:
     return tag(
-        "section", tag("h2", section.title, id=f"{section.name}-title"), tag("p", section.how, class_="how"),
-        section.body, id=section.name, aria_labelledby=f"{section.name}-title",
-    )  # fmt: skip
+        "section",
+        tag("h2", section.title, id=f"{section.name}-title"),
+        tag("p", section.how, class_="how"),
+        section.body,
+        id=section.name,
+        aria_labelledby=f"{section.name}-title",
+    )
 
 
 def _footer(facts: Facts) -> Html:

@@ -81,16 +81,20 @@ def _states(history: DataFrame) -> DataFrame:
 def _spans(history: DataFrame) -> DataFrame:
     """A gap of GAP or more lies between two spans of that length, and these are much fewer than states."""
     span = F.floor(F.unix_seconds("ts") / GAP).alias("_span")
-    return named(of_kind(history, "state")).groupBy("node", "uuid", "boot", span).agg(
-        F.count("*").alias("_rows"),
-        F.count("version").alias("_versions"),
-        F.min("version").alias("_oldest"),
-        F.max("version").alias("_newest"),
-        F.min("ts").alias("_first"),
-        F.max("ts").alias("_last"),
-        F.count_if(_is_future()).alias("_future"),
-        F.count_if(_is_past()).alias("_past"),
-    )  # fmt: skip
+    return (
+        named(of_kind(history, "state"))
+        .groupBy("node", "uuid", "boot", span)
+        .agg(
+            F.count("*").alias("_rows"),
+            F.count("version").alias("_versions"),
+            F.min("version").alias("_oldest"),
+            F.max("version").alias("_newest"),
+            F.min("ts").alias("_first"),
+            F.max("ts").alias("_last"),
+            F.count_if(_is_future()).alias("_future"),
+            F.count_if(_is_past()).alias("_past"),
+        )
+    )
 
 
 def _lines(history: DataFrame) -> DataFrame:

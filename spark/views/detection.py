@@ -20,13 +20,17 @@ def times(history: DataFrame, lives: DataFrame | None = None) -> DataFrame:
     what `membership.timeline` found, if that is at hand.
     """
     ends = named(of_kind(history, "event")).where(F.col("event").isin("dead", "left"))
-    noticed = episodes(ends, TOGETHER).groupBy("event", "node", "uuid", "boot", "episode").agg(
-        F.min_by("observer", "ts").alias("first_observer"),
-        F.min("ts").alias("first_at"),
-        F.max("ts").alias("final_at"),
-        F.min_by("age", "ts").alias("age_s"),
-        F.size(F.collect_set("observer_uuid")).alias("observers"),
-    )  # fmt: skip
+    noticed = (
+        episodes(ends, TOGETHER)
+        .groupBy("event", "node", "uuid", "boot", "episode")
+        .agg(
+            F.min_by("observer", "ts").alias("first_observer"),
+            F.min("ts").alias("first_at"),
+            F.max("ts").alias("final_at"),
+            F.min_by("age", "ts").alias("age_s"),
+            F.size(F.collect_set("observer_uuid")).alias("observers"),
+        )
+    )
     boots = timeline(history) if lives is None else lives
     states = boots.select("uuid", "boot", F.col("state_at").alias("_last"))
     lived_on = F.coalesce(seconds("_last") > seconds("first_at") + TOLERANCE, F.lit(False))

@@ -30,10 +30,17 @@ def matrix(history: DataFrame) -> DataFrame:
             F.max(F.when(is_link, F.col("ts"))).alias("last_at"),
         )
         .select(
-            "observer", "node", "state", _rtt_ms(0).alias("rtt_median_ms"), _rtt_ms(1).alias("rtt_p95_ms"),
-            "logged_in_share", "lines", "lost", "last_at",
+            "observer",
+            "node",
+            "state",
+            _rtt_ms(0).alias("rtt_median_ms"),
+            _rtt_ms(1).alias("rtt_p95_ms"),
+            "logged_in_share",
+            "lines",
+            "lost",
+            "last_at",
         )
-    )  # fmt: skip
+    )
 
 
 def _rtt_ms(place: int) -> Column:

@@ -22,24 +22,42 @@ def timeline(history: DataFrame) -> DataFrame:
     """
     event, is_state = F.col("event"), F.col("kind") == "state"
     alive = is_state | event.isin("started", "stopped", "joined", "restarted", "alive")
-    seen = _rows(history).groupBy("node", "uuid", "boot").agg(
-        F.coalesce(F.min(F.when(alive, settled())), F.min(settled()), F.min("ts")).alias("first_at"),
-        F.coalesce(F.max(F.when(alive, settled())), F.min(settled()), F.max("ts")).alias("last_at"),
-        F.max(F.when(is_state, F.col("ts"))).alias("state_at"),
-        F.max("up").alias("up_s"),
-        F.coalesce(F.max("up") - F.min("up"), F.lit(0.0)).alias("seen_s"),
-        F.count_if(is_state).alias("states"),
-        *(F.max(F.when(event == end, F.col("ts"))).alias(f"_{end}") for end in ("stopped", "left", "dead")),
-    )  # fmt: skip
+    seen = (
+        _rows(history)
+        .groupBy("node", "uuid", "boot")
+        .agg(
+            F.coalesce(F.min(F.when(alive, settled())), F.min(settled()), F.min("ts")).alias("first_at"),
+            F.coalesce(F.max(F.when(alive, settled())), F.min(settled()), F.max("ts")).alias("last_at"),
+            F.max(F.when(is_state, F.col("ts"))).alias("state_at"),
+            F.max("up").alias("up_s"),
+            F.coalesce(F.max("up") - F.min("up"), F.lit(0.0)).alias("seen_s"),
+            F.count_if(is_state).alias("states"),
+            *(
+                F.max(F.when(event == end, F.col("ts"))).alias(f"_{end}")
+                for end in ("stopped", "left", "dead")
+            ),
+        )
+    )
     ended = _ended()
     at = (
-        F.when(ended == "stopped", F.col("_stopped")).when(ended == "left", F.col("_left"))
-        .when(ended == "dead", F.col("_dead")).when(ended != "there", F.col("last_at"))
-    )  # fmt: skip
+        F.when(ended == "stopped", F.col("_stopped"))
+        .when(ended == "left", F.col("_left"))
+        .when(ended == "dead", F.col("_dead"))
+        .when(ended != "there", F.col("last_at"))
+    )
     return seen.select(
-        "node", "uuid", "boot", "first_at", "last_at", "state_at", "up_s", "seen_s", "states",
-        ended.alias("ended"), at.alias("ended_at"),
-    )  # fmt: skip
+        "node",
+        "uuid",
+        "boot",
+        "first_at",
+        "last_at",
+        "state_at",
+        "up_s",
+        "seen_s",
+        "states",
+        ended.alias("ended"),
+        at.alias("ended_at"),
+    )
 
 
 def flapping(history: DataFrame, lives: DataFrame | None = None) -> DataFrame:
@@ -63,14 +81,20 @@ def flapping(history: DataFrame, lives: DataFrame | None = None) -> DataFrame:
     boots = timeline(history) if lives is None else lives
     nodes = boots.groupBy("node", "uuid").agg(
         (F.count("boot") - 1).alias("restarts"), (F.sum("seen_s") / 3600).alias("seen_hours")
-    )  # fmt: skip
+    )
     joined = nodes.join(F.broadcast(counts), "uuid", "left")
     whole = joined.withColumns({name: F.coalesce(name, F.lit(0)) for name in kinds.values()})
     changes = F.col("suspicions") + F.col("refutations") + F.col("deaths") + F.col("restarts")
     return whole.select(
-        "node", "uuid", "suspicions", "refutations", "deaths", "restarts", "seen_hours",
+        "node",
+        "uuid",
+        "suspicions",
+        "refutations",
+        "deaths",
+        "restarts",
+        "seen_hours",
         ratio(changes, F.col("seen_hours")).alias("changes_per_hour"),
-    )  # fmt: skip
+    )
 
 
 def _rows(history: DataFrame) -> DataFrame:

@@ -19,21 +19,33 @@ def growth(history: DataFrame) -> DataFrame:
     is empty at its last line does not grow: nobody writes lines of an empty one, so that no line falls.
     """
     at = seconds(settled())
-    fitted = of_kind(history, "queue").groupBy("observer", "queue").agg(
-        F.max_by("depth", "ts").alias("depth"),
-        F.max_by("bytes", "ts").alias("bytes"),
-        F.max_by("oldest", "ts").alias("oldest_s"),
-        F.max("depth").alias("depth_max"),
-        F.count("*").alias("lines"),
-        F.max("ts").alias("last_at"),
-        (F.max(at) - F.min(at)).alias("_long"),
-        *fit("_line", F.col("depth"), at),
-    )  # fmt: skip
+    fitted = (
+        of_kind(history, "queue")
+        .groupBy("observer", "queue")
+        .agg(
+            F.max_by("depth", "ts").alias("depth"),
+            F.max_by("bytes", "ts").alias("bytes"),
+            F.max_by("oldest", "ts").alias("oldest_s"),
+            F.max("depth").alias("depth_max"),
+            F.count("*").alias("lines"),
+            F.max("ts").alias("last_at"),
+            (F.max(at) - F.min(at)).alias("_long"),
+            *fit("_line", F.col("depth"), at),
+        )
+    )
     line = Line("_line")
     return fitted.select(
-        "observer", "queue", "depth", "bytes", "oldest_s", "depth_max",
-        (3600 * line.slope).alias("growth_per_hour"), _verdict(line).alias("verdict"), "lines", "last_at",
-    )  # fmt: skip
+        "observer",
+        "queue",
+        "depth",
+        "bytes",
+        "oldest_s",
+        "depth_max",
+        (3600 * line.slope).alias("growth_per_hour"),
+        _verdict(line).alias("verdict"),
+        "lines",
+        "last_at",
+    )
 
 
 def _verdict(line: Line) -> Column:

@@ -45,9 +45,14 @@ def code(told: Advert | Rejected | Near | None) -> str:
 
 names = st.from_regex(r"[A-Za-z0-9_.:-]{1,64}", fullmatch=True)
 some_adverts = st.builds(
-    Advert, st.binary(min_size=16, max_size=16), names, st.integers(1, 2**63 - 1),
-    st.integers(1, 65535), st.just(("10.0.0.5",)), st.just(b""),
-)  # fmt: skip
+    Advert,
+    st.binary(min_size=16, max_size=16),
+    names,
+    st.integers(1, 2**63 - 1),
+    st.integers(1, 65535),
+    st.just(("10.0.0.5",)),
+    st.just(b""),
+)
 
 
 @given(some_adverts)

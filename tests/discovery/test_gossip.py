@@ -35,9 +35,7 @@ def large() -> Gossip:
     return mine
 
 
-def says(
-    sender: bytes, *lines: Line, number: int = 1, tombs: Iterable[tuple[bytes, int]] = (),
-) -> Message:  # fmt: skip
+def says(sender: bytes, *lines: Line, number: int = 1, tombs: Iterable[tuple[bytes, int]] = ()) -> Message:
     return Message(sender, 1, number, lines, tombs=tuple(tombs))
 
 
@@ -132,10 +130,15 @@ SIGNED = bytes(64)
 
 @pytest.mark.parametrize(
     "forged",
-    [Line(HERON, 1, 1, state(FRODO).encode(), SIGNED), Line(HERON, 1, 2, state(HERON).encode(), SIGNED),
-     Line(HERON, 1, 1, state(HERON, 2).encode(), SIGNED), Line(HERON, 1, 1, b"not a state", SIGNED),
-     Line(HERON, 1, 1, state(HERON, load=2).encode(), SIGNED), line(state(HERON), signature=b"wrong")],
-)  # fmt: skip
+    [
+        Line(HERON, 1, 1, state(FRODO).encode(), SIGNED),
+        Line(HERON, 1, 2, state(HERON).encode(), SIGNED),
+        Line(HERON, 1, 1, state(HERON, 2).encode(), SIGNED),
+        Line(HERON, 1, 1, b"not a state", SIGNED),
+        Line(HERON, 1, 1, state(HERON, load=2).encode(), SIGNED),
+        line(state(HERON), signature=b"wrong"),
+    ],
+)
 def test_a_line_that_is_not_its_owners_word_is_dropped_and_counted(forged: Line) -> None:
     mine = gossip(verify=lambda line: line.signature == SIGNED)
     assert mine.heard(says(FRODO, forged), ALL, 0.0) == []
@@ -218,8 +221,11 @@ def test_digests_go_round_all_that_is_known_without_a_hole() -> None:
     assert [len(part.digest) for part in parts] == [DIGEST, DIGEST, 6, DIGEST]
     edges = [OTHERS[DIGEST], OTHERS[2 * DIGEST]]
     assert [part.span for part in parts] == [
-        (b"", edges[0]), (edges[0], edges[1]), (edges[1], b""), (b"", edges[0]),
-    ]  # fmt: skip
+        (b"", edges[0]),
+        (edges[0], edges[1]),
+        (edges[1], b""),
+        (b"", edges[0]),
+    ]
     assert [entry for part in parts[:3] for entry in part.digest] == [(uuid, 1, 100) for uuid in OTHERS[:70]]
 
 

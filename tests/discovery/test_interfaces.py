@@ -27,9 +27,13 @@ def test_without_patterns_all_are_taken_that_lead_to_other_machines() -> None:
 def test_of_each_other_one_the_reason_is_told() -> None:
     odd = replace(ETH, name="odd", has_multicast=False)
     assert fit([*ALL, Interface("eth2", (), True, True), odd])[1] == [
-        ("lo", "loopback"), ("eth1", "down, or no cable"), ("docker0", "container bridge"),
-        ("tailscale0", "tunnel"), ("eth2", "no address"), ("odd", "no multicast"),
-    ]  # fmt: skip
+        ("lo", "loopback"),
+        ("eth1", "down, or no cable"),
+        ("docker0", "container bridge"),
+        ("tailscale0", "tunnel"),
+        ("eth2", "no address"),
+        ("odd", "no multicast"),
+    ]
     assert ("wlan0", "not in discovery.interfaces") in fit(ALL, ["eth*"])[1]
     assert ("wlan0", "excluded by discovery.interfaces") in fit(ALL, ["!wlan0"])[1]
 
@@ -63,8 +67,12 @@ def test_a_concrete_address_is_advertised_as_such() -> None:
 
 def test_for_a_wildcard_the_addresses_of_fit_interfaces_are_advertised_far_ones_first() -> None:
     assert advertised("tcp://[::]:7710", ALL) == (
-        "10.0.0.5", "fd00::5", "192.168.1.5", "fe80::5%eth0", "fe80::6%wlan0",
-    )  # fmt: skip
+        "10.0.0.5",
+        "fd00::5",
+        "192.168.1.5",
+        "fe80::5%eth0",
+        "fe80::6%wlan0",
+    )
     assert advertised("tcp://0.0.0.0:7710", ALL) == ("10.0.0.5", "192.168.1.5")
     assert advertised("tcp://*:7710", ALL, ["wlan0"]) == ("192.168.1.5",)
 
@@ -106,8 +114,11 @@ def test_a_node_on_an_address_that_is_away_speaks_nowhere() -> None:
 def test_a_node_on_all_speaks_once_on_each_fit_interface_and_in_both_families() -> None:
     two = replace(ETH, addresses=("10.0.0.5", "10.0.0.6", "fd00::5"))
     assert mdns_interfaces("tcp://0.0.0.0:7710", [LO, two, WLAN, DOCKER]) == (
-        "10.0.0.5", "fd00::5%eth0", "192.168.1.5", "fe80::6%wlan0",
-    )  # fmt: skip
+        "10.0.0.5",
+        "fd00::5%eth0",
+        "192.168.1.5",
+        "fe80::6%wlan0",
+    )
 
 
 def test_a_machine_without_any_interface_speaks_nowhere() -> None:

@@ -22,12 +22,15 @@ lines = st.builds(
 )
 cursors = st.binary(max_size=16)
 messages = st.builds(
-    Message, uuids, numbers, numbers,
+    Message,
+    uuids,
+    numbers,
+    numbers,
     st.lists(lines, max_size=4).map(tuple),
     st.lists(st.tuples(uuids, numbers, numbers), max_size=4).map(tuple),
     st.lists(st.tuples(uuids, numbers), max_size=4).map(tuple),
     st.none() | st.tuples(cursors, cursors),
-)  # fmt: skip
+)
 
 
 @given(messages)
@@ -76,7 +79,12 @@ def test_a_message_that_is_too_long_is_refused_unread() -> None:
 def test_the_fullest_message_that_a_node_can_make_is_short_enough_for_others() -> None:
     line = Line(UUID, LARGEST, LARGEST, bytes(states.LONGEST), bytes(64), True)
     full = Message(
-        UUID, LARGEST, LARGEST, (line,) * (LINES + 1), ((UUID, LARGEST, LARGEST),) * LONG_DIGEST,
-        ((UUID, LARGEST),) * TOMBS, (UUID, UUID),
-    )  # fmt: skip
+        UUID,
+        LARGEST,
+        LARGEST,
+        (line,) * (LINES + 1),
+        ((UUID, LARGEST, LARGEST),) * LONG_DIGEST,
+        ((UUID, LARGEST),) * TOMBS,
+        (UUID, UUID),
+    )
     assert decode(encode(full)) == full

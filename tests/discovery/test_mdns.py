@@ -89,8 +89,14 @@ def stranger() -> Iterator[Callable[[bytes], None]]:
 
 def packet(instance: str, txt: dict[str, bytes] | bytes, part: slice = slice(None)) -> bytes:
     """An announcement with this TXT record, or a part of its records, as any program could send it."""
-    info = ServiceInfo(TYPE, f"{instance}.{TYPE}", 7000, properties=txt, server=f"{instance}.local.",
-                       parsed_addresses=["127.0.0.1"])  # fmt: skip
+    info = ServiceInfo(
+        TYPE,
+        f"{instance}.{TYPE}",
+        7000,
+        properties=txt,
+        server=f"{instance}.local.",
+        parsed_addresses=["127.0.0.1"],
+    )
     out = DNSOutgoing(const._FLAGS_QR_RESPONSE | const._FLAGS_AA)
     for record in (info.dns_pointer(), info.dns_service(), info.dns_text(), *info.dns_addresses())[part]:
         out.add_answer_at_time(record, 0)
@@ -299,8 +305,16 @@ def test_row_59_records_of_any_size_and_shape_break_nothing_and_are_not_followed
     pointers. Who is called so is not found; who calls properly is, before and after."""
     keys = b"".join(bytes([len(each)]) + each for each in (b"k%d=v" % n for n in range(1000)))
     long = b"".join(b"\xff" + b"n" * 255 for _ in range(250))
-    texts = [b"\xff" + b"n" * 255 + b"\x05v=1", long[:8900], long[:63_000], keys[:8900], bytes(99),
-             b"\x00" * 1000, b"\x04v=1\x00" + b"\xff\xfe", b""]  # fmt: skip
+    texts = [
+        b"\xff" + b"n" * 255 + b"\x05v=1",
+        long[:8900],
+        long[:63_000],
+        keys[:8900],
+        bytes(99),
+        b"\x00" * 1000,
+        b"\x04v=1\x00" + b"\xff\xfe",
+        b"",
+    ]
     with listening(Listener("a", secret), Listener("b", secret)) as (a, b):
         until(lambda: "b" in a.found())
         with stranger() as send:

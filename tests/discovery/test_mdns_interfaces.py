@@ -26,9 +26,13 @@ class Caller:
     def __init__(self, lab: NetLab, host: int, interfaces: list[str], at: str = "", **times: float) -> None:
         told = {"name": str(host), "interfaces": interfaces, "hosts": [at or lab.address(host)], **times}
         self._process = lab.run(
-            host, [sys.executable, "-m", "tests.discovery.caller", json.dumps(told)], cwd=HERE, text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        )  # fmt: skip
+            host,
+            [sys.executable, "-m", "tests.discovery.caller", json.dumps(told)],
+            cwd=HERE,
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
         self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._seen: list[dict[str, Any]] = []
         self._reader = threading.Thread(target=self._read, daemon=True)

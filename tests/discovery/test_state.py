@@ -34,10 +34,13 @@ def test_any_state_within_the_bounds_comes_back_as_it_was(said: NodeState) -> No
 
 def test_the_fullest_state_fits() -> None:
     full = state(
-        UUID, name="n" * 64, software="s" * 64, cpu=(0.1,) * CORES,
+        UUID,
+        name="n" * 64,
+        software="s" * 64,
+        cpu=(0.1,) * CORES,
         **dict.fromkeys(("boot", "counter", "wall", "ram_free", "ram_total", "pending", "stored"), 2**63 - 1),
         weights=2**63 - 1,
-    )  # fmt: skip
+    )
     assert len(full.encode()) < LONGEST
     assert decode(full.encode()) == full
 
@@ -95,11 +98,20 @@ def sample(cpu: float = 100, free: int = 4 * GIB, lag: float = 0.0) -> Sample:
 
 @pytest.mark.parametrize(
     ("measured", "load"),
-    [(sample(), 0), (sample(cpu=40), 0.6), (sample(cpu=0), 1), (Sample((100, 0), 0, 0), 0.5),
-     (sample(free=8 * GIB // 20), 0.5), (sample(free=0), 1), (sample(lag=0.02), 0), (sample(lag=0.135), 0.5),
-     (sample(lag=60), 1), (sample(cpu=50, free=8 * GIB // 20, lag=0.135), 0.875),
-     (Sample((), 0, 0), 0)],
-)  # fmt: skip
+    [
+        (sample(), 0),
+        (sample(cpu=40), 0.6),
+        (sample(cpu=0), 1),
+        (Sample((100, 0), 0, 0), 0.5),
+        (sample(free=8 * GIB // 20), 0.5),
+        (sample(free=0), 1),
+        (sample(lag=0.02), 0),
+        (sample(lag=0.135), 0.5),
+        (sample(lag=60), 1),
+        (sample(cpu=50, free=8 * GIB // 20, lag=0.135), 0.875),
+        (Sample((), 0, 0), 0),
+    ],
+)
 def test_load_is_what_cpu_memory_and_lag_do_not_leave_free(measured: Sample, load: float) -> None:
     assert load_index(measured) == pytest.approx(load)
 

@@ -10,15 +10,19 @@ UUID = bytes(range(16))
 
 
 def attributes(content: bytes, tag: str) -> list[dict[str, str]]:
-    return [{str(name): str(value) for name, value in element.items()}
-            for element in etree.fromstring(content).findall(f"state/{tag}")]  # fmt: skip
+    return [
+        {str(name): str(value) for name, value in element.items()}
+        for element in etree.fromstring(content).findall(f"state/{tag}")
+    ]
 
 
 def test_a_state_has_the_shape_that_xmlblaster_drew() -> None:
     root = etree.fromstring(as_xml(state(UUID, name="heron", cpu=(40, 44.4), ram_free=12_000_999, load=0.8)))
     assert (root.tag, dict(root.items()), [child.tag for child in root]) == (
-        "clusternode", {"id": "heron"}, ["state"],
-    )  # fmt: skip
+        "clusternode",
+        {"id": "heron"},
+        ["state"],
+    )
     content = etree.tostring(root)
     assert attributes(content, "cpu") == [{"id": "0", "idle": "40"}, {"id": "1", "idle": "44"}]
     assert attributes(content, "ram")[0]["free"] == "12000"  # kB: that page calls it 12 MB
@@ -35,9 +39,14 @@ def test_everything_else_that_a_node_says_is_there_too() -> None:
     assert attributes(content, "links") == [{"count": "31"}]
     [version] = attributes(content, "version")
     assert version == {
-        "uuid": UUID.hex(), "boot": "3", "counter": "7", "wall": "1790000000000000000", "up": "10000.0",
-        "software": "heronry 0.1.0", "insecure": "true",
-    }  # fmt: skip
+        "uuid": UUID.hex(),
+        "boot": "3",
+        "counter": "7",
+        "wall": "1790000000000000000",
+        "up": "10000.0",
+        "software": "heronry 0.1.0",
+        "insecure": "true",
+    }
 
 
 def test_text_from_elsewhere_stays_text() -> None:

@@ -39,8 +39,13 @@ async def mesh_of(*names: str, settings: dict[str, object] | None = None) -> Asy
         nodes: dict[str, Node] = {}
         for name in names:
             peers = [node.described()["tcp"][0] for node in nodes.values()][:1]
-            given = {"node.id": name, "node.cluster": cluster, "node.peers": peers,
-                     "discovery.mdns": False, **(settings or {})}  # fmt: skip
+            given = {
+                "node.id": name,
+                "node.cluster": cluster,
+                "node.peers": peers,
+                "discovery.mdns": False,
+                **(settings or {}),
+            }
             node = Node(load(None, {}, given), environ)
             await node.start()
             stack.push_async_callback(node.close)

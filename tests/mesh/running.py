@@ -68,9 +68,14 @@ class RunningNode:
         command = [*self.program, "up", "--json", "--id", self.name, "--cluster", self.cluster]
         with self._log.open("a") as log:
             self._process = subprocess.Popen(
-                [*self._inside, *command, *self._options], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                stderr=log, env={**self.environ, **dying}, cwd=self.state, text=True,
-            )  # fmt: skip
+                [*self._inside, *command, *self._options],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env={**self.environ, **dying},
+                cwd=self.state,
+                text=True,
+            )
         self.it = json.loads(self._ready_line())
 
     def kill(self) -> None:
@@ -128,9 +133,12 @@ class RunningNode:
 
 @contextmanager
 def running(
-    name: str = "heron", *, beside: RunningNode | None = None, options: Sequence[str] = (),
+    name: str = "heron",
+    *,
+    beside: RunningNode | None = None,
+    options: Sequence[str] = (),
     inside: Sequence[str] = (),
-) -> Iterator[RunningNode]:  # fmt: skip
+) -> Iterator[RunningNode]:
     """A node that is ready, in a mesh of its own or `beside` another; `options` go to `mesh up`.
 
     In the end it is stopped, and it must not have written a traceback.
@@ -169,8 +177,12 @@ def environment(state: Path) -> dict[str, str]:
     Without multicast DNS, which is slower to start; whoever tests that takes the setting out, or --mdns.
     """
     outer = {name: value for name, value in os.environ.items() if not name.startswith("MESH_")}
-    return {**outer, "MESH_STATE_DIR": str(state), "XDG_CONFIG_HOME": str(state),
-            "MESH_DISCOVERY__MDNS": "false"}  # fmt: skip
+    return {
+        **outer,
+        "MESH_STATE_DIR": str(state),
+        "XDG_CONFIG_HOME": str(state),
+        "MESH_DISCOVERY__MDNS": "false",
+    }
 
 
 def run_mesh(
@@ -180,8 +192,11 @@ def run_mesh(
     result = subprocess.run(
         [sys.executable, "-m", "mesh", *arguments],
         input=content.encode() if isinstance(content, str) else content,
-        env=dict(environ), capture_output=True, timeout=2 * LIMIT, cwd=environ["MESH_STATE_DIR"],
-    )  # fmt: skip
+        env=dict(environ),
+        capture_output=True,
+        timeout=2 * LIMIT,
+        cwd=environ["MESH_STATE_DIR"],
+    )
     texts = (text.decode("utf-8", "backslashreplace") for text in (result.stdout, result.stderr))
     return subprocess.CompletedProcess(arguments, result.returncode, *texts)
 

@@ -105,10 +105,17 @@ def test_every_spelling_of_toml_means_the_same(tmp_path: Path, text: str) -> Non
         '[nodes."a.b:c"]\n[[nodes."a.b:c".master]]\ndomains = ["*"]',
     ],
     ids=[
-        "two masters", "twice alike", "no refid", "a key like a domain", "only accept_default",
-        "only accept_other_default", "no rules", "one node", "a dotted name",
+        "two masters",
+        "twice alike",
+        "no refid",
+        "a key like a domain",
+        "only accept_default",
+        "only accept_other_default",
+        "no rules",
+        "one node",
+        "a dotted name",
     ],
-)  # fmt: skip
+)
 def test_what_looks_odd_but_makes_sense_is_taken(tmp_path: Path, text: str) -> None:
     assert len(load(written(tmp_path, text), {}, {}).nodes) >= 1
 

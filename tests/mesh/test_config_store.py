@@ -10,12 +10,18 @@ from mesh.errors import BadConfig
 @pytest.mark.parametrize(
     "text",
     [
-        "sqlite", "memory", "postgresql://heron@db.example.com/mesh", "postgres://db/mesh", "postgresql://",
-        "postgresql://heron@[::1]:5432/mesh", "postgresql://heron@a:5432,b:5433/mesh?sslmode=require",
-        "postgresql://heron@/mesh?host=%2Fvar%2Frun%2Fpostgresql", "postgresql://%40dmin@db/mesh",
+        "sqlite",
+        "memory",
+        "postgresql://heron@db.example.com/mesh",
+        "postgres://db/mesh",
+        "postgresql://",
+        "postgresql://heron@[::1]:5432/mesh",
+        "postgresql://heron@a:5432,b:5433/mesh?sslmode=require",
+        "postgresql://heron@/mesh?host=%2Fvar%2Frun%2Fpostgresql",
+        "postgresql://%40dmin@db/mesh",
         "postgresql://heron@db/mesh?passfile=/etc/mesh/pgpass",
     ],
-)  # fmt: skip
+)
 def test_it_names_a_store(text: str) -> None:
     check_store(text)
 
@@ -23,12 +29,17 @@ def test_it_names_a_store(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "postgresql://heron:hush@db/mesh", "postgresql://heron:hush@", "postgresql://heron:12/hush@db/mesh",
-        "postgresql://heron:12?hush@db/mesh", "postgresql://heron:12#hush@db/mesh", "postgres://h:hush @db",
-        "postgresql://heron:hu@sh@db/mesh", "postgresql://heron@db/mesh?password=hush",
+        "postgresql://heron:hush@db/mesh",
+        "postgresql://heron:hush@",
+        "postgresql://heron:12/hush@db/mesh",
+        "postgresql://heron:12?hush@db/mesh",
+        "postgresql://heron:12#hush@db/mesh",
+        "postgres://h:hush @db",
+        "postgresql://heron:hu@sh@db/mesh",
+        "postgresql://heron@db/mesh?password=hush",
         "postgresql://heron@db/mesh?sslmode=require&sslPassword=hush",
     ],
-)  # fmt: skip
+)
 def test_a_password_in_the_address_is_refused_and_not_repeated(text: str) -> None:
     with pytest.raises(BadConfig, match=r"node\.store: a password does not belong") as refused:
         load(None, {"MESH_NODE__STORE": text}, {})

@@ -21,9 +21,10 @@ def test_trial_A7_no_control_format_or_separator_reaches_a_screen_whatever_its_n
     got_through = [
         f"U+{number:04X}"
         for number in range(0x110000)
-        if unicodedata.category(chr(number)) in NEVER and chr(number) != "\t"
+        if unicodedata.category(chr(number)) in NEVER
+        and chr(number) != "\t"
         and not harmless(chr(number)).isascii()
-    ]  # fmt: skip
+    ]
     assert got_through == []
 
 
@@ -44,9 +45,10 @@ def test_trial_A7_a_mark_that_nobody_sees_is_spelt_out(mark: str) -> None:
 
 def test_trial_A7_reports_and_terminals_escape_the_same() -> None:
     differs = [
-        number for number in range(0x110000)
+        number
+        for number in range(0x110000)
         if chr(number) != "\t" and harmless(chr(number)) != harmless_in_reports(chr(number))
-    ]  # fmt: skip
+    ]
     assert differs == []
     assert len(harmless_in_reports("\u202e" * LONGEST)) <= LONGEST
 

@@ -44,9 +44,12 @@ def m(node: RunningNode) -> Iterator[mesh.sync.Client]:
 def script(node: RunningNode, text: str) -> "subprocess.Popen[str]":
     """A program that may use this node."""
     return subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", "import mesh.sync\n" + text], env=node.environ,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [sys.executable, "-W", "error", "-c", "import mesh.sync\n" + text],
+        env=node.environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def output(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
@@ -69,10 +72,16 @@ def test_it_has_every_name_of_the_async_client() -> None:
 def test_what_is_not_in_this_release_says_so_at_once() -> None:
     m = mesh.sync.connect()
     calls: list[Callable[[], object]] = [
-        lambda: m.serve("x"), lambda: m.request("x", b""), lambda: m.gather("x", b""),
-        lambda: m.queue("q"), m.transaction, lambda: m.map("m"), lambda: m.counter("c"),
-        lambda: m.lock("l"), lambda: m.subscribe(xpath="//a"),
-    ]  # fmt: skip
+        lambda: m.serve("x"),
+        lambda: m.request("x", b""),
+        lambda: m.gather("x", b""),
+        lambda: m.queue("q"),
+        m.transaction,
+        lambda: m.map("m"),
+        lambda: m.counter("c"),
+        lambda: m.lock("l"),
+        lambda: m.subscribe(xpath="//a"),
+    ]
     for call in calls:
         with pytest.raises(NotAvailable):
             call()
@@ -81,10 +90,17 @@ def test_what_is_not_in_this_release_says_so_at_once() -> None:
 def test_a_client_that_is_not_open_says_how_to_open_it() -> None:
     m = mesh.sync.connect()
     calls: list[Callable[[], object]] = [
-        lambda: m.publish("k", ""), lambda: m.post("k", ""), m.flush, m.ping, lambda: m.name,
-        lambda: m.send("client/joe", ""), lambda: m.erase("k"), m.inbox().__enter__,
-        lambda: m.final(Published("OK", "", 0)), lambda: m.route("k"),
-    ]  # fmt: skip
+        lambda: m.publish("k", ""),
+        lambda: m.post("k", ""),
+        m.flush,
+        m.ping,
+        lambda: m.name,
+        lambda: m.send("client/joe", ""),
+        lambda: m.erase("k"),
+        m.inbox().__enter__,
+        lambda: m.final(Published("OK", "", 0)),
+        lambda: m.route("k"),
+    ]
     for call in calls:
         with pytest.raises(Closed, match=r"with mesh\.sync\.connect"):
             call()
@@ -335,7 +351,9 @@ def test_while_the_node_is_away_posts_end_in_would_block_and_closing_in_a_timeou
 
 @pytest.mark.whole
 def test_ctrl_c_interrupts_an_iteration_and_loses_nothing(node: RunningNode, m: mesh.sync.Client) -> None:
-    process = script(node, """
+    process = script(
+        node,
+        """
 with mesh.sync.connect() as m, m.subscribe("interrupt") as subscription:
     try:
         print("ready", flush=True)
@@ -343,7 +361,8 @@ with mesh.sync.connect() as m, m.subscribe("interrupt") as subscription:
     except KeyboardInterrupt:
         print("interrupted", flush=True)
     print(next(subscription).content.decode(), flush=True)
-""")  # fmt: skip
+""",
+    )
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     process.send_signal(signal.SIGINT)
@@ -354,7 +373,10 @@ with mesh.sync.connect() as m, m.subscribe("interrupt") as subscription:
 
 @pytest.mark.whole
 def test_a_forked_process_is_told_to_connect_by_itself_and_does_no_harm(node: RunningNode) -> None:
-    code, out, err = output(script(node, """
+    code, out, err = output(
+        script(
+            node,
+            """
 import os, sys, warnings
 warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12: of forks beside threads
 with mesh.sync.connect() as m, m.subscribe("fork") as subscription:
@@ -372,7 +394,9 @@ with mesh.sync.connect() as m, m.subscribe("fork") as subscription:
 if child == 0:
     with mesh.sync.connect() as m:
         m.publish("fork2", "child")
-"""))  # fmt: skip
+""",
+        )
+    )
     assert (code, err) == (0, "")
     assert out == "Connect again after the fork.\n" * 3 + "parent\n"
 
@@ -382,12 +406,15 @@ def test_a_program_may_end_without_closing_and_what_it_posted_is_published(
     node: RunningNode, m: mesh.sync.Client
 ) -> None:
     start = time.monotonic()
-    process = script(node, """
+    process = script(
+        node,
+        """
 m = mesh.sync.connect().__enter__()
 subscription = m.subscribe("exit").__enter__()
 for number in range(1000):
     m.post("exit", str(number))
-""")  # fmt: skip
+""",
+    )
     assert output(process) == (0, "", "")
     assert time.monotonic() - start < LIMIT / 2
     assert m.get("exit")[0].content == b"999"

@@ -18,8 +18,10 @@ def test_what_was_there_stays_and_the_new_is_joined_to_it() -> None:
         "heron-1a2b3c4d-7-9.jsonl",
     ]
     assert json.loads(added(before, names)) == {
-        "heron-1a2b3c4d-7": [[1, 341]], "heron-1a2b3c4d-8": [[1, 1]], "a-b-00000000-1": [[2, 2]],
-    }  # fmt: skip
+        "heron-1a2b3c4d-7": [[1, 341]],
+        "heron-1a2b3c4d-8": [[1, 1]],
+        "a-b-00000000-1": [[2, 2]],
+    }
 
 
 def test_a_marker_that_is_damaged_counts_for_nothing() -> None:

@@ -17,8 +17,11 @@ from tests.pages import ROOT
 from tests.spark.page import VIEWS, table
 
 TYPES: dict[str, DataType] = {
-    "text": StringType(), "whole": LongType(), "number": DoubleType(), "time": TimestampType(),
-}  # fmt: skip
+    "text": StringType(),
+    "whole": LongType(),
+    "number": DoubleType(),
+    "time": TimestampType(),
+}
 DAY = 86_400
 EVERY, FIGURES = {"state": 2}, 10  # s between two lines; of all others
 NO_TABLES = {("clocks", "aligned"), ("load", "width")}  # the history itself, and a number

@@ -25,10 +25,12 @@ pytestmark = [pytest.mark.whole, pytest.mark.spark, pytest.mark.timeout(600)]
 KILLS, SOON = 3, 4.0  # s within which a job is killed that has begun
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # of little work most is spent on compiling it
 SETTINGS = {
-    "spark.driver.memory": "1g", "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.extraJavaOptions": QUICK, "spark.executor.extraJavaOptions": QUICK,
+    "spark.driver.memory": "1g",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": QUICK,
+    "spark.executor.extraJavaOptions": QUICK,
     "spark.sql.shuffle.partitions": "2",
-}  # fmt: skip
+}
 CONF = [word for name, value in SETTINGS.items() for word in ("--conf", f"{name}={value}")]
 NOTHING = {"PYTHONPATH": "/nowhere", "PYSPARK_PYTHON": "/nowhere/python"}  # of Python, on executors
 
@@ -93,8 +95,12 @@ def submit(place: Path, *job: str) -> None:
     environ.pop("PYTHONPATH", None)
     done = subprocess.run(
         [*submitted, *CONF, *conf, str(ROOT / "spark" / "__main__.py"), *job],
-        cwd=place, env=environ, capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
+        cwd=place,
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
 
 

@@ -92,12 +92,17 @@ def test_answers_within_no_time_at_all_break_nothing() -> None:
 FIGURES = st.floats(0, 1e6)
 NODES = st.lists(
     st.builds(
-        Measured, st.text("abcdef", min_size=1), st.integers(0, 10**9), st.integers(0, 10**6),
-        st.none() | FIGURES, st.integers(0, 10**9), st.none() | st.floats(0.01, 1e3),
+        Measured,
+        st.text("abcdef", min_size=1),
+        st.integers(0, 10**9),
+        st.integers(0, 10**6),
+        st.none() | FIGURES,
+        st.integers(0, 10**9),
+        st.none() | st.floats(0.01, 1e3),
         st.none() | st.floats(1, 1e6),
     ),
     unique_by=lambda it: it.node,
-)  # fmt: skip
+)
 
 
 @given(NODES)
@@ -109,19 +114,24 @@ def test_every_node_has_a_weight_within_bounds_and_a_short_reason(nodes: list[Me
 
 def test_the_file_is_as_documented() -> None:
     made = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=timezone(timedelta(hours=1)))
-    learnt = [
-        Learnt("heron", 0.5, 1234, 1.23456, None, "ah"),
-        Learnt("egret", 1.0, 5, None, 5300.12, "new"),
-    ]
+    learnt = [Learnt("heron", 0.5, 1234, 1.23456, None, "ah"), Learnt("egret", 1.0, 5, None, 5300.12, "new")]
     found = as_file(
-        learnt, cluster="lab", made=made, expires=made + timedelta(days=7), since=made - timedelta(days=7),
+        learnt,
+        cluster="lab",
+        made=made,
+        expires=made + timedelta(days=7),
+        since=made - timedelta(days=7),
         until=datetime(2026, 1, 2, tzinfo=UTC),
-    )  # fmt: skip
+    )
     assert found == {
-        "version": 1, "cluster": "lab", "made": "2026-01-02T02:04:05Z", "expires": "2026-01-09T02:04:05Z",
-        "since": "2025-12-26T02:04:05Z", "until": "2026-01-02T00:00:00Z",
+        "version": 1,
+        "cluster": "lab",
+        "made": "2026-01-02T02:04:05Z",
+        "expires": "2026-01-09T02:04:05Z",
+        "since": "2025-12-26T02:04:05Z",
+        "until": "2026-01-02T00:00:00Z",
         "weights": {
             "heron": {"weight": 0.5, "answers": 1234, "latency_ms": 1.235, "capacity": None, "reason": "ah"},
             "egret": {"weight": 1.0, "answers": 5, "latency_ms": None, "capacity": 5300.12, "reason": "new"},
         },
-    }  # fmt: skip
+    }

@@ -43,8 +43,10 @@ def test_the_file_holds_what_the_table_shows(
     assert {node: it["weight"] for node, it in file["weights"].items()} == {"egret": 1.0, "stork": 0.5}
     assert file["weights"]["stork"]["reason"] == "answers in 2 ms, the typical node in 1 ms"
     assert [line.split()[:3] for line in said.splitlines()[:3]] == [
-        ["NODE", "WEIGHT", "ANSWERS"], ["egret", "1", "1,000"], ["stork", "0.5", "1,000"],
-    ]  # fmt: skip
+        ["NODE", "WEIGHT", "ANSWERS"],
+        ["egret", "1", "1,000"],
+        ["stork", "0.5", "1,000"],
+    ]
     assert f"mesh weights apply {out}" in said
     assert list(tmp_path.iterdir()) == [out]
     assert read(out).given["weights"]["stork"] == [0.5, "answers in 2 ms, the typical node in 1 ms"]
@@ -59,8 +61,11 @@ def test_trial_B8_what_a_node_with_a_fast_clock_has_measured_does_not_count_for_
     rows += [state(node, 2 * at) for node in clock for at in range(40)]
     rows += [
         link(one, other, clock[one] + at, skew=clock[other] - clock[one])
-        for one in clock for other in clock if one != other for at in range(3)
-    ]  # fmt: skip
+        for one in clock
+        for other in clock
+        if one != other
+        for at in range(3)
+    ]
     rows += [balance("heron", "egret", 10, asked=1000, answered=1000, seconds=1.0)]
     rows += [balance("stork", "egret", ahead + 10, asked=1000, answered=1000, seconds=3.0)]
     place, out = str(tmp_path / "h"), tmp_path / "w.json"
@@ -96,9 +101,13 @@ def test_what_is_wrong_is_said_with_what_to_type_next(
     ],
 )
 def test_what_goes_wrong_in_spark_is_told_in_words(
-    place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
-    error: Exception, code: str,
-) -> None:  # fmt: skip
+    place: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    code: str,
+) -> None:
     def fail(*_: object) -> None:
         raise error
 

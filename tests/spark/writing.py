@@ -40,9 +40,15 @@ def line(kind: str, **fields: Any) -> dict[str, Any]:
     """
     number = next(_numbers)
     made: dict[str, Any] = {
-        "kind": kind, "cluster": "lab", "observer": "heron", "observer_boot": 1, "line": number, "ts": START,
-        "node": "egret", "boot": 1,
-    }  # fmt: skip
+        "kind": kind,
+        "cluster": "lab",
+        "observer": "heron",
+        "observer_boot": 1,
+        "line": number,
+        "ts": START,
+        "node": "egret",
+        "boot": 1,
+    }
     made |= KINDS.get(kind, {}) | fields
     made.setdefault("observer_uuid", uuid(str(made["observer"])))
     made.setdefault("uuid", uuid(str(made["node"])))

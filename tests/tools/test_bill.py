@@ -19,12 +19,18 @@ def made() -> dict[str, Any]:
         "version": 1,
         "metadata": {"properties": [{"name": "cdx:reproducible", "value": "true"}]},
         "components": [
-            {"type": "library", "bom-ref": f"requirements-L{n}", "name": name, "version": "1.0",
-             "purl": f"pkg:pypi/{name}@1.0", "description": f"line {n}"}
+            {
+                "type": "library",
+                "bom-ref": f"requirements-L{n}",
+                "name": name,
+                "version": "1.0",
+                "purl": f"pkg:pypi/{name}@1.0",
+                "description": f"line {n}",
+            }
             for n, name in enumerate(("pyzmq", "click"))
         ],
         "dependencies": [{"ref": "requirements-L0"}, {"ref": "requirements-L1"}],
-    }  # fmt: skip
+    }
 
 
 def test_trial_A8_the_bill_is_of_us_and_names_every_package_and_libzmq() -> None:

@@ -57,8 +57,12 @@ def test_a_death_or_conflict_of_anybody_but_the_victim_is_false() -> None:
 def test_fewer_end_among_many_but_never_none() -> None:
     times = {way.name: way.times(50) for way in WAYS}
     assert times == {
-        "killed of 3": 50, "silent of 3": 50, "stopped of 3": 50, "killed of 10": 10, "silent of 10": 10,
-    }  # fmt: skip
+        "killed of 3": 50,
+        "silent of 3": 50,
+        "stopped of 3": 50,
+        "killed of 10": 10,
+        "silent of 10": 10,
+    }
     assert {way.times(1) for way in WAYS} == {1}
     assert (len(set(FEW)), len(set(MANY))) == (3, 10)
     assert steps(1, 2) == 4 + len(WAYS)

@@ -279,9 +279,12 @@ def test_the_command_prints_what_it_wrote(
     ],
 )
 def test_a_wrong_argument_is_named(
-    arguments: tuple[str, ...], word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    word: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+) -> None:
     with pytest.raises(SystemExit) as ended:
         run(monkeypatch, *arguments, "--to", str(tmp_path / "new"))
     assert ended.value.code == 2 and word in capsys.readouterr().err

@@ -26,9 +26,15 @@ def followed(*points: tuple[int, float], **said: str) -> Followed:
 
 @pytest.mark.parametrize(
     ("power", "name"),
-    [(0, "constant"), (0.5, "less than linear"), (1, "linear"), (1.5, "superlinear"), (2, "quadratic"),
-     (3, "worse than quadratic")],
-)  # fmt: skip
+    [
+        (0, "constant"),
+        (0.5, "less than linear"),
+        (1, "linear"),
+        (1.5, "superlinear"),
+        (2, "quadratic"),
+        (3, "worse than quadratic"),
+    ],
+)
 def test_the_slope_is_the_power_by_which_it_grows(power: float, name: str) -> None:
     found = slope([(size, 3e-6 * size**power) for size in (10, 100, 1_000)])
     assert found is not None and found == pytest.approx(power) and named(found) == name
@@ -94,8 +100,10 @@ def test_what_goes_wrong_is_told_and_ends_the_curve(monkeypatch: pytest.MonkeyPa
 
 def test_curves_are_chosen_by_words_of_their_names() -> None:
     assert [each.name for each in part.with_words("stored, real")] == [
-        "real connections", "stored messages", "nodes, real",
-    ]  # fmt: skip
+        "real connections",
+        "stored messages",
+        "nodes, real",
+    ]
     assert list(part.with_words("")) == list(EXPERIMENTS)
     with pytest.raises(
         argparse.ArgumentTypeError, match="'unreal' stands in no curve's name; there are 'exact"

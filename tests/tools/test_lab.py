@@ -92,9 +92,13 @@ def test_a_rule_without_figures_lets_everything_pass_and_a_cut_nothing() -> None
 
 def lab(*arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, "-m", "tools.lab_parts", *arguments], cwd=ROOT, capture_output=True, text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": tempfile.gettempdir()}, timeout=120,
-    )  # fmt: skip
+        [sys.executable, "-m", "tools.lab_parts", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": tempfile.gettempdir()},
+        timeout=120,
+    )
 
 
 @pytest.fixture

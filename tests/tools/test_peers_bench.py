@@ -26,17 +26,18 @@ OURS = [name for name, who in PEERS.items() if who.is_ours]
 
 def test_peers_are_picked_by_their_names_or_by_their_servers() -> None:
     assert picked("") == list(PEERS)
-    assert picked("zmq-c, nats") == [
-        *OURS, "nats-c", "zmq-c", "nats-py", "nats-sessions-py", "jetstream-c"
-    ]  # fmt: skip
+    assert picked("zmq-c, nats") == [*OURS, "nats-c", "zmq-c", "nats-py", "nats-sessions-py", "jetstream-c"]
     with pytest.raises(argparse.ArgumentTypeError, match="no peer is called 'rabbit'; there are nats, zmq"):
         picked("nats,rabbit")
 
 
 def test_each_of_a_round_is_the_first_once() -> None:
     assert [list(in_turns("abc", turn)) for turn in range(4)] == [
-        ["a", "b", "c"], ["b", "c", "a"], ["c", "a", "b"], ["a", "b", "c"]
-    ]  # fmt: skip
+        ["a", "b", "c"],
+        ["b", "c", "a"],
+        ["c", "a", "b"],
+        ["a", "b", "c"],
+    ]
     assert list(in_turns([], 7)) == []
 
 
@@ -156,8 +157,11 @@ def test_an_earlier_run_is_compared_row_by_row(tmp_path: Path) -> None:
     assert earlier(str(path)) == earlier(str(tmp_path)) == {"p50": 2.0}
     table = compared(Report("latency", [Row("p50", 1.0), Row("p99", 5.0)]), earlier(str(path)))
     assert [list(column.cells) for column in table.columns] == [
-        [GOALS["p50"].what], ["2 ms"], ["1 ms"], ["0.50"]
-    ]  # fmt: skip
+        [GOALS["p50"].what],
+        ["2 ms"],
+        ["1 ms"],
+        ["0.50"],
+    ]
     assert list(compared(Report("latency", []), {}).columns[0].cells) == ["no figure in common"]
 
 

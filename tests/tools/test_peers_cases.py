@@ -41,9 +41,11 @@ def test_only_picked_cases_are_planned_and_told() -> None:
     assert steps(picked("nats"), ["curve"]) == 2
     found = [row.name for row in rows([], picked(""), ["curve", "1000-topics"])]
     assert found == [
-        "1000-topics: heronry", "curve: heronry, tcp", "curve: heronry, curve",
+        "1000-topics: heronry",
+        "curve: heronry, tcp",
+        "curve: heronry, curve",
         "curve: heronry, curve / heronry, tcp",
-    ]  # fmt: skip
+    ]
     assert BY_TOPICS in [row.name for row in rows([], picked(""), ["1-1", "1000-topics"])]
 
 

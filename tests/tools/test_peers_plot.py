@@ -25,8 +25,9 @@ ROWS = [
 def test_there_is_a_bar_for_each_figure_with_its_unit_and_ours_stand_out() -> None:
     one, late = charts(ROWS)
     assert (one.title, late.title) == (
-        "1→1, 100 B: msg/s, more is better", "500/s, 100 B, p50: ms, less is better"
-    )  # fmt: skip
+        "1→1, 100 B: msg/s, more is better",
+        "500/s, 100 B, p50: ms, less is better",
+    )
     assert [(bar.who, bar.value, bar.text, bar.colour) for bar in one.bars] == [
         ("heronry", 400_000.0, "400,000 msg/s", OURS),
         ("nats-c", 250_000.0, "250,000 msg/s", THEIRS),

@@ -53,9 +53,17 @@ def said(kind: str, who: str, at: float, boot: int = 1, text: str = "") -> Event
 
 def read(number: int, stamp: int = 0, to: str = "a", turn: int = 1, text: str = "fresh") -> Event:
     return Event(
-        9, "read", "asker", stream=S if number else "", first=number, keys=("k",), text=text, sub=turn,
-        to=to, stamp=stamp,
-    )  # fmt: skip
+        9,
+        "read",
+        "asker",
+        stream=S if number else "",
+        first=number,
+        keys=("k",),
+        text=text,
+        sub=turn,
+        to=to,
+        stamp=stamp,
+    )
 
 
 ERASED = (
@@ -146,11 +154,7 @@ CASES: dict[str, tuple[Facts, tuple[Event, ...], tuple[Event, ...]]] = {
         (Event(5, "sample", "a", text="feed", stamp=100),),
         (Event(5, "sample", "a", text="feed", stamp=101),),
     ),
-    "L1": (
-        PLAIN,
-        (Event(9, "end", "a", text="pending"),),
-        (Event(9, "end", "a", text="pending", stamp=1),),
-    ),
+    "L1": (PLAIN, (Event(9, "end", "a", text="pending"),), (Event(9, "end", "a", text="pending", stamp=1),)),
     "P1": (LIAR, (said("stop", "a", 5),), (said("stop", "a", 5), said("stopped", "a", 5, text="CONFLICT"))),
 }
 
@@ -255,10 +259,15 @@ def test_an_end_of_a_topic_that_was_not_on_the_disk_before_a_crash_was_not_taken
 
 def test_of_a_liar_nothing_counts_that_it_or_its_clients_say_or_are_told() -> None:
     its = (
-        replace(pub(1), who="client eve", stream="6" * 32), replace(given(1), who="client eve"),
-        replace(given(2), stream="6" * 32), replace(given(3), route=("c/0",)), node("accept", 4, who="c"),
-        replace(pub(5), to="/node/c/client/eve"), view("dead", 5), Event(9, "end", "c", text="pending"),
-    )  # fmt: skip
+        replace(pub(1), who="client eve", stream="6" * 32),
+        replace(given(1), who="client eve"),
+        replace(given(2), stream="6" * 32),
+        replace(given(3), route=("c/0",)),
+        node("accept", 4, who="c"),
+        replace(pub(5), to="/node/c/client/eve"),
+        view("dead", 5),
+        Event(9, "end", "c", text="pending"),
+    )
     letter = pub(7, to="/node/b/client/ann"), replace(given(7, sub=0), route=("a/1", "c/1", "b/0"))
     others = (pub(6), ok(6), given(6), said("fault", "c", 4), Event(9, "end", "c", text="alive"), *letter)
     wrong = replace(letter[1], text="another")
@@ -387,7 +396,7 @@ PAUSED_B = (fault("fault", 30, "b"), fault("over", 50, "b"))
         ((fault("fault", 30, "b"), fault("healed", 40, ""), fault("over", 120, "b")), 0),
         ((*PAUSED_B, fault("fault", 45, "a"), fault("over", 99, "a")), 0),
     ],
-)  # fmt: skip
+)
 def test_who_may_be_called_dead_though_it_lives(ills: tuple[Event, ...], found: int) -> None:
     assert len(CHECKS["M2"](history((*UP, *ills, view("dead", 100))), PLAIN)) == found
 

@@ -18,9 +18,14 @@ from tools.benchmarks.measures.snapshots import PACES, told
 def run(cpu: float, lines: int, written: int | None = None) -> dict[str, Any]:
     count = lines if written is None else written
     return {
-        "cpu": cpu, "seconds": 50.0, "lines": lines, "told": ["warning: the disk is full"] if written else [],
-        "snapshot_lines": count, "snapshot_bytes": 300 * count, "snapshot_segments": 5,
-    }  # fmt: skip
+        "cpu": cpu,
+        "seconds": 50.0,
+        "lines": lines,
+        "told": ["warning: the disk is full"] if written else [],
+        "snapshot_lines": count,
+        "snapshot_bytes": 300 * count,
+        "snapshot_segments": 5,
+    }
 
 
 def rows(*runs: dict[str, Any]) -> dict[str, tuple[float, bool]]:

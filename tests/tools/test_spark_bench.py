@@ -23,9 +23,16 @@ from tools.running.processes import Failed
 
 def run(millions: float, seconds: float, wrong: list[str] | None = None) -> Measured:
     return Measured(
-        int(millions * MILLION), 7_000, 10**9, seconds / 2, seconds / 2, seconds, {"what there is": 1.0},
-        memory=1_500.0 + millions, wrong=wrong or [],
-    )  # fmt: skip
+        int(millions * MILLION),
+        7_000,
+        10**9,
+        seconds / 2,
+        seconds / 2,
+        seconds,
+        {"what there is": 1.0},
+        memory=1_500.0 + millions,
+        wrong=wrong or [],
+    )
 
 
 def test_sizes_go_up_to_what_was_asked_for() -> None:
@@ -85,7 +92,7 @@ def facts(truth: dict[str, Any]) -> Any:
         )
         for boot in truth["boots"]
         for node, counts in boot["balance"].items()
-    ]  # fmt: skip
+    ]
     kinds = {**truth["rows"], "quarantine": truth["quarantined"]}
     return SimpleNamespace(kinds=kinds, counters=counters)
 

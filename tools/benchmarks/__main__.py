@@ -192,9 +192,11 @@ def arguments() -> Options:
     for name, (usual, least, help) in NUMBERS.items():
         parser.add_argument(name, type=at_least(least), default=usual, metavar="N", help=help)
     parser.add_argument(
-        "--story", choices=[*STORIES, "all"], default="nodes",
+        "--story",
+        choices=[*STORIES, "all"],
+        default="nodes",
         help="who is killed: masters of their own (nodes), or a master and the way to it (masters)",
-    )  # fmt: skip
+    )
     help = "where a picture of spark, growth or peers is put, as a page"
     parser.add_argument("--plot", type=Path, metavar="FILE", help=help)
     for name, kind, example in (("--peers", picked, "nats,zmq-c"), ("--cases", cases_of, "1-1,curve")):

@@ -21,8 +21,13 @@ the change, and say there why."""
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--accept", is_flag=True, help="From now on it may cost what it costs now.")
-@click.option("--baseline", "file", type=click.Path(dir_okay=False, path_type=Path), default=FILE,
-              help="Where what was accepted stands. Default: tests/costs.json.")  # fmt: skip
+@click.option(
+    "--baseline",
+    "file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=FILE,
+    help="Where what was accepted stands. Default: tests/costs.json.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the figures for programs, and compare nothing.")
 def main(accept: bool, file: Path, as_json: bool) -> None:
     """What does an envelope cost, and each message in it?

@@ -24,7 +24,7 @@ ON_THE_WAY = {
     "bilbo": (Rule("frodo", 1, (NEWS,)),),
     "frodo": (Rule("frodo", 2, (NEWS,)), Rule("heron", domains=(NEWS,))),
     "heron": (Rule("heron", domains=(NEWS,)),),
-}  # fmt: skip
+}
 
 
 class MeteredNode(SimNode):

@@ -12,9 +12,15 @@ from mesh.wire.limits import SPEAKS
 
 MASTER = b"m" * 16
 WELCOME = c.Welcome(
-    1, c.Introduction(MASTER, "heron", 1, ""), "", session="/node/heron/client/joe/session/1", token=b"t",
-    max_content=1 << 20, window=(4 << 20, 1024), speaks=SPEAKS,
-)  # fmt: skip
+    1,
+    c.Introduction(MASTER, "heron", 1, ""),
+    "",
+    session="/node/heron/client/joe/session/1",
+    token=b"t",
+    max_content=1 << 20,
+    window=(4 << 20, 1024),
+    speaks=SPEAKS,
+)
 
 
 class Wire:

@@ -13,8 +13,11 @@ from tools.running.processes import Failed, Processes, Program
 LONGEST = 300.0  # s for Spark, which on a busy machine needs half a minute only to start
 # What a node counted -> the same in the report, of all candidates together.
 COUNTED = {
-    "forwarded": "sent", "balance_chosen": "chosen", "balance_asked": "asked", "balance_answered": "answered",
-}  # fmt: skip
+    "forwarded": "sent",
+    "balance_chosen": "chosen",
+    "balance_asked": "asked",
+    "balance_answered": "answered",
+}
 
 
 @dataclass(frozen=True, slots=True)

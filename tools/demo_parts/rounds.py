@@ -77,9 +77,15 @@ class Round:
         self._wait(lambda: all(to.lines.path.exists() for to in self._receivers), READY, "nobody subscribed")
         self._began = time.monotonic()
         self._publisher = self._processes.start(
-            f"{self.name}-publisher", f"{PARTS}.publisher", "bilbo", self._key, str(self._text),
-            str(self._count), str(self._base), *self._rate,
-        )  # fmt: skip
+            f"{self.name}-publisher",
+            f"{PARTS}.publisher",
+            "bilbo",
+            self._key,
+            str(self._text),
+            str(self._count),
+            str(self._base),
+            *self._rate,
+        )
 
     def kill_and_restart(self, node: Node, rest: float) -> Kill:
         """kill -9 the way to the master while publishing goes on, and start it again.
@@ -99,8 +105,9 @@ class Round:
         before = self._answered.count
         self._wait(
             lambda: self._answered.count > before and not self._lack(before + 1),
-            READY, f"after the restart of {node.name} nothing arrived",
-        )  # fmt: skip
+            READY,
+            f"after the restart of {node.name} nothing arrived",
+        )
         return Kill(warning, note, self._warned.count - warnings, time.monotonic() - killed)
 
     def flow(self, seconds: float) -> None:
@@ -146,17 +153,28 @@ class Round:
         arrived = tuple(Lines(to.lines.path).look() for to in self._subscribed)
         kills = sum(node.kills for node in self._nodes.values()) - self._kills_before
         return Outcome(
-            self.name, count, arrived, self._reader.lines.count, self._warned.look(), kills, seconds,
-            lines_equal and letters_equal, (*lines_said, *letters_said),
-        )  # fmt: skip
+            self.name,
+            count,
+            arrived,
+            self._reader.lines.count,
+            self._warned.look(),
+            kills,
+            seconds,
+            lines_equal and letters_equal,
+            (*lines_said, *letters_said),
+        )
 
     def _compare(self, published: Path, count: int, receivers: list[Receiver]) -> tuple[bool, list[str]]:
         """(is all equal?, what is said of each)"""
         paths = [str(to.lines.path) for to in receivers]
         program = self._processes.run(
-            f"{self.name}-compare", f"{PARTS}.compare", str(published), str(count), str(receivers[0].every),
+            f"{self.name}-compare",
+            f"{PARTS}.compare",
+            str(published),
+            str(count),
+            str(receivers[0].every),
             *paths,
-        )  # fmt: skip
+        )
         said = [line.removeprefix(f"{self.name}-at-") for line in program.out.read_text().splitlines()]
         if program.code not in (0, 1) or len(said) != len(paths):
             raise Failed(f"the comparison broke down: {program.words()}")

@@ -62,8 +62,9 @@ class Demo:
         ends = ("bilbo", "avalon")
         self._processes.until(
             lambda: all(sees_all(self._processes, end, len(self.nodes)) for end in ends),
-            READY, "the nodes did not find each other by multicast DNS",
-        )  # fmt: skip
+            READY,
+            "the nodes did not find each other by multicast DNS",
+        )
         self._tell("ls", "--url", "heron")
         self._tell("top", "--once", "--url", "bilbo")
         self._tell("route", "demo/text", "--domain", DOMAIN, "--url", "bilbo")

@@ -110,14 +110,22 @@ def _machine(index: int, count: int, chance: random.Random) -> Machine:
     cores = chance.choice((2, 4, 4, 8, 16))
     speed = chance.uniform(0.7, 1.4)  # of one core
     return Machine(
-        index, name, chance.randbytes(16).hex(), cores, cores * 2 * GIGABYTE,
-        capacity=round(900 * cores * speed, 1), latency=round(0.0016 / speed, 6),
-        peak=chance.uniform(0.35, 0.85), busiest=int(chance.gauss(14, 1.5) * HOUR),
+        index,
+        name,
+        chance.randbytes(16).hex(),
+        cores,
+        cores * 2 * GIGABYTE,
+        capacity=round(900 * cores * speed, 1),
+        latency=round(0.0016 / speed, 6),
+        peak=chance.uniform(0.35, 0.85),
+        busiest=int(chance.gauss(14, 1.5) * HOUR),
         asks=chance.uniform(5, 60),
         said_at=FIRST + (LAST - FIRST) * index // count,
-        clock=_clock(index, chance), topics=_topics(index, chance), queues=_queues(index, name, chance),
+        clock=_clock(index, chance),
+        topics=_topics(index, chance),
+        queues=_queues(index, name, chance),
         first_boot=chance.randint(1, 20),
-    )  # fmt: skip
+    )
 
 
 def _clock(index: int, chance: random.Random) -> Clock:

@@ -70,17 +70,25 @@ class History:
         """What was written, for JSON."""
         machines = {
             machine.name: {
-                "uuid": machine.uuid, "cores": machine.cores, "capacity": machine.capacity,
-                "latency": machine.latency, "peak": machine.peak, "clock_ahead": machine.clock.ahead / SECOND,
+                "uuid": machine.uuid,
+                "cores": machine.cores,
+                "capacity": machine.capacity,
+                "latency": machine.latency,
+                "peak": machine.peak,
+                "clock_ahead": machine.clock.ahead / SECOND,
                 "clock_unset": machine.clock.unset / SECOND,
             }
             for machine in self.machines
-        }  # fmt: skip
+        }
         wish = self._wish
         return {
-            "nodes": wish.nodes, "seed": wish.seed, "since": wording.moment(wish.since),
-            "until": wording.moment(self.until), **self.truth.summary(), "machines": machines,
-        }  # fmt: skip
+            "nodes": wish.nodes,
+            "seed": wish.seed,
+            "since": wording.moment(wish.since),
+            "until": wording.moment(self.until),
+            **self.truth.summary(),
+            "machines": machines,
+        }
 
     def _at(self, tick: int, within: int = 0) -> int:
         return self._wish.since + tick * TICK + within
@@ -165,19 +173,29 @@ class History:
         machine, life = node.machine, node.life
         balance = {
             self.machines[index].name: {
-                "chosen": int(chosen), "sent": int(sent), "asked": int(asked), "answered": int(answered),
+                "chosen": int(chosen),
+                "sent": int(sent),
+                "asked": int(asked),
+                "answered": int(answered),
                 "seconds": round(seconds, 6),
             }
             for index, (chosen, sent, asked, answered, seconds) in node.given.items()
-        }  # fmt: skip
+        }
         topics = {topic.name: taken for topic, taken in zip(machine.topics, node.taken, strict=True)}
         self._finished += node.log.line
         self.truth.boots.append(
             Boot(
-                machine.name, machine.uuid, life.boot, wording.moment(node.began), wording.moment(at),
-                how or life.how, node.log.line, balance, topics,
+                machine.name,
+                machine.uuid,
+                life.boot,
+                wording.moment(node.began),
+                wording.moment(at),
+                how or life.how,
+                node.log.line,
+                balance,
+                topics,
             )
-        )  # fmt: skip
+        )
 
     # --- what they say ----------------------------------------------------------------------------------
 
@@ -201,9 +219,15 @@ class History:
         node.version += 1
         busy = min(figures.BUSIEST, machine.busy(at) * self._chance(at // TICK + 31 * machine.index))
         rest = wording.state(
-            machine, node.version, at + log.offset, at - node.began, busy, sum(node.waited),
-            len(machine.queues), min(LINKED, len(self._roster.alive) - 1),
-        )  # fmt: skip
+            machine,
+            node.version,
+            at + log.offset,
+            at - node.began,
+            busy,
+            sum(node.waited),
+            len(machine.queues),
+            min(LINKED, len(self._roster.alive) - 1),
+        )
         log.add_state(at + HOP, f"{node.about}0.0{rest}")
         heard = f"{node.about}0.001{rest}"
         for writer in node.writers:

@@ -43,8 +43,16 @@ class Truth:
         bad = sum(self.bad.values())
         lines = sum(unique.values()) + self.doubled + bad
         return {
-            "segments": self.segments, "bytes": self.bytes, "lines": lines, "unique": unique, "rows": rows,
-            "all_rows": sum(rows.values()), "repeated": lines - bad - sum(rows.values()),
-            "quarantined": bad, "bad": dict(self.bad), "late": dict(self.late),
-            "unfinished": dict(self.unfinished), "boots": [asdict(boot) for boot in self.boots],
-        }  # fmt: skip
+            "segments": self.segments,
+            "bytes": self.bytes,
+            "lines": lines,
+            "unique": unique,
+            "rows": rows,
+            "all_rows": sum(rows.values()),
+            "repeated": lines - bad - sum(rows.values()),
+            "quarantined": bad,
+            "bad": dict(self.bad),
+            "late": dict(self.late),
+            "unfinished": dict(self.unfinished),
+            "boots": [asdict(boot) for boot in self.boots],
+        }

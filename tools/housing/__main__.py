@@ -31,8 +31,11 @@ def figures() -> Mapping[str, int]:
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--json", "file", type=click.Path(dir_okay=False, path_type=Path), help="Write them there.")
-@click.option("--before", type=click.Path(dir_okay=False, exists=True, path_type=Path),
-              help="A file of --json to stand beside them.")  # fmt: skip
+@click.option(
+    "--before",
+    type=click.Path(dir_okay=False, exists=True, path_type=Path),
+    help="A file of --json to stand beside them.",
+)
 @click.option("--names", is_flag=True, help="Name what has two meanings, and what is set from outside.")
 def main(file: Path | None, before: Path | None, names: bool) -> None:
     """How large, how crowded and how tangled is the source?"""

@@ -64,9 +64,15 @@ def run(host: int, command: tuple[str, ...]) -> None:
 @click.option("--reorder", type=chance, default="0", metavar="CHANCE", help="Others overtake it.")
 @click.option("--oneway", is_flag=True, help="Only what goes from ONE to OTHER.")
 def shape(
-    one: int, other: int, delay: float, jitter: float, loss: float, duplicate: float, reorder: float,
+    one: int,
+    other: int,
+    delay: float,
+    jitter: float,
+    loss: float,
+    duplicate: float,
+    reorder: float,
     oneway: bool,
-) -> None:  # fmt: skip
+) -> None:
     """Make the way between two hosts so bad; without options it is mended."""
     net = standing.attached()
     _check(net.hosts, one, other)
@@ -128,9 +134,11 @@ def _rows(ctx: click.Context, param: click.Parameter, value: str | None) -> list
     "--rate", type=click.IntRange(min=1), default=2_000, show_default=True, help="Of each of three."
 )
 @click.option(
-    "--rows", callback=_rows, metavar="R,…",
+    "--rows",
+    callback=_rows,
+    metavar="R,…",
     help=f"Rows of the fault matrix; {', '.join(map(str, sorted(NETWORK)))} need root. Default: all there.",
-)  # fmt: skip
+)
 @click.option("--seed", type=click.IntRange(min=0), help="Of the faults; any one if not given.")
 def soak(messages: int, rate: int, rows: list[int], seed: int | None) -> None:
     """Publish until so many messages are answered, while nodes and network fail; then count what came."""

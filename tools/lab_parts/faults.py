@@ -116,8 +116,13 @@ Fault = Callable[[Victims], None]
 
 PROCESS: Mapping[int, Fault] = {4: kill_one, 18: kill_all, 19: crash_loop, 20: stand_still}
 NETWORK: Mapping[int, Fault] = {  # these need a lab
-    27: split, 28: cut_one_way, 29: cut_pair, 31: bad_ways, 32: flap, 33: black_hole,
-}  # fmt: skip
+    27: split,
+    28: cut_one_way,
+    29: cut_pair,
+    31: bad_ways,
+    32: flap,
+    33: black_hole,
+}
 ROWS: Mapping[int, Fault] = {**PROCESS, **NETWORK}
 
 

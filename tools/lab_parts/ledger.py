@@ -45,9 +45,11 @@ class Count:
 
     def __add__(self, other: Self) -> "Count":
         return Count(
-            self.owed + other.owed, self.lost + other.lost, self.doubled + other.doubled,
+            self.owed + other.owed,
+            self.lost + other.lost,
+            self.doubled + other.doubled,
             self.disordered + other.disordered,
-        )  # fmt: skip
+        )
 
     @property
     def is_clean(self) -> bool:

@@ -150,16 +150,31 @@ class NetLab:
             self._ip_switch("link", "set", _port(host), "type", "bridge_slave", "mcast_flood", flood)
 
     def shape(
-        self, one: int, other: int, *, delay: float = 0.0, jitter: float = 0.0, loss: float = 0.0,
-        duplicate: float = 0.0, reorder: float = 0.0, cut: bool = False, oneway: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        one: int,
+        other: int,
+        *,
+        delay: float = 0.0,
+        jitter: float = 0.0,
+        loss: float = 0.0,
+        duplicate: float = 0.0,
+        reorder: float = 0.0,
+        cut: bool = False,
+        oneway: bool = False,
+    ) -> None:
         """From now on the way between these two is so bad; without any figure it is mended.
 
         Seconds, and chances from 0 to 1 for each packet; `oneway`: only from the one to the other.
         """
         assert self._patchbay is not None, "this lab has the kernel's bridge: say NetLab(…, switch=True)"
-        rule = {"delay": delay, "jitter": jitter, "loss": loss, "duplicate": duplicate, "reorder": reorder,
-                "cut": cut}  # fmt: skip
+        rule = {
+            "delay": delay,
+            "jitter": jitter,
+            "loss": loss,
+            "duplicate": duplicate,
+            "reorder": reorder,
+            "cut": cut,
+        }
         self._patchbay.rule(_port(one), _port(other), rule)
         if not oneway:
             self._patchbay.rule(_port(other), _port(one), rule)

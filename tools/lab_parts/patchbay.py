@@ -30,9 +30,12 @@ class Patchbay:
         with log.open("w") as errors:  # not ours: who reads ours to its end would wait for the switch
             self._process = subprocess.Popen(
                 [*inside, sys.executable, str(SWITCH), str(self._place / "rules"), *self._ports],
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
                 start_new_session=True,
-            )  # fmt: skip
+            )
         assert self._process.stdout is not None
         if self._process.stdout.readline() != "ready\n":
             raise RuntimeError(f"the switch did not get ready: {log.read_text()}")

@@ -111,8 +111,12 @@ class Soak:
         self._processes.until(lambda: all(map(self._came, NAMES)), READY, "no subscribers")
         for number, name in enumerate(NAMES):
             arguments = (
-                name, f"soak/{name}", str(number), str(self._plan.rate), str(place / f"said-{name}.json"),
-            )  # fmt: skip
+                name,
+                f"soak/{name}",
+                str(number),
+                str(self._plan.rate),
+                str(place / f"said-{name}.json"),
+            )
             self._publishers.append(start(f"pub-{name}", "tools.lab_parts.soak_publisher", *arguments))
         self._processes.until(lambda: all(map(self._said, NAMES)), READY, "no publishers")
 

@@ -35,8 +35,10 @@ async def main(node: str, topics: str, path: str) -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     came: dict[int, ledger.Came] = defaultdict(ledger.Came)
     async with (
-        mesh.connect(node) as m, m.subscribe(pattern=topics) as subscription, asyncio.TaskGroup() as tasks,
-    ):  # fmt: skip
+        mesh.connect(node) as m,
+        m.subscribe(pattern=topics) as subscription,
+        asyncio.TaskGroup() as tasks,
+    ):
         for work in (tell_events(m), take(subscription, came), keep(subscription, came, Path(path))):
             tasks.create_task(work)
 

@@ -67,9 +67,14 @@ def _start_node(lab: NetLab, host: int) -> "subprocess.Popen[bytes]":
                "--bind", f"tcp://{lab.address(host)}:7710", *seed]  # fmt: skip
     with (place() / f"n{host}.out").open("wb") as out, (place() / f"n{host}.log").open("wb") as log:
         return subprocess.Popen(
-            lab.command(host, command), stdin=subprocess.DEVNULL, stdout=out, stderr=log,
-            env=environment(host), cwd=place(), start_new_session=True,
-        )  # fmt: skip
+            lab.command(host, command),
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=log,
+            env=environment(host),
+            cwd=place(),
+            start_new_session=True,
+        )
 
 
 def _until_ready(hosts: Sequence[int]) -> None:
@@ -84,8 +89,15 @@ def environment(host: int) -> dict[str, str]:
     """For what runs on a host: its node is the one that is meant."""
     outer = {name: value for name, value in os.environ.items() if not name.startswith("MESH_")}
     path = f"{Path(sys.executable).parent}:{outer.get('PATH', '')}"
-    return {**outer, "PATH": path, "PYTHONPATH": str(ROOT), "MESH_STATE_DIR": str(place()),
-            "XDG_CONFIG_HOME": str(place()), "MESH_URL": f"n{host}", "MESH_CLUSTER": CLUSTER}  # fmt: skip
+    return {
+        **outer,
+        "PATH": path,
+        "PYTHONPATH": str(ROOT),
+        "MESH_STATE_DIR": str(place()),
+        "XDG_CONFIG_HOME": str(place()),
+        "MESH_URL": f"n{host}",
+        "MESH_CLUSTER": CLUSTER,
+    }
 
 
 def attached() -> NetLab:

@@ -17,9 +17,13 @@ class Node:
     """One node. `options` of `mesh up` say where it listens, and whom it knows."""
 
     def __init__(
-        self, processes: Processes, name: str, *options: str, log_level: str = "warning",
+        self,
+        processes: Processes,
+        name: str,
+        *options: str,
+        log_level: str = "warning",
         inside: Sequence[str] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.name = name
         self.tcp = ""
         self.is_up = False
@@ -36,9 +40,18 @@ class Node:
     def launch(self) -> None:
         """Start it, with the data it had; `is_ready` says when it is there."""
         self._program = self._processes.start(
-            self.name, "mesh", "up", "--json", "--no-mdns", "--id", self.name,
-            "--cluster", self._processes.cluster, *self._options, inside=self._inside,
-        )  # fmt: skip
+            self.name,
+            "mesh",
+            "up",
+            "--json",
+            "--no-mdns",
+            "--id",
+            self.name,
+            "--cluster",
+            self._processes.cluster,
+            *self._options,
+            inside=self._inside,
+        )
 
     def is_ready(self) -> bool:
         """Failed if it has ended by itself."""

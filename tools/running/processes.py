@@ -79,8 +79,13 @@ class Processes:
         # Nobody's configuration, only what is given here.
         outer = {name: value for name, value in os.environ.items() if not name.startswith("MESH_")}
         place = str(self.place)
-        self._environ = {**outer, "MESH_STATE_DIR": place, "XDG_CONFIG_HOME": place, "TMPDIR": place,
-                         "PYTHONPATH": str(ROOT)}  # fmt: skip
+        self._environ = {
+            **outer,
+            "MESH_STATE_DIR": place,
+            "XDG_CONFIG_HOME": place,
+            "TMPDIR": place,
+            "PYTHONPATH": str(ROOT),
+        }
         return self
 
     def __exit__(
@@ -106,9 +111,14 @@ class Processes:
         out, err = self.place / f"{name}.out", self.place / f"{name}.err"
         with out.open("wb") as out_file, err.open("ab") as err_file:
             process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=out_file, stderr=err_file, env=self._environ,
-                cwd=self.place, start_new_session=True,
-            )  # fmt: skip
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=out_file,
+                stderr=err_file,
+                env=self._environ,
+                cwd=self.place,
+                start_new_session=True,
+            )
         program = Program(name, process, out, err)
         self._programs = [p for p in self._programs if not p.ended()] + [program]
         return program

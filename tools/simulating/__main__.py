@@ -29,8 +29,13 @@ TRIED = 2000  # seeds for a planted mistake
 @click.option("--hours", type=float, help="Go on for so long, on the clock.")
 @click.option("--seeds", type=int, help="Tell so many stories (without --hours: 100).")
 @click.option("--seed", default=0, show_default=True, help="The first one.")
-@click.option("--profile", type=click.Choice([*ALL, "all"]), default="swarm", show_default=True,
-              help="Which faults and which work.")  # fmt: skip
+@click.option(
+    "--profile",
+    type=click.Choice([*ALL, "all"]),
+    default="swarm",
+    show_default=True,
+    help="Which faults and which work.",
+)
 @click.option("--jobs", default=2, show_default=True, help="Processes.")
 @click.option("--planted", "is_planted", is_flag=True, help="Plant mistakes, and find them.")
 @click.option("--reduce/--no-reduce", default=True, help="Look for the shortest script that fails.")
@@ -38,9 +43,15 @@ TRIED = 2000  # seeds for a planted mistake
     "--json", "file", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures there."
 )
 def main(
-    hours: float | None, seeds: int | None, seed: int, profile: str, jobs: int, is_planted: bool,
-    reduce: bool, file: Path | None,
-) -> None:  # fmt: skip
+    hours: float | None,
+    seeds: int | None,
+    seed: int,
+    profile: str,
+    jobs: int,
+    is_planted: bool,
+    reduce: bool,
+    file: Path | None,
+) -> None:
     """Tell random stories of meshes on simulated wires, disks and clocks, and judge them.
 
     A seed is a story: the mesh, what befalls it and what it is asked. Exit code 1 if a promise was broken.

@@ -21,8 +21,14 @@ from tools.simulating.writing import written
 
 TWICE = 50  # every so many stories one is told a second time, and must be the same
 ALL = {**PROFILES, SHORT.name: SHORT, CIRCLES.name: CIRCLES}
-WORK = {"pub": "publishing", "deliver": "delivering", "tail": "waiting for a master", "sub": "subscribing",
-        "view": "membership", "log": "storing"}  # fmt: skip
+WORK = {
+    "pub": "publishing",
+    "deliver": "delivering",
+    "tail": "waiting for a master",
+    "sub": "subscribing",
+    "view": "membership",
+    "log": "storing",
+}
 
 
 @dataclass(frozen=True)
@@ -46,8 +52,16 @@ def tried(seed: int, profile: str, twice: bool = False) -> Found:
     if twice and told(written(seed, ALL[profile])).history.digest() != history.digest():
         violations.append(("same", "the same: told twice, it went another way"))
     faults = Counter(event.text for event in history.of("fault"))
-    return Found(seed, profile, outcome.seconds, tuple(violations), faults, cells(history), history.counts,
-                 len(history.events))  # fmt: skip
+    return Found(
+        seed,
+        profile,
+        outcome.seconds,
+        tuple(violations),
+        faults,
+        cells(history),
+        history.counts,
+        len(history.events),
+    )
 
 
 def cells(history: History) -> Counter[tuple[str, str]]:

@@ -23,15 +23,21 @@ CHAIN = {
     "golan": (Rule("golan", domains=(STOCK,)), Rule("heron", domains=(RUGBY,)), Rule("heron", 1, (STOCK,))),
 }
 CHAIN_KNOWN: Masters = {
-    "heron": ("avalon",), "avalon": ("heron",), "golan": ("heron",), "frodo": ("heron",), "bilbo": ("frodo",),
-}  # fmt: skip
+    "heron": ("avalon",),
+    "avalon": ("heron",),
+    "golan": ("heron",),
+    "frodo": ("heron",),
+    "bilbo": ("frodo",),
+}
 # Two masters of one domain: bilbo -> frodo -> heron and avalon; golan -> heron and avalon.
 BOTH = (Rule("heron", domains=(RUGBY,)), Rule("avalon", domains=(RUGBY,)))
 SEVERAL = {
-    "heron": BOTH, "avalon": BOTH, "golan": BOTH,
+    "heron": BOTH,
+    "avalon": BOTH,
+    "golan": BOTH,
     "frodo": (Rule("frodo", 1, (RUGBY,)), *BOTH),
     "bilbo": (Rule("frodo", 1, (RUGBY,)),),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +72,10 @@ class Cast:
         while more - found:
             found |= more
             more = frozenset(
-                node for node, rules in self.files.items()
+                node
+                for node, rules in self.files.items()
                 if node in self.nodes and any(r.node in found and r.stratum for r in rules if r.node != node)
-            )  # fmt: skip
+            )
         return found - {way}
 
     def seeds(self, node: str) -> tuple[str, ...]:
@@ -93,9 +100,13 @@ def drawn(dice: Random, rules: str) -> Cast:
 
 
 def _ruled(
-    nodes: tuple[str, ...], domains: tuple[str, ...], finds_by: str, found: list[Territory],
-    files: Rules, meets_all: bool,
-) -> Cast:  # fmt: skip
+    nodes: tuple[str, ...],
+    domains: tuple[str, ...],
+    finds_by: str,
+    found: list[Territory],
+    files: Rules,
+    meets_all: bool,
+) -> Cast:
     """`meets_all`: may a node link others than its rules name?"""
     named = {
         node: tuple(dict.fromkeys(r.node for r in rules if r.node != node)) for node, rules in files.items()

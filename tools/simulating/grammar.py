@@ -47,8 +47,9 @@ class Territory:
             yield self.rule(node)
 
 
-def territories(dice: Random, nodes: tuple[str, ...], domains: tuple[str, ...], keys: tuple[str, ...],
-                is_free: bool) -> Iterator[Territory]:  # fmt: skip
+def territories(
+    dice: Random, nodes: tuple[str, ...], domains: tuple[str, ...], keys: tuple[str, ...], is_free: bool
+) -> Iterator[Territory]:
     """Each domain by its name or as `*`; if `is_free` also keys: then one pattern may have several ways."""
     named = domains if dice.random() < 0.5 else domains[: dice.randrange(len(domains))]
     for domain in named:

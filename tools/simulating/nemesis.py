@@ -112,8 +112,9 @@ def swizzle(dice: Random, script: Script, now: float) -> Iterator[Step]:
                 yield Step(back + places[i], "mend", (node, other))
 
 
-def _wire(dice: Random, script: Script, now: float, low: float, high: float, loss: float, bandwidth: float
-          ) -> Iterator[Step]:  # fmt: skip
+def _wire(
+    dice: Random, script: Script, now: float, low: float, high: float, loss: float, bandwidth: float
+) -> Iterator[Step]:
     one, other = _pair(dice, script)
     yield Step(now, "wire", (one, other, low, high, loss, bandwidth))
     yield Step(now + dice.choice(LONG), "fair wire", (one, other))

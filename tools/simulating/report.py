@@ -73,8 +73,12 @@ def _faults(total: Total, console: Console) -> None:
 def as_json(total: Total) -> str:
     """For programs."""
     found: dict[str, Any] = {
-        "stories": total.stories, "profiles": dict(total.profiles), "simulated_hours": total.simulated / 3600,
-        "seconds": total.seconds, "events": total.events, "faults": dict(total.faults),
+        "stories": total.stories,
+        "profiles": dict(total.profiles),
+        "simulated_hours": total.simulated / 3600,
+        "seconds": total.seconds,
+        "events": total.events,
+        "faults": dict(total.faults),
         "cells": {f"{fault} while {what}": n for (fault, what), n in sorted(total.cells.items())},
         "sometimes": {what: total.counts[what] for what in SOMETIMES},
         "never": never(total.counts, total.stories),
@@ -82,5 +86,5 @@ def as_json(total: Total) -> str:
             {"seed": f.seed, "profile": f.profile, "violations": [text for _, text in f.violations]}
             for f in total.failed
         ],
-    }  # fmt: skip
+    }
     return json.dumps(found, indent=2)

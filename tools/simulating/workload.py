@@ -51,8 +51,10 @@ def _published(script: Script, profile: Profile, dice: Random) -> Iterator[Step]
 
 def _letter(dice: Random, script: Script, now: float, client: str, flag: str) -> Step:
     node = dice.choice(script.nodes)
-    to = dice.choice([f"/node/{node}/client/reader-{node}/session/1"] * 6 + [
-        f"/node/{node}/client/later/session/1", f"/node/{node}/client/later", NOBODY])  # fmt: skip
+    to = dice.choice(
+        [f"/node/{node}/client/reader-{node}/session/1"] * 6
+        + [f"/node/{node}/client/later/session/1", f"/node/{node}/client/later", NOBODY]
+    )
     force = "force" if to != NOBODY and dice.random() < 0.8 else ""
     return Step(now, "send", (client, to, flag, force, RUGBY))
 

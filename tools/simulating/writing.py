@@ -18,9 +18,10 @@ from tools.simulating.world.weather import Wire
 
 WIRES = (Wire(*SPEED), Wire(*SPEED), Wire(0.001, 0.02), Wire(0.02, 0.12))
 WINDOWS: tuple[dict[str, Any], ...] = (
-    {}, {"window_bytes": 900, "window_count": 6, "link_messages": 3},
+    {},
+    {"window_bytes": 900, "window_count": 6, "link_messages": 3},
     {"window_bytes": 3000, "window_count": 16, "backlog_bytes": 4000},
-)  # fmt: skip
+)
 TAILBACKS: tuple[dict[str, Any], ...] = ({}, {}, {"tailback_count": 40}, {"tailback_ttl": 20.0})
 
 
@@ -34,11 +35,17 @@ def written(seed: int, profile: Profile) -> Script:
         settings |= {**WINDOWS[1], "backlog_bytes": room_for(cast, WINDOWS[1]["window_bytes"])}
     late = cast.nodes[3:] if cast.rules == "plain" and dice.random() < 0.4 else ()
     script = Script(
-        seed, profile.name, cast, seconds, dice.choice(WIRES),
+        seed,
+        profile.name,
+        cast,
+        seconds,
+        dice.choice(WIRES),
         dice.choice([(0.001, 0.01), (0.001, 0.01), (0.05, 0.3)]),
         {name: dice.choice([0.0, dice.uniform(-1e-3, 1e-3)]) for name in cast.nodes},
-        settings, late, {f"pub-{name}": name for name in cast.nodes if name not in late},
-    )  # fmt: skip
+        settings,
+        late,
+        {f"pub-{name}": name for name in cast.nodes if name not in late},
+    )
     is_keyed = Random(f"keys {profile.name} {seed}").random() < profile.keyed
     return replace(script, steps=tuple(_steps(script, profile, dice)), is_keyed=is_keyed)
 

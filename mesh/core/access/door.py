@@ -10,16 +10,7 @@ from mesh.core.desk.conn import NODE, Conn
 from mesh.core.desk.desk import Desk
 from mesh.password import Password
 from mesh.printable import harmless
-from mesh.proof import (
-    PROOF_BYTES,
-    STREAM_KEY,
-    curve_place,
-    hello_text,
-    prove,
-    same,
-    stream_of,
-    stream_text,
-)
+from mesh.proof import PROOF_BYTES, STREAM_KEY, curve_place, hello_text, prove, same, stream_of, stream_text
 from mesh.wire.commands import CLIENT, NODE_CONTROL, NODE_DATA, Challenge, Hello, Refuse, Welcome
 from mesh.wire.limits import KIB, VERSION_MAX, VERSION_MIN
 

@@ -71,10 +71,12 @@ def _told(said: dict[str, Any]) -> Erasure:
     return Erasure(
         (stream if isinstance(stream, bytes) else b"")[:16].ljust(16, b"\0"),
         _as_number(number) if isinstance(number, int) else 1,
-        check_key(str(said.get("key"))), check_domain(str(said.get("domain", ""))),
-        str(said.get("sender", "")), tuple(map(str, route)) if isinstance(route, list) else (),
+        check_key(str(said.get("key"))),
+        check_domain(str(said.get("domain", ""))),
+        str(said.get("sender", "")),
+        tuple(map(str, route)) if isinstance(route, list) else (),
         is_copy=said.get("copy") is True,
-    )  # fmt: skip
+    )
 
 
 class Erasing:
@@ -178,10 +180,14 @@ class Erasing:
             then(any(value.get("erased") for value in values), [*missing, *away])
 
         arguments = {
-            "key": erasure.key, "domain": erasure.domain, "stream": erasure.stream,
-            "number": erasure.number, "sender": erasure.sender,
-            "route": [*erasure.route, self._desk.me.name], "copy": erasure.is_copy,
-        }  # fmt: skip
+            "key": erasure.key,
+            "domain": erasure.domain,
+            "stream": erasure.stream,
+            "number": erasure.number,
+            "sender": erasure.sender,
+            "route": [*erasure.route, self._desk.me.name],
+            "copy": erasure.is_copy,
+        }
         self._questions.ask_all([peer], "erase", arguments, came, within)
 
     def _here(self, erasure: Erasure, then: Erased) -> None:

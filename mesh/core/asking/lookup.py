@@ -123,9 +123,14 @@ class Lookup(Part):
         self._questions.when_settled(settled)
 
     def get_for(
-        self, peer: Peer, query: Query, then: Callable[[Found], None], visited: Collection[str],
-        within: float, after: bool,
-    ) -> None:  # fmt: skip
+        self,
+        peer: Peer,
+        query: Query,
+        then: Callable[[Found], None],
+        visited: Collection[str],
+        within: float,
+        after: bool,
+    ) -> None:
         """What a peer asks for: own values, and those of the nodes to which this one is the way."""
         if self._demand.is_relayed(query):
             self._gather(query, then, peer.node.uuid, visited, within, after)
@@ -144,9 +149,14 @@ class Lookup(Part):
         return found
 
     def _gather(
-        self, query: Query, then: Callable[[Found], None], by: bytes, visited: Collection[str],
-        within: float, after: bool,
-    ) -> None:  # fmt: skip
+        self,
+        query: Query,
+        then: Callable[[Found], None],
+        by: bytes,
+        visited: Collection[str],
+        within: float,
+        after: bool,
+    ) -> None:
         me, life = self._desk.me.name, self._router.cache_life
         found = self.own(query, is_local=by == CLIENTS)
         # A subscription begins with what all have: one of them may be behind what another brings.
@@ -155,9 +165,12 @@ class Lookup(Part):
         spare = [hop for hop in everybody.hops if hop not in (*sources.hops, *visited)]
         found.away = list(sources.away)
         arguments: dict[str, Any] = {
-            "kind": query.kind, "text": query.text, "domain": query.domain, "after": after,
+            "kind": query.kind,
+            "text": query.text,
+            "domain": query.domain,
+            "after": after,
             "visited": [*visited, me],
-        }  # fmt: skip
+        }
 
         def ask(targets: set[bytes]) -> None:
             peers = [p for p in self._nodes.askable(visited) if p.node.uuid in targets]

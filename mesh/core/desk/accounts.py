@@ -93,10 +93,14 @@ class Accounts:
             "client_published": self.published,
             **{f"client_{outcome}": n for outcome, n in self.outcomes.items()},
             "client_held": held,
-            "matched": fate["matched"], "delivered": fate["delivered"] - to_peers, "sent_to_peers": to_peers,
-            "dropped": fate["dropped"], "expired_waiting": fate["expired"], "buried": fate["buried"],
+            "matched": fate["matched"],
+            "delivered": fate["delivered"] - to_peers,
+            "sent_to_peers": to_peers,
+            "dropped": fate["dropped"],
+            "expired_waiting": fate["expired"],
+            "buried": fate["buried"],
             "pending": fate["pending"],
-        }  # fmt: skip
+        }
 
     def _fates(self, feeds: Iterable[Feed]) -> dict[str, int]:
         """Of these and of all that are no more."""

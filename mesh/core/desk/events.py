@@ -21,9 +21,16 @@ class Events:
 
     def add(self, kind: str, text: str, wall: int, name: str = "", uuid: bytes = b"", boot: int = 0) -> None:
         self._ring.append(
-            {"number": self._next, "wall": wall, "kind": kind, "node": name, "uuid": uuid.hex(),
-             "boot": boot, "text": text[:LONGEST]}
-        )  # fmt: skip
+            {
+                "number": self._next,
+                "wall": wall,
+                "kind": kind,
+                "node": name,
+                "uuid": uuid.hex(),
+                "boot": boot,
+                "text": text[:LONGEST],
+            }
+        )
         self._next += 1
 
     def after(self, number: int) -> dict[str, Any]:

@@ -42,19 +42,32 @@ class DeadLetters:
             own = Headers()
         name = message_id(e.stream, e.domain, e.number(i))
         headers = [
-            ("dead-code", answer.state), ("dead-reason", answer.text), ("dead-id", name),
-            ("dead-key", e.keys[e.row(i)]), ("dead-domain", e.domain),
-            ("dead-sender", e.sender), ("dead-to", e.to), *([(OWNER, owner)] if owner else []),
-        ]  # fmt: skip
+            ("dead-code", answer.state),
+            ("dead-reason", answer.text),
+            ("dead-id", name),
+            ("dead-key", e.keys[e.row(i)]),
+            ("dead-domain", e.domain),
+            ("dead-sender", e.sender),
+            ("dead-to", e.to),
+            *([(OWNER, owner)] if owner else []),
+        ]
         try:
             props = encode_properties(Properties(Headers([*headers, *own.items()])))
         except MessageTooLarge:
             props = encode_properties(Properties(Headers(headers)))
         self._number += 1
         letter = Envelope(
-            stream=self._stream, domain="", first=self._number, last=self._number,
-            keys=(f"{DEAD_LETTERS}/{name.replace('+', '_').replace('#', '_')}",), count=1,
-            sizes=len(props) + len(content), body=props + content, props=array("I", [len(props)]).tobytes(),
-            flags=e.flags & PERSISTENT, low=self._number, sender=f"/node/{self._desk.me.name}/client/__sys__",
-        )  # fmt: skip
+            stream=self._stream,
+            domain="",
+            first=self._number,
+            last=self._number,
+            keys=(f"{DEAD_LETTERS}/{name.replace('+', '_').replace('#', '_')}",),
+            count=1,
+            sizes=len(props) + len(content),
+            body=props + content,
+            props=array("I", [len(props)]).tobytes(),
+            flags=e.flags & PERSISTENT,
+            low=self._number,
+            sender=f"/node/{self._desk.me.name}/client/__sys__",
+        )
         self._router.publish(self._stream, letter, lambda answer: None)

@@ -63,9 +63,16 @@ class Forwarder(Part):
         self._refused = LastWords(desk.me.name, log.given_up)
         self.rulings = Rulings(self.onward, self._decide_again, self._rouse, self._look)
         self.tailback = TailBack(
-            desk, disk, log, self.onward, dead, nodes.is_alive, self._say, self._refused.keep,
+            desk,
+            disk,
+            log,
+            self.onward,
+            dead,
+            nodes.is_alive,
+            self._say,
+            self._refused.keep,
             self.rulings.is_unsettled,
-        )  # fmt: skip
+        )
         self.mapping = mapping
         self._provenance = provenance
         self._neighbours = neighbours
@@ -223,10 +230,12 @@ class Forwarder(Part):
         """What has the same one is decided alike: all that `_decide` goes by, but for the view of others."""
         mapping, me, to, way = self.mapping, self._desk.me.name, envelope.to, envelope.route
         return (
-            mapping.row(envelope.keys[0]), envelope.domain, envelope.stream if mapping.may_choose else b"",
+            mapping.row(envelope.keys[0]),
+            envelope.domain,
+            envelope.stream if mapping.may_choose else b"",
             (SessionName.parse(to).node, envelope.flags & FORCE_QUEUING) if to else None,
             tuple([(hop.node, hop.stratum == TO_MASTER) for hop in way if hop.node != me]) if way else (),
-        )  # fmt: skip
+        )
 
     def _decide_again(self, entry: Entry) -> Decision:
         return self._decide(entry.envelope, entry.envelope.keys[0])

@@ -47,9 +47,11 @@ class Routes:
         me = self._desk.me.name
         hops = [hop for hop in decision.hops if hop] if decision.kind is not Kind.REFUSE else []
         step = {
-            "node": me, "decision": decision.kind.value,
-            "next": ", ".join(hops) or decision.node, "why": decision.why,
-        }  # fmt: skip
+            "node": me,
+            "decision": decision.kind.value,
+            "next": ", ".join(hops) or decision.node,
+            "why": decision.why,
+        }
         further = {**said, "from": "", "visited": [*visited, me], "copy": decision.to_master}
         away = [hop for hop in hops if not self._nodes.is_alive(hop)]
         alive = [hop for hop in hops if hop not in away]
@@ -67,9 +69,13 @@ class Routes:
         return self._mapping.address(SessionName.parse(to), domain, self._nodes, visited, of=TRACE)
 
     def _pass_on(
-        self, nodes: Sequence[str], said: dict[str, Any], steps: Steps, waits: Steps,
+        self,
+        nodes: Sequence[str],
+        said: dict[str, Any],
+        steps: Steps,
+        waits: Steps,
         then: Callable[[Steps], None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """What each of them says, between what is said already."""
         peers = {node: peer for node in nodes if (peer := self._nodes.named(node)) is not None}
 

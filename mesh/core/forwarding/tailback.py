@@ -83,9 +83,8 @@ class TailBack:
         """
         young = self._young.get(entry.key, {})
         before = [
-            e for e in young
-            if e.serial < entry.serial and (e.is_beside(entry) or self._is_unsettled(e))
-        ]  # fmt: skip
+            e for e in young if e.serial < entry.serial and (e.is_beside(entry) or self._is_unsettled(e))
+        ]
         row = (*sorted(before, key=lambda e: e.serial), entry)
         for each in takewhile(lambda e: not e.lacking.get(HERE), row):
             self._warn(each, why)

@@ -139,9 +139,10 @@ class Acquaintances(Part):
             return False
         if not ADDRESS.fullmatch(address) or len(address) > LONGEST or len(self._seeds) >= MET:
             raise LocalError(
-                f"{address[:80]!r} cannot be added.", hint="Write tcp://HOST:PORT; a thousand are the most.",
+                f"{address[:80]!r} cannot be added.",
+                hint="Write tcp://HOST:PORT; a thousand are the most.",
                 code="BAD_ADDRESS",
-            )  # fmt: skip
+            )
         self._seeds[address] = Seed(ADDED)
         self._disk.later("peer", b"a" + address.encode(), Put("peer", b"a" + address.encode(), b""))
         self._desk.event("peer", f"{address} was added")
@@ -154,9 +155,10 @@ class Acquaintances(Part):
         for uuid in uuids:
             self._forget(uuid)
         found = [
-            address for address, seed in self._seeds.items()
+            address
+            for address, seed in self._seeds.items()
             if what in (address, seed.node) and seed.kind != CONFIG
-        ]  # fmt: skip
+        ]
         for address in found:
             seed = self._seeds.pop(address)
             if seed.conn is not None:

@@ -5,17 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from discovery.member import Presence
-from discovery.membership import (
-    Conflict,
-    Dead,
-    Joined,
-    Left,
-    Moved,
-    Restarted,
-    Sighted,
-    Suspected,
-    Trusted,
-)
+from discovery.membership import Conflict, Dead, Joined, Left, Moved, Restarted, Sighted, Suspected, Trusted
 from mesh.core.desk.desk import Desk
 from mesh.core.peers.dialler import Dialler
 from mesh.core.peers.facts import PeerJoined, PeerLost, WaysChanged

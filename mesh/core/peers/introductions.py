@@ -37,22 +37,16 @@ def as_node(said: Introduction) -> Node:
 
 
 def as_introduction(node: Node) -> Introduction:
-    return Introduction(
-        node.uuid, node.name, node.boot, node.address, node.also, node.gossip, node.key
-    )  # fmt: skip
+    return Introduction(node.uuid, node.name, node.boot, node.address, node.also, node.gossip, node.key)
 
 
 def as_rumours(said: Iterable[Rumour]) -> tuple[member.Rumour, ...]:
     """RemoteError for a state that there is not."""
     try:
-        return tuple(
-            member.Rumour(as_node(r.node), r.incarnation, Presence(r.state), r.by) for r in said
-        )  # fmt: skip
+        return tuple(member.Rumour(as_node(r.node), r.incarnation, Presence(r.state), r.by) for r in said)
     except ValueError as error:
         raise RemoteError(f"a rumour that cannot be: {error}") from error
 
 
 def to_wire(rumours: Iterable[member.Rumour]) -> tuple[Rumour, ...]:
-    return tuple(
-        Rumour(as_introduction(r.node), r.incarnation, str(r.state), r.by) for r in rumours
-    )  # fmt: skip
+    return tuple(Rumour(as_introduction(r.node), r.incarnation, str(r.state), r.by) for r in rumours)

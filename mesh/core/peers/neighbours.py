@@ -259,7 +259,7 @@ class Neighbours(Part):
         if not self._occupied:
             self._occupied = {
                 a for p in self.peers.values() if p.alive for a in (p.reached, p.node.address, *p.node.also)
-            }  # fmt: skip
+            }
         return address in self._occupied
 
     def _active(self) -> list[Peer]:

@@ -269,15 +269,26 @@ class Gossiping(Part):
         if state is None:
             return dict.fromkeys(COLUMNS)
         return {
-            "cpu": state.cpu_used, "state_age": self._desk.now - heard, "up": state.up,
-            "waiting": state.tailback, **{name: getattr(state, name) for name in SAME},
-        }  # fmt: skip
+            "cpu": state.cpu_used,
+            "state_age": self._desk.now - heard,
+            "up": state.up,
+            "waiting": state.tailback,
+            **{name: getattr(state, name) for name in SAME},
+        }
 
 
 SAME = (
-    "ram_free", "ram_total", "load", "lag", "software", "published", "delivered", "pending", "sessions",
+    "ram_free",
+    "ram_total",
+    "load",
+    "lag",
+    "software",
+    "published",
+    "delivered",
+    "pending",
+    "sessions",
     "links",
-)  # fmt: skip
+)
 COLUMNS = ("cpu", "state_age", "up", "waiting", *SAME)
 
 

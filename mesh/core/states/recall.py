@@ -34,12 +34,7 @@ class Recall(Part):
     itself."""
 
     def __init__(
-        self,
-        desk: Desk,
-        dialler: Dialler,
-        neighbours: Neighbours,
-        questions: Questions,
-        gossiping: Gossiping,
+        self, desk: Desk, dialler: Dialler, neighbours: Neighbours, questions: Questions, gossiping: Gossiping
     ) -> None:
         self._dialler = dialler
         self._desk = desk

@@ -44,10 +44,18 @@ class StateTopics:
         content = as_xml(state)
         self._number += 1
         return Envelope(
-            stream=self._stream, domain="", first=self._number, last=self._number, keys=(_key(state),),
-            count=1, sizes=len(content), body=content, flags=LOCAL_ONLY, low=self._number,
+            stream=self._stream,
+            domain="",
+            first=self._number,
+            last=self._number,
+            keys=(_key(state),),
+            count=1,
+            sizes=len(content),
+            body=content,
+            flags=LOCAL_ONLY,
+            low=self._number,
             sender=f"/node/{state.name}/client/__sys__",
-        )  # fmt: skip
+        )
 
 
 def _key(state: NodeState) -> str:

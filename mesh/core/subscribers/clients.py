@@ -27,15 +27,7 @@ from mesh.operations import Delete
 from mesh.patterns import SYSTEM
 from mesh.proof import same, token
 from mesh.routing.feed import Feed
-from mesh.wire.commands import (
-    Answer,
-    Bye,
-    Hello,
-    Pong,
-    Publish,
-    Refuse,
-    Welcome,
-)
+from mesh.wire.commands import Answer, Bye, Hello, Pong, Publish, Refuse, Welcome
 from mesh.wire.envelope import FORCE_QUEUING, LOCAL_ONLY, PERSISTENT, Envelope
 from mesh.wire.limits import PIECES, VERSION_MAX
 
@@ -172,10 +164,16 @@ class Clients(Part):
     def welcome(self, session: Session) -> Welcome:
         s = self._desk.settings
         return Welcome(
-            VERSION_MAX, self._desk.me, s.cluster, session=session.text, next=session.outlet.next,
-            max_content=s.max_content, token=token(s.secret, session.text, session.stream),
-            window=(s.window_bytes, s.window_count), speaks=(PIECES,),
-        )  # fmt: skip
+            VERSION_MAX,
+            self._desk.me,
+            s.cluster,
+            session=session.text,
+            next=session.outlet.next,
+            max_content=s.max_content,
+            token=token(s.secret, session.text, session.stream),
+            window=(s.window_bytes, s.window_count),
+            speaks=(PIECES,),
+        )
 
     def gone(self, session: Session) -> None:
         """Its connection ended; the session waits for it."""

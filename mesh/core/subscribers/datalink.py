@@ -277,9 +277,13 @@ class DataLinks(Part):
         if news:
             piece = parcel.envelope.cut(news)
             parcel = Parcel(
-                piece, parcel.position, parcel.master, source=parcel.source, after=parcel.after,
+                piece,
+                parcel.position,
+                parcel.master,
+                source=parcel.source,
+                after=parcel.after,
                 is_late=parcel.is_late,
-            )  # fmt: skip
+            )
         self._relay(peer, parcel)
         if parcel.owed:
             merging.keep(parcel)

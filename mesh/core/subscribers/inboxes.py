@@ -112,9 +112,8 @@ class Inboxes(Part):
 
         credit = self._desk.settings.credit
         feed = Feed(
-            inbox_key(name), credit, send, self._log.released, keeps=True,
-            wall=lambda: self._desk.believed,
-        )  # fmt: skip
+            inbox_key(name), credit, send, self._log.released, keeps=True, wall=lambda: self._desk.believed
+        )
         feed.position = int.from_bytes(self._positions.pop(feed.key, b""))
         feed.bury = lambda portion, void: self._bury(name, portion, void)
         return feed

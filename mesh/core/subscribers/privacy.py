@@ -53,4 +53,4 @@ def _closed(e: Envelope, headers: Headers) -> Envelope:
     own = encode_properties(Properties(Headers([*said, (PRIVATE, "it was for one receiver")])))
     return replace(
         e, sizes=len(own), props=array("I", [len(own)] * e.count).tobytes(), body=own * e.count, expires=0
-    )  # fmt: skip
+    )

@@ -229,10 +229,13 @@ class Subscribing(Part):
                 self._desk.wake(self._desk.now + self._desk.settings.slow_consumer)
 
         feed = Feed(
-            feed_key(session.stream, number), replace(self._desk.settings.credit, messages=max_queue),
+            feed_key(session.stream, number),
+            replace(self._desk.settings.credit, messages=max_queue),
             send_shown if any(query.text.startswith(SYSTEM) for query in queries) else send,
-            self._released, overflow=policy, wall=lambda: self._desk.believed,
-        )  # fmt: skip
+            self._released,
+            overflow=policy,
+            wall=lambda: self._desk.believed,
+        )
         feed.overran = overran
         session.feeds[number] = feed
         self._count += 1

@@ -130,9 +130,14 @@ class Recording(Part):
 
     def _link(self, peer: Peer) -> None:
         self._write(
-            LINK, peer.node.name, peer.node.uuid, peer.node.boot, state=peer.link.state.value,
-            rtt=round(peer.rtt, 6) or None, skew=_rounded(self._skews.get(peer.node.uuid)),
-        )  # fmt: skip
+            LINK,
+            peer.node.name,
+            peer.node.uuid,
+            peer.node.boot,
+            state=peer.link.state.value,
+            rtt=round(peer.rtt, 6) or None,
+            skew=_rounded(self._skews.get(peer.node.uuid)),
+        )
 
     def _balances(self) -> None:
         """Of each candidate; of one that is gone only what is new, for there may be ever more of them."""
@@ -143,10 +148,18 @@ class Recording(Part):
             self._told[node] = given.total
             uuid, boot = (peer.node.uuid, peer.node.boot) if peer is not None else (b"", 0)
             self._write(
-                BALANCE, node, uuid, boot, strategy=self._strategy, weight=self._weight_of(node),
-                chosen=given.chosen, sent=given.sent, asked=given.asked, answered=given.answered,
+                BALANCE,
+                node,
+                uuid,
+                boot,
+                strategy=self._strategy,
+                weight=self._weight_of(node),
+                chosen=given.chosen,
+                sent=given.sent,
+                asked=given.asked,
+                answered=given.answered,
                 seconds=round(given.seconds, 6),
-            )  # fmt: skip
+            )
 
     def _waiting(self) -> None:
         """The longest queues; one that has become empty is told once more."""
@@ -157,9 +170,15 @@ class Recording(Part):
         self._waited = (self._waited - empty) | {queue[0] for queue in queues}
         for name, messages, size, oldest in (*queues, *((name, 0, 0, None) for name in sorted(empty))):
             self._write(
-                QUEUE, me.name, me.uuid, me.boot, queue=name, depth=messages, bytes=size,
+                QUEUE,
+                me.name,
+                me.uuid,
+                me.boot,
+                queue=name,
+                depth=messages,
+                bytes=size,
                 oldest=_rounded(oldest),
-            )  # fmt: skip
+            )
 
     # --- lines ------------------------------------------------------------------------------------------
 
@@ -181,12 +200,21 @@ class Recording(Part):
         desk.emit(
             Record(
                 Line(
-                    kind=kind, cluster=desk.settings.cluster, observer=me.name, observer_uuid=me.uuid.hex(),
-                    observer_boot=me.boot, line=self._number, ts=iso(desk.wall), node=node, uuid=uuid.hex(),
-                    boot=boot, age=self._age(uuid), **fields,
+                    kind=kind,
+                    cluster=desk.settings.cluster,
+                    observer=me.name,
+                    observer_uuid=me.uuid.hex(),
+                    observer_boot=me.boot,
+                    line=self._number,
+                    ts=iso(desk.wall),
+                    node=node,
+                    uuid=uuid.hex(),
+                    boot=boot,
+                    age=self._age(uuid),
+                    **fields,
                 )
             )
-        )  # fmt: skip
+        )
 
     def _age(self, uuid: bytes) -> float | None:
         """s since that node spoke to us; None if we do not know it."""

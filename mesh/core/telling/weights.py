@@ -94,10 +94,15 @@ class Weights(Part):
             return {"stamp": self.stamp}
         stamp, made, expires, who, weights = plain(self._set)
         return {
-            "stamp": stamp, "made": made, "expires": expires, "by": who, "weights": weights,
-            "expired": self._desk.wall >= expires, "behind": sorted(self._gossiping.behind(stamp))[:SHOWN],
+            "stamp": stamp,
+            "made": made,
+            "expires": expires,
+            "by": who,
+            "weights": weights,
+            "expired": self._desk.wall >= expires,
+            "behind": sorted(self._gossiping.behind(stamp))[:SHOWN],
             "strategy": self._strategy,
-        }  # fmt: skip
+        }
 
     def _apply(self, said: dict[str, Any], by: str) -> None:
         mine, theirs = self._desk.settings.cluster, said.get("cluster") or self._desk.settings.cluster

@@ -75,6 +75,13 @@ class Balancing:
         peer = self._peer(node)
         load, age, ram_free = self._state_of(node) or (None, None, None)
         return Candidate(
-            node, peer.node.uuid if peer else b"", load, age, ram_free, peer.rtt if peer else 0.0,
-            len(peer.reads) if peer else 0, self._sent.of(node, self._desk.now), self._weight_of(node),
-        )  # fmt: skip
+            node,
+            peer.node.uuid if peer else b"",
+            load,
+            age,
+            ram_free,
+            peer.rtt if peer else 0.0,
+            len(peer.reads) if peer else 0,
+            self._sent.of(node, self._desk.now),
+            self._weight_of(node),
+        )

@@ -136,9 +136,14 @@ class Questions(Part):
             confirmation.then()
 
     def ask_all(
-        self, peers: Iterable[Peer], verb: str, arguments: dict[str, Any], then: Then,
-        within: float = CONFIRM, ask: Callable[[Peer, Call], None] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        peers: Iterable[Peer],
+        verb: str,
+        arguments: dict[str, Any],
+        then: Then,
+        within: float = CONFIRM,
+        ask: Callable[[Peer, Call], None] | None = None,
+    ) -> None:
         """Ask each of them; `then` has what came within so many seconds. `ask` takes another way than
         the data connection."""
         self._request += 1

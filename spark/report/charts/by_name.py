@@ -40,11 +40,14 @@ def dots(names: Sequence[str], rows: Mapping[str, Dots], unit: str) -> Chart:
         colour = COLOURS[number]
         line = {"width": 2, "color": colour}
         figure.add_scatter(
-            x=rounded(these.values), y=[*map(name, names)], name=sort, mode="markers",
+            x=rounded(these.values),
+            y=[*map(name, names)],
+            name=sort,
+            mode="markers",
             error_x=_errors(these, colour),
             marker={"color": colour, "size": 10, "symbol": SYMBOLS[number], "line": line},
             hovertemplate=f"%{{y}}<br>{escape(sort)}: %{{x:,}} {escape(unit)}<extra></extra>",
-        )  # fmt: skip
+        )
     figure.update_yaxes(autorange="reversed", **names_beside(names))
     figure.update_xaxes(rangemode="tozero", title_text=escape(unit), tickformat=",~r")
     return chart(figure, height_of(len(names), 110), hovermode="closest")
@@ -73,9 +76,12 @@ def bars(names: Sequence[str], values: Values, unit: str) -> Chart:
     """A bar for each name, the first at the top."""
     figure = Figure()
     figure.add_bar(
-        x=rounded(values), y=[*map(name, names)], orientation="h", marker={"color": COLOURS[0]},
+        x=rounded(values),
+        y=[*map(name, names)],
+        orientation="h",
+        marker={"color": COLOURS[0]},
         hovertemplate=f"%{{y}}<br>%{{x:,}} {escape(unit)}<extra></extra>",
-    )  # fmt: skip
+    )
     figure.update_yaxes(autorange="reversed", **names_beside(names))
     figure.update_xaxes(title_text=escape(unit), tickformat=",~r")
     return chart(figure, height_of(len(names), 70), hovermode="closest", bargap=0.35)
@@ -91,10 +97,15 @@ def matrix(rows: Sequence[str], columns: Sequence[str], cells: Sequence[Values],
     }
     figure = Figure()
     figure.add_heatmap(
-        x=[*map(name, columns)], y=[*map(name, rows)], z=[rounded(row) for row in logs],
-        customdata=[rounded(row) for row in cells], colorscale=SCALE, colorbar=bar, hoverongaps=False,
+        x=[*map(name, columns)],
+        y=[*map(name, rows)],
+        z=[rounded(row) for row in logs],
+        customdata=[rounded(row) for row in cells],
+        colorscale=SCALE,
+        colorbar=bar,
+        hoverongaps=False,
         hovertemplate=f"%{{y}} to %{{x}}: %{{customdata}} {escape(unit)}<extra></extra>",
-    )  # fmt: skip
+    )
     if len(columns) <= WRITTEN:
         texts = [["" if value is None else decimal(value) for value in row] for row in cells]
         figure.update_traces(text=texts, texttemplate="%{text}")

@@ -39,17 +39,26 @@ def library() -> str:
 def chart(figure: Figure, height: int, **layout: Any) -> Chart:
     """The figure in our looks; `layout` prevails."""
     figure.update_layout(
-        template="none", height=height, margin={"l": 8, "r": 12, "t": 8, "b": 8}, dragmode=False,
-        font=FONT | {"color": "var(--ink)"}, paper_bgcolor="var(--surface)", plot_bgcolor="var(--surface)",
+        template="none",
+        height=height,
+        margin={"l": 8, "r": 12, "t": 8, "b": 8},
+        dragmode=False,
+        font=FONT | {"color": "var(--ink)"},
+        paper_bgcolor="var(--surface)",
+        plot_bgcolor="var(--surface)",
         legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "traceorder": "normal"},
         hoverlabel={"bgcolor": "var(--raised)", "bordercolor": "var(--line)", "font_color": "var(--ink)"},
-    )  # fmt: skip
+    )
     for axes in (figure.update_xaxes, figure.update_yaxes):
         axes(
-            automargin=True, fixedrange=True, tickfont_color="var(--muted)",
+            automargin=True,
+            fixedrange=True,
+            tickfont_color="var(--muted)",
             title_font={"color": "var(--muted)", "size": 13},
-            gridcolor="var(--grid)", linecolor="var(--line)", zerolinecolor="var(--line)",
-        )  # fmt: skip
+            gridcolor="var(--grid)",
+            linecolor="var(--line)",
+            zerolinecolor="var(--line)",
+        )
     figure.update_layout(**layout)
     return Chart(figure.to_json(), height)
 
@@ -64,9 +73,14 @@ def names_beside(names: Sequence[str]) -> dict[str, Any]:
     shown = names[:: ceil(len(names) / NAMED) or 1]
     texts = [name(short(text)) for text in shown]
     return {
-        "type": "category", "tickmode": "array", "tickvals": [*map(name, shown)], "ticktext": texts,
-        "ticks": "outside", "ticklen": 6, "tickcolor": "var(--clear)",
-    }  # fmt: skip
+        "type": "category",
+        "tickmode": "array",
+        "tickvals": [*map(name, shown)],
+        "ticktext": texts,
+        "ticks": "outside",
+        "ticklen": 6,
+        "tickcolor": "var(--clear)",
+    }
 
 
 def height_of(rows: int, rest: int) -> int:
@@ -77,10 +91,17 @@ def height_of(rows: int, rest: int) -> int:
 def colour_bar(unit: str) -> dict[str, Any]:
     """Above the chart, so that it takes no width from a narrow page."""
     return {
-        "orientation": "h", "thickness": 10, "len": 0.5, "lenmode": "fraction", "outlinewidth": 0, "x": 0,
-        "xanchor": "left", "y": 1.0, "yanchor": "bottom",
+        "orientation": "h",
+        "thickness": 10,
+        "len": 0.5,
+        "lenmode": "fraction",
+        "outlinewidth": 0,
+        "x": 0,
+        "xanchor": "left",
+        "y": 1.0,
+        "yanchor": "bottom",
         "title": {"text": escape(unit), "side": "top", "font_size": 13},
-    }  # fmt: skip
+    }
 
 
 def dates(times: Sequence[datetime]) -> list[str]:

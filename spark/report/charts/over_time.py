@@ -57,9 +57,13 @@ def lines(axis: Axis, rows: Mapping[str, Values], unit: str) -> Chart:
     for number, (text, values) in enumerate(rows.items()):
         colour, dash = COLOURS[number % len(COLOURS)], DASHES[number % len(DASHES)]
         figure.add_scatter(
-            x=dates(axis.times), y=rounded(values), name=name(text), mode="lines",
-            line={"color": colour, "dash": dash, "width": 2}, showlegend=True,
-        )  # fmt: skip
+            x=dates(axis.times),
+            y=rounded(values),
+            name=name(text),
+            mode="lines",
+            line={"color": colour, "dash": dash, "width": 2},
+            showlegend=True,
+        )
     return _over_time(figure, axis.span, unit, 280)
 
 
@@ -85,9 +89,15 @@ def steps(axis: Axis, values: Values, unit: str) -> Chart:
     """A count that holds until it changes."""
     figure = Figure()
     figure.add_scatter(
-        x=dates(axis.edges), y=rounded([*values, *values[-1:]]), mode="lines", name=unit, showlegend=False,
-        line={"color": COLOURS[0], "width": 2, "shape": "hv"}, fill="tozeroy", fillcolor="var(--band)",
-    )  # fmt: skip
+        x=dates(axis.edges),
+        y=rounded([*values, *values[-1:]]),
+        mode="lines",
+        name=unit,
+        showlegend=False,
+        line={"color": COLOURS[0], "width": 2, "shape": "hv"},
+        fill="tozeroy",
+        fillcolor="var(--band)",
+    )
     return _over_time(figure, axis.span, unit, 200)
 
 
@@ -99,9 +109,12 @@ def _over_time(figure: Figure, span: Span | None, unit: str, height: int, hover:
 def _dated(figure: Figure, span: Span | None, height: int, **layout: object) -> Chart:
     """All charts of a page show the same time, as the tables write it."""
     figure.update_xaxes(
-        type="date", range=dates(span) if span else None, tickangle=0, tickformatstops=CLOCK,
+        type="date",
+        range=dates(span) if span else None,
+        tickangle=0,
+        tickformatstops=CLOCK,
         hoverformat="%Y-%m-%d %H:%M:%S",
-    )  # fmt: skip
+    )
     return chart(figure, height, **layout)
 
 
@@ -109,10 +122,16 @@ def heat(axis: Axis, rows: Mapping[str, Values], unit: str, most: float | None =
     """Rows over time, the first at the top; from 0 to `most`, else to the highest."""
     figure = Figure()
     figure.add_heatmap(
-        x=dates(axis.edges), y=[*map(name, rows)], z=[rounded(values) for values in rows.values()],
-        colorscale=SCALE, zmin=0, zmax=most, colorbar=colour_bar(unit), hoverongaps=False,
+        x=dates(axis.edges),
+        y=[*map(name, rows)],
+        z=[rounded(values) for values in rows.values()],
+        colorscale=SCALE,
+        zmin=0,
+        zmax=most,
+        colorbar=colour_bar(unit),
+        hoverongaps=False,
         hovertemplate=f"%{{y}}<br>%{{x}}<br>%{{z}} {escape(unit)}<extra></extra>",
-    )  # fmt: skip
+    )
     figure.update_yaxes(autorange="reversed", **names_beside([*rows]))
     return _dated(
         figure, axis.span, height_of(len(rows), 100), plot_bgcolor="var(--none)", xaxis_showgrid=False
@@ -134,20 +153,27 @@ def spells(span: Span | None, bars: Sequence[Bar], marks: Mapping[str, tuple[str
     rows = list(dict.fromkeys(bar.row for bar in bars))
     figure = Figure()
     figure.add_bar(
-        y=[name(bar.row) for bar in bars], base=dates([bar.since for bar in bars]), orientation="h",
-        x=[(bar.until - bar.since).total_seconds() * 1000 for bar in bars], name="alive", width=0.55,
+        y=[name(bar.row) for bar in bars],
+        base=dates([bar.since for bar in bars]),
+        orientation="h",
+        x=[(bar.until - bar.since).total_seconds() * 1000 for bar in bars],
+        name="alive",
+        width=0.55,
         marker={"color": "var(--alive)", "line": {"color": "var(--surface)", "width": 1}},
         customdata=dates([bar.until for bar in bars]),
         hovertemplate="%{y} was alive<br>%{base} to %{customdata}<extra></extra>",
-    )  # fmt: skip
+    )
     for end, (symbol, colour) in marks.items():
         ended = [bar for bar in bars if bar.end == end]
         figure.add_scatter(
-            x=dates([bar.until for bar in ended]), y=[name(bar.row) for bar in ended], name=end,
-            mode="markers", cliponaxis=False,
+            x=dates([bar.until for bar in ended]),
+            y=[name(bar.row) for bar in ended],
+            name=end,
+            mode="markers",
+            cliponaxis=False,
             marker={"symbol": symbol, "size": 10, "color": f"var(--{colour})"},
             hovertemplate=f"%{{y}}: {escape(end)}<br>%{{x}}<extra></extra>",
-        )  # fmt: skip
+        )
     figure.update_yaxes(autorange="reversed", categoryorder="array", categoryarray=[*map(name, rows)])
     figure.update_yaxes(**names_beside(rows))
     return _dated(figure, span, height_of(len(rows), 90), barmode="overlay", hovermode="closest")
@@ -158,9 +184,13 @@ def points(span: Span | None, rows: Mapping[str, Sequence[tuple[datetime, float,
     figure = Figure()
     for number, (sort, happened) in enumerate(rows.items()):
         figure.add_scatter(
-            x=dates([when for when, _, _ in happened]), y=rounded([much for _, much, _ in happened]),
-            customdata=[name(whose) for _, _, whose in happened], name=sort, mode="markers", cliponaxis=False,
+            x=dates([when for when, _, _ in happened]),
+            y=rounded([much for _, much, _ in happened]),
+            customdata=[name(whose) for _, _, whose in happened],
+            name=sort,
+            mode="markers",
+            cliponaxis=False,
             marker={"color": COLOURS[number], "size": 9, "symbol": ("circle", "diamond-open")[number % 2]},
             hovertemplate=f"%{{customdata}}<br>%{{x}}<br>%{{y}} {escape(f'{unit}, {sort}')}<extra></extra>",
-        )  # fmt: skip
+        )
     return _over_time(figure, span, unit, 260, hover="closest")

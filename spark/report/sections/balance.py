@@ -14,12 +14,27 @@ HOW = (
 )
 DRAWN = 30  # nodes; of more, those that are the furthest off
 OBSERVERS = (
-    "Balanced by", "Furthest off", "Its share", "Its share of the capacity", "Candidates", "Choices",
-    "Variation", "Answers", "Mean answer",
-)  # fmt: skip
+    "Balanced by",
+    "Furthest off",
+    "Its share",
+    "Its share of the capacity",
+    "Candidates",
+    "Choices",
+    "Variation",
+    "Answers",
+    "Mean answer",
+)
 COUNTERS = (
-    "Sent by", "Sent to", "Stopped cleanly", "Start", "Sent", "Chosen", "Asked", "Answered", "Answers took",
-)  # fmt: skip
+    "Sent by",
+    "Sent to",
+    "Stopped cleanly",
+    "Start",
+    "Sent",
+    "Chosen",
+    "Asked",
+    "Answered",
+    "Answers took",
+)
 
 
 def balance(facts: Facts) -> Section:
@@ -63,10 +78,16 @@ def _observer(rows: list[Quality]) -> tuple[str, ...]:
     answers = sum(row.answered for row in rows)
     took = sum(row.answered * (row.latency_ms or 0) / 1000 for row in rows)
     return (
-        far.observer, far.node, percent(far.chosen_share, 1), percent(far.capacity_share, 1),
-        number(len(rows)), number(sum(row.chosen for row in rows)), decimal(far.chosen_variation),
-        number(answers), duration(took / answers if answers else None),
-    )  # fmt: skip
+        far.observer,
+        far.node,
+        percent(far.chosen_share, 1),
+        percent(far.capacity_share, 1),
+        number(len(rows)),
+        number(sum(row.chosen for row in rows)),
+        decimal(far.chosen_variation),
+        number(answers),
+        duration(took / answers if answers else None),
+    )
 
 
 def _counters(facts: Facts) -> Html:
@@ -98,6 +119,13 @@ def _largest(rows: list[Counter]) -> list[Counter]:
 
 def _counter(row: Counter) -> tuple[str, ...]:
     return (
-        row.observer, row.node, "yes" if row.clean else "no", number(row.observer_boot), number(row.sent),
-        number(row.chosen), number(row.asked), number(row.answered), duration(row.seconds),
-    )  # fmt: skip
+        row.observer,
+        row.node,
+        "yes" if row.clean else "no",
+        number(row.observer_boot),
+        number(row.sent),
+        number(row.chosen),
+        number(row.asked),
+        number(row.answered),
+        duration(row.seconds),
+    )

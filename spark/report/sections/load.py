@@ -5,22 +5,22 @@ from spark.report.facts import Facts, Node, Series
 from spark.report.figures import decimal, duration, number, percent
 from spark.report.markup import Html
 from spark.report.sampling import mean
-from spark.report.sections.section import (
-    FEW,
-    Section,
-    axis,
-    drawn,
-    findable,
-    in_words,
-    milliseconds,
-    nothing,
-)
+from spark.report.sections.section import FEW, Section, axis, drawn, findable, in_words, milliseconds, nothing
 
 ROWS = 300  # of a heat map: a pixel or two each
 COLUMNS = (
-    "Node", "CPU mean", "CPU peak", "Load, 0 to 1", "Loop late, median", "Loop late, worst", "Memory peak",
-    "Messages taken a second", "Delivered a second", "Most waiting", "Deaths",
-)  # fmt: skip
+    "Node",
+    "CPU mean",
+    "CPU peak",
+    "Load, 0 to 1",
+    "Loop late, median",
+    "Loop late, worst",
+    "Memory peak",
+    "Messages taken a second",
+    "Delivered a second",
+    "Most waiting",
+    "Deaths",
+)
 
 
 def load(facts: Facts) -> Section:
@@ -76,8 +76,15 @@ def _table(facts: Facts) -> Html:
 
 def _row(node: Node) -> tuple[str, ...]:
     return (
-        node.name, percent(node.cpu_percent), percent(node.cpu_peak_percent), decimal(node.load_share),
-        duration(node.lag_s), duration(node.lag_worst_s), percent(node.ram_peak_percent),
-        decimal(node.published_per_s), decimal(node.delivered_per_s), number(node.waiting),
+        node.name,
+        percent(node.cpu_percent),
+        percent(node.cpu_peak_percent),
+        decimal(node.load_share),
+        duration(node.lag_s),
+        duration(node.lag_worst_s),
+        percent(node.ram_peak_percent),
+        decimal(node.published_per_s),
+        decimal(node.delivered_per_s),
+        number(node.waiting),
         number(node.deaths),
-    )  # fmt: skip
+    )

@@ -21,9 +21,12 @@ HOW_SOON = (
 )
 DRAWN = 40  # nodes
 ENDS = {
-    "dead": ("x", "dead"), "silent": ("triangle-up", "dead"), "replaced": ("diamond", "suspect"),
-    "left": ("square", "left"), "stopped": ("circle", "left"),
-}  # fmt: skip
+    "dead": ("x", "dead"),
+    "silent": ("triangle-up", "dead"),
+    "replaced": ("diamond", "suspect"),
+    "left": ("square", "left"),
+    "stopped": ("circle", "left"),
+}
 RESTLESS = ("Node", "Deaths", "Restarts", "Suspected", "Suspicion denied", "Seen", "Changes an hour")
 DEATHS = ("Node", "How", "First to know", "When", "First after", "Last after", "Knew of it")
 
@@ -67,8 +70,9 @@ def _lives(facts: Facts) -> Html:
         return said
     bars = [
         Bar(life.node, life.first_at, _end(life, facts), "" if life.ended == "there" else life.ended)
-        for name in shown for life in lives[name]
-    ]  # fmt: skip
+        for name in shown
+        for life in lives[name]
+    ]
     ends = Counter(bar.end for bar in bars if bar.end)
     title = "Lives of the nodes"
     if len(shown) < len(eventful):
@@ -105,12 +109,17 @@ def _flapping(facts: Facts) -> Html:
         RESTLESS,
         [
             (
-                row.node, number(row.deaths), number(row.restarts), number(row.suspicions),
-                number(row.refutations), duration(3600 * row.seen_hours), decimal(row.changes_per_hour),
+                row.node,
+                number(row.deaths),
+                number(row.restarts),
+                number(row.suspicions),
+                number(row.refutations),
+                duration(3600 * row.seen_hours),
+                decimal(row.changes_per_hour),
             )
             for row in rows
         ],
-    )  # fmt: skip
+    )
 
 
 def detection(facts: Facts) -> Section:
@@ -151,6 +160,11 @@ def _spread(values: list[float]) -> str:
 def _death(row: Detection) -> tuple[str, ...]:
     how = "said goodbye" if row.how == "left" else "lived on" if row.lived_on else "died"
     return (
-        row.node, how, row.first_observer, second(row.first_at), duration(row.first_s), duration(row.final_s),
+        row.node,
+        how,
+        row.first_observer,
+        second(row.first_at),
+        duration(row.first_s),
+        duration(row.final_s),
         counted(row.observers, "node"),
-    )  # fmt: skip
+    )

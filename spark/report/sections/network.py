@@ -64,9 +64,14 @@ def _matrix(facts: Facts) -> Html:
 
 def _link(link: Link) -> tuple[str, ...]:
     return (
-        link.observer, link.node, link.state or "-", _ms(link.rtt_median_ms), _ms(link.rtt_p95_ms),
-        percent(link.logged_in_share, 1), number(link.lost),
-    )  # fmt: skip
+        link.observer,
+        link.node,
+        link.state or "-",
+        _ms(link.rtt_median_ms),
+        _ms(link.rtt_p95_ms),
+        percent(link.logged_in_share, 1),
+        number(link.lost),
+    )
 
 
 def _ms(value: float | None) -> str:
@@ -100,9 +105,15 @@ def _queues(facts: Facts) -> Html:
 
 def _queue(queue: Queue) -> tuple[str, ...]:
     return (
-        queue.observer, queue.queue, GROWTH.get(queue.verdict, queue.verdict), signed(queue.growth_per_hour),
-        number(queue.depth), number(queue.depth_max), duration(queue.oldest_s), size(queue.bytes),
-    )  # fmt: skip
+        queue.observer,
+        queue.queue,
+        GROWTH.get(queue.verdict, queue.verdict),
+        signed(queue.growth_per_hour),
+        number(queue.depth),
+        number(queue.depth_max),
+        duration(queue.oldest_s),
+        size(queue.bytes),
+    )
 
 
 def topics(facts: Facts) -> Section:
@@ -132,6 +143,12 @@ def _name(topic: Topic) -> str:
 def _topic(topic: Topic, total: int) -> tuple[str, ...]:
     mean = topic.bytes / topic.messages if topic.messages else None
     return (
-        topic.topic, topic.domain or "-", number(topic.messages), percent(topic.messages, total or 1),
-        decimal(topic.messages_per_s), size(topic.bytes), size(mean), number(topic.masters),
-    )  # fmt: skip
+        topic.topic,
+        topic.domain or "-",
+        number(topic.messages),
+        percent(topic.messages, total or 1),
+        decimal(topic.messages_per_s),
+        size(topic.bytes),
+        size(mean),
+        number(topic.masters),
+    )

@@ -4,15 +4,7 @@ from math import inf
 
 from spark.report.charts.by_name import Dots, dots
 from spark.report.facts import Clock, Coverage, Facts, Forecast, Quarantined
-from spark.report.figures import (
-    counted,
-    decimal,
-    duration,
-    moment,
-    number,
-    percent,
-    second,
-)
+from spark.report.figures import counted, decimal, duration, moment, number, percent, second
 from spark.report.findings import CLOCK_S, wrong_clocks
 from spark.report.markup import Html
 from spark.report.sampling import most
@@ -32,15 +24,7 @@ HOW_QUALITY = (
     "once; a line that cannot be read is kept in quarantine and counts nowhere else."
 )
 DRAWN = 30
-CAPACITY = (
-    "Node",
-    "Carried a second, mean",
-    "Could take",
-    "At least",
-    "At most",
-    "In use",
-    "Full at",
-)
+CAPACITY = ("Node", "Carried a second, mean", "Could take", "At least", "At most", "In use", "Full at")
 CLOCKS = ("Node", "Ahead", "Measured by")
 REASONS = ("Reason", "Written by", "For example", "Lines", "Segments")
 MISSING = (
@@ -56,9 +40,14 @@ MISSING = (
     "Past",
 )
 KINDS = {
-    "state": "states of nodes", "event": "events", "link": "links", "queue": "queues", "balance": "balance",
-    "topic": "topics", "quarantine": "in quarantine",
-}  # fmt: skip
+    "state": "states of nodes",
+    "event": "events",
+    "link": "links",
+    "queue": "queues",
+    "balance": "balance",
+    "topic": "topics",
+    "quarantine": "in quarantine",
+}
 
 
 def capacity(facts: Facts) -> Section:
@@ -117,10 +106,14 @@ def _ranges(rows: list[Forecast], of: int) -> Html:
 
 def _forecast(row: Forecast) -> tuple[str, ...]:
     return (
-        row.node, decimal(row.rate_per_s), number(row.capacity_per_s),
-        number(row.capacity_low_per_s), number(row.capacity_high_per_s), percent(row.in_use, 1),
+        row.node,
+        decimal(row.rate_per_s),
+        number(row.capacity_per_s),
+        number(row.capacity_low_per_s),
+        number(row.capacity_high_per_s),
+        percent(row.in_use, 1),
         moment(row.full_at),
-    )  # fmt: skip
+    )
 
 
 def clocks(facts: Facts) -> Section:
@@ -178,6 +171,14 @@ def _missing(facts: Facts) -> Html:
 
 def _coverage(row: Coverage) -> tuple[str, ...]:
     return (
-        row.node, number(row.boots), number(row.states), number(row.states_lost), second(row.first_at),
-        second(row.last_at), duration(row.gap_s), second(row.gap_at), number(row.future), number(row.past),
-    )  # fmt: skip
+        row.node,
+        number(row.boots),
+        number(row.states),
+        number(row.states_lost),
+        second(row.first_at),
+        second(row.last_at),
+        duration(row.gap_s),
+        second(row.gap_at),
+        number(row.future),
+        number(row.past),
+    )

@@ -38,10 +38,16 @@ def drawn(key: str, title: str, chart: Chart, text: str) -> Html:
     return tag(
         "figure",
         tag("h3", title),
-        tag("div", class_="chart", role="img", aria_label=text, data_figure=f"figure-{key}",
-            style=f"height: {chart.height}px"),
+        tag(
+            "div",
+            class_="chart",
+            role="img",
+            aria_label=text,
+            data_figure=f"figure-{key}",
+            style=f"height: {chart.height}px",
+        ),
         tag("script", figure, type="application/json", id=f"figure-{key}"),
-    )  # fmt: skip
+    )
 
 
 def in_words(rows: Mapping[str, Values], unit: str, write: Callable[[float | None], str]) -> str:
@@ -72,8 +78,10 @@ def findable(
         tag("label", "Find a node", for_=f"find-{key}"),
         tag("input", type="search", id=f"find-{key}", autocomplete="off"),
         tag("button", type="button"),
-        class_="tools", data_first=FIRST, hidden=True,
-    )  # fmt: skip
+        class_="tools",
+        data_first=FIRST,
+        hidden=True,
+    )
     return raw(tools + whole)
 
 

@@ -41,10 +41,12 @@ def warned(note: str = WAITS) -> Published:
 @pytest.mark.parametrize(
     ("published", "said"),
     [
-        (ok(1), "taken by 1 session"), (ok(2), "taken by 2 sessions"), (ok(0), "queued for it"),
+        (ok(1), "taken by 1 session"),
+        (ok(2), "taken by 2 sessions"),
+        (ok(0), "queued for it"),
         (warned("waits at bilbo for heron"), "FORWARD_WARNING: waits at bilbo for heron"),
     ],
-)  # fmt: skip
+)
 def test_send_says_who_has_it(
     given: Given, capsys: pytest.CaptureFixture[str], published: Published, said: str
 ) -> None:
@@ -184,9 +186,16 @@ def dead(number: int, to_others: bool) -> Message:
     headers += [("dead-private", "…")] if to_others else [("dead-key", "greeting"), ("dead-sender", JOE)]
     props = encode_properties(Properties(Headers(headers)))
     body = Envelope(
-        bytes(16), "", number, number, (f"__sys__deadMessage/{number}",), 1, len(props), props,
+        bytes(16),
+        "",
+        number,
+        number,
+        (f"__sys__deadMessage/{number}",),
+        1,
+        len(props),
+        props,
         props=len(props).to_bytes(4, "little"),
-    )  # fmt: skip
+    )
     return Batch(body)[0]
 
 
@@ -231,11 +240,13 @@ def step(node: str, decision: str, then: str = "", why: str = "because") -> dict
 
 
 def test_route_tells_each_hop_and_its_rule(given: Given, capsys: pytest.CaptureFixture[str]) -> None:
-    fake = given(route=[
-        step("bilbo", "forward", "frodo", "DOMAIN RUGBY_NEWS, stratum 1"),
-        step("frodo", "forward", "heron", "DOMAIN RUGBY_NEWS, stratum 0"),
-        step("heron", "here", "", "DOMAIN RUGBY_NEWS, stratum 0: master"),
-    ])  # fmt: skip
+    fake = given(
+        route=[
+            step("bilbo", "forward", "frodo", "DOMAIN RUGBY_NEWS, stratum 1"),
+            step("frodo", "forward", "heron", "DOMAIN RUGBY_NEWS, stratum 0"),
+            step("heron", "here", "", "DOMAIN RUGBY_NEWS, stratum 0: master"),
+        ]
+    )
     assert main(["route", "scores", "--domain", "RUGBY_NEWS", "--from", "bilbo"]) == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert lines == [
@@ -251,11 +262,13 @@ def test_route_tells_each_hop_and_its_rule(given: Given, capsys: pytest.CaptureF
     [
         (step("b", "wait", "c"), "b wait for c because"),
         (step("b", "wait"), "b wait for a master that nobody knows because"),
-        (step("b", "refuse", "a", "the rules send it in a circle: a -> b -> a"),
-         "b refuse the rules send it in a circle: a -> b -> a"),
+        (
+            step("b", "refuse", "a", "the rules send it in a circle: a -> b -> a"),
+            "b refuse the rules send it in a circle: a -> b -> a",
+        ),
         (step("b", "forward", "c"), "b forward to c because"),
     ],
-)  # fmt: skip
+)
 def test_route_says_by_its_exit_code_that_it_would_not_arrive(
     given: Given, capsys: pytest.CaptureFixture[str], last: dict[str, str], said: str
 ) -> None:
@@ -333,9 +346,12 @@ class Posted:
     ],
 )
 def test_pub_says_how_many_wait_and_for_whom(
-    given: Given, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
-    waiting: tuple[int, str], said: str,
-) -> None:  # fmt: skip
+    given: Given,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    waiting: tuple[int, str],
+    said: str,
+) -> None:
     typed(monkeypatch, b"1\n2\n3\n")
     given(post=lambda *_, **__: Posted(), flush=None, waiting=waiting)
     assert main(["pub", "k"]) == 0

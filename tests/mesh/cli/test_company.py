@@ -100,8 +100,11 @@ def test_following_events_goes_on_over_a_restart_of_the_node() -> None:
     with running("a") as a:
         with subprocess.Popen(
             [sys.executable, "-m", "mesh", "events", "-f", "--json", "--kind", "joined", "--count", "2"],
-            env={**a.environ, "MESH_URL": "a"}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        ) as following:  # fmt: skip
+            env={**a.environ, "MESH_URL": "a"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as following:
             assert following.stdout is not None
             with running("b", beside=a):
                 assert json.loads(following.stdout.readline())["node"] == "b"

@@ -85,9 +85,13 @@ def test_as_json_it_tells_nodes_and_rules_too(alone: Path, capsys: pytest.Captur
     assert main(["config", "check", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)["settings"]
     rule = {
-        "domains": ["RUGBY_NEWS", "SOCCER_NEWS"], "keys": [], "stratum": 0, "refid": "",
-        "accept_default": True, "accept_other_default": False,
-    }  # fmt: skip
+        "domains": ["RUGBY_NEWS", "SOCCER_NEWS"],
+        "keys": [],
+        "stratum": 0,
+        "refid": "",
+        "accept_default": True,
+        "accept_other_default": False,
+    }
     assert told[-4:-1] == [
         {
             "name": "nodes.bilbo",

@@ -96,9 +96,17 @@ def test_trial_C_a_dead_letter_has_its_code_once(code: str) -> None:
         Properties(headers=Headers([("dead-code", code), ("dead-reason", f"it was not taken. [{code}]")]))
     )
     it = Envelope(
-        stream=bytes(16), domain="", first=1, last=1, keys=("k",), count=1,
-        sizes=len(own).to_bytes(4, "little"), body=own, props=len(own), sender="",
-    )  # fmt: skip
+        stream=bytes(16),
+        domain="",
+        first=1,
+        last=1,
+        keys=("k",),
+        count=1,
+        sizes=len(own).to_bytes(4, "little"),
+        body=own,
+        props=len(own),
+        sender="",
+    )
     letter = DeadLetter.of(Batch(it)[0])
     assert (letter.code, letter.reason) == (code, "it was not taken.")
 

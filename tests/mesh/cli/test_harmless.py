@@ -35,10 +35,18 @@ def evil_message() -> Message:
     content = EVIL.encode()
     return Batch(
         Envelope(
-            stream=bytes(16), domain=EVIL, first=1, last=1, keys=(EVIL,), count=1,
-            sizes=len(content).to_bytes(4, "little"), body=content, props=0, sender=EVIL,
+            stream=bytes(16),
+            domain=EVIL,
+            first=1,
+            last=1,
+            keys=(EVIL,),
+            count=1,
+            sizes=len(content).to_bytes(4, "little"),
+            body=content,
+            props=0,
+            sender=EVIL,
         )
-    )[0]  # fmt: skip
+    )[0]
 
 
 class Evil:
@@ -53,11 +61,20 @@ class Evil:
             "peers": {"peers": [{"address": EVIL, "kind": EVIL, "node": EVIL, "state": EVIL, "seen": 1.0}]},
             "peer": {"changed": True},
             "info": {"name": EVIL, "uptime": 1.0, "metrics": {EVIL: 1}},
-            "events": {"events": [event], "next": 1, "boot": 1} if not _.get("after") else
-                      {"events": [], "next": 1, "boot": 1},
-            "weights": {"weights": {EVIL: [1.0, EVIL]}, "expires": 0, "made": 0, "by": EVIL, "stamp": 1,
-                        "expired": True, "behind": [EVIL], "strategy": EVIL},
-        }[verb]  # type: ignore[return-value]  # fmt: skip
+            "events": {"events": [event], "next": 1, "boot": 1}
+            if not _.get("after")
+            else {"events": [], "next": 1, "boot": 1},
+            "weights": {
+                "weights": {EVIL: [1.0, EVIL]},
+                "expires": 0,
+                "made": 0,
+                "by": EVIL,
+                "stamp": 1,
+                "expired": True,
+                "behind": [EVIL],
+                "strategy": EVIL,
+            },
+        }[verb]  # type: ignore[return-value]
 
 
 def step() -> dict[str, str]:
@@ -67,10 +84,18 @@ def step() -> dict[str, str]:
 @pytest.mark.parametrize(
     "typed",
     [
-        ["ls"], ["top", "--once"], ["info"], ["events"], ["peer", "ls"], ["weights", "show"], ["get", "k"],
-        ["erase", "k"], ["route", "k"], ["erase", EVIL],
+        ["ls"],
+        ["top", "--once"],
+        ["info"],
+        ["events"],
+        ["peer", "ls"],
+        ["weights", "show"],
+        ["get", "k"],
+        ["erase", "k"],
+        ["route", "k"],
+        ["erase", EVIL],
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("options", [[], ["--json"]])
 def test_trial_A7_no_verb_prints_marks_that_others_chose(
     given: Given, capsys: Capture, typed: list[str], options: list[str]

@@ -70,9 +70,11 @@ def test_in_json_everything_is_there(machines: tuple[Machine, Machine]) -> None:
     assert (told["cluster"], told["role"], told["expires"]) == ("prod", "monitor", None)
     joined = json.loads(second.mesh("join", told["token"], "--json")[1])
     assert joined == {
-        "cluster": "prod", "role": "monitor", "changed": True,
+        "cluster": "prod",
+        "role": "monitor",
+        "changed": True,
         "file": str(second.state / "keys" / "prod.json"),
-    }  # fmt: skip
+    }
     assert json.loads(second.mesh("join", told["token"], "--json")[1])["changed"] is False
 
 

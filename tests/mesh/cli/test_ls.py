@@ -28,9 +28,17 @@ def test_a_row_says_how_a_node_was_found_and_how_it_is(
     me, other = cells(capsys)
     assert (me["NODE"], me["VIA"], me["RTT"], me["AGE"]) == ("a *", "self", "-", "-")
     assert other == {
-        "NODE": "b", "ADDRESS": "127.0.0.1:1", "VIA": "remembered", "STATE": "suspect", "LINK": "logged in",
-        "RTT": "1.0 ms", "CPU": "50 %", "RAM": "25 %", "VERSION": "0.1.0", "AGE": "1 s",
-    }  # fmt: skip
+        "NODE": "b",
+        "ADDRESS": "127.0.0.1:1",
+        "VIA": "remembered",
+        "STATE": "suspect",
+        "LINK": "logged in",
+        "RTT": "1.0 ms",
+        "CPU": "50 %",
+        "RAM": "25 %",
+        "VERSION": "0.1.0",
+        "AGE": "1 s",
+    }
 
 
 def test_what_is_not_known_of_a_node_is_a_dash(given: Given, capsys: pytest.CaptureFixture[str]) -> None:
@@ -101,9 +109,11 @@ def test_a_lonely_node_says_which_others_here_are_for_themselves_since_they_have
 ) -> None:
     me = {"name": "a", "uuid": "aa", "cluster": "home", "keyed": keys}
     here = [
-        me, {**me, "name": "b", "uuid": "bb", "keyed": not keys}, {**me, "name": "c", "uuid": "cc"},
+        me,
+        {**me, "name": "b", "uuid": "bb", "keyed": not keys},
+        {**me, "name": "c", "uuid": "cc"},
         {**me, "name": "d", "uuid": "dd", "keyed": not keys, "cluster": "other"},
-    ]  # fmt: skip
+    ]
     alone = listed(row("a", via="self", uuid="aa"), keys=keys)
     [line] = [line for line in ls.remarks(alone, here) if "started again" in line]
     assert said in line and line.endswith("  b") and len(line) <= 80

@@ -145,16 +145,21 @@ def test_with_mesh_debug_the_traceback_is_shown(
 
 def test_sigterm_ends_what_waits_by_way_of_its_contexts() -> None:
     process = subprocess.Popen(
-        [sys.executable, "-c", "import click, signal, sys; from mesh.cli import ls, main\n"
-         "@click.command('ls')\n"
-         "def command():\n"
-         "    try:\n"
-         "        print('ready', flush=True); signal.pause()\n"
-         "    finally:\n"
-         "        print('closed')\n"
-         "ls.command = command; sys.argv[1:] = ['ls']; sys.exit(main.main())"],
-        stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-c",
+            "import click, signal, sys; from mesh.cli import ls, main\n"
+            "@click.command('ls')\n"
+            "def command():\n"
+            "    try:\n"
+            "        print('ready', flush=True); signal.pause()\n"
+            "    finally:\n"
+            "        print('closed')\n"
+            "ls.command = command; sys.argv[1:] = ['ls']; sys.exit(main.main())",
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     process.send_signal(signal.SIGTERM)

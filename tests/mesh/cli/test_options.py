@@ -18,10 +18,17 @@ def test_any_other_text_is_a_key(text: str) -> None:
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [
-        (0.00041, "0.4 ms"), (0.0123, "12 ms"), (0.999, "999 ms"), (1.0, "1 s"), (3.44, "3.4 s"),
-        (119, "119 s"), (120, "2 m"), (7200, "2 h"), (172800, "2 d"),
+        (0.00041, "0.4 ms"),
+        (0.0123, "12 ms"),
+        (0.999, "999 ms"),
+        (1.0, "1 s"),
+        (3.44, "3.4 s"),
+        (119, "119 s"),
+        (120, "2 m"),
+        (7200, "2 h"),
+        (172800, "2 d"),
     ],
-)  # fmt: skip
+)
 def test_a_duration_reads_well(seconds: float, text: str) -> None:
     assert plainly(seconds) == text
 

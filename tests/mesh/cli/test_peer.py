@@ -121,10 +121,7 @@ def test_the_addresses_are_listed_with_who_is_there(given: Given, capsys: pytest
 def test_without_any_it_says_how_to_add_one(given: Given, capsys: pytest.CaptureFixture[str]) -> None:
     given(call={"peers": []})
     assert main(["peer", "ls"]) == 0
-    assert capsys.readouterr() == (
-        "",
-        "none.  To add one:  mesh peer add ADDRESS\n",
-    )
+    assert capsys.readouterr() == ("", "none.  To add one:  mesh peer add ADDRESS\n")
 
 
 @pytest.mark.parametrize("verb", ["add", "rm", "ls"])

@@ -41,9 +41,16 @@ def running(state: Path, tmp_path: Path) -> Iterator[Path]:
     place = tmp_path / "chosen"
     put(place, segment(1, node="wren"))
     NodeFile(
-        name="wren", uuid=data.uuid.hex(), boot=data.boot, pid=1, ipc=None, tcp=None, data=str(data.path),
-        cluster="default", snapshots=str(place),
-    ).write(state)  # fmt: skip
+        name="wren",
+        uuid=data.uuid.hex(),
+        boot=data.boot,
+        pid=1,
+        ipc=None,
+        tcp=None,
+        data=str(data.path),
+        cluster="default",
+        snapshots=str(place),
+    ).write(state)
     yield place
     data.close()
 

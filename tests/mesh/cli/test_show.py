@@ -17,11 +17,18 @@ def batch(*contents: bytes, properties: bytes = b"") -> Batch:
     slices = [properties + content for content in contents]
     return Batch(
         Envelope(
-            stream=bytes(16), domain="", first=1, last=len(slices), keys=("k",), count=len(slices),
-            sizes=b"".join(len(part).to_bytes(4, "little") for part in slices), body=b"".join(slices),
-            props=len(properties), sender="/node/a/client/joe/session/-1",
+            stream=bytes(16),
+            domain="",
+            first=1,
+            last=len(slices),
+            keys=("k",),
+            count=len(slices),
+            sizes=b"".join(len(part).to_bytes(4, "little") for part in slices),
+            body=b"".join(slices),
+            props=len(properties),
+            sender="/node/a/client/joe/session/-1",
         )
-    )  # fmt: skip
+    )
 
 
 def message(content: bytes) -> Message:
@@ -31,11 +38,16 @@ def message(content: bytes) -> Message:
 @pytest.mark.parametrize(
     ("content", "shown"),
     [
-        (b"plain", "plain"), ("grün 鷺".encode(), "grün 鷺"), (b"a\tb", "a\tb"), (b"", ""),
-        (b"two\nlines\r", "two\\nlines\\r"), (b"\x1b[31mred", "\\x1b[31mred"), (b"\xff\xfe", "\\xff\\xfe"),
+        (b"plain", "plain"),
+        ("grün 鷺".encode(), "grün 鷺"),
+        (b"a\tb", "a\tb"),
+        (b"", ""),
+        (b"two\nlines\r", "two\\nlines\\r"),
+        (b"\x1b[31mred", "\\x1b[31mred"),
+        (b"\xff\xfe", "\\xff\\xfe"),
         ("\u202e\x9b".encode(), "\\u202e\\x9b"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_printed_is_escaped(content: bytes, shown: str) -> None:
     assert show.line(message(content)) == f"k  {shown}\n".encode()
 

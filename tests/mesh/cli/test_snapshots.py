@@ -39,9 +39,16 @@ def running(state: Path, tmp_path: Path) -> Iterator[Path]:
     place = tmp_path / "chosen"
     place.mkdir()
     NodeFile(
-        name="wren", uuid=data.uuid.hex(), boot=data.boot, pid=1, ipc=None, tcp=None, data=str(data.path),
-        cluster="default", snapshots=str(place),
-    ).write(state)  # fmt: skip
+        name="wren",
+        uuid=data.uuid.hex(),
+        boot=data.boot,
+        pid=1,
+        ipc=None,
+        tcp=None,
+        data=str(data.path),
+        cluster="default",
+        snapshots=str(place),
+    ).write(state)
     yield place
     data.close()
 
@@ -71,9 +78,17 @@ def test_it_shows_what_each_node_has_and_what_is_safe(
     assert run("ls", "--json") == 0
     wren, heron = json.loads(capsys.readouterr().out)["snapshots"]
     assert heron == {
-        "node": "heron", "uuid8": "1a2b3c4d", "directory": str(usual), "segments": 3, "bytes": 2100,
-        "oldest": "2026-01-31T09", "newest": "2026-02-01T00", "ingested": 1, "synced": 2, "unread": 1,
-    }  # fmt: skip
+        "node": "heron",
+        "uuid8": "1a2b3c4d",
+        "directory": str(usual),
+        "segments": 3,
+        "bytes": 2100,
+        "oldest": "2026-01-31T09",
+        "newest": "2026-02-01T00",
+        "ingested": 1,
+        "synced": 2,
+        "unread": 1,
+    }
     assert (wren["node"], wren["directory"], wren["unread"]) == ("wren", str(running), 1)
     assert run("ls") == 0
     header, _, row = capsys.readouterr().out.splitlines()
@@ -120,15 +135,16 @@ def test_all_nodes_of_this_machine_are_copied(
     put(usual, segment(2))
     assert run("sync", "--to", str(to), "--json") == 0
     output = capsys.readouterr()
-    said = [
-        "copied 2 segments (1.3 KB), 0 were there",
-        "copied 0 segments (0 B), 2 were there",
-    ]
+    said = ["copied 2 segments (1.3 KB), 0 were there", "copied 0 segments (0 B), 2 were there"]
     assert output.err.splitlines() == said
     assert json.loads(output.out) == {
-        "from": [str(running), str(usual)], "to": str(to), "copied": 1, "bytes": 100, "present": 2,
+        "from": [str(running), str(usual)],
+        "to": str(to),
+        "copied": 1,
+        "bytes": 100,
+        "present": 2,
         "problems": [],
-    }  # fmt: skip
+    }
 
 
 def test_a_running_node_may_have_older_ones_in_the_usual_place(running: Path, tmp_path: Path) -> None:

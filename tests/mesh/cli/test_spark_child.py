@@ -42,9 +42,11 @@ def start(children: list[Child], place: Path, job: str, *arguments: str) -> Chil
     script.write_text(f"#!/bin/sh\n{job}\n")
     script.chmod(0o700)
     child = subprocess.Popen(
-        [sys.executable, "-c", STARTER, script, *arguments], stdout=subprocess.PIPE, text=True,
+        [sys.executable, "-c", STARTER, script, *arguments],
+        stdout=subprocess.PIPE,
+        text=True,
         start_new_session=True,
-    )  # fmt: skip
+    )
     children.append(child)
     return child
 

@@ -142,9 +142,13 @@ class Terminal:
         self._ours, theirs = pty.openpty()
         environ = {**os.environ, "TERM": "xterm", "COLUMNS": "120", "LINES": "20"}
         self.process = subprocess.Popen(
-            [sys.executable, "-c", LIVE], stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, env=environ,
+            [sys.executable, "-c", LIVE],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=subprocess.PIPE,
+            env=environ,
             start_new_session=True,
-        )  # fmt: skip
+        )
         os.close(theirs)
         self._seen = ""
 

@@ -95,9 +95,13 @@ def test_trial_C_a_terminal_that_is_closed_takes_its_node_along_after_a_goodbye(
         with said.open("wb") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "mesh", "up", "--id", "b", "--cluster", a.cluster, "--peer", a.tcp],
-                env=a.environ, cwd=a.state, stdin=theirs, stdout=log, stderr=log,
+                env=a.environ,
+                cwd=a.state,
+                stdin=theirs,
+                stdout=log,
+                stderr=log,
                 preexec_fn=take_terminal,
-            )  # fmt: skip
+            )
         os.close(theirs)
 
         def states() -> dict[str, str]:
@@ -114,8 +118,12 @@ def said_by(state: Path, *options: str) -> tuple[list[str], str]:
     """What `mesh up` prints until it is ready, a line each, and what it writes to stderr."""
     process = subprocess.Popen(
         [sys.executable, "-m", "mesh", "up", "--id", "a", "--log-level", "warning", *options],
-        env=environment(state), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=state,
-    )  # fmt: skip
+        env=environment(state),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=state,
+    )
     assert process.stdout is not None
     lines: list[str] = []
     while not lines or lines[-1] not in ("", "Ctrl-C stops it."):
@@ -224,8 +232,12 @@ def test_the_command_line_wins_over_the_environment_and_that_over_the_file() -> 
         environ = {**environment(state), "MESH_NODE__CLUSTER": "environment"}
         process = subprocess.Popen(
             [sys.executable, "-m", "mesh", "up", "--json", "--id", "typed"],
-            env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=state,
-        )  # fmt: skip
+            env=environ,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=state,
+        )
         assert process.stdout is not None
         it = json.loads(process.stdout.readline())
         process.terminate()
@@ -261,8 +273,11 @@ def test_without_a_name_a_second_node_takes_the_next_one() -> None:
         for _ in range(2):
             process = subprocess.Popen(
                 [sys.executable, "-m", "mesh", "up", *options],
-                env=environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-            )  # fmt: skip
+                env=environ,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+            )
             processes.append(process)
             assert process.stdout is not None
             names.append(json.loads(process.stdout.readline())["name"])

@@ -36,9 +36,12 @@ def subscriber(
 ) -> Iterator["subprocess.Popen[bytes]"]:
     """A `mesh sub` that every node knows of."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "mesh", *verb, *arguments], env=node.environ, cwd=node.state,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+        [sys.executable, "-m", "mesh", *verb, *arguments],
+        env=node.environ,
+        cwd=node.state,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     try:
         assert process.stderr is not None
         assert process.stderr.readline().startswith(b"subscribed to ")
@@ -208,9 +211,12 @@ def test_what_is_sent_reaches_an_inbox_that_is_open_and_one_that_opens_later(
     assert (told.returncode, told.stdout) == (0, "/node/a/client/ann/session/7  one\n")
     assert told.stderr == f"listening for {joe}\n"
     process = subprocess.Popen(
-        [sys.executable, "-m", "mesh", "inbox", "--raw", "--count", "3", *options], env=b.environ,
-        cwd=b.state, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+        [sys.executable, "-m", "mesh", "inbox", "--raw", "--count", "3", *options],
+        env=b.environ,
+        cwd=b.state,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     assert process.stderr is not None and process.stderr.readline().startswith(b"listening for ")
     result = a.mesh("send", joe, "--url", "a", content=b"1\n\xff\n3\n")
     assert result.stderr == f"sent 3 lines to {joe}: taken by 1 session\n"
@@ -323,9 +329,7 @@ def test_bench_counts_what_is_published_elsewhere_until_that_is_over(a: RunningN
     assert (published["published"], published["receivers"], published["waiting"]) == (3000, 1, 0)
     [run] = json.loads(out)["runs"]
     assert run.pop("receive_rate") > 0
-    assert run == {
-        "published": 3000, "arrived": 3000, "missed": 0, "lost": 0, "doubled": 0, "disordered": 0,
-    }  # fmt: skip
+    assert run == {"published": 3000, "arrived": 3000, "missed": 0, "lost": 0, "doubled": 0, "disordered": 0}
 
 
 def test_bench_tells_of_its_parts_in_words_and_publishes_at_a_rate(a: RunningNode, b: RunningNode) -> None:
@@ -379,8 +383,11 @@ def test_pub_goes_on_when_its_node_was_killed_and_started_again() -> None:
         with subscriber(b, "k", "--raw", "--count", str(count), "--url", "b") as process:
             publishing = subprocess.Popen(
                 [sys.executable, "-m", "mesh", "pub", "k", "--persistent", "--url", "a"],
-                env=a.environ, stdin=reader, stderr=subprocess.PIPE, text=True,
-            )  # fmt: skip
+                env=a.environ,
+                stdin=reader,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
             os.close(reader)
             with open(writer, "wb") as lines:
                 lines.writelines(b"%d\n" % number for number in range(count // 2))
@@ -393,8 +400,9 @@ def test_pub_goes_on_when_its_node_was_killed_and_started_again() -> None:
             code, out, _ = ended(process)
         assert publishing.returncode == 0, said
         assert said.splitlines()[:2] == [
-            "the node is away (disconnected); waiting for it", "the node is back",
-        ]  # fmt: skip
+            "the node is away (disconnected); waiting for it",
+            "the node is back",
+        ]
         assert f"published {count:,} lines to k, 1 receiver" in said
         assert (code, out) == (0, b"".join(b"%d\n" % number for number in range(count)))
 
@@ -417,9 +425,17 @@ def test_a_client_without_an_address_waits_for_its_node_and_strays_to_no_other()
 def test_without_a_node_every_verb_says_what_to_type() -> None:
     with state_directory() as state:
         for arguments in (
-            ["ls"], ["info"], ["pub", "k", "x"], ["sub", "k"], ["get", "k"], ["bench"], ["erase", "k"],
-            ["send", "client/joe", "x"], ["inbox"], ["route", "k"],
-        ):  # fmt: skip
+            ["ls"],
+            ["info"],
+            ["pub", "k", "x"],
+            ["sub", "k"],
+            ["get", "k"],
+            ["bench"],
+            ["erase", "k"],
+            ["send", "client/joe", "x"],
+            ["inbox"],
+            ["route", "k"],
+        ):
             result = run_mesh(*arguments, environ=environment(state))
             assert (result.returncode, result.stdout) == (2, "")
             assert result.stderr == (

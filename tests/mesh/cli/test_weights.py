@@ -25,9 +25,14 @@ HERON: dict[str, Any] = {
     "reason": "answers in 0.8 ms",
 }
 LEARNT: dict[str, Any] = {
-    "version": 1, "cluster": "lab", "made": "2026-01-01T12:00:00Z", "expires": "2026-01-08T12:00:00+00:00",
-    "since": "2025-12-01T12:00:00Z", "until": "2026-01-01T12:00:00Z", "weights": {"heron": HERON},
-}  # fmt: skip
+    "version": 1,
+    "cluster": "lab",
+    "made": "2026-01-01T12:00:00Z",
+    "expires": "2026-01-08T12:00:00+00:00",
+    "since": "2025-12-01T12:00:00Z",
+    "until": "2026-01-01T12:00:00Z",
+    "weights": {"heron": HERON},
+}
 
 
 @pytest.fixture
@@ -47,10 +52,14 @@ def written(path: Path, **changes: Any) -> Path:
 
 def test_a_file_is_told_to_the_node_without_what_is_only_for_people(file: Path) -> None:
     assert weights_file.read(file) == (
-        {"cluster": "lab", "made": NS, "expires": NS + 7 * 86_400 * 10**9,
-         "weights": {"heron": [1.6, "answers in 0.8 ms"]}},
+        {
+            "cluster": "lab",
+            "made": NS,
+            "expires": NS + 7 * 86_400 * 10**9,
+            "weights": {"heron": [1.6, "answers in 0.8 ms"]},
+        },
         True,
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(
@@ -174,11 +183,16 @@ def test_what_the_node_refuses_is_said_with_its_code(
 def in_force(**changes: Any) -> dict[str, Any]:
     now = time.time_ns()
     return {
-        "stamp": 7, "made": now - 3 * 86_400 * 10**9 - 10**10, "expires": now + 4 * 86_400 * 10**9 + 10**10,
-        "by": "/node/heron/client/joe/session/-1", "expired": False, "behind": [], "strategy": "LeastLoaded",
+        "stamp": 7,
+        "made": now - 3 * 86_400 * 10**9 - 10**10,
+        "expires": now + 4 * 86_400 * 10**9 + 10**10,
+        "by": "/node/heron/client/joe/session/-1",
+        "expired": False,
+        "behind": [],
+        "strategy": "LeastLoaded",
         "weights": {"heron": [1.6, "answers in 0.8 ms"], "frodo": [1.0, "too little history, so typical"]},
         **changes,
-    }  # fmt: skip
+    }
 
 
 def shown(given: Given, capsys: pytest.CaptureFixture[str], **changes: Any) -> list[str]:

@@ -43,8 +43,16 @@ HEADERS: list[Any] = [
 ]  # fmt: skip
 CONTENTS: list[Any] = [SURROGATE, 5, None, ["a"], {"a": 1}, object(), b"x" * (1 << 21), math.nan]
 MANY: list[Any] = [
-    "abc", b"abc", bytearray(b"abc"), memoryview(b"abc"), 5, None, object(), [5], ["a", SURROGATE],
-]  # fmt: skip
+    "abc",
+    b"abc",
+    bytearray(b"abc"),
+    memoryview(b"abc"),
+    5,
+    None,
+    object(),
+    [5],
+    ["a", SURROGATE],
+]
 TO: list[Any] = [*TEXTS, None, ["client/a", 5], [SURROGATE], "client/a/session/0"]
 ARGUMENTS: list[Any] = [*NUMBERS, {1: 2}, {"a": {1, 2}}, SURROGATE, "x" * 300_000]
 
@@ -58,10 +66,16 @@ PUBLISHING: dict[str, tuple[Call, list[Any]]] = {
         "publish_oneway": lambda m, o: m.publish_oneway("k", b"x", **o),
     }.items()
     for name, values in {
-        "expiry": NUMBERS, "priority": NUMBERS, "headers": HEADERS, "domain": TEXTS, "xml": TEXTS,
-        "persistent": FLAGS, "local_only": FLAGS, "prioritty": [5],
+        "expiry": NUMBERS,
+        "priority": NUMBERS,
+        "headers": HEADERS,
+        "domain": TEXTS,
+        "xml": TEXTS,
+        "persistent": FLAGS,
+        "local_only": FLAGS,
+        "prioritty": [5],
     }.items()
-}  # fmt: skip
+}
 CALLS: dict[str, tuple[Call, list[Any]]] = {
     **PUBLISHING,
     "publish key": (lambda m, v: m.publish(v, b"x"), TEXTS),
@@ -96,7 +110,7 @@ CALLS: dict[str, tuple[Call, list[Any]]] = {
     "call verb": (lambda m, v: m.call(v), TEXTS),
     "call arguments": (lambda m, v: m.call("info", a=v), ARGUMENTS),
     "final": (lambda m, v: m.final(v), TEXTS),
-}  # fmt: skip
+}
 # What Python says when nobody has looked at a value before it is used.
 RAW = re.compile("has no len|not iterable|unhashable|bytes-like|no attribute|not supported|can not")
 FINE = (MeshError, TypeError)
@@ -268,9 +282,12 @@ def test_trial_B1_what_is_the_meshs_own_is_refused_alone_and_what_is_published_b
     async def main() -> None:
         async with mesh_of("a") as made, made.connect("a") as m:
             found = await asyncio.gather(
-                m.publish("good/1", b"1"), m.publish("__sys__x", b"2"), m.publish("good/2", b"3"),
-                m.publish("good/3", b"4", domain="__sys__d"), return_exceptions=True,
-            )  # fmt: skip
+                m.publish("good/1", b"1"),
+                m.publish("__sys__x", b"2"),
+                m.publish("good/2", b"3"),
+                m.publish("good/3", b"4", domain="__sys__d"),
+                return_exceptions=True,
+            )
             assert [getattr(each, "code", "OK") for each in found] == ["OK", "RESERVED", "OK", "RESERVED"]
             with pytest.raises(PublishRefused, match="RESERVED"):
                 await m.publish_oneway("__sys__x", b"x")

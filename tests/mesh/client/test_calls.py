@@ -50,8 +50,9 @@ def test_a_reply_in_parts_keeps_what_came_with_what() -> None:
         bench.calls.replied(Reply(1, {"more": True, "sources": [["x", None]]}), [one])
         bench.calls.replied(Reply(1, {"sources": [["y", 2.5]]}), [two])
         assert [(value["sources"], found) for value, found in await parts] == [
-            ([["x", None]], [one]), ([["y", 2.5]], [two])
-        ]  # fmt: skip
+            ([["x", None]], [one]),
+            ([["y", 2.5]], [two]),
+        ]
 
     asyncio.run(story())
 
@@ -73,10 +74,12 @@ def test_after_a_reconnect_it_asks_again_with_the_same_number_and_forgets_half_a
 @pytest.mark.parametrize(
     ("code", "kind"),
     [
-        ("MASTER_AWAY", MasterAway), ("UNKNOWN_NODE", UnknownNode), ("PROTOCOL", Refused),
+        ("MASTER_AWAY", MasterAway),
+        ("UNKNOWN_NODE", UnknownNode),
+        ("PROTOCOL", Refused),
         ("TOO_MANY", LocalError),
     ],
-)  # fmt: skip
+)
 def test_a_code_becomes_its_class(code: str, kind: type[Exception]) -> None:
     async def story() -> None:
         bench = Bench()

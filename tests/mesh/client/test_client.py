@@ -262,10 +262,16 @@ def test_what_is_not_in_this_release_says_so() -> None:
     async def story() -> None:
         async with mesh_of("a") as m, m.connect("a") as ma:
             for call in (
-                lambda: ma.request("a", b""), lambda: ma.queue("q"), lambda: ma.serve("a"),
-                lambda: ma.lock("l"), lambda: ma.map("m"), lambda: ma.counter("c"), lambda: ma.transaction(),
-                lambda: ma.subscribe(xpath="//x"), lambda: ma.post("k", b"", xml="<x/>"),
-            ):  # fmt: skip
+                lambda: ma.request("a", b""),
+                lambda: ma.queue("q"),
+                lambda: ma.serve("a"),
+                lambda: ma.lock("l"),
+                lambda: ma.map("m"),
+                lambda: ma.counter("c"),
+                lambda: ma.transaction(),
+                lambda: ma.subscribe(xpath="//x"),
+                lambda: ma.post("k", b"", xml="<x/>"),
+            ):
                 with pytest.raises(NotAvailable, match="not in this release"):
                     call()
             with pytest.raises(NotAvailable, match="not in this release"):

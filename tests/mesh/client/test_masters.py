@@ -22,8 +22,10 @@ def test_what_is_published_at_a_slave_reaches_its_master_and_subscribers_on_the_
             assert (published.state, published.note) == ("OK", "")
             assert message.id == other.id == published.id
             assert [(hop.node, hop.stratum) for hop in message.route] == [
-                ("bilbo", 2), ("frodo", 1), ("heron", 0)
-            ]  # fmt: skip
+                ("bilbo", 2),
+                ("frodo", 1),
+                ("heron", 0),
+            ]
             assert message.sender == b.name
             assert message.sent == message.route[0].at <= message.route[2].at
             assert await b.final(published) is published
@@ -139,8 +141,10 @@ def test_route_tells_each_hop_without_sending_anything() -> None:
         async with masters() as m, m.connect("bilbo") as b:
             steps = await b.route("k", domain=RUGBY)
             assert [(s["node"], s["decision"], s["next"]) for s in steps] == [
-                ("bilbo", "forward", "frodo"), ("frodo", "forward", "heron"), ("heron", "here", "")
-            ]  # fmt: skip
+                ("bilbo", "forward", "frodo"),
+                ("frodo", "forward", "heron"),
+                ("heron", "here", ""),
+            ]
             assert all(s["why"] for s in steps)
             assert (await b.route("k", domain=RUGBY, node="heron"))[0]["decision"] == "here"
             [step] = await b.route("k", domain="SOCCER")

@@ -32,8 +32,10 @@ def test_what_get_finds_says_where_it_was_and_how_stale_it_may_be() -> None:
     value = {"sources": [["heron", None], ["bilbo", 2.5]]}
     messages = list(found((value, [envelope("a b"), envelope("c", [b"x"])])))
     assert [(m.key, m.source, m.stale) for m in messages] == [
-        ("a", "heron", None), ("b", "heron", None), ("c", "bilbo", 2.5)
-    ]  # fmt: skip
+        ("a", "heron", None),
+        ("b", "heron", None),
+        ("c", "bilbo", 2.5),
+    ]
     assert (messages[2].content, messages[2].id) == (b"x", Batch(envelope("c", [b"x"]))[0].id)
 
 

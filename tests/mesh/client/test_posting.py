@@ -20,9 +20,14 @@ from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPE_MESSAGES
 from tools.costing.wire import Wire
 
 OPTIONS: list[Options] = [
-    {}, {"persistent": True}, {"domain": "sport"}, {"domain": "sport", "local_only": True},
-    {"domain": None, "persistent": False}, {"headers": {"unit": "C"}}, {"priority": 9},
-]  # fmt: skip
+    {},
+    {"persistent": True},
+    {"domain": "sport"},
+    {"domain": "sport", "local_only": True},
+    {"domain": None, "persistent": False},
+    {"headers": {"unit": "C"}},
+    {"priority": 9},
+]
 Post = tuple[str, int, Options]  # a key, how many bytes, and how
 SIZES = st.integers(0, 20) | st.sampled_from([60_000, ENVELOPE_BYTES // 4])
 POSTS = st.lists(st.tuples(st.sampled_from("abc"), SIZES, st.sampled_from(OPTIONS)), max_size=20)

@@ -145,8 +145,10 @@ async def test_each_receiver_has_envelopes_of_its_own_with_numbers_of_one_row(be
         bench.post(key="" if to else "k", to=to)
     await until(lambda: len(bench.sent) == 3)
     assert [(e.to, e.keys, e.first, e.last) for e in bench.sent] == [
-        (JOE, ("",), 1, 2), ("", ("k",), 3, 3), ("client/ann", ("",), 4, 4)
-    ]  # fmt: skip
+        (JOE, ("",), 1, 2),
+        ("", ("k",), 3, 3),
+        ("client/ann", ("",), 4, 4),
+    ]
 
 
 @story
@@ -368,9 +370,11 @@ async def test_closing_tells_all_who_wait_and_all_who_ask_later(bench: Bench) ->
     waiting = [
         asyncio.ensure_future(w)
         for w in (
-            bench.publisher.result(receipt), bench.publisher.final(receipt), bench.publisher.answered_so_far()
+            bench.publisher.result(receipt),
+            bench.publisher.final(receipt),
+            bench.publisher.answered_so_far(),
         )
-    ]  # fmt: skip
+    ]
     await asyncio.sleep(0)
     bench.publisher.fail(Closed("closed."))
     for each in (*waiting, bench.publisher.result(receipt)):
@@ -381,11 +385,16 @@ async def test_closing_tells_all_who_wait_and_all_who_ask_later(bench: Bench) ->
 @pytest.mark.parametrize(
     ("code", "kind"),
     [
-        ("CIRCULAR_LOOP", CircularLoop), ("UNKNOWN_NODE", UnknownNode), ("NOT_CONNECTED", NotConnected),
-        ("MASTER_AWAY", MasterAway), ("TAILBACK_FULL", TailBackFull), ("EXPIRED", Expired),
-        ("STALE_SEQUENCE", StaleSequence), ("TOO_MANY_HOPS", PublishRefused),
+        ("CIRCULAR_LOOP", CircularLoop),
+        ("UNKNOWN_NODE", UnknownNode),
+        ("NOT_CONNECTED", NotConnected),
+        ("MASTER_AWAY", MasterAway),
+        ("TAILBACK_FULL", TailBackFull),
+        ("EXPIRED", Expired),
+        ("STALE_SEQUENCE", StaleSequence),
+        ("TOO_MANY_HOPS", PublishRefused),
     ],
-)  # fmt: skip
+)
 def test_each_code_of_a_refusal_has_its_class(code: str, kind: type[PublishRefused]) -> None:
     async def told() -> None:
         bench = Bench()
@@ -405,8 +414,9 @@ LARGE = st.tuples(st.sampled_from([30_000, ENVELOPE_BYTES // 2, ENVELOPE_BYTES +
 @given(
     before=st.lists(st.sampled_from(["k", "other"]), max_size=3),
     sizes=st.lists(SMALL | LARGE, min_size=1, max_size=4),
-    props=st.sampled_from([b"", b"pp"]), expires=st.sampled_from([0, 7]),
-)  # fmt: skip
+    props=st.sampled_from([b"", b"pp"]),
+    expires=st.sampled_from([0, 7]),
+)
 def test_many_at_once_become_the_same_envelopes_as_one_by_one(
     before: list[str], sizes: list[tuple[int, int]], props: bytes, expires: int
 ) -> None:

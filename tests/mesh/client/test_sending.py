@@ -31,8 +31,11 @@ def test_a_session_at_another_node_gets_what_is_sent_to_it_and_nobody_else_does(
             assert (sent.ok, sent.matched, both.matched) == (True, 1, 2)
             hello = messages[0]
             assert (hello.content, hello.key, hello.headers["a"], hello.priority) == (
-                b"hello", "greeting", "1", 9
-            )  # fmt: skip
+                b"hello",
+                "greeting",
+                "1",
+                9,
+            )
             assert (hello.sender, hello.to, hello.id, hello.state) == (ann.name, joe.name, sent.id, "OK")
             assert messages[1].content == seen.content == b"both"
             assert (messages[1].key, seen.to) == ("", other.name)

@@ -10,8 +10,12 @@ from tests.simulation import SimNetwork, SimNode
 RUGBY, SOCCER, STOCK = "RUGBY_NEWS", "SOCCER_NEWS", "STOCK_EXCHANGE"
 NEWS = (RUGBY, SOCCER)
 KNOWN = {
-    "heron": ("avalon",), "avalon": ("heron",), "golan": ("heron",), "frodo": ("heron",), "bilbo": ("frodo",),
-}  # fmt: skip
+    "heron": ("avalon",),
+    "avalon": ("heron",),
+    "golan": ("heron",),
+    "frodo": ("heron",),
+    "bilbo": ("frodo",),
+}
 RULES = {
     "heron": (Rule("heron", domains=NEWS), Rule("avalon", domains=(STOCK,))),
     "avalon": (Rule("avalon", domains=(STOCK,)), Rule("heron", domains=NEWS)),
@@ -49,8 +53,11 @@ def cluster(
     nodes: dict[str, SimNode] = {}
     for name in names:
         given = {
-            "rules": (rules or RULES)[name], "known": KNOWN.get(name, names), "links": "configured",
-            "scope": "local", **settings,
-        }  # fmt: skip
+            "rules": (rules or RULES)[name],
+            "known": KNOWN.get(name, names),
+            "links": "configured",
+            "scope": "local",
+            **settings,
+        }
         nodes[name] = net.node(name, *names[:1], **given)
     return Cluster(net, nodes).met()

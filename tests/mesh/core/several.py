@@ -12,10 +12,12 @@ from tests.simulation import SimNetwork, SimNode
 
 MASTERS = (Rule("heron", domains=(RUGBY,)), Rule("avalon", domains=(RUGBY,)))
 RULES = {
-    "heron": MASTERS, "avalon": MASTERS, "golan": MASTERS,
+    "heron": MASTERS,
+    "avalon": MASTERS,
+    "golan": MASTERS,
     "frodo": (Rule("frodo", 1, (RUGBY,)), *MASTERS),
     "bilbo": (Rule("frodo", 1, (RUGBY,)),),
-}  # fmt: skip
+}
 
 
 class Places(dict[Any, Any]):

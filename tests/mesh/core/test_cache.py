@@ -118,8 +118,14 @@ def test_trial_D_an_erase_for_which_the_disk_has_no_room_is_not_called_done() ->
 
 
 def test_without_rules_a_topic_is_erased_on_every_node_and_each_subscriber_hears_it_once() -> None:
-    c = cluster("heron", "frodo", "bilbo", rules=dict.fromkeys(("heron", "frodo", "bilbo"), ()),
-                links="any", scope="mesh")  # fmt: skip
+    c = cluster(
+        "heron",
+        "frodo",
+        "bilbo",
+        rules=dict.fromkeys(("heron", "frodo", "bilbo"), ()),
+        links="any",
+        scope="mesh",
+    )
     one, two, ann = c.client("heron", "one"), c.client("frodo", "two"), c.client("bilbo", "ann")
     heard = ann.subscribed(pattern="#")
     one.publish("k", b"1")

@@ -99,13 +99,20 @@ def test_trial_B1_a_reader_is_told_instead_of_stopped_by_what_an_older_node_has_
 @pytest.mark.parametrize(
     ("verb", "arguments"),
     [
-        ("get", {"kind": "pattern"}), ("get", {"text": "#"}), ("get", {"kind": "pattern", "text": ""}),
-        ("get", {"kind": "pattern", "text": 5}), ("get", {"kind": "exact", "text": "k", "domain": None}),
-        ("get", {"kind": "exact", "text": "k", "domain": "a\nb"}), ("get", {}),
-        ("erase", {}), ("erase", {"key": None}), ("erase", {"key": 5}), ("erase", {"key": "k", "domain": 5}),
+        ("get", {"kind": "pattern"}),
+        ("get", {"text": "#"}),
+        ("get", {"kind": "pattern", "text": ""}),
+        ("get", {"kind": "pattern", "text": 5}),
+        ("get", {"kind": "exact", "text": "k", "domain": None}),
+        ("get", {"kind": "exact", "text": "k", "domain": "a\nb"}),
+        ("get", {}),
+        ("erase", {}),
+        ("erase", {"key": None}),
+        ("erase", {"key": 5}),
+        ("erase", {"key": "k", "domain": 5}),
         ("erase", {"key": ""}),
     ],
-)  # fmt: skip
+)
 def test_trial_B3_a_call_that_lacks_something_is_no_call_for_everything(
     verb: str, arguments: dict[str, Any]
 ) -> None:

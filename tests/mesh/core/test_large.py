@@ -23,9 +23,11 @@ def chain(**limits: int) -> list[SimNode]:
     nodes = [
         net.node(name, "heron", rules=rules, known=known, max_content=limits.get(name, 1 << 20), **settings)
         for name, rules, known in (
-            ("heron", HERON, ("heron",)), ("frodo", HERON, ("heron",)), ("bilbo", BILBO, ("frodo",)),
+            ("heron", HERON, ("heron",)),
+            ("frodo", HERON, ("heron",)),
+            ("bilbo", BILBO, ("frodo",)),
         )
-    ]  # fmt: skip
+    ]
     net.until(lambda: all(len(node.alive) == 2 for node in nodes))
     return nodes
 

@@ -45,9 +45,7 @@ def test_what_its_node_had_given_up_before_its_restart_is_told_of_its_own_client
     e = envelope("k", [b""] * 8, first=2, stream=STREAM)
     assert list(words.again(e, 2, 9, False)) == [(2, 2, None), (3, 3, refused(3, 3)), (4, 9, None)]
     told = [(first, last, answer and answer.state) for first, last, answer in words.again(e, 2, 9, True)]
-    assert told == [
-        (2, 2, None), (3, 3, "TAILBACK_FULL"), (6, 8, None), (4, 5, "REFUSED"), (9, 9, "REFUSED"),
-    ]  # fmt: skip
+    assert told == [(2, 2, None), (3, 3, "TAILBACK_FULL"), (6, 8, None), (4, 5, "REFUSED"), (9, 9, "REFUSED")]
 
 
 def test_what_was_refused_for_want_of_room_is_not_taken_when_it_comes_again() -> None:
@@ -102,9 +100,13 @@ def test_a_letter_that_was_refused_is_not_taken_behind_what_followed_after_a_res
     def forwarded(number: int) -> None:
         letter = replace(
             envelope("", [b"%d" % number], first=number, persistent=True),
-            keys=("",), to="/node/heron/client/joe/session/1", sender="/node/avalon/client/ann/session/1",
-            count=1, last=number, route=(c["avalon"].core.desk.hop(0),),
-        )  # fmt: skip
+            keys=("",),
+            to="/node/heron/client/joe/session/1",
+            sender="/node/avalon/client/ann/session/1",
+            count=1,
+            last=number,
+            route=(c["avalon"].core.desk.hop(0),),
+        )
         heron = c["heron"].core
         heron.forwarder.forwarded(heron.neighbours.peers[c["avalon"].uuid], [letter])
         c.net.run(5)

@@ -10,9 +10,10 @@ def test_who_is_asked_to_dial_while_it_waits_for_the_other_to_dial_does() -> Non
     a, b = net.node("a"), net.node("b", "a")
     net.until(lambda: a.alive and b.alive)
     peer = next(
-        peer for one, other in ((a, b), (b, a))
+        peer
+        for one, other in ((a, b), (b, a))
         if (peer := one.core.neighbours.peers[other.uuid]).control and not peer.control.dialled
-    )  # fmt: skip
+    )
     core = next(node.core for node in (a, b) if peer in node.core.neighbours.peers.values())
     core._dialler.apply(peer, peer.link.wanted(net.now))
     assert not [effect for effect in core.desk.effects if isinstance(effect, Dial)], "it asks the other"

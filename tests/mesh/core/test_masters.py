@@ -92,10 +92,13 @@ def test_what_a_way_was_not_given_is_told_to_those_behind_it() -> None:
 def test_trial_D_a_gap_ends_where_it_has_been_though_the_ways_of_three_domains_form_a_circle() -> None:
     names, domains = ("heron", "frodo", "bilbo"), ("A", "B", "C")
     rules = {
-        name: (Rule(name, domains=(domains[i],)), Rule(names[i - 1], domains=(domains[i - 1],)),
-               Rule(names[i - 1], 1, (domains[i - 2],)))
+        name: (
+            Rule(name, domains=(domains[i],)),
+            Rule(names[i - 1], domains=(domains[i - 1],)),
+            Rule(names[i - 1], 1, (domains[i - 2],)),
+        )
         for i, name in enumerate(names)
-    }  # fmt: skip
+    }
     c = cluster(*names, rules=rules, known=names)
     readers = [c.client(name, f"reader-{name}") for name in names]
     heard = [readers[i].subscribed("k", domain=domains[i - 2]) for i in range(3)]

@@ -6,8 +6,10 @@ from tests.simulated_client import SimClient, client_of
 from tests.simulation import SimNetwork, SimNode
 
 RULES = {
-    "north": (Rule("avalon", domains=(RUGBY,)),), "heron": (), "avalon": (Rule("avalon", domains=(RUGBY,)),),
-}  # fmt: skip
+    "north": (Rule("avalon", domains=(RUGBY,)),),
+    "heron": (),
+    "avalon": (Rule("avalon", domains=(RUGBY,)),),
+}
 
 
 NO_RULES: dict[str, tuple[Rule, ...]] = dict.fromkeys(("heron", "avalon", "frodo"), ())

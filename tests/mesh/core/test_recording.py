@@ -105,9 +105,11 @@ def test_above_eight_nodes_each_is_written_down_by_itself_and_two_others() -> No
     net.run(10)
     for node in nodes:
         writers = {
-            other.name for other in nodes for line in other.lines[start[other.name] :]
+            other.name
+            for other in nodes
+            for line in other.lines[start[other.name] :]
             if line.kind == STATE and line.node == node.name
-        }  # fmt: skip
+        }
         assert len(writers) == 3 and node.name in writers
 
 
@@ -179,8 +181,9 @@ def test_the_master_counts_messages_and_bytes_of_a_topic(one_envelope: bool) -> 
     c["stork"].close()
     last = {line.topic: line for line in lines(c["stork"], TOPIC)}
     assert {topic: (line.messages, line.domain) for topic, line in last.items()} == {
-        "k0": (3, RUGBY), "k1": (3, RUGBY),
-    }  # fmt: skip
+        "k0": (3, RUGBY),
+        "k1": (3, RUGBY),
+    }
     assert all(line.content is not None and line.content >= 12 for line in last.values())
 
 

@@ -30,9 +30,12 @@ def core(
     """A process of the node that has this key, or where there are none this seal."""
     me = Introduction(uuid, "stork", 3, f"tcp://127.0.0.1:{chance}", key=public_key(seed) if keyed else b"")
     ring = Keyring(
-        server="s" * 40, mine=f"{chance}" * 40, sign=partial(sign, seed), verify=verify,
+        server="s" * 40,
+        mine=f"{chance}" * 40,
+        sign=partial(sign, seed),
+        verify=verify,
         secrets=dict.fromkeys(("node", "client", "monitor"), SECRET),
-    )  # fmt: skip
+    )
     settings = Settings(me=me, secret=SECRET, keyring=ring if keyed else None, seal=seal)
     made = NodeCore(settings, Random(chance).randbytes, Random(chance).random)
     made.start(MemoryStore().load(), 0.0, 0)

@@ -331,9 +331,11 @@ def test_a_way_that_is_only_suspected_keeps_what_a_publisher_sends(
     master = Rule("m", domains=(RUGBY,))
     ways = (Rule("w1", 1, (RUGBY,)), Rule("w2", 1, (RUGBY,)))
     rules = {
-        "m": (master,), "w1": (Rule("w1", 1, (RUGBY,)), master), "w2": (Rule("w2", 1, (RUGBY,)), master),
+        "m": (master,),
+        "w1": (Rule("w1", 1, (RUGBY,)), master),
+        "w2": (Rule("w2", 1, (RUGBY,)), master),
         "p": ways,
-    }  # fmt: skip
+    }
     c = cluster("m", "w1", "w2", "p", net=SimNetwork(seed), rules=rules, known=tuple(rules))
     ear = c.client("m", "ear").subscribed("k", domain=RUGBY)
     joe = c.client("p")

@@ -348,15 +348,20 @@ def test_an_envelope_is_cut_where_its_messages_have_different_masters() -> None:
     assert {joe.state(n, "D") for n in range(1, 6)} == {"OK"}
     c.net.until(lambda: len(heard.got) == 5)
     assert {m.content: m.route[-1 if m.key == "yours" else 0] for m in heard.got} == {
-        b"0": "heron", b"1": "frodo", b"2": "frodo", b"3": "heron", b"4": "frodo",
-    }  # fmt: skip
+        b"0": "heron",
+        b"1": "frodo",
+        b"2": "frodo",
+        b"3": "heron",
+        b"4": "frodo",
+    }
     assert [m.content for m in heard.got if m.key == "yours"] == [b"1", b"2", b"4"]
 
 
 def test_trial_D_every_piece_of_an_envelope_that_was_cut_for_two_masters_goes_its_way() -> None:
     rules = (Rule("heron", keys=("one",)), Rule("frodo", keys=("two",)))
-    c = cluster("heron", "frodo", "bilbo", rules=dict.fromkeys(("heron", "frodo", "bilbo"), rules),
-                links="any")  # fmt: skip
+    c = cluster(
+        "heron", "frodo", "bilbo", rules=dict.fromkeys(("heron", "frodo", "bilbo"), rules), links="any"
+    )
     for words in ("one two", "two one", "one one two two one two", "two two one"):
         joe = c.client("bilbo", "joe")
         contents = [b"%d" % n for n, _ in enumerate(words.split())]

@@ -152,10 +152,15 @@ def test_trial_A4_an_erase_is_told_by_the_node_where_it_was_asked_for() -> None:
     joe.settled()
     stranger = talking(a)
     said = {"key": "k", "domain": "", "stream": b"e" * 16, "number": 1, "copy": False}
-    for n, (sender, route) in enumerate((
-        ("/node/heron/client/joe/session/1", ["stranger"]), ("/node/heron/client/joe/session/1", ["heron"]),
-        ("x" * 100_000, ["stranger"]), ("", []), ("/node/stranger/client/joe/session/1", ["stranger"] * 30),
-    )):  # fmt: skip
+    for n, (sender, route) in enumerate(
+        (
+            ("/node/heron/client/joe/session/1", ["stranger"]),
+            ("/node/heron/client/joe/session/1", ["heron"]),
+            ("x" * 100_000, ["stranger"]),
+            ("", []),
+            ("/node/stranger/client/joe/session/1", ["stranger"] * 30),
+        )
+    ):
         stranger.say(c.Call(n, "erase", {**said, "sender": sender, "route": route}))
     codes = [r.code for r in stranger.heard if isinstance(r, c.Reply)]
     assert codes == ["FORGED_SENDER"] * 4 + ["TOO_MANY_HOPS"]

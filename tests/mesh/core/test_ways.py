@@ -247,10 +247,12 @@ def test_trial_A4_what_follows_what_waits_of_one_publisher_stays_behind_it() -> 
     heard = client_of(heron, "ear").subscribed(K, domain=RUGBY)
     own = "/node/mallory/client/joe/session/1"
     forward(
-        mallory, heron, said("bilbo", "mallory", content=b"1"),
+        mallory,
+        heron,
+        said("bilbo", "mallory", content=b"1"),
         said("mallory", sender=own, first=2, content=b"2"),
         said("mallory", sender=own, content=b"other", stream=b"o" * 16),
-    )  # fmt: skip
+    )
     heron.net.run(1.0)
     assert heard.contents == [b"other"]
     bilbo.core.desk.say(WayTold("mallory"))

@@ -17,9 +17,14 @@ RELATIVE = "client/joe/session/1"
 
 
 def addressed(
-    to: str, domain: str = "", view: FakeView = ALL, rules: tuple[Rule, ...] = RULES,
-    visited: tuple[str, ...] = (), force: bool = False, scope: str = "mesh",
-) -> Decision:  # fmt: skip
+    to: str,
+    domain: str = "",
+    view: FakeView = ALL,
+    rules: tuple[Rule, ...] = RULES,
+    visited: tuple[str, ...] = (),
+    force: bool = False,
+    scope: str = "mesh",
+) -> Decision:
     """At the node N."""
     return Mapping("N", rules, scope).address(SessionName.parse(to), domain, view, visited, force)
 

@@ -34,8 +34,10 @@ def view_of(me: str) -> st.SearchStrategy[FakeView]:
     other = st.sampled_from([node for node in NODES if node != me])
     return st.builds(
         lambda known, dead, ways: FakeView(known, known - dead, ways),
-        st.sets(other), st.sets(other), st.dictionaries(other, other, max_size=2),
-    )  # fmt: skip
+        st.sets(other),
+        st.sets(other),
+        st.dictionaries(other, other, max_size=2),
+    )
 
 
 VIEWS = st.fixed_dictionaries({node: view_of(node) for node in NODES})
@@ -74,9 +76,13 @@ def test_each_message_ends_somewhere_and_visits_no_node_twice(
 
 @given(st.fixed_dictionaries(dict.fromkeys(NODES, RULES)), VIEWS, SCOPE, NODE, KEY, DOMAIN)
 def test_so_it_does_when_the_nodes_do_not_agree_on_the_rules(
-    rules: dict[str, tuple[Rule, ...]], views: dict[str, FakeView], scope: str, start: str, key: str,
+    rules: dict[str, tuple[Rule, ...]],
+    views: dict[str, FakeView],
+    scope: str,
+    start: str,
+    key: str,
     domain: str,
-) -> None:  # fmt: skip
+) -> None:
     path, decision = walk(
         start, rules.__getitem__, views.__getitem__, lambda m, v, p: m.decide(key, domain, v, p), scope
     )
@@ -86,9 +92,14 @@ def test_so_it_does_when_the_nodes_do_not_agree_on_the_rules(
 
 @given(st.fixed_dictionaries(dict.fromkeys(NODES, RULES)), VIEWS, SCOPE, NODE, TO, DOMAIN, st.booleans())
 def test_what_is_addressed_to_somebody_ends_likewise(
-    rules: dict[str, tuple[Rule, ...]], views: dict[str, FakeView], scope: str, start: str, to: SessionName,
-    domain: str, force: bool,
-) -> None:  # fmt: skip
+    rules: dict[str, tuple[Rule, ...]],
+    views: dict[str, FakeView],
+    scope: str,
+    start: str,
+    to: SessionName,
+    domain: str,
+    force: bool,
+) -> None:
     path, decision = walk(
         start, rules.__getitem__, views.__getitem__, lambda m, v, p: m.address(to, domain, v, p, force), scope
     )
@@ -126,9 +137,12 @@ def test_strata_fall_along_the_way(
     rules: tuple[Rule, ...], start: str, key: str, domain: str, scope: str, views: dict[str, FakeView]
 ) -> None:
     path, decision = walk(
-        start, lambda node: rules, lambda node: views.get(node, EVERYBODY),
-        lambda m, v, p: m.decide(key, domain, v, p), scope,
-    )  # fmt: skip
+        start,
+        lambda node: rules,
+        lambda node: views.get(node, EVERYBODY),
+        lambda m, v, p: m.decide(key, domain, v, p),
+        scope,
+    )
     claims = strata(rules, key, domain)
     fall = [claims[node] for node in path if node in claims]
     assert all(before > after for before, after in pairwise(fall))
@@ -137,13 +151,23 @@ def test_strata_fall_along_the_way(
 
 
 @given(
-    NODE, st.dictionaries(NODE, st.integers(1, 3)), st.sampled_from(["", *NODES]), RULES, NODE, SCOPE,
+    NODE,
+    st.dictionaries(NODE, st.integers(1, 3)),
+    st.sampled_from(["", *NODES]),
+    RULES,
+    NODE,
+    SCOPE,
     st.permutations(range(len(NODES))),
-)  # fmt: skip
+)
 def test_with_one_master_and_all_alive_it_ends_at_the_master(
-    master: str, ways: dict[str, int], parent: str, others: tuple[Rule, ...], start: str, scope: str,
+    master: str,
+    ways: dict[str, int],
+    parent: str,
+    others: tuple[Rule, ...],
+    start: str,
+    scope: str,
     order: list[int],
-) -> None:  # fmt: skip
+) -> None:
     claims = [Rule(n, stratum, ("X",), refid=parent) for n, stratum in ways.items() if n != master]
     claims.append(Rule(master, domains=("X",)))
     claims.sort(key=lambda rule: order[NODES.index(rule.node)])

@@ -99,9 +99,12 @@ def test_scope_local_a_node_on_the_way_passes_on_what_others_send_it_and_keeps_i
     rules = (Rule("N", domains=("",)), Rule("W", 1, ("",)), REFUSES)
     linked_with_w = FakeView({"W"}, {"W"})
     found = walk(
-        "M", lambda node: rules, lambda node: linked_with_w if node == "M" else ALL,
-        lambda m, v, p: m.decide("k", "", v, p), "local",
-    )  # fmt: skip
+        "M",
+        lambda node: rules,
+        lambda node: linked_with_w if node == "M" else ALL,
+        lambda m, v, p: m.decide("k", "", v, p),
+        "local",
+    )
     assert (found[0], found[1].kind) == (["M", "W", "N"], Kind.HERE)
     assert way("W", *rules) == "W here"
 

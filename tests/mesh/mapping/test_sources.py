@@ -18,9 +18,14 @@ RULES = (
 
 
 def asked(
-    kind: str, text: str, domain: str = "", scope: str = "mesh",
-    rules: tuple[Rule, ...] = RULES, view: FakeView = ALL, me: str = "bilbo",
-) -> Asked:  # fmt: skip
+    kind: str,
+    text: str,
+    domain: str = "",
+    scope: str = "mesh",
+    rules: tuple[Rule, ...] = RULES,
+    view: FakeView = ALL,
+    me: str = "bilbo",
+) -> Asked:
     sources = Mapping(me, rules, scope).sources(kind, text, domain, view)
     return sources.hops, sources.everyone
 
@@ -41,11 +46,14 @@ def asked(
         ("pattern", "stock/+", "NEWS", (("avalon",), True), (("avalon",), False)),
         ("pattern", "#", "", (("golan", "avalon"), True), (("golan", "avalon"), False)),
         (
-            "pattern", "#", "SPORT",
-            (("golan", "avalon", "heron"), False), (("golan", "avalon", "heron"), False),
+            "pattern",
+            "#",
+            "SPORT",
+            (("golan", "avalon", "heron"), False),
+            (("golan", "avalon", "heron"), False),
         ),
     ],
-)  # fmt: skip
+)
 def test_whom_to_ask(kind: str, text: str, domain: str, mesh: Asked, local: Asked) -> None:
     assert asked(kind, text, domain) == mesh
     assert asked(kind, text, domain, "local") == local

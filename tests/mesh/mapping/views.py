@@ -44,9 +44,12 @@ def down(*nodes: str) -> FakeView:
 
 
 def walk(
-    start: str, rules: Callable[[str], Iterable[Rule]], view: Callable[[str], FakeView], decide: Decide,
+    start: str,
+    rules: Callable[[str], Iterable[Rule]],
+    view: Callable[[str], FakeView],
+    decide: Decide,
     scope: str = "mesh",
-) -> tuple[list[str], Decision]:  # fmt: skip
+) -> tuple[list[str], Decision]:
     """(the nodes where a message has been, the last decision), as long as it goes on."""
     path: list[str] = []
     node = start

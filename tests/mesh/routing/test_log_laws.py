@@ -67,10 +67,19 @@ def told(story: list[tuple[bytes, list[str], str, int, bool]]) -> Iterable[tuple
         first = numbers.get(stream, 0) + 1
         numbers[stream] = first + len(words) - 1
         contents = [b"" if kind == "erased" else bytes([sent]) * size for _ in words]
-        yield envelope(
-            " ".join(words), contents, first=first, low=first, stream=stream, sent=sent,
-            persistent=kind == "persistent", flags=ERASED if kind == "erased" else 0,
-        ), is_written  # fmt: skip
+        yield (
+            envelope(
+                " ".join(words),
+                contents,
+                first=first,
+                low=first,
+                stream=stream,
+                sent=sent,
+                persistent=kind == "persistent",
+                flags=ERASED if kind == "erased" else 0,
+            ),
+            is_written,
+        )
 
 
 @settings(max_examples=3 * settings().max_examples)

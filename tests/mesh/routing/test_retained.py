@@ -30,10 +30,13 @@ STREAMS = st.sampled_from([b"s" * 16, b"t" * 16])
 STORY = st.lists(
     st.tuples(
         st.lists(st.sampled_from(["a", "b", "c", "d", f"{DEAD}1", f"{DEAD}2"]), min_size=1, max_size=5),
-        st.integers(1, 30), STREAMS, st.sampled_from(["", "sport"]), st.integers(0, 40),
+        st.integers(1, 30),
+        STREAMS,
+        st.sampled_from(["", "sport"]),
+        st.integers(0, 40),
     ),
     max_size=15,
-)  # fmt: skip
+)
 
 
 def values(retained: Retained, query: Query = ALL, wall: int = 0) -> dict[tuple[str, str], bytes]:
@@ -234,9 +237,7 @@ def test_values_that_nobody_asked_for_meanwhile_come_to_the_same(
 def told(story: list[tuple[list[str], int, bytes, str, int]]) -> Iterator[Envelope]:
     for sent, (keys, first, stream, domain, size) in enumerate(story, start=1):
         contents = [bytes([sent, n]) * size for n in range(len(keys))]
-        yield envelope(
-            " ".join(keys), contents, first=first, low=1, stream=stream, domain=domain, sent=sent
-        )  # fmt: skip
+        yield envelope(" ".join(keys), contents, first=first, low=1, stream=stream, domain=domain, sent=sent)
 
 
 def test_what_nobody_asks_for_counts_in_the_bound() -> None:

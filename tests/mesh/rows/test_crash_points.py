@@ -59,12 +59,7 @@ async def each_word_once(at: Client, publisher: Client, key: str, domain: str | 
 
 
 # Point -> (what the next boot takes as news, what it is told again and knows).
-INGRESS = {
-    "commit.before": (4, 0),
-    "commit.after": (3, 1),
-    "answer.before": (3, 1),
-    "answer.after": (3, 0),
-}
+INGRESS = {"commit.before": (4, 0), "commit.after": (3, 1), "answer.before": (3, 1), "answer.after": (3, 0)}
 
 
 @pytest.mark.parametrize("point", INGRESS)
@@ -78,7 +73,7 @@ def test_row_01_02_a_publish_is_there_once_when_its_node_dies_around_commit_or_a
             mesh.connect("heron", environ=heron.environ) as h,
             mesh.connect("stork", environ=stork.environ) as s,
             each_word_once(s, h, point, None),
-        ):  # fmt: skip
+        ):
             async with dies_and_returns(heron, f"{point}:{THIRD}"):
                 publishing = asyncio.create_task(one_by_one(h, point))
             assert {published.state for published in await publishing} == {"OK"}
@@ -95,9 +90,7 @@ def test_row_03_what_was_warned_is_forwarded_once_when_its_node_dies_around_it(
     bilbo, frodo, key = chain["bilbo"], chain["frodo"], f"warned/{point}"
 
     async def story() -> None:
-        async with (
-            chain.connect("bilbo") as b, chain.connect("heron") as h, each_word_once(h, b, key, RUGBY),
-        ):  # fmt: skip
+        async with chain.connect("bilbo") as b, chain.connect("heron") as h, each_word_once(h, b, key, RUGBY):
             frodo.kill()
             if point.startswith("answer"):
                 async with dies_and_returns(bilbo, f"{point}:{THIRD}"):
@@ -139,9 +132,7 @@ def test_row_04_a_message_is_there_once_when_a_node_on_its_way_dies_around_it(
     key = f"way/{point}"
 
     async def story() -> None:
-        async with (
-            chain.connect("bilbo") as b, chain.connect("heron") as h, each_word_once(h, b, key, RUGBY),
-        ):  # fmt: skip
+        async with chain.connect("bilbo") as b, chain.connect("heron") as h, each_word_once(h, b, key, RUGBY):
             async with dies_and_returns(chain["frodo"], f"{point}:1"):
                 publishing = asyncio.create_task(one_by_one(b, key, RUGBY))
             published = await publishing

@@ -42,9 +42,10 @@ def test_row_14_of_a_publisher_that_is_killed_in_a_burst_a_prefix_is_there(
 
     async def story() -> None:
         async with (
-            mesh.connect("stork", environ=heron.environ) as s, hearing(s, topic) as ear,
+            mesh.connect("stork", environ=heron.environ) as s,
+            hearing(s, topic) as ear,
             mesh.connect("heron", environ=heron.environ) as h,
-        ):  # fmt: skip
+        ):
             before = await taken(h)
             publisher = start_publisher(heron, topic, answers)
             await ear.heard(BURST)

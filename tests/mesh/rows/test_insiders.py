@@ -22,9 +22,17 @@ from tests.mesh.security.keyed import keyed_mesh
 
 FAKES = 100_000
 POISON: list[dict[str, Any]] = [
-    {"cpu": (-5.0,)}, {"cpu": (101.0,)}, {"cpu": (math.nan,)}, {"cpu": (1e308,)}, {"cpu": ("40",)},
-    {"load": math.inf}, {"load": -1.0}, {"ram_free": -1}, {"name": "heron\x1b[2J"}, {"lag": "late"},
-]  # fmt: skip
+    {"cpu": (-5.0,)},
+    {"cpu": (101.0,)},
+    {"cpu": (math.nan,)},
+    {"cpu": (1e308,)},
+    {"cpu": ("40",)},
+    {"load": math.inf},
+    {"load": -1.0},
+    {"ram_free": -1},
+    {"name": "heron\x1b[2J"},
+    {"lag": "late"},
+]
 
 
 def states(m: Mesh, at: str) -> dict[str, NodeState]:
@@ -97,8 +105,9 @@ def test_row_55_poisoned_gossip_is_dropped_by_schema_and_owner_and_takes_no_room
             assert len(egret.neighbours.membership._table.records) <= CAPACITY
             assert len(egret.gossiping.gossip._newest) <= CAPACITY
             assert {peer.node.name for peer in egret.neighbours.peers.values() if peer.alive} == {
-                "heron", "frodo"
-            }  # fmt: skip
+                "heron",
+                "frodo",
+            }
             place = Path(m.nodes["egret"]._data.path) / "snapshots"
             await eventually(lambda: {line["node"] for line in told(place)} == {"heron", "frodo", "egret"})
             assert all(line["cpu"] is None or 0 <= line["cpu"] <= 100 for line in told(place))

@@ -79,8 +79,9 @@ def test_row_29_two_that_cannot_reach_each_other_have_all_of_the_third_and_later
                 await t.heard_more(20, "n3")
             await nobody_dies(lan)
             assert {row["state"] for at in HOSTS for row in (await lan.nodes[at].ls()).values()} <= {
-                "alive", "suspect",
-            }  # fmt: skip
+                "alive",
+                "suspect",
+            }
 
     asyncio.run(story())
 

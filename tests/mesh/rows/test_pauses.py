@@ -182,9 +182,13 @@ def test_row_36_while_one_takes_nothing_more_the_others_hear_each_other_as_ever(
 
     async def story() -> None:
         async with (
-            busy(three) as t, connected(three, "heron") as h, connected(three, "egret") as e,
-            connected(three, "stork") as s, e.subscribe("big") as ear, s.subscribe("big") as stalled,
-        ):  # fmt: skip
+            busy(three) as t,
+            connected(three, "heron") as h,
+            connected(three, "egret") as e,
+            connected(three, "stork") as s,
+            e.subscribe("big") as ear,
+            s.subscribe("big") as stalled,
+        ):
             await t.heard_more()
             three["stork"].pause()
             worst = 0.0

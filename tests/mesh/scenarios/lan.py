@@ -54,8 +54,12 @@ class LanNode:
             self._process = self._lab.run(
                 self.host,
                 [sys.executable, "-m", "mesh", "up", "--json", "--id", self.name, "--cluster", self._cluster],
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, env=self.environ, text=True,
-            )  # fmt: skip
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=self.environ,
+                text=True,
+            )
 
     async def ready(self) -> dict[str, Any]:
         """What it says once it is."""
@@ -143,8 +147,9 @@ class Lan:
             clients = {n: await stack.enter_async_context(node.connect()) for n, node in self.nodes.items()}
             ears = [
                 await stack.enter_async_context(client.subscribe(f"{mark}/{sender}"))
-                for client in clients.values() for sender in clients
-            ]  # fmt: skip
+                for client in clients.values()
+                for sender in clients
+            ]
             for sender, client in clients.items():
                 await client.publish(f"{mark}/{sender}", mark)
             async with asyncio.timeout(LIMIT):

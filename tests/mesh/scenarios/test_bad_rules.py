@@ -42,8 +42,9 @@ def test_A28_rules_that_run_in_a_circle_are_a_named_error_that_prints_the_path()
         route = c["x"].mesh("route", "K", "--domain", "D", "--url", "x", "--json")
         steps = json.loads(route.stdout)
         assert [(s["node"], s["decision"], s["next"]) for s in steps] == [
-            ("x", "forward", "y"), ("y", "refuse", "x"),
-        ]  # fmt: skip
+            ("x", "forward", "y"),
+            ("y", "refuse", "x"),
+        ]
         assert (route.returncode, "x -> y -> x" in steps[1]["why"]) == (1, True)
         for name in "xy":
             found = c["x"].mesh("get", "K", "--domain", "D", "--url", name)

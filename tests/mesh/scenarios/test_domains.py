@@ -62,8 +62,9 @@ def test_a_slaves_subscriber_hears_what_its_own_node_publishes_two_hops_from_the
                     await nothing_more(publisher, ear, domain=RUGBY)
                 nodes = [[hop.node for hop in message.route] for message in ear.messages]
                 assert nodes == [
-                    ["bilbo", "frodo", "heron", "frodo", "bilbo"], ["frodo", "heron", "frodo", "bilbo"],
-                ]  # fmt: skip
+                    ["bilbo", "frodo", "heron", "frodo", "bilbo"],
+                    ["frodo", "heron", "frodo", "bilbo"],
+                ]
 
     asyncio.run(story())
 
@@ -91,9 +92,11 @@ def test_A15_an_erase_without_the_domain_stays_where_it_is() -> None:
     async def story() -> None:
         async with loop_of(a0("heron", "avalon", "frodo", "bilbo")) as c:
             async with (
-                c.connect("bilbo") as b, c.connect("avalon") as out, c.connect("heron") as h,
+                c.connect("bilbo") as b,
+                c.connect("avalon") as out,
+                c.connect("heron") as h,
                 hearing(b, K, RUGBY) as ear,
-            ):  # fmt: skip
+            ):
                 await h.publish(K, b"We win", domain=RUGBY)  # so avalon has never seen it
                 await ear.heard(1)
                 assert await out.erase(K) == []
@@ -108,9 +111,12 @@ def test_A15_a_node_that_has_the_topic_remembers_its_domain() -> None:
     async def story() -> None:
         async with loop_of(a0("heron", "avalon", "frodo", "bilbo")) as c:
             async with (
-                c.connect("bilbo") as b, c.connect("avalon") as out, c.connect("heron") as h,
-                hearing(b, K, RUGBY) as ear, hearing(out, K, RUGBY) as own,
-            ):  # fmt: skip
+                c.connect("bilbo") as b,
+                c.connect("avalon") as out,
+                c.connect("heron") as h,
+                hearing(b, K, RUGBY) as ear,
+                hearing(out, K, RUGBY) as own,
+            ):
                 await h.publish(K, b"We win", domain=RUGBY)
                 await ear.heard(1)
                 await own.heard(1)

@@ -85,9 +85,11 @@ def test_A24_a_relative_name_goes_where_its_domain_goes() -> None:
     async def story() -> None:
         async with loop_of(FILES) as c, c.connect("north") as north:
             async with (
-                c.connect("avalon", client="joe", session=1) as joe, joe.inbox() as inbox,
-                c.connect("north", client="joe", session=1) as near, near.inbox() as other,
-            ):  # fmt: skip
+                c.connect("avalon", client="joe", session=1) as joe,
+                joe.inbox() as inbox,
+                c.connect("north", client="joe", session=1) as near,
+                near.inbox() as other,
+            ):
                 assert (await north.send("client/joe/session/1", b"24", domain=RUGBY)).matched == 1
                 [message] = await take(inbox, 1)
                 assert (message.content, message.to) == (b"24", "/node/avalon/client/joe/session/1")
@@ -116,9 +118,11 @@ def test_A26_all_sessions_of_a_client_get_it_once() -> None:
     async def story() -> None:
         async with loop_of(FILES) as c, c.connect("north") as north:
             async with (
-                c.connect("heron", client="joe") as one, one.inbox() as first,
-                c.connect("heron", client="joe") as two, two.inbox() as second,
-            ):  # fmt: skip
+                c.connect("heron", client="joe") as one,
+                one.inbox() as first,
+                c.connect("heron", client="joe") as two,
+                two.inbox() as second,
+            ):
                 assert (await north.send("/node/heron/client/joe", b"both")).matched == 2
                 for session, inbox in ((one, first), (two, second)):
                     assert (await north.send(session.name, b"end")).matched == 1

@@ -36,7 +36,7 @@ address = "{{frodo}}"
 domains = ["RUGBY_NEWS"]
 stratum = 1
 """,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("node", ["frodo", "bilbo", "avalon"])
@@ -44,9 +44,13 @@ def test_A36_a_publish_reaches_both_once_and_ten_gets_are_served_by_both_in_turn
     async def story() -> None:
         async with loop_of(FILES) as c:
             async with (
-                c.connect(node) as m, c.connect("heron") as h, c.connect("avalon") as a,
-                hearing(h, "K", RUGBY) as one, hearing(a, "K", RUGBY) as other, hearing(m, "K", RUGBY) as ear,
-            ):  # fmt: skip
+                c.connect(node) as m,
+                c.connect("heron") as h,
+                c.connect("avalon") as a,
+                hearing(h, "K", RUGBY) as one,
+                hearing(a, "K", RUGBY) as other,
+                hearing(m, "K", RUGBY) as ear,
+            ):
                 assert (await m.publish("K", b"We win", domain=RUGBY)).state == "OK"
                 await nothing_more(m, one, other, ear, domain=RUGBY)
                 assert one.contents == other.contents == ear.contents == [b"We win"]

@@ -94,10 +94,12 @@ def test_A4_A5_A6_the_way_is_down_for_a_while(c: Processes) -> None:
 def test_A7_A8_A9_two_subscribers_of_a_slave_are_one_of_the_master(c: Processes) -> None:
     async def story() -> None:
         async with (
-            c.connect("bilbo", client="one") as one, c.connect("bilbo", client="two") as two,
-            hearing(one, "A7", RUGBY) as first, hearing(two, "A7", RUGBY) as second,
+            c.connect("bilbo", client="one") as one,
+            c.connect("bilbo", client="two") as two,
+            hearing(one, "A7", RUGBY) as first,
+            hearing(two, "A7", RUGBY) as second,
             c.connect("avalon") as out,
-        ):  # fmt: skip
+        ):
             # A7: both get it once, by avalon -> heron -> frodo -> bilbo
             assert (await out.publish("A7", b"1", domain=RUGBY)).ok
             await nothing_more(out, first, second, domain=RUGBY)
@@ -136,9 +138,11 @@ def test_A29_the_route_tells_the_nodes_it_visited_and_how_far_each_was_from_the_
 def test_A19_five_messages_to_a_session_two_hops_away_with_the_help_of_their_domain(c: Processes) -> None:
     async def story() -> None:
         async with (
-            c.connect("heron", client="h", session=1) as h, c.connect("bilbo", client="b", session=1) as b,
-            h.inbox() as inbox, b.inbox() as other,
-        ):  # fmt: skip
+            c.connect("heron", client="h", session=1) as h,
+            c.connect("bilbo", client="b", session=1) as b,
+            h.inbox() as inbox,
+            b.inbox() as other,
+        ):
             for number in range(5):
                 assert (await b.send(h.name, b"%d" % number, force_queuing=True, domain=RUGBY)).matched == 1
             await b.send(h.name, b"end", domain=RUGBY)

@@ -65,9 +65,11 @@ def test_what_expires_while_it_waits_is_a_dead_letter_with_its_story_in_the_head
     async def story() -> None:
         async with loop_of(CHAIN) as c:
             async with (
-                c.connect("bilbo") as b, c.connect("heron") as h, hearing(h, "K", RUGBY) as ear,
+                c.connect("bilbo") as b,
+                c.connect("heron") as h,
+                hearing(h, "K", RUGBY) as ear,
                 b.subscribe(pattern=DEAD) as letters,
-            ):  # fmt: skip
+            ):
                 await c.stop("frodo")
                 headers = {"colour": "red"}
                 short = await b.publish("K", b"short", domain=RUGBY, expiry=2.0, headers=headers)
@@ -79,9 +81,13 @@ def test_what_expires_while_it_waits_is_a_dead_letter_with_its_story_in_the_head
                 dead = {name: value for name, value in letter.headers.items() if name.startswith("dead-")}
                 assert dead.pop("dead-reason").startswith("it waited at bilbo for frodo too long")
                 assert dead == {
-                    "dead-code": "EXPIRED", "dead-id": short.id, "dead-key": "K", "dead-domain": RUGBY,
-                    "dead-sender": b.name, "dead-to": "",
-                }  # fmt: skip
+                    "dead-code": "EXPIRED",
+                    "dead-id": short.id,
+                    "dead-key": "K",
+                    "dead-domain": RUGBY,
+                    "dead-sender": b.name,
+                    "dead-to": "",
+                }
                 with pytest.raises(Expired):
                     await b.final(short)
                 await c.start("frodo", FRODO)
@@ -99,9 +105,11 @@ def test_what_its_master_refuses_in_the_end_is_a_dead_letter_and_the_rest_moves_
     async def story() -> None:
         async with loop_of(CHAIN) as c:
             async with (
-                c.connect("bilbo") as b, c.connect("heron", client="joe", session=1) as joe,
-                joe.inbox() as inbox, b.subscribe(pattern=DEAD) as letters,
-            ):  # fmt: skip
+                c.connect("bilbo") as b,
+                c.connect("heron", client="joe", session=1) as joe,
+                joe.inbox() as inbox,
+                b.subscribe(pattern=DEAD) as letters,
+            ):
                 events = b.events()
                 heard = asyncio.ensure_future(anext(events))
                 await c.stop("frodo")

@@ -21,9 +21,13 @@ async def masters() -> AsyncIterator[Mesh]:
         _, environ = stack.enter_context(user(mesh_file("test")))
         made = Mesh(environ, {})
         for name in ("heron", "frodo", "bilbo"):
-            given = {"node.id": name, "node.cluster": "test", "node.bind": ["tcp://127.0.0.1:0"],
-                     "node.peers": [at(first) for first in made.nodes.values()][:1],
-                     "discovery.mdns": False}  # fmt: skip
+            given = {
+                "node.id": name,
+                "node.cluster": "test",
+                "node.bind": ["tcp://127.0.0.1:0"],
+                "node.peers": [at(first) for first in made.nodes.values()][:1],
+                "discovery.mdns": False,
+            }
             made.nodes[name] = node = Node(load(EXAMPLES / f"{name}.toml", {}, given), environ)
             await node.start()
             stack.push_async_callback(node.close)

@@ -23,9 +23,14 @@ def mesh_file(cluster: str, role: str = "node", secret: bytes = SECRET, passwd: 
     server = curve_pair(derived(secret, cluster, SERVER)).public
     mine = curve_pair(secrets.token_bytes(32))
     return MeshFile(
-        cluster=cluster, role=role, secret=own, server=server, public=mine.public, private=mine.secret,
+        cluster=cluster,
+        role=role,
+        secret=own,
+        server=server,
+        public=mine.public,
+        private=mine.secret,
         passwd=passwd,
-    )  # fmt: skip
+    )
 
 
 @contextmanager
@@ -40,8 +45,12 @@ def user(*files: MeshFile) -> Iterator[tuple[Path, dict[str, str]]]:
 @asynccontextmanager
 async def node(name: str, environ: dict[str, str], cluster: str, **settings: Any) -> AsyncIterator[Node]:
     """One that runs; settings with `__` for the dot."""
-    given = {"node.id": name, "node.cluster": cluster, "node.bind": ["tcp://127.0.0.1:0"],
-             "discovery.mdns": False}  # fmt: skip
+    given = {
+        "node.id": name,
+        "node.cluster": cluster,
+        "node.bind": ["tcp://127.0.0.1:0"],
+        "discovery.mdns": False,
+    }
     started = Node(
         load(None, {}, {**given, **{k.replace("__", "."): v for k, v in settings.items()}}), environ
     )

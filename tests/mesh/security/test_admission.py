@@ -44,7 +44,7 @@ class Talker(End):
     def hello(self, role: str = c.CLIENT, **more: Any) -> c.Hello:
         return c.Hello(
             (1, 1), role, "", self.nonce, client="eve", stream=self.stream.id, key=self.stream.public, **more
-        )  # fmt: skip
+        )
 
     async def challenged(self, address: str, hello: c.Hello | None = None) -> c.Challenge:
         self.sockets.dial(1, address)
@@ -99,10 +99,13 @@ def test_a_monitor_reads_and_changes_nothing() -> None:
                     assert [v.content for v in await m.get("demo/x")] == [b"1"]
                     assert (await m.call("ls"))["nodes"]
                     for attempt in (
-                        m.publish("demo/x", b"2"), m.publish("demo/x", b"2", persistent=True),
-                        m.send("client/joe/session/1", b"2", force_queuing=True), m.erase("demo/x"),
-                        m.call("down"), m.call("peer", add="tcp://127.0.0.1:1"),
-                    ):  # fmt: skip
+                        m.publish("demo/x", b"2"),
+                        m.publish("demo/x", b"2", persistent=True),
+                        m.send("client/joe/session/1", b"2", force_queuing=True),
+                        m.erase("demo/x"),
+                        m.call("down"),
+                        m.call("peer", add="tcp://127.0.0.1:1"),
+                    ):
                         with pytest.raises((PublishRefused, LocalError)) as refused:
                             await attempt
                         assert refused.value.code == "NOT_ALLOWED"

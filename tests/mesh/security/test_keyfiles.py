@@ -224,8 +224,10 @@ def test_a_client_takes_the_keys_of_the_mesh_that_is_named_or_the_only_one() -> 
     with user(prod, other) as (_, environ):
         with pytest.raises(KeysRefused, match="prod, test"):
             client_keys(environ, None, there)
-        for chosen in (client_keys(environ, "test", there),
-                       client_keys({**environ, "MESH_CLUSTER": "test"}, None, there)):  # fmt: skip
+        for chosen in (
+            client_keys(environ, "test", there),
+            client_keys({**environ, "MESH_CLUSTER": "test"}, None, there),
+        ):
             assert chosen is not None
             assert chosen.secret == other.secret
     with user() as (_, environ):
@@ -238,9 +240,16 @@ def test_a_node_of_this_machine_says_itself_whether_it_has_keys(
 ) -> None:
     with user(mesh_file("prod"), mesh_file("test", secret=b"t" * 32)) as (state, environ):
         file = NodeFile(
-            name="a", uuid="00" * 16, boot=1, pid=1, ipc=None, tcp="tcp://0.0.0.0:7710", data=str(state),
-            cluster="test", keyed=keyed,
-        )  # fmt: skip
+            name="a",
+            uuid="00" * 16,
+            boot=1,
+            pid=1,
+            ipc=None,
+            tcp="tcp://0.0.0.0:7710",
+            data=str(state),
+            cluster="test",
+            keyed=keyed,
+        )
         monkeypatch.setattr("mesh.local.localnodes._runs", lambda told, path: True)
         file.write(state)
         found = client_keys(environ, None, "tcp://127.0.0.1:7710")

@@ -20,11 +20,15 @@ def test_the_example_with_keys_is_right() -> None:
     nonces = bytes.fromhex(said["HELLO"]), bytes.fromhex(said["CHALLENGE"])
     client, where = role_secret(secret, cluster, "client"), curve_place(mine.public, server.public)
     assert said == {
-        **said, "node": role_secret(secret, cluster, "node").hex(), "client": client.hex(),
-        "server": server.public, "public": mine.public, "private": mine.secret,
+        **said,
+        "node": role_secret(secret, cluster, "node").hex(),
+        "client": client.hex(),
+        "server": server.public,
+        "public": mine.public,
+        "private": mine.secret,
         "dialler": prove(client, "dialler", *nonces, where).hex(),
         "listener": prove(client, "listener", *nonces, where).hex(),
-    }  # fmt: skip
+    }
 
 
 def test_each_field_of_the_file_of_keys_is_described() -> None:

@@ -73,11 +73,14 @@ def test_neither_longer_nor_other_than_a_token_is_looked_at() -> None:
 @pytest.mark.parametrize(
     "odd",
     [
-        Token("", "node", bytes(32)), Token("a b", "node", bytes(32)), Token("a", "king", bytes(32)),
-        Token("a", "node", bytes(31)), Token("a", "client", bytes(32)),
+        Token("", "node", bytes(32)),
+        Token("a b", "node", bytes(32)),
+        Token("a", "king", bytes(32)),
+        Token("a", "node", bytes(31)),
+        Token("a", "client", bytes(32)),
         Token("a", "node", bytes(32), "k" * 40),
     ],
-)  # fmt: skip
+)
 def test_a_token_that_no_mesh_would_write_is_damaged(odd: Token) -> None:
     assert refused(write_token(odd)) == "TOKEN_DAMAGED"
 

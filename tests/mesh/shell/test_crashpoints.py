@@ -13,8 +13,11 @@ from mesh.wire.commands import Answers, Command, Forward, Items, Outcomes, Pong,
 from tests.mesh.running import environment, run_mesh, state_directory
 
 SAID: dict[str, Command] = {
-    "answer": Answers(()), "forward": Forward(()), "outcome": Outcomes(()), "items": Items(1, ()),
-}  # fmt: skip
+    "answer": Answers(()),
+    "forward": Forward(()),
+    "outcome": Outcomes(()),
+    "items": Items(1, ()),
+}
 
 
 class Died(BaseException):

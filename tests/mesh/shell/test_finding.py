@@ -29,9 +29,11 @@ def test_other_nodes_learn_when_the_interfaces_change(monkeypatch: pytest.Monkey
 
 def test_a_wildcard_is_told_as_the_addresses_of_fit_interfaces(monkeypatch: pytest.MonkeyPatch) -> None:
     found = [
-        LOOPBACK, Interface("eth0", ("10.9.9.1", "fe80::1%eth0"), True, True),
-        Interface("docker0", ("172.17.0.1",), True, True), Interface("eth1", ("10.8.8.1",), False, True),
-    ]  # fmt: skip
+        LOOPBACK,
+        Interface("eth0", ("10.9.9.1", "fe80::1%eth0"), True, True),
+        Interface("docker0", ("172.17.0.1",), True, True),
+        Interface("eth1", ("10.8.8.1",), False, True),
+    ]
     monkeypatch.setattr(finding, "interfaces", lambda: found)
     assert addresses(["tcp://*:7710"], Discovery()) == ("tcp://10.9.9.1:7710",)
     assert addresses(["tcp://127.0.0.1:1"], Discovery()) == ("tcp://127.0.0.1:1",)

@@ -157,9 +157,13 @@ def test_trial_C_the_check_refuses_what_the_start_refuses(
     assert (checked(file, environ), started(file, environ)) == (code, code)
 
 
-GOOD = ("", '[node]\nstore = "memory"\n', '[node]\nid = "heron"\nbind = ["127.0.0.1:0", "localhost:0"]\n',
-        '[nodes.heron]\naddress = "127.0.0.1:1"\n[node]\npeers = ["nas.lan:7710", "[::1]:7710"]\n',
-        '[balancing]\nstrategy = "TwoChoices"\n')  # fmt: skip
+GOOD = (
+    "",
+    '[node]\nstore = "memory"\n',
+    '[node]\nid = "heron"\nbind = ["127.0.0.1:0", "localhost:0"]\n',
+    '[nodes.heron]\naddress = "127.0.0.1:1"\n[node]\npeers = ["nas.lan:7710", "[::1]:7710"]\n',
+    '[balancing]\nstrategy = "TwoChoices"\n',
+)
 
 
 @pytest.mark.parametrize("text", GOOD)

@@ -26,8 +26,10 @@ def write(path: Path, **figures: Any) -> Path:
 def container(folder: Path, version: int, limit: str, used: int, kept: int) -> Path:
     place = folder if version == 2 else folder / "memory"
     place.mkdir(exist_ok=True)
-    names = {2: ("memory.max", "memory.current", "inactive_file"),
-             1: ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")}  # fmt: skip
+    names = {
+        2: ("memory.max", "memory.current", "inactive_file"),
+        1: ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+    }
     place.joinpath(names[version][0]).write_text(f"{limit}\n")
     place.joinpath(names[version][1]).write_text(f"{used}\n")
     place.joinpath("memory.stat").write_text(f"anon 1\n{names[version][2]} {kept}\nactive_file 3\n")

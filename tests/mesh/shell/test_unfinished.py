@@ -39,9 +39,16 @@ def test_trial_A3_a_stranger_is_named_in_the_events_and_a_client_goes_on() -> No
 
 def test_trial_A3_what_is_set_is_what_holds() -> None:
     limits = {
-        "max_content": 7, "strangers": 3, "connections": 11, "address_connections": 12, "key_connections": 13,
-        "sessions": 14, "key_sessions": 15, "subscriptions": 16, "session_subscriptions": 17,
-    }  # fmt: skip
+        "max_content": 7,
+        "strangers": 3,
+        "connections": 11,
+        "address_connections": 12,
+        "key_connections": 13,
+        "sessions": 14,
+        "key_sessions": 15,
+        "subscriptions": 16,
+        "session_subscriptions": 17,
+    }
 
     async def story() -> None:
         async with mesh_of("a", settings={f"limits.{name}": most for name, most in limits.items()}) as m:

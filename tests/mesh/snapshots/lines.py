@@ -11,9 +11,17 @@ HOUR = "date=2026-01-31/hour=09"
 def line(number: int, *, ts: str = "2026-01-31T09:57:25.000001Z", text: str = "") -> Line:
     """The event with this number."""
     return Line(
-        kind="event", cluster="lab", observer="heron", observer_uuid=UUID.hex(), observer_boot=7, line=number,
-        ts=ts, node="wren", event="joined", text=text or None,
-    )  # fmt: skip
+        kind="event",
+        cluster="lab",
+        observer="heron",
+        observer_uuid=UUID.hex(),
+        observer_boot=7,
+        line=number,
+        ts=ts,
+        node="wren",
+        event="joined",
+        text=text or None,
+    )
 
 
 def segment(

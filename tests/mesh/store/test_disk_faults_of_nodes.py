@@ -40,8 +40,11 @@ def test_row_43_a_node_on_a_full_disk_goes_on_by_itself_when_there_is_room_again
     disk. Then somebody else makes room, and publishing goes on: nobody restarted anything."""
 
     async def story(disk: Path) -> None:
-        settings: dict[str, object] = {"node.data": str(disk / "data"), "limits.disk_reserve_bytes": 2 * MIB,
-                                       "snapshots.enabled": False}  # fmt: skip
+        settings: dict[str, object] = {
+            "node.data": str(disk / "data"),
+            "limits.disk_reserve_bytes": 2 * MIB,
+            "snapshots.enabled": False,
+        }
         async with mesh_of("heron", settings=settings) as m, m.connect("heron") as publisher:
             async with m.connect("heron") as reader, reader.subscribe("k") as subscription:
                 taken = await publish_until_refused(publisher)
@@ -384,8 +387,9 @@ def test_row_48_a_node_whose_directory_is_on_a_network_disk_starts_only_when_tol
 
     async def story(allowed: bool) -> None:
         settings: dict[str, object] = {
-            "node.data": str(tmp_path / "data"), "node.allow_network_disk": allowed,
-        }  # fmt: skip
+            "node.data": str(tmp_path / "data"),
+            "node.allow_network_disk": allowed,
+        }
         async with mesh_of("heron", settings=settings) as m, m.connect("heron") as publisher:
             await publisher.publish("k", b"v", persistent=True)
 

@@ -22,9 +22,7 @@ def test_a_holder_stops_two_seconds_before_its_lease_runs_out(now: float, may: b
     assert may_serve(100.0, now, TERMS) is may
 
 
-@given(
-    sent=st.floats(0, 1e6), way=st.floats(0, 100), answer=st.floats(0, 100), ttl=st.floats(0.1, 100),
-)  # fmt: skip
+@given(sent=st.floats(0, 1e6), way=st.floats(0, 100), answer=st.floats(0, 100), ttl=st.floats(0.1, 100))
 def test_it_stops_before_anybody_may_take_over_however_slow_the_way(
     sent: float, way: float, answer: float, ttl: float
 ) -> None:

@@ -211,8 +211,9 @@ def test_trial_B7_statements_that_are_slow_one_by_one_do_not_cost_the_lease(
     with closing(PostgresStore(url, uuid, 1, terms=Terms(5.0))) as store:
         postgres.sql(
             "CREATE FUNCTION heronry.slow() RETURNS trigger LANGUAGE plpgsql "
-            "AS 'BEGIN PERFORM pg_sleep(2); RETURN NULL; END'", url,
-        )  # fmt: skip
+            "AS 'BEGIN PERFORM pg_sleep(2); RETURN NULL; END'",
+            url,
+        )
         for when in ("INSERT ON heronry.envelope", "INSERT ON heronry.side", "UPDATE ON heronry.meta"):
             postgres.sql(f"CREATE TRIGGER slow AFTER {when} EXECUTE FUNCTION heronry.slow()", url)
         store.commit([Append(1, b"slow", b""), Put("feed", b"joe", b"1")])

@@ -219,8 +219,9 @@ def test_a_store_with_little_room_refuses_what_adds_and_takes_what_frees(
     assert found.value.code == "STORE_FULL"
     store.commit([Drop((1,)), Put("position", b"joe", b"1")])
     assert (store.status(), told) == (
-        {"disk_free": 300 * KIB, "disk_short": 1, "disk_refused": 1}, ["warning"],
-    )  # fmt: skip
+        {"disk_free": 300 * KIB, "disk_short": 1, "disk_refused": 1},
+        ["warning"],
+    )
     left[0] = 2000 * KIB
     assert store.tend() == PERIOD, "it looks again by itself"
     now[0] += PERIOD

@@ -82,8 +82,7 @@ def test_positions_go_on_after_everything_was_dropped(path: Path, opened: Open) 
 
 
 def store_tables() -> dict[str, dict[bytes, bytes]]:
-    return {"stream": {}, "feed": {}, "position": {}, "inbox": {}, "retained": {}, "peer": {},
-            "weights": {}}  # fmt: skip
+    return {"stream": {}, "feed": {}, "position": {}, "inbox": {}, "retained": {}, "peer": {}, "weights": {}}
 
 
 def test_every_commit_waits_for_the_disk(path: Path) -> None:

@@ -82,10 +82,15 @@ class Opened:
         self.boot += 1
         self.stores.append(
             GuardedStore(
-                self.directory, store, self.boot, 0, lambda level, text: self.told.append(f"{level}: {text}"),
-                accept, lambda: self.now,
+                self.directory,
+                store,
+                self.boot,
+                0,
+                lambda level, text: self.told.append(f"{level}: {text}"),
+                accept,
+                lambda: self.now,
             )
-        )  # fmt: skip
+        )
         return self.stores[-1]
 
     def load(self, accept: bool = False) -> int:

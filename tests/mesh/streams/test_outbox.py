@@ -17,9 +17,16 @@ def envelope(count: int = 1, size: int = 1, domain: str = "", keys: tuple[str, .
     """As a client builds it; with two keys they take turns."""
     index = b"".join((i % len(keys)).to_bytes(2, "little") for i in range(count)) if len(keys) > 1 else b""
     return Envelope(
-        stream=b"s" * 16, domain=domain, first=1, last=count, keys=keys, count=count,
-        sizes=size, body=bytes(count * size), index=index,
-    )  # fmt: skip
+        stream=b"s" * 16,
+        domain=domain,
+        first=1,
+        last=count,
+        keys=keys,
+        count=count,
+        sizes=size,
+        body=bytes(count * size),
+        index=index,
+    )
 
 
 def final(outbox: Outbox, first: int, last: int, domain: str = "") -> list[tuple[int, int]]:

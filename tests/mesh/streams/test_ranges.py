@@ -108,8 +108,8 @@ def test_the_largest_number_fits() -> None:
 
 def test_the_packed_form_is_fixed() -> None:
     assert ranges_of((1, 2), (256, 257)).pack().hex() == (
-        "0000000000000001" "0000000000000002" "0000000000000100" "0000000000000101"
-    )  # fmt: skip
+        "0000000000000001000000000000000200000000000001000000000000000101"
+    )
     assert Ranges().pack() == b""
 
 

@@ -24,10 +24,16 @@ class End:
         self.heard: list[list[bytes]] = []
         self.strangers: list[str] = []
         self.sockets = Sockets(
-            asyncio.get_running_loop(), self._came, lambda key, frames: self.received.append((key, frames)),
-            self.gone.append, lambda: None, keys, self.heard.append, self.strangers.append,
+            asyncio.get_running_loop(),
+            self._came,
+            lambda key, frames: self.received.append((key, frames)),
+            self.gone.append,
+            lambda: None,
+            keys,
+            self.heard.append,
+            self.strangers.append,
             allowance=allowance,
-        )  # fmt: skip
+        )
 
     def has(self, messages: int) -> bool:
         return len(self.received) == messages

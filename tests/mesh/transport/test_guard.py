@@ -229,8 +229,10 @@ def test_the_page_names_the_same_figures() -> None:
         assert figure in page, figure
     settings = (ROOT / "docs/configuration.md").read_text()
     for name, default in (
-        ("connections", Allowance().connections), ("strangers", Allowance().strangers),
-        ("address_connections", Allowance().of_address), ("key_connections", Allowance().of_key),
-    ):  # fmt: skip
+        ("connections", Allowance().connections),
+        ("strangers", Allowance().strangers),
+        ("address_connections", Allowance().of_address),
+        ("key_connections", Allowance().of_key),
+    ):
         assert f"| `limits.{name}` | {default:,} |" in settings
         assert getattr(Limits(), name) == default

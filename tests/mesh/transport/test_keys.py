@@ -170,10 +170,11 @@ def test_a_local_socket_stays_without_keys_beside_one_with(tmp_path: Path) -> No
 OLD_GREETINGS = {
     "1.0": b"\x01\x00\x06\x00hello",
     "2.0": b"\xff\0\0\0\0\0\0\0\x01\x7f\x01\x05\x00\x00\x00\x05hello",
-    "3.0, null": b"\xff\0\0\0\0\0\0\0\x01\x7f\x03\x00NULL" + b"\0" * 48
+    "3.0, null": b"\xff\0\0\0\0\0\0\0\x01\x7f\x03\x00NULL"
+    + b"\0" * 48
     + b"\x04\x19\x05READY\x0bSocket-Type\0\0\0\x06DEALER\x00\x05hello",
     "none": b"GET / HTTP/1.1\r\nHost: heron\r\n\r\n",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("version", OLD_GREETINGS)

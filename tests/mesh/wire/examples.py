@@ -84,12 +84,18 @@ def gathered(messages: Sequence[Sent], stamped: bool = True) -> Envelope:
     sizes = array("I", map(len, slices))
     props = array("I", [len(m.props) for m in messages])
     envelope = Envelope(
-        stream=STREAM, domain="WEATHER", first=messages[0].number, last=messages[-1].number, keys=keys,
-        count=len(messages), sizes=sizes[0] if len(set(sizes)) == 1 else sizes.tobytes(),
+        stream=STREAM,
+        domain="WEATHER",
+        first=messages[0].number,
+        last=messages[-1].number,
+        keys=keys,
+        count=len(messages),
+        sizes=sizes[0] if len(set(sizes)) == 1 else sizes.tobytes(),
         body=b"".join(slices),
         index=array("H", [keys.index(m.key) for m in messages]).tobytes() if len(keys) > 1 else b"",
-        props=props.tobytes() if any(props) else 0, low=1,
-    )  # fmt: skip
+        props=props.tobytes() if any(props) else 0,
+        low=1,
+    )
     return (
         replace(envelope, sender="/node/heron/client/joe/session/1").mastered(10**18, HERE)
         if stamped

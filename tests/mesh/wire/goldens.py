@@ -27,9 +27,14 @@ STREAM = KEY.id
 HERON = c.Introduction(bytes(range(0xB0, 0xC0)), "heron", 3, ENDPOINT)
 SWIFT = c.Introduction(bytes(range(0xC0, 0xD0)), "swift", 8, "")
 CRANE = c.Introduction(
-    bytes(range(0x60, 0x70)), "crane", 2, "tcp://10.0.0.5:7710", ("tcp://[2001:db8::5]:7710",), "tcp://*:7711",
+    bytes(range(0x60, 0x70)),
+    "crane",
+    2,
+    "tcp://10.0.0.5:7710",
+    ("tcp://[2001:db8::5]:7710",),
+    "tcp://*:7711",
     bytes(range(0x70, 0x90)),
-)  # fmt: skip
+)
 JOE = "/node/heron/client/joe/session/1"
 TOKEN = bytes([0xF0]) * 32
 NOON = 1_767_268_800_000_000_000  # 2026-01-01, 12:00 UTC, in ns since 1970
@@ -75,17 +80,26 @@ GOSSIP = lines.Message(
 
 def hello(proof: bytes = b"", signature: bytes = b"") -> c.Hello:
     return c.Hello(
-        (1, 1), c.CLIENT, "", DIALLER, proof, client="joe", session=1, stream=STREAM, signature=signature,
+        (1, 1),
+        c.CLIENT,
+        "",
+        DIALLER,
+        proof,
+        client="joe",
+        session=1,
+        stream=STREAM,
+        signature=signature,
         key=KEY.public,
-    )  # fmt: skip
+    )
 
 
 SIGNATURE = KEY.sign(stream_text(DIALLER, LISTENER, ENDPOINT, HERON.uuid))
 
 
 def welcome(proof: bytes = b"") -> c.Welcome:
-    return c.Welcome(1, HERON, "default", proof, session=JOE, token=TOKEN, max_content=1 << 20,
-                     window=(4 << 20, 1024))  # fmt: skip
+    return c.Welcome(
+        1, HERON, "default", proof, session=JOE, token=TOKEN, max_content=1 << 20, window=(4 << 20, 1024)
+    )
 
 
 GOLDENS: dict[str, list[bytes]] = {
@@ -202,8 +216,12 @@ def block(name: str) -> str:
     for place, frame in enumerate(GOLDENS[name]):
         text = told(frame, is_body=place > 0 and place % 2 == 0)
         lines += textwrap.wrap(
-            text, 100, initial_indent="# ", subsequent_indent="#   ", break_long_words=False,
+            text,
+            100,
+            initial_indent="# ",
+            subsequent_indent="#   ",
+            break_long_words=False,
             break_on_hyphens=False,
-        )  # fmt: skip
+        )
         lines += [frame[at : at + 16].hex(" ") for at in range(0, len(frame), 16)]
     return "\n".join([*lines, "```"])

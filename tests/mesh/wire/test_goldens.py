@@ -116,10 +116,13 @@ def test_the_proofs_are_those_of_the_example() -> None:
     assert found
     said = dict(line.split() for line in found[1].splitlines())
     assert said == {
-        "cookie": COOKIE.hex(), "HELLO": DIALLER.hex(), "CHALLENGE": LISTENER.hex(), "endpoint": ENDPOINT,
+        "cookie": COOKIE.hex(),
+        "HELLO": DIALLER.hex(),
+        "CHALLENGE": LISTENER.hex(),
+        "endpoint": ENDPOINT,
         "dialler": prove(COOKIE, "dialler", DIALLER, LISTENER, ENDPOINT).hex(),
         "listener": prove(COOKIE, "listener", DIALLER, LISTENER, ENDPOINT).hex(),
-    }  # fmt: skip
+    }
     assert said["dialler"] in BOXES["hello-proof"].replace(" ", "")
     assert said["listener"] in BOXES["welcome-proof"].replace(" ", "")
 
@@ -128,9 +131,12 @@ def test_the_stream_is_that_of_the_example() -> None:
     found = re.search(r"^```stream\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
     assert found
     assert dict(line.split() for line in found[1].splitlines()) == {
-        "seed": SEED.hex(), "key": KEY.public.hex(), "stream": STREAM.hex(), "uuid": HERON.uuid.hex(),
+        "seed": SEED.hex(),
+        "key": KEY.public.hex(),
+        "stream": STREAM.hex(),
+        "uuid": HERON.uuid.hex(),
         "signature": SIGNATURE.hex(),
-    }  # fmt: skip
+    }
     assert SIGNATURE.hex(" ") in " ".join(frame.hex(" ") for _, frame in frames_of(BOXES["hello-proof"]))
 
 
@@ -147,9 +153,15 @@ def test_the_advert_is_that_of_the_example() -> None:
     heron = adverts.Advert(HERON.uuid, "heron", 3, 7710, ("10.0.0.5",))
     txt = adverts.Adverts("default", COOKIE, None, lambda key, text, signature: False).write(heron)
     assert dict(line.split() for line in found[1].splitlines()) == {
-        "secret": COOKIE.hex(), "cluster": "default", "uuid": heron.instance, "name": heron.name,
-        "boot": str(heron.boot), "port": str(heron.port), "c": txt["c"].decode(), "m": txt["m"].decode(),
-    }  # fmt: skip
+        "secret": COOKIE.hex(),
+        "cluster": "default",
+        "uuid": heron.instance,
+        "name": heron.name,
+        "boot": str(heron.boot),
+        "port": str(heron.port),
+        "c": txt["c"].decode(),
+        "m": txt["m"].decode(),
+    }
 
 
 def test_the_page_says_of_every_metric_what_it_counts() -> None:
@@ -219,8 +231,12 @@ def test_the_limits_are_those_of_the_code() -> None:
 def test_the_flags_are_those_of_the_code() -> None:
     flags = next(row[4] for row in rows(section("Header")) if row[1] == "flags")
     assert tuple(map(int, re.findall(r"\d+", flags))) == (
-        PERSISTENT, LOCAL_ONLY, INITIAL, FORCE_QUEUING, ERASED,
-    )  # fmt: skip
+        PERSISTENT,
+        LOCAL_ONLY,
+        INITIAL,
+        FORCE_QUEUING,
+        ERASED,
+    )
 
 
 def test_numbers_end_where_the_page_says() -> None:
@@ -230,8 +246,11 @@ def test_numbers_end_where_the_page_says() -> None:
 
 def test_every_code_that_a_peer_can_hear_is_in_the_page_and_no_other() -> None:
     said = set(re.findall(r"`([A-Z_]{3,})`", section("Codes")))
-    sources = [file.read_text() for folder in ("core", "mapping", "wire", "routing", "streams") for file in
-               (ROOT / "mesh" / folder).rglob("*.py")]  # fmt: skip
+    sources = [
+        file.read_text()
+        for folder in ("core", "mapping", "wire", "routing", "streams")
+        for file in (ROOT / "mesh" / folder).rglob("*.py")
+    ]
     refused = {code for text in sources for code in re.findall(r"(?:Refuse\(\s*|code=)\"([A-Z_]+)\"", text)}
     lone = [(ROOT / "mesh" / name).read_text() for name in ("errors.py", "reserved.py", "weightset.py")]
     raised = set(re.findall(r'code ?= ?"([A-Z_]+)"', "".join(lone)))

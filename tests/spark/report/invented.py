@@ -27,9 +27,18 @@ END = datetime(2026, 11, 21, 9, 58, 24, tzinfo=UTC)
 BIRDS = ("heron", "crane", "wren", "stork", "ibis", "avocet", "bittern", "curlew", "dunlin", "egret")
 CLIENTS = ("joe", "ann", "billing", "kim")
 KEYS = (
-    "orders/new", "sensors/kitchen/temp", "sensors/attic/temp", "prices/eur", "prices/usd", "chat/lobby",
-    "logs/web", "logs/db", "jobs/render", "jobs/mail", "alerts",
-)  # fmt: skip
+    "orders/new",
+    "sensors/kitchen/temp",
+    "sensors/attic/temp",
+    "prices/eur",
+    "prices/usd",
+    "chat/lobby",
+    "logs/web",
+    "logs/db",
+    "jobs/render",
+    "jobs/mail",
+    "alerts",
+)
 WIDTH = 900  # s
 
 
@@ -78,8 +87,15 @@ class Mesh:
 
     def kinds(self) -> dict[str, int]:
         states = len(self.names) * self.hours * 1800
-        return {"state": states, "link": states // 4, "balance": states // 9, "queue": states // 11,
-                "topic": states // 20, "event": 14 + len(self.names), "quarantine": 4}  # fmt: skip
+        return {
+            "state": states,
+            "link": states // 4,
+            "balance": states // 9,
+            "queue": states // 11,
+            "topic": states // 20,
+            "event": 14 + len(self.names),
+            "quarantine": 4,
+        }
 
     def load(self, name: str) -> list[Load]:
         """By day more than by night, with bursts; nobody knows of a restless node all the time."""
@@ -95,12 +111,18 @@ class Mesh:
             lag = self.dice.expovariate(400) + (0.18 + self.dice.random() / 9 if name == self.slow else 0)
             rows.append(
                 Load(
-                    bucket_at=when, node=name, cpu_percent=100 * load, load_share=load, lag_s=lag,
-                    ram_percent=30 + 40 * level + number / 12, published_per_s=rate,
-                    delivered_per_s=2.2 * rate, pending=int(self.dice.expovariate(0.2)) if load > 0.3 else 0,
+                    bucket_at=when,
+                    node=name,
+                    cpu_percent=100 * load,
+                    load_share=load,
+                    lag_s=lag,
+                    ram_percent=30 + 40 * level + number / 12,
+                    published_per_s=rate,
+                    delivered_per_s=2.2 * rate,
+                    pending=int(self.dice.expovariate(0.2)) if load > 0.3 else 0,
                     tailback=40 * number if name == self.slow and number > 40 else 0,
                 )
-            )  # fmt: skip
+            )
         return rows
 
     def is_away(self, name: str, number: int) -> bool:
@@ -118,9 +140,15 @@ class Mesh:
                 if name in self.gone:
                     until, ended = self.start + timedelta(hours=17.6), "dead"
                 found.append(
-                    Life(node=name, boot=boot, first_at=since, last_at=until, ended=ended,
-                         ended_at=None if ended == "there" else until)
-                )  # fmt: skip
+                    Life(
+                        node=name,
+                        boot=boot,
+                        first_at=since,
+                        last_at=until,
+                        ended=ended,
+                        ended_at=None if ended == "there" else until,
+                    )
+                )
         return tuple(found)
 
     def flapping(self) -> tuple[Flapping, ...]:
@@ -130,10 +158,16 @@ class Mesh:
             suspicions = len(lives) + (self.dice.random() > 0.95)
             deaths = sum(life.ended == "dead" for life in lives) + (name in self.gone)
             found.append(
-                Flapping(node=name, suspicions=suspicions, refutations=suspicions // 2, deaths=deaths,
-                         restarts=max(0, len(lives) - 1), seen_hours=self.hours * 0.97,
-                         changes_per_hour=(deaths + len(lives)) / self.hours)
-            )  # fmt: skip
+                Flapping(
+                    node=name,
+                    suspicions=suspicions,
+                    refutations=suspicions // 2,
+                    deaths=deaths,
+                    restarts=max(0, len(lives) - 1),
+                    seen_hours=self.hours * 0.97,
+                    changes_per_hour=(deaths + len(lives)) / self.hours,
+                )
+            )
         return tuple(found)
 
     def detections(self) -> tuple[Detection, ...]:
@@ -144,13 +178,18 @@ class Mesh:
             lived_on = number % 11 == 7
             found.append(
                 Detection(
-                    how="left" if life.ended == "stopped" else "dead", node=life.node, boot=life.boot,
-                    last_at=None if lived_on else life.last_at, first_observer=self.names[0],
-                    first_at=life.last_at + timedelta(seconds=first), first_s=None if lived_on else first,
-                    final_s=None if lived_on else first + spread, observers=len(self.names) - 1,
+                    how="left" if life.ended == "stopped" else "dead",
+                    node=life.node,
+                    boot=life.boot,
+                    last_at=None if lived_on else life.last_at,
+                    first_observer=self.names[0],
+                    first_at=life.last_at + timedelta(seconds=first),
+                    first_s=None if lived_on else first,
+                    final_s=None if lived_on else first + spread,
+                    observers=len(self.names) - 1,
                     lived_on=lived_on,
                 )
-            )  # fmt: skip
+            )
         return tuple(found)
 
     def masters(self) -> list[str]:
@@ -170,25 +209,37 @@ class Mesh:
             for name, ratio in zip(masters, ratios, strict=True):
                 found.append(
                     Quality(
-                        observer=observer, observer_uuid=observer.encode().hex()[:32], node=name,
-                        sent=chosen[name] + 12, chosen=chosen[name],
-                        chosen_share=chosen[name] / sum(chosen.values()), answered=chosen[name] // 10,
-                        latency_ms=0.8 + 9 * self.busy[name], capacity_share=room[name] / sum(room.values()),
-                        chosen_ratio=ratio, chosen_variation=variation,
+                        observer=observer,
+                        observer_uuid=observer.encode().hex()[:32],
+                        node=name,
+                        sent=chosen[name] + 12,
+                        chosen=chosen[name],
+                        chosen_share=chosen[name] / sum(chosen.values()),
+                        answered=chosen[name] // 10,
+                        latency_ms=0.8 + 9 * self.busy[name],
+                        capacity_share=room[name] / sum(room.values()),
+                        chosen_ratio=ratio,
+                        chosen_variation=variation,
                     )
-                )  # fmt: skip
+                )
         return tuple(found)
 
     def counters(self) -> tuple[Counter, ...]:
         return tuple(
             Counter(
-                observer=row.observer, observer_uuid=row.observer_uuid,
-                observer_boot=1 + len(row.observer) % 3, node=row.node, sent=row.sent, chosen=row.chosen,
-                asked=row.answered + 1, answered=row.answered,
-                seconds=row.answered * (row.latency_ms or 0) / 1000, clean=row.observer != self.slow,
+                observer=row.observer,
+                observer_uuid=row.observer_uuid,
+                observer_boot=1 + len(row.observer) % 3,
+                node=row.node,
+                sent=row.sent,
+                chosen=row.chosen,
+                asked=row.answered + 1,
+                answered=row.answered,
+                seconds=row.answered * (row.latency_ms or 0) / 1000,
+                clean=row.observer != self.slow,
             )
             for row in self.balance()
-        )  # fmt: skip
+        )
 
     def links(self) -> tuple[Link, ...]:
         found = []
@@ -201,34 +252,59 @@ class Mesh:
                 lost = 4 if node in self.restless else 0
                 state = "logged in" if node not in self.gone else "polling"
                 found.append(
-                    Link(observer=observer, node=node, state=state, rtt_median_ms=rtt, rtt_p95_ms=rtt * 3.1,
-                         logged_in_share=0.93 if lost else 1.0, lost=lost)
-                )  # fmt: skip
+                    Link(
+                        observer=observer,
+                        node=node,
+                        state=state,
+                        rtt_median_ms=rtt,
+                        rtt_p95_ms=rtt * 3.1,
+                        logged_in_share=0.93 if lost else 1.0,
+                        lost=lost,
+                    )
+                )
         return tuple(found)
 
     def queues(self) -> tuple[Queue, ...]:
         if not self.slow:
             return ()
         grows = Queue(
-            observer=self.names[0], queue=f"tailback/{self.slow}", depth=3840, bytes=1_966_080,
-            oldest_s=5214.0, depth_max=3840, growth_per_hour=266.3, verdict="growing",
-        )  # fmt: skip
+            observer=self.names[0],
+            queue=f"tailback/{self.slow}",
+            depth=3840,
+            bytes=1_966_080,
+            oldest_s=5214.0,
+            depth_max=3840,
+            growth_per_hour=266.3,
+            verdict="growing",
+        )
         rest = [
-            Queue(observer=name, queue=f"session//node/{name}/client/{who}/session/1", depth=n % 5,
-                  bytes=n * 212, oldest_s=0.4 * n, depth_max=40 + n, growth_per_hour=(n % 3 - 1) * 0.4,
-                  verdict=("draining", "steady", "unknown")[n % 3])
+            Queue(
+                observer=name,
+                queue=f"session//node/{name}/client/{who}/session/1",
+                depth=n % 5,
+                bytes=n * 212,
+                oldest_s=0.4 * n,
+                depth_max=40 + n,
+                growth_per_hour=(n % 3 - 1) * 0.4,
+                verdict=("draining", "steady", "unknown")[n % 3],
+            )
             for n, (name, who) in enumerate(zip(self.names[1:], CLIENTS * 20, strict=False))
-        ]  # fmt: skip
+        ]
         return (grows, *rest)
 
     def topics(self) -> tuple[Topic, ...]:
         many = [int(4_000_000 / (n + 1) ** 1.3) for n in range(len(KEYS))]
         return tuple(
-            Topic(domain="shop" if n % 4 == 0 else None, topic=key, messages=many[n],
-                  messages_per_s=many[n] / self.hours / 3600, bytes=many[n] * (80 + 300 * n),
-                  masters=1 + n % 3)
+            Topic(
+                domain="shop" if n % 4 == 0 else None,
+                topic=key,
+                messages=many[n],
+                messages_per_s=many[n] / self.hours / 3600,
+                bytes=many[n] * (80 + 300 * n),
+                masters=1 + n % 3,
+            )
             for n, key in enumerate(KEYS)
-        )  # fmt: skip
+        )
 
     def forecasts(self) -> tuple[Forecast, ...]:
         found = []
@@ -239,15 +315,19 @@ class Mesh:
             full = END + timedelta(days=3, hours=number % 11) if number % 50 == 4 else None
             found.append(
                 Forecast(
-                    node=name, points=8640 if known else 12, rate_per_s=rate, load_share=self.busy[name],
+                    node=name,
+                    points=8640 if known else 12,
+                    rate_per_s=rate,
+                    load_share=self.busy[name],
                     capacity_per_s=could if known else None,
                     capacity_low_per_s=0.8 * could if known else None,
                     capacity_high_per_s=1.35 * could if known else None,
-                    reason=None if known else "only 12 of 30 points of 10 s", full_at=full,
+                    reason=None if known else "only 12 of 30 points of 10 s",
+                    full_at=full,
                     full_first_at=full and full - timedelta(days=1),
                     full_last_at=full and full + timedelta(days=4),
                 )
-            )  # fmt: skip
+            )
         return tuple(sorted(found, key=lambda row: -(row.rate_per_s or 0) / (row.capacity_per_s or 1e9)))
 
     def clocks(self) -> tuple[Clock, ...]:
@@ -262,18 +342,31 @@ class Mesh:
     def coverage(self) -> tuple[Coverage, ...]:
         return tuple(
             Coverage(
-                node=name, boots=6 if name in self.restless else 1, states=self.hours * 1800 - 9,
-                states_lost=9 if number % 40 == 2 else 0, first_at=self.start, last_at=END,
-                gap_s=1440.0 if name in self.restless else 2.2, gap_at=self.start + timedelta(hours=3.6),
-                lines=self.hours * 900, future=0, past=3 if number == 6 else 0,
+                node=name,
+                boots=6 if name in self.restless else 1,
+                states=self.hours * 1800 - 9,
+                states_lost=9 if number % 40 == 2 else 0,
+                first_at=self.start,
+                last_at=END,
+                gap_s=1440.0 if name in self.restless else 2.2,
+                gap_at=self.start + timedelta(hours=3.6),
+                lines=self.hours * 900,
+                future=0,
+                past=3 if number == 6 else 0,
             )
             for number, name in enumerate(self.names)
-        )  # fmt: skip
+        )
 
     def quarantined(self) -> tuple[Quarantined, ...]:
         return (
-            Quarantined(reason="not JSON", node=self.names[0], rows=3, segments=1,
-                        example='{"kind":"state","clus'),
-            Quarantined(reason="cpu: 640.0 is not from 0 to 100", node=None, rows=1, segments=1,
-                        example='{"kind": "state", "cpu": 640.0, "node": "<b>bold</b>"}'),
-        )  # fmt: skip
+            Quarantined(
+                reason="not JSON", node=self.names[0], rows=3, segments=1, example='{"kind":"state","clus'
+            ),
+            Quarantined(
+                reason="cpu: 640.0 is not from 0 to 100",
+                node=None,
+                rows=1,
+                segments=1,
+                example='{"kind": "state", "cpu": 640.0, "node": "<b>bold</b>"}',
+            ),
+        )

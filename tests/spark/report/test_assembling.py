@@ -14,17 +14,32 @@ MINUTE = timedelta(minutes=1)
 
 def load(node: str, minute: int, **values: float) -> Load:
     known = {
-        "cpu_percent": 50.0, "load_share": 0.5, "lag_s": 0.01, "ram_percent": 40.0, "published_per_s": 10.0,
-        "delivered_per_s": 20.0, "pending": 1.0, "tailback": 2.0,
-    }  # fmt: skip
+        "cpu_percent": 50.0,
+        "load_share": 0.5,
+        "lag_s": 0.01,
+        "ram_percent": 40.0,
+        "published_per_s": 10.0,
+        "delivered_per_s": 20.0,
+        "pending": 1.0,
+        "tailback": 2.0,
+    }
     return Load(node=node, bucket_at=START + minute * MINUTE, **(known | values))
 
 
 def quality(observer: str, node: str, chosen: int, capacity_share: float, uuid: str = "") -> Quality:
     return Quality(
-        observer=observer, observer_uuid=uuid, node=node, sent=chosen, chosen=chosen, chosen_share=None,
-        answered=0, latency_ms=None, capacity_share=capacity_share, chosen_ratio=None, chosen_variation=None,
-    )  # fmt: skip
+        observer=observer,
+        observer_uuid=uuid,
+        node=node,
+        sent=chosen,
+        chosen=chosen,
+        chosen_share=None,
+        answered=0,
+        latency_ms=None,
+        capacity_share=capacity_share,
+        chosen_ratio=None,
+        chosen_variation=None,
+    )
 
 
 def test_a_time_of_which_nothing_is_known_becomes_an_empty_bucket_at_each_end() -> None:
@@ -45,9 +60,18 @@ def test_a_series_has_a_value_for_each_time_and_none_where_nobody_knows() -> Non
 def test_a_node_has_means_and_peaks_of_what_it_said_and_sums_of_what_befell_it() -> None:
     rows = [load("wren", 0, cpu_percent=20.0, lag_s=0.1), load("wren", 1, cpu_percent=60.0, lag_s=0.3)]
     covered = Coverage(
-        node="wren", boots=2, states=60, states_lost=0, first_at=START, last_at=START + MINUTE, gap_s=2.0,
-        gap_at=START, lines=5, future=0, past=0,
-    )  # fmt: skip
+        node="wren",
+        boots=2,
+        states=60,
+        states_lost=0,
+        first_at=START,
+        last_at=START + MINUTE,
+        gap_s=2.0,
+        gap_at=START,
+        lines=5,
+        future=0,
+        past=0,
+    )
     flapped = Flapping(
         node="wren", suspicions=1, refutations=0, deaths=3, restarts=2, seen_hours=1.0, changes_per_hour=6.0
     )
@@ -59,9 +83,18 @@ def test_a_node_has_means_and_peaks_of_what_it_said_and_sums_of_what_befell_it()
 
 def test_the_busiest_node_comes_first_and_one_without_states_last() -> None:
     covered = Coverage(
-        node="silent", boots=0, states=0, states_lost=0, first_at=None, last_at=None, gap_s=None, gap_at=None,
-        lines=9, future=0, past=0,
-    )  # fmt: skip
+        node="silent",
+        boots=0,
+        states=0,
+        states_lost=0,
+        first_at=None,
+        last_at=None,
+        gap_s=None,
+        gap_at=None,
+        lines=9,
+        future=0,
+        past=0,
+    )
     found = nodes([load("a", 0, load_share=0.2), load("b", 0, load_share=0.9)], [covered], [], [])
     assert [node.name for node in found] == ["b", "a", "silent"]
 

@@ -76,8 +76,11 @@ def test_a_line_has_a_gap_where_nobody_knows() -> None:
 def test_bands_are_the_median_the_middle_eighty_percent_and_the_highest() -> None:
     traces = {trace["name"]: trace["y"] for trace in drawn("bands")[0]}
     assert {name: y[0] for name, y in traces.items()} == {
-        "10 % are below": 1, "90 % are below": 9, "median node": 5, "highest node": 10
-    }  # fmt: skip
+        "10 % are below": 1,
+        "90 % are below": 9,
+        "median node": 5,
+        "highest node": 10,
+    }
     assert {y[1] for y in traces.values()} == {None}
 
 

@@ -36,8 +36,17 @@ def told() -> Iterator[dict[str, Any]]:
             "event", observer=observer, node="wren", ts=when, event="dead", text="wren is dead", age=1.2
         )
     for node, sent in (("crane", 1234), ("wren", 766)):
-        yield line("balance", observer="heron", node=node, ts=END, chosen=sent, sent=sent, asked=9,
-                   answered=8, seconds=0.4)  # fmt: skip
+        yield line(
+            "balance",
+            observer="heron",
+            node=node,
+            ts=END,
+            chosen=sent,
+            sent=sent,
+            asked=9,
+            answered=8,
+            seconds=0.4,
+        )
     yield line("event", observer="heron", node="heron", ts=END, event="stopped", text="")
     yield line("topic", observer="heron", node="heron", ts=START, topic=TOPIC, messages=0, content=0)
     yield line("topic", observer="heron", node="heron", ts=END, topic=TOPIC, messages=4321, content=43210)
@@ -47,8 +56,17 @@ def _tick(number: int, when: datetime) -> Iterator[dict[str, Any]]:
     alive = NODES if number < 90 else NODES[:2]
     for node in alive:
         for observer in alive:  # all hear all
-            yield line("state", observer=observer, node=node, ts=when, wall=when, version=number + 1,
-                       cpu=25.0, load=0.25, lag=0.3 if node == "crane" else 0.002)  # fmt: skip
+            yield line(
+                "state",
+                observer=observer,
+                node=node,
+                ts=when,
+                wall=when,
+                version=number + 1,
+                cpu=25.0,
+                load=0.25,
+                lag=0.3 if node == "crane" else 0.002,
+            )
     if number % 5 == 0:
         for node in ("crane", "wren"):
             yield line("link", observer="heron", node=node, ts=when, rtt=0.0021, skew=0.0)
@@ -75,7 +93,7 @@ def document(reported: Result, place: Path) -> Any:
     written = place / "mesh.json"
     told = run(
         "--from", place / "snapshots", "--to", place / "history", "--json", "--json-to", written
-    ).stdout  # fmt: skip
+    ).stdout
     assert json.loads(written.read_text()) == json.loads(told)
     return json.loads(told)
 
@@ -98,8 +116,10 @@ def test_the_page_has_the_figures_of_the_lines(reported: Result, place: Path) ->
     tables = Page(text.replace(TOPIC, "")).tables
     rows = {row[0]: row for row in tables["All nodes, the busiest first"]}
     assert {name: (row[1], row[4], row[-1]) for name, row in rows.items() if name != "Node"} == {
-        "heron": ("25 %", "2 ms", "0"), "crane": ("25 %", "300 ms", "0"), "wren": ("25 %", "2 ms", "1"),
-    }  # fmt: skip
+        "heron": ("25 %", "2 ms", "0"),
+        "crane": ("25 %", "300 ms", "0"),
+        "wren": ("25 %", "2 ms", "1"),
+    }
     assert TOPIC not in text
     topics = tables["Topics, the busiest first"]
     assert topics[1][0] == TOPIC and topics[1][2] == "4,321"
@@ -118,8 +138,10 @@ def test_counters_of_a_node_that_stopped_cleanly_are_exact(document: Any) -> Non
 
 def test_a_state_that_three_heard_counts_once(document: Any) -> None:
     assert {row["node"]: row["states"] for row in document["coverage"]} == {
-        "heron": 150, "crane": 150, "wren": 90,
-    }  # fmt: skip
+        "heron": 150,
+        "crane": 150,
+        "wren": 90,
+    }
 
 
 def test_a_death_is_told_with_how_soon_it_was_noticed(document: Any) -> None:
@@ -127,8 +149,10 @@ def test_a_death_is_told_with_how_soon_it_was_noticed(document: Any) -> None:
     assert (death["node"], death["how"], death["lived_on"]) == ("wren", "dead", False)
     assert (round(death["first_s"], 3), round(death["final_s"], 3)) == (3.2, 4.9)  # last state 2 s before
     assert {life["node"]: life["ended"] for life in document["lives"]} == {
-        "heron": "stopped", "crane": "there", "wren": "dead",
-    }  # fmt: skip
+        "heron": "stopped",
+        "crane": "there",
+        "wren": "dead",
+    }
 
 
 def test_the_series_end_where_a_node_ended(document: Any) -> None:
@@ -139,8 +163,14 @@ def test_the_series_end_where_a_node_ended(document: Any) -> None:
 
 def test_gathering_once_more_adds_nothing(document: Any) -> None:
     assert document["kinds"] == {
-        "state": 390, "link": 60, "queue": 30, "event": 6, "balance": 2, "topic": 2, "quarantine": 1,
-    }  # fmt: skip
+        "state": 390,
+        "link": 60,
+        "queue": 30,
+        "event": 6,
+        "balance": 2,
+        "topic": 2,
+        "quarantine": 1,
+    }
 
 
 def test_of_a_time_without_lines_it_says_so(reported: Result, place: Path) -> None:

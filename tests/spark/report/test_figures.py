@@ -33,9 +33,18 @@ def test_numbers_have_separators_and_what_nobody_knows_is_a_dash() -> None:
 
 @pytest.mark.parametrize(
     "value, text",
-    [(0, "0"), (0.0421, "0.042"), (0.9999, "1.00"), (3.14159, "3.14"), (31.44, "31.4"), (314.4, "314"),
-     (31415.9, "31,416"), (-2.5, "-2.50"), (0.0001, "0")],
-)  # fmt: skip
+    [
+        (0, "0"),
+        (0.0421, "0.042"),
+        (0.9999, "1.00"),
+        (3.14159, "3.14"),
+        (31.44, "31.4"),
+        (314.4, "314"),
+        (31415.9, "31,416"),
+        (-2.5, "-2.50"),
+        (0.0001, "0"),
+    ],
+)
 def test_decimals_have_three_digits_that_count(value: float, text: str) -> None:
     assert decimal(value) == text
 
@@ -64,8 +73,10 @@ def test_shares_and_sizes_and_counts() -> None:
     ]
     assert [size(12), size(1234), size(34_500_000), size(2.5e12)] == ["12 B", "1.23 KB", "34.5 MB", "2.50 TB"]
     assert [counted(1, "node"), counted(300, "node"), counted(2, "life", "lives")] == [
-        "1 node", "300 nodes", "2 lives",
-    ]  # fmt: skip
+        "1 node",
+        "300 nodes",
+        "2 lives",
+    ]
 
 
 def test_times_are_utc_whatever_zone_they_come_in() -> None:

@@ -19,11 +19,17 @@ def calm() -> Facts:
         made,
         nodes=tuple(replace(n, lag_s=0.001, cpu_percent=20.0, ram_peak_percent=50.0) for n in made.nodes),
         lives=tuple(life for life in made.lives if life.ended == "there"),
-        flapping=(), detections=(), queues=(), balance=(), topics=(), forecasts=(), quarantined=(),
+        flapping=(),
+        detections=(),
+        queues=(),
+        balance=(),
+        topics=(),
+        forecasts=(),
+        quarantined=(),
         links=tuple(replace(link, rtt_median_ms=0.3, logged_in_share=1.0, lost=0) for link in made.links),
         clocks=tuple(replace(clock, skew_s=0.01) for clock in made.clocks),
         coverage=tuple(replace(row, states_lost=0, gap_s=2.0, future=0, past=0) for row in made.coverage),
-    )  # fmt: skip
+    )
 
 
 def told(of: Facts) -> list[tuple[str, str]]:
@@ -63,9 +69,15 @@ def test_where_all_are_late_alike_none_is_called_slow(calm: Facts) -> None:
 
 def test_a_queue_that_grows_is_told_with_what_waits_and_a_steady_one_is_not(calm: Facts) -> None:
     queue = Queue(
-        observer="heron", queue="tailback/crane", depth=3400, bytes=1, oldest_s=720.0, depth_max=3400,
-        growth_per_hour=1200.4, verdict="growing",
-    )  # fmt: skip
+        observer="heron",
+        queue="tailback/crane",
+        depth=3400,
+        bytes=1,
+        oldest_s=720.0,
+        depth_max=3400,
+        growth_per_hour=1200.4,
+        verdict="growing",
+    )
     text = (
         "At heron the queue tailback/crane grows by 1,200 messages an hour; 3,400 messages wait, "
         "the oldest for 12 min."
@@ -86,9 +98,13 @@ def test_a_clock_that_is_hours_off_is_told_and_many_of_them_in_one_sentence(calm
 
 def test_who_died_for_good_is_told_and_who_came_back_is_not(calm: Facts) -> None:
     life = Life(
-        node="wren", boot=1, first_at=END - timedelta(hours=3), last_at=END - timedelta(hours=2),
-        ended="dead", ended_at=END - timedelta(hours=2),
-    )  # fmt: skip
+        node="wren",
+        boot=1,
+        first_at=END - timedelta(hours=3),
+        last_at=END - timedelta(hours=2),
+        ended="dead",
+        ended_at=END - timedelta(hours=2),
+    )
     again = replace(life, boot=2, ended="there", ended_at=None)
     text = "wren died at 21\xa0Nov\xa02026,\xa007:58 and has not come back."
     assert (BAD, text) in told(replace(calm, lives=(*calm.lives, life)))
@@ -98,9 +114,17 @@ def test_who_died_for_good_is_told_and_who_came_back_is_not(calm: Facts) -> None
 
 def test_a_death_that_was_none_is_told(calm: Facts) -> None:
     alarm = Detection(
-        how="dead", node="wren", boot=1, last_at=None, first_observer="heron", first_at=END, first_s=None,
-        final_s=None, observers=1, lived_on=True,
-    )  # fmt: skip
+        how="dead",
+        node="wren",
+        boot=1,
+        last_at=None,
+        first_observer="heron",
+        first_at=END,
+        first_s=None,
+        final_s=None,
+        observers=1,
+        lived_on=True,
+    )
     text = "Once a node was held dead that lived on (wren): a cut network, or a machine that stood still."
     assert told(replace(calm, detections=(alarm,))) == [(WARN, text)]
 
@@ -109,12 +133,20 @@ def test_who_balances_unevenly_is_told_the_worst_with_figures_and_the_others_by_
     def rows(observer: str, variation: float, chosen: int = 600, uuid: str = "") -> list[Quality]:
         return [
             Quality(
-                observer=observer, observer_uuid=uuid, node=node, sent=chosen, chosen=chosen,
-                chosen_share=0.5, answered=0, latency_ms=None, capacity_share=share,
-                chosen_ratio=0.5 / share, chosen_variation=variation,
+                observer=observer,
+                observer_uuid=uuid,
+                node=node,
+                sent=chosen,
+                chosen=chosen,
+                chosen_share=0.5,
+                answered=0,
+                latency_ms=None,
+                capacity_share=share,
+                chosen_ratio=0.5 / share,
+                chosen_variation=variation,
             )
             for node, share in (("a", 0.2), ("b", 0.8))
-        ]  # fmt: skip
+        ]
 
     even, few = rows("even", 0.2), rows("few", 0.9, chosen=20)
     text = "heron balances unevenly: a got 50 % of its messages with 20 % of the capacity."
@@ -128,10 +160,18 @@ def test_who_balances_unevenly_is_told_the_worst_with_figures_and_the_others_by_
 
 def test_the_forecast_says_when_and_how_sure_it_is(calm: Facts) -> None:
     row = Forecast(
-        node="heron", points=900, rate_per_s=500.0, load_share=0.4, capacity_per_s=1000.0,
-        capacity_low_per_s=900.0, capacity_high_per_s=1100.0, reason=None, full_at=END + timedelta(days=3),
-        full_first_at=END + timedelta(days=2), full_last_at=None,
-    )  # fmt: skip
+        node="heron",
+        points=900,
+        rate_per_s=500.0,
+        load_share=0.4,
+        capacity_per_s=1000.0,
+        capacity_low_per_s=900.0,
+        capacity_high_per_s=1100.0,
+        reason=None,
+        full_at=END + timedelta(days=3),
+        full_first_at=END + timedelta(days=2),
+        full_last_at=None,
+    )
     text = (
         "If its load goes on growing as it did, heron is full on 24 Nov 2026, 09:58 "
         "(between 23 Nov 2026, 09:58 and a time too far off to tell)."

@@ -52,6 +52,11 @@ def test_attributes_that_are_none_or_false_are_left_out() -> None:
 def test_a_table_has_a_caption_and_heads_for_its_columns_and_rows() -> None:
     seen = Reader(table("Nodes", ["Node", "Load"], [[EVIL, "1"], ["wren", "2"]], label="Nodes"))
     assert [seen.tags.count(name) for name in ("table", "caption", "th", "td", "script", "img")] == [
-        1, 1, 4, 2, 0, 0,
-    ]  # fmt: skip
+        1,
+        1,
+        4,
+        2,
+        0,
+        0,
+    ]
     assert EVIL in seen.text

@@ -92,10 +92,14 @@ def test_the_tables_have_the_figures_that_the_facts_have() -> None:
     told = {(row[0], row[1], row[3]): tuple(row[2:3] + row[4:8]) for row in counters[1:]}
     assert told == {
         (c.observer, c.node, str(c.observer_boot)): (
-            "yes" if c.clean else "no", f"{c.sent:,}", f"{c.chosen:,}", f"{c.asked:,}", f"{c.answered:,}"
+            "yes" if c.clean else "no",
+            f"{c.sent:,}",
+            f"{c.chosen:,}",
+            f"{c.asked:,}",
+            f"{c.answered:,}",
         )
         for c in made.counters
-    }  # fmt: skip
+    }
 
 
 def test_a_link_of_which_no_line_says_anything_is_no_looser_than_the_loosest() -> None:
@@ -147,10 +151,17 @@ def test_where_there_is_nothing_it_is_said_in_words_and_nothing_is_drawn() -> No
     seen = read(empty())
     assert ("class", "chart") not in seen.attributes and seen.tables == {}
     for words in (
-        "No node has said how busy it is.", "Nobody had a choice", "No node has been seen.", "Nobody flapped",
-        "Nobody died and nobody left.", "No link has been seen.", "No queue grows.",
-        "No master has taken a message.", "Nobody has compared clocks", "There is not a single line.",
-    ):  # fmt: skip
+        "No node has said how busy it is.",
+        "Nobody had a choice",
+        "No node has been seen.",
+        "Nobody flapped",
+        "Nobody died and nobody left.",
+        "No link has been seen.",
+        "No queue grows.",
+        "No master has taken a message.",
+        "Nobody has compared clocks",
+        "There is not a single line.",
+    ):
         assert words in seen.text, words
 
 

@@ -29,7 +29,7 @@ def seen(clock_of: dict[str, float]) -> list[Row]:
         ({"heron": 0.0, "egret": 100.0}, {"heron": -50.0, "egret": 50.0}),
     ],
     ids=["one of three", "one of four", "two that differ meet in the middle"],
-)  # fmt: skip
+)
 def test_a_clock_is_wrong_by_what_it_differs_from_the_median_of_all(
     session: SparkSession, clock_of: dict[str, float], expected: dict[str, float] | None
 ) -> None:

@@ -54,13 +54,19 @@ def test_quarantine_is_told_by_reason_and_writer(session: SparkSession) -> None:
     rows = [
         {"kind": "quarantine", "at": 0, "segment": segment, "reason": reason, "raw": raw}
         for segment, reason, raw in [
-            (f"{name}-1.jsonl", "not JSON", "{b"), (f"{name}-1.jsonl", "not JSON", "{a"),
-            (f"{name}-2.jsonl", "not JSON", "{c"), (f"{name}-2.jsonl", "cpu above 100", "{}"),
+            (f"{name}-1.jsonl", "not JSON", "{b"),
+            (f"{name}-1.jsonl", "not JSON", "{a"),
+            (f"{name}-2.jsonl", "not JSON", "{c"),
+            (f"{name}-2.jsonl", "cpu above 100", "{}"),
             ("notes.txt", "not JSON", "hello"),
         ]
-    ]  # fmt: skip
+    ]
     found = told(coverage.quarantined(history(session, rows)), "reason", "node")
     assert found["not JSON", "lab-1:a.b"] == {
-        "reason": "not JSON", "node": "lab-1:a.b", "rows": 3, "segments": 2, "example": "{a",
-    }  # fmt: skip
+        "reason": "not JSON",
+        "node": "lab-1:a.b",
+        "rows": 3,
+        "segments": 2,
+        "example": "{a",
+    }
     assert found["cpu above 100", "lab-1:a.b"]["rows"] == found["not JSON", None]["rows"] == 1

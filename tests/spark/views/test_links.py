@@ -17,9 +17,16 @@ def test_a_link_is_told_by_its_last_state_and_its_round_trips(session: SparkSess
     rows += [event("joined", "heron", "egret", 0), link("egret", "heron", 3, state="polling", rtt=None)]
     found = told(links.matrix(history(session, rows)), "observer", "node")
     assert found["heron", "egret"] == {
-        "observer": "heron", "node": "egret", "state": "logged in", "rtt_median_ms": 50.0, "rtt_p95_ms": 95.0,
-        "logged_in_share": pytest.approx(100 / 101), "lines": 101, "lost": 1, "last_at": 1000.0,
-    }  # fmt: skip
+        "observer": "heron",
+        "node": "egret",
+        "state": "logged in",
+        "rtt_median_ms": 50.0,
+        "rtt_p95_ms": 95.0,
+        "logged_in_share": pytest.approx(100 / 101),
+        "lines": 101,
+        "lost": 1,
+        "last_at": 1000.0,
+    }
     assert found["egret", "heron"]["rtt_median_ms"] is None
     assert found["egret", "heron"]["logged_in_share"] == 0.0
 

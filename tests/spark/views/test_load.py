@@ -33,10 +33,19 @@ def test_a_bucket_holds_means_and_the_worst_lag(session: SparkSession) -> None:
     found = told(load.over_time(history(session, rows), 60), "bucket_at", "node")
     assert found.keys() == {(0.0, "heron"), (60.0, "heron"), (60.0, "egret")}
     assert found[0.0, "heron"] == {
-        "bucket_at": 0.0, "width_s": 60, "node": "heron", "states": 2, "cpu_percent": 20.0, "load_share": 0.2,
-        "lag_s": 0.5, "ram_percent": 50.0, "published_per_s": 15.0, "delivered_per_s": 2.0, "pending": 7,
+        "bucket_at": 0.0,
+        "width_s": 60,
+        "node": "heron",
+        "states": 2,
+        "cpu_percent": 20.0,
+        "load_share": 0.2,
+        "lag_s": 0.5,
+        "ram_percent": 50.0,
+        "published_per_s": 15.0,
+        "delivered_per_s": 2.0,
+        "pending": 7,
         "tailback": None,
-    }  # fmt: skip
+    }
     assert found[60.0, "heron"]["cpu_percent"] is None
     assert found[60.0, "egret"]["ram_percent"] is None
 

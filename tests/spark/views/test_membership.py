@@ -73,8 +73,9 @@ def test_a_life_whose_clock_was_set_later_began_when_others_or_a_set_clock_say_s
     assert (found["stork", 1]["first_at"], found["stork", 1]["last_at"]) == (50, 50)
     assert found["never", 1]["last_at"] - found["never", 1]["first_at"] == 4
     assert {key: row["ended"] for key, row in found.items() if key[0] == "egret"} == {
-        ("egret", 1): "replaced", ("egret", 2): "there",
-    }  # fmt: skip
+        ("egret", 1): "replaced",
+        ("egret", 2): "there",
+    }
 
 
 def test_what_many_notice_at_once_is_one_change(session: SparkSession) -> None:
@@ -85,9 +86,15 @@ def test_what_many_notice_at_once_is_one_change(session: SparkSession) -> None:
         rows += [event("joined", observer, "egret", 1900 + late, boot=2)]
     found = told(membership.flapping(history(session, rows)), "node")
     assert found["egret"] == {
-        "node": "egret", "uuid": uuid("egret"), "suspicions": 3, "refutations": 1, "deaths": 1, "restarts": 1,
-        "seen_hours": 1.0, "changes_per_hour": 6.0,
-    }  # fmt: skip
+        "node": "egret",
+        "uuid": uuid("egret"),
+        "suspicions": 3,
+        "refutations": 1,
+        "deaths": 1,
+        "restarts": 1,
+        "seen_hours": 1.0,
+        "changes_per_hour": 6.0,
+    }
     assert found["heron"]["changes_per_hour"] == 0.0
     lives = membership.timeline(history(session, rows))
     assert told(membership.flapping(history(session, rows), lives), "node") == found

@@ -21,9 +21,14 @@ def test_growth_is_messages_an_hour(session: SparkSession) -> None:
     rows += [queue("heron", "empty", at, None) for at in range(5)]
     found = told(queues.growth(history(session, rows)), "queue")
     assert {name: row["verdict"] for name, row in found.items()} == {
-        "up": "growing", "down": "draining", "level": "steady", "to and fro": "steady", "hardly": "steady",
-        "short": "unknown", "empty": "unknown",
-    }  # fmt: skip
+        "up": "growing",
+        "down": "draining",
+        "level": "steady",
+        "to and fro": "steady",
+        "hardly": "steady",
+        "short": "unknown",
+        "empty": "unknown",
+    }
     up = found["up"]
     assert (up["depth"], up["depth_max"], up["bytes"], up["oldest_s"], up["lines"]) == (95, 95, 19, 19.0, 20)
     assert up["growth_per_hour"] == pytest.approx(1800)

@@ -21,9 +21,13 @@ def test_messages_of_all_boots_and_masters_are_one_sum(session: SparkSession) ->
     found = told(topics.busiest(history(session, rows)), "domain", "topic")
     assert list(found) == [("other", "a"), ("", "a"), ("", "quiet")]
     assert found["", "a"] == {
-        "domain": "", "topic": "a", "messages": 220 + 100 + 60, "bytes": 2200 + 100,
-        "messages_per_s": pytest.approx(320 / 200 + 60 / 50), "masters": 2,
-    }  # fmt: skip
+        "domain": "",
+        "topic": "a",
+        "messages": 220 + 100 + 60,
+        "bytes": 2200 + 100,
+        "messages_per_s": pytest.approx(320 / 200 + 60 / 50),
+        "masters": 2,
+    }
     assert found["", "quiet"]["masters"] == 0
 
 

@@ -29,9 +29,14 @@ def measured(size: int) -> dict[str, float]:
     assert answered == size + LETTERS, f"{answered} of {size + LETTERS} messages were answered"
     going = host.cost_of_each(guests, Guest.bye)
     return {
-        "connect": connecting, "bytes": each, "say": saying, "letter": addressed, "quiet": quiet,
-        "pause": pause, "go": going,
-    }  # fmt: skip
+        "connect": connecting,
+        "bytes": each,
+        "say": saying,
+        "letter": addressed,
+        "quiet": quiet,
+        "pause": pause,
+        "go": going,
+    }
 
 
 def _write_to(guests: list[Guest]) -> None:

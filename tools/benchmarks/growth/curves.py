@@ -42,14 +42,14 @@ def _bytes(what: str, limit: float = FLAT) -> Figure:
 QUIET = Figure("quiet", "CPU of a second in which nothing happens", LINEAR)
 PAUSE = Figure("pause", "a full garbage collection", LINEAR)
 SUBSCRIPTIONS = (
-    Figure("make", "all are made", LINEAR), _bytes("each, resident"),
-    Figure("route", "a message for one of them", FLAT), QUIET, PAUSE,
+    Figure("make", "all are made", LINEAR),
+    _bytes("each, resident"),
+    Figure("route", "a message for one of them", FLAT),
+    QUIET,
+    PAUSE,
     Figure("leave", "all are given up", LINEAR),
-)  # fmt: skip
-SEEN = (
-    Figure("join", "until all see a newcomer", SLOW),
-    Figure("die", "until all see a death", SLOW),
 )
+SEEN = (Figure("join", "until all see a newcomer", SLOW), Figure("die", "until all see a death", SLOW))
 
 EXPERIMENTS = (
     Experiment("exact subscriptions", 10, 100_000, 100_000, SUBSCRIPTIONS),

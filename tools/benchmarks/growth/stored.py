@@ -27,9 +27,14 @@ def measured(size: int) -> dict[str, float]:
         letting_go = _let_go(host, size, token)
         store.close()
     return {
-        "append": appending, "disk": on_disk / size, "restart": restarting, "bytes": each, "quiet": quiet,
-        "pause": pause, "drop": letting_go,
-    }  # fmt: skip
+        "append": appending,
+        "disk": on_disk / size,
+        "restart": restarting,
+        "bytes": each,
+        "quiet": quiet,
+        "pause": pause,
+        "drop": letting_go,
+    }
 
 
 def _append(path: Path, size: int) -> tuple[bytes, float]:

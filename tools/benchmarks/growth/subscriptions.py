@@ -35,9 +35,12 @@ def measured(kind: str, size: int) -> dict[str, float]:
     subscribing = host.cost(subscribe)
     each = (resident() - before) / size
     figures = {
-        "make": subscribing, "bytes": each, "route": _route(host, publisher, guests, size),
-        "quiet": host.quiet(), "pause": paused(),
-    }  # fmt: skip
+        "make": subscribing,
+        "bytes": each,
+        "route": _route(host, publisher, guests, size),
+        "quiet": host.quiet(),
+        "pause": paused(),
+    }
     return figures | {"leave": host.cost_of_each(guests, Guest.bye)}
 
 

@@ -30,8 +30,13 @@ def measured(size: int) -> dict[str, float]:
     assert guest.found == GETS + 2, f"{guest.found} of {GETS + 2} values were found"
     joining = host.cost(lambda: _join(host, size))
     return {
-        "put": putting, "bytes": each, "get": getting, "find": finding, "join": joining, "pause": paused()
-    }  # fmt: skip
+        "put": putting,
+        "bytes": each,
+        "get": getting,
+        "find": finding,
+        "join": joining,
+        "pause": paused(),
+    }
 
 
 def _join(host: Host, size: int) -> None:

@@ -48,9 +48,16 @@ class Node:
             yield self._line(LINK, i, state="logged in", rtt=round(0.00045678, 6), skew=round(0.0123456, 3))
         for i in range(BALANCES):
             yield self._line(
-                BALANCE, i, strategy="LeastLoaded", weight=1.0, chosen=self.lines, sent=self.lines // 3,
-                asked=self.lines // 2, answered=self.lines // 2, seconds=round(self.lines / 777, 6),
-            )  # fmt: skip
+                BALANCE,
+                i,
+                strategy="LeastLoaded",
+                weight=1.0,
+                chosen=self.lines,
+                sent=self.lines // 3,
+                asked=self.lines // 2,
+                answered=self.lines // 2,
+                seconds=round(self.lines / 777, 6),
+            )
         for i in range(QUEUES):
             name = f"session//node/heron/client/joe-{i}/session/1"
             yield self._line(QUEUE, 0, queue=name, depth=i, bytes=100 * i, oldest=round(i / 7, 3))
@@ -67,10 +74,19 @@ class Node:
     def _line(self, kind: str, about: int, **fields: Any) -> Line:
         self.lines += 1
         return Line(
-            kind=kind, cluster="lab", observer="heron", observer_uuid=UUID.hex(), observer_boot=7,
-            line=self.lines, ts=iso(time.time_ns()), node=f"node-{about}", uuid=UUID.hex(), boot=3,
-            age=round(0.512345, 3), **fields,
-        )  # fmt: skip
+            kind=kind,
+            cluster="lab",
+            observer="heron",
+            observer_uuid=UUID.hex(),
+            observer_boot=7,
+            line=self.lines,
+            ts=iso(time.time_ns()),
+            node=f"node-{about}",
+            uuid=UUID.hex(),
+            boot=3,
+            age=round(0.512345, 3),
+            **fields,
+        )
 
 
 def main(place: str, seconds: float, pace: float) -> dict[str, Any]:

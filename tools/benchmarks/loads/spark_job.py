@@ -41,9 +41,10 @@ def main(place: str, memory: str) -> dict[str, Any]:
     taken = {"ingest": time.monotonic() - begin}
     steps: list[tuple[str, float]] = []
     facts = collect(
-        history(spark, f"{place}/history"), datetime.now(UTC),
+        history(spark, f"{place}/history"),
+        datetime.now(UTC),
         lambda words, done, total: steps.append((words, time.monotonic())),
-    )  # fmt: skip
+    )
     taken["views"] = time.monotonic() - begin - taken["ingest"]
     taken["cpu"] = cpu() - before
     by_view = {words: end - start for (words, start), (_, end) in pairwise(steps)}

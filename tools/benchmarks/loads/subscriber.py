@@ -66,8 +66,14 @@ async def main(node: str, packed: str) -> dict[str, object]:
             task.cancel()
     cpu = now_used.user + now_used.system - used.user - used.system
     count = counted(load.messages, tally.numbers)
-    return {"first": tally.first, "last": tally.last, "cpu": cpu, "lost": count.lost,
-            "doubled": count.doubled, "disordered": count.disordered}  # fmt: skip
+    return {
+        "first": tally.first,
+        "last": tally.last,
+        "cpu": cpu,
+        "lost": count.lost,
+        "doubled": count.doubled,
+        "disordered": count.disordered,
+    }
 
 
 async def all_of(tally: Tally, messages: int) -> None:

@@ -66,9 +66,16 @@ def token(address: str, most: int, cluster: str, wait: float = 0.0) -> None:
         stream = StreamKey(os.urandom(STREAM_SEED))
         for _ in range(2):
             hello = c.Hello(
-                (1, 1), c.CLIENT, "", mine, proof, client="nobody", stream=stream.id, key=stream.public,
+                (1, 1),
+                c.CLIENT,
+                "",
+                mine,
+                proof,
+                client="nobody",
+                stream=stream.id,
+                key=stream.public,
                 signature=signature,
-            )  # fmt: skip
+            )
             line.send_multipart(write(hello))
             answer, _ = read(line.recv_multipart())
             if isinstance(answer, c.Challenge):

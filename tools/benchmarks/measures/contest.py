@@ -42,9 +42,13 @@ def in_turns(names: Sequence[str], turn: int) -> Iterator[str]:
 
 
 def measured(
-    rounds: int, messages: int, seconds: int, picked: Collection[str], advance: Callable[[], None],
+    rounds: int,
+    messages: int,
+    seconds: int,
+    picked: Collection[str],
+    advance: Callable[[], None],
     cases: Collection[str] = EVERY,
-) -> Report:  # fmt: skip
+) -> Report:
     """So many rounds, `messages` of 100 B; `seconds` of those that keep a schedule."""
     found: list[Trial] = []
     wanted = entries(picked, cases)
@@ -73,12 +77,16 @@ def rows(found: Sequence[Trial], picked: Collection[str], cases: Collection[str]
         by_row[row_of(trial.case, trial.who)].append(trial)
     figures = [
         figure(name, who, by_row[row_of(name, who)])
-        for name, case in CASES.items() if name in cases for who in case.who if who in picked
-    ]  # fmt: skip
+        for name, case in CASES.items()
+        if name in cases
+        for who in case.who
+        if who in picked
+    ]
     ratios = [
         ratio(each.name, *(by_row[name] for name in each.rows))
-        for each in RATIOS if each.base in picked and each.cases <= set(cases)
-    ]  # fmt: skip
+        for each in RATIOS
+        if each.base in picked and each.cases <= set(cases)
+    ]
     return figures + ratios + work(by_row[row_of("1-1", "heronry")])
 
 

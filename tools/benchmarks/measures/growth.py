@@ -26,9 +26,12 @@ def with_words(text: str) -> Sequence[Experiment]:
 
 
 def measured(
-    most: int | None, plot: Path | None, advance: Callable[[], None],
-    chosen: Sequence[Experiment] = EXPERIMENTS, limit: float = LIMIT,
-) -> Report:  # fmt: skip
+    most: int | None,
+    plot: Path | None,
+    advance: Callable[[], None],
+    chosen: Sequence[Experiment] = EXPERIMENTS,
+    limit: float = LIMIT,
+) -> Report:
     """Sizes up to `most`, or as usual, that take `limit` seconds at most; `plot`: where a picture is put."""
     curves = [follow(experiment, most, advance, limit) for experiment in chosen]
     if plot is not None:

@@ -75,9 +75,16 @@ def measure(processes: Processes, size: int, advance: Callable[[], None]) -> Mea
     shutil.rmtree(place)
     advance()
     return Measured(
-        true["lines"], true["segments"], true["bytes"], found["ingest"], found["views"], found["cpu"],
-        found["by view"], memory, found["wrong"],
-    )  # fmt: skip
+        true["lines"],
+        true["segments"],
+        true["bytes"],
+        found["ingest"],
+        found["views"],
+        found["cpu"],
+        found["by view"],
+        memory,
+        found["wrong"],
+    )
 
 
 def generate(processes: Processes, lines: int, place: Path) -> Path:

@@ -108,10 +108,19 @@ def waiting(rules: tuple[Rule, ...], count: int, others: tuple[str, ...] = ()) -
 
 def _lone(publisher: int, number: int) -> Envelope:
     return Envelope(
-        stream=publisher.to_bytes(16), domain=NEWS, first=number, last=number, keys=("bench",), count=1,
-        sizes=array("I", [100]).tobytes(), body=bytes(100), index=b"", low=1, flags=0,
+        stream=publisher.to_bytes(16),
+        domain=NEWS,
+        first=number,
+        last=number,
+        keys=("bench",),
+        count=1,
+        sizes=array("I", [100]).tobytes(),
+        body=bytes(100),
+        index=b"",
+        low=1,
+        flags=0,
         sender=f"/node/ibis/client/c{publisher}/session/-1",
-    )  # fmt: skip
+    )
 
 
 def wanting(rules: tuple[Rule, ...], count: int, others: tuple[str, ...] = ()) -> dict[str, float]:

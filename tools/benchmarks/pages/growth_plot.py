@@ -22,9 +22,12 @@ def draw(curves: Sequence[Followed], path: Path) -> None:
     figure.update_xaxes(type="log")
     figure.update_yaxes(type="log")
     figure.update_layout(
-        title="How time and memory grow", template="plotly_white", height=HIGH * len(curves), width=1400,
+        title="How time and memory grow",
+        template="plotly_white",
+        height=HIGH * len(curves),
+        width=1400,
         legend={"tracegroupgap": 60},
-    )  # fmt: skip
+    )
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.write_html(path, include_plotlyjs=True)
 
@@ -35,8 +38,11 @@ def _draw_row(figure: go.Figure, row: int, curve: Followed) -> None:
         exponent = slope(points)
         growth = "" if exponent is None else f": {exponent:.2f}, {named(exponent)}"
         line = go.Scatter(
-            x=[size for size, _ in points], y=[value for _, value in points], mode="lines+markers",
-            name=f"{each.what}{growth}", legendgroup=curve.experiment.name,
+            x=[size for size, _ in points],
+            y=[value for _, value in points],
+            mode="lines+markers",
+            name=f"{each.what}{growth}",
+            legendgroup=curve.experiment.name,
             legendgrouptitle_text=curve.experiment.name,
-        )  # fmt: skip
+        )
         figure.add_trace(line, row=row, col=COLUMNS[each.unit])

@@ -55,23 +55,32 @@ def draw(rows: Sequence[Row], path: Path) -> None:
     found = charts(rows)
     heights = [BAR * len(chart.bars) + SPACE for chart in found]
     figure = make_subplots(
-        rows=len(found), cols=1, subplot_titles=[chart.title for chart in found],
-        row_heights=heights, vertical_spacing=0.6 * SPACE / sum(heights),
-    )  # fmt: skip
+        rows=len(found),
+        cols=1,
+        subplot_titles=[chart.title for chart in found],
+        row_heights=heights,
+        vertical_spacing=0.6 * SPACE / sum(heights),
+    )
     for row, chart in enumerate(found, start=1):
         figure.add_trace(_bars(chart), row=row, col=1)
     figure.update_yaxes(autorange="reversed")  # the first is on top
     figure.update_layout(
-        title="Heronry beside its peers", template="plotly_white", height=sum(heights) + SPACE, width=1000,
+        title="Heronry beside its peers",
+        template="plotly_white",
+        height=sum(heights) + SPACE,
+        width=1000,
         showlegend=False,
-    )  # fmt: skip
+    )
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.write_html(path, include_plotlyjs=True)
 
 
 def _bars(chart: Chart) -> go.Bar:
     return go.Bar(
-        x=[each.value for each in chart.bars], y=[each.who for each in chart.bars],
-        text=[each.text for each in chart.bars], marker_color=[each.colour for each in chart.bars],
-        orientation="h", textposition="auto",
-    )  # fmt: skip
+        x=[each.value for each in chart.bars],
+        y=[each.who for each in chart.bars],
+        text=[each.text for each in chart.bars],
+        marker_color=[each.colour for each in chart.bars],
+        orientation="h",
+        textposition="auto",
+    )

@@ -131,8 +131,14 @@ class Tally:
         for number in numbers:
             by_order[number % len(by_order)].append(number)
         count = counted(self.load.messages, by_order)
-        found = {"first": self.first, "last": self.last, "cpu": cpu, "lost": count.lost,
-                 "doubled": count.doubled, "disordered": count.disordered}  # fmt: skip
+        found = {
+            "first": self.first,
+            "last": self.last,
+            "cpu": cpu,
+            "lost": count.lost,
+            "doubled": count.doubled,
+            "disordered": count.disordered,
+        }
         return found | (self._under_way(numbers) if self.load.rate and numbers else {})
 
     def _under_way(self, numbers: Sequence[int]) -> Figures:

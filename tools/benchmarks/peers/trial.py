@@ -77,9 +77,10 @@ def _exchanged(
         programs.append(processes.launch(f"receiver-{number}", *who.receiver(server, load)))
     ready = [processes.place / load.ready for load in wanted]
     processes.until(
-        lambda: all(path.exists() for path in ready) or any(p.ended() for p in programs), LIMIT,
+        lambda: all(path.exists() for path in ready) or any(p.ended() for p in programs),
+        LIMIT,
         f"the receivers of {who.name} did not get ready",
-    )  # fmt: skip
+    )
     _check(programs)
     for number, load in enumerate(plan.loads):
         programs.append(processes.launch(f"sender-{number}", *who.sender(server, load)))

@@ -20,8 +20,12 @@ TURN = 0.01  # s
 def opened(mode: str, side: str, address: str) -> zenoh.Session:
     """A session that knows only this address: nobody is searched for."""
     config = zenoh.Config()
-    settings = {"mode": mode, f"{side}/endpoints": [f"tcp/{address}"], "scouting/multicast/enabled": False,
-                "scouting/gossip/enabled": False}  # fmt: skip
+    settings = {
+        "mode": mode,
+        f"{side}/endpoints": [f"tcp/{address}"],
+        "scouting/multicast/enabled": False,
+        "scouting/gossip/enabled": False,
+    }
     if side == "connect":
         settings["listen/endpoints"] = []
     for name, value in settings.items():

@@ -70,9 +70,13 @@ def try_out(strategy: str, count: int, advance: Callable[[], None]) -> Trial:
 
 
 def _run(
-    processes: Processes, trial: Trial, load: Program, m: sync.Client, seconds: float,
+    processes: Processes,
+    trial: Trial,
+    load: Program,
+    m: sync.Client,
+    seconds: float,
     advance: Callable[[], None],
-) -> Trial:  # fmt: skip
+) -> Trial:
     answers = processes.place / "answers.txt"
     reader = processes.start(
         "reader", "tools.benchmarks.loads.balance_reader", READER, KEY, DOMAIN, str(RATE), str(answers)

@@ -62,13 +62,15 @@ def _details(each: Round) -> dict[str, Any]:
             phase.strategy: {
                 "gets": len(phase.gets),
                 "shares": {name: share(phase.gets, name) for name in MASTERS},
-                "p50": slow(phase, HALF), "p99": slow(phase, MOST),
+                "p50": slow(phase, HALF),
+                "p99": slow(phase, MOST),
                 "by node": {name: _of(phase.gets, name) for name in MASTERS},
-                "stops": phase.stops, "doubts": phase.doubts,
+                "stops": phase.stops,
+                "doubts": phase.doubts,
             }
             for phase in (each.in_turn, each.weighted)
         },
-    }  # fmt: skip
+    }
 
 
 def _of(gets: Sequence[Get], name: str) -> list[float]:

@@ -101,9 +101,18 @@ def accuracy(history: History, facts: Facts) -> list[Violation]:
 
 # Faults that must not make a living node look dead.
 OWN = (
-    "break", "break client", "full", "slow disk", "clock", "crash before the commit", "crash in the commit",
-    "crash after the commit", "crash after the answer", "io error", "rot",
-)  # fmt: skip
+    "break",
+    "break client",
+    "full",
+    "slow disk",
+    "clock",
+    "crash before the commit",
+    "crash in the commit",
+    "crash after the commit",
+    "crash after the answer",
+    "io error",
+    "rot",
+)
 
 
 def incarnations(history: History, facts: Facts) -> list[Violation]:

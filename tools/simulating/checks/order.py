@@ -109,9 +109,8 @@ class Owed:
     def __init__(self, history: History, facts: Facts) -> None:
         said = answers(history)
         self._pubs = [
-            pub for known, pub in published(history).items()
-            if not pub.to and final(said.get(known)) == "OK"
-        ]  # fmt: skip
+            pub for known, pub in published(history).items() if not pub.to and final(said.get(known)) == "OK"
+        ]
         self._times = [pub.at for pub in self._pubs]
         self._first_fault = min((event.at for event in history.of("fault", "crash", "stop")), default=inf)
         self._facts = facts
@@ -119,12 +118,14 @@ class Owed:
         asked = {(e.who, e.sub): e.at for e in history.of("sub")}
         # A full disk remembers no new subscription: after a crash it is not there.
         self._confirmed = {
-            (e.who, e.sub): e for e in history.of("confirmed")
-            if e.sub and not any(
+            (e.who, e.sub): e
+            for e in history.of("confirmed")
+            if e.sub
+            and not any(
                 begin <= e.at and asked.get((e.who, e.sub), e.at) <= end and who == e.to.split("/")[2]
                 for begin, end, who in full
             )
-        }  # fmt: skip
+        }
         self._ended: dict[tuple[str, int], float] = {}
         for event in history.of("unsub", "down"):
             subs = (

@@ -195,8 +195,11 @@ def erased_for_good(history: History, facts: Facts) -> list[Violation]:
                 if at > since and topic[0] == event.keys[0] and event.domain in ("", topic[1]):
                     gone[who, topic] = at
             if not has_failed:
-                gone |= {(who, topic_of(event)): max(since, gone.get((who, topic_of(event)), 0))
-                         for who in facts.nodes if event.domain or facts.rules == "plain"}  # fmt: skip
+                gone |= {
+                    (who, topic_of(event)): max(since, gone.get((who, topic_of(event)), 0))
+                    for who in facts.nodes
+                    if event.domain or facts.rules == "plain"
+                }
         elif event.kind in ("value", "read") and event.first:
             places = known.places(event)
             if event.kind == "value":

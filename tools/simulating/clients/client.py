@@ -73,18 +73,29 @@ class SimClient:
     # --- publishing ---------------------------------------------------------------------------------------
 
     def publish(
-        self, keys: str, *contents: bytes, persistent: bool = False, domain: str = "", flags: int = 0,
+        self,
+        keys: str,
+        *contents: bytes,
+        persistent: bool = False,
+        domain: str = "",
+        flags: int = 0,
         expires: int = 0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """One envelope with a message for each word of `keys`; `expires` (ns since 1970): of each of them."""
         slices = list(contents) or [b""] * len(keys.split())
         flags |= PERSISTENT if persistent else 0
         self.publisher.post(self.envelope(keys.split(), slices, domain, flags, expires))
 
     def send(
-        self, to: str, content: bytes, *, force: bool = False, persistent: bool = False, domain: str = "",
+        self,
+        to: str,
+        content: bytes,
+        *,
+        force: bool = False,
+        persistent: bool = False,
+        domain: str = "",
         expires: int = 0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """To one client or session."""
         flags = (FORCE_QUEUING if force else 0) | (PERSISTENT if persistent else 0)
         e = self.envelope(["ptp"], [content], domain, flags, expires)
@@ -120,9 +131,16 @@ class SimClient:
         return s
 
     def subscribe(
-        self, key: str = "", pattern: str = "", *, domain: str = "", initial: bool = True,
-        rate: float | None = None, overflow: str = "", max_queue: int = 0,
-    ) -> Subscription:  # fmt: skip
+        self,
+        key: str = "",
+        pattern: str = "",
+        *,
+        domain: str = "",
+        initial: bool = True,
+        rate: float | None = None,
+        overflow: str = "",
+        max_queue: int = 0,
+    ) -> Subscription:
         query = c.Query("exact" if key else "pattern", key or pattern, domain)
         s = Subscription(len(self.subscriptions) + 1, query, initial, rate)
         s.overflow, s.max_queue = overflow, max_queue

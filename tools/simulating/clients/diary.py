@@ -17,9 +17,8 @@ class Diary(Outbox):
     """An outbox as `before`, of whose envelopes `wrote` is told, and `heard` of each word that is news."""
 
     def __init__(
-        self, before: Outbox, wrote: Callable[[Envelope], None],
-        heard: Callable[[str, int, int, bool], None],
-    ) -> None:  # fmt: skip
+        self, before: Outbox, wrote: Callable[[Envelope], None], heard: Callable[[str, int, int, bool], None]
+    ) -> None:
         super().__init__(*before.window)
         self._wrote, self._heard = wrote, heard
 
@@ -39,9 +38,11 @@ class Attention(Reader):
     """A reader that tells `delivered` of each message that is used up, and `missed_some` of each gap."""
 
     def __init__(
-        self, line: Line, delivered: Callable[[Subscription, Got], None],
+        self,
+        line: Line,
+        delivered: Callable[[Subscription, Got], None],
         missed_some: Callable[[Subscription, int], None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(line)
         self._delivered, self._missed_some = delivered, missed_some
 

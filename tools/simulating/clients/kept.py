@@ -67,7 +67,14 @@ class Call:
 def got(e: Envelope, i: int, gap: int) -> Got:
     """The message at this place of an envelope."""
     return Got(
-        (e.stream, e.domain, e.number(i)), e.keys[e.row(i)], e.message(i)[1], e.sender,
-        tuple(hop.node for hop in e.route), e.persistent, bool(e.flags & INITIAL), gap,
-        bool(e.flags & ERASED), tuple(hop.stratum for hop in e.route),
-    )  # fmt: skip
+        (e.stream, e.domain, e.number(i)),
+        e.keys[e.row(i)],
+        e.message(i)[1],
+        e.sender,
+        tuple(hop.node for hop in e.route),
+        e.persistent,
+        bool(e.flags & INITIAL),
+        gap,
+        bool(e.flags & ERASED),
+        tuple(hop.stratum for hop in e.route),
+    )

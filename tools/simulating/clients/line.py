@@ -22,9 +22,15 @@ class Line:
     """The connection to a node, made anew until it is closed. `end` hears what comes by it."""
 
     def __init__(
-        self, net: SimNetwork, end: End, address: str, name: str, session: int = 0, secret: bytes = SECRET,
+        self,
+        net: SimNetwork,
+        end: End,
+        address: str,
+        name: str,
+        session: int = 0,
+        secret: bytes = SECRET,
         is_named: bool = True,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.net, self.address = net, address
         self.rng = net.chance(name)
         self.key = StreamKey(2 * self.rng.randbytes(STREAM_SEED // 2))

@@ -87,8 +87,17 @@ def envelope(
     table = tuple(dict.fromkeys(words))
     index = array("H", map(table.index, words)).tobytes() if len(table) > 1 else b""
     return Envelope(
-        stream=stream, domain=domain, first=1, last=len(words), keys=table, count=len(words),
-        sizes=array("I", map(len, slices)).tobytes(), body=b"".join(slices), index=index, low=1,
-        flags=flags, expires=expires,
+        stream=stream,
+        domain=domain,
+        first=1,
+        last=len(words),
+        keys=table,
+        count=len(words),
+        sizes=array("I", map(len, slices)).tobytes(),
+        body=b"".join(slices),
+        index=index,
+        low=1,
+        flags=flags,
+        expires=expires,
         props=array("I", [len(own)] * len(words)).tobytes() if own else 0,
-    )  # fmt: skip
+    )

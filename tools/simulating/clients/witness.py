@@ -26,8 +26,9 @@ class Witness(SimClient):
 
     net: HarshNetwork
 
-    def __init__(self, net: HarshNetwork, address: str, name: str, history: History, session: int = 0,
-                 unique: str = "") -> None:  # fmt: skip
+    def __init__(
+        self, net: HarshNetwork, address: str, name: str, history: History, session: int = 0, unique: str = ""
+    ) -> None:
         self.history, self._unique = history, unique or name
         self.names: dict[str, Subscription] = {}  # by the names that the script gives them
         self.state_now = ""  # of the answer at hand
@@ -119,9 +120,13 @@ class Witness(SimClient):
                     contents = e.contents()
                     for i in range(e.count):
                         self.event(
-                            "got", stream=e.stream.hex(), domain=e.domain, first=e.number(i),
-                            keys=(e.keys[e.row(i)],), text=sum_of(contents[i]),
-                        )  # fmt: skip
+                            "got",
+                            stream=e.stream.hex(),
+                            domain=e.domain,
+                            first=e.number(i),
+                            keys=(e.keys[e.row(i)],),
+                            text=sum_of(contents[i]),
+                        )
 
     def _has_read(self, call: Call, reply: c.Reply) -> None:
         turn, how = self._reading.pop(reply.request)
@@ -157,9 +162,16 @@ class Witness(SimClient):
         keys = tuple(e.keys[row] for row in e.rows())
         for number, key, content in zip(range(e.first, e.last + 1), keys, e.contents(), strict=True):
             self.event(
-                "pub", stream=e.stream.hex(), domain=e.domain, first=number, last=number, keys=(key,),
-                text=sum_of(content), flags="p" if e.persistent else "", to=e.to,
-            )  # fmt: skip
+                "pub",
+                stream=e.stream.hex(),
+                domain=e.domain,
+                first=number,
+                last=number,
+                keys=(key,),
+                text=sum_of(content),
+                flags="p" if e.persistent else "",
+                to=e.to,
+            )
 
     def heard(self, domain: str, first: int, last: int, final: bool) -> None:
         """A word that was new to it, of what it published."""
@@ -177,7 +189,14 @@ class Witness(SimClient):
         if got.is_initial:
             self.history.met("last value to a late subscriber")
         self.event(
-            "deliver", sub=s.number, stream=stream.hex(), domain=domain, first=number, keys=(got.key,),
-            text=sum_of(got.content), flags="".join(letter for letter, is_so in marks if is_so),
-            route=route, to=got.sender,
-        )  # fmt: skip
+            "deliver",
+            sub=s.number,
+            stream=stream.hex(),
+            domain=domain,
+            first=number,
+            keys=(got.key,),
+            text=sum_of(got.content),
+            flags="".join(letter for letter, is_so in marks if is_so),
+            route=route,
+            to=got.sender,
+        )

@@ -17,10 +17,19 @@ class Company:
     @property
     def steps(self) -> Steps:
         return {
-            "client": self.come, "publish": self.publish, "send": self._send, "listen": self._listen,
-            "unlisten": self._unlisten, "rate": self._rate, "get": self._get, "erase": self._erase,
-            "move": self._move, "die": self._die, "bye": self._bye, "open inbox": self._open_inbox,
-        }  # fmt: skip
+            "client": self.come,
+            "publish": self.publish,
+            "send": self._send,
+            "listen": self._listen,
+            "unlisten": self._unlisten,
+            "rate": self._rate,
+            "get": self._get,
+            "erase": self._erase,
+            "move": self._move,
+            "die": self._die,
+            "bye": self._bye,
+            "open inbox": self._open_inbox,
+        }
 
     def come(self, name: str, node: str) -> None:
         if name not in self._clients:

@@ -16,10 +16,16 @@ class Disks:
     @property
     def steps(self) -> Steps:
         return {
-            "fill": self._fill, "make room": self._make_room, "io error": self._io_error, "rot": self._rot,
-            "restore": self._restore, "copy": self._copy, "put back": self._put_back, "disk": self._slow,
+            "fill": self._fill,
+            "make room": self._make_room,
+            "io error": self._io_error,
+            "rot": self._rot,
+            "restore": self._restore,
+            "copy": self._copy,
+            "put back": self._put_back,
+            "disk": self._slow,
             "fair disk": self._fair,
-        }  # fmt: skip
+        }
 
     def _fill(self, name: str, reserve: str) -> None:
         self._scene.fault("full", name)

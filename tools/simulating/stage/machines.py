@@ -24,9 +24,15 @@ class Machines:
     @property
     def steps(self) -> Steps:
         return {
-            "start": self.start, "kill": self._kill, "power off": self._power_off, "close": self._close,
-            "arm": self._arm, "pause": self._pause, "set clock": self._set_clock, "advert": self._advert,
-        }  # fmt: skip
+            "start": self.start,
+            "kill": self._kill,
+            "power off": self._power_off,
+            "close": self._close,
+            "arm": self._arm,
+            "pause": self._pause,
+            "set clock": self._set_clock,
+            "advert": self._advert,
+        }
 
     def _made(self, name: str) -> HarshNode:
         scene, script = self._scene, self._scene.script

@@ -15,9 +15,14 @@ class Wires:
     @property
     def steps(self) -> Steps:
         return {
-            "cut": self._cut, "shut": self._shut, "mend": self._mend, "break": self._break,
-            "break client": self._break_client, "wire": self._bad, "fair wire": self._fair,
-        }  # fmt: skip
+            "cut": self._cut,
+            "shut": self._shut,
+            "mend": self._mend,
+            "break": self._break,
+            "break client": self._break_client,
+            "wire": self._bad,
+            "fair wire": self._fair,
+        }
 
     def _cut(self, one: str, other: str) -> None:
         self._scene.fault("cut", one, other)

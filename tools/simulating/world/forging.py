@@ -57,11 +57,20 @@ class Forger:
     def _envelope(self, stream: bytes, first: int, sender: str, route: tuple[str, ...], key: str) -> Envelope:
         dice = self.dice
         return Envelope(
-            stream=stream, domain=dice.choice(self.domains), first=first, last=first, keys=(key,), count=1,
-            sizes=len(CONTENT), body=CONTENT, low=dice.choice([1, first]), sender=sender,
+            stream=stream,
+            domain=dice.choice(self.domains),
+            first=first,
+            last=first,
+            keys=(key,),
+            count=1,
+            sizes=len(CONTENT),
+            body=CONTENT,
+            low=dice.choice([1, first]),
+            sender=sender,
             flags=dice.choice([0, 0, PERSISTENT, PERSISTENT, FORCE_QUEUING, INITIAL]),
-            sent=dice.choice([0, 2**60]), route=tuple(Hop(node, dice.randint(0, 3), 0) for node in route),
-        )  # fmt: skip
+            sent=dice.choice([0, 2**60]),
+            route=tuple(Hop(node, dice.randint(0, 3), 0) for node in route),
+        )
 
     def _erase(self, stream: bytes, number: int, sender: str, route: tuple[str, ...]) -> c.Call:
         what = {"key": self.dice.choice(self.topics), "domain": self.dice.choice(self.domains)}

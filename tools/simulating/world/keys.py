@@ -20,9 +20,15 @@ def seed_of(name: str) -> bytes:
 def key_settings(name: str) -> dict[str, Any]:
     """For a SimNode."""
     ring = Keyring(
-        server="server", mine=f"curve of {name}", secrets=SECRETS,
-        sign=lambda text: sign(seed_of(name), text), verify=verify,
-    )  # fmt: skip
+        server="server",
+        mine=f"curve of {name}",
+        secrets=SECRETS,
+        sign=lambda text: sign(seed_of(name), text),
+        verify=verify,
+    )
     return {
-        "keyring": ring, "key": public_key(seed_of(name)), "secret": SECRETS["node"], "sample": lambda: IDLE,
-    }  # fmt: skip
+        "keyring": ring,
+        "key": public_key(seed_of(name)),
+        "secret": SECRETS["node"],
+        "sample": lambda: IDLE,
+    }

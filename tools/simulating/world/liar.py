@@ -99,8 +99,10 @@ class Liar:
         others = [p.node for p in self._node.core.neighbours.peers.values()] or [me]
         node = dice.choice(others)
         streams = sorted(self._streams()) or [bytes(16)]
-        said = tuple(c.Answer("", first, first + dice.randint(0, 9), dice.choice(STATES[c.Answer]))
-                     for first in range(1, dice.randint(2, 200), 10))  # fmt: skip
+        said = tuple(
+            c.Answer("", first, first + dice.randint(0, 9), dice.choice(STATES[c.Answer]))
+            for first in range(1, dice.randint(2, 200), 10)
+        )
         rumours = (c.Rumour(node, n(), dice.choice(STATES[c.Rumour]), me.uuid),)
         later = msgspec.structs.replace(node, boot=node.boot + dice.choice([0, 1, 3, 1 << 19]))
         possible: tuple[Callable[[], c.Command], ...] = (
@@ -121,7 +123,10 @@ class Liar:
             lambda: c.Probed(n(), dice.random() < 0.5, rumours),
             lambda: c.PieceAck(n()),
             lambda: c.Reply(dice.randint(1, 50), {"hops": n(), "erased": True, "away": [], "more": n() % 2}),
-            lambda: c.Call(n() >> 1, dice.choice(["get", "where", "weights", "state"]),
-                           {"kind": "exact", "text": "a", "node": node.name, "within": float(n()) - 5.0}),
-        )  # fmt: skip
+            lambda: c.Call(
+                n() >> 1,
+                dice.choice(["get", "where", "weights", "state"]),
+                {"kind": "exact", "text": "a", "node": node.name, "within": float(n()) - 5.0},
+            ),
+        )
         return dice.choice(possible)()

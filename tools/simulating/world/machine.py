@@ -31,8 +31,9 @@ class HarshNode(SimNode):
 
     net: HarshNetwork
 
-    def __init__(self, net: HarshNetwork, name: str, seeds: tuple[str, ...], settings: dict[str, Any],
-                 history: History) -> None:  # fmt: skip
+    def __init__(
+        self, net: HarshNetwork, name: str, seeds: tuple[str, ...], settings: dict[str, Any], history: History
+    ) -> None:
         self.history = history
         self.label = name  # in the history
         self.drift = 0.0  # parts of a second that its clock gains in each

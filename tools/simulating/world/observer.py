@@ -21,14 +21,25 @@ from tools.simulating.world.network import Network
 from tools.simulating.world.node import Disk
 
 EVERYTHING = Query("pattern", "#")
-WORDS = {Joined: "alive", Restarted: "alive", Trusted: "trusted", Suspected: "suspect", Dead: "dead",
-         Left: "left", Conflict: "conflict"}  # fmt: skip
+WORDS = {
+    Joined: "alive",
+    Restarted: "alive",
+    Trusted: "trusted",
+    Suspected: "suspect",
+    Dead: "dead",
+    Left: "left",
+    Conflict: "conflict",
+}
 # Counters of a node that say what it met, and how we call that.
 COUNTERS = {
-    "repeated": "resend deduplicated", "expired": "message expired", "dead": "dead letter",
-    "relayed": "relayed", "forwarded": "forwarded", "hello_refused": "hello refused",
+    "repeated": "resend deduplicated",
+    "expired": "message expired",
+    "dead": "dead letter",
+    "relayed": "relayed",
+    "forwarded": "forwarded",
+    "hello_refused": "hello refused",
     "adverts": "advert heard",
-}  # fmt: skip
+}
 
 
 class Watched(Protocol):
@@ -198,9 +209,16 @@ class Observer:
         marks = (("p", e.persistent), ("e", e.flags & ERASED), ("t", e.flags & TAILED))
         flags = "".join(letter for letter, is_so in marks if is_so)
         return self._event(
-            kind, stream=e.stream.hex(), domain=e.domain, first=e.first, last=e.last, flags=flags, to=e.to,
-            keys=tuple(e.keys[row] for row in e.rows()), stamp=e.sent,
-        )  # fmt: skip
+            kind,
+            stream=e.stream.hex(),
+            domain=e.domain,
+            first=e.first,
+            last=e.last,
+            flags=flags,
+            to=e.to,
+            keys=tuple(e.keys[row] for row in e.rows()),
+            stamp=e.sent,
+        )
 
     def _event(self, kind: str, **what: Any) -> Event:
         return replace(Event(self._node.net.now, kind, self._node.label, self._node.disk.boot), **what)
