@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -18,6 +18,8 @@ NODES = 4096  # of which one set can tell
 REASON = 200  # letters
 PACKED = 240 * KIB  # bytes of a whole set: it travels in one message
 YEAR = 366 * 24 * 3600 * 10**9  # ns: for longer nobody can know
+
+T = TypeVar("T")
 
 
 class Weight(msgspec.Struct, frozen=True, array_like=True):
@@ -37,15 +39,37 @@ class WeightSet(msgspec.Struct, frozen=True, array_like=True):
     weights: dict[str, Weight]
 
 
+class Learnt(msgspec.Struct, frozen=True):
+    """Weights that somebody applies. Times are ns since 1970."""
+
+    made: Number
+    expires: Number
+    weights: dict[str, Weight]
+    cluster: str = ""  # the mesh in which they were learnt
+
+
 NONE = WeightSet(0, 0, 0, "", {})
 
 
-def weight_set(values: Any) -> WeightSet:
+def weight_set(values: object) -> WeightSet:
     """A set from its fields in a list. LocalError BAD_WEIGHTS, BAD_NAME, TOO_LARGE."""
+    return checked(_converted(values, WeightSet))
+
+
+def learnt(values: object) -> Learnt:
+    """What somebody applies. LocalError BAD_WEIGHTS."""
+    return _converted(values, Learnt)
+
+
+def _converted(values: object, shape: type[T]) -> T:
     try:
-        found = msgspec.convert(values, WeightSet)
+        return msgspec.convert(values, shape)
     except msgspec.ValidationError as error:
         raise bad(f"this is no set of weights: {error}.") from error
+
+
+def checked(found: WeightSet) -> WeightSet:
+    """The set itself, if it can be one. LocalError as of `weight_set`."""
     check(found.weights)
     size = len(packed(found))
     if size > PACKED:

@@ -7,7 +7,6 @@ The shell calls `receive`, `stored`, `disconnected` and `tick`, and after each c
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 
@@ -25,6 +24,7 @@ from mesh.printable import harmless
 from mesh.wire import commands as c
 from mesh.wire.envelope import decode
 from mesh.wire.frames import read
+from mesh.wire.replies import Process
 
 NEAR = 8  # nodes of other meshes that are told of
 ALARM = 3600.0  # s: nothing sleeps longer
@@ -42,14 +42,14 @@ class NodeCore(Parts):
         image: Image,
         now: float,
         wall: int,
-        shell_status: Callable[[], dict[str, Any]] = dict,
+        process: Callable[[], Process] = Process,
         sample: Callable[[], Sample] | None = None,
         reach: Callable[[], Reach] = lambda: Reach(0, 0),
     ) -> None:
         """Take up what the store holds. `sample` measures the machine; without it no state is gossiped.
         `reach` tells how far the store has come."""
         self._at(now, wall)
-        self._shell_status = shell_status
+        self._process = process
         beginning = Beginning(image, sample, reach)
         for part in self.desk.face:
             part.start(beginning)

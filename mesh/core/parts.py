@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
+
+from msgspec.structs import asdict
 
 from balancers.round_robin import RoundRobin
 from mesh.core.access.door import SOFTWARE
@@ -12,6 +13,7 @@ from mesh.core.admission import Admission
 from mesh.core.asking.demand import Demand
 from mesh.core.asking.erasing import Erasing
 from mesh.core.asking.lookup import Lookup
+from mesh.core.calls import Calls
 from mesh.core.delivery.router import Router
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
@@ -34,21 +36,23 @@ from mesh.core.states.recall import Recall
 from mesh.core.states.statetopics import StateTopics
 from mesh.core.states.vouching import Vouching
 from mesh.core.states.ways import Ways
+from mesh.core.status import Status
 from mesh.core.subscribers.clients import Clients
 from mesh.core.subscribers.datalink import DataLinks
 from mesh.core.subscribers.inboxes import Inboxes
+from mesh.core.subscribers.lastvalues import LastValues
 from mesh.core.subscribers.sessions import Sessions
 from mesh.core.subscribers.settling import Settling
 from mesh.core.subscribers.subscribing import Subscribing
 from mesh.core.telling.recording import Recording, Waiting
 from mesh.core.telling.weights import Weights
-from mesh.core.verbs import Verbs
 from mesh.core.ways.balancing import Balancing, name_of
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Questions
 from mesh.mapping.mapping import Mapping
 from mesh.routing.log import Log
 from mesh.routing.merging import Merging
+from mesh.wire.replies import Info, Process
 
 Room = Callable[["Parts"], Part]  # a capability above all that is here, made with what it needs of that
 ROOMS: tuple[Room, ...] = ()  # of each node: a line for each capability
@@ -126,39 +130,39 @@ class Parts:
         admission = self.admission = Admission(
             desk, dialler, n, meeting, censuses, recall, clients, sessions, links, self.piecework
         )
-        verbs = Verbs(
-            desk, lookup, erasing, Routes(desk, mapping, nodes, questions), nodes, links, forwarder, n,
-            gossiping, weights, inboxes.owners, recall, self.info,
-        )  # fmt: skip
+        last_values = LastValues(desk, lookup, erasing, forwarder, links)
+        routes = Routes(desk, mapping, nodes, questions)
+        status = Status(desk, n, gossiping, forwarder, self.info)
         self._sessions = sessions
-        self._reception = Reception(desk, admission, sessions, n, verbs, self.piecework)
+        self._reception = Reception(desk, admission, sessions, n, self.piecework)
         # The lower floors first; only who asks again comes behind all who know then whom to ask.
         desk.face.fill(
             (
                 disk, n, n.acquaintances, meeting, censuses, router, nodes.whereabouts, ways, recall,
                 gossiping, vouching, demand, lookup, forwarder.shipping, forwarder, sessions, links, inboxes,
-                subscribing, clients, weights, recording, admission, verbs, self._reception, questions,
+                last_values, routes, subscribing, clients, weights, recording, admission, status, Calls(desk),
+                self._reception, questions,
                 *(room(self) for room in rooms),
             )
         )  # fmt: skip
         self._flushes = desk.face.flushes
         self._committed = 0.0
-        self._shell_status: Callable[[], dict[str, Any]] = dict
+        self._process: Callable[[], Process] = Process
 
-    def info(self) -> dict[str, Any]:
+    def info(self) -> Info:
         """Who this node is, and its metrics."""
-        me = self.desk.me
-        return {
-            "name": me.name,
-            "uuid": me.uuid.hex(),
-            "boot": me.boot,
-            "address": me.address,
-            "cluster": self.desk.settings.cluster,
-            "software": SOFTWARE,
-            "scope": self.desk.settings.scope,
-            **self._shell_status(),
-            "metrics": self.figures(),
-        }
+        me, settings = self.desk.me, self.desk.settings
+        return Info(
+            name=me.name,
+            uuid=me.uuid.hex(),
+            boot=me.boot,
+            address=me.address,
+            cluster=settings.cluster,
+            software=SOFTWARE,
+            scope=settings.scope,
+            **asdict(self._process()),
+            metrics=self.figures(),
+        )
 
     def figures(self) -> dict[str, int | float]:
         """Its metrics."""
@@ -168,7 +172,7 @@ class Parts:
         """What waits here: for masters that are away, and for sessions."""
         for hop in self.forwarder.onward.hops():
             depth = self.forwarder.tailback.depth(hop)
-            yield f"tailback/{hop or '?'}", depth["messages"], depth["bytes"], depth["age"]
+            yield f"tailback/{hop or '?'}", depth.messages, depth.bytes, depth.age
         for session in self.clients.sessions.values():
             # Of sixteen thousand nearly all are idle, and that must cost next to nothing.
             waiting = [feed for feed in session.feeds.values() if feed.waiting_bytes]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from mesh.core.admission import Admission
 from mesh.core.desk.conn import Conn
@@ -13,7 +12,6 @@ from mesh.core.desk.part import Part, Taking, take
 from mesh.core.desk.piecework import Piecework
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.subscribers.sessions import Sessions
-from mesh.core.verbs import Verbs
 from mesh.wire import commands as c
 from mesh.wire.commands import CLIENT, Refuse
 from mesh.wire.envelope import Envelope
@@ -29,7 +27,6 @@ class Reception(Part):
         admission: Admission,
         sessions: Sessions,
         neighbours: Neighbours,
-        verbs: Verbs,
         piecework: Piecework,
     ) -> None:
         self._desk = desk
@@ -37,18 +34,13 @@ class Reception(Part):
         self._admission = admission
         self._sessions = sessions
         self._neighbours = neighbours
-        self._verbs = verbs
         self._piecework = piecework
 
     def from_clients(self) -> Sequence[Taking]:
-        return (*self._from_both(), take(c.Call, self._called))
+        return self._from_both()
 
     def from_peers(self) -> Sequence[Taking]:
-        return (
-            *self._from_both(),
-            take(c.Call, lambda conn, peer, command, _: self._verbs.from_peer(conn, peer, command)),
-            take(c.Who, lambda conn, peer, command, _: self._over(conn)),
-        )
+        return (*self._from_both(), take(c.Who, lambda conn, peer, command, _: self._over(conn)))
 
     def _from_both(self) -> Sequence[Taking]:
         return (
@@ -93,9 +85,6 @@ class Reception(Part):
     def _over(self, conn: Conn) -> None:
         self._desk.hang_up(conn)
         self._desk.say(ConnEnded(conn))
-
-    def _called(self, conn: Conn, session: Any, call: c.Call, _: list[Envelope]) -> None:
-        self._desk.answer(conn, call.request, lambda: self._verbs.from_client(conn, session, call))
 
     def _piece(self, conn: Conn, piece: c.Piece) -> None:
         """A part of a message, which is taken once it is whole."""

@@ -2,63 +2,158 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
 
-from discovery.member import Presence
+from msgspec.structs import asdict
+
+from discovery.member import Member, Presence
+from mesh.core.desk.asked import Asked, Verb, answer
 from mesh.core.desk.desk import Desk
+from mesh.core.desk.pages import page
+from mesh.core.desk.part import Part
+from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.states.gossiping import Gossiping
 from mesh.dialable import is_of_link
 from mesh.links.table import State
+from mesh.wire.calls import AskEvents, AskInfo, AskNodes, AskPeers, AskWhere
+from mesh.wire.replies import Address, Depth, EventRows, Info, NodeRow, NodeRows, PeerRow, PeerRows
 
 ME = "0"  # the place of this node in the list, before all others
 
 
-def places(neighbours: Neighbours) -> list[str]:
-    """Where each node stands in a list of all: by its name."""
-    return [ME, *(f"1{peer.node.name} {uuid.hex()}" for uuid, peer in neighbours.peers.items())]
+class Status(Part):
+    """Lists of nodes, addresses and events; `info` describes this node."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        neighbours: Neighbours,
+        gossiping: Gossiping,
+        forwarder: Forwarder,
+        info: Callable[[], Info],
+    ) -> None:
+        self._desk = desk
+        self._neighbours = neighbours
+        self._gossiping = gossiping
+        self._tailback = forwarder.tailback
+        self._hops = forwarder.onward.hops
+        self._info = info
+
+    def client_verbs(self) -> Sequence[Verb]:
+        return (
+            answer(AskNodes, self._ls),
+            answer(AskPeers, self._peers),
+            answer(AskWhere, self._where),
+            answer(AskEvents, self._events),
+            answer(AskInfo, lambda asked: asked.say(self._info())),
+        )
+
+    def _events(self, asked: Asked[AskEvents]) -> None:
+        events, after = self._desk.events.after(asked.ask.after)
+        asked.say(EventRows(events=events, next=after, boot=self._desk.me.boot))
+
+    # --- nodes --------------------------------------------------------------------------------------------
+
+    def _ls(self, asked: Asked[AskNodes]) -> None:
+        """All nodes, in pages."""
+        peers, s = self._neighbours.peers, self._desk.settings
+        places = [ME, *(f"1{peer.node.name} {uuid.hex()}" for uuid, peer in peers.items())]
+        rows, after = page(places, self._node, asked.ask)
+        asked.say(
+            NodeRows(
+                nodes=rows,
+                next=after,
+                scope=s.scope,
+                links=s.links,
+                near=list(self._desk.near),
+                unknown=self._unknown(),
+                keys=s.keyring is not None,
+            )
+        )
+
+    def _node(self, place: str) -> NodeRow | None:
+        """The row of the node at that place; None if it is gone."""
+        if place == ME:
+            return self._own()
+        uuid = bytes.fromhex(place.rpartition(" ")[2])
+        member, peer = self._neighbours.membership.of(uuid), self._neighbours.peers.get(uuid)
+        return None if member is None or peer is None else self._other(member, peer)
+
+    def _own(self) -> NodeRow:
+        me = self._desk.me
+        return NodeRow(
+            name=me.name,
+            uuid=me.uuid.hex(),
+            boot=me.boot,
+            address=me.address,
+            via="self",
+            state="alive",
+            link="this node",
+            data=False,
+            rtt=0.0,
+            age=0.0,
+            tailback=self._tailback.depth(me.name),
+            **asdict(self._gossiping.described(me.uuid)),
+        )
+
+    def _other(self, member: Member, peer: Peer) -> NodeRow:
+        is_gone = member.state in (Presence.DEAD, Presence.LEFT)  # then nothing links it, but it may say why
+        says_no = peer.link.state is State.NOT_ALLOWED
+        return NodeRow(
+            name=member.name,
+            uuid=member.uuid.hex(),
+            boot=member.boot,
+            address=address_of(peer),
+            via=member.via,
+            state=str(member.state),
+            link="" if is_gone and not says_no else peer.link.describe(self._desk.now),
+            data=peer.data is not None,
+            rtt=0.0 if is_gone else peer.rtt,
+            age=self._desk.now - member.heard,
+            tailback=self._tailback.depth(member.name),
+            **asdict(self._gossiping.described(member.uuid)),
+        )
+
+    def _unknown(self) -> Depth:
+        """What waits for nodes that are not in the list."""
+        n, depth = self._neighbours, self._tailback.depth
+        # Of whom others said that it is dead before we met it, we know that much and have no row.
+        unseen = [
+            depth(hop) for hop in self._hops() if n.named(hop) is None or n.membership.by_name(hop) is None
+        ]
+        return Depth(
+            messages=sum(d.messages for d in unseen),
+            bytes=sum(d.bytes for d in unseen),
+            age=max((d.age for d in unseen), default=0.0),
+        )
+
+    # --- addresses ----------------------------------------------------------------------------------------
+
+    def _peers(self, asked: Asked[AskPeers]) -> None:
+        """All addresses, in pages."""
+        found = self._neighbours.acquaintances.rows()
+
+        def row(place: str) -> PeerRow:
+            row = found[place]
+            member = self._neighbours.membership.by_name(row.node) if row.node else None
+            row.state = str(member.state) if member is not None else ""
+            return row
+
+        rows, after = page(found, row, asked.ask)
+        asked.say(PeerRows(peers=rows, next=after))
+
+    def _where(self, asked: Asked[AskWhere]) -> None:
+        """Where a program can dial the node of that name; "" when nobody can, or it is not known."""
+        me, peer = self._desk.me, self._neighbours.named(asked.ask.node)
+        if asked.ask.node == me.name:
+            asked.say(Address(address=me.address))
+        else:
+            asked.say(Address(address="" if peer is None else address_of(peer)))
 
 
-def node(desk: Desk, neighbours: Neighbours, gossiping: Gossiping, place: str) -> dict[str, Any] | None:
-    """The row of the node at that place; None if it is gone. Ages and round trips in seconds."""
-    me = desk.me
-    if place == ME:
-        return {
-            "name": me.name,
-            "uuid": me.uuid.hex(),
-            "boot": me.boot,
-            "address": me.address,
-            "via": "self",
-            "state": "alive",
-            "link": "this node",
-            "data": False,
-            "rtt": 0.0,
-            "age": 0.0,
-            **gossiping.described(me.uuid),
-        }
-    uuid = bytes.fromhex(place.rpartition(" ")[2])
-    member, peer = neighbours.membership.of(uuid), neighbours.peers.get(uuid)
-    if member is None or peer is None:
-        return None
-    is_gone = member.state in (Presence.DEAD, Presence.LEFT)  # then nothing links it, but it may say why
-    says_no = peer.link.state is State.NOT_ALLOWED
-    return {
-        "name": member.name,
-        "uuid": member.uuid.hex(),
-        "boot": member.boot,
-        "address": address(peer),
-        "via": member.via,
-        "state": str(member.state),
-        "link": "" if is_gone and not says_no else peer.link.describe(desk.now),
-        "data": peer.data is not None,
-        "rtt": 0.0 if is_gone else peer.rtt,
-        "age": desk.now - member.heard,
-        **gossiping.described(member.uuid),
-    }
-
-
-def address(peer: Peer) -> str:
+def address_of(peer: Peer) -> str:
     """Where it was reached, unless that is of use on one link only, and it has another."""
     known = filter(None, (peer.reached, peer.node.address, *peer.node.also))
     return min(known, key=is_of_link, default="")

@@ -38,6 +38,7 @@ from mesh.store.room import Tell
 from mesh.store.worker import StoreWorker
 from mesh.transport import Sockets
 from mesh.wire.commands import Introduction
+from mesh.wire.replies import Process
 
 log = logging.getLogger("mesh.node")
 SETTLED = 1.0  # s after its start that a node needs no more memory than later
@@ -111,7 +112,7 @@ class Node(World):
         self.core.start(
             image,
             *self._clock(),
-            self._shell_status,
+            self._process,
             lambda: probe.sample(self._lag.p99(time.monotonic())),
             lambda: self._store.reach,
         )
@@ -234,18 +235,18 @@ class Node(World):
             "remembered": self.core.neighbours.acquaintances.remembered,
         }
 
-    def _shell_status(self) -> dict[str, Any]:
+    def _process(self) -> Process:
         now = time.monotonic()
-        return {
-            "uptime": now - self._started,
-            "pid": os.getpid(),
-            "data": str(self._data.path),
-            "ipc": self._ipc,
-            "lag_p99": self._lag.p99(now),
-            "lag_worst": self._lag.worst(now),
-            "snapshots": self._snapshots.counters() if self._config.snapshots.enabled else {},
-            "disk": self._store.status(),
-        }
+        return Process(
+            uptime=now - self._started,
+            pid=os.getpid(),
+            data=str(self._data.path),
+            ipc=self._ipc,
+            lag_p99=self._lag.p99(now),
+            lag_worst=self._lag.worst(now),
+            snapshots=dict(self._snapshots.counters()) if self._config.snapshots.enabled else {},
+            disk=dict(self._store.status()),
+        )
 
     async def run(self, ready: Callable[[], None] = lambda: None) -> None:
         """Until SIGTERM, SIGINT, `stop()` or a reason to give up (then the error is raised).

@@ -23,6 +23,11 @@ def pack(value: Any) -> bytes:
     return msgpack.packb(value, use_bin_type=True)
 
 
+def size_of(value: object) -> int:
+    """Bytes of a value, or of a struct, once it is packed."""
+    return len(msgspec.msgpack.encode(value))
+
+
 def reader(shape: type[T], limit: int) -> Callable[[bytes], T]:
     """What reads frames of at most `limit` bytes that hold one whole value of this type.
 

@@ -26,7 +26,7 @@ class Mesh:
         return mesh.connect(name, environ=self.environ, **options)
 
     def metric(self, name: str, what: str) -> int:
-        return int(self.nodes[name].core.info()["metrics"][what])
+        return int(self.nodes[name].core.info().metrics[what])
 
 
 @asynccontextmanager

@@ -6,13 +6,12 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from mesh.core.access.door import plain
 from mesh.core.asking.demand import Demand
 from mesh.core.delivery.router import Router
 from mesh.core.desk.desk import Desk
-from mesh.core.desk.pages import SHOWN, listed
+from mesh.core.desk.pages import NAMES, SHOWN, listed
 from mesh.core.desk.settings import CONFIRM
 from mesh.core.peers.peer import Peer
 from mesh.core.states.cameby import is_way
@@ -24,13 +23,16 @@ from mesh.patterns import SYSTEM
 from mesh.reserved import DEAD, check_free, reserved
 from mesh.routing.interest import CLIENTS
 from mesh.values import Hop, check_domain, check_key
+from mesh.wire.calls import AskErase
 from mesh.wire.commands import Answer, Query
 from mesh.wire.envelope import ERASED, PERSISTENT, Envelope
 from mesh.wire.limits import HOPS, LARGEST_SEQUENCE
+from mesh.wire.replies import Erased
 
+LONGEST = 200  # letters of what keeps a master from it
 REMEMBERED = 4096  # erasures whose outcome is known when they are asked for again
 # (was there such a topic?, masters that cannot be reached, or what keeps others from it)
-Erased = Callable[[bool, list[str]], None]
+Then = Callable[[bool, list[str]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +67,17 @@ def check_erasable(key: str, domain: str) -> None:
         raise reserved(key)
 
 
-def _told(said: dict[str, Any]) -> Erasure:
+def _asked(ask: AskErase) -> Erasure:
     """What a peer asks for."""
-    route, stream, number = said.get("route"), said.get("stream"), said.get("number")
+    check_erasable(ask.key, ask.domain)
     return Erasure(
-        (stream if isinstance(stream, bytes) else b"")[:16].ljust(16, b"\0"),
-        _as_number(number) if isinstance(number, int) else 1,
-        check_key(str(said.get("key"))),
-        check_domain(str(said.get("domain", ""))),
-        str(said.get("sender", "")),
-        tuple(map(str, route)) if isinstance(route, list) else (),
-        is_copy=said.get("copy") is True,
+        ask.stream.ljust(16, b"\0"),
+        _as_number(ask.number),
+        check_key(ask.key),
+        check_domain(ask.domain),
+        ask.sender,
+        tuple(ask.route),
+        is_copy=ask.copy,
     )
 
 
@@ -99,7 +101,7 @@ class Erasing:
         self._nodes = nodes
         self._judge = judge
         self._done: OrderedDict[tuple[bytes, int, str], bool] = OrderedDict()
-        self._going: dict[Erasure, list[Erased]] = {}  # on their way to the disk, and who asked
+        self._going: dict[Erasure, list[Then]] = {}  # on their way to the disk, and who asked
 
     def erase(
         self, erasure: Erasure, then: Callable[[bool], None], failed: Callable[[MasterAway], None]
@@ -116,17 +118,9 @@ class Erasing:
 
         self._questions.when_settled(lambda: self._everywhere(erasure, CLIENTS, CONFIRM, came))
 
-    def erase_for(
-        self,
-        peer: Peer,
-        said: dict[str, Any],
-        within: float,
-        then: Erased,
-        failed: Callable[[LocalError], None],
-    ) -> None:
+    def erase_for(self, peer: Peer, ask: AskErase, then: Then, failed: Callable[[LocalError], None]) -> None:
         """For a peer. LocalError for what cannot be."""
-        check_erasable(str(said.get("key")), str(said.get("domain", "")))
-        erasure = _told(said)
+        erasure = _asked(ask)
         route = erasure.route
         if len(route) > HOPS:
             raise LocalError(f"it came by more than {HOPS} nodes", code="TOO_MANY_HOPS")
@@ -136,13 +130,13 @@ class Erasing:
 
         def judged(is_believed: bool) -> None:
             if is_believed:
-                self._everywhere(erasure, peer.node.uuid, within, then)
+                self._everywhere(erasure, peer.node.uuid, min(CONFIRM, ask.within), then)
             else:
                 failed(LocalError(what, code="FORGED_SENDER"))
 
         self._judge(peer, route, judged)
 
-    def _everywhere(self, erasure: Erasure, by: bytes, within: float, then: Erased) -> None:
+    def _everywhere(self, erasure: Erasure, by: bytes, within: float, then: Then) -> None:
         domains = [erasure.domain] if erasure.domain else ["", *self._router.domains_of(erasure.key)]
         queries = [Query("exact", erasure.key, domain) for domain in domains]
         use = Use.SUBSCRIBE if erasure.is_copy else Use.ERASE
@@ -172,25 +166,25 @@ class Erasing:
         for peer, domain in asked:
             self._ask(peer, replace(erasure, domain=domain, is_copy=peer.node.name in masters), within, one)
 
-    def _ask(self, peer: Peer, erasure: Erasure, within: float, then: Erased) -> None:
-        def came(replies: Replies, missing: list[str]) -> None:
+    def _ask(self, peer: Peer, erasure: Erasure, within: float, then: Then) -> None:
+        def came(replies: Replies[Erased], missing: list[str]) -> None:
             values = [told.value for told in replies.values()]
             missing = missing + [peer.node.name for told in replies.values() if told.code]
-            away = [str(n) for v in values for n in v.get("away", []) if isinstance(v.get("away"), list)]
-            then(any(value.get("erased") for value in values), [*missing, *away])
+            away = [why[:LONGEST] for value in values for why in value.away[:NAMES]]
+            then(any(value.erased for value in values), [*missing, *away])
 
-        arguments = {
-            "key": erasure.key,
-            "domain": erasure.domain,
-            "stream": erasure.stream,
-            "number": erasure.number,
-            "sender": erasure.sender,
-            "route": [*erasure.route, self._desk.me.name],
-            "copy": erasure.is_copy,
-        }
-        self._questions.ask_all([peer], "erase", arguments, came, within)
+        question = AskErase(
+            key=erasure.key,
+            domain=erasure.domain,
+            stream=erasure.stream,
+            number=erasure.number,
+            sender=erasure.sender,
+            route=[*erasure.route, self._desk.me.name],
+            copy=erasure.is_copy,
+        )
+        self._questions.ask_all([peer], question, Erased, came, within)
 
-    def _here(self, erasure: Erasure, then: Erased) -> None:
+    def _here(self, erasure: Erasure, then: Then) -> None:
         """Of the topics that this node is master of."""
         retained = self._router.log.retained
         domains = [d for d in retained.domains(erasure.key) if erasure.domain in ("", d)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from mesh.core.asking.demand import Demand
 from mesh.core.asking.facts import Unwanted
@@ -22,10 +21,11 @@ from mesh.mapping.decision import Use
 from mesh.patterns import matches
 from mesh.routing.interest import CLIENTS
 from mesh.routing.merging import Merging
+from mesh.wire.calls import LONGEST, AskGet
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
+from mesh.wire.replies import Values
 
-LONGEST_NAME = 64  # letters of a node's name
 KNOWN = 100_000  # topics of which it is remembered that their value in the cache is the last
 HEDGE = 1.0  # s that one of several masters has to answer, before the next is asked
 
@@ -52,18 +52,16 @@ class Found:
     def values(self) -> list[Value]:
         return list(self.best.values())
 
-    def take(self, replies: Replies, query: Query) -> int:
+    def take(self, replies: Replies[Values], query: Query) -> int:
         """What nodes have answered; returns how many values that nobody had asked for."""
         unasked = 0
-        for uuid, told in replies.items():
-            for envelope, said in told.found:
+        for told in replies.values():
+            for envelope, (source, age, master) in told.found:
                 if _fits(envelope, query):
-                    self.add(_told_value(uuid, envelope, said))
+                    self.add(Value(master, envelope, source, age))
                 else:
                     unasked += 1
-            away = told.value.get("away")
-            names = away[:NAMES] if isinstance(away, list) else []
-            self.away += [name[:LONGEST_NAME] for name in names if isinstance(name, str)]
+            self.away += [name[:LONGEST] for name in told.value.away[:NAMES]]
         return unasked
 
     def add(self, value: Value) -> None:
@@ -164,19 +162,15 @@ class Lookup(Part):
         sources = everybody if after else self._demand.sources(query, Use.GET)
         spare = [hop for hop in everybody.hops if hop not in (*sources.hops, *visited)]
         found.away = list(sources.away)
-        arguments: dict[str, Any] = {
-            "kind": query.kind,
-            "text": query.text,
-            "domain": query.domain,
-            "after": after,
-            "visited": [*visited, me],
-        }
+        question = AskGet(
+            kind=query.kind, text=query.text, domain=query.domain, after=after, visited=[*visited, me]
+        )
 
         def ask(targets: set[bytes]) -> None:
             peers = [p for p in self._nodes.askable(visited) if p.node.uuid in targets]
-            self._questions.ask_all(peers, "get", arguments, came, min(within, HEDGE) if spare else within)
+            self._questions.ask_all(peers, question, Values, came, min(within, HEDGE) if spare else within)
 
-        def came(replies: Replies, missing: list[str]) -> None:
+        def came(replies: Replies[Values], missing: list[str]) -> None:
             if unasked := found.take(replies, query):
                 self._desk.count("unasked", unasked)
             lacking = [node for node in missing if node in everybody.hops]
@@ -262,10 +256,3 @@ def _fits(value: Envelope, query: Query) -> bool:
     key = value.keys[0]
     is_it = key == query.text if query.kind == "exact" else matches(query.text, key)
     return is_it and value.count == 1 and query.domain in ("", value.domain)
-
-
-def _told_value(uuid: bytes, envelope: Envelope, said: Any) -> Value:
-    match said:
-        case [str(source), (int() | float() | None) as age, bytes(master)]:
-            return Value(master, envelope, source, age)
-    return Value(uuid, envelope, "")

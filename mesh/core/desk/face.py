@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from mesh.core.desk.asked import Verb
 from mesh.core.desk.facts import Fact, Heard
-from mesh.core.desk.part import Part, Taking, Then, Verb
+from mesh.core.desk.part import Part, Taking, Then
 from mesh.errors import RemoteError
 from mesh.routing.feed import Feed
 from mesh.wire.commands import Command

@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
-from mesh.wire.codec import pack
+from mesh.wire.calls import AskPage
+from mesh.wire.codec import size_of
 from mesh.wire.limits import KIB
 
 PAGE = 128 * KIB  # bytes of rows in one reply
@@ -16,20 +17,21 @@ ROWS = 1000  # at most
 NAMES = 256  # of nodes, in a list that is only told beside an answer
 SHOWN = 8  # of nodes, in a sentence
 
+Row = TypeVar("Row")
+
 
 def page(
-    places: Iterable[str], row: Callable[[str], Any], said: Mapping[str, Any], size: int = PAGE
-) -> tuple[list[Any], str]:
-    """(rows, the place after which to go on; "" = that is all). `said`: a question's `after` and `limit`;
-    `row` is None for what is gone."""
-    after, most = asked(said)
-    rows: list[Any] = []
+    places: Iterable[str], row: Callable[[str], Row | None], ask: AskPage, size: int = PAGE
+) -> tuple[list[Row], str]:
+    """(rows, the place after which to go on; "" = that is all). `row` is None for what is gone."""
+    most = ask.limit if 0 < ask.limit < ROWS else ROWS
+    rows: list[Row] = []
     last = ""
-    for place in sorted(place for place in places if place > after):
+    for place in sorted(place for place in places if place > ask.after):
         one = row(place)
         if one is None:
             continue
-        size -= len(pack(one))
+        size -= size_of(one)
         if rows and (size < 0 or len(rows) >= most):
             return rows, last
         rows.append(one)
@@ -37,18 +39,11 @@ def page(
     return rows, ""
 
 
-def asked(said: Mapping[str, Any]) -> tuple[str, int]:
-    """After which place, and how many; whatever somebody says."""
-    after, limit = said.get("after"), said.get("limit")
-    is_number = isinstance(limit, int) and not isinstance(limit, bool) and 0 < limit < ROWS
-    return after if isinstance(after, str) else "", limit if is_number else ROWS  # type: ignore[return-value]
-
-
-def fitting(rows: Iterable[Any], most: int, size: int = PAGE) -> list[Any]:
+def fitting(rows: Iterable[Row], most: int, size: int = PAGE) -> list[Row]:
     """As many of them, in their order, as go into one reply; one at least."""
-    found: list[Any] = []
+    found: list[Row] = []
     for one in rows:
-        size -= len(pack(one))
+        size -= size_of(one)
         if found and (size < 0 or len(found) >= most):
             break
         found.append(one)

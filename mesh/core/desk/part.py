@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any, TypeVar
 
 from discovery.state import Sample
+from mesh.core.desk.asked import Verb
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.facts import Hearing
 from mesh.operations import Image, Reach
 from mesh.routing.feed import Feed
-from mesh.wire.commands import Call, Command
+from mesh.wire.commands import Command
 from mesh.wire.envelope import Envelope
 
 C = TypeVar("C", bound=Command)
@@ -24,24 +24,6 @@ Restored = Sequence[tuple[int, Envelope]]  # envelopes of the store, by position
 def take(command: type[C], then: Callable[[Conn, Any, C, list[Envelope]], None]) -> Taking:
     """A part's wish to be given commands of that kind, with who sent them and on which connection."""
     return command, then
-
-
-class Right(StrEnum):
-    """What a client must be allowed to do. Other nodes may do all that they can ask for."""
-
-    READ = "read"
-    WRITE = "write"
-    RUN = "run"  # the node: for those who have the keys of one
-
-
-@dataclass(frozen=True, slots=True)
-class Verb:
-    """Something that may be asked for by a Call. `then(conn, who, call)` answers it, perhaps later;
-    LocalError when it makes no sense."""
-
-    name: str
-    then: Callable[[Conn, Any, Call], None]
-    right: Right = Right.READ
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator
 from itertools import takewhile
-from typing import Any
 
 from msgspec.structs import replace
 from msgspec.structs import replace as changed
@@ -23,6 +22,7 @@ from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import TAILED, Envelope
 from mesh.wire.expiry import expiry
+from mesh.wire.replies import Depth
 
 RETRY = 1.0  # s after which something that could not be done now is tried again
 FEW_DUE = 1024  # dues; with more, and more than twice what waits, those of what is gone are thrown away
@@ -291,8 +291,8 @@ class TailBack:
         self._desk.count("expired", last - first + 1)
         self.finish(entry, hop, Answer(entry.envelope.domain, first, last, error.code, 0, str(error)))
 
-    def depth(self, hop: str) -> dict[str, Any]:
-        """What waits for a node (for "" nobody knows whom): messages, bytes, age of the oldest in s."""
+    def depth(self, hop: str) -> Depth:
+        """What waits for a node; for "" nobody knows whom."""
         messages = size = 0
         oldest = self._desk.believed  # also where a clock went back: nothing waits for less than no time
         for line in self._onward.lines(hop):
@@ -301,7 +301,7 @@ class TailBack:
             messages += line.messages - sum(e.lacking[hop].count() for e in early)
             size += line.bytes - sum(e.size for e in early)
             oldest = min([oldest, *(e.envelope.route[-1].at for e in entries if e.warned)])
-        return {"messages": messages, "bytes": size, "age": (self._desk.believed - oldest) / 1e9}
+        return Depth(messages=messages, bytes=size, age=(self._desk.believed - oldest) / 1e9)
 
 
 def _tailed(envelope: Envelope) -> Envelope:

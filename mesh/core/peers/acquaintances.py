@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any
 
 import msgspec
 
+from mesh.core.desk.asked import Asked, Right, Verb, answer
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
@@ -19,8 +19,10 @@ from mesh.core.peers.dialler import Dialler
 from mesh.core.peers.facts import SeedEnded
 from mesh.errors import LocalError, MeshError
 from mesh.operations import Delete, Put
+from mesh.wire.calls import AskPeer
 from mesh.wire.codec import pack, reader
 from mesh.wire.commands import NODE_CONTROL, Introduction
+from mesh.wire.replies import Changed, PeerRow
 
 PATIENT = 4  # dials of a given address, in vain, before silence is worth a word
 MET = 1024  # nodes that are remembered, the last ones met,
@@ -85,6 +87,9 @@ class Acquaintances(Part):
     def hears(self) -> Sequence[Hearing]:
         return (hear(SeedEnded, self._ended),)
 
+    def client_verbs(self) -> Sequence[Verb]:
+        return (answer(AskPeer, self._changed, Right.RUN),)
+
     # --- what is kept -----------------------------------------------------------------------------------
 
     def start(self, beginning: Beginning) -> None:
@@ -132,6 +137,10 @@ class Acquaintances(Part):
 
     # --- what people say ----------------------------------------------------------------------------------
 
+    def _changed(self, asked: Asked[AskPeer]) -> None:
+        a = asked.ask
+        asked.say(Changed(changed=self.remove(a.remove) if a.add is None else self.add(a.add)))
+
     def add(self, address: str) -> bool:
         """Dial that address, now and after every start; False when that is so already. LocalError."""
         known = self._seeds.get(address)
@@ -174,29 +183,24 @@ class Acquaintances(Part):
         """Addresses that are dialled because a node was there before."""
         return sum(seed.kind == REMEMBERED for seed in self._seeds.values())
 
-    def rows(self) -> dict[str, dict[str, Any]]:
+    def rows(self) -> dict[str, PeerRow]:
         """Every address and every node met, for people; by a text that gives their order."""
-        rows: dict[str, dict[str, Any]] = {}
-        by_address: dict[str, dict[str, Any]] = {}
+        rows: dict[str, PeerRow] = {}
+        by_address: dict[str, PeerRow] = {}
         for address, seed in self._seeds.items():
-            row: dict[str, Any] = {"address": address, "kind": seed.kind, "node": seed.node, "seen": None}
-            row |= self._last_try(address, seed)
+            row = PeerRow(address=address, kind=seed.kind, node=seed.node)
+            if seed.why and not self._is_taken(address, seed):
+                row.why, row.tried = seed.why, max(0.0, (self._desk.wall - seed.tried) / 1e9)
             rows[f"{KINDS.index(seed.kind)} {address}"] = by_address[address] = row
         for uuid, met in self._met.items():
             seen = max(0.0, (self._desk.wall - met.wall) / 1e9)
             address, name = met.node.address, met.node.name
             if address in by_address:
-                by_address[address].update(node=name, seen=seen)
+                by_address[address].node, by_address[address].seen = name, seen
             else:
                 place = f"{KINDS.index(REMEMBERED)} {address} {name} {uuid.hex()}"
-                row = {"address": address, "kind": REMEMBERED, "node": name, "seen": seen}
-                rows[place] = row | {"why": "", "tried": None}
+                rows[place] = PeerRow(address=address, kind=REMEMBERED, node=name, seen=seen)
         return rows
-
-    def _last_try(self, address: str, seed: Seed) -> dict[str, Any]:
-        """Why it came to nothing, and how many seconds ago."""
-        why = "" if self._is_taken(address, seed) else seed.why
-        return {"why": why, "tried": max(0.0, (self._desk.wall - seed.tried) / 1e9) if why else None}
 
     # --- dialling -----------------------------------------------------------------------------------------
 

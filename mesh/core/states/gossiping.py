@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from discovery.gossip import Gossip, Line, decode, encode
 from discovery.state import NodeState, Sample, load_index
@@ -21,6 +20,7 @@ from mesh.core.states.ways import Ways
 from mesh.operations import Reach
 from mesh.proof import same
 from mesh.wire.commands import Hear, Query, States
+from mesh.wire.replies import Gossiped
 
 TOPIC = PREFIX.encode()
 
@@ -261,20 +261,19 @@ class Gossiping(Part):
         seconds = max(self._desk.now - then, 0.001)
         return tuple(max(0.0, (figures[w] - before[w]) / seconds) for w in ("published", "delivered"))  # type: ignore[return-value]
 
-    def described(self, uuid: bytes) -> dict[str, Any]:
-        """The columns of `mesh ls` that come from gossip; None where nothing is known."""
+    def described(self, uuid: bytes) -> Gossiped:
+        """The columns of `mesh ls` that come from gossip."""
         known = self.gossip.known.get(uuid)
         state = self.mine if uuid == self._desk.me.uuid else known.state if known else None
-        heard = self._desk.now if known is None else known.heard
         if state is None:
-            return dict.fromkeys(COLUMNS)
-        return {
-            "cpu": state.cpu_used,
-            "state_age": self._desk.now - heard,
-            "up": state.up,
-            "waiting": state.tailback,
+            return Gossiped()
+        return Gossiped(
+            cpu=state.cpu_used,
+            state_age=self._desk.now - known.heard if known is not None else 0.0,
+            up=state.up,
+            waiting=state.tailback,
             **{name: getattr(state, name) for name in SAME},
-        }
+        )
 
 
 SAME = (
@@ -289,7 +288,6 @@ SAME = (
     "sessions",
     "links",
 )
-COLUMNS = ("cpu", "state_age", "up", "waiting", *SAME)
 
 
 def _fields(line: Line) -> tuple[bytes, int, int, bytes, bytes]:

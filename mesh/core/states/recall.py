@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
 
 from discovery.gossip import line_of, read
 from discovery.state import NodeState
+from mesh.core.desk.asked import Asked, Verb, answer
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.effects import Stop
 from mesh.core.desk.facts import Hearing, hear
@@ -18,9 +18,10 @@ from mesh.core.peers.peer import Peer
 from mesh.core.states.gossiping import Gossiping
 from mesh.core.ways.questions import Questions, Replies
 from mesh.operations import Reach
+from mesh.wire.calls import AskState
 from mesh.wire.commands import Login
+from mesh.wire.replies import StateTold
 
-STATE = "state"  # the verb: the newest state that you hold of me
 WITHIN = 1.0  # s after its start for which a node waits for that, as for its first view of the mesh
 
 # Rule 1: what others say counts only where it is our own word: a state that we have signed. So one honest
@@ -77,12 +78,14 @@ class Recall(Part):
 
     # --- what others hold of us ---------------------------------------------------------------------------
 
-    def told(self, peer: Peer) -> dict[str, Any]:
-        """For a node that asks."""
-        line = self._gossiping.gossip.last_of(peer.node.uuid)
-        return (
-            {} if line is None else {"line": [line.uuid, line.boot, line.counter, line.state, line.signature]}
-        )
+    def peer_verbs(self) -> Sequence[Verb]:
+        return (answer(AskState, self._asked),)
+
+    def _asked(self, asked: Asked[AskState]) -> None:
+        """The newest state that this node holds of whoever asks."""
+        line = self._gossiping.gossip.last_of(asked.who.node.uuid)
+        fields = None if line is None else (line.uuid, line.boot, line.counter, line.state, line.signature)
+        asked.say(StateTold(line=fields))
 
     def _joined(self, peer: Peer) -> None:
         """Its control connection stands: it can be asked. One before may be lost, with the question."""
@@ -90,13 +93,13 @@ class Recall(Part):
             return
         self._open.add(peer.node.uuid)
         ask = self._neighbours.liveness.ask
-        self._questions.ask_all([peer], STATE, {}, lambda r, _: self._came(peer, r), WITHIN, ask)
+        self._questions.ask_all([peer], AskState(), StateTold, lambda r, _: self._came(peer, r), WITHIN, ask)
 
-    def _came(self, peer: Peer, replies: Replies) -> None:
+    def _came(self, peer: Peer, replies: Replies[StateTold]) -> None:
         self._open.discard(peer.node.uuid)
         self._told.update(replies)
         for reply in replies.values():
-            line = line_of(reply.value.get("line"))
+            line = line_of(reply.value.line)
             state = read(line) if line is not None else None
             if line is not None and state is not None and self._gossiping.is_mine(line):
                 self._verdict = self._verdict or self._judge(state, peer.node.name)

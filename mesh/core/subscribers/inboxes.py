@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from mesh.core.delivery.router import CLIENT, Router
+from mesh.core.desk.asked import Asked, Right, Verb, answer
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
 from mesh.core.desk.part import Beginning, Part
@@ -25,9 +26,11 @@ from mesh.routing.feed import Feed
 from mesh.routing.log import Log, Targets
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
+from mesh.wire.calls import AskInbox
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import FORCE_QUEUING, Envelope
 from mesh.wire.expiry import unexpired
+from mesh.wire.replies import Released
 
 IDLE = 60.0  # s: an inbox without anything is kept so long, for what may be on its way to it over the disk
 
@@ -59,6 +62,12 @@ class Inboxes(Part):
 
     def figures(self) -> dict[str, int | float]:
         return {"inboxes_owed": len(self)}
+
+    def client_verbs(self) -> Sequence[Verb]:
+        return (answer(AskInbox, self._release, Right.RUN),)
+
+    def _release(self, asked: Asked[AskInbox]) -> None:
+        asked.say(Released(released=self.owners.release(asked.ask.release)))
 
     def feeds(self) -> Iterator[Feed]:
         return iter(self._feeds.values())

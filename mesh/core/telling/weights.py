@@ -5,9 +5,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
 
 from discovery.gossip import Known
+from mesh.core.desk.asked import Asked, Verb, answer
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
 from mesh.core.desk.facts import Hearing, hear
@@ -20,10 +21,12 @@ from mesh.core.ways.questions import Questions, Replies
 from mesh.errors import LocalError, MeshError
 from mesh.operations import Delete, Put
 from mesh.snapshots.moment import iso
-from mesh.weightset import NONE, WeightSet, bad, check_times, packed, plain, weight_set
+from mesh.weightset import NONE, Learnt, WeightSet, bad, check_times, checked, learnt, packed, weight_set
+from mesh.wire.calls import AskWeights
 from mesh.wire.codec import unpack
+from mesh.wire.replies import Applied, Result, WeightsRead, WeightsTold
 
-WEIGHTS, ROW = "weights", b"set"  # event, verb and table; and the only row of that
+WEIGHTS, ROW = "weights", b"set"  # event and table; and the only row of that
 WITHIN = 5.0  # s that a node may take to tell its weights
 OWN = 1 << 16  # two nodes never make the same stamp: the last bits are those of the node
 SHOWN = 16  # names of nodes that do not have them yet
@@ -83,34 +86,44 @@ class Weights(Part):
 
     # --- for clients ------------------------------------------------------------------------------------
 
-    def called(self, arguments: dict[str, Any], by: str) -> dict[str, Any]:
-        """The verb of clients: without arguments it reads; `set` applies a set, `clear` an empty one."""
-        if "set" in arguments:
-            self._apply(arguments["set"] if isinstance(arguments["set"], dict) else {}, by)
-            return {"stamp": self.stamp, "unknown": self._strangers()[:SHOWN]}
-        if arguments.get("clear") is True:
+    def client_verbs(self) -> Sequence[Verb]:
+        return (answer(AskWeights, self._called),)
+
+    def _called(self, asked: Asked[AskWeights]) -> None:
+        if asked.ask != AskWeights():
+            asked.check_keys()
+        asked.say(self.called(asked.ask, asked.who.text))
+
+    def called(self, ask: AskWeights, by: str) -> Result:
+        """Without arguments it reads; `set` applies a set, `clear` an empty one."""
+        if ask.set is not None:
+            self._apply(learnt(ask.set), by)
+            return Applied(stamp=self.stamp, unknown=self._strangers()[:SHOWN])
+        if ask.clear:
             self._take(WeightSet(self._next_stamp(), self._desk.wall, self._desk.wall, by, {}))
             self._tell(f"were cleared by {by}")
-            return {"stamp": self.stamp}
-        stamp, made, expires, who, weights = plain(self._set)
-        return {
-            "stamp": stamp,
-            "made": made,
-            "expires": expires,
-            "by": who,
-            "weights": weights,
-            "expired": self._desk.wall >= expires,
-            "behind": sorted(self._gossiping.behind(stamp))[:SHOWN],
-            "strategy": self._strategy,
-        }
+            return Applied(stamp=self.stamp)
+        return self._read()
 
-    def _apply(self, said: dict[str, Any], by: str) -> None:
-        mine, theirs = self._desk.settings.cluster, said.get("cluster") or self._desk.settings.cluster
+    def _read(self) -> WeightsRead:
+        it = self._set
+        return WeightsRead(
+            stamp=it.stamp,
+            made=it.made,
+            expires=it.expires,
+            by=it.by,
+            weights={node: (each.weight, each.reason) for node, each in it.weights.items()},
+            expired=self._desk.wall >= it.expires,
+            behind=sorted(self._gossiping.behind(it.stamp))[:SHOWN],
+            strategy=self._strategy,
+        )
+
+    def _apply(self, said: Learnt, by: str) -> None:
+        mine, theirs = self._desk.settings.cluster, said.cluster or self._desk.settings.cluster
         if mine != theirs:
             text = f"these weights were learnt in the mesh {theirs!r:.80}, and this is {mine!r}."
             raise LocalError(text, hint="If they are right here all the same: --force", code="CLUSTER")
-        fields = [self._next_stamp(), said.get("made"), said.get("expires"), by, said.get("weights")]
-        new = weight_set(fields)
+        new = checked(WeightSet(self._next_stamp(), said.made, said.expires, by, said.weights))
         check_times(new, self._desk.wall)
         if new.expires <= self._desk.wall:
             raise bad(f"these weights have expired, at {iso(new.expires)}.", "Learn newer ones.")
@@ -134,9 +147,11 @@ class Weights(Part):
 
     # --- among nodes --------------------------------------------------------------------------------------
 
-    def told(self) -> dict[str, Any]:
-        """For a node that asks."""
-        return {"set": plain(self._set)} if self.stamp else {}
+    def peer_verbs(self) -> Sequence[Verb]:
+        return (answer(AskWeights, self._asked),)
+
+    def _asked(self, asked: Asked[AskWeights]) -> None:
+        asked.say(WeightsTold(set=self._set if self.stamp else None))
 
     def _heard(self, known: Known) -> None:
         """A node says how it is. If it has a newer set, ask it; one at a time, for there is a next state."""
@@ -149,15 +164,15 @@ class Weights(Part):
             return
         self._is_asking = True
         ask = self._neighbours.liveness.ask
-        self._questions.ask_all([peer], WEIGHTS, {}, lambda r, _: self._came(peer, r), WITHIN, ask)
+        self._questions.ask_all([peer], AskWeights(), WeightsTold, partial(self._came, peer), WITHIN, ask)
 
-    def _came(self, peer: Peer, replies: Replies) -> None:
+    def _came(self, peer: Peer, replies: Replies[WeightsTold], _: list[str]) -> None:
         """The set of a node, if it has told one."""
         self._is_asking = False
         self._failed = peer.node.uuid
         for reply in replies.values():
             try:
-                new = weight_set(reply.value.get("set"))
+                new = weight_set(reply.value.set)
                 check_times(new, self._desk.wall)
             except LocalError as error:
                 self._doubt(peer, error)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from typing import Any
+from typing import Any, Generic
+
+from msgspec.structs import replace
 
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
@@ -16,21 +18,35 @@ from mesh.core.peers.facts import PeerLost, WaysChanged
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.ways.slow import SHORT, Slow
+from mesh.errors import RemoteError
+from mesh.wire.calls import Ask, AskGet, AskWhere, Carried, arguments
 from mesh.wire.commands import Call, Reply
 from mesh.wire.envelope import Envelope
+from mesh.wire.replies import Hops, R, Source, Values, read_result
 
 
 @dataclass(slots=True)
-class Told:
-    """What one node replied: a value, (envelope, what is said of it) for each of them."""
+class Told(Generic[R]):
+    """What one node replied: a value, and envelopes, with whose they are."""
 
-    value: dict[str, Any] = field(default_factory=dict)
-    found: list[tuple[Envelope, Any]] = field(default_factory=list)
+    value: R
+    found: list[tuple[Envelope, Source]] = field(default_factory=list)
     code: str = ""  # of its refusal
 
+    def take(self, says: type[R], reply: Reply, envelopes: list[Envelope]) -> None:
+        """A part of it, or all. Of one that cannot be read nothing counts: RemoteError."""
+        self.value, self.code = says(), reply.code
+        if not reply.code:
+            value = read_result(says, reply.value)
+            sources = value.sources if isinstance(value, Values) else []
+            if len(sources) != len(envelopes):
+                raise RemoteError(f"{len(envelopes)} values of {len(sources)} nodes", code="MALFORMED")
+            self.value = value
+            self.found += zip(envelopes, sources, strict=True)
 
-Replies = dict[bytes, Told]  # by the uuid of who replied
-Then = Callable[[Replies, list[str]], None]  # (replies, names of nodes that did not reply)
+
+Replies = dict[bytes, Told[R]]  # by the uuid of who replied
+Then = Callable[[Replies[R], list[str]], None]  # (replies, names of nodes that did not reply)
 
 
 @dataclass(slots=True, eq=False)
@@ -43,16 +59,17 @@ class Confirmation:
 
 
 @dataclass(slots=True, eq=False)
-class Question:
+class Question(Generic[R]):
     """One question to several nodes."""
 
     need: dict[bytes, str]  # uuid -> name of those that have yet to reply
     deadline: float
-    then: Then
+    then: Then[R]
+    says: type[R]  # what is replied to it
     begun: float
     is_counted: bool  # it is a get, whose answers are counted
     is_judged: bool  # who does not answer is slow
-    replies: Replies = field(default_factory=dict)
+    replies: Replies[R] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
 
 
@@ -65,7 +82,7 @@ class Questions(Part):
         self.slow = Slow(desk, neighbours.introduction, self._try)
         self._confirmations: dict[Confirmation, None] = {}
         self._versions: dict[bytes, list[tuple[int, int, Confirmation]]] = {}  # by uuid, lowest version first
-        self._questions: dict[int, Question] = {}
+        self._questions: dict[int, Question[Any]] = {}
         self._early: list[Callable[[], None]] = []  # asked before we know whom to ask
         self._request = 0
 
@@ -82,16 +99,11 @@ class Questions(Part):
         self.review()
         self._desk.wake(self.deadline())
 
-    def _replied(self, conn: Conn, peer: Peer, reply: Reply, envelopes: list[Envelope]) -> None:
-        if not (isinstance(reply.value, dict) and reply.value.get("more")):
-            peer.reads.pop(reply.request, None)
-        self.answered(peer, reply, envelopes)
-
     def _try(self, uuid: bytes) -> None:
         """Ask a peer what every node knows, only to see how soon it answers."""
         peer = self._neighbours.peers.get(uuid)
         if peer is not None:
-            self.ask_all([peer], "where", {"node": peer.node.name}, lambda replies, missing: None)
+            self.ask_all([peer], AskWhere(node=peer.node.name), Hops, lambda replies, missing: None)
 
     def _ask(self, peer: Peer, call: Call) -> None:
         peer.reads[call.request] = call
@@ -138,47 +150,50 @@ class Questions(Part):
     def ask_all(
         self,
         peers: Iterable[Peer],
-        verb: str,
-        arguments: dict[str, Any],
-        then: Then,
+        ask: Ask,
+        says: type[R],
+        then: Then[R],
         within: float = CONFIRM,
-        ask: Callable[[Peer, Call], None] | None = None,
+        by: Callable[[Peer, Call], None] | None = None,
     ) -> None:
-        """Ask each of them; `then` has what came within so many seconds. `ask` takes another way than
+        """Ask each of them; `then` has what came within so many seconds. `by` takes another way than
         the data connection."""
         self._request += 1
         peers = list(peers)
         need = {peer.node.uuid: peer.node.name for peer in peers}
         # What follows all that is on its way says more of that than of who answers.
-        is_read = verb == "get" and not arguments.get("after")
+        is_read = isinstance(ask, AskGet) and not ask.after
         # By another way it may be lost with a connection, which says nothing of who was asked.
-        is_judged = ask is None
-        question = Question(need, self._desk.now + within, then, self._desk.now, is_read, is_judged)
+        is_judged = by is None
+        question = Question(need, self._desk.now + within, then, says, self._desk.now, is_read, is_judged)
         for node in need.values() if is_read else ():
             self._desk.tally.of(node).asked += 1
         self._questions[self._request] = question
         self._desk.wake(self._due(question))
         # Whoever is asked may have to ask others, and must not take longer than we wait.
-        call = Call(self._request, verb, {**arguments, "within": within * 3 / 4})
+        if isinstance(ask, Carried):
+            ask = replace(ask, within=within * 3 / 4)
+        call = Call(self._request, ask.verb, arguments(ask))
         for peer in peers:
-            (ask or self._ask)(peer, call)
+            (by or self._ask)(peer, call)
         self._finish(call.request)
 
-    def answered(self, peer: Peer, reply: Reply, envelopes: list[Envelope]) -> None:
+    def _replied(self, conn: Conn, peer: Peer, reply: Reply, envelopes: list[Envelope]) -> None:
         """A peer's reply, or a part of one."""
         question = self._questions.get(reply.request)
         if question is None or peer.node.uuid not in question.need:
+            peer.reads.pop(reply.request, None)
             if not self.slow.tried(peer.node.uuid, reply.request):
                 self._desk.count("unasked")  # or it is late
             return
-        told = question.replies.setdefault(peer.node.uuid, Told())
-        value = reply.value if isinstance(reply.value, dict) else {}
-        said = value.pop("sources", None)
-        sources = said if isinstance(said, list) and len(said) == len(envelopes) else [None] * len(envelopes)
-        told.found += zip(envelopes, sources, strict=True)
-        told.value.update(value)
-        told.code = reply.code
-        if not value.get("more"):
+        told = question.replies.setdefault(peer.node.uuid, Told(question.says()))
+        try:
+            told.take(question.says, reply, envelopes)
+        except RemoteError as error:
+            told.code = error.code
+            self._desk.count("malformed")
+        if not (isinstance(told.value, Values) and told.value.more):
+            peer.reads.pop(reply.request, None)
             node = question.need.pop(peer.node.uuid)
             self.slow.answers(peer.node.uuid)
             if question.is_counted:
@@ -232,7 +247,7 @@ class Questions(Part):
                 self.slow.tries(uuid, request, question.deadline)
             question.then(question.replies, [*question.missing, *question.need.values()])
 
-    def _due(self, question: Question) -> float:
+    def _due(self, question: Question[Any]) -> float:
         """Until when it waits: not long, if only those are lacking that are known to be slow."""
         if all(uuid in self.slow for uuid in question.need):
             return min(question.deadline, question.begun + SHORT)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
+from mesh.core.desk.asked import Asked, Verb, answer
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import Hearing, hear
 from mesh.core.desk.part import Part
@@ -13,6 +14,8 @@ from mesh.core.peers.facts import PeerJoined, PeerLost
 from mesh.core.peers.peer import Peer
 from mesh.core.ways.facts import WayTold
 from mesh.core.ways.questions import Questions, Replies
+from mesh.wire.calls import AskWhere
+from mesh.wire.replies import Hops
 
 NOBODY = 2.0  # s that "nobody knows it" is believed
 FOUND = 30.0  # s that a way is believed
@@ -42,6 +45,18 @@ class Whereabouts(Part):
 
     def hears(self) -> Sequence[Hearing]:
         return (hear(PeerJoined, self._forget), hear(PeerLost, self._forget))
+
+    def peer_verbs(self) -> Sequence[Verb]:
+        return (answer(AskWhere, self._asked),)
+
+    def _asked(self, asked: Asked[AskWhere]) -> None:
+        """Another node asks how far it is from here."""
+        ask = asked.ask
+        if ask.node == self._desk.me.name:
+            asked.say(Hops(hops=0))
+        else:
+            within = min(CONFIRM, ask.within)
+            self.find(ask.node, ask.visited, within, lambda way, hops: asked.say(Hops(hops=hops)))
 
     def way_to(self, node: str) -> str | None:
         """A live neighbour that can reach it, if one has said so."""
@@ -76,11 +91,11 @@ class Whereabouts(Part):
             return
         ring = [*visited, self._desk.me.name, *(p.node.name for p in peers)]
 
-        def came(replies: Replies, missing: list[str]) -> None:
+        def came(replies: Replies[Hops], missing: list[str]) -> None:
             names = {p.node.uuid: p.node.name for p in peers}
-            then(*_nearest((names[uuid], told.value.get("hops")) for uuid, told in replies.items()))
+            then(*_nearest((names[uuid], told.value.hops) for uuid, told in replies.items()))
 
-        self._questions.ask_all(peers, "where", {"node": node, "visited": ring}, came, within)
+        self._questions.ask_all(peers, AskWhere(node=node, visited=ring), Hops, came, within)
 
     def _found(self, node: str, way: str) -> None:
         self._asking.discard(node)
@@ -88,6 +103,6 @@ class Whereabouts(Part):
         self._desk.say(WayTold(way))
 
 
-def _nearest(answers: Iterable[tuple[str, Any]]) -> tuple[str, int]:
-    ways = [(hops + 1, name) for name, hops in answers if isinstance(hops, int) and hops >= 0]
+def _nearest(answers: Iterable[tuple[str, int]]) -> tuple[str, int]:
+    ways = [(hops + 1, name) for name, hops in answers if hops >= 0]
     return (min(ways)[1], min(ways)[0]) if ways else ("", -1)

@@ -8,7 +8,7 @@ import pytest
 from mesh.cli.main import main
 from mesh.client.deadletters import DeadLetter
 from mesh.client.message import Batch
-from mesh.core.status import address
+from mesh.core.status import address_of
 from mesh.errors import BadName
 from mesh.values import Headers
 from mesh.wire.commands import Introduction
@@ -65,12 +65,12 @@ def test_trial_C_an_address_of_one_link_is_not_shown_where_there_is_another() ->
         node = Introduction(b"b" * 16, "b", 1, "tcp://10.0.0.5:7710", ("tcp://[2001:db8::5]:7710",))
 
     peer: Any = Reached()
-    assert address(peer) == "tcp://10.0.0.5:7710"
+    assert address_of(peer) == "tcp://10.0.0.5:7710"
     peer.reached = "tcp://[2001:db8::5]:7710"
-    assert address(peer) == peer.reached
+    assert address_of(peer) == peer.reached
     peer.node = Introduction(b"b" * 16, "b", 1, "")
     peer.reached = "tcp://[fe80::5%eth0]:7710"
-    assert address(peer) == peer.reached
+    assert address_of(peer) == peer.reached
 
 
 def test_trial_C_hints_of_verbs_can_be_typed(given: Given, capsys: Capture) -> None:

@@ -134,8 +134,8 @@ def test_trial_A7_neither_log_nor_events_hold_marks() -> None:
     me = Introduction(b"m" * 16, "bilbo", 1, "")
     desk = Desk(Settings(me=me), bytes, lambda: 0.5)
     desk.event("refused", EVIL, level="warning")
-    [event] = desk.events.after(0)["events"]
-    assert is_harmless(event["text"]) and "\\u202e" in event["text"]
+    [event] = desk.events.after(0)[0]
+    assert is_harmless(event.text) and "\\u202e" in event.text
 
 
 def test_trial_A7_what_click_says_of_a_command_line_is_harmless_too(capfd: Capture) -> None:

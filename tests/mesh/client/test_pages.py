@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from mesh import sync
-from mesh.core import verbs
+from mesh.core import status
 from mesh.core.desk.pages import page
 from tests.mesh.meshes import Mesh, mesh_of
 
@@ -14,7 +14,7 @@ from tests.mesh.meshes import Mesh, mesh_of
 @pytest.fixture(autouse=True)
 def short_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a short list needs several."""
-    monkeypatch.setattr(verbs, "page", partial(page, size=400))
+    monkeypatch.setattr(status, "page", partial(page, size=400))
 
 
 def test_trial_A6_a_client_asks_on_until_it_has_the_whole_list() -> None:

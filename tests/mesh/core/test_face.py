@@ -10,19 +10,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import fields
 
+from mesh.core.desk.asked import Asked, Right, Verb, answer
 from mesh.core.desk.effects import Commit
 from mesh.core.desk.face import Face
 from mesh.core.desk.facts import Fact, Hearing, hear
-from mesh.core.desk.part import Beginning, Part, Right, Taking, Verb, take
+from mesh.core.desk.part import Beginning, Part, Taking, take
 from mesh.core.desk.settings import Settings
 from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
 from mesh.core.peers.facts import PeerJoined
 from mesh.operations import Image, Put
 from mesh.wire import commands as c
+from mesh.wire.calls import Ask, read_ask
+from mesh.wire.replies import Result
 
-PAGE = Path(__file__).parent.parent.parent.parent / "docs" / "design.md"
+DOCS = Path(__file__).parent.parent.parent.parent / "docs"
+PAGE, WIRE = DOCS / "design.md", DOCS / "wire.md"
 ME = c.Introduction(b"h" * 16, "heron", 1, "")
 
 
@@ -30,6 +35,19 @@ class Wave(c.Command, frozen=True, tag=99):
     """A command that no other part knows."""
 
     times: int = 1
+
+
+class AskWave(Ask, frozen=True, kw_only=True):
+    """Its verb."""
+
+    verb = "wave"
+    times: int
+
+
+class WaveSaid(Result, frozen=True, kw_only=True):
+    """And what is said to it."""
+
+    node: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +72,14 @@ class Greetings(Part):
         return (take(Wave, lambda conn, session, command, _: self._desk.say(Waved(command.times))),)
 
     def client_verbs(self) -> Sequence[Verb]:
-        return (Verb("wave", self._wave, Right.WRITE),)
+        return (answer(AskWave, self._wave, Right.WRITE),)
 
     def hears(self) -> Sequence[Hearing]:
         return (hear(Waved, self._waved), hear(PeerJoined, self._met))
 
-    def _wave(self, conn: Any, session: Any, call: c.Call) -> None:
-        self._desk.say(Waved(call.arguments["times"]))
-        self._desk.send(conn, c.Reply(call.request, {"from": self._desk.me.name}))
+    def _wave(self, asked: Asked[AskWave]) -> None:
+        self._desk.say(Waved(asked.ask.times))
+        asked.say(WaveSaid(node=self._desk.me.name))
 
     def _waved(self, fact: Waved) -> None:
         self.count += fact.times
@@ -104,7 +122,10 @@ def test_a_capability_is_a_room_and_one_line() -> None:
     rows = {op.key: op.value for commit in commits for op in commit.ops if isinstance(op, Put)}
     assert rows[b"greetings"] == (10).to_bytes(4)
     verb = node.desk.face.client_verbs["wave"]
-    verb.then(None, None, c.Call(1, "wave", {"times": 1}))  # type: ignore[arg-type]
+    said: list[c.Reply] = []
+    ask = read_ask(verb.asks, {"times": 1})
+    verb.then(Asked(ask, 1, None, None, lambda reply, _: said.append(reply)))  # type: ignore[arg-type]
+    assert [reply.value for reply in said] == [WaveSaid(node="heron")]
     node.take_effects()
     assert (room.count, verb.right) == (11, Right.WRITE)
 
@@ -114,7 +135,7 @@ def test_two_parts_that_want_the_same_are_an_error_at_the_start(what: str) -> No
     class Same(Part):
         pass
 
-    wanted = (Verb("wave", lambda *_: None),) if what.endswith("verbs") else (take(Wave, lambda *_: None),)
+    wanted = (answer(AskWave, lambda _: None),) if what.endswith("verbs") else (take(Wave, lambda *_: None),)
     setattr(Same, what, lambda self: wanted)
     with pytest.raises(ValueError, match="two parts"):
         Face().fill([Same(), Same()])
@@ -145,6 +166,23 @@ def test_each_fact_is_heard_by_those_that_the_page_names() -> None:
     rows = [row.split("|") for row in table.splitlines()[2:]]
     told = {fact.strip(" `"): re.findall(r"`(\w+)`", heard) for _, fact, heard, *_ in rows}
     assert told == {fact.__name__: [owner(then) for then in heard] for fact, heard in hears.items()}
+
+
+@pytest.mark.parametrize("section", ["### REPLY (35)", "### CALL and REPLY"])
+def test_each_verb_stands_on_the_page_with_its_arguments(section: str) -> None:
+    page = WIRE.read_text()
+    table = page[page.index("| verb |", page.index(section)) :].partition("\n\n")[0]
+    rows: dict[str, str] = {}
+    for row in table.splitlines()[2:]:
+        _, name, arguments, *_ = row.split("|")
+        rows[name.strip(" `")] = rows.get(name.strip(" `"), "") + arguments
+    face = core().desk.face
+    verbs = face.client_verbs if "35" in section else face.peer_verbs
+    assert set(verbs) == set(rows)
+    for name, verb in verbs.items():
+        told = set(re.findall(r"`(\w+)`", rows[name]))
+        needed = {f.encode_name for f in fields(verb.asks) if f.required}
+        assert needed <= told, f"{name} needs {needed - told}"
 
 
 def owner(then: Any) -> str:

@@ -12,9 +12,11 @@ from discovery.state import Sample
 from mesh.operations import BOOT, Op, Rewrite
 from mesh.routing import shares
 from mesh.store.memory import MemoryStore
+from mesh.wire.calls import AskState
 from mesh.wire.commands import Interest
 from mesh.wire.envelope import decode
 from tests.mesh.core.campaign import Campaign
+from tests.mesh.core.lying import replies
 from tests.seeds import stories
 from tests.simulated_client import SimClient, client_of
 from tests.simulation import SimNetwork, SimNode
@@ -143,7 +145,7 @@ def test_trial_A2_a_state_that_this_node_has_not_signed_counts_for_nothing(damag
         forged = replace(line, uuid=b.uuid)
     elif damage == "signed by nobody":
         forged = replace(forged, signature=b"")
-    b.core.recall.told = lambda peer: {"line": list(astuple(forged))[:5]}  # type: ignore[method-assign]
+    replies(b, AskState, {"line": list(astuple(forged))[:5]})
     a.restart()
     net.until(lambda: a.core.recall.is_over)
     net.run(3)
@@ -154,7 +156,7 @@ def test_trial_A2_a_state_that_this_node_has_not_signed_counts_for_nothing(damag
 def test_trial_A2_an_answer_that_is_no_state_counts_for_nothing(said: Any) -> None:
     net = SimNetwork()
     a, b = net.mesh("a", "b", sample=lambda: IDLE)
-    b.core.recall.told = lambda peer: {"line": said}  # type: ignore[method-assign]
+    replies(b, AskState, {"line": said})
     a.restart()
     net.until(lambda: a.core.recall.is_over)
     assert a.stop is None

@@ -3,11 +3,13 @@
 import pytest
 
 from mesh.core.desk.settings import CONFIRM
+from mesh.core.peers.peer import Peer
 from mesh.core.ways.questions import Questions
 from mesh.core.ways.slow import SHORT, TRY
 from mesh.mapping.rules import Rule
 from mesh.wire import commands as c
-from mesh.wire.envelope import Envelope
+from mesh.wire.calls import AskGet, AskState
+from mesh.wire.replies import StateTold, Values
 from tests.simulated_client import SimClient, client_of
 from tests.simulation import SimNetwork, SimNode
 
@@ -19,17 +21,17 @@ class Mute:
 
     def __init__(self, node: SimNode) -> None:
         core = self.core = node.core
-        self._links, self._verbs = core.links, core._reception._verbs
-        self._true = (core.links.interest, core._reception._verbs.from_peer)
+        self._links, self._hears = core.links, core.desk.face.from_peers
+        self._true = (core.links.interest, self._hears[c.Call])
         self.missed = 0
         core.links.interest = self._ignore  # type: ignore[method-assign, assignment]
-        core._reception._verbs.from_peer = self._ignore  # type: ignore[method-assign, assignment]
+        self._hears[c.Call] = self._ignore
 
     def _ignore(self, *what: object) -> None:
         self.missed += 1
 
     def speak(self) -> None:
-        self._links.interest, self._verbs.from_peer = self._true  # type: ignore[method-assign]
+        self._links.interest, self._hears[c.Call] = self._true  # type: ignore[method-assign]
 
 
 def took(client: SimClient, key: str = "k", initial: bool = True) -> float:
@@ -39,8 +41,13 @@ def took(client: SimClient, key: str = "k", initial: bool = True) -> float:
     return client.net.now - start
 
 
+def replied(a: SimNode, peer: Peer, reply: c.Reply) -> None:
+    assert peer.data is not None
+    a.core.desk.face.from_peers[c.Reply](peer.data, peer, reply, [])
+
+
 def events(a: SimNode) -> list[str]:
-    return [e["text"] for e in a.core.desk.events.after(0)["events"] if e["kind"] == "link"]
+    return [e.text for e in a.core.desk.events.after(0)[0] if e.kind == "link"]
 
 
 def test_trial_A7_a_silent_member_is_waited_for_once() -> None:
@@ -129,7 +136,7 @@ def test_trial_A7_who_was_only_cut_off_is_waited_for_again_before_the_next_quest
     assert uuid in slow
     peer = a.core.neighbours.peers[uuid]
     if what == "an answer":
-        a.core.questions.answered(peer, c.Reply(77), list[Envelope]())
+        replied(a, peer, c.Reply(77))
     else:
         a.core.links.interested(peer, c.Interested(77))
     net.run(CONFIRM)
@@ -159,7 +166,7 @@ def test_trial_A7_an_answer_that_nobody_asked_for_makes_nobody_quick() -> None:
     peer = a.core.neighbours.named("b")
     assert peer is not None
     for number in range(100):
-        a.core.questions.answered(peer, c.Reply(1_000_000 + number), list[Envelope]())
+        replied(a, peer, c.Reply(1_000_000 + number))
     a.core.links.interested(peer, c.Interested(0))
     assert took(client, "second", initial=False) < LITTLE
 
@@ -173,9 +180,8 @@ def test_trial_A7_who_is_given_no_time_is_not_called_slow(within: float) -> None
     assert peer is not None
     Mute(b)
     done: list[list[str]] = []
-    questions.ask_all(
-        [peer], "get", {"kind": "exact", "text": "k"}, lambda r, missing: done.append(missing), within
-    )
+    question = AskGet(kind="exact", text="k")
+    questions.ask_all([peer], question, Values, lambda r, missing: done.append(missing), within)
     net.run(1.0)
     assert (done, peer.node.uuid in questions.slow) == ([["b"]], False)
 
@@ -187,7 +193,7 @@ def test_trial_D_who_does_not_answer_by_another_way_than_the_data_connection_is_
     assert peer is not None
     done: list[list[str]] = []
     a.core.questions.ask_all(
-        [peer], "state", {}, lambda r, missing: done.append(missing), CONFIRM, lambda peer, call: None
+        [peer], AskState(), StateTold, lambda r, missing: done.append(missing), CONFIRM, lambda *_: None
     )
     net.run(CONFIRM + LITTLE)
     assert (done, b.core.desk.me.uuid in a.core.questions.slow) == ([["b"]], False)

@@ -1,5 +1,9 @@
 """What becomes of what nobody asked for? A node that says what it likes, and others that are late."""
 
+from typing import Any
+
+import pytest
+
 from mesh.mapping.rules import Rule
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
@@ -25,7 +29,7 @@ def settled(stranger: Stranger) -> dict[bytes, int]:
 
 
 def events(a: SimNode) -> list[str]:
-    return [e["text"] for e in a.core.desk.events.after(0)["events"] if e["kind"] == "refused"]
+    return [e.text for e in a.core.desk.events.after(0)[0] if e.kind == "refused"]
 
 
 def a_asks_b() -> tuple[SimNetwork, SimNode, SimNode, Subscription]:
@@ -136,12 +140,27 @@ def test_trial_A4_values_that_nobody_asked_for_are_left_out_of_a_reply() -> None
     a.net.run(0.2)
     [call] = [command for command in stranger.heard if isinstance(command, c.Call)]
     values = envelope("k", [b"asked"]), envelope("other", [b"not asked"])
-    stranger.say(c.Reply(call.request, {"more": False}, frames=(1, 1)), *values)
+    stranger.say(c.Reply(call.request, {"sources": [["", None, b"m" * 16]] * 2}, frames=(1, 1)), *values)
     a.net.until(lambda: asked.reply)
     assert [e.contents() for e in asked.found] == [[b"asked"]]
     assert a.metric("unasked") == 1
     stranger.say(c.Reply(call.request, {"more": False}))
     assert a.metric("unasked") == 2
+
+
+@pytest.mark.parametrize(
+    "value", [None, 7, [], {}, {"sources": 5}, {"sources": [["a", 0, b""]] * 2}, {"more": 1}]
+)
+def test_trial_A4_of_a_reply_that_cannot_be_read_nothing_counts(value: Any) -> None:
+    a = SimNetwork().node("a")
+    stranger = talking(a)
+    asked = client_of(a).ask(lambda n: c.Call(n, "get", {"kind": "exact", "text": "k", "fresh": True}))
+    a.net.run(0.2)
+    [call] = [command for command in stranger.heard if isinstance(command, c.Call)]
+    stranger.say(c.Reply(call.request, value, frames=(1,)), envelope("k", [b"asked"]))
+    a.net.until(lambda: asked.reply)
+    assert not asked.found and not stranger.is_gone
+    assert a.metric("malformed") == 1
 
 
 def test_trial_A4_an_erase_is_told_by_the_node_where_it_was_asked_for() -> None:

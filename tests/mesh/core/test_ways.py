@@ -190,7 +190,7 @@ def test_trial_A4_what_a_node_that_nobody_names_brings_of_another_is_refused() -
     assert held.PATIENCE <= heron.net.now - start < held.PATIENCE + 1
     ann = client_of(heron, "ann")
     assert (ann.get(K), heron.metric("forged")) == ([], 1)
-    events = [e["text"] for e in heron.core.desk.events.after(0)["events"] if e["kind"] == "refused"]
+    events = [e.text for e in heron.core.desk.events.after(0)[0] if e.kind == "refused"]
     assert any("mallory forwards" in text and "FORGED_SENDER" in text for text in events)
     joe = client_of(bilbo, "joe")
     joe.publish(K, b"We win", domain=RUGBY)

@@ -51,7 +51,7 @@ def test_what_is_asked_right_after_the_start_waits_for_those_it_was_told_of() ->
             given = {
                 "node.id": "c",
                 "node.peers": a.described()["tcp"],
-                "node.cluster": a.core.info()["cluster"],
+                "node.cluster": a.core.info().cluster,
             }
             c = Node(load(None, {}, given), m.environ)
             await c.start()
@@ -174,8 +174,8 @@ def test_a_node_starts_and_works_wherever_its_snapshots_cannot_be_written(
         async with mesh_of("a", settings={"snapshots.dir": place}) as m, m.connect("a") as ma:
 
             def told() -> list[str]:
-                events = m.nodes["a"].core.desk.events.after(0)["events"]
-                return [event["text"] for event in events if event["kind"] == "snapshots"]
+                events = m.nodes["a"].core.desk.events.after(0)[0]
+                return [event.text for event in events if event.kind == "snapshots"]
 
             await eventually(told)
             assert len(told()) == 1 and told()[0].startswith("Snapshots cannot be written to ")
@@ -191,7 +191,7 @@ def test_without_snapshots_nothing_is_written_and_no_thread_is_there_for_it() ->
             await eventually(lambda: m.nodes["a"].core.gossiping.gossip.known)  # something to write down
             assert "mesh-snapshots" not in {thread.name for thread in threading.enumerate()}
             info = m.nodes["a"].core.info()
-            assert info["snapshots"] == {} and "snapshots" not in os.listdir(info["data"])
+            assert info.snapshots == {} and "snapshots" not in os.listdir(info.data)
 
     asyncio.run(story())
 

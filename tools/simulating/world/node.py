@@ -188,7 +188,7 @@ class SimNode:
         return {peer.node.name for peer in self.core.neighbours.peers.values() if peer.alive}
 
     def metric(self, name: str) -> int:
-        return int(self.core.info()["metrics"][name])
+        return int(self.core.info().metrics[name])
 
     # --- its world ------------------------------------------------------------------------------------
 

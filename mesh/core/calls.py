@@ -1,0 +1,76 @@
+"""Who has asked what, may he, and which part answers it?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mesh.core.desk.asked import Asked, Right, Verb, answer
+from mesh.core.desk.conn import ONLY_READS, Conn
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.effects import Stop
+from mesh.core.desk.part import Part, Taking, take
+from mesh.core.peers.peer import Peer
+from mesh.core.subscribers.session import Session
+from mesh.errors import LocalError
+from mesh.wire.calls import AskDown, Carried, read_ask
+from mesh.wire.commands import NODE_CONTROL, Call, Reply
+from mesh.wire.envelope import Envelope
+from mesh.wire.replies import Result
+
+VISITED = 2048  # names of nodes that a question may carry: more were too much for who is asked next
+
+
+class Calls(Part):
+    """The verbs of all parts, asked by their names."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def from_clients(self) -> Sequence[Taking]:
+        return (take(Call, self._from_client),)
+
+    def from_peers(self) -> Sequence[Taking]:
+        return (take(Call, self._from_peer),)
+
+    def client_verbs(self) -> Sequence[Verb]:
+        return (answer(AskDown, self._down, Right.RUN),)
+
+    def _from_client(self, conn: Conn, session: Session, call: Call, _: list[Envelope]) -> None:
+        verb = self._desk.face.client_verbs.get(call.verb)
+
+        def send(reply: Reply, envelopes: Sequence[Envelope]) -> None:
+            self._desk.send(conn, reply, envelopes)
+
+        def work() -> None:
+            if not conn.may_write and (verb is None or verb.right is not Right.READ):
+                raise LocalError(ONLY_READS, code="NOT_ALLOWED")
+            if verb is None:
+                raise LocalError(f"this node knows no verb {call.verb[:40]!r}.", code="UNKNOWN_VERB")
+            asked = Asked(read_ask(verb.asks, call.arguments), call.request, session, conn, send)
+            if verb.right is Right.RUN:
+                asked.check_keys()
+            verb.then(asked)
+
+        self._desk.answer(conn, call.request, work)
+
+    def _from_peer(self, conn: Conn, peer: Peer, call: Call, _: list[Envelope]) -> None:
+        """What it asks on its control connection is answered there; the rest on its data connection."""
+        verb = self._desk.face.peer_verbs.get(call.verb)
+        is_control = conn.role == NODE_CONTROL
+
+        def send(reply: Reply, envelopes: Sequence[Envelope]) -> None:
+            self._desk.send((peer.control or peer.data) if is_control else peer.data, reply, envelopes)
+
+        def work() -> None:
+            if verb is None:
+                raise LocalError(f"no verb {call.verb[:40]!r}", code="UNKNOWN_VERB")
+            ask = read_ask(verb.asks, call.arguments)
+            if isinstance(ask, Carried) and len(ask.visited) > VISITED:
+                raise LocalError(f"it was at {len(ask.visited)} nodes before", code="TOO_MANY_HOPS")
+            verb.then(Asked(ask, call.request, peer, conn, send))
+
+        self._desk.answer(conn, call.request, work)
+
+    def _down(self, asked: Asked[AskDown]) -> None:
+        asked.say(Result())
+        self._desk.emit(Stop())

@@ -1,0 +1,150 @@
+"""What is answered when a client or another node asks for last values, or has one taken away?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mesh.core.asking.erasing import Erasing, erasure
+from mesh.core.asking.lookup import Found, Lookup, Value
+from mesh.core.desk.asked import Asked, Right, Verb, answer
+from mesh.core.desk.conn import NODE
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.pages import NAMES, listed
+from mesh.core.desk.part import Part
+from mesh.core.desk.settings import CONFIRM
+from mesh.core.forwarding.forwarder import Forwarder
+from mesh.core.subscribers.datalink import DataLinks
+from mesh.core.subscribers.privacy import as_seen_by
+from mesh.errors import LocalError, MasterAway
+from mesh.reserved import DEAD
+from mesh.routing.subscriptions import check_query
+from mesh.values import check_domain
+from mesh.wire.calls import AskErase, AskGet
+from mesh.wire.commands import Query
+from mesh.wire.frames import body_frames
+from mesh.wire.limits import ENVELOPES_A_MESSAGE, MAX_CONTENT_EVER
+from mesh.wire.replies import ClientErased, ClientValues, Erased, Values
+
+
+class LastValues(Part):
+    """The verbs `get` and `erase`."""
+
+    def __init__(
+        self, desk: Desk, lookup: Lookup, erasing: Erasing, forwarder: Forwarder, links: DataLinks
+    ) -> None:
+        self._desk = desk
+        self._lookup = lookup
+        self._erasing = erasing
+        self._forwarder = forwarder
+        self._links = links
+
+    def client_verbs(self) -> Sequence[Verb]:
+        return (answer(AskGet, self._get), answer(AskErase, self._erase_if_readable, Right.WRITE))
+
+    def peer_verbs(self) -> Sequence[Verb]:
+        return (answer(AskGet, self._get_for), answer(AskErase, self._erase_for))
+
+    # --- clients ------------------------------------------------------------------------------------------
+
+    def _get(self, asked: Asked[AskGet]) -> None:
+        self._lookup.get(_query(asked.ask), lambda found: _say(asked, found), fresh=asked.ask.fresh)
+
+    def _erase_if_readable(self, asked: Asked[AskErase]) -> None:
+        """Whoever may not read a dead letter may not take it away either."""
+        key = asked.ask.key
+        if asked.conn.grant == NODE or not key.startswith(DEAD):
+            self._erase(asked)
+            return
+
+        def found(found: Found) -> None:
+            if all(as_seen_by(asked.who, value.envelope) is value.envelope for value in found.values):
+                self._erase(asked)
+            else:
+                what = f"{key} was for one receiver: it is taken away by that one, its sender, or a node."
+                asked.fail(LocalError(what, hint="See `mesh dlq ls`.", code="NOT_ALLOWED"))
+
+        self._lookup.get(Query("exact", key), found)
+
+    def _erase(self, asked: Asked[AskErase]) -> None:
+        session, ask = asked.who, asked.ask
+        it = erasure(session.stream, asked.request, ask.key, ask.domain, session.text)
+        if self._forwarder.onward.holds(session.stream, it.domain):
+            text = f"{it.key} was not erased: what was published before still waits for the master."
+            raise MasterAway(text, hint="See `mesh ls`, and erase it again later.")
+
+        def done(was_there: bool) -> None:
+            asked.say(ClientErased(erased=[it.key] if was_there else []))
+
+        self._erasing.erase(it, done, asked.fail)
+
+    # --- nodes --------------------------------------------------------------------------------------------
+
+    def _get_for(self, asked: Asked[AskGet]) -> None:
+        ask, peer = asked.ask, asked.who
+
+        def came(found: Found) -> None:
+            if ask.after:
+                self._links.reply_after(peer, lambda: self._say_to_node(asked, found))
+            else:
+                self._say_to_node(asked, found)
+
+        within = min(CONFIRM, ask.within)
+        self._lookup.get_for(peer, _query(ask), came, ask.visited, within, ask.after)
+
+    def _say_to_node(self, asked: Asked[AskGet], found: Found) -> None:
+        me, missing, away = self._desk.me.name, found.missing[:NAMES], _names(found.away)
+        for part, more in _parts(found.values):
+            sources = [(value.source or me, value.age, value.master) for value in part]
+            said = Values(more=more, missing=missing, away=away, sources=sources)
+            asked.say(said, [value.envelope for value in part])
+
+    def _erase_for(self, asked: Asked[AskErase]) -> None:
+        def came(was_there: bool, away: list[str]) -> None:
+            asked.say(Erased(erased=was_there, away=_names(away)))
+
+        self._erasing.erase_for(asked.who, asked.ask, came, asked.fail)
+
+
+def _say(asked: Asked[AskGet], found: Found) -> None:
+    """To a client."""
+    if not found.best and found.away:
+        text = f"{listed(found.away)} cannot be reached, and nothing is cached here."
+        asked.fail(MasterAway(text, hint="See `mesh ls`."))
+        return
+    seen = [replace(value, envelope=as_seen_by(asked.who, value.envelope)) for value in found.values]
+    for part, more in _parts(seen):
+        sources = [(value.source, value.age) for value in part]
+        said = ClientValues(more=more, missing=found.missing[:NAMES], sources=sources)
+        asked.say(said, [value.envelope for value in part])
+
+
+def _names(away: list[str]) -> list[str]:
+    return list(dict.fromkeys(away))[:NAMES]
+
+
+def _query(ask: AskGet) -> Query:
+    return check_query(Query(ask.kind, ask.text, check_domain(ask.domain)))
+
+
+def _parts(values: list[Value]) -> list[tuple[list[Value], bool]]:
+    """All values, in as many messages as they need; and whether more come."""
+    parts = []
+    while True:
+        n = _fit(values)
+        part, values = values[:n], values[n:]
+        parts.append((part, bool(values)))
+        if not values:
+            return parts
+
+
+def _fit(values: list[Value]) -> int:
+    """How many of them go into one message. A node's connection may hold no more of one (see the guard)."""
+    frames = size = 0
+    for n, value in enumerate(values):
+        frames += 1 + body_frames(value.envelope)
+        size += len(value.envelope.body)
+        is_full = n >= ENVELOPES_A_MESSAGE or frames > 2 * ENVELOPES_A_MESSAGE or size > MAX_CONTENT_EVER
+        if n and is_full:
+            return n
+    return len(values)

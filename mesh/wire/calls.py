@@ -1,0 +1,156 @@
+"""What is asked with a Call: the arguments of each verb. What is replied stands in replies.py.
+
+All fields have names on the wire. Whoever asks may leave out what has a default, and may say more than is
+known here.
+"""
+
+from typing import Annotated, Any, ClassVar, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+
+from mesh.errors import BadQuery
+
+LONGEST = 64  # letters of a node's name
+
+Name = Annotated[str, Meta(max_length=LONGEST)]
+
+
+class Ask(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The arguments of a question."""
+
+    verb: ClassVar[str]
+
+
+class Carried(Ask, frozen=True, kw_only=True):
+    """Those of one that nodes hand on."""
+
+    visited: list[Name] = []  # nodes where it has been
+    within: float = float("inf")  # s that whoever asks waits for the answer
+
+
+class AskGet(Carried, frozen=True, kw_only=True):
+    """The last values of topics."""
+
+    verb = "get"
+    kind: str  # these three are those of a Query
+    text: str
+    domain: str = ""
+    fresh: bool = False  # not from a cache; of clients
+    after: bool = False  # behind all messages that are on their way by now; of nodes
+
+
+class AskErase(Carried, frozen=True, kw_only=True):
+    """A topic that is to be forgotten. All but the first two are of nodes."""
+
+    verb = "erase"
+    key: str
+    domain: str = ""
+    stream: Annotated[bytes, Meta(max_length=16)] = b""  # these two name the event, everywhere
+    number: int = 1
+    sender: str = ""
+    route: list[str] = []  # nodes by which it came
+    copy: bool = False  # whoever asks has asked the other masters, too
+
+
+class AskWhere(Carried, frozen=True, kw_only=True):
+    """The way to a node: of clients its address, of nodes how many hops it is away."""
+
+    verb = "where"
+    node: str
+
+
+class AskRoute(Carried, frozen=True, kw_only=True):
+    """What would become of a message: a dry run."""
+
+    verb = "route"
+    key: str = ""
+    domain: str = ""
+    to: str = ""
+    start: str = msgspec.field(default="", name="from")  # the node that is asked first
+    copy: bool = False  # it goes to several masters, and this is one
+
+
+class AskPage(Ask, frozen=True, kw_only=True):
+    """A part of a list: what comes behind that place, so many rows at most."""
+
+    after: str = ""
+    limit: int = 0
+
+
+class AskNodes(AskPage, frozen=True, kw_only=True):
+    """All nodes."""
+
+    verb = "ls"
+
+
+class AskPeers(AskPage, frozen=True, kw_only=True):
+    """All addresses."""
+
+    verb = "peers"
+
+
+class AskEvents(Ask, frozen=True, kw_only=True):
+    """What has happened after the event of that number."""
+
+    verb = "events"
+    after: int = 0
+
+
+class AskInfo(Ask, frozen=True, kw_only=True):
+    """Who a node is, and its metrics."""
+
+    verb = "info"
+
+
+class AskPeer(Ask, frozen=True, kw_only=True):
+    """An address that is to be dialled from now on, or to be forgotten."""
+
+    verb = "peer"
+    add: str | None = None
+    remove: str = msgspec.field(default="", name="rm")
+
+
+class AskInbox(Ask, frozen=True, kw_only=True):
+    """A client whose inboxes whoever comes next may have."""
+
+    verb = "inbox"
+    release: str
+
+
+class AskWeights(Ask, frozen=True, kw_only=True):
+    """The weights of nodes: without arguments they are read. `set` is looked at by `mesh.weightset`."""
+
+    verb = "weights"
+    set: object = None
+    clear: bool = False
+
+
+class AskState(Ask, frozen=True, kw_only=True):
+    """The newest state that a node has of whoever asks."""
+
+    verb = "state"
+
+
+class AskDown(Ask, frozen=True, kw_only=True):
+    """The end of a node."""
+
+    verb = "down"
+
+
+A = TypeVar("A", bound=Ask)
+
+
+def arguments(ask: Ask) -> dict[str, Any]:
+    """Those of the Call that puts this question."""
+    said: dict[str, Any] = msgspec.to_builtins(ask, builtin_types=(bytes,))
+    return said
+
+
+def read_ask(shape: type[A], said: object) -> A:
+    """What is asked. BadQuery for what the verb cannot be asked."""
+    try:
+        return msgspec.convert(said, shape)
+    except msgspec.ValidationError as error:
+        text = f"{shape.verb!r} cannot be asked like that: {error}."
+        raise BadQuery(text, hint="See docs/wire.md.") from error

@@ -1,0 +1,260 @@
+"""What a Reply says to each verb: its value. What is asked stands in calls.py. Times are in seconds."""
+
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from mesh.errors import RemoteError
+from mesh.wire.calls import Name
+
+Source = tuple[Name, float | None, bytes]  # node, age (None: current), uuid of the master
+Figures = dict[str, int | float]
+
+
+class Result(Struct, frozen=True, kw_only=True):
+    """The value of a Reply, to a verb that says nothing; of the others below."""
+
+
+class Values(Result, frozen=True, kw_only=True):
+    """Last values, which follow as envelopes; a node says of each whose it is."""
+
+    more: bool = False  # of them come in further replies
+    missing: list[str] = []  # nodes that did not answer
+    away: list[str] = []  # masters that cannot be reached
+    sources: list[Source] = []
+
+
+class ClientValues(Result, frozen=True, kw_only=True):
+    """The same for clients."""
+
+    more: bool
+    missing: list[str]
+    sources: list[tuple[str, float | None]]  # node, age
+    away: list[str] = []
+
+
+class Erased(Result, frozen=True, kw_only=True):
+    """Was there such a topic, and which masters cannot be reached, or what keeps them from it?"""
+
+    erased: bool = False
+    away: list[str] = []
+
+
+class ClientErased(Result, frozen=True, kw_only=True):
+    """The same for clients."""
+
+    erased: list[str]
+
+
+class Hops(Result, frozen=True, kw_only=True):
+    """How many there are to a node; -1: nobody knows."""
+
+    hops: int = -1
+
+
+class Address(Result, frozen=True, kw_only=True):
+    """Where a program can dial a node; "": nobody knows."""
+
+    address: str
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """What one node would do."""
+
+    node: str = ""
+    decision: str = ""
+    next: str = ""
+    why: str = ""
+
+
+class Steps(Result, frozen=True, kw_only=True):
+    """What each node on the way would do."""
+
+    steps: list[Step] = []
+
+
+class Changed(Result, frozen=True, kw_only=True):
+    """Was it otherwise before?"""
+
+    changed: bool
+
+
+class Released(Result, frozen=True, kw_only=True):
+    """Names of inboxes."""
+
+    released: list[str]
+
+
+class WeightsRead(Result, frozen=True, kw_only=True):
+    """The set of weights that a node has. Times are ns since 1970."""
+
+    stamp: int
+    made: int
+    expires: int
+    by: str
+    weights: dict[str, tuple[float, str]]  # by node: how much it counts, and why
+    expired: bool
+    behind: list[str]  # nodes that do not have it yet; some
+    strategy: str  # of this node's balancer
+
+
+class Applied(Result, frozen=True, kw_only=True):
+    """The stamp of what was applied; nodes that it names and nobody has met, some."""
+
+    stamp: int
+    unknown: list[str] = []
+
+
+class WeightsTold(Result, frozen=True, kw_only=True, omit_defaults=True):
+    """A whole set, as `mesh.weightset` reads it; nothing where there is none."""
+
+    set: object = None
+
+
+class StateTold(Result, frozen=True, kw_only=True, omit_defaults=True):
+    """A line of gossip, as `discovery.gossip` reads it; nothing where there is none."""
+
+    line: object = None
+
+
+# --- lists ------------------------------------------------------------------------------------------------
+
+
+class Depth(Struct, frozen=True, kw_only=True):
+    """What waits for a node: messages, their bytes, and the age of the oldest."""
+
+    messages: int = 0
+    bytes: int = 0
+    age: float = 0.0
+
+
+class Gossiped(Struct, frozen=True, kw_only=True):
+    """What a node says of itself by gossip; None where nothing is known."""
+
+    cpu: float | None = None
+    state_age: float | None = None
+    up: float | None = None
+    waiting: int | None = None
+    ram_free: int | None = None
+    ram_total: int | None = None
+    load: float | None = None
+    lag: float | None = None
+    software: str | None = None
+    published: float | None = None
+    delivered: float | None = None
+    pending: int | None = None
+    sessions: int | None = None
+    links: int | None = None
+
+
+class NodeRow(Gossiped, frozen=True, kw_only=True):
+    """A node, as another sees it."""
+
+    name: str
+    uuid: str  # in hexadecimal digits
+    boot: int
+    address: str
+    via: str
+    state: str
+    link: str
+    data: bool  # is there a data connection?
+    rtt: float
+    age: float
+    tailback: Depth
+
+
+class NodeRows(Result, frozen=True, kw_only=True):
+    """Nodes in the order of their names, and what else the list says."""
+
+    nodes: list[NodeRow]
+    next: str  # the place behind which to go on; "": that is all
+    scope: str
+    links: str
+    near: list[tuple[str, str]]  # nodes of other meshes: name, address
+    unknown: Depth  # what waits for nodes that are not in the list
+    keys: bool
+
+
+class PeerRow(Struct, kw_only=True):
+    """An address, and who is there."""
+
+    address: str
+    kind: str
+    node: str
+    seen: float | None = None  # how long ago
+    why: str = ""  # the last attempt came to nothing
+    tried: float | None = None  # how long ago
+    state: str = ""
+
+
+class PeerRows(Result, frozen=True, kw_only=True):
+    """Addresses in their order."""
+
+    peers: list[PeerRow]
+    next: str  # as in NodeRows
+
+
+class EventRow(Struct, frozen=True, kw_only=True):
+    """Something that has happened."""
+
+    number: int
+    wall: int  # ns since 1970
+    kind: str
+    node: str
+    uuid: str  # in hexadecimal digits
+    boot: int
+    text: str
+
+
+class EventRows(Result, frozen=True, kw_only=True):
+    """Events, the oldest first."""
+
+    events: list[EventRow]
+    next: int  # the number behind which to go on
+    boot: int
+
+
+class Process(Struct, frozen=True, kw_only=True):
+    """How the process of a node is."""
+
+    uptime: float = 0.0
+    pid: int = 0
+    data: str = ""  # its data directory
+    ipc: str = ""  # where programs on its machine dial it
+    lag_p99: float = 0.0  # of its event loop
+    lag_worst: float = 0.0
+    snapshots: Figures = {}
+    disk: Figures = {}
+
+
+class Info(Result, frozen=True, kw_only=True):
+    """Who a node is, and its metrics."""
+
+    name: str
+    uuid: str  # in hexadecimal digits
+    boot: int
+    address: str
+    cluster: str
+    software: str
+    scope: str
+    uptime: float  # the next eight are those of Process
+    pid: int
+    data: str
+    ipc: str
+    lag_p99: float
+    lag_worst: float
+    snapshots: Figures
+    disk: Figures
+    metrics: Figures
+
+
+R = TypeVar("R", bound=Result)
+
+
+def read_result(shape: type[R], said: object) -> R:
+    """What was replied; RemoteError MALFORMED for anything else."""
+    try:
+        return msgspec.convert(said, shape)
+    except msgspec.ValidationError as error:
+        raise RemoteError(f"a reply that cannot be read: {error}", code="MALFORMED") from error
