@@ -135,10 +135,10 @@ class Parts:
         # The lower floors first; only who asks again comes behind all who know then whom to ask.
         desk.face.fill(
             (
-                disk, n, n.acquaintances, meeting, censuses, router, nodes.whereabouts, ways, recall,
-                gossiping, vouching, demand, lookup, forwarder.shipping, forwarder, sessions, links, inboxes,
-                subscribing, clients, weights, recording, admission, verbs, self._reception, questions,
-                *(room(self) for room in rooms),
+                desk.events, disk, n, n.acquaintances, meeting, censuses, router, nodes.whereabouts, ways,
+                recall, gossiping, vouching, demand, lookup, forwarder.shipping, forwarder, sessions, links,
+                inboxes, subscribing, clients, weights, recording, admission, verbs, self._reception,
+                questions, *(room(self) for room in rooms),
             )
         )  # fmt: skip
         self._flushes = desk.face.flushes

@@ -7,6 +7,7 @@ from math import inf
 from typing import Any
 
 from mesh.core.desk.effects import Commit
+from mesh.core.parts import Room
 from mesh.errors import StoreError, StoreFull
 from mesh.store.base import Store
 from mesh.store.guard import ROLLED_BACK, GuardedStore
@@ -111,7 +112,10 @@ class HarshNode(SimNode):
 
     def made(self) -> None:
         self.tell("start")
-        self.observer.watch()
+
+    @property
+    def rooms(self) -> tuple[Room, ...]:
+        return (*super().rooms, self.observer.enters)
 
     def kill(self) -> None:
         if self.is_up:

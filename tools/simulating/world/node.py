@@ -23,6 +23,7 @@ from mesh.core.desk.effects import (
 )
 from mesh.core.desk.settings import Settings
 from mesh.core.node import NodeCore
+from mesh.core.parts import ROOMS, Room
 from mesh.errors import StoreFull
 from mesh.operations import Append, Image, Op, Put, Reach
 from mesh.security.signing import verify
@@ -104,7 +105,7 @@ class SimNode:
             **self._settings,
         )
         rng = self.rng
-        self.core = NodeCore(settings, rng.randbytes, rng.random)
+        self.core = NodeCore(settings, rng.randbytes, rng.random, self.rooms)
         self.is_up, self._is_closing, self.stop = True, False, None
         self.came_in, self._known = {}, set[Hashable]()
         self._dialled: dict[Hashable, Pipe | None] = {}
@@ -118,6 +119,11 @@ class SimNode:
         self.made()
         self.core.start(self.begin(), self.now, self.wall, sample=self.sample, reach=lambda: self.disk.reach)
         self._carry_out_all()
+
+    @property
+    def rooms(self) -> tuple[Room, ...]:
+        """What its core has above all parts."""
+        return ROOMS
 
     def _taken(self) -> Store:
         """What its worker writes to."""
