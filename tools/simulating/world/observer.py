@@ -24,7 +24,7 @@ from mesh.wire.commands import Query
 from mesh.wire.envelope import ERASED, TAILED, Envelope, decode
 from tools.simulating.history import Event, History
 from tools.simulating.world.network import Network
-from tools.simulating.world.node import Disk
+from tools.simulating.world.volume import Disk
 
 EVERYTHING = Query("pattern", "#")
 WORDS = {
@@ -54,7 +54,7 @@ class Watched(Protocol):
     core: NodeCore
 
     @property
-    def net(self) -> Network: ...
+    def net(self) -> Network[Any]: ...
 
     @property
     def label(self) -> str: ...
