@@ -40,6 +40,8 @@ PLANTED = {
     "rooms-of-the-simulator":
         ({"tools.simulating.world.planted": "tools.simulating.clients"},
          "tools.simulating.world is not allowed to import tools.simulating.clients: - tools.simulating"),
+    "tests-on-top": ({"tools.running.planted_test": "tests.seeds"},
+                     "tools is not allowed to import tests: - tools.running.planted_test -> tests"),
     "no-circles-of-tools":
         ({"tools.costing.planted": "tools.costing.mirror", "tools.costing.mirror": "tools.costing.planted"},
          "No cycles are allowed in tools.costing."),

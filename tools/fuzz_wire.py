@@ -19,7 +19,7 @@ import msgpack
 GUIDE = importlib.import_module("atheris") if importlib.util.find_spec("atheris") else None
 
 with GUIDE.instrument_imports(include=["mesh"]) if GUIDE else contextlib.nullcontext():
-    from tests.mesh.wire.test_hostile import GOOD, try_to_read
+    from tools.models.hostile import GOOD, try_to_read
 
 SLOW = 0.05  # s of CPU that one message may take
 HEADS = bytes.fromhex("00 7f 80 8f 90 9f a0 bf c0 c1 c4 c6 c7 ca cb cc cf d0 d3 d6 d9 db dc dd de df e0 ff")

@@ -14,7 +14,7 @@ from discovery.state import Sample
 from mesh.core.access.door import is_too_long
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.effects import ConnKey, Effect
-from mesh.core.desk.facts import ConnEnded
+from mesh.core.desk.facts import ConnEnded, ProtocolBroken
 from mesh.core.desk.part import Beginning
 from mesh.core.desk.settings import CONNECT
 from mesh.core.parts import Parts
@@ -226,6 +226,8 @@ class NodeCore(Parts):
         session, peer = self._sessions.of(conn), self.neighbours.of(conn)
         who = session.text if session else peer.node.name if peer else "a stranger"
         self.desk.count("malformed")
+        if self.desk.watched:
+            self.desk.say(ProtocolBroken(peer.node if peer else None, error.code))
         # Who is not in yet could be anybody: he is counted, and fills no log.
         level = "warning" if conn.is_open else "info"
         if conn.is_open or self.desk.refusals.is_news(who, error.code, self.desk.now):

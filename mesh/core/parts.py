@@ -138,11 +138,10 @@ class Parts:
         # The lower floors first; only who asks again comes behind all who know then whom to ask.
         desk.face.fill(
             (
-                disk, n, n.acquaintances, meeting, censuses, router, nodes.whereabouts, ways, recall,
-                gossiping, vouching, demand, lookup, forwarder.shipping, forwarder, sessions, links, inboxes,
-                last_values, routes, subscribing, clients, weights, recording, admission, status, Calls(desk),
-                self._reception, questions,
-                *(room(self) for room in rooms),
+                desk.events, disk, n, n.acquaintances, meeting, censuses, router, nodes.whereabouts, ways,
+                recall, gossiping, vouching, demand, lookup, forwarder.shipping, forwarder, sessions, links,
+                inboxes, last_values, routes, subscribing, clients, weights, recording, admission, status,
+                Calls(desk), self._reception, questions, *(room(self) for room in rooms),
             )
         )  # fmt: skip
         self._flushes = desk.face.flushes

@@ -7,7 +7,7 @@ import pytest
 
 from discovery.gossip import FULL, GRAVES, MOURNING, TOMBS, Gossip, Line, Message, encode
 from discovery.relay import DIGEST, LINES, MISSED
-from tests.discovery.gossip_simulation import boots, line, state
+from tools.models.gossip_mesh import boots, line, state
 
 ME, HERON, FRODO, BILBO = (bytes([number]) * 16 for number in range(1, 5))
 LARGE = 64  # nodes: more than can hear each other

@@ -10,7 +10,7 @@ import pytest
 
 from discovery.gossip import FULL, Gossip, Message
 from discovery.state import decode
-from tests.discovery.gossip_simulation import INTERVAL, GossipMesh, boots, line, state
+from tools.models.gossip_mesh import INTERVAL, GossipMesh, boots, line, state
 
 pytestmark = pytest.mark.whole  # for its length
 

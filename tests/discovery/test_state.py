@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discovery.state import CORES, LONGEST, NodeState, Sample, decode, load_index
-from tests.discovery.gossip_simulation import state
+from tools.models.gossip_mesh import state
 
 UUID = bytes(range(16))
 GIB = 1024**3

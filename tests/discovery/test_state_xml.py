@@ -4,7 +4,7 @@ from lxml import etree
 
 from discovery.state import CORES
 from discovery.state_xml import as_xml
-from tests.discovery.gossip_simulation import state
+from tools.models.gossip_mesh import state
 
 UUID = bytes(range(16))
 

@@ -9,8 +9,10 @@ import pytest
 from discovery.member import Conflict, Dead, Event, Joined, Presence, Restarted, Suspected, Trusted
 from discovery.membership import Tell
 from tests.discovery.nodes import uuid
-from tests.discovery.swim_simulation import SwimNetwork, SwimNode, subject
 from tests.seeds import stories
+from tools.models.swim_network import SwimNetwork
+from tools.models.swim_node import SwimNode
+from tools.models.swim_wires import subject
 
 
 def together(

@@ -14,7 +14,8 @@ from mesh.wire.envelope import Envelope
 from tools.costing.meter import Bill, Meter
 from tools.simulating.clients.client import SimClient
 from tools.simulating.clients.kept import Subscription
-from tools.simulating.world.node import SimNetwork, SimNode
+from tools.simulating.world.mesh import SimNetwork
+from tools.simulating.world.node import SimNode
 
 CONTENT = bytes(100)
 QUIET = 5.0  # s that nodes and clients say what they have to say when they have met

@@ -9,6 +9,7 @@ from itertools import dropwhile
 from typing import Protocol
 
 from mesh.core.delivery.busytopics import BusyTopics
+from mesh.core.delivery.facts import Mastered
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
 from mesh.core.desk.facts import Hearing, hear
@@ -150,18 +151,21 @@ class Router(Part):
     def _accept(
         self, lane: Lane, envelope: Envelope, source: Hashable, answered: Answered, stamp: int
     ) -> None:
-        stamped = envelope.mastered(stamp or self._desk.stamp(), self._desk.hop(0))
+        desk = self._desk
+        stamped = envelope.mastered(stamp or desk.stamp(), desk.hop(0))
         try:
             pieces, matched = self._pieces(stamped)
         except LocalError as error:
             lane.origin.refuse(envelope.first, envelope.last)  # what comes in between may be taken
-            self._desk.count("refused", envelope.count)
+            desk.count("refused", envelope.count)
             answered(refusal(envelope, error))
             return
-        self._desk.count("published", envelope.count)
+        desk.count("published", envelope.count)
         if not envelope.to:
             self.busy.count(envelope)
-        accepted, ops = self.log.accept(lane, pieces, matched, self._desk.me.uuid)
+        accepted, ops = self.log.accept(lane, pieces, matched, desk.me.uuid)
+        if desk.watched:
+            desk.say(Mastered(pieces))
         if envelope.to:
             _come(accepted, +1)
         if ops:

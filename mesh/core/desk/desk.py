@@ -60,6 +60,7 @@ class Desk:
         self.tally = Tally()
         self.accounts = Accounts()
         self.facts: deque[Fact] = deque()  # said, and not heard yet
+        self.watched = False  # does anybody want to hear traces? Whoever does says so here
         self.face = Face()
         self.serves = False  # it is known that our store is the newest: see Recall
         self.near: list[tuple[str, str]] = []  # (name, address) of nodes with other keys; nothing is proven
@@ -132,9 +133,7 @@ class Desk:
     def event(self, kind: str, text: str, who: Introduction | None = None, level: str = "info") -> None:
         """Something happened that people may want to read about later."""
         text = harmless(text)
-        name, uuid, boot = (who.name, who.uuid, who.boot) if who is not None else ("", b"", 0)
-        self.events.add(kind, text, self.wall, name, uuid, boot)
-        self.say(Happened(kind, text, who))
+        self.say(Happened(kind, text, who, self.wall))
         self.note(level, f"{kind}: {text}")
 
     def count(self, what: str, n: int = 1) -> None:

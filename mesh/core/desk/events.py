@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 
+from mesh.core.desk.facts import Happened, Hearing, hear
 from mesh.core.desk.pages import fitting
+from mesh.core.desk.part import Part
 from mesh.wire.replies import EventRow
 
 KEPT = 1024
@@ -12,23 +15,27 @@ AT_ONCE = 256  # in one answer, at most
 LONGEST = 2000  # letters of a text
 
 
-class Events:
+class Events(Part):
     """Numbered from 1 since the start of the process."""
 
     def __init__(self) -> None:
         self._ring: deque[EventRow] = deque(maxlen=KEPT)
         self._next = 1
 
-    def add(self, kind: str, text: str, wall: int, name: str = "", uuid: bytes = b"", boot: int = 0) -> None:
+    def hears(self) -> Sequence[Hearing]:
+        return (hear(Happened, self._add),)
+
+    def _add(self, fact: Happened) -> None:
+        who = fact.who
         self._ring.append(
             EventRow(
                 number=self._next,
-                wall=wall,
-                kind=kind,
-                node=name,
-                uuid=uuid.hex(),
-                boot=boot,
-                text=text[:LONGEST],
+                wall=fact.wall,
+                kind=fact.kind,
+                node=who.name if who is not None else "",
+                uuid=who.uuid.hex() if who is not None else "",
+                boot=who.boot if who is not None else 0,
+                text=fact.text[:LONGEST],
             )
         )
         self._next += 1

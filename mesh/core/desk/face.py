@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mesh.core.desk.asked import Verb
-from mesh.core.desk.facts import Fact, Heard
+from mesh.core.desk.facts import Fact, Heard, Trace
 from mesh.core.desk.part import Part, Taking, Then
 from mesh.errors import RemoteError
 from mesh.routing.feed import Feed
@@ -30,6 +30,15 @@ class Table(dict[type[Command], Then]):
             self[command] = then
 
 
+class Hearers(dict[type[Fact], list[Heard]]):
+    """Who hears which fact."""
+
+    def __missing__(self, fact: type[Fact]) -> list[Heard]:
+        if issubclass(fact, Trace):  # others are watched for
+            return []
+        raise KeyError(fact)
+
+
 class Face:
     """Each table has its entries in the order of the parts, and only of those parts that have any."""
 
@@ -38,7 +47,7 @@ class Face:
         self.from_peers = Table("a node")
         self.client_verbs: dict[str, Verb] = {}
         self.peer_verbs: dict[str, Verb] = {}
-        self.hears: dict[type[Fact], list[Heard]] = {}
+        self.hears = Hearers()
         self._parts: Sequence[Part] = ()
 
     def fill(self, parts: Sequence[Part]) -> None:

@@ -3,7 +3,7 @@
 # Rule 1: a fact is for those who come later. What the next line of who says it needs is an argument.
 # Rule 2: facts are heard in their order, when the event at hand is over and before anything is sent.
 # Rule 3: who hears a fact may say others: they come behind those that were said before.
-# Rule 4: none is said on the path of an envelope.
+# Rule 4: on the path of an envelope there are traces only, which cost nothing where nobody watches.
 
 from __future__ import annotations
 
@@ -21,12 +21,26 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
+class Trace(Fact):
+    """Something that only those who watch a node want to know. It is said behind `if desk.watched`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Happened(Fact):
     """Something that people may want to read about later; `who`: the node to which it happened, if to one."""
 
     kind: str
     text: str
     who: Introduction | None
+    wall: int  # ns since 1970
+
+
+@dataclass(frozen=True, slots=True)
+class ProtocolBroken(Trace):
+    """A connection was closed for what was said on it; `who`: the node that it is to, if it is to one."""
+
+    who: Introduction | None
+    code: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from discovery.membership import Conflict, Dead, Joined, Left, Moved, Restarted, Suspected, Trusted
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.effects import Stop
-from mesh.core.desk.facts import Fact
+from mesh.core.desk.facts import Fact, Trace
 from mesh.core.peers.peer import Peer
 
 
@@ -22,6 +23,16 @@ class SeedEnded(Fact):
     """A connection to an address that somebody gave us is gone, before or after an answer."""
 
     conn: Conn
+
+
+View = Joined | Restarted | Moved | Suspected | Trusted | Dead | Left | Conflict
+
+
+@dataclass(frozen=True, slots=True)
+class ViewChanged(Trace):
+    """What this node believes of another one is something else now."""
+
+    view: View
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from mesh.cli.up import Plain
 from mesh.client.connected import Event
 from mesh.client.message import Batch, Message
 from mesh.core.desk.desk import Desk
+from mesh.core.desk.facts import Happened
 from mesh.core.desk.settings import Settings
 from mesh.errors import LocalError
 from mesh.wire.commands import Introduction
@@ -134,8 +135,8 @@ def test_trial_A7_neither_log_nor_events_hold_marks() -> None:
     me = Introduction(b"m" * 16, "bilbo", 1, "")
     desk = Desk(Settings(me=me), bytes, lambda: 0.5)
     desk.event("refused", EVIL, level="warning")
-    [event] = desk.events.after(0)[0]
-    assert is_harmless(event.text) and "\\u202e" in event.text
+    [fact] = desk.facts
+    assert isinstance(fact, Happened) and is_harmless(fact.text) and "\\u202e" in fact.text
 
 
 def test_trial_A7_what_click_says_of_a_command_line_is_harmless_too(capfd: Capture) -> None:

@@ -9,7 +9,7 @@ from mesh.proof import stream_of
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import read, write
-from tests.simulation import SimNetwork, SimNode
+from tests.simulation import SimNode
 
 KEY = b"x" * 32  # public, of a client
 STREAM = stream_of(KEY)
@@ -19,7 +19,7 @@ class Stranger:
     """Connected to a node's local socket."""
 
     def __init__(self, node: SimNode) -> None:
-        self.net: SimNetwork = node.net
+        self.net = node.net
         self.name = "stranger"
         self.heard: list[c.AnyCommand] = []
         self.is_gone = False

@@ -12,19 +12,23 @@ from typing import Any
 import pytest
 from msgspec.structs import fields
 
+from discovery.member import Joined
+from mesh.core.delivery.facts import Mastered
 from mesh.core.desk.asked import Asked, Right, Verb, answer
 from mesh.core.desk.effects import Commit
 from mesh.core.desk.face import Face
-from mesh.core.desk.facts import Fact, Hearing, hear
+from mesh.core.desk.facts import Fact, Hearing, ProtocolBroken, Trace, hear
 from mesh.core.desk.part import Beginning, Part, Taking, take
 from mesh.core.desk.settings import Settings
 from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
-from mesh.core.peers.facts import PeerJoined
+from mesh.core.peers.facts import PeerJoined, ViewChanged
 from mesh.operations import Image, Put
 from mesh.wire import commands as c
 from mesh.wire.calls import Ask, read_ask
 from mesh.wire.replies import Result
+from tests.simulated_client import client_of
+from tests.simulation import SimNetwork, SimNode
 
 DOCS = Path(__file__).parent.parent.parent.parent / "docs"
 PAGE, WIRE = DOCS / "design.md", DOCS / "wire.md"
@@ -151,20 +155,71 @@ def test_what_nobody_hears_is_an_error_and_not_silence() -> None:
     node.take_effects()
 
 
+class Watcher(Part):
+    """Somebody who wants to know what becomes of envelopes."""
+
+    def __init__(self, parts: Parts) -> None:
+        parts.desk.watched = True
+        self.heard: list[Fact] = []
+
+    def hears(self) -> Sequence[Hearing]:
+        return [hear(trace, self.heard.append) for trace in (Mastered, ViewChanged, ProtocolBroken)]
+
+
+class WatchedNode(SimNode):
+    rooms = (Watcher,)
+
+
+def test_traces_are_said_to_those_who_watch_and_else_not_at_all() -> None:
+    net = SimNetwork()
+    watched, other = WatchedNode(net, "a", (), {}), SimNode(net, "b", ("a",), {})
+    watched.start()
+    other.start()
+    (watcher,) = (part for part in watched.core.desk.face if isinstance(part, Watcher))
+    said: list[Fact] = []
+    other.core.desk.say = said.append  # type: ignore[method-assign,assignment]
+    net.until(lambda: watched.alive == {"b"})
+    client_of(watched).publish("x", b"1", persistent=False)
+    client_of(other).publish("x", b"2", persistent=False)
+    net.run(1.0)
+    (peer,) = watched.core.neighbours.peers.values()
+    assert peer.control is not None
+    watched.core.receive(peer.control.key, [b"?"], watched.now, watched.wall)
+    watched.core.take_effects()
+    broken = [fact for fact in watcher.heard if isinstance(fact, ProtocolBroken)]
+    assert [fact.who for fact in broken] == [peer.node]
+    seen = [fact for fact in watcher.heard if isinstance(fact, ViewChanged)]
+    taken = [fact for fact in watcher.heard if isinstance(fact, Mastered)]
+    assert [type(fact.view) for fact in seen] == [Joined]
+    assert [fact.pieces[0][0].keys for fact in taken] == [("x",)]
+    assert said and not [fact for fact in said if isinstance(fact, Trace)]
+
+
+def test_a_trace_that_nobody_hears_is_none_the_worse() -> None:
+    node = core()
+    node.desk.say(Mastered([]))
+    node.take_effects()
+    assert not node.desk.facts
+
+
 def facts() -> set[type[Fact]]:
     """All that stand in a file of facts."""
     files = [module for name, module in sys.modules.items() if re.fullmatch(r"mesh\.core\.\w+\.facts", name)]
     every = (each for file in files for each in vars(file).values() if isinstance(each, type))
-    return {each for each in every if issubclass(each, Fact) and each is not Fact}
+    return {each for each in every if issubclass(each, Fact) and each not in (Fact, Trace)}
+
+
+def table(head: str) -> list[list[list[str]]]:
+    """Of the page: the names in each cell of each row."""
+    page = PAGE.read_text()
+    rows = page[page.index(head) :].partition("\n\n")[0].splitlines()[2:]
+    return [[re.findall(r"`(\w+)`", cell) for cell in row.split("|")[1:3]] for row in rows]
 
 
 def test_each_fact_is_heard_by_those_that_the_page_names() -> None:
     hears = core().desk.face.hears
-    assert set(hears) == facts()
-    page = PAGE.read_text()
-    table = page[page.index("| fact |") :].partition("\n\n")[0]
-    rows = [row.split("|") for row in table.splitlines()[2:]]
-    told = {fact.strip(" `"): re.findall(r"`(\w+)`", heard) for _, fact, heard, *_ in rows}
+    assert set(hears) == {fact for fact in facts() if not issubclass(fact, Trace)}
+    told = {name: heard for (name,), heard in table("| fact |")}
     assert told == {fact.__name__: [owner(then) for then in heard] for fact, heard in hears.items()}
 
 
@@ -183,6 +238,11 @@ def test_each_verb_stands_on_the_page_with_its_arguments(section: str) -> None:
         told = set(re.findall(r"`(\w+)`", rows[name]))
         needed = {f.encode_name for f in fields(verb.asks) if f.required}
         assert needed <= told, f"{name} needs {needed - told}"
+
+
+def test_the_page_names_each_trace() -> None:
+    traces = {fact.__name__ for fact in facts() if issubclass(fact, Trace)}
+    assert {name for (name,), _ in table("| trace |")} == traces
 
 
 def owner(then: Any) -> str:

@@ -17,6 +17,7 @@ from tests.mesh.core.lying import replies
 from tests.mesh.core.stranger import Stranger
 from tests.simulated_client import Call, SimClient, client_of
 from tests.simulation import SimNetwork, SimNode
+from tools.simulating.world.network import Network
 
 IDLE = Sample(cpu=(90.0,), ram_free=4_000, ram_total=8_000)
 HOUR = 3600 * 10**9
@@ -46,7 +47,7 @@ def asked(client: SimClient, arguments: dict[str, Any]) -> Call:
     return client.ask(lambda request: c.Call(request, "weights", arguments))
 
 
-def some(net: SimNetwork, **fields: Any) -> dict[str, Any]:
+def some(net: Network[Any], **fields: Any) -> dict[str, Any]:
     """A set to apply, for an hour."""
     return {"made": net.wall, "expires": net.wall + HOUR, "weights": GIVEN, **fields}
 

@@ -16,7 +16,7 @@ from mesh.wire import commands as c
 from mesh.wire.envelope import ERASED, FORCE_QUEUING, INITIAL, PERSISTENT, Envelope
 from mesh.wire.frames import write
 from mesh.wire.properties import Properties, encode_properties
-from tests.mesh.wire.examples import Sent, gathered
+from tools.models.messages import Sent, gathered
 
 COOKIE = bytes(range(32))
 ENDPOINT = "tcp://127.0.0.1:7710"

@@ -9,7 +9,7 @@ import pytest
 from mesh.errors import RemoteError
 from mesh.wire import commands as c
 from mesh.wire.limits import CALL_FRAME, CONTROL_FRAME, FRAME
-from tests.mesh.wire.examples import COMMANDS, HERON
+from tools.models.messages import COMMANDS, HERON
 
 NAMES = [type(command).__name__ for command in COMMANDS]
 every = pytest.mark.parametrize("command", COMMANDS, ids=NAMES)

@@ -10,9 +10,22 @@ from msgspec.structs import replace
 
 from mesh.values import Hop
 from mesh.wire.envelope import ERASED, FORCE_QUEUING, INITIAL, LOCAL_ONLY, PERSISTENT, Envelope, decode
-from tests.mesh.wire.examples import Sent, gathered, message_rows, messages_of
+from tools.models.messages import Sent, gathered, messages_of
 
 THREE = [Sent(5, "a", b"", b"x"), Sent(6, "b", b"pp", b"yy"), Sent(7, "a", b"", b"")]
+
+
+@st.composite
+def message_rows(draw: st.DrawFn, most: int = 20) -> list[Sent]:
+    """Messages with numbers in a row, of few keys, with and without own properties."""
+    first = draw(st.integers(1, 2**40))
+    row = st.tuples(
+        st.sampled_from(["a", "b/c", "ключ", ""]),
+        st.sampled_from([b"", b"", b"\x90", b"props"]),
+        st.binary(max_size=9),
+    )
+    rows = draw(st.lists(row, min_size=1, max_size=most))
+    return [Sent(first + i, *row) for i, row in enumerate(rows)]
 
 
 @given(message_rows(), st.booleans())

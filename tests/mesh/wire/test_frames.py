@@ -8,7 +8,7 @@ from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import body_frames, read, write
 from mesh.wire.limits import CHUNK, FRAME, FRAMES, MAX_CONTENT_EVER, MIB
-from tests.mesh.wire.examples import COMMANDS, ITEM, STREAM, Sent, gathered
+from tools.models.messages import COMMANDS, ITEM, STREAM, Sent, gathered
 
 SMALL = gathered([Sent(1, "a", b"", b"x"), Sent(2, "b", b"", b"yy"), Sent(3, "a", b"", b"zzz")])
 

@@ -3,8 +3,8 @@
 import tracemalloc
 from random import Random
 
-from tests.discovery.swim_simulation import SwimNetwork
 from tools.benchmarks.growth.crowded import cost, crowded
+from tools.models.swim_network import SwimNetwork
 from tools.running.processes import Failed
 
 SECONDS = 60  # simulated, in which one member is probed

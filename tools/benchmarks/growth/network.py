@@ -1,5 +1,7 @@
 """Nodes in a simulated network, whose CPU time is counted apart from that of the network."""
 
+from __future__ import annotations
+
 from collections import deque
 from collections.abc import Callable, Hashable
 from functools import partial
@@ -8,8 +10,10 @@ from typing import Any
 
 from tools.benchmarks.growth.host import IDLE
 from tools.running.processes import Failed
+from tools.simulating.world.mesh import SimNetwork
 from tools.simulating.world.network import Pipe
-from tools.simulating.world.node import SimNetwork, SimNode
+from tools.simulating.world.node import SimNode
+from tools.simulating.world.worker import Worker
 
 STEP = 0.05  # simulated s between looks at a condition: to look costs more than to go on
 PATIENCE = 120.0  # simulated s
@@ -21,21 +25,30 @@ class Counted(SimNode):
     spent = 0.0
 
     def hear(self, key: Hashable, frames: list[bytes]) -> None:
-        self._count(partial(super().hear, key, frames))
+        self.count(partial(super().hear, key, frames))
 
     def gossiped(self, frames: list[bytes]) -> None:
-        self._count(partial(super().gossiped, frames))
+        self.count(partial(super().gossiped, frames))
 
     def _tick(self, life: int) -> None:
-        self._count(partial(super()._tick, life))
+        self.count(partial(super()._tick, life))
 
-    def _written(self, life: int) -> None:
-        self._count(partial(super()._written, life))
+    def _hired(self) -> Worker:
+        return CountedWorker(self, self.disk)
 
-    def _count(self, work: Callable[[], None]) -> None:
+    def count(self, work: Callable[[], None]) -> None:
         start = process_time()
         work()
         self.spent += process_time() - start
+
+
+class CountedWorker(Worker):
+    """What it does is counted to its node."""
+
+    process: Counted
+
+    def written(self) -> None:
+        self.process.count(super().written)
 
 
 def started(net: SimNetwork, name: str, *seeds: str, **settings: Any) -> Counted:

@@ -8,7 +8,7 @@ from random import Random
 
 from discovery.gossip import Gossip, Known, Line, Message, decode, encode
 from mesh.security.signing import public_key, sign, verify
-from tests.discovery.gossip_simulation import INTERVAL, GossipMesh, line, state
+from tools.models.gossip_mesh import INTERVAL, GossipMesh, line, state
 
 MEMBERS = 1000
 INTERVALS = 10  # that are measured

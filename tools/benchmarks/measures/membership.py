@@ -4,11 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from discovery.member import Dead
-from tests.discovery.swim_simulation import SwimNetwork, subject
 from tools.benchmarks.growth.crowded import MEMBERS, cost, memory
 from tools.benchmarks.loads.figures import median, percentile
 from tools.benchmarks.measures import crowd
 from tools.benchmarks.pages.report import Report, Row
+from tools.models.swim_network import SwimNetwork
+from tools.models.swim_wires import subject
 
 HOURS = 20  # simulated for each kill that was asked for: 1,000 with fifty
 SHARE_OF_TEN = 0.15  # of these hours, so much in meshes of ten; the rest in meshes of three

@@ -20,7 +20,8 @@ from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
 from tools.benchmarks.loads.figures import median
 from tools.benchmarks.pages.report import Report, Row
-from tools.simulating.world.node import SimNetwork, SimNode
+from tools.simulating.world.mesh import SimNetwork
+from tools.simulating.world.node import SimNode
 
 WAITING = 40_000  # messages, each in an envelope of its own, of so many publishers:
 PUBLISHERS = 40

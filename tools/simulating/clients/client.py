@@ -22,8 +22,8 @@ from tools.simulating.clients.kept import Call, Got, Subscription, got
 from tools.simulating.clients.line import Line
 from tools.simulating.clients.publisher import Publisher
 from tools.simulating.clients.reader import Reader
-from tools.simulating.world.network import SECRET
-from tools.simulating.world.node import SimNetwork, SimNode
+from tools.simulating.world.network import SECRET, Network
+from tools.simulating.world.node import SimNode
 
 
 class SimClient:
@@ -32,7 +32,7 @@ class SimClient:
     is_named = True  # somebody chose its name
 
     def __init__(
-        self, net: SimNetwork, address: str, name: str = "joe", session: int = 0, secret: bytes = SECRET
+        self, net: Network[Any], address: str, name: str = "joe", session: int = 0, secret: bytes = SECRET
     ) -> None:
         self.net = net
         self.name = self.called(name)

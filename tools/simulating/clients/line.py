@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import Any
 
 from mesh.links.backoff import delay
 from mesh.names import SessionName
@@ -12,8 +13,7 @@ from mesh.streams.link import LinkReceiver
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import write
-from tools.simulating.world.network import SECRET, End, Pipe
-from tools.simulating.world.node import SimNetwork
+from tools.simulating.world.network import SECRET, End, Network, Pipe
 
 PING, SILENCE, HANDSHAKE, REDIAL = 2.0, 6.0, 5.0, 2.0
 
@@ -23,7 +23,7 @@ class Line:
 
     def __init__(
         self,
-        net: SimNetwork,
+        net: Network[Any],
         end: End,
         address: str,
         name: str,

@@ -15,7 +15,7 @@ from mesh.operations import Append, Image, Op, Put
 from mesh.store.guard import GuardedStore
 from mesh.store.room import Room
 from tools.simulating.world.disk import SimStore
-from tools.simulating.world.node import Disk
+from tools.simulating.world.volume import Disk
 
 SHALL_BE_FREE = 64 * 1024  # bytes; a quarter of them is the reserve
 PLENTY = 1 << 30

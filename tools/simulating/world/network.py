@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable
 from heapq import heappop, heappush
 from itertools import count
 from random import Random
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 from mesh.wire.frames import read
 
@@ -35,7 +35,8 @@ class End(Protocol):
 class Listener(End, Protocol):
     """An end that can be dialled: `came_in` are the connections that others made, by its names for them."""
 
-    came_in: dict[Hashable, Pipe]
+    @property
+    def came_in(self) -> dict[Hashable, Pipe]: ...
 
     def heard_on(self, pipe: Pipe, frames: list[bytes]) -> None: ...
 
@@ -44,7 +45,7 @@ class Pipe:
     """A connection. Direction 0 is from the one who dialled."""
 
     def __init__(
-        self, net: Network, dialler: End, key: Hashable, listener: Listener, endpoint: str, number: int
+        self, net: Network[Any], dialler: End, key: Hashable, listener: Listener, endpoint: str, number: int
     ) -> None:
         self.net = net
         self.ends: tuple[End, Listener] = (dialler, listener)
@@ -94,14 +95,18 @@ class Pipe:
             self.net.after(0.001, lambda: self.ends[0].gone(self.keys[0]))
 
 
-class Network:
-    """Time, chance and connections."""
+N = TypeVar("N")
+
+
+class Network(Generic[N]):
+    """Time, chance and connections. `nodes`: by their names."""
 
     pipe_made: type[Pipe] = Pipe
 
     def __init__(self, seed: int = 0) -> None:
         self.now = 0.0
         self.rng = Random(seed)
+        self.nodes: dict[str, N] = {}
         self.bound: dict[str, Listener] = {}  # by address
         self.pipes: list[Pipe] = []  # those that are open, and some that were
         self._pipes_kept = 64

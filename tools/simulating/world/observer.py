@@ -8,9 +8,15 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from discovery.member import Conflict, Dead, Joined, Left, Restarted, Suspected, Trusted
+from mesh.core.delivery.facts import Mastered
+from mesh.core.desk.facts import Hearing, ProtocolBroken, hear
+from mesh.core.desk.part import Part
 from mesh.core.node import NodeCore
+from mesh.core.parts import Parts
+from mesh.core.peers.facts import View, ViewChanged
 from mesh.operations import Append, Op, Put
 from mesh.routing.feed import Feed
+from mesh.routing.log import Targets
 from mesh.store.base import Store
 from mesh.streams.origin import OriginStream
 from mesh.streams.ranges import Ranges
@@ -18,7 +24,7 @@ from mesh.wire.commands import Query
 from mesh.wire.envelope import ERASED, TAILED, Envelope, decode
 from tools.simulating.history import Event, History
 from tools.simulating.world.network import Network
-from tools.simulating.world.node import Disk
+from tools.simulating.world.volume import Disk
 
 EVERYTHING = Query("pattern", "#")
 WORDS = {
@@ -48,7 +54,7 @@ class Watched(Protocol):
     core: NodeCore
 
     @property
-    def net(self) -> Network: ...
+    def net(self) -> Network[Any]: ...
 
     @property
     def label(self) -> str: ...
@@ -65,8 +71,8 @@ class Watched(Protocol):
     def tell(self, kind: str, text: str = "") -> None: ...
 
 
-class Observer:
-    """Of one node, over all its lives."""
+class Observer(Part):
+    """Of one node, over all its lives: a room in each of its cores, where it hears the facts."""
 
     def __init__(self, node: Watched, history: History) -> None:
         self._node = node
@@ -74,27 +80,24 @@ class Observer:
         self._known: dict[tuple[bytes, str], Ranges] = {}  # numbers whose record is on its disk
         self._most: Counter[str] = Counter()
 
-    def watch(self) -> None:
-        """A new core, which has not begun."""
-        core: Any = self._node.core
-        accept, event, broke = core.router.log.accept, core.neighbours._event, core._broke_protocol
+    def enters(self, parts: Parts) -> Part:
+        """A new core is being made."""
+        parts.desk.watched = True
+        return self
 
-        def accepts(lane: Any, pieces: Any, matched: int, master: bytes) -> Any:
-            self._add(replace(self._of("accept", pieces[0][0]), route=_takers(pieces)))
-            return accept(lane, pieces, matched, master)
+    def hears(self) -> Sequence[Hearing]:
+        return (
+            hear(Mastered, self._accepts),
+            hear(ViewChanged, lambda fact: self._sees(fact.view)),
+            hear(ProtocolBroken, self._hangs_up),
+        )
 
-        def sees(what: Any) -> None:
-            self._sees(what)
-            event(what)
+    def _accepts(self, fact: Mastered) -> None:
+        self._add(replace(self._of("accept", fact.pieces[0][0]), route=_takers(fact.pieces)))
 
-        def hangs_up(conn: Any, error: Any) -> None:
-            peer = core.neighbours.of(conn)
-            if peer is not None:
-                self._add(self._event("hung up", to=f"/node/{peer.node.name}", text=error.code))
-            broke(conn, error)
-
-        core.router.log.accept, core.neighbours._event = accepts, sees
-        core._broke_protocol = hangs_up
+    def _hangs_up(self, fact: ProtocolBroken) -> None:
+        if fact.who is not None:
+            self._add(self._event("hung up", to=f"/node/{fact.who.name}", text=fact.code))
 
     def leaves(self, kind: str, text: str = "") -> None:
         """Its process ends, and with it what it has not said yet."""
@@ -147,9 +150,9 @@ class Observer:
 
     # --- the others -----------------------------------------------------------------------------------------
 
-    def _sees(self, event: Any) -> None:
-        if type(event) in WORDS:
-            m, word = event.member, WORDS[type(event)]
+    def _sees(self, view: View) -> None:
+        if word := WORDS.get(type(view)):
+            m = view.member
             if word == "trusted":
                 self._history.met("refuted suspicion")
             self._add(
@@ -232,7 +235,7 @@ def untold(feed: Feed) -> int:
     return feed.gap + sum(portion.gap for portion in feed._backlog)
 
 
-def _takers(pieces: Any) -> tuple[str, ...]:
+def _takers(pieces: Sequence[tuple[Envelope, Targets]]) -> tuple[str, ...]:
     """For which peers a master takes it: a name, or name:index,index… where it is not all of it."""
     found = []
     for _, targets in pieces:

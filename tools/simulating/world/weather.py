@@ -13,8 +13,9 @@ from random import Random
 from typing import Any
 
 from tools.simulating.world import network
+from tools.simulating.world.mesh import SimNetwork
 from tools.simulating.world.network import SPEED, End, Pipe
-from tools.simulating.world.node import SimNetwork, SimNode
+from tools.simulating.world.node import SimNode
 
 RETRANSMIT, DOUBLINGS = (
     0.2,

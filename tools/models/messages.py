@@ -1,10 +1,9 @@
-"""Envelopes and commands for the tests of the wire: one of each, and as many as hypothesis can think of."""
+"""Envelopes and commands for whoever tries the wire: one of each."""
 
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from mesh.values import Hop
@@ -109,16 +108,3 @@ def messages_of(envelope: Envelope) -> list[Sent]:
         Sent(envelope.number(i), envelope.keys[envelope.row(i)], *envelope.message(i))
         for i in range(envelope.count)
     ]
-
-
-@st.composite
-def message_rows(draw: st.DrawFn, most: int = 20) -> list[Sent]:
-    """Messages with numbers in a row, of few keys, with and without own properties."""
-    first = draw(st.integers(1, 2**40))
-    row = st.tuples(
-        st.sampled_from(["a", "b/c", "ключ", ""]),
-        st.sampled_from([b"", b"", b"\x90", b"props"]),
-        st.binary(max_size=9),
-    )
-    rows = draw(st.lists(row, min_size=1, max_size=most))
-    return [Sent(first + i, *row) for i, row in enumerate(rows)]

@@ -1,0 +1,17 @@
+"""What becomes of envelopes at their master."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mesh.core.desk.facts import Trace
+from mesh.routing.log import Targets
+from mesh.wire.envelope import Envelope
+
+
+@dataclass(frozen=True, slots=True)
+class Mastered(Trace):
+    """This node has taken an envelope as its master: in these pieces, each for those targets."""
+
+    pieces: Sequence[tuple[Envelope, Targets]]

@@ -1,0 +1,38 @@
+"""Good messages of each kind, from which bad ones are made; and what must become of either."""
+
+from msgspec.structs import replace
+
+from mesh.errors import RemoteError
+from mesh.wire import commands as c
+from mesh.wire.frames import read, write
+from mesh.wire.limits import FRAME
+from tools.models.messages import COMMANDS, ITEM, Sent, gathered, messages_of
+
+WHOLE = gathered([Sent(i, "ab"[i % 2], b"p" * (i % 3), b"x" * i) for i in range(1, 9)])
+PIECE = WHOLE.cut([0, 2, 3, 7])
+TO_JOE = replace(gathered([Sent(1, "", b"", b"x")]), to="client/joe")
+CARRIERS = c.Publish | c.Forward | c.Items | c.Reply
+GOOD = {
+    **{type(k).__name__: write(k) for k in COMMANDS if not isinstance(k, CARRIERS)},
+    "Publish": write(c.Publish((1, 1)), [WHOLE, PIECE]),
+    "Forward": write(c.Forward((1, 1)), [TO_JOE, PIECE]),
+    "Items": write(c.Items(7, (ITEM, c.ItemHead(1))), [WHOLE, PIECE]),
+    "Reply": write(c.Reply(3, {"more": False, "missing": ["swift"]}, frames=(1,)), [PIECE]),
+}
+
+
+def try_to_read(frames: list[bytes]) -> bool:
+    """Is it a message? Then all that the node does with one can be done. Else RemoteError."""
+    try:
+        command, envelopes = read(frames)
+    except RemoteError as error:
+        assert error.code in ("MALFORMED", "FRAME_TOO_LARGE", "TOO_LARGE")
+        return False
+    again = write(command, envelopes)
+    assert write(*read(again)) == again  # not the values: what is not a number equals nothing
+    for envelope in envelopes:
+        assert [m.content for m in messages_of(envelope)] == envelope.contents()
+        piece = envelope.cut(range(0, envelope.count, 2))
+        assert messages_of(piece) == messages_of(envelope)[::2]
+        assert len(piece.header()) <= FRAME
+    return True

@@ -1,0 +1,96 @@
+"""Many memberships in one program: nothing passes between them but asks and hellos."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import inf
+
+from discovery.member import Node
+from discovery.membership import Tell, Timing
+from tools.models.swim_node import SwimNode
+from tools.models.swim_wires import SPEED, SwimWires
+
+
+class SwimNetwork(SwimWires[SwimNode]):
+    """All of them. `has_hints`: the transport notices broken connections, as it does when a process dies and
+    its machine does not."""
+
+    def __init__(
+        self,
+        seed: int,
+        *,
+        loss: float = 0.0,
+        is_tcp: bool = True,
+        has_hints: bool = False,
+        timing: Timing | None = None,
+    ) -> None:
+        super().__init__(seed, loss, is_tcp, timing)
+        self.has_hints = has_hints
+
+    def start(self, name: str, boot: int = 1, uuid: bytes = b"", seeds: Iterable[str] = ()) -> SwimNode:
+        """A process begins, and dials its seeds."""
+        uuid = uuid or name.encode().rjust(16, b".")
+        node = SwimNode(self, Node(uuid, name, boot, f"tcp://{name}:{7000 + boot}"))
+        self.processes.setdefault(uuid, []).append(node)
+        for seed in seeds:
+            node.act(node.members.sight(self[seed].node, "seed", self.now))
+        return node
+
+    def together(self, size: int) -> list[SwimNode]:
+        """So many that know each other already, and each that the others do."""
+        nodes = [self.start(f"n{i}") for i in range(size)]
+        for node in nodes:
+            for other in nodes:
+                if other is not node:
+                    node.members.hear(other.node, self.now)
+                    node.members._detector._news.drop(other.node.uuid)
+            node.linked = {other.node.uuid for other in nodes if other is not node}
+            node.wake()
+        return nodes
+
+    def __getitem__(self, name: str) -> SwimNode:
+        """The newest process of that name."""
+        return next(p[-1] for p in reversed(self.processes.values()) if p[-1].name == name)
+
+    def kill(self, node: SwimNode) -> None:
+        """As kill -9 does; only its machine says that it is gone, if there are hints."""
+        node.is_up = False
+        for other in self._all():
+            if self.has_hints and not self.is_cut(node, other):
+                self.after(self.random.random() * SPEED, other.disconnected, node.node.uuid)
+            elif not self.has_hints:
+                other.linked.discard(node.node.uuid)
+
+    def leave(self, node: SwimNode) -> None:
+        """It says goodbye to those it has a connection to, and ends."""
+        for uuid in node.linked:
+            other = self.process(uuid)
+            self.after(SPEED, self._bye, other, node)
+            self.send(node, other, Tell(uuid, node.members.goodbye()))
+        node.is_up = False
+
+    def _bye(self, other: SwimNode, node: SwimNode) -> None:
+        if other.is_up:
+            other.act(other.members.leave(node.node.uuid, node.node.boot, self.now))
+
+    def pause(self, node: SwimNode, seconds: float) -> None:
+        """As SIGSTOP and, later, SIGCONT do."""
+        node.paused = self.now
+        self.after(seconds, self.resume, node)
+
+    def resume(self, node: SwimNode) -> None:
+        """It reads what came before it looks at the clock, and no timer counts the pause."""
+        if node.paused is None:
+            return
+        node.members.lagged(self.now - node.paused)
+        node.paused = None
+        inbox, node.inbox = node.inbox, []
+        for sender, message in inbox:
+            node.receive(sender, message)
+        node.wakes_at = inf
+        node.wake()
+
+    def are_complete(self) -> bool:
+        """Does everybody that runs count everybody that runs, and nobody else, as alive?"""
+        names = {node.name for node in self.up()}
+        return all(node.alive() == names for node in self.up())

@@ -1,0 +1,206 @@
+"""A node of which nothing is real but its membership: it passes asks and hellos, and dials.
+
+A connection is opened by whoever wants to say something, as nodes do. What is dead is dialled again now and
+then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import inf
+
+from discovery.member import Member, Node, Presence, Rumour
+from discovery.membership import (
+    HEARSAY,
+    Answer,
+    Ask,
+    Conflict,
+    Dead,
+    Event,
+    Knock,
+    Left,
+    Membership,
+    NameClash,
+    Probe,
+    ProbeFor,
+    Restarted,
+    Sighted,
+    Spread,
+    Tell,
+)
+from tools.models.swim_wires import SPEED, Happened, SwimWires
+
+FEW = 3  # to whom fresh news is told
+REDIAL = 1.0  # s between two attempts to reach one that is not alive
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """Opens a connection; the answer is the same, with whom we know."""
+
+    node: Node
+    is_answer: bool = False
+    known: tuple[Rumour, ...] = ()
+
+
+Message = Ask | Hello
+
+
+class SwimNode:
+    """One process. `members` is what is tested, the rest is what a node does around it."""
+
+    def __init__(self, net: SwimWires[SwimNode], node: Node) -> None:
+        self.net = net
+        self.node = node
+        self.members = Membership(node, net.random.random, net.timing)
+        self.linked: set[bytes] = set()
+        self.is_up = True
+        self.paused: float | None = None  # since when
+        self.inbox: list[tuple[SwimNode, Message]] = []
+        self.speaker: SwimNode | None = None  # whose message is being read: answers go back to it
+        self.wakes_at = inf
+
+    @property
+    def name(self) -> str:
+        return self.node.name
+
+    def states(self) -> dict[str, Presence]:
+        return {member.name: member.state for member in self.members.all()}
+
+    def alive(self) -> set[str]:
+        return {member.name for member in self.members.alive()}
+
+    def of(self, name: str) -> Member:
+        [member] = [member for member in self.members.all() if member.name == name]
+        return member
+
+    # --- in -----------------------------------------------------------------------------------------------
+
+    def receive(self, sender: SwimNode, message: Message) -> None:
+        """A message arrives, or waits until this process runs again."""
+        if not self.is_up:
+            return
+        if self.paused is not None:
+            self.inbox.append((sender, message))
+            return
+        if not isinstance(message, Hello) and sender.node.uuid not in self.linked:
+            return  # refused, or hung up on
+        self.speaker = sender
+        self._read(sender, message)
+        self.speaker = None
+
+    def _read(self, sender: SwimNode, message: Message) -> None:
+        m, by, now = self.members, sender.node.uuid, self.net.now
+        match message:
+            case Probe(_, number, uuid, boot, rumours):
+                self.act(m.probe(by, number, uuid, boot, rumours, now))
+            case Answer(_, number, lives, rumours):
+                self.act(m.answered(by, number, lives, rumours, now))
+            case ProbeFor(_, number, node, rumours):
+                self.act(m.probe_for(by, number, node, rumours, now))
+            case Tell(_, rumours):
+                self.act(m.rumoured(by, rumours, now))
+            case Hello():
+                self._greeted(sender, message)
+
+    def _greeted(self, sender: SwimNode, hello: Hello) -> None:
+        results = self.members.hear(hello.node, self.net.now)
+        self.act(results)
+        known = self.members.of(hello.node.uuid)
+        if known is None or known.boot != hello.node.boot or not known.state.startswith(("alive", "suspect")):
+            return  # refused
+        self.linked.add(hello.node.uuid)
+        if not hello.is_answer:
+            self.net.send(self, sender, Hello(self.node, True, self.members.known()))
+        for rumour in hello.known:
+            if self.members.count > HEARSAY:
+                self.act(self.members.rumoured(sender.node.uuid, (rumour,), self.net.now))
+            else:
+                self.act(self.members.sight(rumour.node, "gossip", self.net.now))
+
+    # --- out ----------------------------------------------------------------------------------------------
+
+    def act(self, results: Iterable[Event | Ask]) -> None:
+        """Carry out what membership wants, and look at the clock."""
+        for result in results:
+            if isinstance(result, Ask):
+                self._carry_out(result)
+            else:
+                self._note(result)
+        self.wake()
+
+    def _carry_out(self, ask: Ask) -> None:
+        if isinstance(ask, Spread):
+            self._spread(ask.rumours)
+        elif isinstance(ask, Knock):
+            self.net.after(SPEED, self._knock, ask.node)
+        elif self.speaker is not None and ask.to == self.speaker.node.uuid:
+            self.net.send(self, self.speaker, ask)
+        elif ask.to in self.linked or self.dial(ask.to, isinstance(ask, Tell)):
+            self.net.send(self, self.net.process(ask.to), ask)
+
+    def _spread(self, rumours: tuple[Rumour, ...]) -> None:
+        known = list(self.net.processes)
+        for uuid in self.net.random.sample(known, min(FEW, len(known))):
+            if uuid in self.linked:
+                self.net.send(self, self.net.process(uuid), Tell(uuid, rumours))
+
+    def dial(self, uuid: bytes, is_idle: bool = False) -> bool:
+        """Say hello first, unless it is not worth it."""
+        if is_idle or uuid not in self.net.processes:
+            return False
+        self.net.send(self, self.net.process(uuid), Hello(self.node))
+        return True
+
+    def _knock(self, node: Node) -> None:
+        if self.is_up:
+            there = self.net.process(node.uuid)
+            is_refused = not there.is_up and not self.net.is_cut(self, there)
+            self.act(self.members.knocked(node.uuid, is_refused, self.net.now))
+
+    def _note(self, event: Event) -> None:
+        if isinstance(event, NameClash):
+            return
+        uuid = event.member.uuid
+        if not isinstance(event, Sighted):
+            self.net.happened.append(Happened(self.net.now, self.name, event))
+        if isinstance(event, Dead | Left | Conflict | Restarted):
+            self._hang_up(uuid)
+        if isinstance(event, Sighted | Dead | Conflict | Restarted):
+            self.net.after(SPEED if isinstance(event, Sighted) else REDIAL, self._redial, uuid)
+
+    def _hang_up(self, uuid: bytes) -> None:
+        self.linked.discard(uuid)
+        for there in self.net.processes[uuid]:
+            if not self.net.is_cut(self, there):
+                self.net.after(SPEED, there.disconnected, self.node.uuid)
+
+    def _redial(self, uuid: bytes) -> None:
+        known = self.members.of(uuid)
+        is_wanted = known is not None and known.state in (Presence.SEEN, Presence.DEAD, Presence.CONFLICT)
+        if self.is_up and uuid not in self.linked and is_wanted and self.members.count <= HEARSAY:
+            if self.paused is None:
+                self.dial(uuid)
+            self.net.after(REDIAL, self._redial, uuid)
+
+    def disconnected(self, uuid: bytes) -> None:
+        """The transport says so."""
+        if self.is_up and self.paused is None and uuid in self.linked:
+            self.linked.discard(uuid)
+            self.act(self.members.disconnected(uuid, self.net.now))
+
+    # --- time ---------------------------------------------------------------------------------------------
+
+    def wake(self) -> None:
+        """See that it looks at the clock in time."""
+        deadline = self.members.deadline()
+        if deadline < self.wakes_at:
+            self.wakes_at = deadline
+            self.net.at(deadline, self._tick, deadline)
+
+    def _tick(self, due: float) -> None:
+        if due != self.wakes_at or not self.is_up or self.paused is not None:
+            return
+        self.wakes_at = inf
+        self.act(self.members.tick(self.net.now))

@@ -1,0 +1,141 @@
+"""The wires between many memberships in one program: time is a heap, and chance has a seed.
+
+Links are like TCP unless told otherwise: first in, first out, and what is lost comes later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import count
+from random import Random
+from typing import Any, Generic, Protocol, TypeVar
+
+from discovery.member import Node
+from discovery.membership import Event, NameClash, Timing
+
+SPEED = 0.001  # s that a message takes at most, if nothing is lost
+RETRY = 0.2  # s after which what was lost is sent again, then twice as much
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """What a node concluded."""
+
+    at: float
+    observer: str
+    event: Event
+
+
+class End(Protocol):
+    """A process, as the wires know it."""
+
+    node: Node
+    is_up: bool
+
+    @property
+    def name(self) -> str: ...
+
+    def receive(self, sender: Any, message: Any) -> None: ...
+
+
+E = TypeVar("E", bound=End)
+
+
+class SwimWires(Generic[E]):
+    """Processes, and what passes between them. `loss` is a share of messages; `is_tcp` makes it delay."""
+
+    def __init__(self, seed: int, loss: float, is_tcp: bool, timing: Timing | None) -> None:
+        self.random = Random(seed)
+        self.loss = loss
+        self.is_tcp = is_tcp
+        self.timing = timing or Timing()
+        self.now = 0.0
+        self.happened: list[Happened] = []
+        self.processes: dict[bytes, list[E]] = {}  # all processes of a node, the newest last
+        self.sides: dict[str, int] = {}  # of a partition
+        self.cuts: set[frozenset[str]] = set()  # pairs that cannot reach each other
+        self.packets = 0
+        self._heap: list[tuple[float, int, Callable[..., None], tuple[object, ...]]] = []
+        self._serial = count()
+        self._free: dict[tuple[bytes, bytes], float] = {}  # when the last message on that way arrives
+
+    # --- processes ----------------------------------------------------------------------------------------
+
+    def process(self, uuid: bytes) -> E:
+        """The one that whoever dials that node gets."""
+        processes = self.processes[uuid]
+        return next((p for p in reversed(processes) if p.is_up), processes[-1])
+
+    def _all(self) -> list[E]:
+        return [p for processes in self.processes.values() for p in processes]
+
+    def up(self) -> list[E]:
+        """The processes that run."""
+        return [p for p in self._all() if p.is_up]
+
+    def times(self, kind: type[Event], name: str) -> list[float]:
+        """When somebody concluded that of the node with this name."""
+        return [h.at for h in self.happened if isinstance(h.event, kind) and subject(h.event) == name]
+
+    # --- what passes ----------------------------------------------------------------------------------------
+
+    def part(self, *sides: Iterable[E]) -> None:
+        """From now on nothing passes between the sides."""
+        self.sides = {node.name: i for i, side in enumerate(sides) for node in side}
+
+    def heal(self) -> None:
+        self.sides, self.cuts = {}, set()
+
+    def is_cut(self, a: E, b: E) -> bool:
+        is_apart = bool(self.sides) and self.sides.get(a.name) != self.sides.get(b.name)
+        return is_apart or (bool(self.cuts) and frozenset((a.name, b.name)) in self.cuts)
+
+    def send(self, sender: E, target: E, message: object) -> None:
+        """Put it on the way."""
+        self.packets += 1
+        if self.is_cut(sender, target):
+            return
+        arrives = self.now + self.random.random() * SPEED
+        if self.loss:
+            retry = RETRY
+            while self.random.random() < self.loss:
+                if not self.is_tcp:
+                    return
+                arrives += retry
+                retry *= 2
+        if self.is_tcp:
+            way = (sender.node.uuid, target.node.uuid)
+            arrives = self._free[way] = max(arrives, self._free.get(way, 0.0))
+        self.at(arrives, target.receive, sender, message)
+
+    # --- time ---------------------------------------------------------------------------------------------
+
+    def after(self, seconds: float, act: Callable[..., None], *arguments: object) -> None:
+        self.at(self.now + seconds, act, *arguments)
+
+    def at(self, moment: float, act: Callable[..., None], *arguments: object) -> None:
+        heappush(self._heap, (moment, next(self._serial), act, arguments))
+
+    def run(self, seconds: float) -> None:
+        """So much time passes."""
+        end = self.now + seconds
+        heap = self._heap
+        while heap and heap[0][0] <= end:
+            self.now, _, act, arguments = heappop(heap)
+            act(*arguments)
+        self.now = end
+
+    def until(self, is_so: Callable[[], bool], within: float, step: float = 0.1) -> float:
+        """Time passes until it is so; how long that took. AssertionError after `within` seconds."""
+        start = self.now
+        while not is_so():
+            assert self.now - start < within, f"not within {within} s"
+            self.run(step)
+        return self.now - start
+
+
+def subject(event: Event) -> str:
+    """Whom it is about."""
+    return event.newcomer.name if isinstance(event, NameClash) else event.member.name

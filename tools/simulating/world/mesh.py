@@ -1,0 +1,32 @@
+"""Many nodes in one simulated network."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from tools.simulating.world.network import Network
+from tools.simulating.world.node import SimNode
+
+
+def copy_of(node: SimNode, **settings: Any) -> SimNode:
+    """A second process on a copy of a node's data directory."""
+    twin = SimNode(node.net, node.name, (), {**node._settings, "uuid": node.uuid, **settings})
+    twin.disk = replace(node.disk)
+    return twin
+
+
+class SimNetwork(Network[SimNode]):
+    """A network that makes its nodes."""
+
+    def node(self, name: str, *seeds: str, **settings: Any) -> SimNode:
+        """A node of this name that is running; `seeds` are names of others."""
+        node = SimNode(self, name, seeds, settings)
+        node.start()
+        return node
+
+    def mesh(self, *names: str, **settings: Any) -> list[SimNode]:
+        """Nodes that all know each other."""
+        nodes = [self.node(name, *names[:1], **settings) for name in names]
+        self.until(lambda: all(len(node.alive) == len(names) - 1 for node in nodes))
+        return nodes

@@ -1,0 +1,103 @@
+"""When is what a node wants stored on its disk? As the store's worker has it, but without its thread."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from random import Random
+from typing import Any, Protocol
+
+from mesh.core.desk.effects import Commit
+from mesh.core.node import NodeCore
+from mesh.errors import StoreFull
+from mesh.store.base import Store
+from mesh.store.worker import Committer
+from tools.simulating.world.network import Network
+
+Outcome = list[tuple[Commit, StoreFull | None]]
+
+
+class Process(Protocol):
+    """A node's process, as the worker of its store knows it."""
+
+    core: NodeCore
+    rng: Random
+    is_up: bool
+
+    @property
+    def net(self) -> Network[Any]: ...
+
+    @property
+    def worker(self) -> Worker: ...
+
+    @property
+    def now(self) -> float: ...
+
+    @property
+    def wall(self) -> int: ...
+
+    def _carry_out_all(self) -> None: ...
+
+
+class Worker:
+    """Of one process: while a batch is on its way to the disk, the next one gathers."""
+
+    def __init__(self, process: Process, store: Store) -> None:
+        self.process = process
+        self.batch: list[Commit] = []  # on its way to the disk
+        self.jobs: deque[Commit] = deque()
+        self._committer = Committer(store)
+
+    def take(self, job: Commit) -> None:
+        self.jobs.append(job)
+        self.write_next()
+
+    def write_next(self) -> None:
+        if self.jobs and not self.batch:
+            self.batch, self.jobs = list(self.jobs), deque()
+            self.process.net.after(self.process.rng.uniform(*self.process.net.disk), self.written)
+
+    @property
+    def is_at_work(self) -> bool:
+        """Is its process still there?"""
+        return self.process.is_up and self.process.worker is self
+
+    def written(self) -> None:
+        if self.is_at_work and self.batch:
+            self.finish()
+
+    def finish(self) -> None:
+        """The batch is on the disk; what gathered meanwhile is the next one."""
+        batch, self.batch = self.batch, []
+        self.answer(self.write(batch))
+        self.write_next()
+
+    def answer(self, outcome: Outcome) -> None:
+        """Tell the core what became of its commits."""
+        process = self.process
+        for job, error in outcome:
+            if job.token is not None:
+                process.core.stored(job.token, error, process.now, process.wall)
+        process._carry_out_all()
+
+    def write(self, jobs: Sequence[Commit]) -> Outcome:
+        outcome: Outcome = []
+        for settled, error in self._committer.settle(jobs) if jobs else ():
+            if error is not None and not isinstance(error, StoreFull):
+                raise error
+            outcome += [(job, error) for job in settled if isinstance(job, Commit)]
+        return outcome
+
+    def drain(self) -> None:
+        """Of a clean stop: what is being stored is answered."""
+        while self.batch or self.jobs:
+            self.finish()
+
+    def close(self) -> None:
+        """And the rest is written."""
+        self.write([*self.batch, *self.jobs])
+
+    def kill(self) -> None:
+        """The batch was through just before, or was not."""
+        if self.batch and self.process.rng.random() < 0.5:
+            self.write(self.batch)
