@@ -5,13 +5,13 @@ older peer ignores it and a newer one fills it in.
 """
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 from msgspec import Meta
 
 from mesh.wire.codec import Number, check_plain, malformed, pack, reader
-from mesh.wire.limits import CALL_FRAME, CONTROL_FRAME, FRAME, INTEREST_FRAME
+from mesh.wire.limits import CALL_FRAME, CONTROL_FRAME, FRAME, INTEREST_FRAME, WAYS
 
 NODE_CONTROL, NODE_DATA, CLIENT = "control", "data", "client"  # what a connection is for
 
@@ -22,6 +22,8 @@ U32 = Annotated[int, Meta(ge=0, le=2**32 - 1)]
 
 class Command(msgspec.Struct, frozen=True, array_like=True, tag_field="kind"):
     """Base of all commands."""
+
+    word: ClassVar[str] = ""  # it is for those who have said this word
 
     def __repr__(self) -> str:
         # What is told to prove oneself does not belong in a log or a traceback.
@@ -260,6 +262,8 @@ class Outcomes(Command, frozen=True, tag=25):
 class Ways(Command, frozen=True, tag=26):
     """Node to node, in a mesh with keys. With names: tell me whom these nodes name as their ways. Without:
     here are their newest states that I have, as they signed them."""
+
+    word: ClassVar[str] = WAYS
 
     names: tuple[str, ...] = ()
     nodes: tuple[Introduction, ...] = ()

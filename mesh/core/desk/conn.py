@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from mesh.core.desk.effects import ConnKey
+from mesh.wire.limits import VERSION_MIN
 from mesh.wire.pieces import Cutter, Gatherer
 
 ONLY_READS = "a monitor reads, and changes nothing."
@@ -26,6 +27,8 @@ class Conn:
     resume: int = 0  # how far the other end has our items, from its greeting
     is_open: bool = False  # the handshake is done
     closed: bool = False
+    version: int = VERSION_MIN  # of the wire, that both ends speak,
+    speaks: frozenset[str] = frozenset()  # and the words that both have said
     user: str = ""  # public CURVE key (Z85) of who dialled us, vouched for by ZeroMQ
     why: str = ""  # why it came to nothing, as far as the transport knows,
     hint: str = ""  # and what may help

@@ -90,8 +90,8 @@ class Desk:
         self.facts.append(fact)
 
     def send(self, conn: Conn | None, command: Command, envelopes: Sequence[Envelope] = ()) -> None:
-        """Put a command on a connection, if it is there."""
-        if conn is not None and not conn.closed:
+        """Put a command on a connection, if it is there, and if the other end understands it."""
+        if conn is not None and not conn.closed and (not command.word or command.word in conn.speaks):
             frames = write(command, envelopes)
             if not envelopes and (conn.cutter is None or not conn.cutter.is_busy):
                 self.effects.append(Send(conn.key, frames))
