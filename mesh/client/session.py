@@ -20,7 +20,7 @@ from mesh.wire.envelope import Envelope
 from mesh.wire.frames import body_frames, read, write
 from mesh.wire.limits import FRAME, FRAMES, PIECES, VERSION_MAX, VERSION_MIN
 from mesh.wire.pieces import Cutter, Gatherer, is_short
-from mesh.wire.spoken import agreed, in_common
+from mesh.wire.spoken import UNKNOWN_IS_TOLD, Seldom, agreed, in_common
 
 PING = 2.0  # s between signs of life
 SILENCE = 6.0  # s after which a silent node counts as gone
@@ -54,6 +54,7 @@ class Session:
         self.max_content = 0
         self.version = VERSION_MIN  # of the wire, that the node speaks as well,
         self.speaks: frozenset[str] = frozenset()  # and the words that both say
+        self._unknown = Seldom()
         self._hello = (client, session, stream)
         self._named = named
         self._token, self._boot = b"", 0
@@ -247,7 +248,16 @@ class Session:
             elif self.is_up and (owner := self._owner()) is not None:
                 self._received(owner, command, envelopes)
         except RemoteError as error:
-            self._lose(str(error))
+            if not isinstance(error, c.UnknownCommand) or not self._is_unknown(error):
+                self._lose(str(error))
+
+    def _is_unknown(self, command: c.UnknownCommand) -> bool:
+        """Is that what a later release may say? Then the node is told so, and nothing else comes of it."""
+        if not self.is_up or self.version < UNKNOWN_IS_TOLD:
+            return False
+        if self._unknown.allows(self._heard):
+            self.send(c.Unknown(command.tag, command.field))
+        return True
 
     def _heed(self, command: c.AnyCommand) -> None:
         """Of this connection itself. RemoteError when it is not the time for it."""

@@ -10,6 +10,7 @@ from mesh.wire.limits import PIECES, VERSION_MAX, VERSION_MIN, WAYS
 
 UNKNOWN_IS_TOLD = 2  # from this version on, what somebody does not know costs him no connection
 OF_VERSION_1 = frozenset((PIECES, WAYS))
+A_SECOND = 10  # times that the other end of a connection is told that something is not known
 KINDS = frozenset(("exact", "pattern", "inbox"))  # of queries, in every version
 
 
@@ -28,3 +29,19 @@ def in_common(version: int, theirs: Iterable[str], ours: Iterable[str]) -> froze
 def is_spoken(kind: str, words: frozenset[str]) -> bool:
     """Does the other end understand queries of this kind?"""
     return kind in KINDS or kind in words
+
+
+class Seldom:
+    """A limit: how often somebody is told something, so that what he says in vain costs little."""
+
+    __slots__ = ("_since", "_told")
+
+    def __init__(self) -> None:
+        self._since = self._told = 0.0
+
+    def allows(self, now: float) -> bool:
+        """May he be told once more?"""
+        if now - self._since >= 1:
+            self._since, self._told = now, 0
+        self._told += 1
+        return self._told <= A_SECOND

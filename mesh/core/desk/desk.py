@@ -35,7 +35,8 @@ PROCESS = 16  # bytes
 COUNTERS = (
     "published", "refused", "repeated", "unrouted", "relayed", "malformed", "not_open", "hello_refused",
     "wrong_cookie", "too_many_hops", "connections", "forwarded", "forward_warnings", "expired", "dead",
-    "forged", "unasked", "malformed_gossip", "adverts", "adverts_rejected", "slow_consumers", "met_itself",
+    "forged", "unasked", "unknown_commands", "unknown_kinds", "not_understood", "malformed_gossip", "adverts",
+    "adverts_rejected", "slow_consumers", "met_itself",
 )  # fmt: skip
 
 

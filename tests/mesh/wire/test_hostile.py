@@ -87,6 +87,16 @@ def test_lost_doubled_and_swapped_frames_are_refused_or_mean_the_same(name: str)
             try_to_read(swapped)
 
 
+@every
+@pytest.mark.parametrize("tag", [28, 40, 127])
+def test_a_command_of_a_later_release_is_unknown_whatever_else_it_says(name: str, tag: int) -> None:
+    command, *others = GOOD[name]
+    at = 3 if command[:1] == b"\xdc" else 1
+    with pytest.raises(c.UnknownCommand) as unknown:
+        read([command[:at] + bytes((tag,)) + command[at + 1 :], *others])
+    assert (unknown.value.tag, unknown.value.code) == (tag, "MALFORMED")
+
+
 @given(st.lists(st.binary(max_size=60), max_size=6))
 def test_random_frames_are_refused_or_mean_something(frames: list[bytes]) -> None:
     try_to_read(frames)
