@@ -210,7 +210,7 @@ class Connected:
                 self._calls.replied(command, envelopes)
             case c.Ended():
                 self._subscriptions.ended(command)
-            case c.Pong():
+            case c.Pong() | c.Unknown():
                 pass
             case c.Piece():
                 self._open().piece(command)

@@ -18,14 +18,16 @@ from mesh.transport import NO_KEYS, NO_KEYS_THERE, Sockets
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import body_frames, read, write
-from mesh.wire.limits import FRAME, FRAMES, PIECES
+from mesh.wire.limits import FRAME, FRAMES, PIECES, VERSION_MAX, VERSION_MIN
 from mesh.wire.pieces import Cutter, Gatherer, is_short
+from mesh.wire.spoken import UNKNOWN_IS_TOLD, Seldom, agreed, in_common
 
 PING = 2.0  # s between signs of life
 SILENCE = 6.0  # s after which a silent node counts as gone
 PATIENCE = 5.0  # s for a handshake
 STEADY = 10.0  # s after which a connection counts as good, and what came before it is forgotten
 REDIAL_MAX = 2.0  # s: a client waits for its node, so it looks often
+SPEAKS = (PIECES,)  # what a client understands beyond its version of the wire
 OURS = frozenset((c.Welcome, c.Challenge, c.Refuse, c.Who, c.Bye))  # commands, of the connection itself
 
 
@@ -50,6 +52,9 @@ class Session:
         self.is_up = False
         self.inlet = LinkReceiver()
         self.max_content = 0
+        self.version = VERSION_MIN  # of the wire, that the node speaks as well,
+        self.speaks: frozenset[str] = frozenset()  # and the words that both say
+        self._unknown = Seldom()
         self._hello = (client, session, stream)
         self._named = named
         self._token, self._boot = b"", 0
@@ -177,9 +182,10 @@ class Session:
     def _greeting(self, proof: bytes = b"", signature: bytes = b"") -> c.Hello:
         client, session, stream = self._hello
         return c.Hello(
-            (1, 1), c.CLIENT, "", self._nonces[0], proof, client=client, session=session, stream=stream.id,
-            token=self._token, boot_seen=self._boot, have=self.inlet.have, passwd=self._access.passwd,
-            key=stream.public, signature=signature, speaks=(PIECES,), named=self._named,
+            (VERSION_MIN, VERSION_MAX), c.CLIENT, "", self._nonces[0], proof, client=client, session=session,
+            stream=stream.id, token=self._token, boot_seen=self._boot, have=self.inlet.have,
+            passwd=self._access.passwd, key=stream.public, signature=signature, speaks=SPEAKS,
+            named=self._named,
         )  # fmt: skip
 
     def _again(self) -> None:
@@ -242,7 +248,16 @@ class Session:
             elif self.is_up and (owner := self._owner()) is not None:
                 self._received(owner, command, envelopes)
         except RemoteError as error:
-            self._lose(str(error))
+            if not isinstance(error, c.UnknownCommand) or not self._is_unknown(error):
+                self._lose(str(error))
+
+    def _is_unknown(self, command: c.UnknownCommand) -> bool:
+        """Is that what a later release may say? Then the node is told so, and nothing else comes of it."""
+        if not self.is_up or self.version < UNKNOWN_IS_TOLD:
+            return False
+        if self._unknown.allows(self._heard):
+            self.send(c.Unknown(command.tag, command.field))
+        return True
 
     def _heed(self, command: c.AnyCommand) -> None:
         """Of this connection itself. RemoteError when it is not the time for it."""
@@ -276,6 +291,12 @@ class Session:
         if code:
             self._refused(c.Refuse(code, reason, hint, final=True))
             return
+        self.version = agreed(w.version, w.version)
+        self.speaks = in_common(self.version, w.speaks, SPEAKS)
+        if not self.version:
+            text = f"{w.node.name} speaks wire version {w.version}, which this client does not know"
+            self._refused(c.Refuse("VERSION", text, "Bring both to the same release.", final=True))
+            return
         is_new = w.node.boot != self._boot or w.next <= self.inlet.have
         if is_new:
             self.inlet = LinkReceiver()
@@ -284,7 +305,7 @@ class Session:
         client, _, stream = self._hello
         self._hello = (client, SessionName.parse(w.session).session or 0, stream)
         self.max_content = w.max_content
-        self._cutter = Cutter() if PIECES in w.speaks else None
+        self._cutter = Cutter() if PIECES in self.speaks else None
         self._gatherer = Gatherer(FRAMES * FRAME)
         self.is_up = True
         self._attempt, self._entered = 0, self.loop.time()

@@ -14,7 +14,7 @@ from mesh.core.desk.part import Part
 from mesh.core.desk.piecework import Piecework
 from mesh.core.peers.census import Censuses
 from mesh.core.peers.dialler import Dialler
-from mesh.core.peers.facts import Dialled, LoggedIn
+from mesh.core.peers.facts import Dialled, LoggedIn, WaysChanged
 from mesh.core.peers.meeting import Meeting
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
@@ -25,7 +25,8 @@ from mesh.core.subscribers.facts import HolderGone, HolderLives
 from mesh.core.subscribers.session import Session
 from mesh.core.subscribers.sessions import Sessions
 from mesh.wire.commands import CLIENT, NODE_CONTROL, NODE_DATA, Hello, Refuse, Welcome
-from mesh.wire.limits import SPEAKS, VERSION_MAX, VERSION_MIN
+from mesh.wire.limits import VERSION_MIN
+from mesh.wire.spoken import OF_VERSION_1
 
 
 class Admission(Part):
@@ -78,7 +79,7 @@ class Admission(Part):
         self.door.hello(conn, command)
         if not conn.is_open:
             return
-        self._agree(conn, command.speaks)
+        self._agree(conn)
         self._desk.emit(Proven(conn.key, conn.user, conn.role != CLIENT))
         session, peer = self._sessions.of(conn), self._neighbours.of(conn)
         if peer is not None:
@@ -93,49 +94,60 @@ class Admission(Part):
     def _alive(self) -> int:
         return self._neighbours.membership.count
 
+    @property
+    def _speaks(self) -> tuple[str, ...]:
+        return self._desk.face.speaks
+
     def _greet(self, conn: Conn) -> Hello:
         """Our own first words."""
         peer = self._neighbours.of(conn)
-        state: dict[str, Any] = {"alive": self._alive, "process": self._desk.process, "speaks": SPEAKS}
+        state: dict[str, Any] = {"alive": self._alive, "process": self._desk.process, "speaks": self._speaks}
         if peer is not None and conn.role == NODE_DATA:
             state.update(self._links.greeting(peer))
         keyring = self._desk.settings.keyring
         if peer is not None and keyring is not None and peer.node.name in keyring.passwds:
             state["passwd"] = keyring.passwds[peer.node.name]
-        versions = (VERSION_MIN, VERSION_MAX)
+        versions = (VERSION_MIN, self._desk.settings.wire_version)
         cluster = self._desk.settings.cluster
         return Hello(versions, conn.role, cluster, conn.nonce, node=self._desk.me, software=SOFTWARE, **state)
 
     def _admit(self, conn: Conn, h: Hello) -> Welcome | Refuse | None:
         if h.role == CLIENT:
             session = self._clients.admit(conn, h)
-            return self._clients.welcome(session) if isinstance(session, Session) else session
+            return self._clients.welcome(session, conn) if isinstance(session, Session) else session
         peer = self._meeting.admit(conn, h)
         if isinstance(peer, Refuse):
             return peer
-        peer.speaks = h.speaks
+        self._understood(conn, peer)
         state: dict[str, Any] = {
             "nodes": self._neighbours.others(peer.node.uuid),
             "alive": self._alive,
-            "speaks": SPEAKS,
+            "speaks": self._speaks,
         }
         if h.role == NODE_DATA:
             conn.resume = self._links.meet(peer, h)
             state.update(self._links.greeting(peer))
-        return Welcome(VERSION_MAX, self._desk.me, self._desk.settings.cluster, **state)
+        return Welcome(conn.version, self._desk.me, self._desk.settings.cluster, **state)
 
     def _entered(self, conn: Conn, w: Welcome) -> None:
-        self._agree(conn, w.speaks)
+        self._agree(conn)
         peer = self._meeting.entered(conn, w.node)
         if peer is None:
             return
-        peer.speaks = w.speaks
+        self._understood(conn, peer)
         self._meeting.connected(conn, peer)
         self._neighbours.introduced(w.nodes, peer)
         self._censuses.compare(conn, w.alive)
         if conn.role == NODE_DATA:
             conn.resume = self._links.meet(peer, w)
             self._logged_in(peer, conn)
+
+    def _understood(self, conn: Conn, peer: Peer) -> None:
+        """What can be said to it. It may be another release than the last time."""
+        news = peer.speaks ^ conn.speaks
+        peer.version, peer.speaks = conn.version, conn.speaks
+        if news - OF_VERSION_1:
+            self._desk.say_last(WaysChanged())
 
     def _logged_in(self, peer: Peer, conn: Conn) -> None:
         self._dialler.apply(peer, peer.link.hello(self._desk.now))

@@ -22,6 +22,7 @@ from mesh.errors import ONE_MESH, LocalError, MeshError, RemoteError
 from mesh.operations import Image, Reach
 from mesh.printable import harmless
 from mesh.wire import commands as c
+from mesh.wire.commands import UnknownCommand
 from mesh.wire.envelope import decode
 from mesh.wire.frames import read
 from mesh.wire.replies import Process
@@ -79,6 +80,8 @@ class NodeCore(Parts):
             command, envelopes = read(frames, self.desk.settings.max_content)
             self._reception.take(conn, command, envelopes)
         except (RemoteError, LocalError) as error:
+            if isinstance(error, UnknownCommand) and self._reception.is_unknown(conn, error):
+                return
             self._broke_protocol(conn, error)
 
     def stored(self, token: int, error: MeshError | None, now: float, wall: int) -> None:

@@ -13,9 +13,10 @@ from mesh.core.desk.piecework import Piecework
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.subscribers.sessions import Sessions
 from mesh.wire import commands as c
-from mesh.wire.commands import CLIENT, Refuse
+from mesh.wire.commands import CLIENT, Refuse, UnknownCommand
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import read
+from mesh.wire.spoken import UNKNOWN_IS_TOLD
 
 
 class Reception(Part):
@@ -46,6 +47,7 @@ class Reception(Part):
         return (
             take(c.Ping, lambda conn, who, command, _: self._desk.send(conn, c.Pong(command.stamp))),
             take(c.Piece, lambda conn, who, command, _: self._piece(conn, command)),
+            take(c.Unknown, lambda conn, who, command, _: self._desk.count("not_understood")),
             take(c.PieceAck, lambda conn, who, command, _: self._piecework.acked(conn, command)),
         )
 
@@ -63,6 +65,15 @@ class Reception(Part):
             if peer is not None:
                 self._neighbours.heard(peer)
                 self._from_peers[type(command)](conn, peer, command, envelopes)
+
+    def is_unknown(self, conn: Conn, command: UnknownCommand) -> bool:
+        """Is that what a later release may say? Then it is told so, and nothing else comes of it."""
+        if not conn.is_open or conn.version < UNKNOWN_IS_TOLD:
+            return False
+        self._desk.count("unknown_commands")
+        if conn.unknown.allows(self._desk.now):
+            self._desk.send(conn, c.Unknown(command.tag, command.field))
+        return True
 
     def _shake_hands(self, conn: Conn, command: c.AnyCommand) -> None:
         match command:

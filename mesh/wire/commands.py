@@ -5,23 +5,27 @@ older peer ignores it and a newer one fills it in.
 """
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, get_args
 
 import msgspec
 from msgspec import Meta
 
-from mesh.wire.codec import Number, check_plain, malformed, pack, reader
-from mesh.wire.limits import CALL_FRAME, CONTROL_FRAME, FRAME, INTEREST_FRAME
+from mesh.errors import RemoteError
+from mesh.wire.codec import Number, check_plain, malformed, reader
+from mesh.wire.limits import CALL_FRAME, CONTROL_FRAME, FRAME, INTEREST_FRAME, WAYS
 
 NODE_CONTROL, NODE_DATA, CLIENT = "control", "data", "client"  # what a connection is for
 
 SECRETS = ("passwd", "token")
+FIELD = 64  # bytes of the first field of an unknown command that go back to who has said it
 
 U32 = Annotated[int, Meta(ge=0, le=2**32 - 1)]
 
 
 class Command(msgspec.Struct, frozen=True, array_like=True, tag_field="kind"):
     """Base of all commands."""
+
+    word: ClassVar[str] = ""  # it is for those who have said this word
 
     def __repr__(self) -> str:
         # What is told to prove oneself does not belong in a log or a traceback.
@@ -216,6 +220,13 @@ class Hear(Command, frozen=True, tag=16):
     wanted: bool
 
 
+class Unknown(Command, frozen=True, tag=27):
+    """You have said a command that I do not know, from version 2 of the wire on. Nobody answers this."""
+
+    command: Number  # its tag
+    field: Any = None  # the first one after it, as it stood; None when it was large
+
+
 # --- publishing ----------------------------------------------------------------------------------
 
 
@@ -260,6 +271,8 @@ class Outcomes(Command, frozen=True, tag=25):
 class Ways(Command, frozen=True, tag=26):
     """Node to node, in a mesh with keys. With names: tell me whom these nodes name as their ways. Without:
     here are their newest states that I have, as they signed them."""
+
+    word: ClassVar[str] = WAYS
 
     names: tuple[str, ...] = ()
     nodes: tuple[Introduction, ...] = ()
@@ -363,35 +376,92 @@ class Reply(Command, frozen=True, tag=35):
 AnyCommand = (
     Hello | Challenge | Welcome | Refuse | Who | Ping | Pong | Bye | Peers | Login | Probe | ProbeFor
     | Probed | Rumours | States | Hear | Census | Piece | PieceAck | Publish | Answers | Items | Ack | Forward
-    | Outcomes | Ways | Interest | Interested | Subscribe | Unsubscribe | Call | Reply | Ended
+    | Outcomes | Ways | Unknown | Interest | Interested | Subscribe | Unsubscribe | Call | Reply | Ended
 )  # fmt: skip
+
+TAGS: dict[int, type[Command]] = {kind.__struct_config__.tag: kind for kind in get_args(AnyCommand)}
+Reader = Callable[[bytes], AnyCommand]
 
 # What only nodes say may fill a frame: it lists as much as there is. So may a piece. The rest is short, or
 # refused unread.
-_LONG = bytes((3, 9, 14, 15, 18, 21, 22, 25, 26))  # from Welcome, Peers, Rumours, States to Items and Ways
-_INTEREST = b"\x1e"
-_CALLS = bytes((34, 35))  # Call and Reply
-_read: Callable[[bytes], AnyCommand] = reader(AnyCommand, CONTROL_FRAME)  # type: ignore[arg-type]
-_read_call: Callable[[bytes], AnyCommand] = reader(AnyCommand, CALL_FRAME)  # type: ignore[arg-type]
-_read_long: Callable[[bytes], AnyCommand] = reader(AnyCommand, FRAME)  # type: ignore[arg-type]
-_read_interest: Callable[[bytes], AnyCommand] = reader(AnyCommand, INTEREST_FRAME)  # type: ignore[arg-type]
+_LONG = (Welcome, Peers, Rumours, States, Piece, Answers, Items, Outcomes, Ways)
+_LONG_ARRAY = b"\xdc"  # begins a command of more than 15 fields; two bytes say how many
 
 
-def encode(command: Command) -> bytes:
-    """The first frame."""
-    return pack(msgspec.to_builtins(command, builtin_types=(bytes,)))
+class UnknownCommand(RemoteError):
+    """A command that a later release may know: its tag, and its first field, if that is small and plain."""
+
+    def __init__(self, tag: int, field: Any) -> None:
+        super().__init__(f"no command has the tag {tag}", code="MALFORMED")
+        self.tag = tag
+        self.field = field
+
+
+class _Strange(msgspec.Struct, array_like=True):
+    """What can be read of a command whatever it says."""
+
+    tag: Number
+    field: msgspec.Raw = msgspec.Raw(b"\xc0")
+
+
+def _checked(read: Reader, field: str) -> Reader:
+    """A reader that refuses what is not plain in the field that may have any value."""
+
+    def checked(frame: bytes) -> AnyCommand:
+        command = read(frame)
+        try:
+            check_plain(getattr(command, field))
+        except ValueError as error:
+            raise malformed(frame, error) from error
+        return command
+
+    return checked
+
+
+class _Readers(dict[bytes, Reader]):
+    """By the byte that is the tag, as far as it can be seen at a glance."""
+
+    def __missing__(self, tag: bytes) -> Reader:
+        return _strange
+
+
+_read: Reader = reader(AnyCommand, CONTROL_FRAME)  # type: ignore[arg-type]
+_read_call: Reader = reader(AnyCommand, CALL_FRAME)  # type: ignore[arg-type]
+_read_long: Reader = reader(AnyCommand, FRAME)  # type: ignore[arg-type]
+_read_interest: Reader = reader(AnyCommand, INTEREST_FRAME)  # type: ignore[arg-type]
+_read_strange = reader(_Strange, FRAME)
+_read_field = reader(object, FIELD)
+_readers = _Readers({bytes((tag,)): _read_long if kind in _LONG else _read for tag, kind in TAGS.items()})
+_readers[b"\x1b"] = _checked(_read, "field")
+_readers[b"\x1e"] = _read_interest
+_readers[b"\x22"] = _checked(_read_call, "arguments")
+_readers[b"\x23"] = _checked(_read_call, "value")
+
+
+def _strange(frame: bytes) -> AnyCommand:
+    """A command whose tag is not where it should be, or known to nobody here."""
+    strange = _read_strange(frame)
+    if strange.tag in TAGS:
+        return _readers[bytes((strange.tag,))](frame)
+    raise UnknownCommand(strange.tag, _plain(bytes(strange.field)))
+
+
+def _plain(raw: bytes) -> Any:
+    """The value that these bytes are; None when it is large, or nothing that could be sent back."""
+    try:
+        value = _read_field(raw)
+        check_plain(value)
+    except (RemoteError, ValueError):
+        return None
+    return value
+
+
+# The first frame.
+encode: Callable[[Command], bytes] = msgspec.msgpack.Encoder().encode
 
 
 def decode(frame: bytes) -> AnyCommand:
-    """The command in a first frame; RemoteError for anything else."""
-    kind = frame[1:2]
-    read = _read_long if kind in _LONG else _read_call if kind in _CALLS else _read
-    command = (_read_interest if kind == _INTEREST else read)(frame)
-    try:
-        if isinstance(command, Call):
-            check_plain(command.arguments)
-        elif isinstance(command, Reply):
-            check_plain(command.value)
-    except ValueError as error:
-        raise malformed(frame, error) from error
-    return command
+    """The command in a first frame; UnknownCommand when a later release may have one of that tag, RemoteError
+    for anything else."""
+    tag = frame[3:4] if frame[:1] == _LONG_ARRAY else frame[1:2]
+    return _readers[tag](frame)

@@ -4,9 +4,8 @@ MIB = 1024 * 1024
 KIB = 1024
 
 VERSION_MIN = 1  # oldest wire version this code speaks
-VERSION_MAX = 1  # newest one
-PIECES, WAYS = "pieces", "ways"
-SPEAKS = (PIECES, WAYS)  # what a node understands beyond version 1: it says so in HELLO and WELCOME
+VERSION_MAX = 2  # newest one
+PIECES, WAYS = "pieces", "ways"  # words for what somebody understands beyond his version of the wire
 
 CHUNK = MIB  # a longer body travels in several frames of this size
 FRAME = MIB + 128 * KIB  # ZMQ_MAXMSGSIZE, so the most that any frame can be

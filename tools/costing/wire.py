@@ -8,18 +8,18 @@ from typing import Any
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import read, write
-from mesh.wire.limits import SPEAKS
+from mesh.wire.limits import PIECES, VERSION_MAX
 
 MASTER = b"m" * 16
 WELCOME = c.Welcome(
-    1,
+    VERSION_MAX,
     c.Introduction(MASTER, "heron", 1, ""),
     "",
     session="/node/heron/client/joe/session/1",
     token=b"t",
     max_content=1 << 20,
     window=(4 << 20, 1024),
-    speaks=SPEAKS,
+    speaks=(PIECES,),
 )
 
 

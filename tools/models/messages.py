@@ -48,6 +48,7 @@ COMMANDS: tuple[c.AnyCommand, ...] = (
     c.States(b"gossip"),
     c.Ways(("frodo",), (), b"gossip"),
     c.Hear(True),
+    c.Unknown(40, [7, "a"]),
     c.Publish((1, 2)),
     c.Answers((c.Answer("WEATHER", 1, 500, "FORWARD_WARNING", 3, "no master"), c.Answer("", 501, 501))),
     c.Items(7, (ITEM, c.ItemHead(2))),

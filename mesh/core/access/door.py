@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -12,7 +12,8 @@ from mesh.password import Password
 from mesh.printable import harmless
 from mesh.proof import PROOF_BYTES, STREAM_KEY, curve_place, hello_text, prove, same, stream_of, stream_text
 from mesh.wire.commands import CLIENT, NODE_CONTROL, NODE_DATA, Challenge, Hello, Refuse, Welcome
-from mesh.wire.limits import KIB, VERSION_MAX, VERSION_MIN
+from mesh.wire.limits import KIB, VERSION_MIN
+from mesh.wire.spoken import agreed, in_common
 
 NONCE = 16
 LONGEST = 300  # letters of what somebody gives as a reason
@@ -107,6 +108,7 @@ class Door:
     def welcome(self, conn: Conn, w: Welcome) -> None:
         """We are in, if the other side is who it should be."""
         refusal = None if conn.trusted else self._impostor(conn, w) or self._untold_back(w)
+        refusal = refusal or self._misfit(conn, w)
         if refusal is not None:
             self._desk.hang_up(conn)
             self._tell(w.node.name[:64], f"{refusal.reason} [{refusal.code}]", refusal.reason)
@@ -135,8 +137,8 @@ class Door:
 
     def _unfit(self, conn: Conn, h: Hello) -> Refuse | None:
         oldest, newest = h.versions
-        if oldest > VERSION_MAX or newest < VERSION_MIN:
-            ours = f"this node {VERSION_MIN} to {VERSION_MAX}"
+        if not self._agree(conn, oldest, newest, h.speaks):
+            ours = f"this node {VERSION_MIN} to {self._desk.settings.wire_version}"
             text = f"{_who(h)} speaks wire version {oldest} to {newest}, {ours}"
             return Refuse("VERSION", text, "Bring both to the same release.", final=True)
         if h.role not in (CLIENT, NODE_CONTROL, NODE_DATA):
@@ -150,6 +152,12 @@ class Door:
                 "FORGED_STREAM", f"the stream of {_who(h)} is not named after its key", NEWER, final=True
             )
         return None
+
+    def _agree(self, conn: Conn, oldest: int, newest: int, speaks: Sequence[str]) -> int:
+        """Find what can be said on that connection; 0: nothing."""
+        conn.version = agreed(oldest, newest, self._desk.settings.wire_version)
+        conn.speaks = in_common(conn.version, speaks, self._desk.face.speaks)
+        return conn.version
 
     # --- what is proven -----------------------------------------------------------------------------
 
@@ -280,6 +288,12 @@ class Door:
         if keyring is not None and not keyring.verify(w.node.key, w.signature, text_signed):
             return Refuse("WRONG_SIGNATURE", f"{conn.endpoint} did not sign with its key", final=True)
         return None
+
+    def _misfit(self, conn: Conn, w: Welcome) -> Refuse | None:
+        """Does it want to speak what we have not offered?"""
+        if self._agree(conn, w.version, w.version, w.speaks):
+            return None
+        return Refuse("VERSION", f"{w.node.name} speaks wire version {w.version}, which nobody offered")
 
     def _passwd_for(self, h: Hello) -> str:
         """What a node that dialled us is told; clients ask for none."""

@@ -20,6 +20,7 @@ from mesh.patterns import SYSTEM
 from mesh.reserved import DEAD_LETTERS
 from mesh.routing.interest import CLIENTS, Asked, Interests
 from mesh.wire.commands import Interest, Query
+from mesh.wire.spoken import KINDS
 
 
 class Demand(Part):
@@ -75,7 +76,8 @@ class Demand(Part):
         """What has the same one has the same sources."""
         if _is_own(query):
             return None
-        return self._mapping.row_of_query(query.kind, query.text, query.domain)
+        row = self._mapping.row_of_query(query.kind, query.text, query.domain)
+        return row if query.kind in KINDS else (query.kind, row)
 
     def refresh(self) -> None:
         """Nodes have come or gone: are the right ones asked?"""
@@ -117,6 +119,8 @@ class Demand(Part):
             hops -= set(by)  # it would only ask us in turn
         if sources.everyone and CLIENTS in by:
             hops |= {peer.node.uuid for peer in self._nodes.usable()}
+        if query.kind not in KINDS:
+            hops = {uuid for uuid in hops if query.kind in self._neighbours.peers[uuid].speaks}
         return hops
 
     def is_relayed(self, query: Query) -> bool:

@@ -1,9 +1,11 @@
 """One connection as the core sees it: what it is for, and how far its handshake has come."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mesh.core.desk.effects import ConnKey
+from mesh.wire.limits import VERSION_MIN
 from mesh.wire.pieces import Cutter, Gatherer
+from mesh.wire.spoken import Seldom
 
 ONLY_READS = "a monitor reads, and changes nothing."
 NODE, CLIENT, MONITOR = "node", "client", "monitor"  # what somebody may be, by the secret that it proves
@@ -26,6 +28,9 @@ class Conn:
     resume: int = 0  # how far the other end has our items, from its greeting
     is_open: bool = False  # the handshake is done
     closed: bool = False
+    version: int = VERSION_MIN  # of the wire, that both ends speak,
+    speaks: frozenset[str] = frozenset()  # and the words that both have said
+    unknown: Seldom = field(default_factory=Seldom)  # it is told that we do not know what it says
     user: str = ""  # public CURVE key (Z85) of who dialled us, vouched for by ZeroMQ
     why: str = ""  # why it came to nothing, as far as the transport knows,
     hint: str = ""  # and what may help

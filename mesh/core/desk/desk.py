@@ -35,7 +35,8 @@ PROCESS = 16  # bytes
 COUNTERS = (
     "published", "refused", "repeated", "unrouted", "relayed", "malformed", "not_open", "hello_refused",
     "wrong_cookie", "too_many_hops", "connections", "forwarded", "forward_warnings", "expired", "dead",
-    "forged", "unasked", "malformed_gossip", "adverts", "adverts_rejected", "slow_consumers", "met_itself",
+    "forged", "unasked", "unknown_commands", "unknown_kinds", "not_understood", "malformed_gossip", "adverts",
+    "adverts_rejected", "slow_consumers", "met_itself",
 )  # fmt: skip
 
 
@@ -91,8 +92,8 @@ class Desk:
         self.facts.append(fact)
 
     def send(self, conn: Conn | None, command: Command, envelopes: Sequence[Envelope] = ()) -> None:
-        """Put a command on a connection, if it is there."""
-        if conn is not None and not conn.closed:
+        """Put a command on a connection, if it is there, and if the other end understands it."""
+        if conn is not None and not conn.closed and (not command.word or command.word in conn.speaks):
             frames = write(command, envelopes)
             if not envelopes and (conn.cutter is None or not conn.cutter.is_busy):
                 self.effects.append(Send(conn.key, frames))

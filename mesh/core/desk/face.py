@@ -10,6 +10,7 @@ from mesh.core.desk.part import Part, Taking, Then
 from mesh.errors import RemoteError
 from mesh.routing.feed import Feed
 from mesh.wire.commands import Command
+from mesh.wire.limits import PIECES
 
 
 class Table(dict[type[Command], Then]):
@@ -48,6 +49,7 @@ class Face:
         self.client_verbs: dict[str, Verb] = {}
         self.peer_verbs: dict[str, Verb] = {}
         self.hears = Hearers()
+        self.speaks: tuple[str, ...] = (PIECES,)
         self._parts: Sequence[Part] = ()
 
     def fill(self, parts: Sequence[Part]) -> None:
@@ -58,6 +60,7 @@ class Face:
             self.from_peers.enter(part.from_peers())
             _enter(self.client_verbs, part.client_verbs())
             _enter(self.peer_verbs, part.peer_verbs())
+            self.speaks += tuple(part.speaks())
             for fact, then in part.hears():
                 self.hears.setdefault(fact, []).append(then)
         self.flushes = [part.flush for part in self._with("flush")]

@@ -67,6 +67,10 @@ class Part:
         """The facts that it wants to be told of."""
         return ()
 
+    def speaks(self) -> Sequence[str]:
+        """Words for what it understands beyond the version of the wire: see mesh/wire/spoken.py."""
+        return ()
+
     # --- when -------------------------------------------------------------------------------------------
 
     def start(self, beginning: Beginning) -> None:

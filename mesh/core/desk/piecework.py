@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.effects import Send
@@ -25,9 +23,9 @@ class Piecework:
         self._desk = desk
         self._coming: dict[Conn, float] = {}  # when the last piece of a message came that is not whole
 
-    def agree(self, conn: Conn, speaks: Sequence[str]) -> None:
-        """A connection is open, and the other end knows these words."""
-        if PIECES in speaks:
+    def agree(self, conn: Conn) -> None:
+        """A connection is open."""
+        if PIECES in conn.speaks:
             conn.cutter = Cutter()
 
     def piece(self, conn: Conn, piece: Piece) -> list[bytes] | None:

@@ -8,7 +8,7 @@ from mesh.mapping.rules import Rule
 from mesh.proof import sealed
 from mesh.routing.overflow import Credit
 from mesh.wire.commands import Introduction
-from mesh.wire.limits import MAX_CONTENT, MIB
+from mesh.wire.limits import MAX_CONTENT, MIB, VERSION_MAX
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +44,7 @@ class Settings:
     )
     seal: bytes = field(default=b"", repr=False)  # signs our states where there are no keys: for ourselves
     accept_rollback: bool = False  # go on with a store that has been further
+    wire_version: int = VERSION_MAX  # the newest that it speaks
     seeds: tuple[str, ...] = ()  # addresses to begin with
     max_content: int = MAX_CONTENT
     window_bytes: int = 4 * MIB  # unanswered publishes of a client, and items under way to a subscriber

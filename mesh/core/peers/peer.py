@@ -16,6 +16,7 @@ from mesh.routing.portion import Portion
 from mesh.routing.upstream import Upstream
 from mesh.streams.link import LinkReceiver
 from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Call, Census, Introduction, Probe, ProbeFor, Query
+from mesh.wire.limits import VERSION_MIN
 
 NEVER = float("-inf")
 Question = Probe | ProbeFor | Census | Call  # which is worth a connection
@@ -45,7 +46,8 @@ class Peer:
         self.control_attempt = 0
         self.used = 0.0  # when the control connection was last needed
         self.probe: Question | None = None  # waits for a control connection
-        self.speaks: tuple[str, ...] = ()  # what it understands beyond version 1
+        self.version = VERSION_MIN  # of the wire, that both speak,
+        self.speaks: frozenset[str] = frozenset()  # and the words that both say
         self.asked_for_ways = NEVER  # when it was asked whom others name
         self.first_login: float | None = None  # in this boot of ours
         self.forged_told = self.unasked_told = NEVER  # when people were told that it forges, or sends unasked

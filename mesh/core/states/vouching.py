@@ -62,6 +62,9 @@ class Vouching(Part):
     def from_peers(self) -> Sequence[Taking]:
         return (take(c.Ways, lambda conn, peer, command, _: self.told(peer, command)),)
 
+    def speaks(self) -> Sequence[str]:
+        return (WAYS,)
+
     # --- whom to believe --------------------------------------------------------------------------------
 
     def believes(self, peer: Peer, route: tuple[str, ...]) -> bool:
@@ -97,7 +100,7 @@ class Vouching(Part):
 
     def ask(self, peer: Peer, names: Iterable[str]) -> None:
         """Who brings something may know whom these name; if it was not asked just now."""
-        if WAYS in peer.speaks and self._desk.now - peer.asked_for_ways >= AGAIN:
+        if self._desk.now - peer.asked_for_ways >= AGAIN:
             peer.asked_for_ways = self._desk.now
             self._desk.send(peer.data, c.Ways(tuple(dict.fromkeys(names))[:HOPS]))
 
@@ -184,7 +187,7 @@ class Vouching(Part):
                     self.introduce(peer)
 
     def _tell(self, peer: Peer, said: Sequence[Said]) -> None:
-        if said and WAYS in peer.speaks:
+        if said:
             me = self._desk.me
             lines = tuple(one.line for one in said)
             nodes = tuple(one.node for one in said)

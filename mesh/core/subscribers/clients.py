@@ -29,7 +29,6 @@ from mesh.proof import same, token
 from mesh.routing.feed import Feed
 from mesh.wire.commands import Answer, Bye, Hello, Pong, Publish, Refuse, Welcome
 from mesh.wire.envelope import FORCE_QUEUING, LOCAL_ONLY, PERSISTENT, Envelope
-from mesh.wire.limits import PIECES, VERSION_MAX
 
 LOOK = 60.0  # s between two looks for what may be forgotten
 
@@ -161,10 +160,10 @@ class Clients(Part):
         session.outlet.attach(session.conn, have, self._desk.raw)
         self._desk.outlets[session.outlet] = None
 
-    def welcome(self, session: Session) -> Welcome:
+    def welcome(self, session: Session, conn: Conn) -> Welcome:
         s = self._desk.settings
         return Welcome(
-            VERSION_MAX,
+            conn.version,
             self._desk.me,
             s.cluster,
             session=session.text,
@@ -172,7 +171,7 @@ class Clients(Part):
             max_content=s.max_content,
             token=token(s.secret, session.text, session.stream),
             window=(s.window_bytes, s.window_count),
-            speaks=(PIECES,),
+            speaks=self._desk.face.speaks,
         )
 
     def gone(self, session: Session) -> None:

@@ -37,6 +37,7 @@ from mesh.values import check_domain
 from mesh.wire.commands import Ack, Hello, Interest, Interested, ItemHead, Items, Query, Welcome
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import HOPS, MIB
+from mesh.wire.spoken import KINDS, UNKNOWN_IS_TOLD
 
 BEHIND = 0.2  # s after which a peer is told again that readers here are behind, and go on
 SETTLED = 1000  # masters in one ACK: it has to fit into a frame
@@ -336,7 +337,7 @@ class DataLinks(Part):
     def interest(self, peer: Peer, command: Interest) -> None:
         """What a peer wants from us, for its clients or for those to whom it is the way."""
         self._note_lead(peer, command)
-        feed, add = peer.feed, dict.fromkeys(_checked(q) for q in command.add)
+        feed, add = peer.feed, dict.fromkeys(_checked(q) for q in self._understood(peer, command.add))
         void = [q for q in feed.queries if q not in add] if command.full else dict.fromkeys(command.remove)
         remove = [query for query in void if query in feed.queries]
         _check_wanted(peer, remove, [query for query in add if query not in feed.queries])
@@ -352,6 +353,15 @@ class DataLinks(Part):
             feed.skip(master, position)
         feed.connect(self._desk.now)
         self._confirm(peer, command.version, add)
+
+    def _understood(self, peer: Peer, queries: tuple[Query, ...]) -> Iterable[Query]:
+        """Those of a kind that is known here. A later release may know more."""
+        if peer.version < UNKNOWN_IS_TOLD:
+            return queries
+        known = [query for query in queries if query.kind in KINDS]
+        if len(known) < len(queries):
+            self._desk.count("unknown_kinds", len(queries) - len(known))
+        return known
 
     def _note_lead(self, peer: Peer, command: Interest) -> None:
         """Does the peer say that it has something of our log that we have not? What we write next stands

@@ -4,6 +4,7 @@ import asyncio
 from unittest.mock import patch
 
 import pytest
+from msgspec.structs import replace
 
 import mesh
 from mesh.client import session
@@ -82,6 +83,28 @@ def test_a_node_that_says_to_a_client_that_is_in_what_is_for_others_is_left(comm
         assert m._session.is_up and not line.ended
         line.hear(m._session._key, write(command))
         assert not m._session.is_up and line.ended
+        await m.close(drain=False)
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_client_tells_a_node_of_version_2_what_it_does_not_know_and_goes_on(version: int) -> None:
+    async def story() -> None:
+        welcome = replace(WELCOME, version=version)
+        with patch.object(session, "Sockets", Line), patch("tools.costing.wire.WELCOME", welcome):
+            m = mesh.Client("ipc:///run/heron", client="joe")
+            await m.__aenter__()
+        line = Wire.made
+        assert isinstance(line, Line) and m._session is not None
+        with patch.object(line, "send") as said:
+            for number in range(100):
+                line.hear(m._session._key, [b"\x92\x63" + bytes((number,)), b"an envelope"])
+        told = [call.args[1][0] for call in said.mock_calls if call.args[1][0][1] == 27]
+        assert told == ([write(c.Unknown(99, number))[0] for number in range(10)] if version == 2 else [])
+        assert m._session.is_up is (version == 2)
+        line.hear(m._session._key, write(c.Unknown(41, 7)))
+        assert m._session.is_up is (version == 2)
         await m.close(drain=False)
 
     asyncio.run(story())

@@ -53,6 +53,6 @@ class Stranger:
         hello = c.Hello((1, 1), c.CLIENT, "", b"n" * 16, client=name, session=session, token=token, key=key)
         self.say(replace(hello, **{"stream": stream_of(key), **more}))
 
-    def as_node(self, role: str = c.NODE_DATA, name: str = "stranger", boot: int = 1) -> None:
+    def as_node(self, role: str = c.NODE_DATA, name: str = "stranger", boot: int = 1, **more: Any) -> None:
         node = c.Introduction(b"S" * 16, name, boot, "")
-        self.say(c.Hello((1, 1), role, "default", b"n" * 16, node=node))
+        self.say(replace(c.Hello((1, 1), role, "default", b"n" * 16, node=node), **more))

@@ -118,6 +118,7 @@ GOLDENS: dict[str, list[bytes]] = {
     "piece-ack": write(c.PieceAck(131_072)),
     "bye-client": write(c.Bye("done")),
     "bye-node": write(c.Bye("stopping", ("tcp://127.0.0.1:7711",))),
+    "unknown": write(c.Unknown(41, 7)),
     "publish-one": write(c.Publish((1,)), [ONE]),
     "publish-three": write(c.Publish((1,)), [THREE]),
     "answers": write(

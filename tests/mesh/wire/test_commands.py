@@ -139,6 +139,9 @@ def test_only_questions_replies_and_what_nodes_list_may_be_longer_than_64_kib() 
     long = c.Outcomes((c.Outcome(bytes(16), c.Answer("", 1, 1, "EXPIRED", 0, "t" * 40)),) * 1000)
     assert CONTROL_FRAME < len(c.encode(long)) < FRAME
     assert c.decode(c.encode(long)) == long
+    welcome = c.Welcome(2, HERON, "flock", nodes=(HERON,) * 700)
+    assert CONTROL_FRAME < len(c.encode(welcome)) < FRAME and c.encode(welcome)[0] == 0xDC
+    assert c.decode(c.encode(welcome)) == welcome
     states = c.States(bytes(256 * 1024))
     assert c.decode(c.encode(states)) == states
     for asked in (c.Call(1, "get", {"text": "y" * 250_000}), c.Reply(1, {"text": "y" * 250_000})):

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mesh.wire import commands as c
+from mesh.wire.frames import read
 from tools.models.hostile import GOOD, try_to_read
 
 every = pytest.mark.parametrize("name", GOOD)
@@ -52,6 +54,16 @@ def test_lost_doubled_and_swapped_frames_are_refused_or_mean_the_same(name: str)
             swapped = list(good)
             swapped[place], swapped[other] = good[other], good[place]
             try_to_read(swapped)
+
+
+@every
+@pytest.mark.parametrize("tag", [28, 40, 127])
+def test_a_command_of_a_later_release_is_unknown_whatever_else_it_says(name: str, tag: int) -> None:
+    command, *others = GOOD[name]
+    at = 3 if command[:1] == b"\xdc" else 1
+    with pytest.raises(c.UnknownCommand) as unknown:
+        read([command[:at] + bytes((tag,)) + command[at + 1 :], *others])
+    assert (unknown.value.tag, unknown.value.code) == (tag, "MALFORMED")
 
 
 @given(st.lists(st.binary(max_size=60), max_size=6))

@@ -13,6 +13,7 @@ from mesh.streams.link import LinkReceiver
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import write
+from mesh.wire.limits import VERSION_MAX, VERSION_MIN
 from tools.simulating.world.network import SECRET, End, Network, Pipe
 
 PING, SILENCE, HANDSHAKE, REDIAL = 2.0, 6.0, 5.0, 2.0
@@ -67,9 +68,9 @@ class Line:
     def _greeting(self, proof: bytes = b"", signature: bytes = b"") -> c.Hello:
         client, session = self._hello
         return c.Hello(
-            (1, 1), c.CLIENT, "", self._nonces[0], proof, client=client, session=session, stream=self.key.id,
-            token=self._token, boot_seen=self.boot, have=self.have.have, key=self.key.public,
-            signature=signature, named=self._is_named,
+            (VERSION_MIN, VERSION_MAX), c.CLIENT, "", self._nonces[0], proof, client=client, session=session,
+            stream=self.key.id, token=self._token, boot_seen=self.boot, have=self.have.have,
+            key=self.key.public, signature=signature, named=self._is_named,
         )  # fmt: skip
 
     def challenged(self, command: c.Challenge) -> None:
