@@ -101,7 +101,7 @@ class Forwarder(Part):
         tailed = [each for each in restored if each[1].flags & TAILED]
         # In each publisher's order, whatever the order in which they had to be stored.
         for position, e in sorted(tailed, key=lambda each: (each[1].stream, each[1].domain, each[1].first)):
-            self._router.log.live += 1
+            self._router.shelf.live += 1
             self._restore(position, replace(e, flags=e.flags & ~TAILED))
 
     def figures(self) -> dict[str, int | float]:
