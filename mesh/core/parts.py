@@ -52,6 +52,7 @@ from mesh.core.ways.questions import Questions
 from mesh.mapping.mapping import Mapping
 from mesh.routing.log import Log
 from mesh.routing.merging import Merging
+from mesh.routing.shelf import Shelf
 from mesh.wire.replies import Info, Process
 
 Room = Callable[["Parts"], Part]  # a capability above all that is here, made with what it needs of that
@@ -69,14 +70,15 @@ class Parts:
         rooms: Sequence[Room] = ROOMS,
     ) -> None:
         desk = self.desk = Desk(settings, ids, jitter)
-        log = Log(settings.topics_bytes)
-        disk = self.disk = Disk(desk, log)
+        shelf = Shelf()
+        log = Log(settings.topics_bytes, shelf)
+        disk = self.disk = Disk(desk, shelf)
         self.piecework = Piecework(desk)
         mapping = self.mapping = Mapping(settings.me.name, settings.rules, settings.scope)
 
         peers: dict[bytes, Peer] = {}
         merging = Merging(settings.me.name, mapping.masters)
-        settling = Settling(log, mapping, merging, peers)
+        settling = Settling(shelf, mapping, merging, peers)
         dialler = self._dialler = Dialler(desk)
         self._conns = dialler.conns
         rivals = self._rivals = Rivals(desk, dialler)
@@ -121,7 +123,7 @@ class Parts:
             settling,
             merging,
         )
-        inboxes = self.inboxes = Inboxes(desk, disk, log, router, dead, sessions)
+        inboxes = self.inboxes = Inboxes(desk, disk, shelf, router, dead, sessions)
         subscribing = self.subscribing = Subscribing(
             desk, disk, router, demand, questions, lookup, inboxes, settling, links.received
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
@@ -65,6 +65,26 @@ class Decision:
         return self.copies or (self.node,)
 
 
+def here(why: str, copies: tuple[str, ...] = (), is_shared: bool = False) -> Decision:
+    """This node is its master; `copies`: others are, too, and get it from here."""
+    return Decision(Kind.HERE, why, copies=copies, to_master=bool(copies), is_shared=is_shared)
+
+
+def forward(why: str, node: str, copies: tuple[str, ...] = (), to_master: bool = False) -> Decision:
+    """It goes on at once."""
+    return Decision(Kind.FORWARD, why, node, copies=copies, to_master=to_master)
+
+
+def wait(why: str, node: str = "", copies: tuple[str, ...] = (), to_master: bool = False) -> Decision:
+    """It goes on when that node can be asked, or when there is one."""
+    return Decision(Kind.WAIT, why, node, copies=copies, to_master=to_master)
+
+
+def refuse(why: str, node: str, code: str) -> Decision:
+    """Its publisher is told why it goes nowhere."""
+    return Decision(Kind.REFUSE, why, node, code)
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """One node's claim on a message, and by which rule."""
@@ -87,3 +107,18 @@ class Sources:
     everyone: bool = False
     masters: tuple[str, ...] = ()
     away: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, decisions: Sequence[Decision], everyone: bool) -> Sources:
+        """Where these lead, each of them about a part of what the query wants."""
+        hops = _hops(decisions)
+        masters = _hops(decision for decision in decisions if decision.to_master)
+        away = _hops(decision for decision in decisions if decision.kind is Kind.WAIT)
+        return cls(
+            tuple(hops), everyone, tuple(h for h in hops if h in masters), tuple(h for h in hops if h in away)
+        )
+
+
+def _hops(decisions: Iterable[Decision]) -> dict[str, None]:
+    """The nodes that these name, each once and in their order."""
+    return dict.fromkeys(hop for decision in decisions for hop in decision.hops if hop)

@@ -1,27 +1,27 @@
-"""The master's log: what this node accepted, in order, and what of it must be stored and for how long."""
+"""The master's log: what this node accepted, in each publisher's order, and what of it must be stored."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from msgspec import Struct
 
-from mesh.operations import Append, Delete, Drop, Op, Put, Rewrite
+from mesh.operations import Delete, Op, Put
 from mesh.routing.feed import Feed
 from mesh.routing.last import Last, last_values
 from mesh.routing.lastondisk import LastOnDisk
 from mesh.routing.parcel import Parcel
 from mesh.routing.retained import Retained
-from mesh.routing.shares import shares
+from mesh.routing.shares import Indices
+from mesh.routing.shelf import Shelf
 from mesh.streams.origin import OriginStream
 from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import ERASED, Envelope
 
-CHANGES = (Put, Delete)  # of a row: a union would be made anew at each look
-Targets = list[tuple[Feed, tuple[int, ...] | None]]
+Targets = list[tuple[Feed, Indices | None]]
 
 
 class Accepted(Struct, eq=False):
@@ -65,20 +65,15 @@ class Lane:
 
 
 class Log:
-    """Streams, positions and retained values of one master."""
+    """Streams and retained values of one master; their place in its store is on the shelf."""
 
-    def __init__(self, topics_bytes: int) -> None:
+    def __init__(self, topics_bytes: int, shelf: Shelf) -> None:
+        self.shelf = shelf
         self.retained = Retained(topics_bytes, self._evicted)
-        self.next_position = 1
         self.passed = 0  # the last position that was handed on
-        self.live = 0  # envelopes stored and owed to somebody
         self.newest = 0  # stamp of the newest value that was restored
         self._lanes: dict[bytes, dict[str, Lane]] = {}  # stream -> domain -> lane
-        self._later: dict[tuple[str, bytes], Op] = {}  # side-table changes that may wait for the next commit
-        self._newest: dict[tuple[str, bytes], Op] = {}  # of each row, among those not on disk yet
-        self._drops: list[int] = []
-        self._rewrites: dict[int, Rewrite] = {}
-        self._last_on_disk = LastOnDisk(self.retained, self.later)
+        self._last_on_disk = LastOnDisk(self.retained, shelf.later)
 
     def lane(self, stream: bytes, domain: str, now: float) -> Lane:
         """What is known of a stream; a new one knows nothing."""
@@ -93,7 +88,7 @@ class Log:
         """Streams whose publisher vanished without a goodbye, so long ago that it will not come back."""
         for stream, lanes in list(self._lanes.items()):
             for row in self._forget(stream, [d for d, lane in lanes.items() if lane.used < before]):
-                self.later("stream", row, Delete("stream", row))
+                self.shelf.later("stream", row, Delete("stream", row))
 
     def forget_stream(self, stream: bytes) -> list[bytes]:
         """A session is closed for good, with everything settled; returns the rows that are void."""
@@ -127,8 +122,7 @@ class Log:
         if envelope.persistent:
             for parcel, targets in deliveries:
                 if targets:
-                    ops.append(self.append(parcel))
-                    self.owe(parcel, targets)
+                    ops.append(self.shelf.append(parcel, targets))
             # The dedup state goes into the same transaction as the message: one without the other
             # would double or lose it after a crash.
             key = stream_key(envelope)
@@ -141,25 +135,12 @@ class Log:
         if is_event:
             self._last_on_disk.ends(accepted.end)
             ops.append(Delete("retained", accepted.end.store_key))
-        for op in ops:
-            if isinstance(op, CHANGES):
-                self._supersede(op.table, op.key)
+        if ops:
+            self.shelf.supersede(ops)
         accepted.stored = not ops
         if not accepted.stored or lane.waiting:
             lane.waiting.append(accepted)
         return accepted, ops
-
-    def _supersede(self, table: str, key: bytes) -> None:
-        """A change of this row that waits, or is still to fail, must not come after the new one."""
-        self._later.pop((table, key), None)
-        self._newest.pop((table, key), None)
-
-    def append(self, parcel: Parcel) -> Append:
-        """Give it the next position."""
-        parcel.position = self.next_position
-        self.next_position += 1
-        self.live += 1
-        return Append(parcel.position, parcel.envelope.header(), parcel.envelope.body)
 
     def passes(self, accepted: Accepted) -> bool:
         """It is handed on now, and its messages are the last values of their topics. True: one of these, or a
@@ -182,25 +163,25 @@ class Log:
             if self.retained.get(evicted.key, evicted.envelope.domain) is not None:
                 continue  # one topic made room for another, and then came a new value of it
             self._last_on_disk.forget(evicted.store_key)
-            self.later("retained", evicted.store_key, Delete("retained", evicted.store_key))
+            self.shelf.later("retained", evicted.store_key, Delete("retained", evicted.store_key))
 
     def refuse(self, lane: Lane, accepted: Accepted) -> None:
         """It could not be stored: nobody gets it, not even when it comes again, behind what followed it."""
         envelope = accepted.envelope
         lane.origin.refuse(envelope.first, envelope.last)
         key = stream_key(envelope)
-        self.later("stream", key, Put("stream", key, lane.origin.pack()))
+        self.shelf.later("stream", key, Put("stream", key, lane.origin.pack()))
         for value in [accepted.end] if accepted.erased else accepted.values:
             self._last_on_disk.refused(value)
         for parcel, _ in accepted.deliveries:
             if parcel.position:
-                self.released(parcel)
+                self.shelf.released(parcel)
 
     def give_up(self, envelope: Envelope, first: int, last: int, now: float) -> None:
         """Numbers that waited here in vain: they stay refused, also after a restart."""
         origin, key = self.lane(envelope.stream, envelope.domain, now).origin, stream_key(envelope)
         origin.give_up(first, last)
-        self.later("stream", key, Put("stream", key, origin.pack()))
+        self.shelf.later("stream", key, Put("stream", key, origin.pack()))
 
     def given_up(self, envelope: Envelope) -> Ranges | None:
         """Numbers of its stream that are refused for good, and whose publisher may not know that."""
@@ -209,60 +190,6 @@ class Log:
             return None
         lane.origin.refused.drop_below(envelope.low)
         return lane.origin.refused
-
-    def owe(self, parcel: Parcel, targets: Targets) -> None:
-        """These are owed it."""
-        parcel.owed = len(targets)
-        parcel.shares = shares(targets, parcel.envelope)
-
-    def released(self, parcel: Parcel) -> None:
-        """Nobody is owed it any more."""
-        self.live -= 1
-        self._rewrites.pop(parcel.position, None)
-        self._drops.append(parcel.position)
-
-    def thinned(self, parcel: Parcel) -> None:
-        """Fewer of its messages may be owed than before: if they are few, the others leave the disk."""
-        left = parcel.shares.left(parcel.envelope) if parcel.shares is not None else ()
-        if left:
-            self.keep_only(parcel, left)
-
-    def keep_only(self, parcel: Parcel, left: Sequence[int]) -> None:
-        """The others of its messages leave the disk with the next commit."""
-        piece = parcel.envelope.cut(left)
-        self._rewrites[parcel.position] = Rewrite(parcel.position, piece.header(), piece.body)
-
-    def later(self, table: str, key: bytes, op: Op) -> None:
-        """A change that may ride with the next commit; a newer one of the same row replaces it."""
-        self._later[table, key] = self._newest[table, key] = op
-
-    @property
-    def has_later(self) -> bool:
-        return bool(self._later or self._drops or self._rewrites)
-
-    def take_later(self) -> list[Op]:
-        """What has gathered for the next commit."""
-        ops: list[Op] = [*self._later.values(), *self._rewrites.values()]
-        if self._drops:
-            ops.append(Drop(tuple(self._drops)))
-        self._later, self._drops, self._rewrites = {}, [], {}
-        return ops
-
-    def not_written(self, ops: Iterable[Op]) -> None:
-        """What was taken for a commit that failed: it rides with the next, unless there is newer."""
-        for op in ops:
-            if isinstance(op, Drop):
-                self._drops += op.positions
-            elif isinstance(op, Rewrite):
-                self._rewrites.setdefault(op.position, op)
-            elif isinstance(op, CHANGES) and self._newest.get((op.table, op.key)) is op:
-                self._later[op.table, op.key] = op
-
-    def written(self, ops: Iterable[Op]) -> None:
-        """What was taken for a commit is on disk."""
-        for op in ops:
-            if isinstance(op, CHANGES) and self._newest.get((op.table, op.key)) is op:
-                del self._newest[op.table, op.key]
 
     def restore(
         self, streams: dict[bytes, bytes], retained: Iterable[bytes], next_position: int, now: float
@@ -275,7 +202,7 @@ class Log:
         for last in values:
             self._last_on_disk.is_there(last)
             self.newest = max(self.newest, last.envelope.sent)
-        self.next_position = next_position
+        self.shelf.next_position = next_position
         self.passed = next_position - 1  # what is owed is handed on before anything new
 
 

@@ -3,7 +3,7 @@
 from msgspec import Struct, field
 
 from mesh.operations import BOOT
-from mesh.routing.shares import Shares
+from mesh.routing.shares import Owed, Shares, shares
 from mesh.wire.envelope import Envelope
 
 
@@ -21,6 +21,11 @@ class Parcel(Struct, eq=False):
     after: int = 0
     is_late: bool = False  # came behind what another way has brought of that log
     frames: list[bytes] = field(default_factory=list)  # encoded once, sent to many
+
+    def owe(self, owed: Owed) -> None:
+        """These wait for it."""
+        self.owed = len(owed)
+        self.shares = shares(owed, self.envelope)
 
     @property
     def boot(self) -> int:

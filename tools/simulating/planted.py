@@ -76,7 +76,7 @@ def _without(table: str, rides_later: bool) -> list[Patch]:
         late = self.__dict__.setdefault("planted", [])
         while late:
             op = late.pop()
-            self.later(table, op.key, op)
+            self.shelf.later(table, op.key, op)
         accepted, ops = accept(self, *args)
         rows = [op for op in ops if isinstance(op, Put) and op.table == table]
         late += rows if rides_later else []

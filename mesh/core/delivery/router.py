@@ -72,6 +72,7 @@ class Router(Part):
         self.peers = Subscriptions()  # what peers want of this node's own log,
         self.relays = Subscriptions()  # and what this node gets for them from others
         self.log = log
+        self.shelf = log.shelf
         self._disk = disk
         self.cache = Retained(desk.settings.topics_bytes)  # last values of other masters' topics
         self.addressees: dict[str, Addressees] = {}  # by the kind of address; they put themselves there
@@ -117,7 +118,7 @@ class Router(Part):
         return {
             "topics": len(self.log.retained),
             "topics_evicted": self.log.retained.evicted,
-            "stored_envelopes": self.log.live,
+            "stored_envelopes": self.shelf.live,
             "cached_topics": len(self.cache),
         }
 
@@ -289,10 +290,7 @@ class Router(Part):
         """From the store, at start: who is still owed it."""
         parcel = Parcel(envelope, position, self._desk.me.uuid, own=True)
         owing = self._owing(parcel)
-        self.log.owe(parcel, owing)
-        self.log.live += 1
-        if not owing:
-            self.log.released(parcel)
+        self.shelf.restore(parcel, owing)
         for feed, indices in owing:
             feed.offer(Portion(parcel, indices), self._desk.now)
 

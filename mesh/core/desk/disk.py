@@ -10,18 +10,18 @@ from mesh.core.desk.effects import Commit
 from mesh.core.desk.part import Part
 from mesh.errors import MeshError
 from mesh.operations import Op
-from mesh.routing.log import Log
+from mesh.routing.shelf import Shelf
 
 Committed = Callable[[MeshError | None], None]
 
 
 class Disk(Part):
-    """Commits under way. What nobody waits for rides along with the next one."""
+    """Commits under way to one store. What nobody waits for rides along with the next one."""
 
-    def __init__(self, desk: Desk, log: Log) -> None:
-        self.later = log.later
+    def __init__(self, desk: Desk, shelf: Shelf) -> None:
+        self.later = shelf.later
         self._desk = desk
-        self._log = log
+        self._shelf = shelf
         self._token = 0
         # (what rides along, what is to be stored, who hears of it) of each commit, while they are gathered.
         self._together: list[tuple[Sequence[Op], Sequence[Op], Committed]] | None = None
@@ -37,7 +37,7 @@ class Disk(Part):
 
     def commit(self, ops: Sequence[Op], then: Committed) -> None:
         """Store these, and what has gathered; `then` is called when they and all before are on disk."""
-        later = self._log.take_later()
+        later = self._shelf.take_later()
         if self._together is None:
             self._emit(later, (*later, *ops), not ops, then)
         else:
@@ -46,7 +46,7 @@ class Disk(Part):
     def _emit(self, later: Sequence[Op], every: tuple[Op, ...], is_alone: bool, then: Committed) -> None:
         self._token += 1
         self._storing[self._token] = (later, is_alone, then)
-        self._desk.emit(Commit(self._token, every))
+        self._desk.emit(Commit(self._token, every, self._shelf.store))
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -60,7 +60,7 @@ class Disk(Part):
         finally:
             commits, self._together = self._together, None
             if commits:
-                self._emit_all([*commits, (self._log.take_later(), (), lambda error: None)])
+                self._emit_all([*commits, (self._shelf.take_later(), (), lambda error: None)])
 
     def _emit_all(self, commits: list[tuple[Sequence[Op], Sequence[Op], Committed]]) -> None:
         """As they came: what rides along with one may undo what another one writes."""
@@ -75,16 +75,16 @@ class Disk(Part):
 
     def commit_later(self) -> None:
         """Store what has gathered, which nobody waits for."""
-        if self._log.has_later:
+        if self._shelf.has_later:
             self.commit((), lambda error: None)
 
     def stored(self, token: int, error: MeshError | None) -> None:
         """A commit has ended."""
         later, is_alone, then = self._storing.pop(token)
         if error is not None:
-            self._log.not_written(later)
+            self._shelf.not_written(later)
         else:
-            self._log.written(later)
+            self._shelf.written(later)
         then(error)
         if error is not None and not is_alone:
             self.commit_later()  # what rode along and needs no room, or makes some, need not wait for it

@@ -59,10 +59,13 @@ class Proven(Struct, frozen=True):
 
 
 class Commit(Struct, frozen=True):
-    """Store these together; tell `stored(token, …)` when they are on disk. Token None: nobody waits."""
+    """Store these together; tell `stored(token, …)` when they are on disk. Token None: nobody waits.
+
+    `store`: which of a node's stores; "" is its own."""
 
     token: int | None
     ops: tuple[Op, ...]
+    store: str = ""
 
 
 class Record(Struct, frozen=True):

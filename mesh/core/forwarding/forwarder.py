@@ -24,7 +24,7 @@ from mesh.core.states.facts import RoutesVouched
 from mesh.core.ways.facts import WayTold
 from mesh.core.ways.nodes import Nodes
 from mesh.errors import CircularLoop, LocalError, MessageTooLarge, PublishRefused
-from mesh.mapping.decision import Decision, Kind
+from mesh.mapping.decision import Decision, Kind, wait
 from mesh.mapping.mapping import Mapping
 from mesh.names import SessionName
 from mesh.patterns import SYSTEM
@@ -101,7 +101,7 @@ class Forwarder(Part):
         tailed = [each for each in restored if each[1].flags & TAILED]
         # In each publisher's order, whatever the order in which they had to be stored.
         for position, e in sorted(tailed, key=lambda each: (each[1].stream, each[1].domain, each[1].first)):
-            self._router.log.live += 1
+            self._router.shelf.live += 1
             self._restore(position, replace(e, flags=e.flags & ~TAILED))
 
     def figures(self) -> dict[str, int | float]:
@@ -252,7 +252,7 @@ class Forwarder(Part):
         decision = self.mapping.address(to, domain, nodes, visited, force, of)
         is_lost = decision.code == "UNKNOWN_NODE" or (decision.kind is Kind.WAIT and decision.node == to.node)
         if is_lost and to.node and self._nodes.ask_way(to.node):
-            return Decision(Kind.WAIT, f"asking for the way to {to.node}", to.node)
+            return wait(f"asking for the way to {to.node}", to.node)
         return decision
 
     def _act(self, envelope: Envelope, source: bytes, decision: Decision, was_sent: bool) -> None:

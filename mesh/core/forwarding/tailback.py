@@ -48,6 +48,7 @@ class TailBack:
         self._desk = desk
         self._disk = disk
         self._log = log
+        self._shelf = log.shelf
         self._dead = dead
         self._is_alive = is_alive
         self._keep = keep
@@ -133,14 +134,14 @@ class TailBack:
     def _store(self, entry: Entry, why: str) -> None:
         e = entry.envelope
         parcel = Parcel(_tailed(e), own=True)
-        op = self._log.append(parcel)
+        op = self._shelf.append(parcel)
 
         entry.is_storing = True
 
         def stored(error: MeshError | None) -> None:
             entry.is_storing = False
             if entry.is_done or error is not None:
-                self._log.released(parcel)
+                self._shelf.released(parcel)
             if entry.is_done:
                 return
             if error is None and not self._is_behind(entry):
@@ -149,7 +150,7 @@ class TailBack:
                 return
             entry.warned = False
             if error is None:
-                self._log.released(parcel)
+                self._shelf.released(parcel)
                 self._stay_young(entry)
             elif entry.was_sent:  # its master may answer yet
                 self._stick(entry)
@@ -209,7 +210,7 @@ class TailBack:
             words += verdicts(entry.said, first, last) if entry.was_divided else (whole,)
         was_stored = not entry.open and entry.position > 0
         if was_stored:
-            self._log.released(Parcel(entry.envelope, entry.position))
+            self._shelf.released(Parcel(entry.envelope, entry.position))
             entry.position = 0
         refusals = [word for word in words if word.state != "OK"]
         for refusal in refusals:

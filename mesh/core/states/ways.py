@@ -11,8 +11,7 @@ from mesh.core.desk.facts import Hearing, hear
 from mesh.core.desk.part import Beginning, Part
 from mesh.core.states.facts import OurWaysChanged
 from mesh.core.ways.facts import WayTold
-from mesh.mapping.mapping import has_several
-from mesh.mapping.rules import Rule
+from mesh.mapping.rules import Rule, has_several
 
 
 class Ways(Part):

@@ -346,7 +346,7 @@ class DataLinks(Part):
         since = dict(self.received())
         for query in add:
             if query not in feed.queries:
-                feed.asked(query, self._router.log.next_position, since)
+                feed.asked(query, self._router.shelf.next_position, since)
                 self._add(peer, query)
                 self._keep(peer, query)
         for master, position in command.positions:
@@ -366,7 +366,7 @@ class DataLinks(Part):
     def _note_lead(self, peer: Peer, command: Interest) -> None:
         """Does the peer say that it has something of our log that we have not? What we write next stands
         above what an earlier boot ever gave; so this is only told, whether it is true or not."""
-        ours = self._router.log.next_position
+        ours = self._router.shelf.next_position
         known = max((place for master, place in command.positions if master == self._desk.me.uuid), default=0)
         if known >= ours and not peer.leads:
             peer.leads = True

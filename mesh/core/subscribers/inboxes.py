@@ -23,9 +23,10 @@ from mesh.errors import MeshError, NotConnected, PublishRefused
 from mesh.names import SessionName
 from mesh.operations import Delete, Drop, Op
 from mesh.routing.feed import Feed
-from mesh.routing.log import Log, Targets
+from mesh.routing.log import Targets
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
+from mesh.routing.shelf import Shelf
 from mesh.wire.calls import AskInbox
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import FORCE_QUEUING, Envelope
@@ -40,11 +41,11 @@ class Inboxes(Part):
     `bury(envelope, answer, owner)` makes dead letters."""
 
     def __init__(
-        self, desk: Desk, disk: Disk, log: Log, router: Router, dead: DeadLetters, sessions: Sessions
+        self, desk: Desk, disk: Disk, shelf: Shelf, router: Router, dead: DeadLetters, sessions: Sessions
     ) -> None:
         self._desk = desk
         self._disk = disk
-        self._log = log
+        self._shelf = shelf
         self._dead = dead
         self._open_of = sessions.open_of
         router.addressees[CLIENT] = self
@@ -121,7 +122,7 @@ class Inboxes(Part):
 
         credit = self._desk.settings.credit
         feed = Feed(
-            inbox_key(name), credit, send, self._log.released, keeps=True, wall=lambda: self._desk.believed
+            inbox_key(name), credit, send, self._shelf.released, keeps=True, wall=lambda: self._desk.believed
         )
         feed.position = int.from_bytes(self._positions.pop(feed.key, b""))
         feed.bury = lambda portion, void: self._bury(name, portion, void)
@@ -132,7 +133,7 @@ class Inboxes(Part):
         parcel, left = portion.parcel, portion.indices
         if parcel.position and left:
             # With the commit of the dead letters, or after a crash they would be void once more.
-            self._log.keep_only(parcel, left)
+            self._shelf.keep_only(parcel, left)
         e = parcel.envelope.cut(void)
         answer = Answer(e.domain, e.first, e.last, "EXPIRED", 0, f"it waited for {name} too long.")
         self._dead.bury(e, answer, owner_of(self.owners, name, self._desk.me.name))
@@ -183,8 +184,7 @@ class Inboxes(Part):
             parcel = Parcel(replace(portion.parcel.envelope, to=name), master=self._desk.me.uuid, own=True)
             parcels.append(parcel)
             if portion.parcel.position:
-                ops.append(self._log.append(parcel))
-                parcel.owed = 1
+                ops.append(self._shelf.append(parcel, [(inbox, None)]))
         size = sum(portion.size for portion in portions)
         inbox.coming += size
 
@@ -192,7 +192,7 @@ class Inboxes(Part):
             inbox.coming -= size
             for void in (portion.parcel for portion in portions) if error is None else parcels:
                 if void.position:
-                    self._log.released(void)
+                    self._shelf.released(void)
             if error is not None:
                 self._stay(client, portions)
                 return

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from mesh.core.peers.peer import Peer
 from mesh.mapping.mapping import Mapping
-from mesh.routing.log import Log
 from mesh.routing.merging import Merging
 from mesh.routing.parcel import Parcel
+from mesh.routing.shelf import Shelf
 
 
 class Settling:
     """Peers in `acking` are owed an acknowledgement. `merging` knows what several masters have brought."""
 
-    def __init__(self, log: Log, mapping: Mapping, merging: Merging, peers: dict[bytes, Peer]) -> None:
+    def __init__(self, shelf: Shelf, mapping: Mapping, merging: Merging, peers: dict[bytes, Peer]) -> None:
         self.acking: dict[Peer, None] = {}
-        self._log = log
+        self._shelf = shelf
         self._merging = merging if mapping.has_several else None
         self._peers = peers
 
     def released(self, parcel: Parcel) -> None:
         """One of those that it was for is done with it."""
         if parcel.own and parcel.owed:
-            self._log.thinned(parcel)
+            self._shelf.thinned(parcel)
         elif parcel.own:
-            self._log.released(parcel)
+            self._shelf.released(parcel)
         elif (peer := self._peers.get(parcel.source)) is not None:  # else it was forgotten
             self.settle(peer, parcel)
 

@@ -204,7 +204,7 @@ class Subscribing(Part):
         policy = overflow(command.overflow)
         feed = self._make_feed(session, command.subscription, policy, command.max_queue, query)
         feed.floors = dict(self._received())
-        self._add_query(feed, query, self._router.log.next_position)
+        self._add_query(feed, query, self._router.shelf.next_position)
         self._disk.later("feed", feed.key, Put("feed", feed.key, write_record(session.text, feed)))
         return feed
 

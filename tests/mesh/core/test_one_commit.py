@@ -85,12 +85,12 @@ def test_trial_6_what_waited_for_a_master_too_long_is_one_commit_as_well() -> No
 def test_what_rides_along_and_what_undoes_it_keep_their_order() -> None:
     """The store refuses a commit whole when a position leaves it before it came."""
     node = SimNetwork().node("a")
-    disk, log, heard, commits = node.core.disk, node.core.router.log, list[str](), commits_of(node)
-    position = log.next_position
+    disk, shelf, heard, commits = node.core.disk, node.core.router.shelf, list[str](), commits_of(node)
+    position = shelf.next_position
     with disk.together():
-        log.next_position += 1
+        shelf.next_position += 1
         disk.commit((Append(position, b"header", b"body"),), lambda error: heard.append(f"first {error}"))
-        log._drops.append(position)
+        shelf._drops.append(position)
         with disk.together():
             disk.commit((), lambda error: heard.append(f"second {error}"))
         assert not commits

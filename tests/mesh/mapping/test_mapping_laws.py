@@ -176,3 +176,30 @@ def test_with_one_master_and_all_alive_it_ends_at_the_master(
         start, lambda node: rules, lambda node: EVERYBODY, lambda m, v, p: m.decide("m", "X", v, p), scope
     )
     assert (decision.kind, path[-1]) == (Kind.HERE, master)
+
+
+@given(RULES, RULES, VIEWS, SCOPE, NODE, KEY, DOMAIN, TO)
+def test_rules_that_are_adopted_leave_nothing_of_the_earlier_ones(
+    before: tuple[Rule, ...],
+    rules: tuple[Rule, ...],
+    views: dict[str, FakeView],
+    scope: str,
+    me: str,
+    key: str,
+    domain: str,
+    to: SessionName,
+) -> None:
+    def answers(mapping: Mapping) -> tuple[object, ...]:
+        view = views[me]
+        return (
+            *(mapping.decide(key, domain, view, visited) for visited in ((), ("b",))),
+            mapping.address(to, domain, view),
+            *(mapping.sources(kind, text, domain, view) for kind, text in (("exact", key), ("pattern", "#"))),
+            (mapping.masters(key, domain), mapping.row(key), mapping.row_of_query("exact", key, domain)),
+            (mapping.rules, mapping.is_plain, mapping.has_several, mapping.may_choose),
+        )
+
+    mapping = Mapping(me, before, scope)
+    answers(mapping)  # and it remembers some of them
+    mapping.adopt(rules)
+    assert answers(mapping) == answers(Mapping(me, rules, scope))

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from mesh.operations import Delete, Op, Put
 from mesh.routing.last import Last
 from mesh.routing.log import Accepted, Lane, Log
+from mesh.routing.shelf import Shelf
 from mesh.wire.envelope import ERASED
 from tests.mesh.envelopes import envelope
 
@@ -24,7 +25,7 @@ class Master:
     """Its log, and a disk that takes commits in their order, or has no room for one."""
 
     def __init__(self) -> None:
-        self.log = Log(1000)
+        self.log = Log(1000, Shelf())
         self.disk: tuple[int, bytes, int] | None = None
         self.taken: list[tuple[int, bytes, int]] = []
         self.answered: list[tuple[int, bytes, int]] = []  # their publishers count on the disk
@@ -46,7 +47,7 @@ class Master:
         lane.origin.accept(e.first, e.last, e.low)
         accepted, ops = self.log.accept(lane, [(e, [])], 0, ME)
         if ops:
-            self._commits.append((lane, accepted, ops, self.log.take_later()))
+            self._commits.append((lane, accepted, ops, self.log.shelf.take_later()))
         else:
             self.log.passes(accepted)
 
@@ -61,11 +62,11 @@ class Master:
         lane, accepted, ops, later = self._commits.popleft()
         if has_room:
             self._write([*ops, *later])
-            self.log.written(later)
+            self.log.shelf.written(later)
             self._passes(accepted)
         else:
             self._has_refused = True
-            self.log.not_written(later)
+            self.log.shelf.not_written(later)
             self.log.refuse(lane, accepted)
 
     def _passes(self, accepted: Accepted) -> None:
@@ -81,9 +82,9 @@ class Master:
     def side(self) -> None:
         """What waits is written by itself."""
         if not self._commits:
-            later = self.log.take_later()
+            later = self.log.shelf.take_later()
             self._write(later)
-            self.log.written(later)
+            self.log.shelf.written(later)
 
     def _write(self, ops: list[Op]) -> None:
         for op in ops:

@@ -2,12 +2,13 @@
 
 from msgspec.structs import replace
 
-from mesh.operations import Append, Delete, Drop, Op, Put
+from mesh.operations import Append, Delete, Op, Put
 from mesh.routing.feed import Feed
 from mesh.routing.last import OVERHEAD, Last, last_values, store_key
-from mesh.routing.log import Accepted, Lane, Log, Targets, position_key
+from mesh.routing.log import Accepted, Lane, Log, Targets
 from mesh.routing.overflow import Credit
 from mesh.routing.parcel import Parcel
+from mesh.routing.shelf import Shelf
 from mesh.store.memory import MemoryStore
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope, decode
@@ -34,16 +35,16 @@ def kinds(ops: list[Op]) -> list[str]:
 
 
 def test_a_transient_envelope_needs_no_store() -> None:
-    lane, accepted, ops = take(Log(1000), envelope("a b"), [(FEED, None)])
+    lane, accepted, ops = take(Log(1000, Shelf()), envelope("a b"), [(FEED, None)])
     assert (ops, accepted.stored, list(lane.waiting)) == ([], True, [])
     assert (accepted.answer.first, accepted.answer.last, accepted.answer.matched) == (1, 2, 1)
 
 
 def test_a_persistent_one_is_stored_together_with_what_tells_its_repeats() -> None:
-    log = Log(1000)
+    log = Log(1000, Shelf())
     lane, accepted, ops = take(log, envelope("a b", persistent=True), [(FEED, None)])
     assert kinds(ops) == ["Append", "stream", "retained", "retained"]
-    assert (accepted.stored, log.live) == (False, 1)
+    assert (accepted.stored, log.shelf.live) == (False, 1)
     assert (parcel_of(accepted).position, parcel_of(accepted).owed) == (1, 1)
     assert list(lane.waiting) == [accepted]
     append = ops[0]
@@ -52,13 +53,13 @@ def test_a_persistent_one_is_stored_together_with_what_tells_its_repeats() -> No
 
 
 def test_what_nobody_wants_needs_no_place_in_the_log_but_its_number_and_value_are_kept() -> None:
-    log = Log(1000)
+    log = Log(1000, Shelf())
     _, accepted, ops = take(log, envelope("a", persistent=True), [])
-    assert (kinds(ops), parcel_of(accepted).position, log.live) == (["stream", "retained"], 0, 0)
+    assert (kinds(ops), parcel_of(accepted).position, log.shelf.live) == (["stream", "retained"], 0, 0)
 
 
 def test_a_transient_envelope_waits_behind_a_persistent_one_of_its_stream() -> None:
-    log = Log(1000)
+    log = Log(1000, Shelf())
     lane, first, _ = take(log, envelope("a", persistent=True), [])
     _, second, ops = take(log, envelope("a", first=2), [])
     assert (list(lane.waiting), second.stored, ops) == ([first, second], True, [])
@@ -67,22 +68,22 @@ def test_a_transient_envelope_waits_behind_a_persistent_one_of_its_stream() -> N
 
 
 def test_positions_count_up_without_a_hole() -> None:
-    log = Log(1000)
+    log = Log(1000, Shelf())
     taken = [take(log, envelope("a", first=n, persistent=True), [(FEED, None)])[1] for n in (1, 2, 3)]
     assert [parcel_of(accepted).position for accepted in taken] == [1, 2, 3]
 
 
 def test_what_could_not_be_stored_is_as_if_it_had_never_come() -> None:
-    log = Log(1000)
+    log = Log(1000, Shelf())
     lane, accepted, _ = take(log, envelope("a b", persistent=True), [(FEED, None)])
     log.refuse(lane, accepted)
-    assert log.live == 0
+    assert log.shelf.live == 0
     assert not lane.origin.above
     assert lane.origin.refused.covers(1, 2)
 
 
 def test_what_a_refused_value_went_past_is_the_last_one_on_disk_again() -> None:
-    log = Log(1000)
+    log = Log(1000, Shelf())
     for order in ("refused first", "taken first"):
         key = order.replace(" ", "/")
         newer = replace(envelope(key, persistent=True), stream=b"n" * 16, sent=9)
@@ -95,75 +96,53 @@ def test_what_a_refused_value_went_past_is_the_last_one_on_disk_again() -> None:
         log.refuse(lane, failed)
         if order == "refused first":
             log.passes(taken)
-        (row,) = (op for op in log.take_later() if isinstance(op, Put) and op.table == "retained")
+        (row,) = (op for op in log.shelf.take_later() if isinstance(op, Put) and op.table == "retained")
         assert Last.unpack(row.value).stamp == (5, b"o" * 16, 1)
 
 
 def test_what_was_to_be_written_of_a_topic_does_not_come_after_its_newer_value() -> None:
-    log = Log(600)  # room for one topic
+    log = Log(600, Shelf())  # room for one topic
     _, first, _ = take(log, envelope("a", persistent=True), [])
     log.passes(first)
     _, second, _ = take(log, envelope("b", first=2, persistent=True), [])
     log.passes(second)
-    failing = log.take_later()
+    failing = log.shelf.take_later()
     assert failing == [Delete("retained", store_key("", "a"))]
     take(log, envelope("a", first=3, persistent=True), [])
-    log.not_written(failing)
-    assert log.take_later() == []
+    log.shelf.not_written(failing)
+    assert log.shelf.take_later() == []
 
 
 def test_after_a_failed_commit_the_store_is_told_the_numbers_without_it() -> None:
     # A later envelope of the stream may have been stored with numbers that count the failed one in.
-    log = Log(1000)
+    log = Log(1000, Shelf())
     lane, failed, _ = take(log, envelope("a", persistent=True), [(FEED, None)])
     _, _, ops = take(log, envelope("a", first=2, persistent=True), [(FEED, None)])
     log.refuse(lane, failed)
-    rows = {op.key: op for op in [*ops, *log.take_later()] if isinstance(op, Put) and op.table == "stream"}
+    rows = {
+        op.key: op for op in [*ops, *log.shelf.take_later()] if isinstance(op, Put) and op.table == "stream"
+    }
     assert rows[STREAM].value == lane.origin.pack()
 
 
-def test_side_changes_ride_with_the_next_commit_and_a_newer_one_replaces_an_older() -> None:
-    log = Log(1000)
-    log.later("position", b"f", position_key(FEED, 1))
-    log.later("position", b"f", position_key(FEED, 2))
-    _, accepted, _ = take(log, envelope("a", persistent=True), [(FEED, None)])
-    log.released(parcel_of(accepted))
-    assert log.take_later() == [Put("position", b"f", (2).to_bytes(8)), Drop((1,))]
-    assert log.take_later() == []
-
-
-def test_a_change_that_was_not_written_is_tried_again_unless_there_is_a_newer_one() -> None:
-    log = Log(1000)
-    log.later("feed", b"f", Put("feed", b"f", b"old"))
-    log.later("feed", b"g", Put("feed", b"g", b"old"))
-    _, accepted, _ = take(log, envelope("a", persistent=True), [(FEED, None)])
-    log.released(parcel_of(accepted))
-    failed = log.take_later()
-    log.later("feed", b"g", Delete("feed", b"g"))
-    log.not_written(failed)
-    assert log.has_later
-    assert log.take_later() == [Delete("feed", b"g"), Put("feed", b"f", b"old"), Drop((1,))]
-    assert not log.has_later
-
-
 def test_evicted_values_leave_the_store_too() -> None:
-    log = Log(450)
+    log = Log(450, Shelf())
     for n, key in enumerate("ab"):
         _, accepted, _ = take(log, envelope(key, first=n + 1, sent=n), [])
         log.passes(accepted)
-    assert log.take_later() == [Delete("retained", b"\0a")]
+    assert log.shelf.take_later() == [Delete("retained", b"\0a")]
 
 
 def test_at_a_start_with_little_room_the_newest_are_there_and_nothing_leaves_the_disk() -> None:
-    log = Log(450)
+    log = Log(450, Shelf())
     rows = [last.pack() for e in (envelope("a", sent=2), envelope("b", sent=1)) for last in last_values(e)]
     log.restore({}, rows, 1, 0.0)
     assert [last.key for last in log.retained.find(Query("pattern", "#"), 0)] == ["a"]
-    assert log.take_later() == []
+    assert log.shelf.take_later() == []
 
 
 def test_a_closed_stream_is_forgotten_in_all_its_domains_but_not_while_something_waits_for_the_disk() -> None:
-    log = Log(1000)
+    log = Log(1000, Shelf())
     take(log, envelope("a"), [])
     take(log, envelope("a", domain="sport"), [])
     take(log, envelope("a", domain="news", persistent=True), [])
@@ -171,52 +150,41 @@ def test_a_closed_stream_is_forgotten_in_all_its_domains_but_not_while_something
 
 
 def test_a_stream_whose_publisher_vanished_is_forgotten_after_a_while() -> None:
-    log = Log(1000)
+    log = Log(1000, Shelf())
     take(log, envelope("a"), [], now=1.0)
     take(log, envelope("a", domain="sport"), [], now=5.0)
     log.forget_idle(2.0)
-    assert log.take_later() == [Delete("stream", STREAM)]
+    assert log.shelf.take_later() == [Delete("stream", STREAM)]
     assert log.lane(STREAM, "", 6.0).origin.accept(1, 1, 1) == [(1, 1)]
     assert log.lane(STREAM, "sport", 6.0).origin.accept(1, 1, 1) == []
 
 
 def test_after_a_restart_it_knows_what_was_stored() -> None:
-    log, store = Log(10_000), MemoryStore()
+    log, store = Log(10_000, Shelf()), MemoryStore()
     for n in (1, 2):
         _, _, ops = take(log, envelope("a", [b"x"], first=n, persistent=True, sent=n), [(FEED, None)])
         store.commit(ops)
     image = store.load()
-    again = Log(10_000)
+    again = Log(10_000, Shelf())
     again.restore(image.tables["stream"], image.tables["retained"].values(), image.next_position, 0.0)
-    assert again.next_position == 3
+    assert again.shelf.next_position == 3
     assert again.lane(STREAM, "", 0.0).origin.accept(1, 3, 1) == [(3, 3)]
     assert [last.number for last in again.retained.find(Query("exact", "a"), 0)] == [2]
     assert again.newest == 2
 
 
-def test_of_two_failed_commits_the_newer_ones_row_is_tried_again() -> None:
-    log = Log(1000)
-    log.later("feed", b"f", Put("feed", b"f", b"old"))
-    first = log.take_later()
-    log.later("feed", b"f", Put("feed", b"f", b"new"))
-    second = log.take_later()
-    log.not_written(first)
-    log.not_written(second)
-    assert log.take_later() == [Put("feed", b"f", b"new")]
-
-
 def test_a_failed_commit_does_not_bring_back_a_row_that_an_envelope_has_replaced() -> None:
-    log = Log(1000)
+    log = Log(1000, Shelf())
     row = Put("stream", STREAM, b"old")
-    log.later("stream", STREAM, row)
-    before = log.take_later()
+    log.shelf.later("stream", STREAM, row)
+    before = log.shelf.take_later()
     take(log, envelope("a", persistent=True), [])
-    log.not_written(before)
-    assert log.take_later() == []
+    log.shelf.not_written(before)
+    assert log.shelf.take_later() == []
 
 
 def test_what_a_master_gets_late_does_not_replace_a_newer_value_on_its_disk() -> None:
-    log, store, other = Log(1000), MemoryStore(), b"o" * 16
+    log, store, other = Log(1000, Shelf()), MemoryStore(), b"o" * 16
     for e in (
         envelope("a", [b"newer"], persistent=True, sent=20),
         envelope("a", [b"older"], persistent=True, sent=10, stream=other),
@@ -224,7 +192,7 @@ def test_what_a_master_gets_late_does_not_replace_a_newer_value_on_its_disk() ->
         _, accepted, ops = take(log, e, [])
         store.commit(ops)
         log.passes(accepted)
-    again, image = Log(1000), store.load()
+    again, image = Log(1000, Shelf()), store.load()
     again.restore(image.tables["stream"], image.tables["retained"].values(), image.next_position, 0.0)
     for known in (log, again):
         value = known.retained.get("a", "")
@@ -232,11 +200,11 @@ def test_what_a_master_gets_late_does_not_replace_a_newer_value_on_its_disk() ->
 
 
 def test_what_makes_room_and_comes_again_in_one_envelope_stays_on_disk() -> None:
-    log = Log(2 * (OVERHEAD + 2))
+    log = Log(2 * (OVERHEAD + 2), Shelf())
     for number, keys in ((1, "x"), (2, "y"), (3, "a x")):
         lane, accepted, _ = take(log, envelope(keys, first=number, persistent=True), [])
         lane.waiting.clear()
         log.passes(accepted)
     assert log.retained.get("x", "") is not None
-    gone = [op.key for op in log.take_later() if isinstance(op, Delete) and op.table == "retained"]
+    gone = [op.key for op in log.shelf.take_later() if isinstance(op, Delete) and op.table == "retained"]
     assert gone == [store_key("", "y")]

@@ -9,6 +9,7 @@ from mesh.operations import Delete, Op, Put
 from mesh.reserved import DEAD
 from mesh.routing.last import OVERHEAD, Last
 from mesh.routing.log import Log
+from mesh.routing.shelf import Shelf
 from mesh.wire.envelope import ERASED, Envelope
 from tests.mesh.envelopes import envelope
 
@@ -29,7 +30,7 @@ class Master:
     """A log and its disk. Somebody asks for everything in between, if `is_asked`."""
 
     def __init__(self, room: int, is_asked: bool) -> None:
-        self._log, self._is_asked = Log(room), is_asked
+        self._log, self._is_asked = Log(room, Shelf()), is_asked
         self.disk: dict[bytes, bytes] = {}
 
     def take(self, e: Envelope) -> None:
@@ -44,9 +45,9 @@ class Master:
             self.values()
 
     def write(self) -> None:
-        ops = self._log.take_later()
+        ops = self._log.shelf.take_later()
         self._write(ops)
-        self._log.written(ops)
+        self._log.shelf.written(ops)
 
     def _write(self, ops: Iterable[Op]) -> None:
         for op in ops:

@@ -6,6 +6,7 @@ from mesh.operations import Append, Delete, Drop, Op, Put
 from mesh.routing.feed import Feed
 from mesh.routing.log import Accepted, Lane, Log, Targets
 from mesh.routing.overflow import Credit
+from mesh.routing.shelf import Shelf
 from mesh.store.memory import MemoryStore
 from mesh.wire.envelope import ERASED, Envelope, decode
 from tests.mesh.envelopes import STREAM, envelope
@@ -45,7 +46,7 @@ def published(log: Log, e: Envelope) -> list[Op]:
 
 
 def test_each_session_has_its_own_copy_at_its_own_place_and_the_publisher_one_answer() -> None:
-    log = Log(1000)
+    log = Log(1000, Shelf())
     _, accepted, ops = accept(log, *to_both())
     parcels = [parcel for parcel, _ in accepted.deliveries]
     assert [(p.position, p.envelope.to, p.owed, p.own, p.master) for p in parcels] == [
@@ -53,28 +54,28 @@ def test_each_session_has_its_own_copy_at_its_own_place_and_the_publisher_one_an
         (2, TWO, 1, True, ME),
     ]
     stored = [decode(op.header, op.body).to for op in ops if isinstance(op, Append)]
-    assert (stored, log.live) == ([ONE, TWO], 2)
+    assert (stored, log.shelf.live) == ([ONE, TWO], 2)
     assert (accepted.answer.first, accepted.answer.last, accepted.answer.matched) == (1, 1, 2)
 
 
 def test_the_copies_are_stored_with_what_tells_a_repeat_of_all_of_them() -> None:
-    _, _, ops = accept(Log(1000), *to_both())
+    _, _, ops = accept(Log(1000, Shelf()), *to_both())
     assert [op.key for op in ops if isinstance(op, Put)] == [STREAM]
 
 
 def test_what_is_for_a_session_is_nobodys_last_value() -> None:
-    log = Log(1000)
+    log = Log(1000, Shelf())
     _, accepted, ops = accept(log, *to_both(persistent=False))
     log.passes(accepted)
     assert (ops, accepted.stored, accepted.values, len(log.retained)) == ([], True, [], 0)
 
 
 def test_what_could_not_be_stored_is_withdrawn_for_every_session() -> None:
-    log = Log(1000)
+    log = Log(1000, Shelf())
     lane, accepted, _ = accept(log, *to_both())
     log.refuse(lane, accepted)
-    assert log.live == 0
-    drops = [op for op in log.take_later() if isinstance(op, Drop)]
+    assert log.shelf.live == 0
+    drops = [op for op in log.shelf.take_later() if isinstance(op, Drop)]
     assert drops == [Drop((1, 2))]
     assert lane.origin.refused.covers(1, 1)
 
@@ -83,7 +84,7 @@ def test_what_could_not_be_stored_is_withdrawn_for_every_session() -> None:
 
 
 def test_an_erased_topic_is_forgotten_here_and_in_the_store() -> None:
-    log, store = Log(10_000), MemoryStore()
+    log, store = Log(10_000, Shelf()), MemoryStore()
     store.commit(published(log, envelope("a b", [b"x", b"y"], persistent=True)))
     ops = published(log, event("a", 1))
     store.commit(ops)
@@ -93,7 +94,7 @@ def test_an_erased_topic_is_forgotten_here_and_in_the_store() -> None:
 
 
 def test_the_topic_of_another_domain_stays() -> None:
-    log = Log(10_000)
+    log = Log(10_000, Shelf())
     published(log, envelope("a", [b"x"], domain="sport"))
     published(log, envelope("a", [b"x"], stream=b"n" * 16, domain="news"))
     ops = published(log, event("a", 1, domain="sport"))
@@ -102,7 +103,7 @@ def test_the_topic_of_another_domain_stays() -> None:
 
 
 def test_the_event_goes_out_when_the_disk_knows_and_the_topic_lives_until_then() -> None:
-    log = Log(10_000)
+    log = Log(10_000, Shelf())
     published(log, envelope("a", [b"x"]))
     lane, accepted, _ = accept(log, (event("a", 1), []))
     assert (accepted.stored, list(lane.waiting), accepted.erased) == (False, [accepted], "a")
@@ -112,23 +113,23 @@ def test_the_event_goes_out_when_the_disk_knows_and_the_topic_lives_until_then()
 
 
 def test_the_event_itself_is_no_last_value() -> None:
-    log = Log(10_000)
+    log = Log(10_000, Shelf())
     ops = published(log, event("a", 1, flags=1))
     assert not [op for op in ops if isinstance(op, Put) and op.table == "retained"]
     assert len(log.retained) == 0
 
 
 def test_the_end_of_a_persistent_topic_is_owed_like_its_messages() -> None:
-    log = Log(1000)
+    log = Log(1000, Shelf())
     _, accepted, ops = accept(log, (event("a", 1, flags=1), [(feed("f"), None)]))
     ((parcel, _),) = accepted.deliveries
-    assert (parcel.position, parcel.owed, log.live) == (1, 1, 1)
+    assert (parcel.position, parcel.owed, log.shelf.live) == (1, 1, 1)
     append = next(op for op in ops if isinstance(op, Append))
     assert decode(append.header, append.body).flags & ERASED
 
 
 def test_a_topic_that_is_published_again_has_a_value_again() -> None:
-    log, store = Log(10_000), MemoryStore()
+    log, store = Log(10_000, Shelf()), MemoryStore()
     for e in (
         envelope("a", [b"old"], persistent=True, sent=1),
         event("a", 1, flags=1),

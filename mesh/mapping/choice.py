@@ -1,0 +1,112 @@
+"""Which of several claims on a message is its way? Claims and a view of others in, a decision out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable, Sequence
+
+from msgspec import Struct
+
+from mesh.mapping.decision import Claim, Decision, View, forward, here, refuse, wait
+
+# How good a way is, by who is at its end: all of them, only some of several masters, nobody.
+ALIVE, BEHIND, AWAY = range(3)
+
+
+class Together(Struct, frozen=True):
+    """Masters that all get it, if it goes to them at all; `partly`: how they stand while some are away."""
+
+    nodes: tuple[str, ...] = ()
+    partly: int = ALIVE
+
+    def standing(self, view: View) -> int:
+        alive = [view.is_alive(node) for node in self.nodes]
+        return ALIVE if all(alive) else self.partly if any(alive) else AWAY
+
+
+NOBODY = Together()
+
+
+class Way(Struct, frozen=True):
+    """A node closer to the master, and how good it is as the next: the least rank is the best."""
+
+    node: str
+    rank: tuple[int, bool, int]  # its standing, is it not our own parent, its stratum
+
+    def __lt__(self, other: Way) -> bool:
+        return self.rank < other.rank
+
+
+def choose(
+    me: str,
+    claims: Sequence[Claim],
+    view: View,
+    visited: Collection[str],
+    of: Hashable,
+    together: Together = NOBODY,
+) -> Decision:
+    """Which node is next?"""
+    mine = min((c for c in claims if c.node == me), key=lambda c: c.stratum, default=None)
+    if mine is not None and mine.stratum == 0:
+        return here(f"{mine.by}, stratum 0: master")
+    closer = [c for c in claims if c.node != me and (mine is None or c.stratum < mine.stratum)]
+    known = [c for c in closer if view.is_known(c.node)]
+    if not known:
+        return _unknown(claims, closer, together.nodes)
+    new = [c for c in known if c.node not in visited]
+    if not new:
+        return circle(me, known[0].node, visited)
+    return _best(new, mine.refid if mine is not None else "", view, of, together)
+
+
+def divide(
+    me: str, claims: Sequence[Claim], view: View, visited: Collection[str], of: Hashable, is_copy: bool
+) -> Decision:
+    """Where does it go, as a message for every master?"""
+    masters = masters_of(claims)
+    if me in masters:
+        others = tuple(n for n in masters if n != me and n not in visited and not is_copy)
+        why = f"{claims[0].by}, stratum 0: master" + (f", with {', '.join(others)}" if others else "")
+        return here(why, others, is_shared=len(masters) > 1)
+    new = tuple(node for node in masters if node not in visited)
+    # While one of them is away, a way may still lead to all of them.
+    return choose(me, claims, view, visited, of, Together(new, BEHIND) if len(new) > 1 else NOBODY)
+
+
+def circle(me: str, node: str, visited: Collection[str]) -> Decision:
+    """It would go where it has been."""
+    path = " -> ".join((*visited, *(() if me in visited else (me,)), node))
+    return refuse(f"the rules send it in a circle: {path}", node, "CIRCULAR_LOOP")
+
+
+def masters_of(claims: Iterable[Claim]) -> tuple[str, ...]:
+    """The nodes of stratum 0, in the order of their rules."""
+    return tuple(dict.fromkeys(claim.node for claim in claims if claim.stratum == 0))
+
+
+def _best(claims: Sequence[Claim], parent: str, view: View, of: Hashable, together: Together) -> Decision:
+    """The best of some ways that all are open; of several as good the one that the view chooses."""
+    ways = [Way(c.node, (_standing(c.node, view, together), c.node != parent, c.stratum)) for c in claims]
+    best = min(ways)
+    standing, _, stratum = best.rank
+    goes = wait if standing == AWAY else forward
+    why = f"{claims[0].by}, stratum {stratum}"
+    if best.node in together.nodes:
+        first = next(filter(view.is_alive, together.nodes), together.nodes[0])
+        return goes(why, first, together.nodes, to_master=True)
+    nodes = list(dict.fromkeys(way.node for way in ways if way.rank == best.rank))
+    node = best.node if len(nodes) == 1 else view.choose(nodes, of)
+    return goes(why, node, to_master=stratum == 0)
+
+
+def _standing(node: str, view: View, together: Together) -> int:
+    if node in together.nodes:
+        return together.standing(view)
+    return ALIVE if view.is_alive(node) else AWAY
+
+
+def _unknown(claims: Sequence[Claim], closer: Sequence[Claim], together: tuple[str, ...]) -> Decision:
+    """Rules match, but lead to no node that may be linked."""
+    if closer:
+        names = ", ".join(claim.node for claim in closer)
+        return wait(f"{names}: not known here", closer[0].node, together)
+    return wait(f"{claims[0].by}: no rule names a node closer to the master")
