@@ -9,6 +9,7 @@ from msgspec import Meta
 
 LONGEST = 4096  # bytes of one encoded state
 CORES = 256  # that a state can list
+KINDS = 16  # the same of rows that all nodes share
 WAYS = 16  # the same of nodes on its ways
 
 # What comes from elsewhere is believed only within these: NaN and infinity fit none of them.
@@ -30,6 +31,14 @@ class Sample:
     ram_free: int  # bytes
     ram_total: int  # bytes
     lag: float = 0.0  # s, how late the loop came to its work in the last seconds (99 of 100 times at most)
+
+
+class Summary(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What a node has of the rows of one kind that all nodes share."""
+
+    kind: Annotated[str, Meta(pattern=r"^[a-z]{1,16}\Z")]
+    stamp: Number  # of the newest one
+    digest: Annotated[bytes, Meta(max_length=8)]  # of all; b"": none
 
 
 class NodeState(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=False):
@@ -63,6 +72,7 @@ class NodeState(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=F
     log: Number = 0  # position of the newest entry of its log
     commits: Number = 0  # that its store has carried out
     ways: Annotated[tuple[Name, ...], Meta(max_length=WAYS)] = ()  # nodes through which it publishes and asks
+    shared: Annotated[tuple[Summary, ...], Meta(max_length=KINDS)] = ()  # what it has of what all share
 
     @property
     def version(self) -> tuple[int, int]:

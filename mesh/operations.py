@@ -10,8 +10,9 @@ from typing import NamedTuple
 #   inbox     the key that an inbox belongs to
 #   retained  the last value of a key
 #   peer      a node that was met, or an address that somebody gave us
-#   weights   how much each node counts for the balancers
-TABLES = ("stream", "feed", "position", "inbox", "retained", "peer", "weights")
+#   weights   how much each node counts for the balancers, as earlier releases wrote it
+#   rule      rows that all nodes share, by kind and name
+TABLES = ("stream", "feed", "position", "inbox", "retained", "peer", "weights", "rule")
 
 FIRST_POSITION = 1
 # Positions of one boot. With the most boots that a node can have (discovery.member.BOOTS) it is 2**62.

@@ -31,6 +31,8 @@ from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer, made
 from mesh.core.peers.rivals import Rivals
 from mesh.core.reception import Reception
+from mesh.core.rules.shared import Shared
+from mesh.core.rules.weights import Weights
 from mesh.core.states.gossiping import Gossiping
 from mesh.core.states.recall import Recall
 from mesh.core.states.statetopics import StateTopics
@@ -45,7 +47,6 @@ from mesh.core.subscribers.sessions import Sessions
 from mesh.core.subscribers.settling import Settling
 from mesh.core.subscribers.subscribing import Subscribing
 from mesh.core.telling.recording import Recording, Waiting
-from mesh.core.telling.weights import Weights
 from mesh.core.ways.balancing import Balancing, name_of
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Questions
@@ -94,7 +95,8 @@ class Parts:
         gossiping = self.gossiping = Gossiping(desk, n, censuses, StateTopics(desk, router), ways, SOFTWARE)
         balancer = settings.balancer or RoundRobin(jitter)
         strategy = name_of(balancer)
-        weights = self.weights = Weights(desk, disk, n, questions, gossiping, strategy)
+        shared = self.shared = Shared(desk, disk, n, questions, gossiping)
+        weights = self.weights = Weights(desk, disk, n, questions, gossiping, shared, strategy)
         balancing = Balancing(desk, balancer, n.named, gossiping.load_of, weights.of)
         nodes = self.nodes = Nodes(desk, n, questions, balancing)
         vouching = self.vouching = Vouching(desk, n, gossiping, ways)
@@ -142,8 +144,8 @@ class Parts:
             (
                 desk.events, disk, n, n.acquaintances, meeting, censuses, router, nodes.whereabouts, ways,
                 recall, gossiping, vouching, demand, lookup, forwarder.shipping, forwarder, sessions, links,
-                inboxes, last_values, routes, subscribing, clients, weights, recording, admission, status,
-                Calls(desk), self._reception, questions, *(room(self) for room in rooms),
+                inboxes, last_values, routes, subscribing, clients, shared, weights, recording, admission,
+                status, Calls(desk), self._reception, questions, *(room(self) for room in rooms),
             )
         )  # fmt: skip
         self._flushes = desk.face.flushes

@@ -126,6 +126,15 @@ class AskWeights(Ask, frozen=True, kw_only=True):
     clear: bool = False
 
 
+class AskRows(Ask, frozen=True, kw_only=True):
+    """Rows that all nodes share: those of a kind, in the order of stamp and name, behind that place."""
+
+    verb = "rows"
+    kind: str
+    stamp: int = -1
+    name: str = ""
+
+
 class AskState(Ask, frozen=True, kw_only=True):
     """The newest state that a node has of whoever asks."""
 
@@ -150,7 +159,7 @@ def arguments(ask: Ask) -> dict[str, Any]:
 def read_ask(shape: type[A], said: object) -> A:
     """What is asked. BadQuery for what the verb cannot be asked."""
     try:
-        return msgspec.convert(said, shape)
+        return msgspec.convert(said, shape, builtin_types=(bytes,))
     except msgspec.ValidationError as error:
         text = f"{shape.verb!r} cannot be asked like that: {error}."
         raise BadQuery(text, hint="See docs/wire.md.") from error

@@ -112,6 +112,12 @@ class WeightsTold(Result, frozen=True, kw_only=True, omit_defaults=True):
     set: object = None
 
 
+class RowsTold(Result, frozen=True, kw_only=True):
+    """Rows, as `mesh.shared.row` reads them: the next few; none: that were all."""
+
+    rows: list[object] = []
+
+
 class StateTold(Result, frozen=True, kw_only=True, omit_defaults=True):
     """A line of gossip, as `discovery.gossip` reads it; nothing where there is none."""
 
@@ -255,6 +261,6 @@ R = TypeVar("R", bound=Result)
 def read_result(shape: type[R], said: object) -> R:
     """What was replied; RemoteError MALFORMED for anything else."""
     try:
-        return msgspec.convert(said, shape)
+        return msgspec.convert(said, shape, builtin_types=(bytes,))
     except msgspec.ValidationError as error:
         raise RemoteError(f"a reply that cannot be read: {error}", code="MALFORMED") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from discovery.gossip import Gossip, Line, decode, encode
-from discovery.state import NodeState, Sample, load_index
+from discovery.state import NodeState, Sample, Summary, load_index
 from mesh.core.desk import effects
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import Hearing, hear
@@ -23,6 +23,7 @@ from mesh.wire.commands import Hear, Query, States
 from mesh.wire.replies import Gossiped
 
 TOPIC = PREFIX.encode()
+WEIGHTS = "weights"  # the rows of which earlier releases hear the stamp
 
 
 class Gossiping(Part):
@@ -46,7 +47,7 @@ class Gossiping(Part):
         self.gossip = Gossip(desk.me.uuid, desk.jitter, self._interval, self._is_signed)
         self.mine: NodeState | None = None
         self.sample: Callable[[], Sample] | None = None  # set by the shell, at start
-        self.weights = 0  # stamp of the set that we have, which Weights keeps up to date
+        self.shared: dict[str, Summary] = {}  # what we have of what all share; Shared keeps it up to date
         self._censuses = censuses
         self._ways = ways
         self._balanced = dict.fromkeys(rule.node for rule in desk.settings.rules)
@@ -242,7 +243,7 @@ class Gossiping(Part):
         self._counter += 1
         now, figures, me = self._desk.now, self._desk.figures(), self._desk.me
         published, delivered = self._rates(figures)
-        reach = self._reach()
+        reach, weights = self._reach(), self.shared[WEIGHTS].stamp if WEIGHTS in self.shared else 0
         self._last = (now, figures)
         return NodeState(
             uuid=me.uuid, name=me.name, boot=me.boot, counter=self._counter, wall=self._desk.wall,
@@ -251,7 +252,8 @@ class Gossiping(Part):
             delivered=delivered, pending=int(figures["pending"]), tailback=int(figures["tailed_back"]),
             stored=int(figures["stored_envelopes"]), sessions=int(figures["sessions"]),
             subscriptions=int(figures["subscriptions"]), links=int(figures["data_links"]),
-            insecure=False, weights=self.weights, log=reach.log, commits=reach.commits, ways=self._ways.names,
+            insecure=False, weights=weights, log=reach.log, commits=reach.commits, ways=self._ways.names,
+            shared=tuple(self.shared.values()),
         )  # fmt: skip
 
     def _rates(self, figures: dict[str, int | float]) -> tuple[float, float]:

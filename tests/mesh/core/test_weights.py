@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from balancers.weighted_round_robin import WeightedRoundRobin
-from discovery.state import Sample
-from mesh.weightset import HIGH, LOW, NODES, REASON, YEAR
+from discovery.state import Sample, Summary
+from mesh.weightset import HIGH, LOW, NODES, REASON, YEAR, packed, weight_set
 from mesh.wire import commands as c
-from mesh.wire.calls import AskWeights
+from mesh.wire.calls import AskRows, AskWeights
+from mesh.wire.codec import pack
 from mesh.wire.replies import Applied, Result
 from tests.balancers.candidates import chance
 from tests.mesh.core.lying import replies
@@ -222,12 +223,27 @@ def test_what_is_stored_and_cannot_be_read_is_forgotten(net: SimNetwork) -> None
     a = node(net, "a")
     applied(a)
     net.run(3)
-    a.disk.store._tables["weights"][b"set"] = b"\xc1"
+    a.disk.store._tables["rule"][b"weights\0"] = b"\xc1"
     a.restart()
     assert in_force(a) == [1.0, 1.0, 1.0]
     assert any("cannot be read" in note for note in a.notes)
     net.run(3)
-    assert a.disk.store.load().tables["weights"] == {}
+    assert a.disk.store.load().tables["rule"] == {}
+
+
+def test_what_an_earlier_release_has_stored_counts_and_becomes_a_row(net: SimNetwork) -> None:
+    a, b = net.mesh("a", "b", sample=lambda: IDLE)
+    stamp = net.wall
+    old = weight_set([stamp, net.wall, net.wall + HOUR, "/node/a/client/x/session/1", GIVEN])
+    a.disk.store._tables["weights"][b"set"] = packed(old)
+    a.restart()
+    net.until(lambda: in_force(b) == [2.0, 0.5, 1.0], 10)
+    net.run(3)
+    tables = a.disk.store.load().tables
+    assert (tables["weights"], list(tables["rule"]), a.core.weights.stamp) == ({}, [b"weights\0"], stamp)
+    a.disk.store._tables["weights"][b"set"] = b"\xc1"
+    a.restart()
+    assert in_force(a)[0] == 2.0 and any("cannot be read" in note for note in a.notes)
 
 
 def test_what_has_expired_counts_no_more_and_that_is_told_once(net: SimNetwork) -> None:
@@ -353,16 +369,30 @@ def test_whoever_may_read_may_read_them_and_only_who_runs_a_node_may_change_them
 # --- nodes that lie ---------------------------------------------------------------------------------------
 
 
+RELEASES = pytest.mark.parametrize("old", [{}, {"wire_version": 1}], ids=["rows", "sets"])
+
+
+def with_liar(net: SimNetwork, old: dict[str, Any]) -> list[SimNode]:
+    """The third one will lie: as a node of this release does, or of an earlier one."""
+    nodes = [node(net, "a"), node(net, "b", "a"), node(net, "c", "a", **old)]
+    net.until(lambda: all(len(each.alive) == 2 for each in nodes), 10)
+    net.run(1)
+    return nodes
+
+
 def says_it_has(at: SimNode, stamp: int) -> None:
     """Whatever set it takes from now on."""
-    at.core.weights._have = lambda weights: None  # type: ignore[method-assign]
-    at.core.gossiping.weights = stamp
+    at.core.shared._take = lambda row, by: None  # type: ignore[method-assign]
+    at.core.gossiping.shared["weights"] = Summary("weights", stamp, b"boasting")
 
 
 def lies(at: SimNode, stamp: int, answer: dict[str, Any]) -> None:
     """Take the place of what a node tells of its weights."""
     says_it_has(at, stamp)
     replies(at, AskWeights, answer)
+    fields = answer.get("set")
+    row = ["weights", "", fields[0], pack(fields), at.uuid, 1] if isinstance(fields, list) else fields
+    replies(at, AskRows, {"rows": [row]} if "set" in answer else {})
 
 
 def wild(wall: int, **fields: Any) -> dict[str, Any]:
@@ -386,8 +416,11 @@ def wild(wall: int, **fields: Any) -> dict[str, Any]:
     ],
     ids=str,
 )
-def test_what_another_node_tells_is_checked_like_a_file(net: SimNetwork, fields: dict[str, Any]) -> None:
-    a, b, liar = three(net)
+@RELEASES
+def test_what_another_node_tells_is_checked_like_a_file(
+    net: SimNetwork, fields: dict[str, Any], old: dict[str, Any]
+) -> None:
+    a, b, liar = with_liar(net, old)
     applied(a)
     net.until(lambda: in_force(b)[0] == 2.0, 5)
     lies(liar, 2**63 - 1, wild(net.wall, **fields))
@@ -399,18 +432,22 @@ def test_what_another_node_tells_is_checked_like_a_file(net: SimNetwork, fields:
 
 
 @pytest.mark.parametrize("answer", [{}, {"set": None}, {"sets": [1]}])
+@RELEASES
 def test_who_boasts_of_weights_and_tells_none_keeps_nobody_from_those_of_others(
-    net: SimNetwork, answer: dict[str, Any]
+    net: SimNetwork, answer: dict[str, Any], old: dict[str, Any]
 ) -> None:
-    a, b, liar = three(net)
+    a, b, liar = with_liar(net, old)
     lies(liar, 2**62, answer)
     net.run(5)
     applied(a)
     net.until(lambda: in_force(b) == [2.0, 0.5, 1.0], 20)
 
 
-def test_who_never_answers_keeps_nobody_from_those_of_others_and_is_not_pestered(net: SimNetwork) -> None:
-    mute = node(net, "a")  # its state comes first each time, also when another could be asked
+@RELEASES
+def test_who_never_answers_keeps_nobody_from_those_of_others_and_is_not_pestered(
+    net: SimNetwork, old: dict[str, Any]
+) -> None:
+    mute = node(net, "a", **old)  # its state comes first each time, also when another could be asked
     net.run(3.4)
     a, b = node(net, "b", "a"), node(net, "c", "a")
     net.run(3)
@@ -424,8 +461,11 @@ def test_who_never_answers_keeps_nobody_from_those_of_others_and_is_not_pestered
     assert 5 < net.seen.count(("c", "a", "Call")) <= 11  # one in 5 s at most
 
 
-def test_an_old_set_does_not_replace_a_newer_one_whatever_was_said_of_it(net: SimNetwork) -> None:
-    a, b, liar = three(net)
+@RELEASES
+def test_an_old_set_does_not_replace_a_newer_one_whatever_was_said_of_it(
+    net: SimNetwork, old: dict[str, Any]
+) -> None:
+    a, b, liar = with_liar(net, old)
     applied(a)
     net.until(lambda: in_force(b)[0] == 2.0, 5)
     lies(liar, 2**62, wild(net.wall, stamp=5, weights={"a": [4.0, ""]}))

@@ -15,25 +15,38 @@ from mesh.core.desk.facts import Hearing, hear
 from mesh.core.desk.part import Beginning, Part
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
+from mesh.core.rules.shared import SHARED, Kind, Shared
 from mesh.core.states.facts import StateHeard
-from mesh.core.states.gossiping import Gossiping
+from mesh.core.states.gossiping import WEIGHTS, Gossiping
 from mesh.core.ways.questions import Questions, Replies
 from mesh.errors import LocalError, MeshError
-from mesh.operations import Delete, Put
+from mesh.operations import Delete
+from mesh.shared.row import Row
 from mesh.snapshots.moment import iso
-from mesh.weightset import NONE, Learnt, WeightSet, bad, check_times, checked, learnt, packed, weight_set
+from mesh.weightset import (
+    NONE,
+    YEAR,
+    Learnt,
+    WeightSet,
+    bad,
+    check_times,
+    checked,
+    learnt,
+    packed,
+    weight_set,
+)
 from mesh.wire.calls import AskWeights
 from mesh.wire.codec import unpack
 from mesh.wire.replies import Applied, Result, WeightsRead, WeightsTold
 
-WEIGHTS, ROW = "weights", b"set"  # event and table; and the only row of that
+ROW = b"set"  # of the table of earlier releases, the only one
 WITHIN = 5.0  # s that a node may take to tell its weights
-OWN = 1 << 16  # two nodes never make the same stamp: the last bits are those of the node
 SHOWN = 16  # names of nodes that do not have them yet
 
 
 class Weights(Part):
-    """Which set a node has stands in its state; who hears of a higher stamp asks that node for the set."""
+    """The set is a row that all share. Nodes of earlier releases have none: they are asked for the set itself
+    when their state has a higher stamp, and whoever takes it signs the row."""
 
     def __init__(
         self,
@@ -42,6 +55,7 @@ class Weights(Part):
         neighbours: Neighbours,
         questions: Questions,
         gossiping: Gossiping,
+        shared: Shared,
         strategy: str,
     ) -> None:
         """`strategy`: the name of this node's balancer."""
@@ -51,11 +65,13 @@ class Weights(Part):
         self._strategy = strategy
         self._neighbours = neighbours
         self._questions = questions
+        self._shared = shared
         self._set = NONE
         self._are_over = True  # and that was told, if there ever were any
         self._is_asking = False
         self._failed = b""  # who did not help when it was asked last
         self._doubted: set[bytes] = set()  # whose sets were refused, which was told
+        shared.add(Kind(WEIGHTS, self._check, self._changed, YEAR))
 
     def hears(self) -> Sequence[Hearing]:
         return (hear(StateHeard, lambda fact: self._heard(fact.known)),)
@@ -65,24 +81,43 @@ class Weights(Part):
         """Of the set that this node has; 0: none yet."""
         return self._set.stamp
 
-    def _have(self, weights: WeightSet) -> None:
-        self._set, self._gossiping.weights = weights, weights.stamp
-
     def of(self, node: str) -> float:
         """The weight in force of the node of that name, 0.25 to 4; 1 where nothing is known of it."""
         known = self._set.weights.get(node)
         return known.weight if known is not None and self._desk.wall < self._set.expires else 1.0
 
     def start(self, beginning: Beginning) -> None:
-        row = beginning.rows(WEIGHTS).get(ROW)
-        if row is None:
+        """What an earlier release has stored becomes a row."""
+        stored = beginning.rows(WEIGHTS).get(ROW)
+        if stored is None:
             return
+        self._disk.later(WEIGHTS, ROW, Delete(WEIGHTS, ROW))
         try:
-            self._have(weight_set(unpack(row)))
-            self._are_over = self._desk.wall >= self._set.expires
+            old = weight_set(unpack(stored))
+            if old.stamp > self.stamp:
+                self._shared.put(WEIGHTS, "", old.stamp, packed(old))
         except MeshError as error:  # others have them, too
             self._desk.note("warning", f"the weights that were stored cannot be read: {error}")
-            self._disk.later(WEIGHTS, ROW, Delete(WEIGHTS, ROW))
+
+    # --- the row ------------------------------------------------------------------------------------------
+
+    def _check(self, row: Row) -> None:
+        """LocalError for a row that is no set."""
+        new = weight_set(unpack(row.value))
+        check_times(new, self._desk.wall)
+        if row.name or new.stamp != row.stamp:
+            raise bad("they have another name or stamp than their row.")
+
+    def _changed(self, row: Row, by: Peer | None) -> None:
+        """It counts from now on."""
+        new, old = weight_set(unpack(row.value)), self._set
+        self._set, self._are_over = new, self._desk.wall >= new.expires
+        if by is not None and new.stamp > old.stamp:
+            done = "applied" if new.weights else "cleared"
+            self._tell(f"were {done} by {new.by}, as {by.node.name} says", by)
+
+    def _put(self, new: WeightSet, by: Peer | None = None) -> None:
+        self._shared.put(WEIGHTS, "", new.stamp, packed(new), by)
 
     # --- for clients ------------------------------------------------------------------------------------
 
@@ -100,7 +135,7 @@ class Weights(Part):
             self._apply(learnt(ask.set), by)
             return Applied(stamp=self.stamp, unknown=self._strangers()[:SHOWN])
         if ask.clear:
-            self._take(WeightSet(self._next_stamp(), self._desk.wall, self._desk.wall, by, {}))
+            self._put(WeightSet(self._next_stamp(), self._desk.wall, self._desk.wall, by, {}))
             self._tell(f"were cleared by {by}")
             return Applied(stamp=self.stamp)
         return self._read()
@@ -127,7 +162,7 @@ class Weights(Part):
         check_times(new, self._desk.wall)
         if new.expires <= self._desk.wall:
             raise bad(f"these weights have expired, at {iso(new.expires)}.", "Learn newer ones.")
-        self._take(new)
+        self._put(new)
         self._tell(f"were applied by {by}, until {iso(new.expires)}")
 
     def _strangers(self) -> list[str]:
@@ -136,16 +171,9 @@ class Weights(Part):
         return sorted(name for name in self._set.weights if name != self._desk.me.name and not is_met(name))
 
     def _next_stamp(self) -> int:
-        """Higher than what is in force, also when the clock of whoever applied that is far ahead of ours."""
-        stamp = max(self._desk.stamp(), self.stamp + 1)
-        return stamp + (int.from_bytes(self._desk.me.uuid[-2:]) - stamp) % OWN
+        return self._shared.stamp(WEIGHTS, "")
 
-    def _take(self, new: WeightSet) -> None:
-        self._have(new)
-        self._are_over = self._desk.wall >= new.expires
-        self._disk.later(WEIGHTS, ROW, Put(WEIGHTS, ROW, packed(new)))
-
-    # --- among nodes --------------------------------------------------------------------------------------
+    # --- among nodes of earlier releases ----------------------------------------------------------------
 
     def peer_verbs(self) -> Sequence[Verb]:
         return (answer(AskWeights, self._asked),)
@@ -158,6 +186,8 @@ class Weights(Part):
         uuid = known.state.uuid
         peer = self._neighbours.peers.get(uuid)
         if known.state.weights <= self.stamp or self._is_asking or peer is None or peer.probe is not None:
+            return
+        if SHARED in peer.speaks:
             return
         if uuid == self._failed:  # another may help
             self._failed = b""
@@ -179,9 +209,7 @@ class Weights(Part):
                 return
             if new.stamp > self.stamp:
                 self._failed = b""
-                self._take(new)
-                done = "applied" if new.weights else "cleared"
-                self._tell(f"were {done} by {new.by}, as {peer.node.name} says", peer)
+                self._put(new, peer)
 
     def _doubt(self, peer: Peer, error: LocalError) -> None:
         if peer.node.uuid not in self._doubted:

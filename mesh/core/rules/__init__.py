@@ -1,0 +1,1 @@
+"""What has the whole mesh agreed on, whoever said it?"""

@@ -1,0 +1,238 @@
+"""Rows that all nodes share: whoever hears that another has others asks it for them."""
+
+# Law 1: a row is taken only with the signature of its author, whoever brings it; in a mesh without keys from
+#        whoever is logged in.
+# Law 2: nobody is asked twice for what it told already. So who boasts of rows and tells none, or tells some
+#        that are none, is asked once for each of its boasts. Who does not answer is asked again after others.
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from msgspec.structs import replace
+
+from discovery.state import Summary
+from mesh.core.desk.asked import Asked, Verb, answer
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.disk import Disk
+from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.pages import fitting
+from mesh.core.desk.part import Beginning, Part
+from mesh.core.peers.facts import PeerForgotten
+from mesh.core.peers.neighbours import Neighbours
+from mesh.core.peers.peer import Peer
+from mesh.core.states.facts import StateHeard
+from mesh.core.states.gossiping import Gossiping
+from mesh.core.ways.questions import Questions, Replies
+from mesh.errors import LocalError, MeshError
+from mesh.operations import Delete, Put
+from mesh.shared.row import Row, packed, read, row_of
+from mesh.shared.table import Table
+from mesh.wire.calls import AskRows
+from mesh.wire.replies import RowsTold
+
+SHARED = "shared"  # the word of those that share rows
+TABLE = "rule"  # on disk
+AT_ONCE = 64  # rows in one reply: each is a signature to be checked
+WITHIN = 5.0  # s that a node may take to tell some
+SETTLED = 5.0  # s after a change in which it is not asked for what others may lack
+OWN = 1 << 16  # two nodes never make the same stamp: the last bits are those of the node
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of rows, and what whoever needs them says to one.
+
+    `check(row)`: LocalError for one that cannot be. `changed(row, by)`: it counts from now on; `by` brought
+    it, and None stands for this node itself. `ahead`: ns that a stamp may be above the clock.
+    """
+
+    name: str
+    check: Callable[[Row], None]
+    changed: Callable[[Row, Peer | None], None]
+    ahead: int = 600 * 10**9
+
+
+class Shared(Part):
+    """The tables of all kinds that this release knows."""
+
+    def __init__(
+        self, desk: Desk, disk: Disk, neighbours: Neighbours, questions: Questions, gossiping: Gossiping
+    ) -> None:
+        self._desk = desk
+        self._disk = disk
+        self._neighbours = neighbours
+        self._questions = questions
+        self._gossiping = gossiping
+        self._kinds: dict[str, Kind] = {}
+        self._tables: dict[str, Table] = {}
+        self._changed: dict[str, float] = {}  # when a row was last taken
+        self._asking = False  # one at a time, for there is a next state
+        self._failed = b""  # who did not answer when it was asked last
+        self._told: dict[tuple[bytes, str], tuple[Summary, Summary]] = {}  # what it had, and we had then
+        self._doubted: set[bytes] = set()  # whose rows were refused, which was told
+
+    def hears(self) -> Sequence[Hearing]:
+        return (hear(StateHeard, self._heard), hear(PeerForgotten, self._forget))
+
+    def peer_verbs(self) -> Sequence[Verb]:
+        return (answer(AskRows, self._asked),)
+
+    def speaks(self) -> Sequence[str]:
+        return (SHARED,)
+
+    def figures(self) -> dict[str, int | float]:
+        return {"shared_rows": sum(map(len, self._tables.values()))}
+
+    # --- for the parts that need rows ---------------------------------------------------------------------
+
+    def add(self, kind: Kind) -> None:
+        """There are rows of that kind."""
+        self._kinds[kind.name], self._tables[kind.name] = kind, Table(kind.name)
+
+    def get(self, kind: str, name: str) -> Row | None:
+        """The row of that name."""
+        return self._tables[kind].get(name)
+
+    def stamp(self, kind: str, name: str) -> int:
+        """A stamp for a new one: higher than what counts, also where a clock is far ahead of ours."""
+        known = self.get(kind, name)
+        stamp = max(self._desk.stamp(), known.stamp + 1 if known is not None else 0)
+        return stamp + (int.from_bytes(self._desk.me.uuid[-2:]) - stamp) % OWN
+
+    def put(self, kind: str, name: str, stamp: int, value: bytes, by: Peer | None = None) -> None:
+        """Write it, signed by this node. LocalError when it cannot be, or there is no room."""
+        me, keyring = self._desk.me, self._desk.settings.keyring
+        row = Row(kind, name, stamp, value, me.uuid, me.boot, me.key if keyring is not None else b"")
+        if keyring is not None:
+            row = replace(row, signature=keyring.sign(row.text))
+        self._check(row)
+        self._take(row, by)
+
+    # --- one row ------------------------------------------------------------------------------------------
+
+    def _check(self, row: Row) -> None:
+        """LocalError for one that cannot be taken."""
+        if not self._tables[row.kind].has_room(row):
+            raise LocalError(f"there is no room for more rows of {row.kind!r}.", code="TOO_MANY_ROWS")
+        if not self._is_signed(row):
+            raise LocalError("a row is not signed by the node that wrote it.", code="WRONG_SIGNATURE")
+        self._kinds[row.kind].check(row)
+
+    def _is_signed(self, row: Row) -> bool:
+        keyring = self._desk.settings.keyring
+        if keyring is None:
+            return True
+        known = self._neighbours.acquaintances.key_of(row.author)
+        if row.author == self._desk.me.uuid:
+            known = self._desk.me.key
+        return (not known or known == row.key) and keyring.verify(row.key, row.signature, row.text)
+
+    def _take(self, row: Row, by: Peer | None) -> None:
+        table = self._tables[row.kind]
+        if not table.is_news(row):
+            return
+        table.take(row)
+        self._gossiping.shared[row.kind] = table.summary
+        self._changed[row.kind] = self._desk.now
+        key = f"{row.kind}\0{row.name}".encode()
+        self._disk.later(TABLE, key, Put(TABLE, key, packed(row)))
+        self._kinds[row.kind].changed(row, by)
+
+    def start(self, beginning: Beginning) -> None:
+        for key, value in beginning.rows(TABLE).items():
+            try:
+                row = read(value)
+                if row.kind not in self._kinds:
+                    continue  # of a later release
+                self._check(row)
+            except MeshError as error:  # others have it, too
+                self._desk.note("warning", f"a row that all share cannot be read: {error}")
+                self._disk.later(TABLE, key, Delete(TABLE, key))
+            else:
+                self._tables[row.kind].take(row)
+                self._gossiping.shared[row.kind] = self._tables[row.kind].summary
+                self._kinds[row.kind].changed(row, None)
+
+    # --- among nodes --------------------------------------------------------------------------------------
+
+    def _asked(self, asked: Asked[AskRows]) -> None:
+        """Another node wants those of a kind behind a place."""
+        ask = asked.ask
+        table = self._tables.get(ask.kind)
+        rows: Iterator[Row] = iter(()) if table is None else table.behind(ask.stamp, ask.name)
+        asked.say(RowsTold(rows=list(fitting(rows, AT_ONCE))))
+
+    def _heard(self, fact: StateHeard) -> None:
+        """A node says how it is. If it has other rows, ask it for them."""
+        peer = self._neighbours.peers.get(fact.known.state.uuid)
+        if peer is None or SHARED not in peer.speaks or self._asking or peer.probe is not None:
+            return
+        if peer.node.uuid == self._failed:  # another may help
+            self._failed = b""
+            return
+        for theirs in fact.known.state.shared:
+            table = self._tables.get(theirs.kind)
+            if table is not None and self._is_worth_asking(peer, theirs, table.summary):
+                self._told[peer.node.uuid, theirs.kind] = theirs, table.summary
+                is_newer = theirs.stamp > table.summary.stamp
+                self._ask(peer, theirs.kind, (table.summary.stamp - 1 if is_newer else -1, ""))
+                return
+
+    def _is_worth_asking(self, peer: Peer, theirs: Summary, ours: Summary) -> bool:
+        if theirs == ours or not theirs.digest:
+            return False
+        if self._told.get((peer.node.uuid, theirs.kind)) == (theirs, ours):
+            return False
+        # With nothing newer it may only lack what we have, and ask for that.
+        is_settled = self._desk.now - self._changed.get(theirs.kind, -SETTLED) >= SETTLED
+        return theirs.stamp > ours.stamp or is_settled
+
+    def _ask(self, peer: Peer, kind: str, place: tuple[int, str]) -> None:
+        self._asking = True
+        question = AskRows(kind=kind, stamp=place[0], name=place[1])
+        by = self._neighbours.liveness.ask
+        came = partial(self._came, peer, kind, place)
+        self._questions.ask_all([peer], question, RowsTold, came, WITHIN, by)
+
+    def _came(
+        self, peer: Peer, kind: str, place: tuple[int, str], replies: Replies[RowsTold], _: list[str]
+    ) -> None:
+        """Some rows of a node, if it has told any."""
+        self._asking = False
+        if not replies:
+            self._told.pop((peer.node.uuid, kind), None)
+            self._failed = peer.node.uuid
+        for reply in replies.values():
+            try:
+                for said in reply.value.rows[:AT_ONCE]:
+                    place = self._one(row_of(said), kind, place, peer)
+            except MeshError as error:
+                self._doubt(peer, kind, error)
+                return
+            if reply.value.rows:
+                self._ask(peer, kind, place)
+
+    def _one(self, row: Row, kind: str, place: tuple[int, str], peer: Peer) -> tuple[int, str]:
+        """One of them; its place."""
+        if row.kind != kind or row.place <= place:
+            raise LocalError("a row that nobody asked for.", code="BAD_ROW")
+        if row.stamp > self._desk.wall + self._kinds[kind].ahead:
+            raise LocalError("a row was written in the future: is a clock wrong?", code="CLOCK_AHEAD")
+        if self._tables[kind].is_news(row):
+            self._check(row)
+            self._take(row, peer)
+        return row.place
+
+    def _doubt(self, peer: Peer, kind: str, error: MeshError) -> None:
+        if peer.node.uuid not in self._doubted:
+            self._doubted.add(peer.node.uuid)
+            self._desk.event(kind, f"{peer.node.name} told none: {error}", peer.node, level="warning")
+
+    def _forget(self, fact: PeerForgotten) -> None:
+        uuid = fact.peer.node.uuid
+        self._doubted.discard(uuid)
+        for kind in self._kinds:
+            self._told.pop((uuid, kind), None)

@@ -1,0 +1,82 @@
+"""A row that all nodes of a mesh share: who wrote it, and which of two counts."""
+
+# Law 1: of two rows with one kind and name the one with the higher rank counts, at every node and for good.
+#        So all that have heard the same rows have the same table, in whatever order they came.
+# Law 2: a row without a value is a deletion. It is kept: whoever was away for a month brings nothing back.
+
+from __future__ import annotations
+
+from functools import cached_property
+from hashlib import blake2b
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from mesh.errors import LocalError
+from mesh.wire.codec import Number
+from mesh.wire.limits import KIB
+
+VALUE = 240 * KIB  # bytes of a value at most: a row travels in one message
+DIGEST = 8  # bytes
+
+Kind = Annotated[str, Meta(pattern=r"^[a-z]{1,16}\Z")]
+Uuid = Annotated[bytes, Meta(min_length=16, max_length=16)]
+Rank = tuple[int, bytes, bytes]
+
+
+class Row(msgspec.Struct, frozen=True, array_like=True, dict=True):
+    """One named thing. A field added later goes to the end with a default."""
+
+    kind: Kind
+    name: Annotated[str, Meta(max_length=255)]
+    stamp: Number  # the hybrid clock when it was written
+    value: Annotated[bytes, Meta(max_length=VALUE)]  # b"": it was deleted
+    author: Uuid  # the node that wrote it
+    boot: Number  # of that node
+    key: Annotated[bytes, Meta(max_length=32)] = b""  # its Ed25519 key; b"" in a mesh without keys
+    signature: Annotated[bytes, Meta(max_length=64)] = b""
+
+    @cached_property
+    def rank(self) -> Rank:
+        """It counts if this is the highest."""
+        return self.stamp, self.author, self._hash
+
+    @property
+    def place(self) -> tuple[int, str]:
+        """Where it stands in the order in which rows are told."""
+        return self.stamp, self.name
+
+    @cached_property
+    def _hash(self) -> bytes:
+        return blake2b(self.value, digest_size=DIGEST).digest()
+
+    @property
+    def text(self) -> bytes:
+        """What the signature is of."""
+        fields = (self.kind, self.name, self.stamp, self.value, self.author, self.boot, self.key)
+        return b"heronry row\0" + msgspec.msgpack.encode(fields)
+
+
+def row_of(values: object) -> Row:
+    """A row from its fields in a list. LocalError BAD_ROW."""
+    try:
+        return msgspec.convert(values, Row, builtin_types=(bytes,))
+    except msgspec.ValidationError as error:
+        raise LocalError(f"this is no row that nodes share: {error}.", code="BAD_ROW") from error
+
+
+def read(packed: bytes) -> Row:
+    """A row as `packed` wrote it. LocalError BAD_ROW."""
+    try:
+        return _decode(packed)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise LocalError(f"this is no row that nodes share: {error}.", code="BAD_ROW") from error
+
+
+def packed(row: Row) -> bytes:
+    """As it is stored."""
+    return msgspec.msgpack.encode(row)
+
+
+_decode = msgspec.msgpack.Decoder(Row).decode

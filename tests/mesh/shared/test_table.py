@@ -1,0 +1,140 @@
+"""Do all nodes that have heard the same rows have the same table?"""
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mesh.errors import LocalError
+from mesh.shared import table
+from mesh.shared.row import Row, packed, read, row_of
+from mesh.shared.table import Table
+
+A, B = b"a" * 16, b"b" * 16
+
+
+def row(name: str = "x", stamp: int = 1, value: bytes = b"v", author: bytes = A) -> Row:
+    return Row("weights", name, stamp, value, author, 1)
+
+
+ROWS = st.lists(
+    st.builds(
+        row,
+        st.sampled_from("xyz"),
+        st.integers(0, 5),
+        st.sampled_from([b"", b"v", b"w"]),
+        st.sampled_from([A, B]),
+    ),
+    max_size=12,
+)
+
+
+def told(rows: list[Row]) -> Table:
+    found = Table("weights")
+    for each in rows:
+        if found.is_news(each):
+            found.take(each)
+    return found
+
+
+@given(ROWS, st.randoms())
+def test_the_same_rows_in_whatever_order_make_the_same_table(rows: list[Row], dice: Any) -> None:
+    other = [*rows, *rows]
+    dice.shuffle(other)
+    one, two = told(rows), told(other)
+    assert list(one) == list(two) and one.summary == two.summary
+
+
+@given(ROWS, ROWS)
+def test_tables_with_different_rows_have_different_summaries(rows: list[Row], others: list[Row]) -> None:
+    one, two = told(rows), told(others)
+    assert (one.summary == two.summary) == (list(one) == list(two))
+
+
+@given(ROWS, st.integers(0, 3))
+def test_whoever_is_told_from_place_to_place_has_all_of_them(rows: list[Row], stop: int) -> None:
+    whole, heard, place = told(rows), list[Row](), (0, "")
+    while part := list(whole.behind(*place))[: stop + 1]:
+        heard += part
+        place = part[-1].place
+    assert heard == [each for each in whole if each.place > (0, "")]
+
+
+def test_a_later_row_counts_and_of_two_of_one_moment_always_the_same() -> None:
+    assert told([row(stamp=2), row(stamp=1, value=b"w")]).get("x") == row(stamp=2)
+    assert told([row(author=A), row(author=B)]).get("x") == row(author=B)
+    one, two = row(value=b"1"), row(value=b"2")
+    assert told([one, two]).get("x") == told([two, one]).get("x")
+
+
+def test_a_deletion_is_kept_and_an_older_value_does_not_come_back() -> None:
+    found = told([row(stamp=2, value=b""), row(stamp=1)])
+    assert found.get("x") == row(stamp=2, value=b"")
+
+
+def test_there_is_room_for_so_many_and_always_for_a_newer_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table, "ROWS", 2)
+    monkeypatch.setattr(table, "BYTES", 100)
+    found = told([row("x"), row("y")])
+    assert not found.has_room(row("z"))
+    assert found.has_room(row("x", 2, b"v" * 97)) and not found.has_room(row("x", 2, b"v" * 98))
+    found.take(row("x", 2, b"v" * 97))
+    found.take(row("x", 3, b"v"))
+    assert found.has_room(row("y", 2, b"v" * 97))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kind": "Weights"},
+        {"kind": ""},
+        {"name": "n" * 256},
+        {"name": None},
+        {"stamp": -1},
+        {"stamp": 2**63},
+        {"stamp": 1.5},
+        {"value": b"v" * (240 * 1024 + 1)},
+        {"value": "text"},
+        {"author": b""},
+        {"author": b"a" * 17},
+        {"boot": -1},
+        {"key": b"k" * 33},
+        {"signature": b"s" * 65},
+    ],
+    ids=str,
+)
+def test_what_cannot_be_a_row_is_none(change: dict[str, Any]) -> None:
+    fields = {**msgspec.structs.asdict(row()), **change}
+    with pytest.raises(LocalError, match="no row"):
+        row_of(list(fields.values()))
+
+
+@pytest.mark.parametrize("values", [None, 7, [], {}, ["weights"], b"x", "x", float("nan")])
+def test_neither_is_anything_else(values: object) -> None:
+    with pytest.raises(LocalError, match="no row"):
+        row_of(values)
+
+
+def test_it_is_read_from_the_disk_as_it_was_written() -> None:
+    assert read(packed(row())) == row()
+    for damaged in (b"", b"\x91", packed(row())[:-1], packed(row()) + b"x", b"\xc1"):
+        with pytest.raises(LocalError, match="no row"):
+            read(damaged)
+
+
+def test_every_field_but_the_signature_is_signed() -> None:
+    texts = {row().text}
+    for change in (
+        {"kind": "rules"},
+        {"name": "y"},
+        {"stamp": 2},
+        {"value": b"w"},
+        {"author": B},
+        {"boot": 2},
+        {"key": b"k"},
+    ):
+        texts.add(msgspec.structs.replace(row(), **change).text)
+    assert len(texts) == 8
+    assert msgspec.structs.replace(row(), signature=b"s").text == row().text
