@@ -8,6 +8,7 @@ from mesh.core.desk.facts import Fact, Heard
 from mesh.core.desk.part import Part, Taking, Then, Verb
 from mesh.errors import RemoteError
 from mesh.routing.feed import Feed
+from mesh.routing.taker import Addressees
 from mesh.wire.commands import Command
 
 
@@ -37,6 +38,7 @@ class Face:
         self.from_peers = Table("a node")
         self.client_verbs: dict[str, Verb] = {}
         self.peer_verbs: dict[str, Verb] = {}
+        self.takes: dict[str, Addressees] = {}
         self.hears: dict[type[Fact], list[Heard]] = {}
         self._parts: Sequence[Part] = ()
 
@@ -48,6 +50,11 @@ class Face:
             self.from_peers.enter(part.from_peers())
             _enter(self.client_verbs, part.client_verbs())
             _enter(self.peer_verbs, part.peer_verbs())
+            for kind, addressees in part.takes().items():
+                if self.takes.setdefault(kind, addressees) is not addressees:
+                    raise ValueError(
+                        f"two parts take what is for a {kind}: {self.takes[kind]} and {addressees}"
+                    )
             for fact, then in part.hears():
                 self.hears.setdefault(fact, []).append(then)
         self.flushes = [part.flush for part in self._with("flush")]

@@ -163,7 +163,7 @@ class Observer:
     def sample(self) -> None:
         """How much waits here: told when it is more than ever."""
         core = self._node.core
-        feeds = [p.feed for p in core.neighbours.peers.values()]
+        feeds: list[Feed] = [p.feed for p in core.neighbours.peers.values()]
         feeds += [f for s in core.clients.sessions.values() for f in s.feeds.values()]
         feeds += core.inboxes.feeds()
         self._told("feed", max((feed.waiting_bytes for feed in feeds), default=0))
