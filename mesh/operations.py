@@ -12,7 +12,19 @@ from typing import NamedTuple
 #   peer      a node that was met, or an address that somebody gave us
 #   weights   how much each node counts for the balancers, as earlier releases wrote it
 #   rule      rows that all nodes share, by kind and name
-TABLES = ("stream", "feed", "position", "inbox", "retained", "peer", "weights", "rule")
+# Declared, so that releases to come need no other version of their stores; nothing writes them yet:
+#   queue     the definition of a queue
+#   part      what of an envelope in a queue is done, how often it was tried, where it goes
+#   moved     what one part of a queue has taken of another's; and what it has given itself, up to where
+#   consumer  a session that consumes from a queue, and how far it may have been given messages
+#   branch    a transaction, until all of it is done
+#   done      the outcome of a transaction, for who asks again
+#   site      how another site stands with this one
+#   kept      an entry of a map, a counter, a lock
+TABLES = (
+    *("stream", "feed", "position", "inbox", "retained", "peer", "weights", "rule"),
+    *("queue", "part", "moved", "consumer", "branch", "done", "site", "kept"),
+)
 
 FIRST_POSITION = 1
 # Positions of one boot. With the most boots that a node can have (discovery.member.BOOTS) it is 2**62.

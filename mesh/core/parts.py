@@ -125,7 +125,7 @@ class Parts:
             settling,
             merging,
         )
-        inboxes = self.inboxes = Inboxes(desk, disk, shelf, router, dead, sessions)
+        inboxes = self.inboxes = Inboxes(desk, disk, shelf, dead, sessions)
         subscribing = self.subscribing = Subscribing(
             desk, disk, router, demand, questions, lookup, inboxes, settling, links.received
         )

@@ -9,19 +9,16 @@ from dataclasses import dataclass, field
 from msgspec import Struct
 
 from mesh.operations import Delete, Op, Put
-from mesh.routing.feed import Feed
 from mesh.routing.last import Last, last_values
 from mesh.routing.lastondisk import LastOnDisk
 from mesh.routing.parcel import Parcel
 from mesh.routing.retained import Retained
-from mesh.routing.shares import Indices
 from mesh.routing.shelf import Shelf
+from mesh.routing.taker import Taker, Targets
 from mesh.streams.origin import OriginStream
 from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import ERASED, Envelope
-
-Targets = list[tuple[Feed, Indices | None]]
 
 
 class Accepted(Struct, eq=False):
@@ -210,6 +207,6 @@ def stream_key(envelope: Envelope) -> bytes:
     return envelope.stream + envelope.domain.encode()
 
 
-def position_key(feed: Feed, position: int) -> Op:
-    """How far a feed is settled, as a row of the side table."""
-    return Put("position", feed.key, position.to_bytes(8))
+def position_key(taker: Taker, position: int) -> Op:
+    """How far a taker is settled, as a row of the side table."""
+    return Put("position", taker.key, position.to_bytes(8))

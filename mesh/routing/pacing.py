@@ -7,10 +7,10 @@ for the credit of a subscriber that makes progress. A subscriber that has stoppe
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 
-from mesh.routing.feed import Feed
 from mesh.routing.portion import Portion
+from mesh.routing.taker import Taker
 
-Waiting = Sequence[tuple[Feed, Portion]]
+Waiting = Sequence[tuple[Taker, Portion]]
 
 
 class Pacing:
@@ -33,7 +33,7 @@ class Pacing:
         """Let go what need not wait any longer."""
         for source in list(self._held):
             held = self._held[source]
-            while held and not any(p.waiting and feed.alive(now) for feed, p in held[0][0]):
+            while held and not any(p.waiting and taker.alive(now) for taker, p in held[0][0]):
                 held.popleft()[1]()
             if not held:
                 del self._held[source]

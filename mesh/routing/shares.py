@@ -1,11 +1,11 @@
 """Which messages of a stored envelope are still owed? When they are few, the rest need not stay on disk."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 
 from mesh.wire.envelope import Envelope
 
 Indices = tuple[int, ...]  # of messages in an envelope
-Owed = Sequence[tuple[Hashable, Indices | None]]  # to whom, and what of it; None = all
+Owed = Sequence[tuple[object, Indices | None]]  # to whom, and what of it; None = all
 
 LARGE = 16 * 1024  # bytes of a body; below, to write it again is more work than it saves
 FEW = 4  # one of so many messages, or fewer
@@ -19,7 +19,7 @@ class Shares:
         self._looked = len(self._owed)  # how many there were when they were last put together
         self._written: tuple[int, ...] = ()  # what the store was told to keep
 
-    def settle(self, subscriber: Hashable) -> bool:
+    def settle(self, subscriber: object) -> bool:
         """It is owed nothing any more. Is it worth a look what is left? (Each look is as much work as there
         are subscribers left, so there is one when half of them have gone.)"""
         self._owed.pop(subscriber, None)

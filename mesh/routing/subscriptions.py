@@ -1,75 +1,78 @@
-"""Which feeds want a message? Answered once per key, remembered until something changes."""
+"""Which takers want a message? Answered once per key, remembered until something changes."""
 
 from collections.abc import Iterator
 from itertools import chain
+from typing import Generic, TypeVar
 
 from mesh.errors import BadQuery
 from mesh.patterns import Trie, check_pattern
-from mesh.routing.feed import Feed
+from mesh.routing.shares import Indices
+from mesh.routing.taker import Taker
 from mesh.values import check_key
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
 
+T = TypeVar("T", bound=Taker)
 CACHE = 100_000  # keys whose answer is remembered
 
 
-class Subscriptions:
-    """Queries of many feeds; a feed is named once however many of its queries match."""
+class Subscriptions(Generic[T]):
+    """Queries of many takers; a taker is named once however many of its queries match."""
 
     def __init__(self) -> None:
-        self._trie: Trie[tuple[Feed, Query]] = Trie()
-        self._known: dict[str, dict[str, tuple[Feed, ...]]] = {}  # domain -> key -> who wants it
+        self._trie: Trie[tuple[T, Query]] = Trie()
+        self._known: dict[str, dict[str, tuple[T, ...]]] = {}  # domain -> key -> who wants it
         self._count = 0  # of these keys
 
-    def add(self, feed: Feed, query: Query) -> None:
-        self._trie.add(query.text, (feed, query))
+    def add(self, taker: T, query: Query) -> None:
+        self._trie.add(query.text, (taker, query))
         self._forget()
 
-    def discard(self, feed: Feed, query: Query) -> None:
-        self._trie.discard(query.text, (feed, query))
+    def discard(self, taker: T, query: Query) -> None:
+        self._trie.discard(query.text, (taker, query))
         self._forget()
 
-    def match(self, key: str, domain: str) -> tuple[Feed, ...]:
-        """Feeds that want messages of this key and domain."""
+    def match(self, key: str, domain: str) -> tuple[T, ...]:
+        """Takers that want messages of this key and domain."""
         found = self._of(domain).get(key)
         if found is None:
-            found = tuple({feed: None for feed, query in self._sorted(key) if query.domain in ("", domain)})
+            found = tuple({taker: None for taker, query in self._sorted(key) if query.domain in ("", domain)})
             if self._count >= CACHE:
                 self._forget()
             self._of(domain)[key] = found
             self._count += 1
         return found
 
-    def _of(self, domain: str) -> dict[str, tuple[Feed, ...]]:
+    def _of(self, domain: str) -> dict[str, tuple[T, ...]]:
         return self._known.setdefault(domain, {})
 
     def _forget(self) -> None:
         self._known.clear()
         self._count = 0
 
-    def _sorted(self, key: str) -> list[tuple[Feed, Query]]:
+    def _sorted(self, key: str) -> list[tuple[T, Query]]:
         # A set has no order of its own; the core must do the same thing for the same input.
         return sorted(self._trie.match(key), key=lambda pair: pair[0].key)
 
-    def plan(self, envelope: Envelope) -> Iterator[tuple[Feed, tuple[int, ...] | None]]:
-        """(feed, which messages); None = all of them."""
+    def plan(self, envelope: Envelope) -> Iterator[tuple[T, Indices | None]]:
+        """(taker, which messages); None = all of them."""
         known = list(map(self._of(envelope.domain).get, envelope.keys))
         if known[0] is not None and known.count(known[0]) == len(known):  # as a rule: all want all
-            yield from ((feed, None) for feed in known[0])
+            yield from ((taker, None) for taker in known[0])
             return
         by_row = [self.match(key, envelope.domain) for key in envelope.keys]
-        rows_of: dict[Feed, list[int]] = {}
-        for row, feeds in enumerate(by_row):
-            for feed in feeds:
-                rows_of.setdefault(feed, []).append(row)
+        rows_of: dict[T, list[int]] = {}
+        for row, takers in enumerate(by_row):
+            for taker in takers:
+                rows_of.setdefault(taker, []).append(row)
         places: list[list[int]] = [[] for _ in by_row]
         for i, row in enumerate(envelope.rows()):
             places[row].append(i)
-        for feed, rows in rows_of.items():
+        for taker, rows in rows_of.items():
             if len(rows) == len(by_row):
-                yield feed, None
+                yield taker, None
             else:
-                yield feed, tuple(sorted(chain.from_iterable([places[row] for row in rows])))
+                yield taker, tuple(sorted(chain.from_iterable([places[row] for row in rows])))
 
 
 def check_query(query: Query) -> Query:

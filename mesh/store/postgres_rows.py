@@ -9,7 +9,7 @@ from mesh.store.change import Change
 from mesh.store.integrity import Audit, checksum
 from mesh.store.postgres_connection import Connection
 
-VERSION = 1
+VERSION = 2
 
 # Rule 1: every row but a lease carries a checksum, as in SQLite. One database serves many nodes, and every
 #         row names its owner.
@@ -17,10 +17,18 @@ VERSION = 1
 # Rule 3: `meta.commits` grows by one with each commit, in its transaction. So a commit whose answer was
 #         lost is found, or found missing.
 
+# What a lease has had since version 2. Nothing writes it yet: it is for a node that is started elsewhere.
+_SINCE_2 = (
+    "released boolean NOT NULL DEFAULT false",
+    "wanted boolean NOT NULL DEFAULT false",
+    "wanted_by text NOT NULL DEFAULT ''",
+    "name text NOT NULL DEFAULT ''",
+    "succession bytea",
+)
 SCHEMA = (
     "CREATE TABLE heronry.version (version integer PRIMARY KEY)",
     "CREATE TABLE heronry.lease (res text PRIMARY KEY, holder uuid NOT NULL, boot bigint NOT NULL, "
-    "place text NOT NULL, epoch bigint NOT NULL, expires timestamptz NOT NULL)",
+    f"place text NOT NULL, epoch bigint NOT NULL, expires timestamptz NOT NULL, {', '.join(_SINCE_2)})",
     "CREATE TABLE heronry.meta (owner uuid PRIMARY KEY, next_position bigint, commits bigint, crc bigint)",
     "CREATE TABLE heronry.envelope (owner uuid, position bigint, header bytea, body bytea, crc bigint, "
     "PRIMARY KEY (owner, position))",
@@ -32,6 +40,11 @@ SCHEMA = (
     # An index holds at most 2,700 bytes of a row, and a key may be longer.
     "CREATE UNIQUE INDEX side_key ON heronry.side (owner, name, sha256(key))",
     f"INSERT INTO heronry.version VALUES ({VERSION})",
+)
+# From version 1. Processes of the earlier release that run meanwhile go on.
+UPGRADE = (
+    f"ALTER TABLE heronry.lease {', '.join(f'ADD COLUMN {column}' for column in _SINCE_2)}",
+    f"UPDATE heronry.version SET version = {VERSION}",
 )
 
 _META = "SELECT next_position, commits, crc FROM heronry.meta WHERE owner = %s"

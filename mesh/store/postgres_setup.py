@@ -2,10 +2,12 @@
 
 from mesh.errors import StoreError
 from mesh.store.postgres_connection import Connection
-from mesh.store.postgres_rows import SCHEMA, VERSION
+from mesh.store.postgres_rows import SCHEMA, UPGRADE, VERSION
 
 # With any of these off the server says "committed" of what a crash can take back, or mix up.
 _NEEDED = ("fsync", "full_page_writes", "synchronous_commit")
+_EARLIER = 1  # the version that is upgraded
+_MAKER = "SELECT tableowner::text FROM pg_tables WHERE (schemaname, tablename) = ('heronry', 'lease')"
 _LOCK = 0x6865726F6E7279  # any number that all nodes have in common
 
 
@@ -21,20 +23,27 @@ def check_settings(db: Connection, url: str) -> None:
 
 
 def prepare(db: Connection, url: str) -> None:
-    """Make our tables where there are none. StoreError STORE_VERSION if another release made them."""
-    if not _is_there(db):
+    """Make our tables where there are none, and of those of the release before what they are now.
+
+    StoreError STORE_VERSION if a later release made them, or another user, who alone may change them.
+    """
+    if not _is_there(db) or _may_upgrade(db):
         with db.transaction():
             # Two nodes may come first at once: IF NOT EXISTS alone fails for one of them.
             db.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
             if not _is_there(db):
                 _make(db)
+            elif _may_upgrade(db):
+                for statement in UPGRADE:
+                    db.execute(statement)
     _check_version(db, url)
 
 
 def look_at(db: Connection, url: str) -> None:
     """Would `prepare` succeed? StoreError as there, and STORE if this user may make no tables."""
     if _is_there(db):
-        _check_version(db, url)
+        if not _may_upgrade(db):
+            _check_version(db, url)
         return
     made = db.execute(
         "SELECT has_schema_privilege(oid, 'CREATE') FROM pg_namespace WHERE nspname = 'heronry'"
@@ -45,13 +54,31 @@ def look_at(db: Connection, url: str) -> None:
 
 
 def _check_version(db: Connection, url: str) -> None:
-    found = [row[0] for row in db.execute("SELECT version FROM heronry.version")]
-    if found != [VERSION]:
-        raise StoreError(
-            f"{url} does not hold stores of this release: their version is {found}, not {VERSION}.",
-            hint="Use the release that wrote them, or another database to start with an empty store.",
-            code="STORE_VERSION",
+    found = _versions(db)
+    if found == [VERSION]:
+        return
+    hint = "Use the release that wrote them, or another database to start with an empty store."
+    if found == [_EARLIER]:
+        hint = (
+            f"Start a node of this release as the user {_maker(db)} once: it made them, and may change them."
         )
+    raise StoreError(
+        f"{url} does not hold stores of this release: their version is {found}, not {VERSION}.",
+        hint=hint,
+        code="STORE_VERSION",
+    )
+
+
+def _versions(db: Connection) -> list[int]:
+    return [row[0] for row in db.execute("SELECT version FROM heronry.version")]
+
+
+def _may_upgrade(db: Connection) -> bool:
+    return _versions(db) == [_EARLIER] and bool(db.execute(f"{_MAKER} AND pg_has_role(tableowner, 'USAGE')"))
+
+
+def _maker(db: Connection) -> str:
+    return str(db.execute(_MAKER)[0][0])
 
 
 def _make(db: Connection) -> None:

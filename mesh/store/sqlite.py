@@ -146,8 +146,8 @@ class SQLiteStore:
         if version == 0:
             for statement in ("BEGIN IMMEDIATE", *SCHEMA, "COMMIT"):
                 self._db.execute(statement)
-        elif version == 1:
-            self._within_transaction(lambda: upgrade(self._db))
+        elif version < VERSION:
+            self._within_transaction(lambda: upgrade(self._db, version))
         audit = Audit()
         counters = read_counters(self._db, audit)
         if audit.losses:
@@ -158,7 +158,7 @@ class SQLiteStore:
         """0: it is empty. StoreError if this release cannot read it."""
         version = self._number("PRAGMA user_version")
         is_empty = version == 0 and self._number("SELECT count(*) FROM sqlite_master") == 0
-        if not is_empty and version not in (1, VERSION):
+        if not is_empty and not 1 <= version <= VERSION:
             raise StoreError(
                 f"{self._path} is not a store of this release: its version is {version}, not {VERSION}.",
                 hint=f"Use the release that wrote it, or {_ANEW}.",

@@ -8,7 +8,7 @@ from mesh.store.change import Change
 from mesh.store.integrity import Audit, checksum
 from mesh.streams.ranges import Ranges
 
-VERSION = 2
+VERSION = 3  # those before are read, too, and are this one from then on
 
 # Rule 1: every row carries a checksum; SQLite itself has none, and hands out flipped bits.
 # Rule 2: `dropped` accounts for each position whose envelope is gone, as ranges that never touch.
@@ -24,7 +24,7 @@ SCHEMA = (
     f"INSERT INTO meta VALUES (1, {FIRST_POSITION}, 0, {checksum(FIRST_POSITION, 0)})",
     f"PRAGMA user_version={VERSION}",
 )
-# Version 1 did not count commits.
+# Version 1 did not count commits; version 2 had fewer side tables.
 _META_1 = "CREATE TABLE meta (id INTEGER PRIMARY KEY, next_position INTEGER, crc INTEGER)"
 _PUT = (
     "INSERT INTO side VALUES (?, ?, ?, ?) "
@@ -75,14 +75,18 @@ def _read_counters(db: Database, audit: Audit, tables: Sequence[str], columns: s
     return Counters(0, 0)
 
 
-def upgrade(db: Database) -> None:
-    """From version 1; the transaction around it is the caller's. A damaged one stays as it is."""
+def upgrade(db: Database, version: int) -> None:
+    """From an earlier one; the transaction around it is the caller's. A damaged one stays as it is."""
     audit = Audit()
-    counters = _read_counters(db, audit, (*_TABLES[:-1], _META_1), "next_position")
+    if version > 1:
+        read_counters(db, audit)
+    else:
+        counters = _read_counters(db, audit, (*_TABLES[:-1], _META_1), "next_position")
+        if not audit.losses:
+            db.execute("DROP TABLE meta")
+            db.execute(_TABLES[-1])
+            db.execute("INSERT INTO meta VALUES (1, ?, ?, ?)", (*counters, checksum(*counters)))
     if not audit.losses:
-        db.execute("DROP TABLE meta")
-        db.execute(_TABLES[-1])
-        db.execute("INSERT INTO meta VALUES (1, ?, ?, ?)", (*counters, checksum(*counters)))
         db.execute(f"PRAGMA user_version={VERSION}")
 
 
@@ -115,7 +119,10 @@ def _read_tables(db: Database, audit: Audit) -> dict[str, dict[bytes, bytes]]:
     tables: dict[str, dict[bytes, bytes]] = {table: {} for table in TABLES}
     names = {table.encode(): table for table in TABLES}
     for name, key, value, crc in db.execute("SELECT * FROM side NOT INDEXED"):
-        if audit.is_sound(f"row {key!r:.80} of table {name!r:.80}", (name, key, value), crc):
+        row = f"row {key!r:.80} of table {name!r:.80}"
+        if name not in names:
+            audit.note(f"{row} is damaged")
+        elif audit.is_sound(row, (name, key, value), crc):
             tables[names[name]][key] = value
     return tables
 

@@ -21,11 +21,12 @@ from mesh.core.subscribers.datalink import DataLinks
 from mesh.core.subscribers.sessions import Sessions
 from mesh.core.subscribers.subscribing import Subscribing
 from mesh.operations import Delete, Put
+from mesh.routing.backlog import Backlog
 from mesh.routing.feed import Feed
 from mesh.routing.log import Log
 from mesh.routing.onward import Onward
 from mesh.routing.pacing import Pacing
-from mesh.routing.portion import Portions
+from mesh.routing.peerfeed import PeerFeed
 from mesh.routing.upstream import Upstream
 from mesh.store.refusals import Refusals
 from mesh.streams.origin import OriginStream
@@ -161,15 +162,16 @@ def forwarded_not_kept() -> list[Patch]:
 
 
 def wrong_order_after_restart() -> list[Patch]:
-    restart = Feed.restart
+    again = Feed._again
 
-    def behind(self: Any) -> None:
+    def behind(self: Any, *args: Any) -> None:
         before = list(self._backlog)
-        restart(self)
-        again = [portion for portion in self._backlog if portion not in before]
-        self._backlog = Portions([*before, *again])
+        again(self, *args)
+        later = [portion for portion in self._backlog.take_all() if portion not in before]
+        for portion in (*before, *later):
+            self._backlog.append(portion)
 
-    return [(Feed, "restart", behind)]
+    return [(Feed, "_again", behind)]
 
 
 def gap_ends_here() -> list[Patch]:
@@ -194,7 +196,7 @@ def letters_to_all() -> list[Patch]:
 
 
 def no_bound() -> list[Patch]:
-    return [(Feed, "_has_room", lambda self, portion, now: True)]
+    return [(Backlog, "has_room", lambda self, portion, is_slow: True)]
 
 
 def erases_in_memory() -> list[Patch]:
@@ -221,7 +223,7 @@ def does_not_ask_who_began_anew() -> list[Patch]:
 
     def trusts(self: Any, peer: Any, said: Any) -> int:
         """It is taken for the process that it was: the numbers go on, and nothing comes again."""
-        with patch.object(Outlet, "restart"), patch.object(Feed, "restart"):
+        with patch.object(Outlet, "restart"), patch.object(PeerFeed, "restart"):
             meet(self, peer, said)
         return int(said.have)
 

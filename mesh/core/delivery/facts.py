@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mesh.core.desk.facts import Trace
-from mesh.routing.log import Targets
+from mesh.routing.taker import Targets
 from mesh.wire.envelope import Envelope
 
 

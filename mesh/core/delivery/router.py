@@ -6,7 +6,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import dropwhile
-from typing import Protocol
 
 from mesh.core.delivery.busytopics import BusyTopics
 from mesh.core.delivery.facts import Mastered
@@ -19,13 +18,14 @@ from mesh.errors import LocalError, MeshError, PublishRefused, StoreFull
 from mesh.patterns import SYSTEM
 from mesh.reserved import reserved
 from mesh.routing.feed import Feed
-from mesh.routing.log import Accepted, Lane, Log, Targets
-from mesh.routing.owing import is_due, owed
+from mesh.routing.log import Accepted, Lane, Log
 from mesh.routing.pacing import Pacing
 from mesh.routing.parcel import Parcel
+from mesh.routing.peerfeed import PeerFeed
 from mesh.routing.portion import Portion
 from mesh.routing.retained import Retained
 from mesh.routing.subscriptions import Subscriptions
+from mesh.routing.taker import Addressees, Taker, Targets
 from mesh.streams.ranges import Ranges
 from mesh.values import check_domain, check_key
 from mesh.wire.commands import Answer
@@ -51,16 +51,6 @@ class Joining:
     came: dict[tuple[str, str], Stamp] = field(default_factory=dict)  # (key, domain) -> newest meanwhile
 
 
-class Addressees(Protocol):
-    """Whoever is meant by an address of one kind."""
-
-    def addressed(self, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
-        """(a copy for each of them, how many have it at once). LocalError when it is for nobody."""
-
-    def feed(self, name: str) -> Feed:
-        """That of the address, after a restart."""
-
-
 class Router(Part):
     """Subscriptions of clients and of peers, and the log."""
 
@@ -68,14 +58,13 @@ class Router(Part):
         self, desk: Desk, log: Log, disk: Disk, boot_of: Callable[[bytes], int], keeps_cache: bool
     ) -> None:
         """`boot_of(master)` is that of a node, as far as it is known, else 0."""
-        self.clients = Subscriptions()
-        self.peers = Subscriptions()  # what peers want of this node's own log,
-        self.relays = Subscriptions()  # and what this node gets for them from others
+        self.clients = Subscriptions[Feed]()
+        self.peers = Subscriptions[PeerFeed]()  # what peers want of this node's own log,
+        self.relays = Subscriptions[PeerFeed]()  # and what this node gets for them from others
         self.log = log
         self.shelf = log.shelf
         self._disk = disk
         self.cache = Retained(desk.settings.topics_bytes)  # last values of other masters' topics
-        self.addressees: dict[str, Addressees] = {}  # by the kind of address; they put themselves there
         self.cache_life = 0  # how often it was emptied
         self._domains: OrderedDict[str, str] = OrderedDict()  # key -> domain, of what went elsewhere
         self._keeps_cache = keeps_cache
@@ -84,7 +73,7 @@ class Router(Part):
         self.busy = BusyTopics()
         self._desk = desk
         self._checked: set[str] = set()
-        self._joining: dict[Feed, Joining] = {}
+        self._joining: dict[Taker, Joining] = {}
 
     def start(self, beginning: Beginning) -> None:
         values = beginning.rows("retained").values()
@@ -162,13 +151,13 @@ class Router(Part):
             answered(refusal(envelope, error))
             return
         desk.count("published", envelope.count)
-        if not envelope.to:
-            self.busy.count(envelope)
         accepted, ops = self.log.accept(lane, pieces, matched, desk.me.uuid)
         if desk.watched:
             desk.say(Mastered(pieces))
         if envelope.to:
             _come(accepted, +1)
+        else:
+            self.busy.count(envelope)
         if ops:
             self._disk.commit(ops, lambda error: self._landed(lane, accepted, source, answered, error))
         if not lane.waiting:
@@ -178,9 +167,12 @@ class Router(Part):
 
     def _pieces(self, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
         if envelope.to:
-            return self.addressees[CLIENT].addressed(envelope)
+            return self._addressees().addressed(envelope)
         targets = self._targets(envelope)
         return [(envelope, targets)], len(targets)
+
+    def _addressees(self) -> Addressees:
+        return self._desk.face.takes[CLIENT]
 
     def _landed(
         self, lane: Lane, accepted: Accepted, source: Hashable, answered: Answered, error: MeshError | None
@@ -211,7 +203,7 @@ class Router(Part):
     def relay(self, parcel: Parcel) -> None:
         """Hand what a peer brought to this node's own subscribers, and to peers for whom it is on the way."""
         envelope = parcel.envelope
-        targets = list(self.clients.plan(envelope))
+        targets: Targets = list(self.clients.plan(envelope))
         if parcel.position:
             # What a master sends again after our restart is old news to a subscription that came later.
             targets = [(f, i) for f, i in targets if f.floors.get(parcel.master, 0) < parcel.position]
@@ -224,7 +216,7 @@ class Router(Part):
         targets += [
             (feed, indices)
             for feed, indices in self.relays.plan(envelope)
-            if feed.owner not in visited and is_due(feed, parcel)
+            if feed.owner not in visited and feed.is_due(parcel)
         ]
         parcel.owed = len(targets) if parcel.position else 0
         self._desk.count("relayed", envelope.count)
@@ -237,7 +229,7 @@ class Router(Part):
     def tell(self, envelope: Envelope) -> None:
         """What this node says to its own clients of itself and others: nobody's message, and not counted."""
         stamped = self.keep(envelope)
-        targets = list(self.clients.plan(stamped))
+        targets: Targets = list(self.clients.plan(stamped))
         self._offer([(Parcel(stamped, master=self._desk.me.uuid, own=True), targets)], b"", lambda: None)
 
     def keep(self, envelope: Envelope) -> Envelope:
@@ -291,16 +283,14 @@ class Router(Part):
         parcel = Parcel(envelope, position, self._desk.me.uuid, own=True)
         owing = self._owing(parcel)
         self.shelf.restore(parcel, owing)
-        for feed, indices in owing:
-            feed.offer(Portion(parcel, indices), self._desk.now)
+        for taker, indices in owing:
+            taker.offer(Portion(parcel, indices), self._desk.now)
 
     def _owing(self, parcel: Parcel) -> Targets:
-        envelope, position = parcel.envelope, parcel.position
-        if envelope.to:
-            feed = self.addressees[CLIENT].feed(envelope.to)
-            return [(feed, None)] if feed.position < position else []
-        owing = ((feed, owed(feed, position, envelope)) for feed, _ in self._targets(envelope))
-        return [(feed, indices) for feed, indices in owing if indices != ()]
+        to = parcel.envelope.to
+        takers = [self._addressees().taker(to)] if to else [t for t, _ in self._targets(parcel.envelope)]
+        owing = ((taker, taker.owing(parcel)) for taker in takers)
+        return [(taker, indices) for taker, indices in owing if indices != ()]
 
     def _check(self, envelope: Envelope) -> None:
         check_domain(envelope.domain)
@@ -354,7 +344,7 @@ class Router(Part):
             answered(Answer(envelope.domain, first, last))
 
     def _targets(self, envelope: Envelope) -> Targets:
-        targets = list(self.clients.plan(envelope))
+        targets: Targets = list(self.clients.plan(envelope))
         if not envelope.flags & LOCAL_ONLY:
             targets += self.peers.plan(envelope)
         return targets
@@ -377,20 +367,20 @@ class Router(Part):
     def _offer(
         self, deliveries: list[tuple[Parcel, Targets]], source: Hashable, done: Callable[[], None]
     ) -> None:
-        waiting: list[tuple[Feed, Portion]] = []
+        waiting: list[tuple[Taker, Portion]] = []
         for parcel, targets in deliveries:
             if self._joining:
                 self._note_joining(parcel.envelope, targets)
-            for feed, indices in targets:
+            for taker, indices in targets:
                 portion = Portion(parcel, indices)
-                feed.offer(portion, self._desk.now)
-                if portion.waiting and feed.paces and not parcel.envelope.to:
-                    waiting.append((feed, portion))
+                taker.offer(portion, self._desk.now)
+                if portion.waiting and taker.paces:
+                    waiting.append((taker, portion))
         self.pacing.hold(source, waiting, done)
 
     def _note_joining(self, envelope: Envelope, targets: Targets) -> None:
-        for feed, indices in targets:
-            joining = self._joining.get(feed)
+        for taker, indices in targets:
+            joining = self._joining.get(taker)
             if joining is not None:
                 every = range(envelope.count) if indices is None else indices
                 for key in {envelope.keys[envelope.row(i)] for i in every}:
@@ -401,8 +391,8 @@ class Router(Part):
 def _come(accepted: Accepted, sign: int) -> None:
     """Inboxes count a letter from when it is accepted: a burst is over before the disk has any of it."""
     for parcel, targets in accepted.deliveries:
-        for feed, _ in targets:
-            feed.coming += sign * parcel.size
+        for taker, _ in targets:
+            taker.coming += sign * parcel.size
 
 
 def _all_of(accepted: Accepted, answered: Answered) -> Answered:

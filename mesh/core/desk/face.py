@@ -9,6 +9,7 @@ from mesh.core.desk.facts import Fact, Heard, Trace
 from mesh.core.desk.part import Part, Taking, Then
 from mesh.errors import RemoteError
 from mesh.routing.feed import Feed
+from mesh.routing.taker import Addressees
 from mesh.wire.commands import Command
 from mesh.wire.limits import PIECES
 
@@ -48,6 +49,7 @@ class Face:
         self.from_peers = Table("a node")
         self.client_verbs: dict[str, Verb] = {}
         self.peer_verbs: dict[str, Verb] = {}
+        self.takes: dict[str, Addressees] = {}
         self.hears = Hearers()
         self.speaks: tuple[str, ...] = (PIECES,)
         self._parts: Sequence[Part] = ()
@@ -61,6 +63,11 @@ class Face:
             _enter(self.client_verbs, part.client_verbs())
             _enter(self.peer_verbs, part.peer_verbs())
             self.speaks += tuple(part.speaks())
+            for kind, addressees in part.takes().items():
+                if self.takes.setdefault(kind, addressees) is not addressees:
+                    raise ValueError(
+                        f"two parts take what is for a {kind}: {self.takes[kind]} and {addressees}"
+                    )
             for fact, then in part.hears():
                 self.hears.setdefault(fact, []).append(then)
         self.flushes = [part.flush for part in self._with("flush")]

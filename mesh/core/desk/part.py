@@ -12,6 +12,7 @@ from mesh.core.desk.conn import Conn
 from mesh.core.desk.facts import Hearing
 from mesh.operations import Image, Reach
 from mesh.routing.feed import Feed
+from mesh.routing.taker import Addressees
 from mesh.wire.commands import Command
 from mesh.wire.envelope import Envelope
 
@@ -62,6 +63,10 @@ class Part:
     def peer_verbs(self) -> Sequence[Verb]:
         """What other nodes may ask it for."""
         return ()
+
+    def takes(self) -> Mapping[str, Addressees]:
+        """The kinds of addresses whose letters are for it to give out."""
+        return {}
 
     def hears(self) -> Sequence[Hearing]:
         """The facts that it wants to be told of."""

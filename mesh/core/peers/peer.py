@@ -12,6 +12,7 @@ from mesh.links.backoff import Timing
 from mesh.links.link import Link
 from mesh.routing.feed import Feed
 from mesh.routing.parcel import Parcel
+from mesh.routing.peerfeed import PeerFeed
 from mesh.routing.portion import Portion
 from mesh.routing.upstream import Upstream
 from mesh.streams.link import LinkReceiver
@@ -29,7 +30,7 @@ def peer_key(uuid: bytes) -> bytes:
 class Peer:
     """`control` comes with sight, `data` is the login."""
 
-    def __init__(self, node: Introduction, link: Link, outlet: Outlet, feed: Feed) -> None:
+    def __init__(self, node: Introduction, link: Link, outlet: Outlet, feed: PeerFeed) -> None:
         self.node = node
         self.link = link
         self.outlet = outlet
@@ -105,7 +106,6 @@ def made(desk: Desk, released: Callable[[Parcel], None], node: Introduction) -> 
     def send(feed: Feed, portion: Portion) -> None:
         desk.push(outlet, feed, portion)
 
-    feed = Feed(peer_key(node.uuid), s.credit, send, released, peer=True, wall=lambda: desk.believed)
-    feed.owner = node.name
+    feed = PeerFeed(peer_key(node.uuid), s.credit, send, released, lambda: desk.believed, node.name)
     link = Link(node.uuid, desk.now, desk.jitter, Timing(low=s.backoff_min, high=s.backoff_max))
     return Peer(node, link, outlet, feed)

@@ -6,11 +6,12 @@ whole, whose messages go to the first of its sessions that opens its inbox.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
-from mesh.core.delivery.router import CLIENT, Router
+from mesh.core.delivery.router import CLIENT
 from mesh.core.desk.asked import Asked, Right, Verb, answer
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
@@ -23,10 +24,11 @@ from mesh.errors import MeshError, NotConnected, PublishRefused
 from mesh.names import SessionName
 from mesh.operations import Delete, Drop, Op
 from mesh.routing.feed import Feed
-from mesh.routing.log import Targets
+from mesh.routing.inbox import Inbox
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
 from mesh.routing.shelf import Shelf
+from mesh.routing.taker import Addressees, Targets
 from mesh.wire.calls import AskInbox
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import FORCE_QUEUING, Envelope
@@ -40,16 +42,13 @@ class Inboxes(Part):
     """By absolute name. `open_of(name)` gives the sessions of a client, or the one session, that are here;
     `bury(envelope, answer, owner)` makes dead letters."""
 
-    def __init__(
-        self, desk: Desk, disk: Disk, shelf: Shelf, router: Router, dead: DeadLetters, sessions: Sessions
-    ) -> None:
+    def __init__(self, desk: Desk, disk: Disk, shelf: Shelf, dead: DeadLetters, sessions: Sessions) -> None:
         self._desk = desk
         self._disk = disk
         self._shelf = shelf
         self._dead = dead
         self._open_of = sessions.open_of
-        router.addressees[CLIENT] = self
-        self._feeds: dict[str, Feed] = {}
+        self._feeds: dict[str, Inbox] = {}
         self._asked: dict[str, float] = {}  # when each was last asked for
         self._opened: set[str] = set()  # names of sessions that asked for theirs, connected or not
         self._positions: dict[bytes, bytes] = {}  # from the store, until the inbox is needed
@@ -73,6 +72,9 @@ class Inboxes(Part):
     def feeds(self) -> Iterator[Feed]:
         return iter(self._feeds.values())
 
+    def takes(self) -> Mapping[str, Addressees]:
+        return {CLIENT: self}
+
     def addressed(self, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
         """(a copy for each inbox, how many sessions have it at once). NotConnected, or INBOX_FULL."""
         to = SessionName.parse(envelope.to).at(self._desk.me.name)
@@ -83,11 +85,11 @@ class Inboxes(Part):
         if len(sessions) == 1 and self._has_older(str(to), sessions[0]):
             names = [str(to)]  # behind them
         for name in names:
-            waiting = self.feed(name).accepted_bytes
+            waiting = self.taker(name).accepted_bytes
             if waiting + len(envelope.body) > self._desk.settings.backlog_bytes:
                 text = f"{waiting} bytes wait for {name}."
                 raise PublishRefused(text, hint="It has to read its inbox().", code="INBOX_FULL")
-        return [(replace(envelope, to=name), [(self.feed(name), None)]) for name in names], len(sessions)
+        return [(replace(envelope, to=name), [(self.taker(name), None)]) for name in names], len(sessions)
 
     def _entitled(self, to: SessionName) -> list[Session]:
         """The sessions that are here, but for those of a key to which the inbox does not belong."""
@@ -102,7 +104,7 @@ class Inboxes(Part):
         # Connected, perhaps again, but its question for the inbox is still to come: they wait for that.
         return client in self._feeds and not _has_opened(session)
 
-    def feed(self, name: str) -> Feed:
+    def taker(self, name: str) -> Inbox:
         """The inbox of that name, made when it is first needed."""
         self._asked[name] = self._desk.now
         feed = self._feeds.get(name)
@@ -110,22 +112,25 @@ class Inboxes(Part):
             feed = self._feeds[name] = self._make(name)
         return feed
 
-    def _forget(self, name: str, feed: Feed) -> None:
+    def _forget(self, name: str, feed: Inbox) -> None:
         del self._feeds[name], self._asked[name]
         self._desk.accounts.closed(feed)
         self._disk.later("position", feed.key, Delete("position", feed.key))
 
-    def _make(self, name: str) -> Feed:
+    def _make(self, name: str) -> Inbox:
         def send(feed: Feed, portion: Portion) -> None:
             for session in self._open_of(SessionName.parse(name)):
                 self._desk.push(session.outlet, feed, portion)
 
-        credit = self._desk.settings.credit
-        feed = Feed(
-            inbox_key(name), credit, send, self._shelf.released, keeps=True, wall=lambda: self._desk.believed
+        feed = Inbox(
+            inbox_key(name),
+            self._desk.settings.credit,
+            send,
+            self._shelf.released,
+            partial(self._bury, name),
+            wall=lambda: self._desk.believed,
         )
         feed.position = int.from_bytes(self._positions.pop(feed.key, b""))
-        feed.bury = lambda portion, void: self._bury(name, portion, void)
         return feed
 
     def _bury(self, name: str, portion: Portion, void: Sequence[int]) -> None:
@@ -143,7 +148,7 @@ class Inboxes(Part):
         """A session asks for its inbox: what waits comes, also what waits for its client as a whole, if
         somebody chose to be that client. LocalError when it is another key's."""
         self.owners.open(session)
-        feed = session.feeds[INBOX] = self.feed(session.text)
+        feed = session.feeds[INBOX] = self.taker(session.text)
         self._opened.add(session.text)
         feed.connect(self._desk.now)
         client = str(session.name.of_all_sessions())
@@ -178,7 +183,7 @@ class Inboxes(Part):
 
     def _move(self, client: str, name: str, portions: list[Portion]) -> None:
         """On disk first, so that none overtakes what is on its way to the disk for the same session."""
-        ops, parcels, inbox = list[Op](), list[Parcel](), self.feed(name)
+        ops, parcels, inbox = list[Op](), list[Parcel](), self.taker(name)
         olds = [portion.parcel.position for portion in portions if portion.is_persistent]
         for portion in portions:
             parcel = Parcel(replace(portion.parcel.envelope, to=name), master=self._desk.me.uuid, own=True)
@@ -197,7 +202,7 @@ class Inboxes(Part):
                 self._stay(client, portions)
                 return
             for parcel in parcels:
-                self.feed(name).offer(Portion(parcel), self._desk.now)
+                self.taker(name).offer(Portion(parcel), self._desk.now)
             self._empty(client, name)  # more may have come meanwhile
 
         if ops:
@@ -208,7 +213,7 @@ class Inboxes(Part):
 
     def _stay(self, client: str, portions: list[Portion]) -> None:
         """There was no room to move them: they wait on, before what has come meanwhile."""
-        inbox = self.feed(client)
+        inbox = self.taker(client)
         for portion in (*portions, *inbox.take_all()):
             inbox.offer(portion, self._desk.now)
         self._stalled.add(client)

@@ -233,10 +233,10 @@ class Subscribing(Part):
             replace(self._desk.settings.credit, messages=max_queue),
             send_shown if any(query.text.startswith(SYSTEM) for query in queries) else send,
             self._released,
-            overflow=policy,
-            wall=lambda: self._desk.believed,
+            policy,
+            lambda: self._desk.believed,
+            overran,
         )
-        feed.overran = overran
         session.feeds[number] = feed
         self._count += 1
         return feed

@@ -1,8 +1,10 @@
 """A feed for tests, with what it sent and what it let go."""
 
+from collections.abc import Callable
 from typing import Any
 
 from mesh.routing.feed import Feed
+from mesh.routing.inbox import Inbox
 from mesh.routing.overflow import Credit
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
@@ -18,17 +20,22 @@ def parcel(position: int = 0, count: int = 1, size: int = 0, master: bytes = ME,
     return Parcel(e, position, master, own=master == ME, owed=int(position > 0))
 
 
+def inbox(*arguments: Any, **options: Any) -> Inbox:
+    """One whose void letters nobody buries, unless somebody does."""
+    return Inbox(*arguments, **{"bury": lambda portion, void: None, **options})
+
+
 class Ends:
     """A feed, and what it sent and let go."""
 
-    def __init__(self, credit: Credit = CREDIT, **options: Any) -> None:
+    def __init__(self, credit: Credit = CREDIT, kind: Callable[..., Any] = Feed, **options: Any) -> None:
         self.sent: list[Portion] = []
         self.released: list[Parcel] = []
 
         def send(feed: Feed, portion: Portion) -> None:
             self.sent.append(portion)
 
-        self.feed = Feed(b"f", credit, send, self.released.append, **options)
+        self.feed = kind(b"f", credit, send, self.released.append, **options)
 
     def offer(self, *parcels: Parcel, now: float = 0.0) -> None:
         for p in parcels:

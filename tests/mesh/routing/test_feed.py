@@ -3,6 +3,7 @@
 import pytest
 
 from mesh.errors import RemoteError
+from mesh.routing.peerfeed import PeerFeed
 from mesh.routing.portion import Portion
 from tests.mesh.routing.feeds import ME, Ends, parcel
 
@@ -59,7 +60,7 @@ def test_a_slow_subscriber_has_the_whole_backlog_and_a_stopped_one_only_its_cred
 
 
 def test_trial_D_a_peer_that_says_that_it_is_behind_is_waited_for_but_not_for_ever() -> None:
-    says, silent = Ends(peer=True), Ends(peer=True)
+    says, silent = Ends(kind=PeerFeed), Ends(kind=PeerFeed)
     for ends in (says, silent):
         ends.feed.connect(0.0)
         ends.offer(parcel())
@@ -81,7 +82,7 @@ def test_a_persistent_message_is_settled_at_a_client_when_it_is_taken() -> None:
 
 
 def test_a_peer_settles_a_persistent_message_later_than_it_takes_it() -> None:
-    ends = Ends(peer=True)
+    ends = Ends(kind=PeerFeed)
     ends.feed.connect(0.0)
     ends.offer(parcel(1), parcel(2))
     ends.feed.taken(2, 0.0)
@@ -102,7 +103,7 @@ def test_more_taken_than_sent_is_a_forgery() -> None:
 
 
 def test_after_a_restart_of_the_other_end_persistent_items_come_again_and_transient_ones_are_a_gap() -> None:
-    ends = Ends(peer=True)
+    ends = Ends(kind=PeerFeed)
     ends.feed.connect(0.0)
     ends.offer(parcel(1), parcel(0), parcel(2), parcel(3))
     ends.feed.taken(1, 0.0)
@@ -116,7 +117,7 @@ def test_after_a_restart_of_the_other_end_persistent_items_come_again_and_transi
 
 
 def test_a_part_of_an_envelope_stays_that_part_when_it_comes_again() -> None:
-    ends = Ends(peer=True)
+    ends = Ends(kind=PeerFeed)
     ends.feed.connect(0.0)
     ends.feed.offer(Portion(parcel(1, count=3), (0, 2)), 0.0)
     ends.feed.taken(1, 0.0)
@@ -126,7 +127,7 @@ def test_a_part_of_an_envelope_stays_that_part_when_it_comes_again() -> None:
 
 
 def test_what_the_peer_has_already_is_not_sent_again_but_settled_when_it_says_so() -> None:
-    ends = Ends(peer=True)
+    ends = Ends(kind=PeerFeed)
     ends.offer(parcel(4), parcel(5), parcel(6))  # after our restart, from the store
     ends.feed.skip(ME, 5)
     ends.feed.connect(0.0)
@@ -137,7 +138,7 @@ def test_what_the_peer_has_already_is_not_sent_again_but_settled_when_it_says_so
 
 
 def test_a_peer_that_settles_nothing_is_trusted_beyond_a_bound_and_what_it_loses_is_a_gap() -> None:
-    ends = Ends(peer=True)
+    ends = Ends(kind=PeerFeed)
     ends.feed.connect(0.0)
     for n in range(1, 11):
         ends.offer(parcel(n, size=136))
@@ -149,7 +150,7 @@ def test_a_peer_that_settles_nothing_is_trusted_beyond_a_bound_and_what_it_loses
 
 
 def test_what_a_trusted_peer_settled_after_all_is_no_gap() -> None:
-    ends = Ends(peer=True)
+    ends = Ends(kind=PeerFeed)
     ends.feed.connect(0.0)
     for n in range(1, 11):
         ends.offer(parcel(n, size=136))
@@ -160,7 +161,7 @@ def test_what_a_trusted_peer_settled_after_all_is_no_gap() -> None:
 
 
 def test_a_closed_feed_owes_nothing_and_takes_nothing() -> None:
-    ends = Ends(peer=True)
+    ends = Ends(kind=PeerFeed)
     ends.feed.connect(0.0)
     ends.offer(*[parcel(n) for n in range(1, 6)])
     ends.feed.taken(1, 0.0)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -9,7 +10,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from mesh.errors import RemoteError
+from mesh.routing.feed import Feed
+from mesh.routing.inbox import Inbox
 from mesh.routing.overflow import Overflow
+from mesh.routing.peerfeed import PeerFeed
 from mesh.routing.portion import Portion
 from tests.mesh.routing.feeds import CREDIT, HERON, ME, Ends, parcel
 
@@ -39,9 +43,12 @@ class FeedMachine(RuleBasedStateMachine):
     def begin(self, kind: str, policy: Overflow, messages: int) -> None:
         self.is_peer, self.is_inbox = kind == "peer", kind == "inbox"
         credit = replace(CREDIT, messages=messages)
-        options = {"peer": self.is_peer, "keeps": self.is_inbox, "overflow": policy}
-        self.ends = Ends(credit, **options, wall=lambda: int(self.now))
-        self.ends.feed.bury = self.buried_late
+        kinds: dict[str, dict[str, Any]] = {
+            "client": {"kind": Feed, "overflow": policy},
+            "peer": {"kind": PeerFeed},
+            "inbox": {"kind": Inbox, "bury": self.buried_late},
+        }
+        self.ends = Ends(credit, **kinds[kind], wall=lambda: int(self.now))
 
     def buried_late(self, portion: Portion, void: Sequence[int]) -> None:
         assert self.is_inbox and set(void).isdisjoint(portion.every)
@@ -119,6 +126,8 @@ class FeedMachine(RuleBasedStateMachine):
 
     @rule()
     def bury(self) -> None:
+        if not self.is_inbox:
+            return
         void = self.ends.feed.take_void(lambda e: 0 < e.expires <= self.now)
         self.buried += sum(portion.messages for portion in void)
 

@@ -1,9 +1,10 @@
 """What is a peer owed from the logs of several masters, and what does an inbox keep?"""
 
 from mesh.routing.parcel import Parcel
+from mesh.routing.peerfeed import PeerFeed
 from mesh.routing.portion import Portion
 from mesh.wire.envelope import Envelope
-from tests.mesh.routing.feeds import HERON, ME, Ends, parcel
+from tests.mesh.routing.feeds import HERON, ME, Ends, inbox, parcel
 
 
 def mine(*positions: int) -> list[Parcel]:
@@ -19,7 +20,7 @@ def released(ends: Ends) -> list[tuple[bytes, int]]:
 
 
 def taken_by_a_peer(*parcels: Parcel) -> Ends:
-    ends = Ends(peer=True)
+    ends = Ends(kind=PeerFeed)
     ends.feed.connect(0.0)
     for total, p in enumerate(parcels, 1):
         ends.offer(p)
@@ -48,7 +49,7 @@ def test_to_settle_for_a_master_of_whom_nothing_came_changes_nothing() -> None:
 
 
 def test_a_peer_that_has_one_log_up_to_here_still_gets_the_other() -> None:
-    ends = Ends(peer=True)
+    ends = Ends(kind=PeerFeed)
     ends.offer(*mine(1), *herons(1), *mine(2), *herons(2))
     ends.feed.skip(HERON, 1)
     ends.feed.connect(0.0)
@@ -58,7 +59,7 @@ def test_a_peer_that_has_one_log_up_to_here_still_gets_the_other() -> None:
 
 
 def test_a_transient_item_is_in_no_log_and_never_skipped() -> None:
-    ends = Ends(peer=True)
+    ends = Ends(kind=PeerFeed)
     ends.offer(*herons(0, 1))
     ends.feed.skip(HERON, 5)
     ends.feed.connect(0.0)
@@ -80,7 +81,7 @@ def test_after_a_restart_of_the_peer_what_it_has_not_settled_comes_again_in_each
 
 
 def test_a_peer_is_trusted_per_master() -> None:
-    ends = Ends(peer=True)
+    ends = Ends(kind=PeerFeed)
     ends.feed.connect(0.0)
     big = [parcel(n, size=336, master=m) for n in (1, 2) for m in (HERON, ME)]  # 400 bytes each, 3 fit
     for total, p in enumerate(big, 1):
@@ -104,14 +105,14 @@ def test_the_line_counts_what_left_and_what_waits() -> None:
 
 
 def test_an_inbox_drops_nothing_however_full_it_is() -> None:
-    ends = Ends(keeps=True)
+    ends = Ends(kind=inbox)
     ends.offer(*[parcel(n, size=500) for n in range(1, 11)], parcel(0, size=5000))
     assert (ends.feed.pending, ends.feed.dropped, ends.released) == (11, 0, [])
     assert ends.feed.waiting_bytes == 10 * 564 + 5064
 
 
 def test_what_was_under_way_from_an_inbox_comes_again_transient_or_not() -> None:
-    ends = Ends(keeps=True)
+    ends = Ends(kind=inbox)
     ends.feed.connect(0.0)
     ends.offer(parcel(1), parcel(0), parcel(2), parcel(0))
     ends.feed.taken(1, 0.0)
@@ -123,7 +124,7 @@ def test_what_was_under_way_from_an_inbox_comes_again_transient_or_not() -> None
 
 
 def test_what_waits_can_be_taken_over_in_order_by_another_feed() -> None:
-    ends = Ends(keeps=True)
+    ends = Ends(kind=inbox)
     ends.offer(*mine(1, 2, 3))
     portions = ends.feed.take_all()
     assert [p.parcel.position for p in portions] == [1, 2, 3]
@@ -133,7 +134,7 @@ def test_what_waits_can_be_taken_over_in_order_by_another_feed() -> None:
 
 
 def test_what_is_under_way_is_not_taken_over() -> None:
-    ends = Ends(keeps=True)
+    ends = Ends(kind=inbox)
     ends.feed.connect(0.0)
     ends.offer(*mine(1, 2, 3, 4))
     assert [p.parcel.position for p in ends.feed.take_all()] == [4]
@@ -145,7 +146,7 @@ def test_only_what_waits_and_is_void_is_given_up() -> None:
     def is_void(e: Envelope) -> bool:
         return 0 < e.expires <= 10
 
-    ends = Ends(keeps=True)
+    ends = Ends(kind=inbox)
     ends.feed.connect(0.0)
     ends.offer(*[parcel(n, expires=10) for n in (1, 2, 3)])
     ends.feed.offer(Portion(parcel(4, count=2, expires=11)), 0.0)

@@ -5,10 +5,11 @@ from msgspec.structs import replace
 from mesh.operations import Append, Delete, Op, Put
 from mesh.routing.feed import Feed
 from mesh.routing.last import OVERHEAD, Last, last_values, store_key
-from mesh.routing.log import Accepted, Lane, Log, Targets
+from mesh.routing.log import Accepted, Lane, Log
 from mesh.routing.overflow import Credit
 from mesh.routing.parcel import Parcel
 from mesh.routing.shelf import Shelf
+from mesh.routing.taker import Targets
 from mesh.store.memory import MemoryStore
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope, decode

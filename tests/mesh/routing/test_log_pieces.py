@@ -4,9 +4,10 @@ from msgspec.structs import replace
 
 from mesh.operations import Append, Delete, Drop, Op, Put
 from mesh.routing.feed import Feed
-from mesh.routing.log import Accepted, Lane, Log, Targets
+from mesh.routing.log import Accepted, Lane, Log
 from mesh.routing.overflow import Credit
 from mesh.routing.shelf import Shelf
+from mesh.routing.taker import Targets
 from mesh.store.memory import MemoryStore
 from mesh.wire.envelope import ERASED, Envelope, decode
 from tests.mesh.envelopes import STREAM, envelope

@@ -187,7 +187,7 @@ def test_rows_that_others_put_back_in_time_are_noticed(
 def test_tables_of_another_release_are_refused(postgres: PostgresServer, opened: Open) -> None:
     url = postgres.database()
     opened(url).close()
-    for statement in ("UPDATE heronry.version SET version = 2", "DELETE FROM heronry.version"):
+    for statement in ("UPDATE heronry.version SET version = 3", "DELETE FROM heronry.version"):
         postgres.sql(statement, url)
         refused = refusal(lambda: opened(url, boot=2))
         assert (refused.code, "not hold stores of this release" in str(refused)) == ("STORE_VERSION", True)

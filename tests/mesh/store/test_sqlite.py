@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from mesh.errors import StoreError, StoreFull
-from mesh.operations import Append, Drop, Image, Put
+from mesh.operations import TABLES, Append, Drop, Image, Put
 from mesh.store.sqlite import SQLiteStore
 
 
@@ -82,7 +82,7 @@ def test_positions_go_on_after_everything_was_dropped(path: Path, opened: Open) 
 
 
 def store_tables() -> dict[str, dict[bytes, bytes]]:
-    return {"stream": {}, "feed": {}, "position": {}, "inbox": {}, "retained": {}, "peer": {}, "weights": {}}
+    return {table: {} for table in TABLES}
 
 
 def test_every_commit_waits_for_the_disk(path: Path) -> None:
@@ -261,7 +261,9 @@ def test_what_is_no_store_is_left_alone(path: Path) -> None:
     assert path.read_bytes() == b"a letter to a friend\n" * 100
 
 
-@pytest.mark.parametrize("statement", ["PRAGMA user_version=3", "PRAGMA user_version=0"])
+@pytest.mark.parametrize(
+    "statement", ["PRAGMA user_version=4", "PRAGMA user_version=0", "PRAGMA user_version=-1"]
+)
 def test_a_file_of_another_release_is_refused(path: Path, statement: str) -> None:
     fill(path)
     surgery(path, statement)

@@ -16,7 +16,7 @@ from mesh.core.parts import Parts
 from mesh.core.peers.facts import View, ViewChanged
 from mesh.operations import Append, Op, Put
 from mesh.routing.feed import Feed
-from mesh.routing.log import Targets
+from mesh.routing.taker import Targets
 from mesh.store.base import Store
 from mesh.streams.origin import OriginStream
 from mesh.streams.ranges import Ranges
@@ -166,7 +166,7 @@ class Observer(Part):
     def sample(self) -> None:
         """How much waits here: told when it is more than ever."""
         core = self._node.core
-        feeds = [p.feed for p in core.neighbours.peers.values()]
+        feeds: list[Feed] = [p.feed for p in core.neighbours.peers.values()]
         feeds += [f for s in core.clients.sessions.values() for f in s.feeds.values()]
         feeds += core.inboxes.feeds()
         self._told("feed", max((feed.waiting_bytes for feed in feeds), default=0))

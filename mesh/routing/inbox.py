@@ -1,0 +1,64 @@
+"""The letters of one client or session: nothing of it is dropped, and what is void is buried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from mesh.routing.feed import Feed
+from mesh.routing.overflow import Credit
+from mesh.routing.parcel import Parcel
+from mesh.routing.portion import Portion
+from mesh.routing.shares import Indices
+from mesh.wire.envelope import Envelope
+
+
+class Inbox(Feed):
+    """The feed of an address: whoever fills it asks for room first, and nobody waits for it.
+
+    `bury` is called with messages that were void when their turn came.
+    """
+
+    def __init__(
+        self,
+        key: bytes,
+        credit: Credit,
+        send: Callable[[Feed, Portion], None],
+        released: Callable[[Parcel], None],
+        bury: Callable[[Portion, Sequence[int]], None],
+        wall: Callable[[], int] = lambda: 0,
+    ) -> None:
+        super().__init__(key, credit, send, released, wall=wall)
+        self.paces = False
+        self._bury = bury
+
+    def owing(self, parcel: Parcel) -> Indices | None:
+        return None if self.position < parcel.position else ()
+
+    @property
+    def accepted_bytes(self) -> int:
+        """Bytes under way or waiting, and those that will join them when they are on disk."""
+        return self.waiting_bytes + self.coming
+
+    def take_all(self) -> list[Portion]:
+        """What waits, which is somebody else's from now on."""
+        self.matched -= self._backlog.messages
+        return self._backlog.take_all()
+
+    def take_void(self, is_void: Callable[[Envelope], bool]) -> list[Portion]:
+        """Give up what waits and is void, to be buried; returns it."""
+        void = [portion for portion in self._backlog if is_void(portion.parcel.envelope)]
+        for portion in void:
+            self._backlog.remove(portion)
+            self.buried += portion.messages
+            self._release(portion.parcel)  # not settled: what waits before it is still to come
+        return void
+
+    def _stays(self, portion: Portion) -> bool:
+        return True
+
+    def _finds_room(self, portion: Portion, now: float) -> bool:
+        return True
+
+    def _leave_out(self, portion: Portion, void: Sequence[int]) -> None:
+        self.buried += len(void)
+        self._bury(portion, void)
