@@ -7,6 +7,7 @@ from typing import Any, cast
 import pytest
 
 from mesh.errors import StoreError, StoreFull
+from mesh.shell.driver import Driver
 from mesh.shell.world import World
 from mesh.store.lease import FENCED, LEASE_LOST
 
@@ -15,18 +16,17 @@ def told(error: StoreError | None) -> tuple[list[int], str]:
     """The commits whose end the core hears of, and the code with which the node stops."""
     heard: list[int] = []
 
-    async def story() -> World:
-        world = World()
-        world._stopping = asyncio.Event()
+    async def story() -> Driver:
         core: Any = SimpleNamespace(
             stored=lambda token, *_: heard.append(token), take_effects=lambda: [], alarm=1e9
         )
-        world.core = cast(Any, core)
-        world._stored([1, 2, "no commit of the core"], error)
-        assert world._commit_ended.is_set()
-        return world
+        nothing = cast(World, SimpleNamespace())
+        driver = Driver(asyncio.get_running_loop(), lambda driver: nothing, lambda world: core)
+        driver._stored([1, 2, "no commit of the core"], error)
+        assert driver._commit_ended.is_set()
+        return driver
 
-    return heard, asyncio.run(story())._stop.code
+    return heard, asyncio.run(story()).why.code
 
 
 @pytest.mark.parametrize("error", [None, StoreFull("no room")])
