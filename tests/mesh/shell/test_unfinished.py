@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from mesh.client.client import Client
-from mesh.transport.guard import CLIENT, NODE, Allowance
+from mesh.transport.guard import Allowance
+from mesh.transport.unfinished import CLIENT, NODE
 from tests.mesh.meshes import eventually, mesh_of
 from tests.mesh.transport.test_watch import line_to, linux, poured
 from tools.benchmarks.measures.unfinished import WHO, grown
