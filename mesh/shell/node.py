@@ -12,7 +12,6 @@ from contextlib import ExitStack
 from typing import Any
 
 from mesh.core.node import NodeCore
-from mesh.errors import MeshError
 from mesh.shell.driver import Driver
 from mesh.shell.finding import Finding
 from mesh.shell.holdings import DRAIN, Holdings
@@ -81,8 +80,8 @@ class Node:
         await self.driver.stopping.wait()
         for number in signals:
             loop.remove_signal_handler(number)
-        if self.driver.why.error:
-            raise MeshError(self.driver.why.error, code=self.driver.why.code)
+        if self.driver.why is not None:
+            raise self.driver.why
 
     def stop(self) -> None:
         """Leave `run`."""

@@ -23,6 +23,7 @@ from mesh.shell.finding import Finding, addresses
 from mesh.shell.holdings import Holdings, in_time, take
 from mesh.shell.memory import take_descriptors
 from mesh.shell.node import Node, status
+from mesh.shell.poison import Poison
 from mesh.shell.preparing import prepared, seeds
 from mesh.shell.settings import allowance_of, settings_of
 from mesh.shell.teller import Teller
@@ -47,6 +48,7 @@ async def start(config: Config, environ: Mapping[str, str], accept_rollback: boo
         secret = held.keys.ring.secrets["node"] if held.keys else cookie(state)
         driver = Driver(
             loop,
+            Poison(held.data.path),
             lambda driver: _world(loop, config, held, point, undo, driver),
             lambda world: _core(config, held, world, secret, accept_rollback, teller),
         )

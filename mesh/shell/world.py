@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Coroutine, Hashable
 from typing import Any, Protocol
 
@@ -21,11 +22,14 @@ from mesh.core.desk.effects import (
     Send,
     Stop,
 )
+from mesh.errors import MeshError
 from mesh.local.segments import SegmentLog
 from mesh.shell.binding import Bound
 from mesh.shell.crashpoints import Send as Put
 from mesh.shell.knocking import is_refused
 from mesh.shell.resolving import is_ip, resolved
+from mesh.snapshots.line import EVENT, Line
+from mesh.snapshots.moment import iso
 from mesh.store.worker import StoreWorker
 from mesh.transport import Sockets
 
@@ -38,7 +42,7 @@ class Hears(Protocol):
 
     def nowhere(self, conn: Hashable, why: str) -> None: ...
     def knocked(self, uuid: bytes, refused: bool) -> None: ...
-    def give_up(self, stop: Stop) -> None: ...
+    def give_up(self, why: MeshError) -> None: ...
 
 
 class World:
@@ -55,6 +59,7 @@ class World:
     ) -> None:
         self.sockets, self.bound = sockets, bound
         self._put, self._worker, self._snapshots, self._hears = put, worker, snapshots, hears
+        self._last: Line | None = None  # of what was recorded
         self._tasks: set[asyncio.Task[None]] = set()
         self._named: dict[Hashable, list[list[bytes]]] = {}  # dialled by name, with what is to be sent
 
@@ -82,12 +87,38 @@ class World:
             case Proven(conn, user, is_node):
                 self.sockets.proven(conn, user, is_node)
             case Record(line):
-                if self._snapshots is not None:
-                    self._snapshots.record(line)
+                self._record(line)
             case Note(level, text):
                 log.log(logging.getLevelNamesMapping()[level.upper()], "%s", text)
-            case Stop():
-                self._hears.give_up(effect)
+            case Stop(error, code):
+                self._hears.give_up(MeshError(error, code=code))
+
+    def last_words(self, kind: str, text: str) -> None:
+        """An event of which the core itself cannot tell any more."""
+        last = self._last
+        if last is not None:
+            self._record(
+                Line(
+                    kind=EVENT,
+                    cluster=last.cluster,
+                    observer=last.observer,
+                    observer_uuid=last.observer_uuid,
+                    observer_boot=last.observer_boot,
+                    line=last.line + 1,
+                    ts=iso(time.time_ns()),
+                    node=last.observer,
+                    uuid=last.observer_uuid,
+                    boot=last.observer_boot,
+                    age=0.0,
+                    event=kind,
+                    text=text,
+                )
+            )
+
+    def _record(self, line: Line) -> None:
+        if self._snapshots is not None:
+            self._snapshots.record(line)
+            self._last = line
 
     def close(self) -> None:
         """Leave off what takes a while."""

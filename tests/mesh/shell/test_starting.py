@@ -13,7 +13,7 @@ import pytest
 
 from mesh.config import Config, load
 from mesh.core.node import NodeCore
-from mesh.errors import MeshTimeout
+from mesh.errors import MeshError, MeshTimeout
 from mesh.local.datadir import DataDir
 from mesh.local.localnodes import NodeFile
 from mesh.shell import binding, holdings, starting, world
@@ -57,7 +57,7 @@ STEPS: list[tuple[Any, str]] = [
 ]
 
 
-class Broken(Exception):
+class Broken(MeshError):
     """The step that was chosen."""
 
 
@@ -67,7 +67,7 @@ def failing(then: Callable[..., Any], *, is_late: bool) -> Callable[..., Any]:
     def step(*args: Any, **more: Any) -> Any:
         if is_late:
             then(*args, **more)
-        raise Broken
+        raise Broken("as it was told to")
 
     return step
 
