@@ -11,6 +11,7 @@ MeshError
  │   └─ Refused         a peer said no, with a reason
  ├─ SlowConsumer        a subscription did not keep up, and asked to be told
  ├─ MeshTimeout         nobody answered in time (also a TimeoutError)
+ ├─ CoreFailed          a mistake in the mesh itself has ended the node
  └─ StoreError          the disk or database failed; nothing unsaved was acknowledged
      └─ StoreFull
 """
@@ -222,6 +223,12 @@ class SlowConsumer(MeshError):
     """A subscription with overflow="error" that did not keep up: it has ended, rather than miss messages."""
 
     code = "SLOW_CONSUMER"
+
+
+class CoreFailed(MeshError):
+    """A mistake in the mesh itself: a change may be half done, so the node has ended."""
+
+    code = "CORE_FAILED"
 
 
 class StoreError(MeshError):

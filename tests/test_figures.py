@@ -23,7 +23,7 @@ from mesh.core.forwarding import forwarder
 from mesh.core.peers import acquaintances, neighbours
 from mesh.routing import feed
 from mesh.security import zap
-from mesh.shell import damper, lag, world
+from mesh.shell import damper, driver, lag
 from mesh.store import guard, room
 from mesh.store.lease import Terms
 from mesh.streams import origin
@@ -111,7 +111,7 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
         ("transient messages: after {:w} at the smaller window", (4 * feed.PROGRESS,)),
         ("the last {} MiB are held by a file", (room.RESERVE // MIB,)),
         ("is written {:w} later at most", (guard.PERIOD,)),
-        ("comes more than {} s late to its work", (world.LATE,)),
+        ("comes more than {} s late to its work", (driver.LATE,)),
         ("Up to {} nodes each keeps a control connection", (neighbours.CROWD,)),
         ("and every {:w} for each of its own figures", (Snapshots().interval,)),
     ],

@@ -15,7 +15,7 @@ from importlib import import_module
 import click
 
 from mesh import __version__
-from mesh.errors import MeshError, MeshTimeout
+from mesh.errors import CoreFailed, MeshError, MeshTimeout
 from mesh.printable import harmless
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -47,7 +47,7 @@ VERBS = {
     "token": "What lets somebody else in.",
     "passwd": "The hash of a node's password.",
 }
-FAILED, TIMEOUT, INTERRUPTED = 2, 124, 130
+FAILED, CRASHED, TIMEOUT, INTERRUPTED = 2, 70, 124, 130
 
 
 class Verbs(click.Group):
@@ -117,6 +117,8 @@ def _complain(error: MeshError) -> int:
     _say(f"mesh: {error.what} [{error.code}]")
     if error.hint:
         _say(f"      {error.hint}")
+    if isinstance(error, CoreFailed):
+        return CRASHED
     return TIMEOUT if isinstance(error, MeshTimeout) else FAILED
 
 

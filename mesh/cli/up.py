@@ -19,7 +19,7 @@ from mesh.dialable import is_of_link
 from mesh.errors import NotAvailable
 from mesh.local.addresses import is_wildcard
 from mesh.printable import harmless, typed
-from mesh.shell.node import Node
+from mesh.shell.starting import start
 from mesh.shell.terminal import has_terminal, stay_at_hangup
 
 KEYS = {
@@ -126,8 +126,7 @@ def _log(level: str) -> None:
 
 
 async def _run(settings: Config, file: Path | None, as_json: bool, accept_rollback: bool) -> None:
-    node = Node(settings, os.environ, accept_rollback)
-    await node.start()
+    node = await start(settings, os.environ, accept_rollback)
     try:
         it = {
             **node.described(),

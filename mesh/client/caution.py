@@ -13,7 +13,7 @@ from mesh.wire.envelope import Envelope
 
 TWICE = 2
 # Why it hung up; anything else will pass, as when it has no room.
-UNREADABLE = ("MALFORMED", "TOO_LARGE", "FRAME_TOO_LARGE", "FORGED_SENDER")
+UNREADABLE = ("MALFORMED", "TOO_LARGE", "FRAME_TOO_LARGE", "FORGED_SENDER", "POISONED")
 
 
 class Caution:

@@ -83,6 +83,19 @@ class NodeCore(Parts):
             if isinstance(error, UnknownCommand) and self._reception.is_unknown(conn, error):
                 return
             self._broke_protocol(conn, error)
+        if self.desk.facts:  # now: if a hearing fails, it is over this message
+            self._hear()
+
+    def poisoned(self, key: ConnKey, now: float, wall: int) -> str:
+        """A message has come over which this node failed before: it is not read. Tells who sent it."""
+        self._at(now, wall)
+        conn = self._conns.get(key)
+        if conn is None or conn.closed:
+            return ""
+        conn.heard = now
+        who = self._who(conn)
+        self._broke_protocol(conn, RemoteError("this node failed over that message before", code="POISONED"))
+        return who
 
     def stored(self, token: int, error: MeshError | None, now: float, wall: int) -> None:
         """A commit ended."""
@@ -225,9 +238,12 @@ class NodeCore(Parts):
             for then in hears[type(fact)]:
                 then(fact)
 
-    def _broke_protocol(self, conn: Conn, error: MeshError) -> None:
+    def _who(self, conn: Conn) -> str:
         session, peer = self._sessions.of(conn), self.neighbours.of(conn)
-        who = session.text if session else peer.node.name if peer else "a stranger"
+        return session.text if session else peer.node.name if peer else "a stranger"
+
+    def _broke_protocol(self, conn: Conn, error: MeshError) -> None:
+        who, peer = self._who(conn), self.neighbours.of(conn)
         self.desk.count("malformed")
         if self.desk.watched:
             self.desk.say(ProtocolBroken(peer.node if peer else None, error.code))

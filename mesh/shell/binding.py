@@ -1,10 +1,32 @@
 """Where does a node listen?"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from mesh.errors import BindRefused, MeshError
 from mesh.local.addresses import DEFAULT_BIND, KEYED_BINDS, check_bind, normal
+from mesh.local.datadir import DataDir
+from mesh.local.private import socket_path
 from mesh.transport import Sockets
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Addresses as they were bound: for programs of this user, for all others, and of its PUB."""
+
+    ipc: str
+    tcp: Sequence[str]
+    pub: str
+
+
+def bind(sockets: Sockets, given: Sequence[str], has_keys: bool, data: DataDir) -> Bound:
+    """Bind all that a node listens at. BindRefused, DataDirRefused."""
+    local = socket_path(data.path, data.uuid)
+    ipc = sockets.bind(f"ipc://{local}", trusted=True)
+    tcp = bind_all(sockets, given, has_keys, data.port)
+    data.port = int(tcp[0].rpartition(":")[2])
+    pub = _bind_pub(sockets, tcp[0]) if has_keys else sockets.bind_pub(f"ipc://{local.with_suffix('.pub')}")
+    return Bound(ipc, tcp, pub)
 
 
 def bind_all(sockets: Sockets, given: Sequence[str], has_keys: bool, last_port: int | None) -> list[str]:
@@ -36,3 +58,13 @@ def _bind(sockets: Sockets, address: str, last_port: int | None) -> str:
         except MeshError:
             pass  # somebody else has it now
     return sockets.bind(address, trusted=False)
+
+
+def _bind_pub(sockets: Sockets, tcp: str) -> str:
+    """Beside the first address, on the next port if it can be had: a firewall may have to know it."""
+    host, _, port = tcp.rpartition(":")
+    try:
+        bound = sockets.bind_pub(f"{host}:{int(port) + 1}")
+    except BindRefused:
+        bound = sockets.bind_pub(f"{host}:0")
+    return f"tcp://*:{bound.rpartition(':')[2]}"

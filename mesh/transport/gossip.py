@@ -11,7 +11,6 @@ import zmq
 from mesh.errors import BindRefused
 from mesh.security.keys import Keys
 from mesh.security.zap import GOSSIP
-from mesh.transport.guard import PUB
 from mesh.transport.handshakes import Doorman
 from mesh.transport.options import (
     Context,
@@ -25,6 +24,7 @@ from mesh.transport.options import (
     send_frames,
     unlock,
 )
+from mesh.transport.unfinished import PUB
 from mesh.transport.watch import Watch
 
 TOPIC = b"__sys__cluster.node.state"

@@ -1,34 +1,20 @@
-"""Which connections hold too much, say nothing, or are too many? Decided from figures; nothing is read here.
-
-ZeroMQ shows a message when all of its frames have come. What has come of one that does not end lies in memory
-that no limit of ZeroMQ's counts, and nobody above hears of it.
-"""
+"""Which connections hold too much, say nothing, or are too many? Decided from figures that others read."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
-from math import inf
 from typing import Any
 
-from mesh.wire.limits import KIB, MAX_CONTENT, MIB
+from mesh.transport.unfinished import PUB, STRANGER, TOGETHER, Guest, Unfinished
+from mesh.wire.limits import MAX_CONTENT, MIB
 
-# Law 1: inside an unfinished message no whole one can come. So what a connection holds is at most what it has
-#        received since the last look before which a message of it was heard.
-# Law 2: a PUB hears no message at all; what comes to one are subscriptions, once, and signs of life.
-# Law 3: who has not said HELLO may hold little and be there for a moment, and makes room for newcomers.
-# Law 4: only what grows by more than signs of life do is looked at soon again.
+# Law: who has not said HELLO may hold little and be there for a moment, and makes room for newcomers.
 
-STRANGER, CLIENT, NODE, PUB = "before HELLO", "a client", "a node", "on the PUB"
-UNPROVEN = 16 * KIB  # bytes that a stranger may hold,
-MESSAGE = 72 * MIB  # and a node: the longest message, and what travels with it
-SUBSCRIBING, A_SECOND = 64 * KIB, 100  # bytes to a PUB: at first, and for each second
-TOGETHER = 64 * MIB  # bytes of all connections of one key, or of all strangers
 HELLO_WITHIN = 10.0  # s
 FAREWELL = 1.0  # s for the last words to one that is not wanted any more
-NOISE = KIB  # bytes from one look to the next that are nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,21 +27,6 @@ class Allowance:
     strangers: int = 512
     of_address: int = 64
     of_key: int = 512
-
-
-@dataclass(slots=True, eq=False)
-class Guest:
-    """A connection that came in. `peer` is what its socket says of the other end."""
-
-    peer: Any
-    address: str
-    came: float
-    role: str
-    user: str = ""  # public CURVE key
-    base: int = 0  # bytes received when a message of it was heard
-    held: int = 0  # bytes since then
-    ends: float = inf  # it is not wanted after that
-    is_over: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +48,7 @@ class Guard:
         self._strangers: dict[int, Guest] = {}  # the first has been here longest
         self._addresses: Counter[str] = Counter()
         self._keys: Counter[str] = Counter()
-        self._holding: dict[int, Guest] = {}  # more than NOISE
-        self._limits: dict[str, Callable[[float], int]] = {
-            STRANGER: lambda age: UNPROVEN,
-            CLIENT: lambda age: allowance.max_content * 11 // 10 + MIB,
-            NODE: lambda age: MESSAGE,
-            PUB: lambda age: SUBSCRIBING + int(A_SECOND * age),
-        }
+        self._unfinished = Unfinished(allowance.max_content)
 
     # --- coming and going -----------------------------------------------------------------------------
 
@@ -127,7 +92,7 @@ class Guard:
         if guest is None:
             return ""
         self._strangers.pop(number, None)
-        self._holding.pop(number, None)
+        self._unfinished.forget(number)
         _less(self._addresses, guest.address)
         if guest.role not in (STRANGER, PUB):
             _less(self._keys, guest.user)
@@ -138,7 +103,7 @@ class Guard:
         if number in self._guests:
             self._guests[number].is_over = True
             self._strangers.pop(number, None)
-            self._holding.pop(number, None)
+            self._unfinished.forget(number)
 
     # --- looking --------------------------------------------------------------------------------------
 
@@ -150,59 +115,28 @@ class Guard:
         `received`: bytes by descriptor, None where the system does not tell. `heard`: whose messages were
         heard since the last look. With the same figures it may be asked again, once more was heard.
         """
-        growing = {
-            number for number, count in received.items() if self._grows(number, count, number in heard)
-        }
-        endings = []
-        for number in received:
+        growing, endings = set[int](), list[Ending]()
+        for number, count in received.items():
             guest = self._guests.get(number)
             if guest is None or guest.is_over:
                 continue
+            if count is not None and self._unfinished.grows(number, guest, count, number in heard):
+                growing.add(number)
             why = self._why(guest, number in heard, now)
             if why is not None:
                 endings.append(self._ended(number, why))
-        ending = {each.number for each in endings}
-        return endings + self._too_much_together(ending), growing - ending
-
-    def _grows(self, number: int, received: int | None, is_heard: bool) -> bool:
-        """Take note of what it holds; is that more than it was?"""
-        guest = self._guests.get(number)
-        if guest is None or guest.is_over or received is None:
-            return False
-        if is_heard and guest.role != PUB:
-            guest.base = received
-        before, guest.held = guest.held, received - guest.base
-        if guest.held > NOISE:
-            self._holding[number] = guest
-        else:
-            self._holding.pop(number, None)
-        return guest.held > before + NOISE
+                self._unfinished.forget(number)
+        growing.difference_update(ending.number for ending in endings)
+        why = f"more than {TOGETHER // MIB} MiB unfinished with its key"
+        return endings + [self._ended(number, why) for number in self._unfinished.crowding()], growing
 
     def _why(self, guest: Guest, is_heard: bool, now: float) -> str | None:
         """Why it has to go; None: it may stay."""
-        limit = self._limits[guest.role](now - guest.came)
-        if guest.held > limit:
-            return f"more than {_size(limit, guest.role)} without a whole message, {guest.role}"
+        if excess := self._unfinished.excess(guest, now):
+            return excess
         if guest.role == STRANGER and not is_heard and now - guest.came > HELLO_WITHIN:
             return f"no HELLO within {HELLO_WITHIN:g} s"
         return "" if now >= guest.ends else None
-
-    def _too_much_together(self, ending: Collection[int]) -> list[Ending]:
-        """Of each key, and of the strangers, those with most go until the others have room."""
-        groups: dict[str, list[tuple[int, int]]] = {}
-        for number, guest in self._holding.items():
-            if (guest.user or guest.role == STRANGER) and number not in ending:
-                groups.setdefault(guest.user, []).append((guest.held, number))
-        endings, why = [], f"more than {TOGETHER // MIB} MiB unfinished with its key"
-        for group in groups.values():
-            total = sum(held for held, _ in group)
-            for held, number in sorted(group, reverse=True):
-                # One that is alone may hold all that its role allows.
-                if total <= max(TOGETHER, self._limits[self._guests[number].role](0.0)):
-                    break
-                total -= held
-                endings.append(self._ended(number, why))
-        return endings
 
     def _oldest(self) -> int:
         return next(iter(self._strangers))
@@ -216,13 +150,6 @@ def _less(count: Counter[str], of: str) -> None:
     count[of] -= 1
     if not count[of]:
         del count[of]
-
-
-def _size(limit: int, role: str) -> str:
-    """That of a PUB grows all the time, and an event's text should not."""
-    if role == PUB:
-        return "a node ever says"
-    return f"{limit // MIB} MiB" if limit >= MIB else f"{limit // KIB} KiB"
 
 
 def _is_loopback(address: str) -> bool:

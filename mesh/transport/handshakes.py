@@ -10,8 +10,8 @@ from collections.abc import Callable
 import zmq
 
 from mesh.errors import Refused
-from mesh.transport.guard import STRANGER
 from mesh.transport.options import Context, Socket, descriptor, drain, readable
+from mesh.transport.unfinished import STRANGER
 from mesh.transport.watch import Watch
 
 FAILED = (

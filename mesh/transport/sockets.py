@@ -14,7 +14,7 @@ from mesh.errors import BindRefused, Refused
 from mesh.security.keys import Keys
 from mesh.security.zap import DOMAIN
 from mesh.transport.gossip import Gossip
-from mesh.transport.guard import CLIENT, NODE, Allowance
+from mesh.transport.guard import Allowance
 from mesh.transport.handshakes import FAILED, Doorman, failure
 from mesh.transport.library import check_ours
 from mesh.transport.lifetime import Lifetime
@@ -33,6 +33,7 @@ from mesh.transport.options import (
     send_frames,
     unlock,
 )
+from mesh.transport.unfinished import CLIENT, NODE
 from mesh.transport.watch import Watch
 from mesh.transport.zap import ZapHandler
 

@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 
-from mesh.transport.guard import STRANGER, Allowance, Ending, Guard
+from mesh.transport.guard import Allowance, Ending, Guard
 from mesh.transport.guests import most_guests
+from mesh.transport.unfinished import STRANGER
 
 TCP_INFO, RECEIVED = 11, 128  # of Linux: the option, and where in it `tcpi_bytes_received` stands
 SOON, LATER = 0.01, 0.25  # s between looks: while something grows, and else

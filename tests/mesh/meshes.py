@@ -10,6 +10,7 @@ import mesh
 from mesh.client.client import Client
 from mesh.config import load
 from mesh.shell.node import Node
+from mesh.shell.starting import start
 from tests.mesh.running import environment, state_directory
 
 LIMIT = 20.0  # s that anything here may take
@@ -46,8 +47,7 @@ async def mesh_of(*names: str, settings: dict[str, object] | None = None) -> Asy
                 "discovery.mdns": False,
                 **(settings or {}),
             }
-            node = Node(load(None, {}, given), environ)
-            await node.start()
+            node = await start(load(None, {}, given), environ)
             stack.push_async_callback(node.close)
             nodes[name] = node
         made = Mesh(environ, nodes)

@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from mesh.config import load
-from mesh.shell.node import Node
+from mesh.shell.starting import start
 from tests.mesh.meshes import Mesh, alive, eventually
 from tests.mesh.running import environment, state_directory
 
@@ -55,8 +55,7 @@ class Masters(Mesh):
         file.write_text(rules if name == "bilbo" else RULES)
         peers = [address for peer, address in self._addresses.items() if peer != name]
         given: dict[str, object] = {"node.id": name, "node.cluster": self._cluster, "node.peers": peers}
-        node = Node(load(file, {}, given), self.environ)
-        await node.start()
+        node = await start(load(file, {}, given), self.environ)
         self.nodes[name] = node
         self._addresses[name] = node.described()["tcp"][0]
         await eventually(lambda: all(alive(self, each) == len(self.nodes) for each in self.nodes))

@@ -69,7 +69,7 @@ def test_a_node_that_joins_later_is_subscribed_at_too() -> None:
     async def story() -> None:
         async with mesh_of("a") as m, m.connect("a") as ma, ma.subscribe("late") as sub:
             from mesh.config import load
-            from mesh.shell.node import Node
+            from mesh.shell.starting import start
 
             a = m.nodes["a"]
             given = {
@@ -77,8 +77,7 @@ def test_a_node_that_joins_later_is_subscribed_at_too() -> None:
                 "node.peers": a.described()["tcp"],
                 "node.cluster": a.core.info().cluster,
             }
-            b = Node(load(None, {}, given), m.environ)
-            await b.start()
+            b = await start(load(None, {}, given), m.environ)
             try:
                 async with m.connect("b") as mb:
                     await eventually(lambda: b.core.info().metrics["upstream_queries"] == 1)

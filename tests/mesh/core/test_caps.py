@@ -8,7 +8,7 @@ from mesh.core.desk.conn import Conn
 from mesh.core.desk.settings import CONNECT, Settings
 from mesh.core.subscribers.clients import Clients
 from mesh.core.subscribers.lastvalues import _fit
-from mesh.transport.guard import MESSAGE
+from mesh.transport.unfinished import MESSAGE
 from mesh.wire import commands as c
 from mesh.wire.limits import MAX_CONTENT_EVER, MIB
 from tests.mesh.core.stranger import Stranger

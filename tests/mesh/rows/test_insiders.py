@@ -60,7 +60,7 @@ class Liar:
         me = self.node.core.desk.me
         span = (b"", b"") if digest else None
         message = Message(me.uuid, me.boot, self._number, lines, digest, tombs, span)
-        self.node._sockets.publish([TOPIC, encode(message)])
+        self.node.world.sockets.publish([TOPIC, encode(message)])
 
 
 def fakes(count: int) -> Iterator[list[bytes]]:
@@ -108,7 +108,7 @@ def test_row_55_poisoned_gossip_is_dropped_by_schema_and_owner_and_takes_no_room
                 "heron",
                 "frodo",
             }
-            place = Path(m.nodes["egret"]._data.path) / "snapshots"
+            place = Path(m.nodes["egret"].held.data.path) / "snapshots"
             await eventually(lambda: {line["node"] for line in told(place)} == {"heron", "frodo", "egret"})
             assert all(line["cpu"] is None or 0 <= line["cpu"] <= 100 for line in told(place))
             assert all(0 <= line["load"] <= 1 and 0 <= line["published"] < 10**5 for line in told(place))

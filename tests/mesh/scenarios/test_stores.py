@@ -11,7 +11,7 @@ import pytest
 
 import mesh
 from mesh.config import load
-from mesh.shell.node import Node
+from mesh.shell.starting import start
 from mesh.store.postgres import PostgresStore
 from tests.mesh.meshes import take
 from tests.mesh.running import LIMIT, environment, running, state_directory
@@ -88,15 +88,14 @@ def test_trial_B7_who_is_fenced_off_calls_nothing_refused_of_which_the_answer_wa
     async def story(state: Path) -> None:
         environ = environment(state)
         config = load(None, {}, {"node.id": "a", "node.store": url, "discovery.mdns": False})
-        first, second = Node(config, environ), Node(config, environ)
-        await first.start()
+        first = await start(config, environ)
         running = asyncio.create_task(first.run())
         async with (
             AsyncExitStack() as stack,
             mesh.connect("a", environ=environ) as m,
             m.subscribe("k") as subscription,
         ):
-            store: PostgresStore = cast(Any, first._store.load).__self__
+            store: PostgresStore = cast(Any, first.held.store.load).__self__
             db = store._connection
             overtaken = Overtaken(postgres, url, db.execute)
             monkeypatch.setattr(db, "execute", overtaken)
@@ -106,7 +105,7 @@ def test_trial_B7_who_is_fenced_off_calls_nothing_refused_of_which_the_answer_wa
             assert ended.value.code == "FENCED" and overtaken.happened
             await first.close()
             assert not publishing.done()
-            await second.start()
+            second = await start(config, environ)
             stack.push_async_callback(second.close)
             assert (await asyncio.wait_for(publishing, LIMIT)).state == "OK"
             await m.publish("k", b"end")

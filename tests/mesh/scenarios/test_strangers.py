@@ -344,8 +344,8 @@ def test_without_its_handler_a_node_lets_nobody_in_and_keeps_whom_it_has() -> No
     async def story() -> None:
         with user(mesh_file("test")) as (_, environ), user(mesh_file("test", "client")) as (_, elsewhere):
             async with node("a", environ, "test") as a, mesh.connect(at(a), environ=elsewhere) as early:
-                assert a._sockets._zap is not None
-                a._sockets._zap.close()
+                assert a.world.sockets._zap is not None
+                a.world.sockets._zap.close()
                 with pytest.raises((Refused, NodeNotFound)):
                     async with mesh.connect(at(a), environ=elsewhere, timeout=2.0):
                         pass

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from mesh.config import load
-from mesh.shell.node import Node
+from mesh.shell.starting import start
 from tests.mesh.meshes import Mesh, alive, eventually, take
 from tests.mesh.security.keyed import at, mesh_file, user
 
@@ -28,8 +28,7 @@ async def masters() -> AsyncIterator[Mesh]:
                 "node.peers": [at(first) for first in made.nodes.values()][:1],
                 "discovery.mdns": False,
             }
-            made.nodes[name] = node = Node(load(EXAMPLES / f"{name}.toml", {}, given), environ)
-            await node.start()
+            made.nodes[name] = node = await start(load(EXAMPLES / f"{name}.toml", {}, given), environ)
             stack.push_async_callback(node.close)
         await eventually(lambda: all(alive(made, name) == 3 for name in made.nodes))
         yield made

@@ -13,7 +13,7 @@ from typing import Any
 import mesh
 from mesh.client.client import Client
 from mesh.config import load
-from mesh.shell.node import Node
+from mesh.shell.starting import start
 from tests.mesh.meshes import Mesh, alive, eventually
 from tests.mesh.running import RunningNode, environment, state_directory, until
 
@@ -103,8 +103,7 @@ class Loop(Mesh):
         """Start it with this file, and with the data it had."""
         path = write(self._state, name, file, self._addresses)
         config = load(path, {}, {"node.id": name, "node.cluster": self._cluster})
-        node = Node(config, self.environ)
-        await node.start()
+        node = await start(config, self.environ)
         self.nodes[name] = node
         self._addresses[name] = node.described()["tcp"][0]
 

@@ -11,6 +11,7 @@ from mesh.security.derive import SERVER, derived, role_secret
 from mesh.security.keyfiles import MeshFile, write_mesh
 from mesh.security.signing import curve_pair
 from mesh.shell.node import Node
+from mesh.shell.starting import start
 from tests.mesh.meshes import Mesh, alive, eventually
 from tests.mesh.running import environment, state_directory
 
@@ -51,10 +52,9 @@ async def node(name: str, environ: dict[str, str], cluster: str, **settings: Any
         "node.bind": ["tcp://127.0.0.1:0"],
         "discovery.mdns": False,
     }
-    started = Node(
+    started = await start(
         load(None, {}, {**given, **{k.replace("__", "."): v for k, v in settings.items()}}), environ
     )
-    await started.start()
     try:
         yield started
     finally:

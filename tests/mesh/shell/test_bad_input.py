@@ -14,7 +14,7 @@ import mesh
 from mesh.config import load
 from mesh.errors import BindRefused, DataDirRefused, NodeInUse, Refused
 from mesh.proof import stream_of
-from mesh.shell.node import Node
+from mesh.shell.starting import start
 from mesh.wire import commands as c
 from mesh.wire.frames import read
 from tests.mesh.meshes import LIMIT, Mesh, eventually, mesh_of, take
@@ -264,8 +264,8 @@ def test_a_foreign_protocol_on_the_port_disturbs_nobody() -> None:
 
 
 async def started(environ: dict[str, str], **given: object) -> None:
-    node = Node(load(None, {}, {name.replace("__", "."): value for name, value in given.items()}), environ)
-    await node.start()
+    config = load(None, {}, {name.replace("__", "."): value for name, value in given.items()})
+    node = await start(config, environ)
     await node.close()
 
 

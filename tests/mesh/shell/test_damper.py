@@ -29,15 +29,15 @@ def test_a_node_that_is_knocked_at_by_thousands_tells_of_few() -> None:
         async with mesh_of("a") as m:
             a = m.nodes["a"]
             for number in range(100):
-                a._stranger(f"a stranger from {number}")
-                a.tell("advert", f"{number}: its MAC is wrong", "warning")
-                a.tell("mdns", "multicast DNS on lo")
+                a.driver.stranger(f"a stranger from {number}")
+                a.driver.tell("advert", f"{number}: its MAC is wrong", "warning")
+                a.driver.tell("mdns", "multicast DNS on lo")
             assert len(events(a, "refused")) == len(events(a, "advert")) == MOST
             assert len(events(a, "mdns")) == 100  # nobody but this node can have it say that
             assert m.metric("a", "adverts_rejected") == 100
-            since, count = a._damper._left_out["refused"]
-            a._damper._left_out["refused"] = since - MINUTE, count
-            a._tick_now()
+            since, count = a.driver.damper._left_out["refused"]
+            a.driver.damper._left_out["refused"] = since - MINUTE, count
+            a.driver._tick_now()
             assert events(a, "refused")[-1] == "… and more: 84 in a minute"
             assert len(events(a, "refused")) == MOST + 1
 

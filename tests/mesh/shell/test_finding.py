@@ -20,7 +20,7 @@ def test_other_nodes_learn_when_the_interfaces_change(monkeypatch: pytest.Monkey
         async with mesh_of("a", "b") as m:
             a = m.nodes["a"]
             there = a.described()["tcp"][0]
-            a.readdressed((there, "tcp://127.0.0.2:7"))
+            a.driver.readdressed((there, "tcp://127.0.0.2:7"))
             other = m.nodes["b"].core.neighbours.peers[a.core.desk.me.uuid]
             await eventually(lambda: other.node.also == ("tcp://127.0.0.2:7",))
 
@@ -54,9 +54,9 @@ def test_after_a_stall_the_core_moves_its_deadlines_and_hears_before_it_judges(
 
             monkeypatch.setattr(a.core, "lagged", lambda late: order.append(f"late by {late:.0f} s"))
             monkeypatch.setattr(a.core, "tick", noted)
-            a._due = time.monotonic() - 1
+            a.driver._due = time.monotonic() - 1
             asyncio.get_running_loop().call_soon(order.append, "heard")
-            a._tick()
+            a.driver._tick()
             assert order == ["late by 1 s"]
             await eventually(lambda: "tick" in order)
             assert order[:3] == ["late by 1 s", "heard", "tick"]

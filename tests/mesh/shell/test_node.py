@@ -11,7 +11,7 @@ import pytest
 
 from mesh.config import load
 from mesh.errors import BadConfig, BindRefused
-from mesh.shell.node import Node
+from mesh.shell.starting import start
 from tests.mesh.meshes import eventually, mesh_of, take
 from tests.mesh.running import environment, running, state_directory
 
@@ -29,16 +29,15 @@ def test_an_idle_mesh_sleeps() -> None:
 
 
 def test_a_node_that_takes_any_port_takes_the_same_one_next_time() -> None:
-    async def start() -> tuple[list[str], int]:
-        node = Node(load(None, {}, {"node.id": "a"}), environ)
-        await node.start()
+    async def begin() -> tuple[list[str], int]:
+        node = await start(load(None, {}, {"node.id": "a"}), environ)
         described = node.described()
         await node.close()
         return described["tcp"], described["boot"]
 
     with state_directory() as state:
         environ = environment(state)
-        first, second = asyncio.run(start()), asyncio.run(start())
+        first, second = asyncio.run(begin()), asyncio.run(begin())
         assert first[0] == second[0]
         assert (first[1], second[1]) == (1, 2)
 
@@ -53,8 +52,7 @@ def test_what_is_asked_right_after_the_start_waits_for_those_it_was_told_of() ->
                 "node.peers": a.described()["tcp"],
                 "node.cluster": a.core.info().cluster,
             }
-            c = Node(load(None, {}, given), m.environ)
-            await c.start()
+            c = await start(load(None, {}, given), m.environ)
             try:
                 async with m.connect("c") as mc, mc.subscribe("k") as sub:
                     assert m.metric("a", "upstream_queries") == m.metric("b", "upstream_queries") == 1
@@ -157,7 +155,7 @@ def test_a_node_that_cannot_start_does_not_stumble_over_snapshots_that_it_cannot
             "snapshots.dir": f"{tmp_path}/file",
         }
         with pytest.raises(BindRefused):
-            asyncio.run(Node(load(None, {}, given), environment(state)).start())
+            asyncio.run(start(load(None, {}, given), environment(state)))
     [record] = caplog.records
     assert (record.levelname, record.name) == ("WARNING", "mesh.node")
     assert record.getMessage().startswith("Snapshots cannot be written to ")
@@ -200,4 +198,4 @@ def test_without_snapshots_nothing_is_written_and_no_thread_is_there_for_it() ->
 @pytest.mark.parametrize("path", ["~nobody-of-that-name/snapshots", "a\0b"])
 def test_a_directory_that_cannot_be_is_a_wrong_setting(setting: str, path: str) -> None:
     with state_directory() as state, pytest.raises(BadConfig, match=f"^{setting} = "):
-        asyncio.run(Node(load(None, {}, {"node.id": "a", setting: path}), environment(state)).start())
+        asyncio.run(start(load(None, {}, {"node.id": "a", setting: path}), environment(state)))

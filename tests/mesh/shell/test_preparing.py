@@ -17,8 +17,8 @@ from mesh.config import load
 from mesh.errors import MeshError
 from mesh.local.datadir import DataDir
 from mesh.security.joining import join, new_mesh, token_of
-from mesh.shell.node import Node
 from mesh.shell.preparing import rehearsed
+from mesh.shell.starting import start
 from tests.mesh.running import environment, running, state_directory
 
 QUIET = "[discovery]\nmdns = false\n[snapshots]\nenabled = false\n"
@@ -39,13 +39,12 @@ def fresh() -> Iterator[Path]:
 def started(file: Path, environ: Mapping[str, str]) -> str:
     """The code with which the start refuses, "" if it does not."""
 
-    async def start() -> None:
-        node = Node(load(file, environ, {}), environ)
-        await node.start()
+    async def begin() -> None:
+        node = await start(load(file, environ, {}), environ)
         await node.close()
 
     try:
-        asyncio.run(start())
+        asyncio.run(begin())
     except MeshError as error:
         return error.code
     return ""
@@ -193,9 +192,8 @@ def test_trial_C_whatever_is_set_check_and_start_agree(shared: Path, chosen: dic
     over = {name: (text,) if name in ("node.bind", "node.peers") else text for name, text in chosen.items()}
     over.setdefault("node.id", "it")
 
-    async def start() -> None:
-        node = Node(load(None, environ, over), environ)
-        await node.start()
+    async def begin() -> None:
+        node = await start(load(None, environ, over), environ)
         await node.close()
 
     def code(work: object) -> str:
@@ -207,7 +205,7 @@ def test_trial_C_whatever_is_set_check_and_start_agree(shared: Path, chosen: dic
         return ""
 
     found = code(lambda: rehearsed(load(None, environ, over), environ))
-    assert found == code(lambda: asyncio.run(start()))
+    assert found == code(lambda: asyncio.run(begin()))
 
 
 def test_trial_C_a_damaged_cookie_is_found_by_both(fresh: Path) -> None:

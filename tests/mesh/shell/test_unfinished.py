@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from mesh.client.client import Client
-from mesh.transport.guard import CLIENT, NODE, Allowance
+from mesh.transport.guard import Allowance
+from mesh.transport.unfinished import CLIENT, NODE
 from tests.mesh.meshes import eventually, mesh_of
 from tests.mesh.transport.test_watch import line_to, linux, poured
 from tools.benchmarks.measures.unfinished import WHO, grown
@@ -19,7 +20,7 @@ def test_trial_A3_a_stranger_is_named_in_the_events_and_a_client_goes_on() -> No
     async def story() -> None:
         async with mesh_of("a") as m, m.connect("a") as client:
             for _ in range(3):
-                with line_to(m.nodes["a"]._tcp[0]) as line:
+                with line_to(m.nodes["a"].world.bound.tcp[0]) as line:
                     await poured(line, 500 * MIB)
 
             async def lines() -> list[str]:
@@ -53,16 +54,16 @@ def test_trial_A3_what_is_set_is_what_holds() -> None:
     async def story() -> None:
         async with mesh_of("a", settings={f"limits.{name}": most for name, most in limits.items()}) as m:
             node = m.nodes["a"]
-            assert node._sockets._watch._guard._allowance == Allowance(
+            assert node.world.sockets._watch._guard._allowance == Allowance(
                 max_content=7, connections=11, strangers=3, of_address=12, of_key=13
             )
             core = node.core.desk.settings
             assert (core.max_sessions, core.max_key_sessions) == (14, 15)
             assert (core.max_all_subscriptions, core.max_subscriptions) == (16, 17)
-            lines = [line_to(node._tcp[0]) for _ in range(3)]
-            await eventually(lambda: len(node._sockets._watch._lines) == 3)
-            lines += [line_to(node._tcp[0]) for _ in range(3)]
-            await eventually(lambda: len(node._sockets._watch._lines) == 3)
+            lines = [line_to(node.world.bound.tcp[0]) for _ in range(3)]
+            await eventually(lambda: len(node.world.sockets._watch._lines) == 3)
+            lines += [line_to(node.world.bound.tcp[0]) for _ in range(3)]
+            await eventually(lambda: len(node.world.sockets._watch._lines) == 3)
             for line in lines:
                 line.close()
 
@@ -72,13 +73,13 @@ def test_trial_A3_what_is_set_is_what_holds() -> None:
 def test_trial_A3_nodes_and_clients_have_each_their_own_measure() -> None:
     async def story() -> None:
         async with mesh_of("a", "b") as m:
-            guests = [node._sockets._watch._guard._guests for node in m.nodes.values()]
+            guests = [node.world.sockets._watch._guard._guests for node in m.nodes.values()]
 
             def roles() -> set[str]:
                 return {guest.role for each in guests for guest in each.values()}
 
             await eventually(lambda: roles() == {NODE})
-            client = Client(m.nodes["a"]._tcp[0], environ=m.environ)
+            client = Client(m.nodes["a"].world.bound.tcp[0], environ=m.environ)
             async with client:
                 await eventually(lambda: roles() == {NODE, CLIENT})
                 assert sum(guest.role == CLIENT for each in guests for guest in each.values()) == 1

@@ -67,7 +67,7 @@ def test_row_43_a_node_on_a_full_disk_goes_on_by_itself_when_there_is_room_again
             status = (await publisher.call("info"))["disk"]
             assert status["disk_short"] == 1 and status["disk_refused"] > 0
             other.unlink()
-            await eventually(lambda: not m.nodes["heron"]._store.status()["disk_short"])
+            await eventually(lambda: not m.nodes["heron"].held.store.status()["disk_short"])
             await publisher.publish("k", b"more", persistent=True)
             told = [
                 event["text"]

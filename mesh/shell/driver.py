@@ -1,0 +1,287 @@
+"""What drives a core? The loop: it tells the core what happens and when, and has carried out what follows."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
+from typing import Any
+
+from discovery.state import Sample
+from mesh.core.node import NodeCore
+from mesh.errors import MeshError, Refused, StoreError, StoreFull
+from mesh.operations import Image, Reach
+from mesh.shell.damper import Damper
+from mesh.shell.failing import failure
+from mesh.shell.lag import Lag
+from mesh.shell.poison import Poison, Verdict
+from mesh.shell.world import World
+from mesh.wire.commands import Introduction
+from mesh.wire.replies import Process
+
+DAMPED = ("refused", "advert", "poisoned")  # kinds of which strangers could have us tell as many as they like
+FAILED = "failed"  # kind of the event
+NO_MESSAGE: list[bytes] = []  # something else has happened in a turn
+LATE = 0.25  # s: a loop that comes so late to its work has been stopped or starved
+
+
+class Driver:
+    """The clock and the turns of one core, until it is over.
+
+    `open_world` is given the driver, which its sockets and its disk call once the loop runs again;
+    `make_core` that world, since a core begins with the addresses that were bound.
+    """
+
+    # Law: whatever a core raises has perhaps left half a change behind. It is not called again, nothing that
+    #      it still wanted is carried out, and the node ends.
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        poison: Poison,
+        open_world: Callable[[Driver], World],
+        make_core: Callable[[World], NodeCore],
+    ) -> None:
+        self.lag = Lag()
+        self.damper = Damper()
+        self.stopping = asyncio.Event()
+        self.why: MeshError | None = None  # it has stopped, if not by `stop`
+        self._loop = loop
+        self._poison = poison
+        self._is_wary = not poison.is_empty  # each message is looked at before the core reads it
+        self._turn_messages: list[list[bytes]] = []  # that have come since effects were carried out
+        self._is_over = False
+        self._has_failed = False  # the store, or the core
+        self._timer: asyncio.TimerHandle | None = None
+        self._due = 0.0
+        self._turn_planned = False
+        self._commit_ended = asyncio.Event()
+        self.world = open_world(self)
+        self.core = make_core(self.world)
+
+    def begin(
+        self,
+        image: Image,
+        process: Callable[[], Process],
+        sample: Callable[[], Sample],
+        reach: Callable[[], Reach],
+    ) -> None:
+        """Take up what the store holds. See NodeCore.start; CoreFailed when that fails."""
+        try:
+            self.core.start(image, *self._clock(), process, sample, reach)
+        except MeshError:
+            raise  # what the store holds cannot be taken up, and this says why
+        except Exception as error:
+            raise self._fail(error, "its start", ()) from error
+        if self._poison.why:
+            self.tell(FAILED, f"started again: {self._poison.why}", "warning")
+            self._poison.told()
+        self.idle()
+
+    def stop(self) -> None:
+        """It is time to end."""
+        self.stopping.set()
+
+    def give_up(self, why: MeshError) -> None:
+        """The same, and for a reason that people should know."""
+        self.why = why
+        self.stop()
+
+    async def all_stored(self) -> None:
+        """Until no commit is under way that somebody waits for."""
+        while not self._has_failed and self.core.disk.storing:
+            self._commit_ended = asyncio.Event()
+            await self._commit_ended.wait()
+
+    def goodbye(self) -> None:
+        """Leave on purpose: what the core says then is the last."""
+        self._call(self.core.goodbye, "its goodbye")
+        self._turn()
+
+    def close(self) -> None:
+        """From now on nothing comes of what happens."""
+        self._is_over = self._is_wary = True
+        if self._timer is not None:
+            self._timer.cancel()
+
+    # --- what happens on connections --------------------------------------------------------------------
+
+    def came(self, key: Hashable, endpoint: str, trusted: bool, user: str) -> None:
+        self._call(lambda *_: self.core.accept(key, endpoint, trusted, user), "a connection's coming")
+
+    def received(self, key: Hashable, frames: list[bytes]) -> None:
+        if self._is_wary and not self._may_hear(key, frames):
+            return
+        self._turn_messages.append(frames)
+        try:
+            self.core.receive(key, frames, *self._clock())
+        except Exception as error:
+            self._fail(error, "a message", [frames])
+
+    def gone(self, key: Hashable) -> None:
+        self._call(partial(self.core.disconnected, key), "a connection's end")
+
+    def heard(self, frames: list[bytes]) -> None:
+        if not self._is_wary or self._poison.verdict(frames) is not Verdict.GUILTY:
+            self._call(partial(self.core.gossiped, frames), "gossip", [frames])
+
+    def failed(self, key: Hashable, error: Refused) -> None:
+        if not self._call(partial(self.core.failed, key, error.what, error.hint), "a failed dial"):
+            self.stranger(error.what)
+
+    def nowhere(self, conn: Hashable, why: str) -> None:
+        """What was to be dialled has no address."""
+        self._call(partial(self.core.failed, conn, why, ""), "a failed dial")
+        self.gone(conn)
+        self.idle()
+
+    def stranger(self, text: str) -> None:
+        self.tell("refused", text, "warning")
+
+    def left(self) -> None:
+        self._call(self.core.left, "a connection's end")
+        self.idle()
+
+    def knocked(self, uuid: bytes, refused: bool) -> None:
+        """What the operating system at a node's address said."""
+        self._call(partial(self.core.knocked, uuid, refused), "a knock")
+        self.idle()
+
+    # --- what is found, and told --------------------------------------------------------------------------
+
+    def advertised(self, node: Introduction) -> None:
+        """Multicast DNS tells of another node."""
+        self._call(partial(self.core.advertised, node), "an advert")
+        self.idle()
+
+    def near(self, name: str, address: str) -> None:
+        """Multicast DNS tells of another mesh."""
+        self._call(partial(self.core.near, name, address), "an advert")
+        self.idle()
+
+    def readdressed(self, there: tuple[str, ...]) -> None:
+        """This machine has other addresses now."""
+        self._call(partial(self.core.readdressed, there[0], there[1:]), "a change of address")
+        self.idle()
+
+    def tell(self, kind: str, text: str, level: str = "info") -> None:
+        """Something happened here that people may want to read about."""
+        if kind == "advert":
+            self.core.desk.count("adverts_rejected")
+        if kind in DAMPED and not self.damper.is_news(kind, text, time.monotonic()):
+            return
+        self._call(partial(self.core.tell, kind, text, level=level), "an event")
+        self.idle()
+
+    # --- the disk -----------------------------------------------------------------------------------------
+
+    def committed(self, tokens: list[Hashable], error: StoreError | None) -> None:
+        """Commits have ended. Called in the thread of the disk."""
+        self._loop.call_soon_threadsafe(self._stored, tokens, error)
+
+    def _stored(self, tokens: list[Hashable], error: StoreError | None) -> None:
+        fatal = None if isinstance(error, StoreFull) else error
+        if fatal is not None:
+            # What a broken disk still says cannot be trusted: stop, and start again from what it holds.
+            # Nobody knows what a failed commit has written, also of one who is fenced off: an earlier try
+            # may have been carried out, and only the answer lost. So whoever waits for an answer gets none
+            # here, and the next process recognises what is there.
+            self._has_failed = True
+            self.give_up(MeshError(f"{fatal.what} {fatal.hint}".strip(), code=fatal.code))
+        else:
+            for token in tokens:
+                if isinstance(token, int):
+                    self._call(partial(self.core.stored, token, error), "the end of a commit")
+        self._commit_ended.set()
+        self.idle()
+
+    # --- time, and turns ----------------------------------------------------------------------------------
+
+    def _clock(self) -> tuple[float, int]:
+        return time.monotonic(), time.time_ns()
+
+    def _tick(self) -> None:
+        self._timer = None
+        now = time.monotonic()
+        late = now - self._due
+        self.lag.note(late, now)
+        if late > LATE:
+            # What came in meanwhile is heard before anybody is called silent, and nobody's time ran out.
+            self._call(lambda *_: self.core.lagged(late), "a pause")
+            self._loop.call_soon(self._tick_now)
+        else:
+            self._tick_now()
+
+    def _tick_now(self) -> None:
+        self._call(self.core.tick, "a tick")
+        for kind, text in self.damper.over(time.monotonic()):
+            self._call(partial(self.core.tell, kind, text, level="warning"), "an event")
+        self.idle()
+
+    def idle(self) -> None:
+        """Carry out what the core wants, once for all that this turn of the loop brings."""
+        if not self._turn_planned:
+            self._turn_planned = True
+            self._loop.call_soon(self._turn)
+
+    def _turn(self) -> None:
+        self._turn_planned = False
+        if self._is_over:
+            return
+        try:
+            carry_out = self.world.carry_out
+            for effect in self.core.take_effects():
+                carry_out(effect)
+        except Exception as error:
+            self._fail(error, "the end of a turn", self._turn_messages)
+            return
+        self._turn_messages.clear()
+        if self._timer is None or self.core.alarm < self._due:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._due = max(self.core.alarm, time.monotonic())
+            self._timer = self._loop.call_at(self._due, self._tick)
+
+    # --- a core that fails ----------------------------------------------------------------------------------
+
+    def _call(self, happens: Callable[..., Any], what: str, messages: Sequence[list[bytes]] = ()) -> Any:
+        """Let the core know what happens now, unless it is over."""
+        if self._is_over:
+            return None
+        self._turn_messages.append(NO_MESSAGE)
+        try:
+            return happens(*self._clock())
+        except Exception as error:
+            self._fail(error, what, messages)
+
+    def _fail(self, error: Exception, what: str, messages: Sequence[list[bytes]]) -> MeshError:
+        """The core has raised that, over one of these messages: end, and let those who come later know."""
+        if isinstance(error, MemoryError):
+            raise error  # nothing more can be done: see mesh.shell.memory
+        self.close()
+        self._has_failed = True
+        self._commit_ended.set()
+        why = failure(error, what)
+        self.give_up(why)
+        said = [message for message in messages if message]
+        self._poison.blame(said, len(messages) == 1, str(why))
+        self.world.last_words(FAILED, str(why))
+        return why
+
+    def _may_hear(self, key: Hashable, frames: list[bytes]) -> bool:
+        """May the core read that, with the others of this turn? Else it is done with here."""
+        if self._is_over:
+            return False
+        verdict = self._poison.verdict(frames)
+        if verdict is Verdict.GUILTY:
+            if who := self._call(partial(self.core.poisoned, key), "a known message"):
+                self.tell("poisoned", f"{who} sent what this node failed over: its connection is closed")
+        elif verdict is Verdict.SUSPECT:
+            self._turn()
+            self._call(partial(self.core.receive, key, frames), "a message", [frames])
+            self._turn_messages = [frames]
+            self._turn()
+            if not self._is_over:
+                self._poison.acquit(frames)
+        return verdict is Verdict.CLEAN

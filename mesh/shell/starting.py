@@ -1,0 +1,153 @@
+"""How does a node begin? Each step is undone when a later one fails, and at the end of the node."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from functools import partial
+
+from discovery.adverts import Adverts
+from mesh.config import Config
+from mesh.core.node import NodeCore
+from mesh.local.localnodes import NodeFile
+from mesh.local.private import cookie, state_dir
+from mesh.security.signing import verify
+from mesh.shell.binding import bind
+from mesh.shell.crashpoints import CrashPoint, crashpoint
+from mesh.shell.driver import Driver
+from mesh.shell.finding import Finding, addresses
+from mesh.shell.holdings import Holdings, in_time, take
+from mesh.shell.memory import take_descriptors
+from mesh.shell.node import Node
+from mesh.shell.poison import Poison
+from mesh.shell.preparing import prepared, seeds
+from mesh.shell.settings import allowance_of, settings_of
+from mesh.shell.teller import Teller
+from mesh.shell.world import World
+from mesh.store.worker import StoreWorker
+from mesh.transport import Sockets
+from mesh.wire.commands import Introduction
+
+
+async def start(config: Config, environ: Mapping[str, str], accept_rollback: bool = False) -> Node:
+    """Take the data directory, load the store, bind, and be there for clients and other nodes.
+
+    `accept_rollback`: go on with a store that went backwards, without what is lost.
+    """
+    began, loop = time.monotonic(), asyncio.get_running_loop()
+    point, state = crashpoint(environ), state_dir(environ)
+    take_descriptors()
+    ready = prepared(config, state)
+    with ExitStack() as undo:
+        teller = Teller(loop)
+        held, image = take(config, state, ready, accept_rollback, teller, undo)
+        secret = held.keys.ring.secrets["node"] if held.keys else cookie(state)
+        driver = Driver(
+            loop,
+            Poison(held.data.path),
+            lambda driver: _world(loop, config, held, point, undo, driver),
+            lambda world: _core(config, held, world, secret, accept_rollback, teller),
+        )
+        undo.callback(driver.close)
+        undo.enter_context(teller.to(driver.tell))
+        driver.begin(
+            image,
+            partial(process, held, driver, began),
+            lambda: ready.probe.sample(driver.lag.p99(time.monotonic())),
+            lambda: held.store.reach,
+        )
+        finding = _finding(loop, config, held, secret, driver)
+        undo.callback(finding.stop)
+        finding.start()
+        file = _file(config, held, driver.world)
+        undo.callback(file.remove, state)
+        file.write(state)
+        return Node(held, driver, finding, undo.pop_all())
+
+
+def _world(
+    loop: asyncio.AbstractEventLoop,
+    config: Config,
+    held: Holdings,
+    point: CrashPoint | None,
+    undo: ExitStack,
+    driver: Driver,
+) -> World:
+    """Whom it writes by and speaks by, and where it listens."""
+    store = point.store(held.store) if point else held.store
+    worker = StoreWorker(store, driver.committed, held.store.tend)
+    held.unowned.pop_all()
+    undo.callback(in_time, worker.close)
+    sockets = Sockets(
+        loop,
+        driver.came,
+        driver.received,
+        driver.gone,
+        driver.idle,
+        held.keys.curve if held.keys else None,
+        driver.heard,
+        driver.stranger,
+        failed=driver.failed,
+        left=driver.left,
+        allowance=allowance_of(config.limits),
+    )
+    undo.callback(sockets.close)
+    bound = bind(sockets, config.node.bind, held.keys is not None, held.data)
+    put = point.sender(sockets.send) if point else sockets.send
+    world = World(sockets, bound, put, worker, held.snapshots, driver)
+    undo.callback(world.close)
+    return world
+
+
+def _core(
+    config: Config, held: Holdings, world: World, secret: bytes, accept_rollback: bool, teller: Teller
+) -> NodeCore:
+    keys, data = held.keys, held.data
+    address, *also = addresses(world.bound.tcp, config.discovery)
+    key = keys.identity if keys else b""
+    settings = settings_of(
+        config,
+        Introduction(data.uuid, held.name, data.boot, address, tuple(also), world.bound.pub, key),
+        seeds(config, held.name),
+        secret,
+        keys.ring if keys else None,
+        random.random,
+        partial(teller.of("plug-in"), "warning"),
+        data.seal,
+        accept_rollback,
+    )
+    return NodeCore(settings, os.urandom, random.random)
+
+
+def _finding(
+    loop: asyncio.AbstractEventLoop, config: Config, held: Holdings, secret: bytes, driver: Driver
+) -> Finding:
+    """What looks for other nodes, and lets them find this one."""
+    keys = held.keys
+    sign, secret = (keys.ring.sign, keys.advert) if keys else (None, secret)
+    adverts = Adverts(config.node.cluster, secret, sign, _verify)
+    bound = driver.world.bound.tcp
+    return Finding(loop, config.discovery, bound, adverts, lambda: driver.core.desk.me, driver)
+
+
+def _file(config: Config, held: Holdings, world: World) -> NodeFile:
+    return NodeFile(
+        name=held.name,
+        uuid=held.data.uuid.hex(),
+        boot=held.data.boot,
+        pid=os.getpid(),
+        ipc=world.bound.ipc,
+        tcp=world.bound.tcp[0],
+        data=str(held.data.path.absolute()),
+        cluster=config.node.cluster,
+        keyed=held.keys is not None,
+        snapshots=str(held.snapshots_dir) if held.snapshots is not None else "",
+    )
+
+
+def _verify(key: bytes, text: bytes, signature: bytes) -> bool:
+    return verify(key, signature, text)

@@ -1,0 +1,357 @@
+"""What becomes of a node whose core raises what nobody expected? It ends by name, and over that only once."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+import mesh
+from mesh.cli.main import CRASHED
+from mesh.client.client import Client
+from mesh.config import Config, load
+from mesh.core.node import NodeCore
+from mesh.core.peers.facts import PeerJoined
+from mesh.core.reception import Reception
+from mesh.errors import CoreFailed, MeshError, PublishRefused
+from mesh.shell.driver import FAILED, NO_MESSAGE, Driver
+from mesh.shell.node import Node
+from mesh.shell.poison import FILE, KEPT, Poison, Verdict
+from mesh.shell.starting import start
+from mesh.shell.world import World
+from tests.mesh.meshes import LIMIT, eventually
+from tests.mesh.running import RunningNode, environment, state_directory
+
+BAD = b"a poisonous one"
+
+
+class Fault(Exception):
+    """A mistake of ours."""
+
+
+# --- the driver alone ------------------------------------------------------------------------------------
+
+
+class Core:
+    """One that fails where it is told to, and notes what it is asked."""
+
+    def __init__(self, fails: Callable[[str, Any], bool]) -> None:
+        self.fails, self.asked = fails, list[str]()
+        self.alarm = 1e9
+        self.desk = SimpleNamespace(count=lambda what: None)
+        self.disk = SimpleNamespace(storing=True)
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def call(*args: Any, **more: Any) -> Any:
+            self.asked.append(name)
+            if self.fails(name, args):
+                raise Fault("half of it is done")
+            return [] if name == "take_effects" else "joe"
+
+        return call
+
+
+def driver(core: Core, place: Path) -> tuple[Driver, list[str]]:
+    """It, and the last words of its world."""
+    said: list[str] = []
+    world = SimpleNamespace(carry_out=None, last_words=lambda kind, text: said.append(text))
+    loop = asyncio.get_running_loop()
+    made = Driver(loop, Poison(place), lambda _: cast(World, world), lambda _: cast(NodeCore, core))
+    return made, said
+
+
+HAPPENS: dict[str, Callable[[Driver], object]] = {
+    "accept": lambda d: d.came("key", "tcp://x", False, ""),
+    "receive": lambda d: d.received("key", [BAD]),
+    "disconnected": lambda d: d.gone("key"),
+    "gossiped": lambda d: d.heard([BAD]),
+    "failed": lambda d: d.nowhere("key", "no such host"),
+    "left": lambda d: d.left(),
+    "knocked": lambda d: d.knocked(b"u", True),
+    "advertised": lambda d: d.advertised(cast(Any, None)),
+    "near": lambda d: d.near("a", "tcp://x"),
+    "readdressed": lambda d: d.readdressed(("tcp://x",)),
+    "tell": lambda d: d.tell("settings", "text"),
+    "stored": lambda d: d._stored([7], None),
+    "lagged": lambda d: d._tick(),  # it was due long ago
+    "tick": lambda d: d._tick_now(),
+    "take_effects": lambda d: d._turn(),
+    "goodbye": lambda d: d.goodbye(),
+}
+
+
+@pytest.mark.parametrize("what", HAPPENS)
+def test_whatever_a_core_fails_at_it_is_asked_nothing_more(
+    what: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story() -> None:
+        core = Core(lambda name, args: name == what)
+        made, said = driver(core, tmp_path)
+        HAPPENS[what](made)
+        assert made.stopping.is_set() and isinstance(made.why, CoreFailed) and made.why.code == "CORE_FAILED"
+        assert core.asked[-1] == what and "half of it is done" in str(made.why) and said == [str(made.why)]
+        asked = list(core.asked)
+        for happens in HAPPENS.values():
+            happens(made)
+        await asyncio.wait_for(made.all_stored(), LIMIT)
+        await asyncio.sleep(0)
+        assert core.asked == asked
+        is_known = Poison(tmp_path).verdict([BAD]) is Verdict.GUILTY
+        assert is_known == (what in ("receive", "gossiped")) and Poison(tmp_path).why == str(made.why)
+
+    asyncio.run(story())
+    assert any("Traceback" in record.getMessage() for record in caplog.records)
+
+
+def test_of_several_messages_that_may_have_done_it_the_guilty_one_is_found(tmp_path: Path) -> None:
+    """The core fails when it puts on its way what BAD has brought about."""
+
+    async def life(messages: list[bytes], bad: bytes = BAD) -> list[str]:
+        has_come: list[bytes] = []
+
+        def fails(name: str, args: Any) -> bool:
+            if name == "receive":
+                has_come.append(args[1][0])
+            return name == "take_effects" and bad in has_come
+
+        core = Core(fails)
+        made, _ = driver(core, tmp_path)
+        for message in messages:
+            made.received("key", [message])
+        made._turn()
+        return core.asked if made.why is None else []
+
+    good = [b"one", b"another", b"three"]
+    assert asyncio.run(life([*good, BAD])) == []
+    assert all(Poison(tmp_path).verdict([each]) is Verdict.SUSPECT for each in (*good, BAD))
+    assert asyncio.run(life([b"new", *good], bad=b"new")) == []  # what came before a suspect is not its fault
+    assert all(Poison(tmp_path).verdict([each]) is Verdict.SUSPECT for each in (*good, BAD))
+    assert asyncio.run(life([*good, BAD])) == []  # each was heard alone
+    assert Poison(tmp_path).verdict([BAD]) is Verdict.GUILTY
+    assert all(Poison(tmp_path).verdict([each]) is Verdict.CLEAN for each in good)
+    asked = asyncio.run(life([*good, BAD]))
+    assert asked.count("receive") == 3 and asked.count("poisoned") == 1
+
+
+def test_a_message_alone_in_its_turn_is_guilty_at_once_and_not_with_something_else(tmp_path: Path) -> None:
+    async def story(alone: bool) -> Verdict:
+        place = tmp_path / str(alone)
+        os.mkdir(place)
+        made, _ = driver(Core(lambda name, args: name == "take_effects"), place)
+        made.received("key", [BAD])
+        if not alone:
+            made.gone("other")
+        made._turn()
+        return Poison(place).verdict([BAD])
+
+    assert asyncio.run(story(True)) is Verdict.GUILTY
+    assert asyncio.run(story(False)) is Verdict.SUSPECT
+    assert NO_MESSAGE == []
+
+
+def test_memory_that_is_refused_ends_the_process_as_ever(tmp_path: Path) -> None:
+    """See mesh.shell.memory."""
+
+    class Empty(Core):
+        def receive(self, *args: Any) -> None:
+            raise MemoryError
+
+    async def story() -> None:
+        made, _ = driver(Empty(lambda name, args: False), tmp_path)
+        with pytest.raises(MemoryError):
+            made.received("key", [BAD])
+
+    asyncio.run(story())
+
+
+# --- nodes in this process -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def state() -> Iterator[Path]:
+    with state_directory() as found:
+        yield found
+
+
+def config(store: str = "sqlite") -> Config:
+    given = {"node.id": "a", "node.store": store, "node.cluster": "failing", "discovery.mdns": False}
+    return load(None, {}, given)
+
+
+async def ended(node: Node, then: Callable[[], Any]) -> MeshError:
+    """With what the node ends."""
+    running = asyncio.create_task(node.run())
+    await then()
+    with pytest.raises(MeshError) as error:
+        await asyncio.wait_for(running, LIMIT)
+    await node.close()
+    return error.value
+
+
+def events(state: Path) -> list[tuple[str, str]]:
+    """Kind and text of all that is on the disk."""
+    lines = [
+        json.loads(line)
+        for path in (state / "data" / "a" / "snapshots").rglob("*.jsonl*")
+        for line in path.read_text().splitlines()
+    ]
+    lines.sort(key=lambda line: (line["observer_boot"], line["line"]))
+    assert len({(line["observer_boot"], line["line"]) for line in lines}) == len(lines)
+    return [(line["event"], line["text"]) for line in lines if line.kind == "event"]
+
+
+@pytest.mark.parametrize("store", ["sqlite", "memory"])
+def test_a_fault_in_a_verb_ends_the_node_and_then_only_the_connection_of_who_asks_again(
+    state: Path, monkeypatch: pytest.MonkeyPatch, store: str
+) -> None:
+    environ = environment(state)
+    take = Reception.take
+
+    def faulty(self: Reception, conn: Any, command: Any, envelopes: Any) -> None:
+        take(self, conn, command, envelopes)
+        if any(BAD in envelope.body for envelope in envelopes):
+            raise Fault("half of it is done")
+
+    async def story() -> None:
+        node = await start(config(store), environ)
+        async with AsyncExitStack() as stack:
+            client = await stack.enter_async_context(mesh.connect("a", environ=environ, timeout=LIMIT))
+            other = await stack.enter_async_context(mesh.connect("a", environ=environ, timeout=LIMIT))
+            with monkeypatch.context() as patched:
+                patched.setattr(Reception, "take", faulty)
+                publishing: list[asyncio.Task[Any]] = []
+
+                async def publish() -> None:
+                    publishing.append(asyncio.create_task(client.publish("k", BAD, persistent=True)))
+
+                error = await ended(node, publish)
+                assert isinstance(error, CoreFailed) and "Fault('half of it is done')" in error.what
+                again = await start(config(store), environ)
+                stack.push_async_callback(again.close)
+                with pytest.raises(PublishRefused) as refused:
+                    await asyncio.wait_for(publishing[0], LIMIT)
+                assert refused.value.code == "POISONED" and again.driver.why is None
+                assert (await client.publish("k", b"a good one", persistent=True)).ok
+                assert (await other.publish("k", b"another", persistent=True)).ok
+                assert [message.content for message in await other.get("k")] == [b"another"]
+            told = [e.text for e in again.core.desk.events.after(0)[0] if e.kind == "failed"]
+            assert len(told) == 1 and error.what in told[0]
+            assert [e for e in again.core.desk.events.after(0)[0] if e.kind == "poisoned"]
+        assert Poison(state / "data" / "a").why == ""
+
+    asyncio.run(story())
+    kinds = [kind for kind, _ in events(state)]
+    assert kinds[:3] == ["started", "failed", "started"] and "stopped" not in kinds[:3]
+    assert "Fault('half of it is done')" in dict(events(state)[:2])["failed"]
+
+
+def test_what_hears_a_fact_ends_the_node_over_the_message_that_brought_it(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not over the next one, which has done nothing."""
+    hear = NodeCore._hear
+    seen: list[bytes] = []
+    unheard: list[bytes] = []
+
+    def faulty(self: NodeCore) -> None:
+        if any(isinstance(fact, PeerJoined) for fact in self.desk.facts):
+            raise Fault
+        hear(self)
+
+    received = Driver.received
+
+    def noted(self: Driver, key: Any, frames: list[bytes]) -> None:
+        received(self, key, frames)
+        if self.why is None and self.core.desk.facts:
+            unheard.extend(frames)
+        if self.why is not None and not seen:
+            seen.append(b"".join(frames))
+            assert self._poison.verdict(frames) is Verdict.CLEAN  # known to the next process
+            assert Poison(state / "data" / "a").verdict(frames) is Verdict.GUILTY
+
+    async def story() -> None:
+        environ = environment(state)
+        node = await start(config(), environ)
+        given = {"node.id": "b", "node.cluster": "failing", "node.peers": node.described()["tcp"]}
+        other = await start(load(None, {}, {**given, "discovery.mdns": False}), environ)
+        await eventually(lambda: seen or other.driver.why)
+        failed = node if node.driver.why else other
+        assert isinstance(failed.driver.why, CoreFailed) and not unheard
+        await other.close()
+        await node.close()
+
+    monkeypatch.setattr(NodeCore, "_hear", faulty)
+    monkeypatch.setattr(Driver, "received", noted)
+    asyncio.run(story())
+
+
+def test_a_start_that_fails_by_a_mistake_of_ours_says_so(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def faulty(self: NodeCore, *args: Any) -> None:
+        raise Fault
+
+    with monkeypatch.context() as patched:
+        patched.setattr(NodeCore, "start", faulty)
+        with pytest.raises(CoreFailed, match="during its start"):
+            asyncio.run(start(config(), environment(state)))
+    assert Poison(state / "data" / "a").why
+
+
+# --- processes -------------------------------------------------------------------------------------------
+
+PLANTED = f"""
+import sys
+from mesh.cli.main import main
+from mesh.core.reception import Reception
+
+take = Reception.take
+
+def faulty(self, conn, command, envelopes):
+    take(self, conn, command, envelopes)
+    if any({BAD!r} in envelope.body for envelope in envelopes):
+        raise KeyError("\\x1b[2J")
+
+Reception.take = faulty
+sys.exit(main())
+"""
+
+
+@pytest.mark.whole
+def test_a_process_ends_by_name_and_lives_when_the_same_message_comes_again() -> None:
+    async def story(node: RunningNode) -> None:
+        async with Client("a", environ=node.environ, timeout=LIMIT) as client:
+            publishing = asyncio.create_task(client.publish("k", BAD, persistent=True))
+            code = await asyncio.to_thread(node.wait)
+            assert code == CRASHED
+            await asyncio.to_thread(node.start)
+            with pytest.raises(PublishRefused, match="POISONED"):
+                await publishing
+            assert (await client.publish("k", b"v", persistent=True)).ok
+
+    with state_directory() as place:
+        node = RunningNode("a", place, "failing", ())
+        node.program = (sys.executable, "-c", PLANTED)
+        node.start()
+        try:
+            asyncio.run(story(node))
+            said = node.mesh("events").stdout
+            assert "started again: this node has failed by a mistake of its own" in said
+        finally:
+            code = node.stop() if node.is_running else None
+        assert code == 0
+        assert "Traceback (most recent call last)" in node.log and "[CORE_FAILED]" in node.log
+        assert "\x1b" not in node.log and (place / "data" / "a" / FILE).exists()
+
+
+def test_the_page_says_what_becomes_of_it() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "reliability.md").read_text()
+    section = page.partition("## A mistake of ours")[2].partition("\n## ")[0]
+    assert f"exit code {CRASHED}" in section and f"newest {KEPT}" in section and FILE in section
+    assert all(f"`{name}`" in section for name in (CoreFailed.code, FAILED, "poisoned", "POISONED"))
