@@ -40,6 +40,7 @@ from mesh.core.subscribers.inboxes import Inboxes
 from mesh.core.subscribers.sessions import Sessions
 from mesh.core.subscribers.settling import Settling
 from mesh.core.subscribers.subscribing import Subscribing
+from mesh.core.subscribers.wanted import Wanted
 from mesh.core.telling.recording import Recording, Waiting
 from mesh.core.telling.weights import Weights
 from mesh.core.verbs import Verbs
@@ -117,6 +118,7 @@ class Parts:
             settling,
             merging,
         )
+        wanted = self.wanted = Wanted(desk, disk, router, n, demand, questions, links.received)
         inboxes = self.inboxes = Inboxes(desk, disk, log, router, dead, sessions)
         subscribing = self.subscribing = Subscribing(
             desk, disk, router, demand, questions, lookup, inboxes, settling, links.received
@@ -136,9 +138,9 @@ class Parts:
         desk.face.fill(
             (
                 disk, n, n.acquaintances, meeting, censuses, router, nodes.whereabouts, ways, recall,
-                gossiping, vouching, demand, lookup, forwarder.shipping, forwarder, sessions, links, inboxes,
-                subscribing, clients, weights, recording, admission, verbs, self._reception, questions,
-                *(room(self) for room in rooms),
+                gossiping, vouching, demand, lookup, forwarder.shipping, forwarder, sessions, links, wanted,
+                inboxes, subscribing, clients, weights, recording, admission, verbs, self._reception,
+                questions, *(room(self) for room in rooms),
             )
         )  # fmt: skip
         self._flushes = desk.face.flushes

@@ -19,17 +19,17 @@ class Mute:
 
     def __init__(self, node: SimNode) -> None:
         core = self.core = node.core
-        self._links, self._verbs = core.links, core._reception._verbs
-        self._true = (core.links.interest, core._reception._verbs.from_peer)
+        self._wanted, self._verbs = core.wanted, core._reception._verbs
+        self._true = (core.wanted.interest, core._reception._verbs.from_peer)
         self.missed = 0
-        core.links.interest = self._ignore  # type: ignore[method-assign, assignment]
+        core.wanted.interest = self._ignore  # type: ignore[method-assign, assignment]
         core._reception._verbs.from_peer = self._ignore  # type: ignore[method-assign, assignment]
 
     def _ignore(self, *what: object) -> None:
         self.missed += 1
 
     def speak(self) -> None:
-        self._links.interest, self._verbs.from_peer = self._true  # type: ignore[method-assign]
+        self._wanted.interest, self._verbs.from_peer = self._true  # type: ignore[method-assign]
 
 
 def took(client: SimClient, key: str = "k", initial: bool = True) -> float:
@@ -104,12 +104,12 @@ def test_trial_A7_a_confirmation_in_time_does_as_well_and_a_late_one_does_not() 
     peer = a.core.neighbours.peers[uuid]
     slow.tells(uuid, 50)
     net.run(CONFIRM + 1)
-    a.core.links.interested(peer, c.Interested(50))
+    a.core.wanted.interested(peer, c.Interested(50))
     assert uuid in slow, "it is as slow as it was"
     slow.tells(uuid, 51)
     net.run(0.5)
     slow.tells(uuid, 52)
-    a.core.links.interested(peer, c.Interested(51))
+    a.core.wanted.interested(peer, c.Interested(51))
     assert uuid not in slow
 
 
@@ -131,7 +131,7 @@ def test_trial_A7_who_was_only_cut_off_is_waited_for_again_before_the_next_quest
     if what == "an answer":
         a.core.questions.answered(peer, c.Reply(77), list[Envelope]())
     else:
-        a.core.links.interested(peer, c.Interested(77))
+        a.core.wanted.interested(peer, c.Interested(77))
     net.run(CONFIRM)
     assert uuid not in slow
 
@@ -160,7 +160,7 @@ def test_trial_A7_an_answer_that_nobody_asked_for_makes_nobody_quick() -> None:
     assert peer is not None
     for number in range(100):
         a.core.questions.answered(peer, c.Reply(1_000_000 + number), list[Envelope]())
-    a.core.links.interested(peer, c.Interested(0))
+    a.core.wanted.interested(peer, c.Interested(0))
     assert took(client, "second", initial=False) < LITTLE
 
 
