@@ -18,6 +18,7 @@ from mesh.core.subscribers.saying import Saying, check_wanted
 from mesh.core.ways.questions import Questions
 from mesh.operations import Delete, Put
 from mesh.routing.subscriptions import check_query
+from mesh.routing.told import MORE
 from mesh.values import check_domain
 from mesh.wire.commands import Interest, Interested, Query
 from mesh.wire.spoken import KINDS, UNKNOWN_IS_TOLD
@@ -89,14 +90,15 @@ class Wanted(Part):
         remove = {query: None for query in told if query in feed.queries}
         new = [query for query in add if query not in feed.queries or query in remove]
         check_wanted(peer, saying, new, remove)
-        if not command.more:
+        more = command.more and peer.version >= MORE
+        if not more:
             remove.update(dict.fromkeys(saying.unsaid))
         for query in remove:
             self._drop(peer, query)
         self._take(peer, new)
         if self._demand.has_ways:
             saying.rows.update((self._demand.row(query), query) for query in add)
-        if command.more:
+        if more:
             self._saying[peer] = saying
             return
         for master, position in saying.positions:

@@ -31,6 +31,7 @@ from mesh.store.base import Store, begin
 from mesh.store.memory import MemoryStore
 from mesh.store.worker import Committer
 from mesh.wire.commands import Introduction
+from mesh.wire.limits import VERSION_MAX
 from tools.simulating.world.network import LATE, SECRET, Network, Pipe
 
 
@@ -66,7 +67,12 @@ class Disk:
 
 
 class SimNode:
-    """A node's process, as its shell would run it."""
+    """A node's process, as its shell would run it.
+
+    The first of a network speaks the first of `newest`, the next one the next, and so on all over again.
+    """
+
+    newest: Sequence[int] = (VERSION_MAX,)  # versions of the wire
 
     def __init__(self, net: SimNetwork, name: str, seeds: tuple[str, ...], settings: dict[str, Any]) -> None:
         self.net, self.name = net, name
@@ -88,7 +94,8 @@ class SimNode:
         self.is_up = False
         self.jumped = 0  # ns that its wall clock was set forward
         self.came_in: dict[Hashable, Pipe] = {}
-        self._settings = {"secret": SECRET, "seal": self.uuid, **settings}
+        newest = self.newest[(number - 1) % len(self.newest)]
+        self._settings = {"secret": SECRET, "seal": self.uuid, "wire_version": newest, **settings}
         self._seeds = tuple(net.nodes[seed].address for seed in seeds if seed != name)
         net.nodes[f"{name}.{number}" if name in net.nodes else name] = self
 
