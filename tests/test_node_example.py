@@ -9,6 +9,7 @@ import re
 import shutil
 import socket
 import subprocess
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,13 +17,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import zmq
 from msgspec.structs import replace
 
 import mesh.sync
 from mesh.client.message import Message
 from mesh.sync import Subscription
+from mesh.wire import commands as c
+from mesh.wire.codec import pack
+from mesh.wire.frames import read, write
 from mesh.wire.limits import MIB
-from tests.mesh.running import LIMIT, RunningNode, running
+from tests.mesh.running import LIMIT, RunningNode, environment, running
 from tests.mesh.security.keyed import mesh_file, user
 
 ROOT = Path(__file__).parents[1]
@@ -664,6 +669,86 @@ def test_what_waits_for_a_master_that_is_away_is_answered_twice(rules: tuple[str
             with mesh.sync.connect("frodo", environ=frodo.environ) as m:
                 assert m.get("sport", domain="NEWS")[0].content == b"19"
         assert finals == [["OK", id] for id in ids]
+
+
+class FakeNode:
+    """Says WELCOME with a version of the wire, and then what it is told to; keeps what it hears."""
+
+    def __init__(self, path: Path, version: int) -> None:
+        self.address = f"ipc://{path}"
+        self._context = zmq.Context()
+        self._socket = self._context.socket(zmq.ROUTER)
+        self._socket.linger = 0
+        self._socket.bind(self.address)
+        node = c.Introduction(b"u" * 16, "heron", 1, "")
+        self._who, self.hello = self._hears()
+        self.say(
+            *write(
+                c.Welcome(
+                    version, node, "", session="/node/heron/client/joe/session/1", token=b"t", max_content=9
+                )
+            )
+        )
+
+    def say(self, *frames: bytes) -> None:
+        self._socket.send_multipart([self._who, *frames])
+
+    def _hears(self) -> tuple[bytes, c.AnyCommand]:
+        assert self._socket.poll(int(2000 * LIMIT)), "it says nothing"
+        who, *frames = self._socket.recv_multipart()
+        return who, read(frames)[0]
+
+    def until(self, last: c.Command) -> list[c.AnyCommand]:
+        """What it says up to that."""
+        said: list[c.AnyCommand] = []
+        while last not in said:
+            said.append(self._hears()[1])
+        return said
+
+    def close(self) -> None:
+        self._socket.close()
+        self._context.term()
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_it_speaks_both_versions_and_tells_one_of_version_2_what_it_does_not_know(
+    version: int, tmp_path: Path
+) -> None:
+    text = """
+        await connect({ node: await told(), name: 'joe', patience: 5000 })
+          .then((mesh) => { mesh.on('disconnected', say); say('in'); })
+          .catch((error) => say(error.code));
+        await told();
+        process.exit(0);
+    """
+    js = Program(text, environment(tmp_path))
+    fake = None
+    try:
+        with tempfile.TemporaryDirectory(dir="/tmp") as short:
+            path = Path(short) / "node.sock"
+            js.tell(f"ipc://{path}")
+            fake = FakeNode(path, version)
+            assert isinstance(fake.hello, c.Hello) and fake.hello.versions == (1, 2)
+            assert js.heard() == ("in" if version < 3 else "VERSION")
+            if version < 3:
+                for number in range(30):
+                    fake.say(pack([99, 2**40 + number, "more"]), b"a header", b"a body")
+                fake.say(pack([98, "x" * 100]))
+                fake.say(*write(c.Unknown(41, 7)))
+            if version == 1:
+                assert "99" in js.heard()
+            if version == 2:
+                fake.say(*write(c.Ping(5)))
+                said = fake.until(c.Pong(5))
+                assert [x for x in said if isinstance(x, c.Unknown)] == [
+                    c.Unknown(99, 2**40 + number) for number in range(10)
+                ]
+            js.tell()
+            js.end()
+    finally:
+        js.let_go()
+        if fake is not None:
+            fake.close()
 
 
 def test_the_commands_of_the_demo(node: RunningNode, m: mesh.sync.Client) -> None:

@@ -4,7 +4,9 @@ import {
 } from 'node:crypto';
 import { Dealer } from 'zeromq';
 import { isKnown } from './nodes.js';
-import { BYE, CHALLENGE, HELLO, PING, PONG, REFUSE, WELCOME, WHO, pack, readMessage } from './wire.js';
+import {
+  BYE, CHALLENGE, HELLO, PING, PONG, REFUSE, UNKNOWN, VERSIONS, WELCOME, WHO, pack, packUnknown, readMessage,
+} from './wire.js';
 
 const PING_EVERY = 2000; // ms between signs of life
 const SILENCE = 6000; // ms after which a silent node counts as gone
@@ -35,6 +37,7 @@ export class Session {
   isUp = false;
   have = 0; // number of the last ITEMS received
   maxContent = 0;
+  version = 1; // of the wire, that the node speaks as well
   window = [0, 0];
 
   #token = NOTHING;
@@ -45,6 +48,7 @@ export class Session {
   #timer = null;
   #heardAt = 0;
   #closed = false;
+  #strange = { since: 0, told: 0 };
 
   constructor({ client, named, number, findAddress, findAccess, owner }) {
     Object.assign(this, { client, named, number, findAddress, findAccess, owner }, newStream());
@@ -116,7 +120,8 @@ export class Session {
   }
 
   #receive(connection, frames) {
-    const { command, envelopes } = readMessage(frames);
+    const { command, envelopes, isUnknown } = readMessage(frames);
+    if (isUnknown) return this.#unknown(command);
     switch (command[0]) {
       case CHALLENGE: return this.#prove(connection, command);
       case WELCOME: return this.#enter(connection, command);
@@ -124,13 +129,22 @@ export class Session {
       case WHO: return this.#lose(connection.socket, 'the node does not know this connection');
       case PING: return this.send([PONG, command[1]]); // is this session still in use?
       case BYE: return this.#lose(connection.socket, `the node goes: ${command[1] ?? ''}`);
+      case UNKNOWN: return;
       default: return this.isUp && this.owner.heard(command, envelopes);
     }
   }
 
+  /** What a later release says, and should not have. From version 2 on it is told, ten times a second at most. */
+  #unknown(command) {
+    if (!this.isUp || this.version < 2) throw new Error(`the node says ${command[0]}, which nobody here knows`);
+    const now = Date.now();
+    if (now - this.#strange.since >= 1000) this.#strange = { since: now, told: 0 };
+    if (this.#strange.told++ < 10) this.#putPacked([packUnknown(command)]);
+  }
+
   #hello({ nonce, passwd }, proof, signature = NOTHING) {
     return [
-      HELLO, [1, 1], 'client', '', nonce, proof, null, this.client, this.number, this.stream, this.#token,
+      HELLO, VERSIONS, 'client', '', nonce, proof, null, this.client, this.number, this.stream, this.#token,
       this.#boot, this.have, 1, signature, '', passwd, 0, this.key, NOTHING, [], this.named,
     ];
   }
@@ -144,7 +158,7 @@ export class Session {
     this.#put(this.#hello(connection, proofOf(connection, 'dialler'), signature));
   }
 
-  #enter(connection, [, , node, , proof = NOTHING, , , next = 1, name, token, maxContent, window, , signed]) {
+  #enter(connection, [, version, node, , proof = NOTHING, , , next = 1, name, token, maxContent, window, , signed]) {
     if (connection.secret && !(isNoStranger(connection, proof) && hex(node[0]) === connection.uuid)) {
       const code = connection.keys ? 'WRONG_SECRET' : 'BAD_COOKIE';
       return this.#fail(new MeshError(code, `${connection.address} does not know what it should`));
@@ -156,6 +170,10 @@ export class Session {
       const help = `if it was made anew: mesh peer rm ${node[1]}; if not, somebody else may answer there`;
       return this.#fail(new MeshError('OTHER_KEY', `${node[1]} has another key than at first: ${help}`));
     }
+    if (!(version >= VERSIONS[0] && version <= VERSIONS[1])) {
+      return this.#fail(new MeshError('VERSION', `${node[1]} speaks wire version ${version}`));
+    }
+    this.version = version;
     const boot = Number(node[2]);
     const anew = boot !== this.#boot || next <= this.have;
     if (anew) this.have = 0;
@@ -208,10 +226,14 @@ export class Session {
     this.#timer = setTimeout(() => this.dial(), most * (0.5 + Math.random() / 2));
   }
 
+  #put(command, frames = []) {
+    this.#putPacked([pack(command), ...frames]);
+  }
+
   /** zeromq.js takes one message at a time: the others wait here. */
-  async #put(command, frames = []) {
+  async #putPacked(frames) {
     const [socket, outgoing] = [this.#socket, this.#outgoing];
-    if (outgoing.push([pack(command), ...frames]) > 1) return;
+    if (outgoing.push(frames) > 1) return;
     try {
       for (; outgoing.length; outgoing.shift()) await socket.send(outgoing[0]);
     } catch (error) {

@@ -2,8 +2,11 @@
 import { decode, encode } from '@msgpack/msgpack';
 
 export const HELLO = 1, CHALLENGE = 2, WELCOME = 3, REFUSE = 4, WHO = 5, PING = 6, PONG = 7, BYE = 8;
-export const PUBLISH = 20, ANSWERS = 21, ITEMS = 22, ACK = 23;
-export const SUBSCRIBE = 32, UNSUBSCRIBE = 33, CALL = 34, REPLY = 35;
+export const PUBLISH = 20, ANSWERS = 21, ITEMS = 22, ACK = 23, UNKNOWN = 27;
+export const SUBSCRIBE = 32, UNSUBSCRIBE = 33, CALL = 34, REPLY = 35, ENDED = 36;
+const HEARD = new Set([CHALLENGE, WELCOME, REFUSE, WHO, PING, PONG, BYE, ANSWERS, ITEMS, UNKNOWN, REPLY, ENDED]);
+
+export const VERSIONS = [1, 2]; // of the wire: the oldest and the newest that is spoken here
 
 export const PERSISTENT = 1, INITIAL = 4, FORCE_QUEUING = 8, ERASED = 16; // flags
 
@@ -15,9 +18,16 @@ const NOTHING = Buffer.alloc(0);
 /** The first frame of a message. Its numbers are all below 2³². */
 export const pack = (command) => bytes(encode(command));
 
-/** A whole message: {command, envelopes}. */
+/** UNKNOWN, about a command that a later release may say, with its first field if that is small. */
+export function packUnknown([tag, field = null]) {
+  const size = encode(field, { useBigInt64: true }).length;
+  return bytes(encode([UNKNOWN, tag, size > 64 ? null : field], { useBigInt64: true }));
+}
+
+/** A whole message: {command, envelopes}; of a command that nobody here knows the rest is not read. */
 export function readMessage(frames) {
   const command = read(frames[0]);
+  if (!HEARD.has(command[0])) return { command, envelopes: [], isUnknown: true };
   const envelopes = [];
   let at = 1;
   for (const count of bodyFrames(command)) {

@@ -46,6 +46,7 @@ from mesh.core.subscribers.lastvalues import LastValues
 from mesh.core.subscribers.sessions import Sessions
 from mesh.core.subscribers.settling import Settling
 from mesh.core.subscribers.subscribing import Subscribing
+from mesh.core.subscribers.wanted import Wanted
 from mesh.core.telling.recording import Recording, Waiting
 from mesh.core.ways.balancing import Balancing, name_of
 from mesh.core.ways.nodes import Nodes
@@ -125,6 +126,7 @@ class Parts:
             settling,
             merging,
         )
+        wanted = self.wanted = Wanted(desk, disk, router, n, demand, questions, links.received)
         inboxes = self.inboxes = Inboxes(desk, disk, shelf, dead, sessions)
         subscribing = self.subscribing = Subscribing(
             desk, disk, router, demand, questions, lookup, inboxes, settling, links.received
@@ -144,8 +146,8 @@ class Parts:
             (
                 desk.events, disk, n, n.acquaintances, meeting, censuses, router, nodes.whereabouts, ways,
                 recall, gossiping, vouching, demand, lookup, forwarder.shipping, forwarder, sessions, links,
-                inboxes, last_values, routes, subscribing, clients, shared, weights, recording, admission,
-                status, Calls(desk), self._reception, questions, *(room(self) for room in rooms),
+                wanted, inboxes, last_values, routes, subscribing, clients, shared, weights, recording,
+                admission, status, Calls(desk), self._reception, questions, *(room(self) for room in rooms),
             )
         )  # fmt: skip
         self._flushes = desk.face.flushes

@@ -9,6 +9,7 @@ from itertools import islice, takewhile
 
 from mesh.patterns import Trie
 from mesh.wire.commands import Interest, Query
+from mesh.wire.spoken import KINDS, is_spoken
 
 CLIENTS = b""  # who wants it: clients of this node; else the uuid of a peer for which this node is on the way
 LINGER = (
@@ -61,6 +62,7 @@ class Interests:
         self._wants: dict[Query, Counter[bytes]] = {}
         self._trie: Trie[Query] = Trie()  # of the same queries
         self._asked: dict[bytes, Asked] = {}
+        self._has_later_kinds = False  # of queries, than those that everybody understands
 
     def __len__(self) -> int:
         return len(self._wants)
@@ -87,6 +89,7 @@ class Interests:
         if wants is None:
             wants = self._wants[query] = Counter()
             self._trie.add(query.text, query)
+            self._has_later_kinds |= query.kind not in KINDS
         wants[by] += 1
         return wants[by] == 1
 
@@ -176,7 +179,12 @@ class Interests:
             return True
         return bool(found) and (is_old or any(query in asked.left for query in found))
 
-    def full(self, peer: bytes, positions: tuple[tuple[bytes, int], ...]) -> Interest:
-        """Everything, for a peer that has just logged in."""
+    def full(
+        self, peer: bytes, positions: tuple[tuple[bytes, int], ...], words: frozenset[str] = frozenset()
+    ) -> Interest:
+        """Everything, for a peer that has just logged in and understands these words."""
         asked = self.asked(peer)
-        return Interest(asked.version, True, tuple(asked.queries), positions=positions)
+        queries = tuple(asked.queries)
+        if self._has_later_kinds:
+            queries = tuple(query for query in queries if is_spoken(query.kind, words))
+        return Interest(asked.version, True, queries, positions=positions)

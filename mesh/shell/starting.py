@@ -22,7 +22,7 @@ from mesh.shell.driver import Driver
 from mesh.shell.finding import Finding, addresses
 from mesh.shell.holdings import Holdings, in_time, take
 from mesh.shell.memory import take_descriptors
-from mesh.shell.node import Node
+from mesh.shell.node import Node, process
 from mesh.shell.poison import Poison
 from mesh.shell.preparing import prepared, seeds
 from mesh.shell.settings import allowance_of, settings_of

@@ -319,13 +319,15 @@ class Query(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Interest(Command, frozen=True, tag=30):
-    """Node to node: what my clients want from you. `full` replaces all that was said before."""
+    """Node to node: what my clients want from you. `full` replaces all that was said before; what comes in
+    parts has the same version in each, and `more` in all but the last."""
 
     version: Number
     full: bool
     add: tuple[Query, ...] = ()
     remove: tuple[Query, ...] = ()
     positions: tuple[tuple[bytes, Number], ...] = ()  # with full: (master, how far I have its log from you)
+    more: bool = False
 
 
 class Interested(Command, frozen=True, tag=31):

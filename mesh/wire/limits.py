@@ -14,7 +14,8 @@ WHOLE = MIB  # a message of more bytes travels in pieces, where both ends know t
 PIECE = 128 * KIB  # bytes of one …
 PIECES_WINDOW = 2 * MIB  # … and of those that are not acknowledged
 CONTROL_FRAME = 64 * KIB  # a command that a stranger or a client may send, and a message's own properties
-INTEREST_FRAME = 16 * MIB  # of a node: all that its clients want; it comes in pieces
+INTEREST_FRAME = 16 * MIB  # of a node of version 1: all that its clients want; it comes in pieces
+INTEREST_PART = 64 * KIB  # of a later one: a part of that
 CALL_FRAME = 256 * KIB  # a question and its reply, which tell of each node
 
 MAX_CONTENT = MIB  # default of `limits.max_content`

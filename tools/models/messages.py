@@ -57,7 +57,7 @@ COMMANDS: tuple[c.AnyCommand, ...] = (
     c.Outcomes(
         (c.Outcome(STREAM, c.Answer("WEATHER", 1, 500, "OK", 3, "so")), c.Outcome(UUID, c.Answer("", 7, 7)))
     ),
-    c.Interest(4, True, (QUERY,), (QUERY, c.Query("inbox", "")), ((UUID, 88),)),
+    c.Interest(4, True, (QUERY,), (QUERY, c.Query("inbox", "")), ((UUID, 88),), True),
     c.Interested(4),
     c.Subscribe(1, 2, QUERY, False, True, "drop_oldest", 1000),
     c.Ended(2, "SLOW_CONSUMER", "too slow"),

@@ -6,6 +6,7 @@ from collections.abc import Collection, Hashable, Sequence
 
 from mesh.core.asking.aims import TURN, Aims
 from mesh.core.asking.facts import Unwanted
+from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import Hearing, hear
 from mesh.core.desk.part import Part
@@ -19,7 +20,9 @@ from mesh.mapping.mapping import Mapping
 from mesh.patterns import SYSTEM
 from mesh.reserved import DEAD_LETTERS
 from mesh.routing.interest import CLIENTS, Asked, Interests
+from mesh.routing.told import MORE, in_one, parts
 from mesh.wire.commands import Interest, Query
+from mesh.wire.limits import FRAME, INTEREST_FRAME, PIECES
 from mesh.wire.spoken import KINDS
 
 
@@ -131,10 +134,27 @@ class Demand(Part):
         """Can all whom the rules name for it be asked?"""
         return not self.sources(query).away
 
-    def full(self, peer: Peer) -> Interest:
-        """All that is asked of a peer, with how far we are."""
+    def say_all(self, peer: Peer, conn: Conn) -> None:
+        """Tell a peer that has just logged in all that is asked of it, with how far we are."""
         positions = tuple((master, u.received) for master, u in peer.upstreams.items() if u.received)
-        return self.interests.full(peer.node.uuid, positions)
+        full = self.interests.full(peer.node.uuid, positions, conn.speaks)
+        if self._say(conn, full) > 1 and conn.version < MORE:
+            text = (
+                f"{peer.node.name} is of an earlier release, and is asked for more ({len(full.add):,} things)"
+            )
+            text = f"{text} than that can be told at once: what it still owed us of some may be lost"
+            self._desk.event("link", text, peer.node, level="warning")
+        self._slow.tells(peer.node.uuid, full.version, is_new=True)
+
+    def _say(self, conn: Conn, interest: Interest) -> int:
+        """In so many messages, one behind the other."""
+        if conn.version >= MORE:
+            frames = list(parts(interest))
+        else:
+            frames = list(in_one(interest, INTEREST_FRAME if PIECES in conn.speaks else FRAME))
+        for frame in frames:
+            self._desk.raw(conn, [frame])
+        return len(frames)
 
     def unconfirmed(self, uuids: set[bytes] | None = None) -> dict[bytes, int]:
         """Version that each of these peers (all, without) has yet to confirm, if it can be reached and was
@@ -176,7 +196,8 @@ class Demand(Part):
         for uuid, interest in told:
             peer = self._neighbours.peers.get(uuid)
             if peer is not None:
-                self._desk.send(peer.data, interest)
+                if peer.data is not None:
+                    self._say(peer.data, interest)
                 self._slow.tells(uuid, interest.version)
                 self._neighbours.review_login(peer)
 

@@ -1,8 +1,8 @@
-"""What flows between two nodes that are logged in: items, interest, questions."""
+"""What flows between two nodes that are logged in: items and questions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -12,10 +12,9 @@ from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
 from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Beginning, Part, Taking, take
+from mesh.core.desk.part import Part, Taking, take
 from mesh.core.desk.passing import Path, mark, pass_on
 from mesh.core.desk.passing import read as read_gaps
-from mesh.core.desk.records import Record, query_key, read_record, write_record
 from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.peers.facts import LoggedIn, LoggedOut, PeerForgotten
 from mesh.core.peers.neighbours import Neighbours
@@ -25,19 +24,13 @@ from mesh.core.subscribers.settling import Settling
 from mesh.core.subscribers.solicited import Solicited
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Questions
-from mesh.errors import RemoteError
-from mesh.operations import Delete, Put
-from mesh.routing.interest import weight
 from mesh.routing.log import position_key
 from mesh.routing.merging import Merging
 from mesh.routing.parcel import Parcel
-from mesh.routing.subscriptions import check_query
 from mesh.routing.upstream import Upstream
-from mesh.values import check_domain
-from mesh.wire.commands import Ack, Hello, Interest, Interested, ItemHead, Items, Query, Welcome
+from mesh.wire.commands import Ack, Hello, ItemHead, Items, Welcome
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import HOPS, MIB
-from mesh.wire.spoken import KINDS, UNKNOWN_IS_TOLD
 
 BEHIND = 0.2  # s after which a peer is told again that readers here are behind, and go on
 SETTLED = 1000  # masters in one ACK: it has to fit into a frame
@@ -90,32 +83,11 @@ class DataLinks(Part):
         )
 
     def from_peers(self) -> Sequence[Taking]:
-        return (
-            take(Items, self._items),
-            take(Ack, self._ack),
-            take(Interest, lambda conn, peer, command, _: self.interest(peer, command)),
-            take(Interested, lambda conn, peer, command, _: self.interested(peer, command)),
-        )
-
-    def start(self, beginning: Beginning) -> None:
-        """What peers wanted, and how far they were."""
-        positions = beginning.rows("position")
-        for key, row in beginning.rows("feed").items():
-            if key[:1] == b"n":
-                record = read_record(row)
-                peer = self._neighbours.known(key[1:17], record.owner)
-                self._restore(peer, key, record, positions.get(peer.feed.key, b""))
+        return (take(Items, self._items), take(Ack, self._ack))
 
     def tick(self) -> None:
         if self._router.pacing:
             self._tell_that_we_are_behind()
-
-    def tidy(self) -> None:
-        """What nodes want that have been away for too long."""
-        lost = self._desk.now - self._desk.settings.peer_linger
-        for peer in self._neighbours.peers.values():
-            if peer.feed.queries and not peer.feed.connected and peer.feed.gone_since < lost:
-                self.forget(peer)
 
     # --- logging in ---------------------------------------------------------------------------------
 
@@ -146,9 +118,7 @@ class DataLinks(Part):
         self._solicited.logged_in(peer)
         peer.topics, peer.is_way = self._demand.asked(peer).topics, self._demand.is_way(peer.node.name)
         peer.confirmed = -1
-        interest = self._demand.full(peer)
-        self._desk.send(conn, interest)
-        self._questions.slow.tells(peer.node.uuid, interest.version, is_new=True)
+        self._demand.say_all(peer, conn)
         for call in peer.reads.values():
             self._desk.send(conn, call)
         self._acking[peer] = None  # the last acknowledgements may be lost with the last connection
@@ -332,116 +302,6 @@ class DataLinks(Part):
                 self._disk.later("position", key, position_key(peer.feed, peer.feed.position))
         self._desk.outlets[peer.outlet] = None
 
-    # --- interest ---------------------------------------------------------------------------------------
-
-    def interest(self, peer: Peer, command: Interest) -> None:
-        """What a peer wants from us, for its clients or for those to whom it is the way."""
-        self._note_lead(peer, command)
-        feed, add = peer.feed, dict.fromkeys(_checked(q) for q in self._understood(peer, command.add))
-        void = [q for q in feed.queries if q not in add] if command.full else dict.fromkeys(command.remove)
-        remove = [query for query in void if query in feed.queries]
-        _check_wanted(peer, remove, [query for query in add if query not in feed.queries])
-        for query in remove:
-            self._drop(peer, query)
-        since = dict(self.received())
-        for query in add:
-            if query not in feed.queries:
-                feed.asked(query, self._router.shelf.next_position, since)
-                self._add(peer, query)
-                self._keep(peer, query)
-        for master, position in command.positions:
-            feed.skip(master, position)
-        feed.connect(self._desk.now)
-        self._confirm(peer, command.version, add)
-
-    def _understood(self, peer: Peer, queries: tuple[Query, ...]) -> Iterable[Query]:
-        """Those of a kind that is known here. A later release may know more."""
-        if peer.version < UNKNOWN_IS_TOLD:
-            return queries
-        known = [query for query in queries if query.kind in KINDS]
-        if len(known) < len(queries):
-            self._desk.count("unknown_kinds", len(queries) - len(known))
-        return known
-
-    def _note_lead(self, peer: Peer, command: Interest) -> None:
-        """Does the peer say that it has something of our log that we have not? What we write next stands
-        above what an earlier boot ever gave; so this is only told, whether it is true or not."""
-        ours = self._router.shelf.next_position
-        known = max((place for master, place in command.positions if master == self._desk.me.uuid), default=0)
-        if known >= ours and not peer.leads:
-            peer.leads = True
-            text = f"{peer.node.name} has what we lack: position {known} of this node's log, {ours} is next"
-            self._desk.event("peer", text, peer.node, level="warning")
-
-    def _confirm(self, peer: Peer, version: int, added: Iterable[Query]) -> None:
-        """Say that we have it, when it is on disk (a crash must not make us forget whom we owe), and when
-        those whom we have to ask for it know it as well."""
-        done = [False]
-        peer.held_versions.append((version, done))
-
-        def known() -> None:
-            done[0] = True
-            while peer.held_versions and peer.held_versions[0][1][0]:
-                self._desk.send(peer.data, Interested(peer.held_versions.popleft()[0]))
-
-        def stored() -> None:
-            uuid = peer.node.uuid
-            targets = {target for q in added for target in self._demand.targets(q, {uuid})}
-            need = self._demand.unconfirmed(targets) if targets else {}
-            self._questions.confirm(need, known)
-
-        self._disk.commit((), lambda error: stored())
-
-    def _add(self, peer: Peer, query: Query) -> None:
-        self._router.peers.add(peer.feed, query)
-        if self._demand.is_relayed(query):
-            self._router.relays.add(peer.feed, query)
-            self._demand.want(query, by=peer.node.uuid)
-            peer.relayed.add(query)
-
-    def _drop(self, peer: Peer, query: Query) -> None:
-        peer.feed.unasked(query)
-        self._delete("feed", query_key(peer.feed, query))
-        self._router.peers.discard(peer.feed, query)
-        if query in peer.relayed:
-            peer.relayed.discard(query)
-            self._router.relays.discard(peer.feed, query)
-            self._demand.unwant(query, by=peer.node.uuid)
-
-    def _keep(self, peer: Peer, query: Query) -> None:
-        """On disk, with the next commit."""
-        key, record = query_key(peer.feed, query), write_record(peer.node.name, peer.feed, query)
-        self._disk.later("feed", key, Put("feed", key, record))
-
-    def _delete(self, table: str, key: bytes) -> None:
-        self._disk.later(table, key, Delete(table, key))
-
-    def interested(self, peer: Peer, command: Interested) -> None:
-        peer.confirmed = max(peer.confirmed, command.version)
-        self._questions.slow.confirmed(peer.node.uuid, command.version)
-        self._questions.confirmed(peer)
-
-    def forget(self, peer: Peer) -> None:
-        """It has been away for too long: what it is owed is given up."""
-        for query in list(peer.feed.queries):
-            self._drop(peer, query)
-        peer.feed.clear()
-        peer.outlet.restart()  # should it come back as the same process, it acknowledges nothing of this
-        peer.feed.restart()
-        self._delete("position", peer.feed.key)
-
-    def _restore(self, peer: Peer, key: bytes, record: Record, position: bytes) -> None:
-        """From the store, at start: what it wanted, and how far it was."""
-        record.put_into(peer.feed)
-        for query, _ in record.queries:
-            self._add(peer, query)
-        if key == peer.feed.key:  # of an earlier release
-            self._delete("feed", key)
-            for query, _ in record.queries:
-                self._keep(peer, query)
-        peer.feed.position = int.from_bytes(position)
-        peer.feed.gone_since = self._desk.now
-
     # --- questions --------------------------------------------------------------------------------------
 
     def reply_after(self, peer: Peer, send: Callable[[], None]) -> None:
@@ -455,22 +315,6 @@ class DataLinks(Part):
         while held and held[0][0] <= peer.outlet.departed:
             held.popleft()[1]()
         return not held
-
-
-def _checked(query: Query) -> Query:
-    check_domain(query.domain)
-    return check_query(query)
-
-
-def _check_wanted(peer: Peer, remove: list[Query], add: list[Query]) -> None:
-    """RemoteError when a peer wants too much: many things, or such that take much memory."""
-    count = len(peer.feed.queries) + len(add) - len(remove)
-    if count > WANTED:
-        raise RemoteError(f"{peer.node.name} wants more than {WANTED:,} things", code="TOO_MANY_QUERIES")
-    size = peer.feed.wanted_bytes + sum(map(weight, add)) - sum(map(weight, remove))
-    if size > WANTED_BYTES:
-        what = f"{peer.node.name} wants things that take {size:,} bytes, {WANTED_BYTES:,} at most"
-        raise RemoteError(what, code="TOO_MANY_QUERIES")
 
 
 def _parts(settled: tuple[tuple[bytes, int], ...]) -> list[tuple[tuple[bytes, int], ...]]:

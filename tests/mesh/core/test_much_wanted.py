@@ -3,13 +3,13 @@
 import pytest
 
 from mesh.errors import BadKey, RemoteError
-from mesh.routing.interest import CLIENTS, LEVEL, weight
+from mesh.routing.interest import LEVEL, weight
 from mesh.wire.commands import Interest, Query
 from mesh.wire.frames import read, write
 from mesh.wire.limits import FRAME, INTEREST_FRAME
 from mesh.wire.pieces import Gatherer, cut
 from tests.simulated_client import client_of
-from tests.simulation import SimNetwork, SimNode
+from tests.simulation import SimNetwork
 
 MANY = 200_000
 
@@ -22,29 +22,6 @@ def test_a_query_weighs_its_text_and_the_levels_of_a_pattern() -> None:
     assert weight(Query("exact", "a/b/c", "NEWS")) == 9
     assert weight(Query("pattern", "a/+/#", "NEWS")) == 9 + 3 * LEVEL
     assert weight(Query("exact", "\N{SNOWMAN}")) == 3
-
-
-def wants(b: SimNode, a: SimNode, count: int) -> None:
-    """b asks a for so many things, for its clients."""
-    interests = b.core.demand.interests
-    for number in range(count):
-        interests.add(exact(number), CLIENTS)
-        interests.asked(a.uuid).change(add=(exact(number),))
-
-
-def test_trial_8_a_node_that_wants_200_000_things_logs_in_again() -> None:
-    """All that it wants is one command, above what one frame of ZeroMQ can be: it comes in pieces."""
-    net = SimNetwork()
-    a, b = net.mesh("a", "b")
-    client_of(b).subscribed("k")
-    wants(b, a, MANY)
-    a.restart()
-    net.until(lambda: b.uuid in a.core.neighbours.peers)
-    net.until(lambda: len(a.core.neighbours.peers[b.uuid].feed.queries) == MANY + 1, 60)
-    assert not [note for note in b.notes if "refused" in note]
-    publisher = client_of(a, "pub")
-    publisher.publish("k", b"1")
-    publisher.settled()
 
 
 def test_only_what_a_node_wants_may_be_so_long_and_only_in_pieces_of_a_node() -> None:
@@ -74,15 +51,15 @@ def test_trial_8_a_node_that_wants_little_that_takes_much_is_refused_and_nobody_
     heard = client_of(c).subscribed("k")
     net.until(lambda: a.core.neighbours.peers[c.uuid].feed.queries)
     peer = a.core.neighbours.peers[b.uuid]
-    a.core.links.interest(peer, Interest(1, True, greedy(0, 1000)))
-    a.core.links.interest(peer, Interest(2, False, greedy(1000, 1000), greedy(0, 1000)))
+    a.core.wanted.interest(peer, Interest(1, True, greedy(0, 1000)))
+    a.core.wanted.interest(peer, Interest(2, False, greedy(1000, 1000), greedy(0, 1000)))
     taken = peer.feed.wanted_bytes
     assert taken == sum(map(weight, greedy(1000, 1000)))
     with pytest.raises(RemoteError) as refused:
-        a.core.links.interest(peer, Interest(3, False, greedy(2000, 2000)))
+        a.core.wanted.interest(peer, Interest(3, False, greedy(2000, 2000)))
     assert refused.value.code == "TOO_MANY_QUERIES" and len(peer.feed.queries) == 1000
     with pytest.raises(RemoteError, match="TOO_MANY_QUERIES"):
-        a.core.links.interest(peer, Interest(3, True, greedy(5000, 3000)))
+        a.core.wanted.interest(peer, Interest(3, True, greedy(5000, 3000)))
     assert peer.feed.wanted_bytes == taken
     publisher = client_of(a, "pub")
     publisher.publish("k", b"1")
@@ -94,5 +71,5 @@ def test_trial_8_a_domain_that_cannot_be_is_wanted_by_nobody() -> None:
     a, b = net.mesh("a", "b")
     peer = a.core.neighbours.peers[b.uuid]
     with pytest.raises(BadKey):
-        a.core.links.interest(peer, Interest(1, True, (Query("exact", "k", "d" * 1_000_000),)))
+        a.core.wanted.interest(peer, Interest(1, True, (Query("exact", "k", "d" * 1_000_000),)))
     assert not peer.feed.queries

@@ -7,7 +7,7 @@ from mesh.wire.envelope import LOCAL_ONLY
 from tests.mesh.core.campaign import Campaign, Masters
 from tests.seeds import stories
 from tests.simulated_client import client_of
-from tests.simulation import SimNetwork
+from tests.simulation import SimNetwork, SimNode
 
 
 def numbers(first: int, last: int) -> list[bytes]:
@@ -225,6 +225,17 @@ def test_a_random_story_with_masters_and_ways_keeps_every_promise(seed: int) -> 
     story = Masters(seed, subscribers=4)
     story.run(8.0)
     story.check()
+
+
+@pytest.mark.whole  # for its length
+@pytest.mark.parametrize(("newest", "seed"), [((1, 2), 1), ((1, 2), 2), ((2, 1), 3), ((2, 1, 1), 4)])
+def test_a_random_story_in_a_mesh_of_two_releases_keeps_every_promise(
+    newest: tuple[int, ...], seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SimNode, "newest", newest)
+    for story in (Campaign(seed, nodes=4, subscribers=4), Masters(seed, subscribers=4)):
+        story.run(8.0)
+        story.check()
 
 
 def test_the_same_seed_tells_the_same_story() -> None:

@@ -71,7 +71,7 @@ def test_trial_A2_what_a_store_forgot_makes_nobody_drop_what_comes_next() -> Non
 def lie(liar: SimNode, to: SimNode, position: int) -> None:
     """INTEREST: the liar has the log of `to` up to there."""
     peer = to.core.neighbours.peers[liar.uuid]
-    to.core.links.interest(peer, Interest(99, False, (), (), ((to.uuid, position),)))
+    to.core.wanted.interest(peer, Interest(99, False, (), (), ((to.uuid, position),)))
     to._carry_out_all()
 
 

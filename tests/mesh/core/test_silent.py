@@ -21,17 +21,17 @@ class Mute:
 
     def __init__(self, node: SimNode) -> None:
         core = self.core = node.core
-        self._links, self._hears = core.links, core.desk.face.from_peers
-        self._true = (core.links.interest, self._hears[c.Call])
+        self._wanted, self._hears = core.wanted, core.desk.face.from_peers
+        self._true = (core.wanted.interest, self._hears[c.Call])
         self.missed = 0
-        core.links.interest = self._ignore  # type: ignore[method-assign, assignment]
+        core.wanted.interest = self._ignore  # type: ignore[method-assign, assignment]
         self._hears[c.Call] = self._ignore
 
     def _ignore(self, *what: object) -> None:
         self.missed += 1
 
     def speak(self) -> None:
-        self._links.interest, self._hears[c.Call] = self._true  # type: ignore[method-assign]
+        self._wanted.interest, self._hears[c.Call] = self._true  # type: ignore[method-assign]
 
 
 def took(client: SimClient, key: str = "k", initial: bool = True) -> float:
@@ -111,12 +111,12 @@ def test_trial_A7_a_confirmation_in_time_does_as_well_and_a_late_one_does_not() 
     peer = a.core.neighbours.peers[uuid]
     slow.tells(uuid, 50)
     net.run(CONFIRM + 1)
-    a.core.links.interested(peer, c.Interested(50))
+    a.core.wanted.interested(peer, c.Interested(50))
     assert uuid in slow, "it is as slow as it was"
     slow.tells(uuid, 51)
     net.run(0.5)
     slow.tells(uuid, 52)
-    a.core.links.interested(peer, c.Interested(51))
+    a.core.wanted.interested(peer, c.Interested(51))
     assert uuid not in slow
 
 
@@ -138,7 +138,7 @@ def test_trial_A7_who_was_only_cut_off_is_waited_for_again_before_the_next_quest
     if what == "an answer":
         replied(a, peer, c.Reply(77))
     else:
-        a.core.links.interested(peer, c.Interested(77))
+        a.core.wanted.interested(peer, c.Interested(77))
     net.run(CONFIRM)
     assert uuid not in slow
 
@@ -167,7 +167,7 @@ def test_trial_A7_an_answer_that_nobody_asked_for_makes_nobody_quick() -> None:
     assert peer is not None
     for number in range(100):
         replied(a, peer, c.Reply(1_000_000 + number))
-    a.core.links.interested(peer, c.Interested(0))
+    a.core.wanted.interested(peer, c.Interested(0))
     assert took(client, "second", initial=False) < LITTLE
 
 

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from mesh.core.subscribers import datalink
+from mesh.core.subscribers import saying
 from mesh.errors import RemoteError
 from mesh.mapping.rules import Rule
 from mesh.wire.commands import (
@@ -131,16 +131,16 @@ def test_trial_A2_who_was_sent_nothing_answers_for_nobody() -> None:
 
 
 def test_a_peer_wants_so_many_things_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(datalink, "WANTED", 3)
+    monkeypatch.setattr(saying, "WANTED", 3)
     net = SimNetwork()
     a, b = net.mesh("a", "b")
     peer = a.core.neighbours.peers[b.uuid]
     wanted = tuple(Query("exact", f"k{n}") for n in range(4))
-    a.core.links.interest(peer, Interest(1, True, wanted[:3]))
+    a.core.wanted.interest(peer, Interest(1, True, wanted[:3]))
     with pytest.raises(RemoteError) as refused:
-        a.core.links.interest(peer, Interest(2, False, wanted[3:]))
+        a.core.wanted.interest(peer, Interest(2, False, wanted[3:]))
     assert refused.value.code == "TOO_MANY_QUERIES" and len(peer.feed.queries) == 3
-    a.core.links.interest(peer, Interest(2, False, wanted[3:], wanted[:1]))
+    a.core.wanted.interest(peer, Interest(2, False, wanted[3:], wanted[:1]))
     assert set(peer.feed.queries) == set(wanted[1:])
     with pytest.raises(RemoteError, match="TOO_MANY_QUERIES"):  # what it does not have makes no room
-        a.core.links.interest(peer, Interest(3, False, wanted[:1], (Query("exact", "never wanted"),)))
+        a.core.wanted.interest(peer, Interest(3, False, wanted[:1], (Query("exact", "never wanted"),)))

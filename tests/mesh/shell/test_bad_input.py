@@ -114,7 +114,7 @@ def test_another_wire_version_is_refused_with_both_versions() -> None:
         stranger.socket.send(c.encode(c.Hello((7, 9), c.CLIENT, "", b"n" * 16, client="x", stream=STREAM)))
         answer = await stranger.hears()
         assert isinstance(answer, c.Refuse) and answer.code == "VERSION" and answer.final
-        assert "7 to 9" in answer.reason and "1 to 1" in answer.reason
+        assert "7 to 9" in answer.reason and "1 to 2" in answer.reason
 
     asyncio.run(with_stranger(story))
 

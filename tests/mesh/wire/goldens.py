@@ -80,7 +80,7 @@ GOSSIP = lines.Message(
 
 def hello(proof: bytes = b"", signature: bytes = b"") -> c.Hello:
     return c.Hello(
-        (1, 1),
+        (1, 2),
         c.CLIENT,
         "",
         DIALLER,
@@ -98,7 +98,7 @@ SIGNATURE = KEY.sign(stream_text(DIALLER, LISTENER, ENDPOINT, HERON.uuid))
 
 def welcome(proof: bytes = b"") -> c.Welcome:
     return c.Welcome(
-        1, HERON, "default", proof, session=JOE, token=TOKEN, max_content=1 << 20, window=(4 << 20, 1024)
+        2, HERON, "default", proof, session=JOE, token=TOKEN, max_content=1 << 20, window=(4 << 20, 1024)
     )
 
 
@@ -165,7 +165,7 @@ GOLDENS: dict[str, list[bytes]] = {
     ], "next": 41, "boot": 3})),
     "reply-error": write(c.Reply(4, code="UNKNOWN_VERB", text="no verb 'fly' [UNKNOWN_VERB]")),
     "hello-node": write(
-        c.Hello((1, 1), c.NODE_DATA, "default", DIALLER, node=SWIFT, boot_seen=3, have=17, next=5,
+        c.Hello((1, 2), c.NODE_DATA, "default", DIALLER, node=SWIFT, boot_seen=3, have=17, next=5,
                 software="heronry 0.1.0")
     ),
     "peers": write(c.Peers((SWIFT, CRANE))),

@@ -224,7 +224,7 @@ def test_envelopes_follow_the_commands_that_the_table_says() -> None:
 def test_the_limits_are_those_of_the_code() -> None:
     said = {name: int(value) for name, value, _ in rows(section("Limits"))}
     assert said == {name: getattr(limits, name) for name in said}
-    assert len(said) == 15
+    assert len(said) == 16
     assert f"{limits.FRAME:,}" in section("Finding a node, and dialling it")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from discovery.state import Sample
@@ -28,6 +28,7 @@ from mesh.snapshots.line import Line
 from mesh.store.base import begin
 from mesh.store.memory import MemoryStore
 from mesh.wire.commands import Introduction
+from mesh.wire.limits import VERSION_MAX
 from tools.simulating.world.network import LATE, SECRET, Network, Pipe
 from tools.simulating.world.sockets import Sockets
 from tools.simulating.world.volume import Disk
@@ -35,7 +36,12 @@ from tools.simulating.world.worker import Worker
 
 
 class SimNode:
-    """A node's process, as its shell would run it."""
+    """A node's process, as its shell would run it.
+
+    The first of a network speaks the first of `newest`, the next one the next, and so on all over again.
+    """
+
+    newest: Sequence[int] = (VERSION_MAX,)  # versions of the wire
 
     def __init__(
         self, net: Network[SimNode], name: str, seeds: tuple[str, ...], settings: dict[str, Any]
@@ -58,7 +64,8 @@ class SimNode:
         self.stop: Stop | None = None
         self.is_up = False
         self.jumped = 0  # ns that its wall clock was set forward
-        self._settings = {"secret": SECRET, "seal": self.uuid, **settings}
+        newest = self.newest[(number - 1) % len(self.newest)]
+        self._settings = {"secret": SECRET, "seal": self.uuid, "wire_version": newest, **settings}
         self._seeds = tuple(net.nodes[seed].address for seed in seeds if seed != name)
         net.nodes[f"{name}.{number}" if name in net.nodes else name] = self
 

@@ -1,0 +1,62 @@
+"""An INTEREST that comes in parts: what of it has come, and what it does not name any more."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable
+from dataclasses import dataclass, field
+
+from mesh.core.peers.peer import Peer
+from mesh.errors import RemoteError
+from mesh.routing.interest import weight
+from mesh.routing.peerfeed import PeerFeed
+from mesh.wire.commands import Interest, Query
+from mesh.wire.limits import MIB
+
+WANTED = 1_000_000  # queries of one peer, each a row on disk,
+WANTED_BYTES = 256 * MIB  # and what they take by their texts
+
+
+@dataclass(slots=True)
+class Saying:
+    """One that has begun. `unsaid` stands, and is wanted no more unless a later part names it."""
+
+    version: int
+    full: bool
+    positions: tuple[tuple[bytes, int], ...]
+    unsaid: dict[Query, int]
+    unsaid_bytes: int
+    rows: dict[Hashable, Query] = field(default_factory=dict)  # of what it adds: one of all that are alike
+
+    @classmethod
+    def of(cls, first: Interest, feed: PeerFeed) -> Saying:
+        """What begins with that part."""
+        unsaid = dict(feed.queries) if first.full else {}
+        size = feed.wanted_bytes if first.full else 0
+        return cls(first.version, first.full, first.positions, unsaid, size)
+
+    def check_next(self, peer: Peer, part: Interest) -> None:
+        """RemoteError when this is another one, and the last part of the one before has not come."""
+        if (part.version, part.full) != (self.version, self.full):
+            what = f"{peer.node.name} said INTEREST {part.version} before all of {self.version}"
+            raise RemoteError(what, code="UNEXPECTED")
+
+    def says(self, queries: Iterable[Query]) -> None:
+        """These are wanted, still or from now on."""
+        for query in queries:
+            if query in self.unsaid:
+                del self.unsaid[query]
+                self.unsaid_bytes -= weight(query)
+
+
+def check_wanted(peer: Peer, saying: Saying, add: Collection[Query], remove: Collection[Query]) -> None:
+    """RemoteError when a peer wants too much: many things, or such that take much memory. What it says anew
+    may stand beside what it wanted before, until it has said all."""
+    feed = peer.feed
+    count = len(feed.queries) + len(add) - len(remove)
+    said = count - len(saying.unsaid)
+    if said > WANTED or count > 2 * WANTED:
+        raise RemoteError(f"{peer.node.name} wants more than {WANTED:,} things", code="TOO_MANY_QUERIES")
+    size = feed.wanted_bytes + sum(map(weight, add)) - sum(map(weight, remove))
+    if size - saying.unsaid_bytes > WANTED_BYTES or size > 2 * WANTED_BYTES:
+        what = f"{peer.node.name} wants things that take {size:,} bytes, {WANTED_BYTES:,} at most"
+        raise RemoteError(what, code="TOO_MANY_QUERIES")

@@ -1,0 +1,213 @@
+"""What do other nodes want from this one, and since when?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+from mesh.core.asking.demand import Demand
+from mesh.core.delivery.router import Router
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.disk import Disk
+from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.part import Beginning, Part, Taking, take
+from mesh.core.desk.records import Record, query_key, read_record, write_record
+from mesh.core.peers.facts import LoggedIn, LoggedOut
+from mesh.core.peers.neighbours import Neighbours
+from mesh.core.peers.peer import Peer
+from mesh.core.subscribers.saying import Saying, check_wanted
+from mesh.core.ways.questions import Questions
+from mesh.operations import Delete, Put
+from mesh.routing.subscriptions import check_query
+from mesh.routing.told import MORE
+from mesh.values import check_domain
+from mesh.wire.commands import Interest, Interested, Query
+from mesh.wire.spoken import KINDS, UNKNOWN_IS_TOLD
+
+
+class Wanted(Part):
+    """The feeds of other nodes: what each is owed messages of. `received()`: how far we have each log."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        disk: Disk,
+        router: Router,
+        neighbours: Neighbours,
+        demand: Demand,
+        questions: Questions,
+        received: Callable[[], Mapping[bytes, int]],
+    ) -> None:
+        self._desk = desk
+        self._disk = disk
+        self._router = router
+        self._neighbours = neighbours
+        self._demand = demand
+        self._questions = questions
+        self._received = received
+        self._saying: dict[Peer, Saying] = {}  # who has not said all of it yet
+
+    def hears(self) -> Sequence[Hearing]:
+        return (
+            hear(LoggedOut, lambda fact: self._cut_short(fact.peer)),
+            hear(LoggedIn, lambda fact: self._cut_short(fact.peer)),
+        )
+
+    def from_peers(self) -> Sequence[Taking]:
+        return (
+            take(Interest, lambda conn, peer, command, _: self.interest(peer, command)),
+            take(Interested, lambda conn, peer, command, _: self.interested(peer, command)),
+        )
+
+    def start(self, beginning: Beginning) -> None:
+        """What peers wanted, and how far they were."""
+        positions = beginning.rows("position")
+        for key, row in beginning.rows("feed").items():
+            if key[:1] == b"n":
+                record = read_record(row)
+                peer = self._neighbours.known(key[1:17], record.owner)
+                self._restore(peer, key, record, positions.get(peer.feed.key, b""))
+
+    def tidy(self) -> None:
+        """What nodes want that have been away for too long."""
+        lost = self._desk.now - self._desk.settings.peer_linger
+        for peer in self._neighbours.peers.values():
+            is_away = not peer.feed.connected and peer not in self._saying
+            if peer.feed.queries and is_away and peer.feed.gone_since < lost:
+                self.forget(peer)
+
+    # --- what they say ------------------------------------------------------------------------------
+
+    def interest(self, peer: Peer, command: Interest) -> None:
+        """What a peer wants from us, or a part of it. What stood and is in no part falls at the last."""
+        saying = self._saying.pop(peer, None)
+        if saying is None:
+            self._note_lead(peer, command)
+            saying = Saying.of(command, peer.feed)
+        saying.check_next(peer, command)
+        feed, add = peer.feed, dict.fromkeys(_checked(q) for q in self._understood(peer, command.add))
+        saying.says(add)
+        told = () if command.full else command.remove
+        remove = {query: None for query in told if query in feed.queries}
+        new = [query for query in add if query not in feed.queries or query in remove]
+        check_wanted(peer, saying, new, remove)
+        more = command.more and peer.version >= MORE
+        if not more:
+            remove.update(dict.fromkeys(saying.unsaid))
+        for query in remove:
+            self._drop(peer, query)
+        self._take(peer, new)
+        if self._demand.has_ways:
+            saying.rows.update((self._demand.row(query), query) for query in add)
+        if more:
+            self._saying[peer] = saying
+            return
+        for master, position in saying.positions:
+            feed.skip(master, position)
+        feed.connect(self._desk.now)
+        self._confirm(peer, command.version, saying.rows.values())
+
+    def _take(self, peer: Peer, queries: Iterable[Query]) -> None:
+        """It wants these, too, from now on."""
+        since = dict(self._received())
+        place = self._router.shelf.next_position
+        for query in queries:
+            peer.feed.asked(query, place, since)
+            self._add(peer, query)
+            self._keep(peer, query)
+
+    def _cut_short(self, peer: Peer) -> None:
+        """Its connection is gone: it says all of it again on the next one."""
+        self._saying.pop(peer, None)
+
+    def _understood(self, peer: Peer, queries: tuple[Query, ...]) -> Iterable[Query]:
+        """Those of a kind that is known here. A later release may know more."""
+        if peer.version < UNKNOWN_IS_TOLD:
+            return queries
+        known = [query for query in queries if query.kind in KINDS]
+        if len(known) < len(queries):
+            self._desk.count("unknown_kinds", len(queries) - len(known))
+        return known
+
+    def _note_lead(self, peer: Peer, command: Interest) -> None:
+        """Does the peer say that it has something of our log that we have not? What we write next stands
+        above what an earlier boot ever gave; so this is only told, whether it is true or not."""
+        ours = self._router.shelf.next_position
+        known = max((place for master, place in command.positions if master == self._desk.me.uuid), default=0)
+        if known >= ours and not peer.leads:
+            peer.leads = True
+            text = f"{peer.node.name} has what we lack: position {known} of this node's log, {ours} is next"
+            self._desk.event("peer", text, peer.node, level="warning")
+
+    def _confirm(self, peer: Peer, version: int, added: Collection[Query]) -> None:
+        """Say that we have it, when it is on disk (a crash must not make us forget whom we owe), and when
+        those whom we have to ask for it know it as well."""
+        done = [False]
+        peer.held_versions.append((version, done))
+
+        def known() -> None:
+            done[0] = True
+            while peer.held_versions and peer.held_versions[0][1][0]:
+                self._desk.send(peer.data, Interested(peer.held_versions.popleft()[0]))
+
+        def stored() -> None:
+            uuid = peer.node.uuid
+            targets = {target for q in added for target in self._demand.targets(q, {uuid})}
+            need = self._demand.unconfirmed(targets) if targets else {}
+            self._questions.confirm(need, known)
+
+        self._disk.commit((), lambda error: stored())
+
+    def _add(self, peer: Peer, query: Query) -> None:
+        self._router.peers.add(peer.feed, query)
+        if self._demand.is_relayed(query):
+            self._router.relays.add(peer.feed, query)
+            self._demand.want(query, by=peer.node.uuid)
+            peer.relayed.add(query)
+
+    def _drop(self, peer: Peer, query: Query) -> None:
+        peer.feed.unasked(query)
+        self._delete("feed", query_key(peer.feed, query))
+        self._router.peers.discard(peer.feed, query)
+        if query in peer.relayed:
+            peer.relayed.discard(query)
+            self._router.relays.discard(peer.feed, query)
+            self._demand.unwant(query, by=peer.node.uuid)
+
+    def _keep(self, peer: Peer, query: Query) -> None:
+        """On disk, with the next commit."""
+        key, record = query_key(peer.feed, query), write_record(peer.node.name, peer.feed, query)
+        self._disk.later("feed", key, Put("feed", key, record))
+
+    def _delete(self, table: str, key: bytes) -> None:
+        self._disk.later(table, key, Delete(table, key))
+
+    def interested(self, peer: Peer, command: Interested) -> None:
+        peer.confirmed = max(peer.confirmed, command.version)
+        self._questions.slow.confirmed(peer.node.uuid, command.version)
+        self._questions.confirmed(peer)
+
+    def forget(self, peer: Peer) -> None:
+        """It has been away for too long: what it is owed is given up."""
+        for query in list(peer.feed.queries):
+            self._drop(peer, query)
+        peer.feed.clear()
+        peer.outlet.restart()  # should it come back as the same process, it acknowledges nothing of this
+        peer.feed.restart()
+        self._delete("position", peer.feed.key)
+
+    def _restore(self, peer: Peer, key: bytes, record: Record, position: bytes) -> None:
+        """From the store, at start: what it wanted, and how far it was."""
+        record.put_into(peer.feed)
+        for query, _ in record.queries:
+            self._add(peer, query)
+        if key == peer.feed.key:  # of an earlier release
+            self._delete("feed", key)
+            for query, _ in record.queries:
+                self._keep(peer, query)
+        peer.feed.position = int.from_bytes(position)
+        peer.feed.gone_since = self._desk.now
+
+
+def _checked(query: Query) -> Query:
+    check_domain(query.domain)
+    return check_query(query)

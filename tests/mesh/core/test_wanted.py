@@ -1,0 +1,280 @@
+"""What a node wants of another comes in parts: is it all there at the last one, and nothing lost before?"""
+
+from typing import Any
+
+import pytest
+
+from mesh.core.asking import demand as demands
+from mesh.core.subscribers import saying
+from mesh.errors import RemoteError
+from mesh.mapping.rules import Rule
+from mesh.routing import told
+from mesh.routing.interest import CLIENTS, weight
+from mesh.wire import commands as c
+from mesh.wire.commands import Interest, Query
+from mesh.wire.frames import read
+from mesh.wire.limits import INTEREST_PART
+from tests.simulated_client import SimClient, client_of
+from tests.simulation import SimNetwork, SimNode
+
+MANY = 200_000
+
+
+def exact(first: int, last: int) -> tuple[Query, ...]:
+    return tuple(Query("exact", f"sensors/{number}/temperature") for number in range(first, last))
+
+
+def wants(b: SimNode, a: SimNode, queries: tuple[Query, ...]) -> None:
+    """b asks a for these, for its clients, and has yet to tell it."""
+    interests = b.core.demand.interests
+    for query in queries:
+        interests.add(query, CLIENTS)
+    interests.asked(a.uuid).change(add=queries)
+
+
+class Linked:
+    """Two nodes, of which b wants something of a; what b says on the wire is kept."""
+
+    def __init__(self, version: int = 2) -> None:
+        self.net = SimNetwork()
+        self.a, self.b = self.net.node("a"), self.net.node("b", "a", wire_version=version)
+        self.heard = client_of(self.b).subscribed("k")
+        self.publisher = client_of(self.a, "pub")
+        self.said: list[tuple[int, Interest]] = []  # bytes, and what
+        self.net.until(lambda: "k" in self.wanted)
+        send = self.b._send
+
+        def kept(key: Any, frames: list[bytes]) -> None:
+            if (frames[0][1:2]) == b"\x1e":
+                command = read(frames)[0]
+                assert isinstance(command, Interest)
+                self.said.append((len(frames[0]), command))
+            send(key, frames)
+
+        self.b._send = kept  # type: ignore[method-assign]
+
+    @property
+    def peer(self) -> Any:
+        """b, as a knows it."""
+        return self.a.core.neighbours.peers[self.b.uuid]
+
+    @property
+    def wanted(self) -> set[str]:
+        peer = self.a.core.neighbours.peers.get(self.b.uuid)
+        return {query.text for query in peer.feed.queries} if peer is not None else set()
+
+    @property
+    def is_confirmed(self) -> bool:
+        peer = self.b.core.neighbours.peers[self.a.uuid]
+        return peer.confirmed == self.b.core.demand.interests.asked(self.a.uuid).version
+
+    def goes_through(self, content: bytes) -> None:
+        self.publisher.publish("k", content, persistent=True)
+        self.net.until(lambda: self.heard.contents[-1:] == [content])
+
+
+def test_200_000_things_are_wanted_and_confirmed_after_each_login() -> None:
+    it = Linked()
+    wants(it.b, it.a, exact(0, MANY))
+    flushes: list[int] = []
+    flush = it.b.core.take_effects
+
+    def take_effects() -> Any:
+        before = len(it.said)
+        effects = flush()
+        flushes.append(sum(getattr(e, "frames", [b""])[0][1:2] == b"\x1e" for e in effects))
+        assert before == len(it.said)
+        return effects
+
+    it.b.core.take_effects = take_effects  # type: ignore[method-assign]
+    it.a.restart()
+    it.net.until(lambda: it.is_confirmed)
+    assert len(it.wanted) == MANY + 1
+    assert max(size for size, _ in it.said) <= INTEREST_PART
+    assert {len(part.add) for _, part in it.said[:-1]} == {told.EACH}
+    assert max(flushes) == len(it.said) > 100, "one right behind the other"
+    it.goes_through(b"1")
+    assert not [note for note in it.a.notes + it.b.notes if "refused" in note or "broke" in note]
+
+
+def cut_off(it: Linked, after: int) -> None:
+    """The connection breaks behind so many parts."""
+    hear = it.a.core.wanted.interest
+    parts = [0]
+
+    def few(peer: Any, command: Interest) -> None:
+        hear(peer, command)
+        parts[0] += 1
+        if parts[0] == after:
+            it.a.core.wanted.interest = hear  # type: ignore[method-assign]
+            it.a.core.desk.hang_up(peer.data)
+            it.a.core._broke_protocol(peer.data, RemoteError("cut"))
+
+    it.a.core.wanted.interest = few  # type: ignore[method-assign]
+
+
+def test_what_was_half_heard_is_heard_whole_on_the_next_connection_and_nothing_is_lost() -> None:
+    it = Linked()
+    wants(it.b, it.a, exact(0, 3000))
+    cut_off(it, after=3)
+    it.net.break_all("b")
+    it.net.until(lambda: it.peer.data is None)
+    it.publisher.publish("k", b"meanwhile", persistent=True)
+    it.net.until(lambda: len(it.wanted) > 1 and it.peer.data is None)
+    assert not it.a.core.wanted._saying
+    assert 1 < len(it.wanted) < 3000 and "k" in it.wanted
+    assert it.heard.contents == [], "nothing flows before all is said"
+    it.net.until(lambda: it.is_confirmed)
+    assert len(it.wanted) == 3001
+    it.net.until(lambda: it.heard.contents == [b"meanwhile"])
+
+
+def test_what_is_wanted_no_more_falls_with_the_last_part() -> None:
+    it = Linked()
+    wants(it.b, it.a, exact(0, 2000))
+    it.a.restart()
+    it.net.until(lambda: it.is_confirmed)
+    asked = it.b.core.demand.interests.asked(it.a.uuid)
+    for query in exact(0, 500):
+        del asked.queries[query]
+    steps: list[tuple[bool, int]] = []
+    hear = it.a.core.wanted.interest
+
+    def noted(peer: Any, command: Interest) -> None:
+        hear(peer, command)
+        steps.append((command.more, len(peer.feed.queries)))
+
+    it.a.core.wanted.interest = noted  # type: ignore[method-assign]
+    it.net.break_all("b")
+    it.net.until(lambda: it.is_confirmed and len(it.wanted) == 1501)
+    assert [more for more, _ in steps] == [True, True, False]
+    assert [count for _, count in steps] == [2001, 2001, 1501]
+
+
+def test_a_change_of_many_is_confirmed_at_its_last_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(told, "EACH", 10)
+    monkeypatch.setattr(demands, "TURN", 100)
+    it = Linked()
+    confirmed: list[int] = []
+    hear = it.b.core.wanted.interested
+
+    def noted(peer: Any, command: c.Interested) -> None:
+        confirmed.append(command.version)
+        hear(peer, command)
+
+    it.b.core.wanted.interested = noted  # type: ignore[method-assign]
+    asked = it.b.core.demand.interests.asked(it.a.uuid)
+    change = asked.change(exact(0, 95), (Query("exact", "k"),))
+    it.b.core.demand._tell([(it.a.uuid, change)])
+    it.b._carry_out_all()
+    it.net.until(lambda: it.is_confirmed)
+    it.net.run(1)
+    assert confirmed == [change.version] and len(it.said) == 11
+    assert it.wanted == {query.text for query in exact(0, 95)}
+
+
+def test_to_version_1_it_is_one_frame_as_before() -> None:
+    it = Linked(version=1)
+    wants(it.b, it.a, exact(0, 40_000))
+    it.a.restart()
+    it.net.until(lambda: it.is_confirmed)
+    assert len(it.wanted) == 40_001 and not it.said, "it went in pieces"
+    it.goes_through(b"1")
+
+
+def test_to_version_1_what_does_not_fit_is_told_of_and_nobody_goes_round_in_circles(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(demands, "INTEREST_FRAME", 2**16)
+    it = Linked(version=1)
+    wants(it.b, it.a, exact(0, 5000))
+    it.a.restart()
+    it.net.until(lambda: len(it.wanted) == 5001)
+    it.net.run(10)
+    assert len([part for _, part in it.said if part.full]) == 1
+    assert not any(part.more for _, part in it.said)
+    assert [note for note in it.b.notes if "an earlier release" in note]
+    it.goes_through(b"1")
+
+
+def saying_on(it: Linked, *parts: Interest) -> None:
+    for part in parts:
+        it.a.core.wanted.interest(it.peer, part)
+
+
+def test_another_interest_before_the_last_part_breaks_the_protocol() -> None:
+    for other in (Interest(8, True), Interest(7, False, exact(0, 1)), Interest(8, False)):
+        it = Linked()
+        with pytest.raises(RemoteError) as refused:
+            saying_on(it, Interest(7, True, exact(0, 2), more=True), other)
+        assert refused.value.code == "UNEXPECTED"
+
+
+def test_a_peer_that_never_comes_to_an_end_holds_what_two_may_want_and_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(saying, "WANTED", 100)
+    it = Linked()
+    saying_on(it, Interest(5, True, exact(0, 100)))
+    for version in range(6, 12):  # each time other things, and then its connection breaks
+        with pytest.raises(RemoteError) as refused:
+            for number in range(100):
+                first = 1000 * version + 10 * number
+                saying_on(it, Interest(version, True, exact(first, first + 10), more=True))
+        assert refused.value.code == "TOO_MANY_QUERIES"
+        assert len(it.peer.feed.queries) <= 200 and not it.a.core.wanted._saying
+    saying_on(it, Interest(12, True, exact(0, 100)))
+    assert it.wanted == {query.text for query in exact(0, 100)}
+
+
+def test_a_peer_may_want_as_much_that_is_new_as_it_wanted_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(saying, "WANTED", 100)
+    it = Linked()
+    saying_on(it, Interest(5, True, exact(0, 100)))
+    saying_on(it, Interest(6, True, exact(100, 150), more=True), Interest(6, True, exact(150, 200)))
+    assert it.wanted == {query.text for query in exact(100, 200)}
+    assert it.peer.feed.wanted_bytes == sum(map(weight, exact(100, 200)))
+
+
+def test_what_is_both_wanted_and_not_is_wanted() -> None:
+    it = Linked()
+    (query,) = exact(0, 1)
+    saying_on(it, Interest(5, True, (query,), (query,)))
+    assert it.wanted == {query.text}
+    saying_on(it, Interest(6, False, (query,), (query, query)))
+    assert it.wanted == {query.text}
+    saying_on(it, Interest(7, True, (), (query,)))
+    assert it.wanted == set()
+
+
+def test_a_peer_that_has_been_away_for_long_is_not_forgotten_while_it_says_what_it_wants() -> None:
+    it = Linked()
+    saying_on(it, Interest(5, True, exact(0, 2)))
+    it.peer.feed.leave(it.a.core.desk.now - 2 * it.a.core.desk.settings.peer_linger)
+    saying_on(it, Interest(6, True, exact(0, 1), more=True))
+    it.a.core.wanted.tidy()
+    saying_on(it, Interest(6, True, exact(1, 3)))
+    assert it.wanted == {query.text for query in exact(0, 3)}
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_what_another_asks_a_way_for_is_confirmed_when_its_master_knows_it(
+    version: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(told, "EACH", 3)
+    net = SimNetwork()
+    rules = (Rule("heron", domains=("NEWS",)),)
+    heron = net.node("heron", rules=rules)
+    frodo = net.node("frodo", "heron", rules=rules, wire_version=version)
+    bilbo = net.node(
+        "bilbo", "frodo", rules=(Rule("frodo", 1, ("NEWS",)),), known=("frodo",), links="configured"
+    )
+    net.until(lambda: "frodo" in bilbo.alive and "heron" in frodo.alive)
+    clients: list[SimClient] = [client_of(bilbo, f"c{n}") for n in range(10)]
+    heard = [client.subscribed(f"k{n}", domain="NEWS") for n, client in enumerate(clients)]
+    frodo.restart()
+    net.run(5)
+    publisher = client_of(heron, "pub")
+    for n in range(10):
+        publisher.publish(f"k{n}", b"x", domain="NEWS")
+    net.until(lambda: all(each.contents == [b"x"] for each in heard))

@@ -1,0 +1,199 @@
+"""Do nodes and clients of the last release get on with those of this one, whoever is master of what?
+
+The last release is tests/releases/wire1.zip, which speaks version 1 of the wire and nothing else.
+"""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import mesh.sync
+from mesh.client.message import Message
+from mesh.errors import MeshError
+from mesh.sync import Client, Subscription
+from tests.mesh.running import LIMIT, RunningNode, running, until
+
+LAST = Path(__file__).parents[2] / "releases" / "wire1.zip"
+OLD = ("env", f"PYTHONPATH={LAST}")
+RULES = """
+[limits]
+max_content = 3145728
+[nodes.heron]
+[[nodes.heron.master]]
+domains = ["BIRDS"]
+[nodes.frodo]
+[[nodes.frodo.master]]
+domains = ["NEWS"]
+"""
+DOMAINS = {"heron": "BIRDS", "frodo": "NEWS"}
+MANY = 950  # subscriptions
+WAYS = [("heron", "frodo"), ("frodo", "heron")]
+both_ways = pytest.mark.parametrize(("here", "there"), WAYS)
+
+
+@dataclass
+class Two:
+    """heron and frodo, of which one is of the last release."""
+
+    heron: RunningNode
+    frodo: RunningNode
+
+    def __getitem__(self, name: str) -> RunningNode:
+        return self.heron if name == "heron" else self.frodo
+
+    def client(self, node: str, name: str | None = None, session: int | None = None) -> Client:
+        return mesh.sync.connect(
+            node, client=name, session=session, environ=self.heron.environ, timeout=LIMIT
+        )
+
+
+@pytest.fixture(scope="module", params=["heron", "frodo"])
+def two(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Two]:
+    """`param` is the old one."""
+    config = tmp_path_factory.mktemp("mixed") / "mesh.toml"
+    config.write_text(RULES)
+    options = ("--config", str(config))
+    inside = {name: OLD if name == request.param else () for name in DOMAINS}
+    with running("heron", options=options, inside=inside["heron"]) as heron:
+        with running("frodo", beside=heron, options=options, inside=inside["frodo"]) as frodo:
+            yield Two(heron, frodo)
+
+
+def taken(subscription: Subscription, count: int) -> list[Message]:
+    messages: list[Message] = []
+    while len(messages) < count:
+        batch = subscription.next_batch(timeout=LIMIT)
+        assert batch is not None
+        messages += batch
+    return messages
+
+
+def test_the_last_release_is_what_it_says() -> None:
+    said = subprocess.run(
+        [*OLD, sys.executable, "-c", "from mesh.wire.limits import VERSION_MAX; print(VERSION_MAX)"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=LAST.parent,
+    )
+    assert said.stdout == "1\n"
+
+
+@both_ways
+@pytest.mark.parametrize("domain", ["BIRDS", "NEWS", ""])
+@pytest.mark.parametrize("persistent", [False, True])
+def test_published_here_it_is_heard_there_in_order(
+    two: Two, here: str, there: str, domain: str, persistent: bool
+) -> None:
+    key = f"order/{here}/{domain}/{persistent}"
+    with two.client(there) as reader, two.client(here) as publisher:
+        with reader.subscribe(key, domain=domain) as one, reader.subscribe(pattern=f"{key}/#") as all_of_it:
+            for number in range(2000):
+                publisher.post(key, str(number), domain=domain, persistent=persistent)
+            publisher.flush()
+            for subscription in (one, all_of_it):
+                assert [int(m.content) for m in taken(subscription, 2000)] == list(range(2000))
+
+
+@both_ways
+def test_last_values_are_read_and_erased_there(two: Two, here: str, there: str) -> None:
+    domain, key = DOMAINS[there], f"value/{here}"
+    with two.client(here) as m, two.client(there) as other:
+        m.publish(key, "1", domain=domain, persistent=True)
+        assert [(x.content, x.source) for x in m.get(key, domain=domain, fresh=True)] == [(b"1", there)]
+        with other.subscribe(key, domain=domain) as subscription:
+            assert taken(subscription, 1)[0].state == "INITIAL"
+            assert m.erase(key, domain=domain) == [key]
+            assert taken(subscription, 1)[0].state == "ERASED"
+        assert m.get(key, domain=domain) == []
+
+
+@both_ways
+def test_letters_go_to_clients_there(two: Two, here: str, there: str) -> None:
+    with two.client(there, f"ann-{here}", 1) as ann, two.client(here) as joe:
+        with ann.inbox() as inbox:
+            assert (
+                joe.send(f"/node/{there}/client/ann-{here}/session/1", "hello", persistent=True).matched == 1
+            )
+            (letter,) = taken(inbox, 1)
+            assert (letter.content, letter.sender) == (b"hello", joe.name)
+        with pytest.raises(MeshError, match="NOT_CONNECTED"):
+            joe.send(f"/node/{there}/client/nobody", "hello")
+        assert (
+            joe.send(f"/node/{there}/client/late-{here}/session/1", "waits", force_queuing=True).matched == 0
+        )
+    with two.client(there, f"late-{here}", 1) as late, late.inbox() as inbox:
+        assert taken(inbox, 1)[0].content == b"waits"
+
+
+@both_ways
+def test_large_messages_arrive(two: Two, here: str, there: str) -> None:
+    large = bytes(range(256)) * 4096 * 3  # as much as the nodes let through: it goes in pieces
+    with two.client(there) as reader, two.client(here) as publisher:
+        with reader.subscribe(f"large/{here}", domain=DOMAINS[here]) as subscription:
+            for _ in range(3):
+                publisher.publish(f"large/{here}", large[:-1000], domain=DOMAINS[here], persistent=True)
+            assert [m.content == large[:-1000] for m in taken(subscription, 3)] == [True] * 3
+
+
+@both_ways
+def test_many_things_are_wanted_there_and_again_after_a_restart(two: Two, here: str, there: str) -> None:
+    """More than one part of INTEREST."""
+
+    async def story() -> None:
+        async with mesh.connect(here, environ=two[here].environ, timeout=LIMIT) as reader:
+            subscriptions = [reader.subscribe(f"many/{here}/{n}") for n in range(MANY)]
+            await asyncio.gather(*(subscription.__aenter__() for subscription in subscriptions))
+            two[there].kill()
+            two[there].start()
+            async with mesh.connect(there, environ=two[there].environ, timeout=LIMIT) as publisher:
+                for n in (0, MANY // 2, MANY - 1):
+                    await publisher.publish(f"many/{here}/{n}", "x", domain=DOMAINS[there], persistent=True)
+                    async with asyncio.timeout(LIMIT):
+                        assert (await anext(aiter(subscriptions[n]))).content == b"x"
+
+    asyncio.run(story())
+
+
+@both_ways
+@pytest.mark.parametrize("killed", ["heron", "frodo"])
+def test_after_kill_9_of_either_nothing_is_lost_or_doubled(
+    two: Two, here: str, there: str, killed: str
+) -> None:
+    domain, key = DOMAINS[there], f"killed/{here}/{killed}"
+    with two.client(there) as reader, two.client(here) as publisher:
+        with reader.subscribe(key, domain=domain) as subscription:
+            for number in range(600):
+                publisher.post(key, str(number), domain=domain, persistent=True)
+                if number == 300:
+                    two[killed].kill()
+                    two[killed].start()
+            publisher.flush()
+            until(lambda: publisher.waiting()[0] == 0)
+            assert [int(m.content) for m in taken(subscription, 600)] == list(range(600))
+
+
+def of_the_last_release(node: RunningNode, *arguments: str) -> str:
+    """What the command line of then says beside this node."""
+    command = [*OLD, sys.executable, "-m", "mesh", *arguments, "--url", node.name]
+    said = subprocess.run(
+        command, env=node.environ, cwd=node.state, capture_output=True, text=True, timeout=2 * LIMIT
+    )
+    assert said.returncode == 0, said.stdout + said.stderr
+    return said.stdout
+
+
+@both_ways
+def test_clients_of_either_release_use_nodes_of_either(two: Two, here: str, there: str) -> None:
+    key = f"client/{here}"
+    with two.client(there) as reader, reader.subscribe(key) as subscription:
+        of_the_last_release(two[here], "pub", key, "from then")
+        assert taken(subscription, 1)[0].content == b"from then"
+    assert "from then" in of_the_last_release(two[there], "get", key)
+    names = of_the_last_release(two[here], "ls")
+    assert "heron" in names and "frodo" in names

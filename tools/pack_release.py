@@ -1,0 +1,49 @@
+"""Which release do nodes of today have to get on with? Its sources, as a file that Python runs as it is.
+
+python -m tools.pack_release COMMIT FILE.zip
+
+tests/releases/wire1.zip is of commit 7372fa8, the last one that speaks version 1 of the wire: with
+PYTHONPATH=tests/releases/wire1.zip, `python -m mesh up` is a node of then.
+"""
+
+import argparse
+import subprocess
+import zipfile
+from pathlib import Path
+
+PACKAGES = ("mesh", "discovery", "balancers")
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the same sources make the same file, whenever it is made
+READABLE = 0o100644 << 16
+
+
+def sources(commit: str) -> dict[str, bytes]:
+    """The Python files of that commit, by their paths, as git has them."""
+    names = _git("ls-tree", "-r", "--name-only", commit, *PACKAGES).decode().split()
+    return {name: _git("show", f"{commit}:{name}") for name in names if name.endswith(".py")}
+
+
+def _git(*arguments: str) -> bytes:
+    return subprocess.run(["git", *arguments], capture_output=True, check=True).stdout
+
+
+def pack(files: dict[str, bytes], path: Path) -> None:
+    """One zip of them, in the order of their names."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
+        for name in sorted(files):
+            info = zipfile.ZipInfo(name, EPOCH)
+            info.external_attr = READABLE
+            packed.writestr(info, files[name], zipfile.ZIP_DEFLATED, 9)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Pack the Python sources of a release for tests.")
+    parser.add_argument("commit")
+    parser.add_argument("path", type=Path)
+    options = parser.parse_args()
+    files = sources(options.commit)
+    pack(files, options.path)
+    print(f"{options.path}: {len(files)} files, {options.path.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main()
