@@ -18,7 +18,7 @@ TURNS = 4096  # nodes of which is remembered when they were picked
 
 
 @dataclass(slots=True)
-class Group:
+class TurnGroup:
     """Those who could be picked: which part of all messages each gets, and what it is owed."""
 
     shares: dict[str, float]
@@ -46,7 +46,7 @@ class InTurn(Strategy):
 
     def __init__(self, jitter: Jitter) -> None:
         super().__init__(jitter)
-        self._groups: dict[tuple[str, frozenset[str]], Group] = {}  # the latest last
+        self._groups: dict[tuple[str, frozenset[str]], TurnGroup] = {}  # the latest last
         self._turns: dict[str, int] = {}  # when each was picked, the latest last
         self._turn = 0
 
@@ -76,7 +76,7 @@ class InTurn(Strategy):
         others = [candidate.node for candidate in candidates if candidate.node != first]
         return [first, *sorted(others, key=lambda node: owed.get(node, float("-inf")), reverse=True)]
 
-    def _group(self, candidates: Candidates, message: Message | None) -> Group:
+    def _group(self, candidates: Candidates, message: Message | None) -> TurnGroup:
         what, weights = self.weights(candidates, message)
         total = sum(weights.values())
         shares = {node: weight / total for node, weight in weights.items() if weight}
@@ -85,7 +85,7 @@ class InTurn(Strategy):
         name = (what, frozenset(shares))
         group = self._groups.pop(name, None)
         if group is None:
-            group = Group(shares, self._first_credits(shares))
+            group = TurnGroup(shares, self._first_credits(shares))
         group.shares = shares
         self._groups[name] = group
         if len(self._groups) > GROUPS:

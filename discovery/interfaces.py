@@ -125,7 +125,7 @@ def _ip(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
 T = TypeVar("T")
 
 
-class Changes(Generic[T]):
+class InterfaceChanges(Generic[T]):
     """Says when something that is looked at now and then has changed and stays so.
 
     A cable with a loose contact shall not make a node announce itself all the time.

@@ -32,7 +32,7 @@ log = logging.getLogger("discovery.mdns")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Discovered:
     """A node of our cluster is worth connecting to. The same may be found again at any time."""
 
     advert: Advert
@@ -50,7 +50,7 @@ class Up:
     """From now on we are heard."""
 
 
-Sight = Found | Rejected | Near | Down | Up
+Sight = Discovered | Rejected | Near | Down | Up
 
 
 class Mdns:
@@ -190,7 +190,7 @@ class Mdns:
             self._put(Down(reason))
 
     def _heard(self, told: Advert | Rejected | Near) -> None:
-        self._put(Found(told) if isinstance(told, Advert) else told)
+        self._put(Discovered(told) if isinstance(told, Advert) else told)
 
     def _put(self, sight: Sight) -> None:
         try:

@@ -153,6 +153,6 @@ class Doubled:
     member: Member
 
 
-Event = (
+MemberEvent = (
     Sighted | Joined | Restarted | Moved | Suspected | Trusted | Dead | Left | NameClash | Conflict | Doubled
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from discovery.asks import Answer, Ask, Knock, Probe, ProbeFor, Spread, Tell
+from discovery.asks import Ask, Knock, Lives, Probe, ProbeFor, Spread, Tell
 from discovery.detector import Detector
 from discovery.fates import Fates, Results
 from discovery.firsthand import Firsthand
@@ -19,10 +19,10 @@ from discovery.member import (
     Conflict,
     Dead,
     Doubled,
-    Event,
     Joined,
     Left,
     Member,
+    MemberEvent,
     Moved,
     NameClash,
     Node,
@@ -34,23 +34,23 @@ from discovery.member import (
     Trusted,
 )
 from discovery.news import News
-from discovery.table import CAPACITY, Record, Table, fresh
+from discovery.table import CAPACITY, MemberRecord, MemberTable, fresh
 from discovery.timers import Timers
-from discovery.timing import Timing
+from discovery.timing import SwimTiming
 
 # What whoever holds a Membership needs to know comes from here.
 __all__ = [
     "CAPACITY",
     "HEARSAY",
-    "Answer",
     "Ask",
     "Conflict",
     "Dead",
     "Doubled",
-    "Event",
     "Joined",
     "Knock",
     "Left",
+    "Lives",
+    "MemberEvent",
     "Membership",
     "Moved",
     "NameClash",
@@ -60,8 +60,8 @@ __all__ = [
     "Sighted",
     "Spread",
     "Suspected",
+    "SwimTiming",
     "Tell",
-    "Timing",
     "Trusted",
 ]
 
@@ -73,10 +73,10 @@ class Membership:
     in [0, 1).
     """
 
-    def __init__(self, me: Node, jitter: Callable[[], float], timing: Timing | None = None) -> None:
-        timing = timing or Timing()
-        self._me = Record(me, "self", 0.0, 0.0, Presence.ALIVE, fresh(me.boot), me.boot)
-        self._table = table = Table(self._me, jitter)
+    def __init__(self, me: Node, jitter: Callable[[], float], timing: SwimTiming | None = None) -> None:
+        timing = timing or SwimTiming()
+        self._me = MemberRecord(me, "self", 0.0, 0.0, Presence.ALIVE, fresh(me.boot), me.boot)
+        self._table = table = MemberTable(self._me, jitter)
         self._timers = timers = Timers()
         news, health = News(), Health()
         fates = Fates(table, news, timers, timing)
@@ -123,7 +123,7 @@ class Membership:
         """`by` asks whether we, if that is us, live."""
         results = self._said(by, rumours, now)
         lives = uuid == self._me.uuid and boot == self._me.boot
-        return [*results, Answer(by, number, lives, self._detector.packet(by))]
+        return [*results, Lives(by, number, lives, self._detector.packet(by))]
 
     def probe_for(
         self, by: bytes, number: int, node: Node, rumours: tuple[Rumour, ...], now: float
@@ -160,7 +160,7 @@ class Membership:
         record = self._living(uuid)
         return self._detector.refused(record, now) if refused and record is not None else []
 
-    def _living(self, uuid: bytes) -> Record | None:
+    def _living(self, uuid: bytes) -> MemberRecord | None:
         record = self._table.records.get(uuid)
         return None if record is None or record is self._me or not record.is_living else record
 

@@ -37,6 +37,7 @@ class Unfinished:
 
     def __init__(self, text: str | None = None) -> None:
         self.open: dict[str, Open] = _parsed(text)
+        self._before = dict(self.open)
 
     def read(self, reads: Iterable[Read], now: float) -> None:
         """These were read."""
@@ -58,6 +59,11 @@ class Unfinished:
             elif not known.torn and now - known.since > QUIET:
                 del self.open[path]
         return again
+
+    @property
+    def has_changed(self) -> bool:
+        """Is it other than what it was read from?"""
+        return self.open != self._before
 
     def encode(self) -> str:
         """What the constructor reads."""
