@@ -19,13 +19,13 @@ TURNS = 4096  # nodes of which is remembered when they were picked
 
 @dataclass(slots=True)
 class TurnGroup:
-    """Those who could be picked: which part of all messages each gets, and what it is owed."""
+    """A group of those who could be picked: which part of all messages each gets, and what it is owed."""
 
     shares: dict[str, float]
     credits: dict[str, float]
 
     def next(self) -> str:
-        """Whose turn it is; it takes it."""
+        """The node whose turn it is, and who takes it."""
         for node, share in self.shares.items():
             self.credits[node] += share
         node = max(self.credits, key=self.credits.__getitem__)
@@ -33,7 +33,7 @@ class TurnGroup:
         return node
 
     def whole_turns(self, n: int) -> dict[str, int]:
-        """What each gets of n messages in any case; fewer are left than there are members."""
+        """How many of n messages each gets in any case; fewer are left than there are members."""
         counts = {node: int(n * share) for node, share in self.shares.items()}
         given = sum(counts.values())
         for node, share in self.shares.items():
@@ -70,7 +70,7 @@ class InTurn(Strategy):
         return counts
 
     def order(self, candidates: Candidates, message: Message | None = None) -> list[str]:
-        """Whose turn it is, then the others by what they are owed. Only the first has had its turn."""
+        """The node whose turn it is, then the others by what they are owed. Only the first takes it."""
         first = self.pick(candidates, message)
         owed = self._group(candidates, message).credits
         others = [candidate.node for candidate in candidates if candidate.node != first]

@@ -78,7 +78,7 @@ class Detector:
         self._is_spreading = False
 
     def wake(self, now: float) -> None:
-        """Somebody may have joined or died: there must be a next probe."""
+        """See that there is a next probe: somebody may have joined or died."""
         if not self._is_probing and len(self._table.roster):
             self._is_probing = True
             self._timers.after(self._jitter() * self._timing.period, now, self._next)
@@ -99,7 +99,7 @@ class Detector:
         return [Spread(rumours)]
 
     def packet(self, to: bytes) -> tuple[Rumour, ...]:
-        """What to tell this one with the next packet: first of all what is said of itself."""
+        """Rumours for this one with the next packet: first of all those about itself."""
         record = self._table.records.get(to)
         if record is None or record.state not in (Presence.SUSPECT, Presence.DEAD):
             return self._news.take(self._table.alive)
@@ -110,7 +110,7 @@ class Detector:
         )
 
     def tell_some(self, about: bytes) -> Results:
-        """What is new, for a few others, from whom it goes on with probes."""
+        """Tell what is new to a few others, from whom it goes on with probes."""
         if self._table.alive > HEARSAY:  # in which chance would seldom find one to whom there is a connection
             return [Spread(self._news.take(self._table.alive))]
         some = self._table.roster.some(self._timing.indirect, about)
@@ -184,7 +184,7 @@ class Detector:
     # --- for others ---------------------------------------------------------------------------------------
 
     def probe_for(self, by: bytes, number: int, node: Node, now: float) -> Results:
-        """Somebody cannot reach that node, and asks whether we can."""
+        """Probe that node for somebody who cannot reach it."""
         if node.uuid == self._table.me.uuid:
             return [Lives(by, number, node.boot == self._table.me.boot, self.packet(by))]
         if len(self._errands) >= ERRANDS:

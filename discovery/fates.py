@@ -42,7 +42,7 @@ class Fates:
     # --- those that do not count as alive -----------------------------------------------------------------
 
     def stranger(self, node: Node, via: str, now: float, teller: bytes = b"") -> MemberRecord:
-        """Somebody whom we did not know; `teller`: who has told us, and nobody vouches for it."""
+        """Enter a node that we did not know; `teller`: who has told us, and nobody vouches for it."""
         record = MemberRecord(node, via, now, now, teller=teller)
         self._table.add(record)
         self._sweep_later(now)

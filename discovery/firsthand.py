@@ -17,7 +17,8 @@ from discovery.table import MemberRecord, MemberTable, better_via
 
 
 class Firsthand:
-    """`old_news` counts what came from an earlier boot, `no_room` nodes for which the table was too full."""
+    """The ear for what a node says of itself. `old_news` counts what came from an earlier boot, `no_room`
+    nodes for which the table was too full."""
 
     def __init__(self, table: MemberTable, fates: Fates, detector: Detector) -> None:
         self.old_news = 0

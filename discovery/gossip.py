@@ -76,7 +76,7 @@ class StateGossip:
         self._mine = line
 
     def outgoing(self, alive: int, now: float) -> StateMessage:
-        """What to publish in this interval, after `own`; `alive` nodes there are, ourselves included."""
+        """The message of this interval, after `own`; `alive` nodes there are, ourselves included."""
         assert self._mine is not None, "own() comes first"
         self._number += 1
         self._alive = alive
@@ -164,13 +164,13 @@ class StateGossip:
     # --- whom we hear ---------------------------------------------------------------------------------
 
     def listen_to(self, alive: Collection[bytes], favourites: Collection[bytes], now: float) -> set[bytes]:
-        """Whose PUB to hear: of all `alive` ones up to FULL, above of a few and of `favourites`."""
+        """The nodes whose PUB to hear: all `alive` ones up to FULL, above a few and `favourites`."""
         chosen = self._listening.choose(alive, favourites)
         self._since = {uuid: self._since.get(uuid, now) for uuid in chosen}
         return chosen
 
     def unheard(self, listened: Collection[bytes], now: float) -> set[bytes]:
-        """Those of `listened` from whom nothing came for SILENT intervals: ask them on the control link."""
+        """Nodes of `listened` from which nothing came for SILENT intervals: ask them on the control link."""
         return {uuid for uuid in listened if now - self._last_word(uuid, now) > SILENT * self._interval}
 
     def _last_word(self, uuid: bytes, now: float) -> float:

@@ -26,7 +26,7 @@ HIGHEST = 2**62  # incarnation: what comes after the highest that we believe mus
 
 
 class Hearsay:
-    """`no_room` counts the nodes for which the table was too full."""
+    """The ear for what nodes say of others. `no_room` counts the nodes for which the table was too full."""
 
     def __init__(
         self, table: MemberTable, fates: Fates, news: News, health: Health, timing: SwimTiming
@@ -48,7 +48,7 @@ class Hearsay:
         self.raise_incarnation(self._table.me.incarnation)
 
     def sight(self, node: Node, via: str, now: float, teller: bytes = b"") -> Results:
-        """Somebody knows of a node, and not whether it lives; `teller`: another node."""
+        """Take note of a node that somebody knows of, and not whether it lives; `teller`: another node."""
         record = self._table.records.get(node.uuid)
         if record is None:
             if self._table.is_full or self._table.has_told_enough(teller):
@@ -73,7 +73,7 @@ class Hearsay:
         return self._fates.sighted(record, node, now, is_back) if is_news else []
 
     def believe(self, rumours: tuple[Rumour, ...], by: bytes, now: float, is_answer: bool = False) -> Results:
-        """`by` told us these. `is_answer`: they are all whom it knows, more than HEARSAY, and we asked."""
+        """Take in what `by` tells. `is_answer`: we asked, and these, more than HEARSAY, are all it knows."""
         results: Results = []
         self._by, self._is_census = by, is_answer
         self._is_crowd = is_answer or self._table.alive > HEARSAY

@@ -32,7 +32,7 @@ class StateLine(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class StateMessage(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What one node publishes in one interval.
+    """A message of gossip: what one node publishes in one interval.
 
     The digest lists all that the sender knows with uuids in `span`, that is from the first text up to,
     and not with, the second; an empty second text means the end. No span at all: there is no digest.
@@ -64,7 +64,7 @@ _decode = msgspec.msgpack.Decoder(StateMessage).decode
 
 
 def decode(data: bytes) -> StateMessage:
-    """What `encode` wrote; ValueError for anything else. The states inside are not read."""
+    """The message that `encode` wrote; ValueError for anything else. The states inside are not read."""
     if len(data) > LONGEST:
         raise ValueError(f"gossip of {len(data)} bytes, at most {LONGEST} are allowed")
     try:

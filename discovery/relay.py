@@ -22,7 +22,7 @@ MISSED = 8  # states that may be under way: being as many behind, and two rounds
 
 
 class Relay:
-    """What waits to be handed on, and what was compared last."""
+    """Lines that wait to be handed on, and what was compared last."""
 
     def __init__(self, me: bytes, jitter: Callable[[], float]) -> None:
         self._me = me

@@ -84,7 +84,7 @@ _decode = msgspec.msgpack.Decoder(NodeState).decode
 
 
 def decode(data: bytes) -> NodeState:
-    """What `encode` wrote; ValueError, naming the field, for anything else."""
+    """The state that `encode` wrote; ValueError, naming the field, for anything else."""
     if len(data) > LONGEST:
         raise ValueError(f"a node state of {len(data)} bytes, at most {LONGEST} are allowed")
     try:

@@ -10,7 +10,7 @@ from discovery.timing import SwimTiming
 
 @dataclass(slots=True, eq=False)
 class Suspicion:
-    """`began` is on the clock of `Timers.local`; `alive` is how many there were, the suspect included."""
+    """A suspicion that `began` (by `Timers.local`) when so many were `alive`, the suspect included."""
 
     timing: SwimTiming
     alive: int

@@ -28,7 +28,7 @@ GRAVITY = {Presence.ALIVE: 0, Presence.SUSPECT: 1, Presence.DEAD: 2, Presence.LE
 
 
 def fresh(boot: int) -> Precedence:
-    """Of a process that has just said who it is."""
+    """The weight of a process that has just said who it is."""
     return (boot, False, 0, GRAVITY[Presence.ALIVE])
 
 
@@ -38,7 +38,7 @@ def weigh(rumour: Rumour) -> Precedence:
 
 
 def farewell(record: MemberRecord) -> Precedence:
-    """It said goodbye itself: the last word of a boot."""
+    """The weight of its own goodbye: the last word of a boot."""
     return (record.boot, True, record.incarnation, GRAVITY[Presence.LEFT])
 
 
@@ -87,7 +87,7 @@ class MemberRecord:
 
     @property
     def accuser(self) -> bytes:
-        """Who began to suspect it."""
+        """The node that began to suspect it."""
         return self.suspicion.accuser if self.suspicion is not None else b""
 
     @property
@@ -125,15 +125,15 @@ class MemberTable:
         return len(self.records) >= CAPACITY
 
     def group(self, state: Presence) -> dict[bytes, MemberRecord]:
-        """All in that state, the one that came into it first first."""
+        """Records in that state, the one that came into it first first."""
         return self._groups[state]
 
     def named(self, name: str) -> list[MemberRecord]:
-        """Those of that name, of whatever state."""
+        """Records of that name, of whatever state."""
         return self._named.get(name, [])
 
     def holder(self, name: str, newcomer: bytes) -> MemberRecord | None:
-        """Who keeps the name against that newcomer. The dead and the only seen hold none."""
+        """The record that keeps the name against that newcomer. The dead and the only seen hold none."""
         holders = (*LIVING, Presence.CONFLICT)
         return next((r for r in self.named(name) if r.state in holders and r.uuid != newcomer), None)
 
@@ -194,7 +194,7 @@ class MemberTable:
         return idle is not None
 
     def outdated(self, now: float) -> list[MemberRecord]:
-        """Those that were seen, or are gone, for too long."""
+        """Records of nodes that were only seen, or are gone, for too long."""
         old: list[MemberRecord] = []
         for state, lasts in LASTS.items():
             for record in self._groups[state].values():

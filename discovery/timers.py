@@ -62,6 +62,6 @@ class Timers:
 
 
 def call_off(timer: Timer | None) -> None:
-    """What it was set for has happened, or no longer matters."""
+    """Forget a timer: what it was set for has happened, or no longer matters."""
     if timer is not None:
         timer.act = None

@@ -17,7 +17,7 @@ class Growing:
         self._place = f"{to}/{unfinished.NAME}"
 
     def read(self, reads: Sequence[Read]) -> list[str]:
-        """These were read; returns the paths of those that are whole, as far as can be seen."""
+        """Take note of what was read; returns the paths of what is whole, as far as can be seen."""
         known = Unfinished(self._files.read(self._place))
         known.read(reads, time.time())
         self._remember(known)

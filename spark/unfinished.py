@@ -25,7 +25,7 @@ class Read(NamedTuple):
 
 
 class Open(NamedTuple):
-    """What is known of a segment that may grow: its bytes, since when (s since 1970) they are so many."""
+    """A segment that may grow, as it is known: its bytes, since when (s since 1970) they are so many."""
 
     bytes: int
     since: float
@@ -40,7 +40,7 @@ class Unfinished:
         self._before = dict(self.open)
 
     def read(self, reads: Iterable[Read], now: float) -> None:
-        """These were read."""
+        """Take note of what was read."""
         for it in reads:
             if it.torn or it.changed > now - FRESH:
                 self.open[it.path] = Open(it.bytes, now, it.torn)
@@ -48,7 +48,7 @@ class Unfinished:
                 self.open.pop(it.path, None)
 
     def look(self, sizes: Mapping[str, int | None], now: float) -> list[str]:
-        """Those that are to be read again, of what has this many bytes now; None: it is gone."""
+        """Segments that are to be read again, of those that have so many bytes now; None: it is gone."""
         again = []
         for path, size in sizes.items():
             known = self.open[path]
@@ -66,7 +66,7 @@ class Unfinished:
         return self.open != self._before
 
     def encode(self) -> str:
-        """What the constructor reads."""
+        """The text that the constructor reads."""
         return json.dumps(self.open)
 
 
