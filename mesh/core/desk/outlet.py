@@ -18,7 +18,7 @@ from mesh.wire.limits import CHUNK, ENVELOPE_BYTES, ENVELOPES_A_MESSAGE, FRAMES
 
 GROUP = 100  # subscriptions of one client that share an item: each may list 2,000 indices
 Emit = Callable[[Conn, list[bytes]], None]
-Told = tuple[
+Telling = tuple[
     int, list[tuple[Portion, int]], dict[Path, int]
 ]  # in which message: the gap of each, and others'
 
@@ -37,7 +37,7 @@ class Outlet:
         self._to_peer = to_peer
         self._queue: deque[tuple[Feed, Portion]] = deque()
         self._sender: LinkSender[list[bytes]] = LinkSender(window_bytes, messages)
-        self._told: deque[Told] = deque()  # gaps that are under way
+        self._told: deque[Telling] = deque()  # gaps that are under way
 
     @property
     def next(self) -> int:
