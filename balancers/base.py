@@ -59,7 +59,7 @@ class NodeInfo:
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """`change` more consumers (fewer, if negative) of an address at a node."""
+    """A change of the consumers of an address at a node: `change` more, or fewer if it is negative."""
 
     address: str
     node: str
@@ -73,7 +73,7 @@ class MessageHeaders(Protocol):
 
 
 class Message(Protocol):
-    """What is to be sent. `mesh.Message` is one."""
+    """A message that is to be sent. `mesh.Message` is one."""
 
     @property
     def key(self) -> str: ...

@@ -29,7 +29,7 @@ def weights(candidates: Candidates) -> list[float]:
 
 
 def tempered(known: Sequence[float], said: Sequence[float | None]) -> list[float]:
-    """What was said, brought within BELIEVED of the median of what is known; None becomes that median."""
+    """Figures that were said, brought within BELIEVED of the median of the known ones; None becomes that."""
     # The low median: of two nodes the one that boasts must not be its own yardstick.
     typical = median_low(known) if known else 1.0
     low, high = typical / BELIEVED, typical * BELIEVED

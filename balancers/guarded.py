@@ -6,7 +6,7 @@ from typing import TypeVar
 from balancers.base import Balancer, Candidates, Jitter, Message, NodeInfo, Registration, at_least_one
 from balancers.round_robin import RoundRobin
 
-Answer = TypeVar("Answer")
+Picked = TypeVar("Picked")
 
 
 class Guarded:
@@ -54,8 +54,8 @@ class Guarded:
         self._checked("registrations", lambda it: it.registrations(delta), lambda _: True)
 
     def _checked(
-        self, what: str, ask: Callable[[Balancer], Answer], is_right: Callable[[Answer], bool]
-    ) -> Answer:
+        self, what: str, ask: Callable[[Balancer], Picked], is_right: Callable[[Picked], bool]
+    ) -> Picked:
         try:
             answer = ask(self._inner)
             if is_right(answer):

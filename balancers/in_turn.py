@@ -18,14 +18,14 @@ TURNS = 4096  # nodes of which is remembered when they were picked
 
 
 @dataclass(slots=True)
-class Group:
-    """Those who could be picked: which part of all messages each gets, and what it is owed."""
+class TurnGroup:
+    """A group of those who could be picked: which part of all messages each gets, and what it is owed."""
 
     shares: dict[str, float]
     credits: dict[str, float]
 
     def next(self) -> str:
-        """Whose turn it is; it takes it."""
+        """The node whose turn it is, and who takes it."""
         for node, share in self.shares.items():
             self.credits[node] += share
         node = max(self.credits, key=self.credits.__getitem__)
@@ -33,7 +33,7 @@ class Group:
         return node
 
     def whole_turns(self, n: int) -> dict[str, int]:
-        """What each gets of n messages in any case; fewer are left than there are members."""
+        """How many of n messages each gets in any case; fewer are left than there are members."""
         counts = {node: int(n * share) for node, share in self.shares.items()}
         given = sum(counts.values())
         for node, share in self.shares.items():
@@ -46,7 +46,7 @@ class InTurn(Strategy):
 
     def __init__(self, jitter: Jitter) -> None:
         super().__init__(jitter)
-        self._groups: dict[tuple[str, frozenset[str]], Group] = {}  # the latest last
+        self._groups: dict[tuple[str, frozenset[str]], TurnGroup] = {}  # the latest last
         self._turns: dict[str, int] = {}  # when each was picked, the latest last
         self._turn = 0
 
@@ -70,13 +70,13 @@ class InTurn(Strategy):
         return counts
 
     def order(self, candidates: Candidates, message: Message | None = None) -> list[str]:
-        """Whose turn it is, then the others by what they are owed. Only the first has had its turn."""
+        """The node whose turn it is, then the others by what they are owed. Only the first takes it."""
         first = self.pick(candidates, message)
         owed = self._group(candidates, message).credits
         others = [candidate.node for candidate in candidates if candidate.node != first]
         return [first, *sorted(others, key=lambda node: owed.get(node, float("-inf")), reverse=True)]
 
-    def _group(self, candidates: Candidates, message: Message | None) -> Group:
+    def _group(self, candidates: Candidates, message: Message | None) -> TurnGroup:
         what, weights = self.weights(candidates, message)
         total = sum(weights.values())
         shares = {node: weight / total for node, weight in weights.items() if weight}
@@ -85,7 +85,7 @@ class InTurn(Strategy):
         name = (what, frozenset(shares))
         group = self._groups.pop(name, None)
         if group is None:
-            group = Group(shares, self._first_credits(shares))
+            group = TurnGroup(shares, self._first_credits(shares))
         group.shares = shares
         self._groups[name] = group
         if len(self._groups) > GROUPS:

@@ -41,7 +41,7 @@ class Advert:
 
     @property
     def instance(self) -> str:
-        """What it is called among services: the uuid, since no two nodes have the same."""
+        """Its name among services: the uuid, since no two nodes have the same."""
         return self.uuid.hex()
 
 
@@ -56,7 +56,7 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """What a node of another mesh, with other keys, says of itself. Nothing of it is proven."""
+    """A node of another mesh, with other keys, as it says itself. Nothing of it is proven."""
 
     mesh: str  # what its adverts have in common
     name: str
@@ -181,7 +181,7 @@ def _mac(secret: bytes, text: bytes) -> bytes:
 
 
 def usable(hosts: Sequence[str]) -> tuple[str, ...]:
-    """Those that can be dialled, those that go furthest first, MOST_HOSTS at most.
+    """Addresses that can be dialled, those that go furthest first, MOST_HOSTS at most.
 
     Loopback only where nothing else is: it means another machine to each machine.
     """

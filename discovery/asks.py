@@ -29,7 +29,7 @@ class ProbeFor:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Lives:
     """Answer what `to` asked with this number. Not `lives` from a helper: I asked, and heard nothing."""
 
     to: bytes
@@ -60,4 +60,4 @@ class Knock:
     node: Node
 
 
-Ask = Probe | ProbeFor | Answer | Tell | Spread | Knock
+Ask = Probe | ProbeFor | Lives | Tell | Spread | Knock

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 
-from discovery.asks import Answer, Knock, Probe, ProbeFor, Spread, Tell
+from discovery.asks import Knock, Lives, Probe, ProbeFor, Spread, Tell
 from discovery.fates import Fates, Results
 from discovery.health import Health
 from discovery.hearsay import HEARSAY
 from discovery.member import Node, Presence, Rumour
 from discovery.news import FRESH, PACKET, News
-from discovery.table import Record, Table
+from discovery.table import MemberRecord, MemberTable
 from discovery.timers import Timer, Timers, call_off
-from discovery.timing import Timing
+from discovery.timing import SwimTiming
 
 ERRANDS = 1024  # probes for others under way: more are not answered
 EARLY = 0.8  # of its timeout, after which a helper says that it heard nothing, so that this comes in time
@@ -23,10 +23,10 @@ RECALL = 10  # periods between two attempts to reach one of the dead: a partitio
 
 
 @dataclass(slots=True, eq=False)
-class Question:
+class OpenProbe:
     """A probe of ours that is not answered."""
 
-    record: Record
+    record: MemberRecord
     boot: int
     asked: float
     helpers: set[bytes] = field(default_factory=set)  # asked, and not answered
@@ -54,12 +54,12 @@ class Detector:
 
     def __init__(
         self,
-        table: Table,
+        table: MemberTable,
         fates: Fates,
         news: News,
         health: Health,
         timers: Timers,
-        timing: Timing,
+        timing: SwimTiming,
         jitter: Callable[[], float],
     ) -> None:
         self._table = table
@@ -70,7 +70,7 @@ class Detector:
         self._timing = timing
         self._jitter = jitter
         self._numbers = count(1)
-        self._questions: dict[int, Question] = {}
+        self._questions: dict[int, OpenProbe] = {}
         self._errands: dict[int, Errand] = {}
         self._lost: dict[bytes, int] = {}  # uuid: number of the final question about it
         self._is_probing = False
@@ -78,7 +78,7 @@ class Detector:
         self._is_spreading = False
 
     def wake(self, now: float) -> None:
-        """Somebody may have joined or died: there must be a next probe."""
+        """See that there is a next probe: somebody may have joined or died."""
         if not self._is_probing and len(self._table.roster):
             self._is_probing = True
             self._timers.after(self._jitter() * self._timing.period, now, self._next)
@@ -99,7 +99,7 @@ class Detector:
         return [Spread(rumours)]
 
     def packet(self, to: bytes) -> tuple[Rumour, ...]:
-        """What to tell this one with the next packet: first of all what is said of itself."""
+        """Rumours for this one with the next packet: first of all those about itself."""
         record = self._table.records.get(to)
         if record is None or record.state not in (Presence.SUSPECT, Presence.DEAD):
             return self._news.take(self._table.alive)
@@ -110,7 +110,7 @@ class Detector:
         )
 
     def tell_some(self, about: bytes) -> Results:
-        """What is new, for a few others, from whom it goes on with probes."""
+        """Tell what is new to a few others, from whom it goes on with probes."""
         if self._table.alive > HEARSAY:  # in which chance would seldom find one to whom there is a connection
             return [Spread(self._news.take(self._table.alive))]
         some = self._table.roster.some(self._timing.indirect, about)
@@ -126,9 +126,9 @@ class Detector:
         self._timers.after(self._timing.period * self._health.patience, now, self._next)
         return [self._ask(self._table.records[uuid], now)]
 
-    def _ask(self, record: Record, now: float) -> Probe:
+    def _ask(self, record: MemberRecord, now: float) -> Probe:
         number = next(self._numbers)
-        question = self._questions[number] = Question(record, record.boot, now)
+        question = self._questions[number] = OpenProbe(record, record.boot, now)
         wait = self._timing.timeout * self._health.patience
         question.timer = self._timers.after(wait, now, lambda now: self._ask_others(number, now))
         return Probe(record.uuid, number, record.uuid, question.boot, self.packet(record.uuid))
@@ -142,7 +142,7 @@ class Detector:
         question.timer = self._timers.after(wait, now, lambda now: self._unanswered(number, now))
         return self._send_for(number, question)
 
-    def _send_for(self, number: int, question: Question) -> Results:
+    def _send_for(self, number: int, question: OpenProbe) -> Results:
         node = question.record.node
         helpers = self._table.roster.some(self._timing.indirect, node.uuid)
         question.helpers = set(helpers)
@@ -184,9 +184,9 @@ class Detector:
     # --- for others ---------------------------------------------------------------------------------------
 
     def probe_for(self, by: bytes, number: int, node: Node, now: float) -> Results:
-        """Somebody cannot reach that node, and asks whether we can."""
+        """Probe that node for somebody who cannot reach it."""
         if node.uuid == self._table.me.uuid:
-            return [Answer(by, number, node.boot == self._table.me.boot, self.packet(by))]
+            return [Lives(by, number, node.boot == self._table.me.boot, self.packet(by))]
         if len(self._errands) >= ERRANDS:
             return []
         mine = next(self._numbers)
@@ -198,29 +198,29 @@ class Detector:
     def _report(self, errand: Errand, number: int, lives: bool) -> Results:
         del self._errands[number]
         call_off(errand.timer)
-        return [Answer(errand.asker, errand.number, lives, self.packet(errand.asker))]
+        return [Lives(errand.asker, errand.number, lives, self.packet(errand.asker))]
 
     # --- at once ------------------------------------------------------------------------------------------
 
-    def disconnected(self, record: Record, now: float) -> Results:
+    def disconnected(self, record: MemberRecord, now: float) -> Results:
         """The connection to it broke: is the process gone?"""
         is_asked = any(question.record is record for question in self._questions.values())
         asks: Results = [] if is_asked else [self._ask(record, now)]
         return [*asks, Knock(record.node)] if record.node.address else asks
 
-    def refused(self, record: Record, now: float) -> Results:
+    def refused(self, record: MemberRecord, now: float) -> Results:
         """Nobody listens at its address, says the machine there: ask others, and wait once."""
         if record.uuid in self._lost:
             return []
         number = self._lost[record.uuid] = next(self._numbers)
-        question = Question(record, record.boot, now, is_final=True)
+        question = OpenProbe(record, record.boot, now, is_final=True)
         self._questions[number] = question
         # No more patience for being unwell: it was not us who said that it is gone.
         wait = 2 * self._timing.timeout
         question.timer = self._timers.after(wait, now, lambda now: self._gone(number, now))
         return self._send_for(number, question)
 
-    def spoke(self, record: Record) -> None:
+    def spoke(self, record: MemberRecord) -> None:
         """It spoke on a connection of later: it is not gone."""
         number = self._lost.get(record.uuid)
         if number is not None:

@@ -6,9 +6,9 @@ from discovery.asks import Ask, Tell
 from discovery.member import (
     Conflict,
     Dead,
-    Event,
     Joined,
     Left,
+    MemberEvent,
     Moved,
     Node,
     Presence,
@@ -20,11 +20,11 @@ from discovery.member import (
 from discovery.news import News
 from discovery.rivalry import SILENCE, Rivalry
 from discovery.suspicion import Suspicion
-from discovery.table import Record, Table, farewell, fresh, weigh
+from discovery.table import MemberRecord, MemberTable, farewell, fresh, weigh
 from discovery.timers import Timers, call_off
-from discovery.timing import Timing
+from discovery.timing import SwimTiming
 
-Results = list[Event | Ask]
+Results = list[MemberEvent | Ask]
 
 SWEEP = 10.0  # s between two looks for what is to be forgotten
 
@@ -32,7 +32,7 @@ SWEEP = 10.0  # s between two looks for what is to be forgotten
 class Fates:
     """Every change of a node's state is made here: the table, the rumours and the timers follow it."""
 
-    def __init__(self, table: Table, news: News, timers: Timers, timing: Timing) -> None:
+    def __init__(self, table: MemberTable, news: News, timers: Timers, timing: SwimTiming) -> None:
         self._table = table
         self._news = news
         self._timers = timers
@@ -41,14 +41,14 @@ class Fates:
 
     # --- those that do not count as alive -----------------------------------------------------------------
 
-    def stranger(self, node: Node, via: str, now: float, teller: bytes = b"") -> Record:
-        """Somebody whom we did not know; `teller`: who has told us, and nobody vouches for it."""
-        record = Record(node, via, now, now, teller=teller)
+    def stranger(self, node: Node, via: str, now: float, teller: bytes = b"") -> MemberRecord:
+        """Enter a node that we did not know; `teller`: who has told us, and nobody vouches for it."""
+        record = MemberRecord(node, via, now, now, teller=teller)
         self._table.add(record)
         self._sweep_later(now)
         return record
 
-    def sighted(self, record: Record, node: Node, now: float, is_back: bool = False) -> Results:
+    def sighted(self, record: MemberRecord, node: Node, now: float, is_back: bool = False) -> Results:
         """There is something new about one that is not alive. `is_back`: it was gone, and seems not to be."""
         self._table.replace(record, node)
         if is_back:
@@ -58,7 +58,7 @@ class Fates:
 
     # --- those that do ------------------------------------------------------------------------------------
 
-    def join(self, record: Record, node: Node, now: float) -> Results:
+    def join(self, record: MemberRecord, node: Node, now: float) -> Results:
         """It is alive, and was not."""
         self._introduce(record, node)
         record.rivalry = None
@@ -66,7 +66,7 @@ class Fates:
         self._news.add(record.rumour(Presence.ALIVE))
         return [Joined(record.member)]
 
-    def revive(self, record: Record, node: Node, now: float) -> Results:
+    def revive(self, record: MemberRecord, node: Node, now: float) -> Results:
         """It was called dead and speaks: it shall deny that to the others itself."""
         self._table.replace(record, node)
         accusation = record.rumour(Presence.DEAD)
@@ -74,7 +74,7 @@ class Fates:
         self._news.drop(record.uuid)
         return [Joined(record.member), Tell(record.uuid, (accusation,))]
 
-    def restart(self, record: Record, node: Node, now: float) -> Results:
+    def restart(self, record: MemberRecord, node: Node, now: float) -> Results:
         """It is another process now."""
         self._acquit(record)
         old = record.node
@@ -84,12 +84,12 @@ class Fates:
         self._news.add(record.rumour(Presence.ALIVE))
         return [Restarted(record.member, old.boot)]
 
-    def _introduce(self, record: Record, node: Node) -> None:
+    def _introduce(self, record: MemberRecord, node: Node) -> None:
         self._table.replace(record, node)
         if record.weight[:2] != fresh(node.boot)[:2]:
             record.weight = fresh(node.boot)  # what was said is of other processes
 
-    def describe(self, record: Record, node: Node) -> Results:
+    def describe(self, record: MemberRecord, node: Node) -> Results:
         """The same process says where it is."""
         old = record.node
         self._table.replace(record, node)
@@ -98,7 +98,7 @@ class Fates:
 
     # --- suspicion ----------------------------------------------------------------------------------------
 
-    def suspect(self, record: Record, by: bytes, now: float) -> Results:
+    def suspect(self, record: MemberRecord, by: bytes, now: float) -> Results:
         """Somebody cannot reach it."""
         if record.suspicion is not None:
             return self.confirm(record, by, now)
@@ -109,7 +109,7 @@ class Fates:
         self._news.add(record.rumour(Presence.SUSPECT, by))
         return [Suspected(record.member)]
 
-    def confirm(self, record: Record, by: bytes, now: float) -> Results:
+    def confirm(self, record: MemberRecord, by: bytes, now: float) -> Results:
         """Another one cannot, either: the suspicion becomes shorter."""
         suspicion = record.suspicion
         if suspicion is not None and suspicion.confirm(by):
@@ -117,38 +117,38 @@ class Fates:
             self._news.add(record.rumour(Presence.SUSPECT, by))
         return []
 
-    def trust(self, record: Record, now: float) -> Results:
+    def trust(self, record: MemberRecord, now: float) -> Results:
         """The suspect lives."""
         self._acquit(record)
         self._table.move(record, Presence.ALIVE, now)
         self._news.drop(record.uuid)  # whoever believes it already will hear the denial
         return [Trusted(record.member)]
 
-    def _wait(self, record: Record, suspicion: Suspicion, now: float) -> None:
+    def _wait(self, record: MemberRecord, suspicion: Suspicion, now: float) -> None:
         call_off(suspicion.timer)
         left = max(0.0, suspicion.ends - self._timers.local(now))
         suspicion.timer = self._timers.after(
             left, now, lambda now: self.die(record, self._table.me.uuid, now)
         )
 
-    def _acquit(self, record: Record) -> None:
+    def _acquit(self, record: MemberRecord) -> None:
         if record.suspicion is not None:
             call_off(record.suspicion.timer)
             record.suspicion = None
 
     # --- the end ------------------------------------------------------------------------------------------
 
-    def die(self, record: Record, by: bytes, now: float) -> Results:
+    def die(self, record: MemberRecord, by: bytes, now: float) -> Results:
         """It does not answer, nor deny it."""
         record.learn(weigh(record.rumour(Presence.DEAD)))
         return self._end(record, Presence.DEAD, by, now)
 
-    def leave(self, record: Record, now: float, is_firsthand: bool = True) -> Results:
+    def leave(self, record: MemberRecord, now: float, is_firsthand: bool = True) -> Results:
         """It said goodbye, to us or to others."""
         record.learn(farewell(record) if is_firsthand else weigh(record.rumour(Presence.LEFT)))
         return self._end(record, Presence.LEFT, record.uuid, now)
 
-    def _end(self, record: Record, state: Presence, by: bytes, now: float) -> Results:
+    def _end(self, record: MemberRecord, state: Presence, by: bytes, now: float) -> Results:
         was_living = record.is_living
         self._acquit(record)
         record.rivalry = None
@@ -174,7 +174,7 @@ class Fates:
 
     # --- two processes of one node ------------------------------------------------------------------------
 
-    def clash(self, record: Record, rivalry: Rivalry, now: float) -> Results:
+    def clash(self, record: MemberRecord, rivalry: Rivalry, now: float) -> Results:
         """The older process speaks after the newer one."""
         self._acquit(record)
         self._table.move(record, Presence.CONFLICT, now)
@@ -182,7 +182,7 @@ class Fates:
         self._timers.after(SILENCE * self._timing.period, now, lambda now: self._judge(record, rivalry, now))
         return [Conflict(record.member)]
 
-    def _judge(self, record: Record, rivalry: Rivalry, now: float) -> Results:
+    def _judge(self, record: MemberRecord, rivalry: Rivalry, now: float) -> Results:
         if record.rivalry is not rivalry:
             return []
         patience = SILENCE * self._timing.period
@@ -201,7 +201,7 @@ class Fates:
         rivalry.began, record.rivalry = now, rivalry  # the silent one may only have been told to wait
         return results
 
-    def survive(self, record: Record, rivalry: Rivalry, now: float) -> Results:
+    def survive(self, record: MemberRecord, rivalry: Rivalry, now: float) -> Results:
         """The newer process is gone, and the older one was never."""
         record.spoke, record.heard = rivalry.older.boot, rivalry.heard_older
         return self.join(record, rivalry.older, now)

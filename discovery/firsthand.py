@@ -8,7 +8,7 @@ from discovery.asks import Tell
 from discovery.detector import Detector
 from discovery.fates import Fates, Results
 from discovery.member import Member, NameClash, Node, Presence
-from discovery.table import Record, Table, better_via
+from discovery.table import MemberRecord, MemberTable, better_via
 
 # Rule 1: the highest boot that a node spoke with wins; a lower one is old news, counted and dropped.
 # Rule 2: among the nodes that count as alive a name belongs to one; its holder keeps it.
@@ -17,9 +17,10 @@ from discovery.table import Record, Table, better_via
 
 
 class Firsthand:
-    """`old_news` counts what came from an earlier boot, `no_room` nodes for which the table was too full."""
+    """The ear for what a node says of itself. `old_news` counts what came from an earlier boot, `no_room`
+    nodes for which the table was too full."""
 
-    def __init__(self, table: Table, fates: Fates, detector: Detector) -> None:
+    def __init__(self, table: MemberTable, fates: Fates, detector: Detector) -> None:
         self.old_news = 0
         self.no_room = 0
         self._table = table
@@ -43,11 +44,11 @@ class Firsthand:
         self._detector.spoke(record)
         return self._admit(record, node, now)
 
-    def _is_old(self, record: Record, boot: int) -> bool:
+    def _is_old(self, record: MemberRecord, boot: int) -> bool:
         has_left = record.weight[:2] == (boot, True)  # then it is a packet that the goodbye overtook
         return boot < record.spoke or (boot == record.spoke and has_left)
 
-    def _old(self, record: Record, node: Node, now: float) -> Results:
+    def _old(self, record: MemberRecord, node: Node, now: float) -> Results:
         self.old_news += 1
         rivalry = record.rivalry
         if rivalry is None or node.boot != rivalry.older.boot:
@@ -60,7 +61,7 @@ class Firsthand:
             return self._fates.clash(record, rivalry, now)
         return []
 
-    def _clash(self, record: Record | None, node: Node, now: float) -> NameClash | None:
+    def _clash(self, record: MemberRecord | None, node: Node, now: float) -> NameClash | None:
         if record is not None and record.is_living and record.node.name == node.name:
             return None
         holder = self._table.holder(node.name, node.uuid)
@@ -69,7 +70,7 @@ class Firsthand:
         via = record.via if record is not None else "hello"
         return NameClash(holder.member, Member(node, via, Presence.ALIVE, now, since=now))
 
-    def _admit(self, record: Record, node: Node, now: float) -> Results:
+    def _admit(self, record: MemberRecord, node: Node, now: float) -> Results:
         is_same = node.boot == record.boot
         match record.state:
             case Presence.ALIVE | Presence.SUSPECT if is_same:
@@ -92,7 +93,7 @@ class Firsthand:
         record.heard = now
         return self._vindicated(record, now)
 
-    def _vindicated(self, record: Record, now: float) -> Results:
+    def _vindicated(self, record: MemberRecord, now: float) -> Results:
         if record.suspicion is None:
             return []
         # The others go on suspecting it until it denies that itself.

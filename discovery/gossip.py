@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from itertools import islice
 from types import MappingProxyType
 
-from discovery.lines import Line, Message, Version, decode, encode, line_of
+from discovery.lines import StateLine, StateMessage, Version, decode, encode, line_of
 from discovery.listening import FULL, Listening
 from discovery.relay import Relay
 from discovery.state import NodeState
 from discovery.state import decode as decode_state
 
-__all__ = ["FULL", "Gossip", "Known", "Line", "Message", "decode", "encode", "line_of", "read"]
+__all__ = ["FULL", "Known", "StateGossip", "StateLine", "StateMessage", "decode", "encode", "line_of", "read"]
 
 SILENT = 3  # intervals without a word of somebody whom we listen to
 TOMBS = 64  # in one message
@@ -33,7 +33,7 @@ class Known:
     direct: bool  # from the node itself
 
 
-class Gossip:
+class StateGossip:
     """The states of all other nodes that live. Times are seconds, and never go back.
 
     `me` is our uuid, `jitter` gives numbers in [0, 1), `interval` is the time between two messages,
@@ -47,7 +47,7 @@ class Gossip:
         me: bytes,
         jitter: Callable[[], float],
         interval: float = 2.0,
-        verify: Callable[[Line], bool] = lambda line: True,
+        verify: Callable[[StateLine], bool] = lambda line: True,
     ) -> None:
         self.known: Mapping[bytes, Known]
         self.forged = self.stale = self.strange = self.repeated = 0
@@ -57,35 +57,35 @@ class Gossip:
         self._verify = verify
         self._states: dict[bytes, Known] = {}
         self.known = MappingProxyType(self._states)
-        self._lines: dict[bytes, Line] = {}  # of the same nodes
-        self._last: dict[bytes, Line] = {}  # of nodes that are gone
+        self._lines: dict[bytes, StateLine] = {}  # of the same nodes
+        self._last: dict[bytes, StateLine] = {}  # of nodes that are gone
         self._relay = Relay(me, jitter)
         self._listening = Listening(me)
         self._newest: dict[bytes, Version] = {}  # of these, and of the buried: only what is above it is news
         self._graves: dict[bytes, tuple[int, float]] = {}  # the boot that is buried, and when it was
         self._spoke: dict[bytes, tuple[Version, float]] = {}  # the last message of a node, and when
         self._since: dict[bytes, float] = {}  # when we began to listen to it
-        self._mine: Line | None = None
+        self._mine: StateLine | None = None
         self._number = 0
         self._alive = 1
 
     # --- what we say ----------------------------------------------------------------------------------
 
-    def own(self, line: Line) -> None:
+    def own(self, line: StateLine) -> None:
         """Our newest state. Its boot is the boot of our messages."""
         self._mine = line
 
-    def outgoing(self, alive: int, now: float) -> Message:
-        """What to publish in this interval, after `own`; `alive` nodes there are, ourselves included."""
+    def outgoing(self, alive: int, now: float) -> StateMessage:
+        """The message of this interval, after `own`; `alive` nodes there are, ourselves included."""
         assert self._mine is not None, "own() comes first"
         self._number += 1
         self._alive = alive
         mine = self._mine
         if alive <= FULL:
-            return Message(self._me, mine.boot, self._number, (mine,))
+            return StateMessage(self._me, mine.boot, self._number, (mine,))
         lines = (self._relay.own(mine, alive), *self._relay.take(self._lines))
         span, digest = self._relay.digest(self._lines, alive)
-        return Message(self._me, mine.boot, self._number, lines, tuple(digest), self._tombs(now), span)
+        return StateMessage(self._me, mine.boot, self._number, lines, tuple(digest), self._tombs(now), span)
 
     def _tombs(self, now: float) -> tuple[tuple[bytes, int], ...]:
         """Another part of the graves each time; those that are old enough are forgotten."""
@@ -101,7 +101,7 @@ class Gossip:
 
     # --- what others say ------------------------------------------------------------------------------
 
-    def heard(self, message: Message, boot_of: Callable[[bytes], int | None], now: float) -> list[Known]:
+    def heard(self, message: StateMessage, boot_of: Callable[[bytes], int | None], now: float) -> list[Known]:
         """A message came, from a PUB or a control link; the states in it that are news.
 
         `boot_of` gives the boot of a node that is alive for us, None for any other.
@@ -129,7 +129,7 @@ class Gossip:
         return news
 
     def _take(
-        self, line: Line, sender: bytes, boot_of: Callable[[bytes], int | None], now: float
+        self, line: StateLine, sender: bytes, boot_of: Callable[[bytes], int | None], now: float
     ) -> Known | None:
         """A line that is not the one we have: news, or nothing."""
         uuid, version = line.uuid, line.version
@@ -153,24 +153,24 @@ class Gossip:
         self._graves.pop(uuid, None)
         return known
 
-    def line(self, uuid: bytes) -> Line | None:
+    def line(self, uuid: bytes) -> StateLine | None:
         """The newest state of a node that lives, as it signed it; of ourselves, too."""
         return self._mine if uuid == self._me else self._lines.get(uuid)
 
-    def last_of(self, uuid: bytes) -> Line | None:
+    def last_of(self, uuid: bytes) -> StateLine | None:
         """The newest state of a node, alive or not, that is still here."""
         return self._lines.get(uuid) or self._last.get(uuid)
 
     # --- whom we hear ---------------------------------------------------------------------------------
 
     def listen_to(self, alive: Collection[bytes], favourites: Collection[bytes], now: float) -> set[bytes]:
-        """Whose PUB to hear: of all `alive` ones up to FULL, above of a few and of `favourites`."""
+        """The nodes whose PUB to hear: all `alive` ones up to FULL, above a few and `favourites`."""
         chosen = self._listening.choose(alive, favourites)
         self._since = {uuid: self._since.get(uuid, now) for uuid in chosen}
         return chosen
 
     def unheard(self, listened: Collection[bytes], now: float) -> set[bytes]:
-        """Those of `listened` from whom nothing came for SILENT intervals: ask them on the control link."""
+        """Nodes of `listened` from which nothing came for SILENT intervals: ask them on the control link."""
         return {uuid for uuid in listened if now - self._last_word(uuid, now) > SILENT * self._interval}
 
     def _last_word(self, uuid: bytes, now: float) -> float:
@@ -211,7 +211,7 @@ class Gossip:
             self.gone(uuid, boot, now)
 
 
-def read(line: Line) -> NodeState | None:
+def read(line: StateLine) -> NodeState | None:
     """The state in a line; None if it is none, or not of the node and version that the line names."""
     try:
         state = decode_state(line.state)

@@ -9,8 +9,8 @@ from discovery.fates import Fates, Results
 from discovery.health import Health
 from discovery.member import Doubled, Node, Presence, Rumour
 from discovery.news import News
-from discovery.table import GONE, GRAVITY, Record, Table, better_via, leaps, weigh
-from discovery.timing import Timing
+from discovery.table import GONE, GRAVITY, MemberRecord, MemberTable, better_via, leaps, weigh
+from discovery.timing import SwimTiming
 
 # Rule 1: of two words about a node the weightier one counts (see Weight), whichever comes first.
 # Rule 2: up to HEARSAY nodes, what others say makes a node seen, no more: each will speak to us itself.
@@ -26,9 +26,11 @@ HIGHEST = 2**62  # incarnation: what comes after the highest that we believe mus
 
 
 class Hearsay:
-    """`no_room` counts the nodes for which the table was too full."""
+    """The ear for what nodes say of others. `no_room` counts the nodes for which the table was too full."""
 
-    def __init__(self, table: Table, fates: Fates, news: News, health: Health, timing: Timing) -> None:
+    def __init__(
+        self, table: MemberTable, fates: Fates, news: News, health: Health, timing: SwimTiming
+    ) -> None:
         self.no_room = 0
         self._table = table
         self._fates = fates
@@ -46,7 +48,7 @@ class Hearsay:
         self.raise_incarnation(self._table.me.incarnation)
 
     def sight(self, node: Node, via: str, now: float, teller: bytes = b"") -> Results:
-        """Somebody knows of a node, and not whether it lives; `teller`: another node."""
+        """Take note of a node that somebody knows of, and not whether it lives; `teller`: another node."""
         record = self._table.records.get(node.uuid)
         if record is None:
             if self._table.is_full or self._table.has_told_enough(teller):
@@ -71,7 +73,7 @@ class Hearsay:
         return self._fates.sighted(record, node, now, is_back) if is_news else []
 
     def believe(self, rumours: tuple[Rumour, ...], by: bytes, now: float, is_answer: bool = False) -> Results:
-        """`by` told us these. `is_answer`: they are all whom it knows, more than HEARSAY, and we asked."""
+        """Take in what `by` tells. `is_answer`: we asked, and these, more than HEARSAY, are all it knows."""
         results: Results = []
         self._by, self._is_census = by, is_answer
         self._is_crowd = is_answer or self._table.alive > HEARSAY
@@ -143,7 +145,7 @@ class Hearsay:
         self._news.add(rumour)
         return self._fates.sighted(record, rumour.node, now)
 
-    def _news_of(self, record: Record, rumour: Rumour, now: float) -> Results:
+    def _news_of(self, record: MemberRecord, rumour: Rumour, now: float) -> Results:
         node = pinned(rumour.node, record)
         is_own_word = self._by == record.uuid
         is_end = rumour.state in GONE and rumour.node.boot == record.boot
@@ -161,7 +163,7 @@ class Hearsay:
             return self.sight(node, "gossip", now)
         return self._fates.sighted(record, node, now, is_back=True)
 
-    def _end(self, record: Record, rumour: Rumour, now: float) -> Results:
+    def _end(self, record: MemberRecord, rumour: Rumour, now: float) -> Results:
         is_newer = describes_better(rumour, record)
         record.learn(weigh(rumour))
         if rumour.node.boot < record.boot:
@@ -172,12 +174,12 @@ class Hearsay:
             return self._fates.die(record, rumour.by, now)
         return self._fates.leave(record, now, is_firsthand=self._by == record.uuid)
 
-    def _spoke(self, record: Record, now: float) -> bool:
+    def _spoke(self, record: MemberRecord, now: float) -> bool:
         """Just now, itself, in the life that we know?"""
         is_fresh = now - record.heard < self._timing.period
         return record.is_living and record.spoke == record.boot and is_fresh
 
-    def _enter(self, record: Record, rumour: Rumour, now: float) -> Results:
+    def _enter(self, record: MemberRecord, rumour: Rumour, now: float) -> Results:
         """Among many, the word of others is enough."""
         if self._table.holder(rumour.node.name, record.uuid) is not None:
             return []  # whose name that is, it must settle with us itself
@@ -193,7 +195,7 @@ class Hearsay:
             results += self._fates.suspect(record, rumour.by, now)
         return results
 
-    def _of_living(self, record: Record, rumour: Rumour, now: float) -> Results:
+    def _of_living(self, record: MemberRecord, rumour: Rumour, now: float) -> Results:
         if rumour.node.boot > record.boot:
             # A boot that is made up must not shut out the true node, where it can speak for itself.
             return self._enter(record, rumour, now) if self._is_crowd else []
@@ -215,12 +217,12 @@ def places(node: Node) -> tuple[str, ...]:
     return tuple(filter(None, (node.address, *node.also)))
 
 
-def pinned(node: Node, known: Record) -> Node:
+def pinned(node: Node, known: MemberRecord) -> Node:
     """As others describe it, but with the key it had at first sight, and one name for one process."""
     name = known.node.name if node.boot == known.boot else node.name
     return replace(node, name=name, key=known.node.key or node.key)
 
 
-def describes_better(rumour: Rumour, known: Record) -> bool:
+def describes_better(rumour: Rumour, known: MemberRecord) -> bool:
     """Does it come from a later word of the node itself? An accuser may not know yet where it is now."""
     return (rumour.node.boot, rumour.incarnation) > (known.boot, known.incarnation)

@@ -32,7 +32,7 @@ class Interface:
 def fit(
     found: Sequence[Interface], patterns: Sequence[str] = ()
 ) -> tuple[list[Interface], list[tuple[str, str]]]:
-    """Those that a node on all interfaces uses, and the names of the others, each with the reason.
+    """The interfaces that a node on all of them uses, and the names of the others, each with the reason.
 
     `patterns` are names such as "eth*", or "!wlan0" for one that is not to be used. Without a positive
     one all are taken that seem to lead to other machines. Loopback is never among them.
@@ -79,7 +79,7 @@ def advertised(bound: str, found: Sequence[Interface], patterns: Sequence[str] =
 
 
 def mdns_interfaces(bound: str, found: Sequence[Interface], patterns: Sequence[str] = ()) -> tuple[str, ...]:
-    """Of each interface on which `bound` can be reached an address of IPv4 and one of IPv6.
+    """An address of IPv4 and one of IPv6 of each interface on which `bound` can be reached.
 
     They stand for the interface. For loopback it is 127.0.0.1, whatever was bound: `::1` takes no multicast.
     """
@@ -125,7 +125,7 @@ def _ip(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
 T = TypeVar("T")
 
 
-class Changes(Generic[T]):
+class InterfaceChanges(Generic[T]):
     """Says when something that is looked at now and then has changed and stays so.
 
     A cable with a loose contact shall not make a node announce itself all the time.

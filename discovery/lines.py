@@ -6,22 +6,22 @@ import msgspec
 from msgspec import Meta
 
 from discovery.state import LONGEST as LONGEST_STATE
-from discovery.state import Number, Uuid
+from discovery.state import Natural, Uuid
 
 LONGEST = 256 * 1024  # bytes of one message
 MOST = 512  # entries of each of its lists
 
 Version = tuple[int, int]  # (boot, counter)
-Entry = tuple[Uuid, Number, Number]  # of a digest: whose, boot, counter
-Cursor = Annotated[bytes, Meta(max_length=16)]  # a place in the order of uuids
+DigestEntry = tuple[Uuid, Natural, Natural]  # of a digest: whose, boot, counter
+DigestEdge = Annotated[bytes, Meta(max_length=16)]  # a place in the order of uuids
 
 
-class Line(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class StateLine(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One state of one node as it said it, passed on unchanged."""
 
     uuid: Uuid
-    boot: Number
-    counter: Number
+    boot: Natural
+    counter: Natural
     state: Annotated[bytes, Meta(max_length=LONGEST_STATE)]  # an encoded NodeState
     signature: Annotated[bytes, Meta(max_length=64)] = b""  # of `state`, by the owner's Ed25519 key
     far: bool = False  # the owner wants it known beyond those who hear the owner: hand it on, once
@@ -31,40 +31,40 @@ class Line(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return self.boot, self.counter
 
 
-class Message(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What one node publishes in one interval.
+class StateMessage(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A message of gossip: what one node publishes in one interval.
 
     The digest lists all that the sender knows with uuids in `span`, that is from the first text up to,
     and not with, the second; an empty second text means the end. No span at all: there is no digest.
     """
 
     sender: Uuid
-    boot: Number
-    number: Number  # grows with each message of one boot
-    lines: Annotated[tuple[Line, ...], Meta(max_length=MOST)] = ()
-    digest: Annotated[tuple[Entry, ...], Meta(max_length=MOST)] = ()
-    tombs: Annotated[tuple[tuple[Uuid, Number], ...], Meta(max_length=MOST)] = ()
-    span: tuple[Cursor, Cursor] | None = None
+    boot: Natural
+    number: Natural  # grows with each message of one boot
+    lines: Annotated[tuple[StateLine, ...], Meta(max_length=MOST)] = ()
+    digest: Annotated[tuple[DigestEntry, ...], Meta(max_length=MOST)] = ()
+    tombs: Annotated[tuple[tuple[Uuid, Natural], ...], Meta(max_length=MOST)] = ()
+    span: tuple[DigestEdge, DigestEdge] | None = None
 
 
-def encode(message: Message) -> bytes:
+def encode(message: StateMessage) -> bytes:
     """One msgpack array."""
     return msgspec.msgpack.encode(message)
 
 
-def line_of(said: object) -> Line | None:
+def line_of(said: object) -> StateLine | None:
     """A line as somebody has put it into an answer; None if it is none."""
     try:
-        return msgspec.convert(said, Line)
+        return msgspec.convert(said, StateLine)
     except msgspec.ValidationError:
         return None
 
 
-_decode = msgspec.msgpack.Decoder(Message).decode
+_decode = msgspec.msgpack.Decoder(StateMessage).decode
 
 
-def decode(data: bytes) -> Message:
-    """What `encode` wrote; ValueError for anything else. The states inside are not read."""
+def decode(data: bytes) -> StateMessage:
+    """The message that `encode` wrote; ValueError for anything else. The states inside are not read."""
     if len(data) > LONGEST:
         raise ValueError(f"gossip of {len(data)} bytes, at most {LONGEST} are allowed")
     try:

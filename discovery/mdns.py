@@ -32,7 +32,7 @@ log = logging.getLogger("discovery.mdns")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Discovered:
     """A node of our cluster is worth connecting to. The same may be found again at any time."""
 
     advert: Advert
@@ -50,7 +50,7 @@ class Up:
     """From now on we are heard."""
 
 
-Sight = Found | Rejected | Near | Down | Up
+Sight = Discovered | Rejected | Near | Down | Up
 
 
 class Mdns:
@@ -79,7 +79,7 @@ class Mdns:
 
     @property
     def ignored(self) -> int:
-        """What was heard and thrown away unread, since more came than is listened to."""
+        """How much was heard and thrown away unread, since more came than is listened to."""
         return self._ear.sieve.ignored + self._dropped
 
     def start(self) -> None:
@@ -94,12 +94,12 @@ class Mdns:
             self._thread.join(GOODBYE)
 
     def update(self, advert: Advert, interfaces: Sequence[str]) -> None:
-        """This is now the case. It is announced at once, but no two changes within five seconds."""
+        """Say this from now on. It is announced at once, but no two changes within five seconds."""
         self._wanted = Wanted(advert, tuple(interfaces))
         self._rouse()
 
     def take(self) -> list[Sight]:
-        """What was seen since the last time."""
+        """Sights since the last time."""
         taken: list[Sight] = []
         with contextlib.suppress(queue.Empty):
             while len(taken) < WAITING:
@@ -190,7 +190,7 @@ class Mdns:
             self._put(Down(reason))
 
     def _heard(self, told: Advert | Rejected | Near) -> None:
-        self._put(Found(told) if isinstance(told, Advert) else told)
+        self._put(Discovered(told) if isinstance(told, Advert) else told)
 
     def _put(self, sight: Sight) -> None:
         try:

@@ -8,7 +8,7 @@ LEAP = 2**20  # boots at once, of which nobody tells the truth who tells them of
 
 
 class Presence(StrEnum):
-    """What we know of a node's life."""
+    """A node's life, as far as we know of it."""
 
     SEEN = "seen"  # somebody told us of it
     ALIVE = "alive"  # it speaks
@@ -20,7 +20,7 @@ class Presence(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """What a node says of itself. Fields in the order of `mesh.wire.commands.Introduction`."""
+    """A node, as it says itself. Fields in the order of `mesh.wire.commands.Introduction`."""
 
     uuid: bytes
     name: str
@@ -65,7 +65,7 @@ VIA = ("self", "mdns", "seed", "remembered", "gossip", "hello")
 
 @dataclass(frozen=True, slots=True)
 class Rumour:
-    """What is said of a node: alive, suspect, dead or left; `by` is the uuid of its accuser."""
+    """A word about a node: alive, suspect, dead or left; `by` is the uuid of its accuser."""
 
     node: Node
     incarnation: int
@@ -153,6 +153,6 @@ class Doubled:
     member: Member
 
 
-Event = (
+MemberEvent = (
     Sighted | Joined | Restarted | Moved | Suspected | Trusted | Dead | Left | NameClash | Conflict | Doubled
 )

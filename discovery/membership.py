@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from discovery.asks import Answer, Ask, Knock, Probe, ProbeFor, Spread, Tell
+from discovery.asks import Ask, Knock, Lives, Probe, ProbeFor, Spread, Tell
 from discovery.detector import Detector
 from discovery.fates import Fates, Results
 from discovery.firsthand import Firsthand
@@ -19,10 +19,10 @@ from discovery.member import (
     Conflict,
     Dead,
     Doubled,
-    Event,
     Joined,
     Left,
     Member,
+    MemberEvent,
     Moved,
     NameClash,
     Node,
@@ -34,23 +34,23 @@ from discovery.member import (
     Trusted,
 )
 from discovery.news import News
-from discovery.table import CAPACITY, Record, Table, fresh
+from discovery.table import CAPACITY, MemberRecord, MemberTable, fresh
 from discovery.timers import Timers
-from discovery.timing import Timing
+from discovery.timing import SwimTiming
 
 # What whoever holds a Membership needs to know comes from here.
 __all__ = [
     "CAPACITY",
     "HEARSAY",
-    "Answer",
     "Ask",
     "Conflict",
     "Dead",
     "Doubled",
-    "Event",
     "Joined",
     "Knock",
     "Left",
+    "Lives",
+    "MemberEvent",
     "Membership",
     "Moved",
     "NameClash",
@@ -60,8 +60,8 @@ __all__ = [
     "Sighted",
     "Spread",
     "Suspected",
+    "SwimTiming",
     "Tell",
-    "Timing",
     "Trusted",
 ]
 
@@ -73,10 +73,10 @@ class Membership:
     in [0, 1).
     """
 
-    def __init__(self, me: Node, jitter: Callable[[], float], timing: Timing | None = None) -> None:
-        timing = timing or Timing()
-        self._me = Record(me, "self", 0.0, 0.0, Presence.ALIVE, fresh(me.boot), me.boot)
-        self._table = table = Table(self._me, jitter)
+    def __init__(self, me: Node, jitter: Callable[[], float], timing: SwimTiming | None = None) -> None:
+        timing = timing or SwimTiming()
+        self._me = MemberRecord(me, "self", 0.0, 0.0, Presence.ALIVE, fresh(me.boot), me.boot)
+        self._table = table = MemberTable(self._me, jitter)
         self._timers = timers = Timers()
         news, health = News(), Health()
         fates = Fates(table, news, timers, timing)
@@ -105,8 +105,8 @@ class Membership:
     # --- what others say ----------------------------------------------------------------------------------
 
     def sight(self, node: Node, via: str, now: float, teller: bytes = b"") -> Results:
-        """Somebody, or something, tells us of a node, and not whether it lives; `via` is one of VIA, and
-        `teller` the uuid of the node that does."""
+        """Hear of a node, and not whether it lives; `via` is one of VIA, and `teller` the uuid of the node
+        that tells us, if one does."""
         if node.uuid == self._me.uuid:
             return []
         return self._hearsay.sight(node, via, now, teller)
@@ -114,21 +114,21 @@ class Membership:
     def rumoured(
         self, by: bytes, rumours: tuple[Rumour, ...], now: float, is_answer: bool = False
     ) -> Results:
-        """`by` has news that did not wait for a probe; or `is_answer`, for we asked whom it knows."""
+        """News of `by` that did not wait for a probe; or `is_answer`, for we asked whom it knows."""
         return self._said(by, rumours, now, is_answer)
 
     def probe(
         self, by: bytes, number: int, uuid: bytes, boot: int, rumours: tuple[Rumour, ...], now: float
     ) -> Results:
-        """`by` asks whether we, if that is us, live."""
+        """A probe by `by`: do we live, if that is us?"""
         results = self._said(by, rumours, now)
         lives = uuid == self._me.uuid and boot == self._me.boot
-        return [*results, Answer(by, number, lives, self._detector.packet(by))]
+        return [*results, Lives(by, number, lives, self._detector.packet(by))]
 
     def probe_for(
         self, by: bytes, number: int, node: Node, rumours: tuple[Rumour, ...], now: float
     ) -> Results:
-        """`by` asks whether we can reach that node."""
+        """A question of `by`: can we reach that node?"""
         results = self._said(by, rumours, now)
         results += self.sight(node, "gossip", now, by)  # to be dialled, it must be known
         return results + self._detector.probe_for(by, number, node, now)
@@ -136,7 +136,7 @@ class Membership:
     def answered(
         self, by: bytes, number: int, lives: bool, rumours: tuple[Rumour, ...], now: float
     ) -> Results:
-        """`by` answers what we asked with that number."""
+        """The answer of `by` to what we asked with that number."""
         results = self._detector.answered(by, number, lives)
         return self._said(by, rumours, now) + results
 
@@ -156,11 +156,11 @@ class Membership:
         return [] if record is None else self._detector.disconnected(record, now)
 
     def knocked(self, uuid: bytes, refused: bool, now: float) -> Results:
-        """What came of a Knock. Only a refusal says something: silence may be any machine's fault."""
+        """The outcome of a Knock. Only a refusal says something: silence may be any machine's fault."""
         record = self._living(uuid)
         return self._detector.refused(record, now) if refused and record is not None else []
 
-    def _living(self, uuid: bytes) -> Record | None:
+    def _living(self, uuid: bytes) -> MemberRecord | None:
         record = self._table.records.get(uuid)
         return None if record is None or record is self._me or not record.is_living else record
 
@@ -218,7 +218,7 @@ class Membership:
         return self._firsthand.no_room + self._hearsay.no_room
 
     def alive(self) -> list[Member]:
-        """Those that count as alive: ourselves, and suspects, too."""
+        """Members that count as alive: ourselves, and suspects, too."""
         return [record.member for record in self._table.records.values() if record.is_living]
 
     def all(self) -> list[Member]:

@@ -20,7 +20,7 @@ TAKE_AGAIN = 0.1  # s until more of those that wait are looked at
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be said, and where."""
+    """A service that is to be announced, and where."""
 
     advert: Advert
     interfaces: tuple[str, ...]  # those of discovery.interfaces.mdns_interfaces
@@ -123,7 +123,7 @@ class Ear:
     def heard(
         self, zeroconf: Zeroconf, service_type: str, name: str, state_change: ServiceStateChange
     ) -> None:
-        """Somebody called, said something new, or goodbye. (zeroconf chose the names of the arguments.)"""
+        """A service called, said something new, or goodbye. (zeroconf chose the names of the arguments.)"""
         instance = name.removesuffix("." + service_type)
         if state_change is ServiceStateChange.Removed:
             self.sieve.forget(instance)

@@ -13,7 +13,7 @@ URGENT, PLAIN = 0, 1
 
 
 def urgency(rumour: Rumour) -> int:
-    """Whom we lose, and who denies it, comes before who is new: at the start of a mesh those are many."""
+    """The order of news: whom we lose, and who denies it, comes before who is new, as these may be many."""
     is_new = rumour.state is Presence.ALIVE and rumour.incarnation == 0
     return PLAIN if is_new else URGENT
 

@@ -12,7 +12,7 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from discovery.lines import Entry, Line, Message
+from discovery.lines import DigestEntry, StateLine, StateMessage
 from discovery.listening import FULL
 
 LINES = 48  # of others in one message: half as many again as come on average
@@ -22,17 +22,17 @@ MISSED = 8  # states that may be under way: being as many behind, and two rounds
 
 
 class Relay:
-    """What waits to be handed on, and what was compared last."""
+    """Lines that wait to be handed on, and what was compared last."""
 
     def __init__(self, me: bytes, jitter: Callable[[], float]) -> None:
         self._me = me
         self._order: list[bytes] = []  # uuids whose state we know, in order
-        self._far: dict[bytes, Line] = {}
+        self._far: dict[bytes, StateLine] = {}
         self._wanted: dict[bytes, None] = {}
         self._share = jitter()  # of the next far state of our own; no two nodes begin alike
         self._next = b""  # where the next digest begins
 
-    def learnt(self, line: Line, is_new: bool) -> None:
+    def learnt(self, line: StateLine, is_new: bool) -> None:
         """A newer state came; `is_new` when that node had none before."""
         if is_new:
             insort(self._order, line.uuid)
@@ -45,7 +45,7 @@ class Relay:
         self._far.pop(uuid, None)
         self._wanted.pop(uuid, None)
 
-    def own(self, line: Line, alive: int) -> Line:
+    def own(self, line: StateLine, alive: int) -> StateLine:
         """Our line, marked as far when it is its turn."""
         self._share += FULL / alive
         if self._share < 1:
@@ -53,7 +53,7 @@ class Relay:
         self._share -= 1
         return replace(line, far=True)
 
-    def take(self, known: Mapping[bytes, Line]) -> list[Line]:
+    def take(self, known: Mapping[bytes, StateLine]) -> list[StateLine]:
         """The lines to hand on now."""
         far = [self._far.pop(uuid) for uuid in list(islice(self._far, LINES))]
         wanted = list(islice(self._wanted, LINES - len(far)))
@@ -61,7 +61,9 @@ class Relay:
             del self._wanted[uuid]
         return far + [replace(known[uuid], far=False) for uuid in wanted]
 
-    def digest(self, known: Mapping[bytes, Line], alive: int) -> tuple[tuple[bytes, bytes], list[Entry]]:
+    def digest(
+        self, known: Mapping[bytes, StateLine], alive: int
+    ) -> tuple[tuple[bytes, bytes], list[DigestEntry]]:
         """The next part of what we know, and its span."""
         size = DIGEST if len(known) >= alive - 1 else LONG_DIGEST  # they are the others
         begin = bisect_left(self._order, self._next)
@@ -70,7 +72,7 @@ class Relay:
         span, self._next = (self._next, end), end
         return span, [(uuid, *known[uuid].version) for uuid in part]
 
-    def compare(self, message: Message, known: Mapping[bytes, Line], alive: int) -> None:
+    def compare(self, message: StateMessage, known: Mapping[bytes, StateLine], alive: int) -> None:
         """Note what the sender of this digest lacks, as far as there is room for it."""
         if message.span is None or len(self._wanted) >= LINES:
             return
@@ -88,7 +90,7 @@ class Relay:
                 self._wanted[uuid] = None
 
 
-def _is_lacking(theirs: Entry | None, line: Line, behind: int) -> bool:
+def _is_lacking(theirs: DigestEntry | None, line: StateLine, behind: int) -> bool:
     if theirs is None:
         return True
     _, boot, counter = theirs

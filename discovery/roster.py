@@ -36,7 +36,7 @@ class Roster:
         del self._place[uuid]
 
     def next(self) -> bytes | None:
-        """Whose turn it is; None if nobody else is there."""
+        """The member whose turn it is; None if nobody else is there."""
         if not self._order:
             return None
         if self._turn == len(self._order):

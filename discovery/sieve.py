@@ -39,14 +39,14 @@ class Sieve:
         return bool(self._line)
 
     def hear(self, instance: str) -> None:
-        """It called, or something it says has changed."""
+        """A service called, or something it says has changed."""
         if instance not in self._line and len(self._line) >= LONGEST_LINE:
             self.ignored += 1
         else:
             self._line[instance] = None
 
     def take(self, now: float) -> list[str]:
-        """Those to look at now, in the order in which they were heard."""
+        """Services to look at now, in the order in which they were heard."""
         self._allowed = min(MOST_A_SECOND, self._allowed + (now - self._refilled) * MOST_A_SECOND)
         self._refilled = now
         taken = [self._line.popitem(last=False)[0] for _ in range(min(int(self._allowed), len(self._line)))]
@@ -62,7 +62,7 @@ class Sieve:
         return True
 
     def forget(self, instance: str) -> None:
-        """It said goodbye, or was not heard for long: its place is free."""
+        """A service said goodbye, or was not heard for long: its place is free."""
         self._line.pop(instance, None)
         self._services.discard(instance)
 

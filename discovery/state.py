@@ -13,13 +13,13 @@ KINDS = 16  # the same of rows that all nodes share
 WAYS = 16  # the same of nodes on its ways
 
 # What comes from elsewhere is believed only within these: NaN and infinity fit none of them.
-Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Natural = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Percent = Annotated[float, Meta(ge=0, le=100)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Seconds = Annotated[float, Meta(ge=0, le=1e10)]
 Rate = Annotated[float, Meta(ge=0, le=1e12)]  # a second
 Uuid = Annotated[bytes, Meta(min_length=16, max_length=16)]
-Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.:-]{1,64}\Z")]
+NodeName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.:-]{1,64}\Z")]
 Software = Annotated[str, Meta(pattern=r"^[ -~]{0,64}\Z")]
 
 
@@ -37,7 +37,7 @@ class Summary(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What a node has of the rows of one kind that all nodes share."""
 
     kind: Annotated[str, Meta(pattern=r"^[a-z]{1,16}\Z")]
-    stamp: Number  # of the newest one
+    stamp: Natural  # of the newest one
     digest: Annotated[bytes, Meta(max_length=8)]  # of all; b"": none
 
 
@@ -48,30 +48,31 @@ class NodeState(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=F
     """
 
     uuid: Uuid
-    name: Name
-    boot: Number
-    counter: Number  # grows with each state of one boot
-    wall: Number  # ns since 1970 by the node's own clock
+    name: NodeName
+    boot: Natural
+    counter: Natural  # grows with each state of one boot
+    wall: Natural  # ns since 1970 by the node's own clock
     up: Seconds  # since its start
     software: Software
     cpu: Annotated[tuple[Percent, ...], Meta(max_length=CORES)]  # % idle of each core
-    ram_free: Number  # bytes
-    ram_total: Number
+    ram_free: Natural  # bytes
+    ram_total: Natural
     load: Share  # 0 idle .. 1 busy, from `load_index`
     lag: Seconds
     published: Rate  # messages that it took as their master,
     delivered: Rate  # and that go to its clients
-    pending: Number  # messages that wait for subscribers here,
-    tailback: Number  # and for masters that are away
-    stored: Number  # envelopes on its disk
-    sessions: Number
-    subscriptions: Number
-    links: Number  # nodes that are logged in
+    pending: Natural  # messages that wait for subscribers here,
+    tailback: Natural  # and for masters that are away
+    stored: Natural  # envelopes on its disk
+    sessions: Natural
+    subscriptions: Natural
+    links: Natural  # nodes that are logged in
     insecure: bool = False  # an open mesh, on purpose
-    weights: Number = 0  # the stamp of the balancers' weights that it has; 0: none
-    log: Number = 0  # position of the newest entry of its log
-    commits: Number = 0  # that its store has carried out
-    ways: Annotated[tuple[Name, ...], Meta(max_length=WAYS)] = ()  # nodes through which it publishes and asks
+    weights: Natural = 0  # the stamp of the balancers' weights that it has; 0: none
+    log: Natural = 0  # position of the newest entry of its log
+    commits: Natural = 0  # that its store has carried out
+    # Nodes through which it publishes and asks.
+    ways: Annotated[tuple[NodeName, ...], Meta(max_length=WAYS)] = ()
     shared: Annotated[tuple[Summary, ...], Meta(max_length=KINDS)] = ()  # what it has of what all share
 
     @property
@@ -93,7 +94,7 @@ _decode = msgspec.msgpack.Decoder(NodeState).decode
 
 
 def decode(data: bytes) -> NodeState:
-    """What `encode` wrote; ValueError, naming the field, for anything else."""
+    """The state that `encode` wrote; ValueError, naming the field, for anything else."""
     if len(data) > LONGEST:
         raise ValueError(f"a node state of {len(data)} bytes, at most {LONGEST} are allowed")
     try:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from discovery.timers import Timer
-from discovery.timing import Timing
+from discovery.timing import SwimTiming
 
 
 @dataclass(slots=True, eq=False)
 class Suspicion:
-    """`began` is on the clock of `Timers.local`; `alive` is how many there were, the suspect included."""
+    """A suspicion that `began` (by `Timers.local`) when so many were `alive`, the suspect included."""
 
-    timing: Timing
+    timing: SwimTiming
     alive: int
     began: float
     accuser: bytes

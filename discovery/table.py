@@ -22,27 +22,27 @@ GONE = (Presence.DEAD, Presence.LEFT)
 # How far a word about a node goes: (boot, did it say goodbye itself?, incarnation, gravity). A higher one
 # replaces a lower one, whichever comes first; so all nodes come to the same end, in whatever order they
 # hear it.
-Weight = tuple[int, bool, int, int]
-NOTHING: Weight = (-1, False, 0, 0)
+Precedence = tuple[int, bool, int, int]
+NOTHING: Precedence = (-1, False, 0, 0)
 GRAVITY = {Presence.ALIVE: 0, Presence.SUSPECT: 1, Presence.DEAD: 2, Presence.LEFT: 3}
 
 
-def fresh(boot: int) -> Weight:
-    """Of a process that has just said who it is."""
+def fresh(boot: int) -> Precedence:
+    """The weight of a process that has just said who it is."""
     return (boot, False, 0, GRAVITY[Presence.ALIVE])
 
 
-def weigh(rumour: Rumour) -> Weight:
+def weigh(rumour: Rumour) -> Precedence:
     """Only a higher incarnation stands against a bad word; so against a goodbye, where others tell of it."""
     return (rumour.node.boot, False, rumour.incarnation, GRAVITY[rumour.state])
 
 
-def farewell(record: Record) -> Weight:
-    """It said goodbye itself: the last word of a boot."""
+def farewell(record: MemberRecord) -> Precedence:
+    """The weight of its own goodbye: the last word of a boot."""
     return (record.boot, True, record.incarnation, GRAVITY[Presence.LEFT])
 
 
-def leaps(record: Record, boot: int) -> bool:
+def leaps(record: MemberRecord, boot: int) -> bool:
     """Is that boot too far above what we know, for the word of another?"""
     return record.state is not Presence.SEEN and boot > record.boot + LEAP
 
@@ -53,7 +53,7 @@ def better_via(a: str, b: str) -> str:
 
 
 @dataclass(slots=True, eq=False)
-class Record:
+class MemberRecord:
     """One node. Only the table moves it from state to state."""
 
     node: Node
@@ -61,7 +61,7 @@ class Record:
     since: float
     heard: float
     state: Presence = Presence.SEEN
-    weight: Weight = NOTHING  # the weightiest word about it so far, its own included
+    weight: Precedence = NOTHING  # the weightiest word about it so far, its own included
     spoke: int = -1  # the boot with which it spoke to us itself; -1 = it never did
     suspicion: Suspicion | None = None
     teller: bytes = b""  # who told us of it first; b"": it has been alive, or was found without others
@@ -87,7 +87,7 @@ class Record:
 
     @property
     def accuser(self) -> bytes:
-        """Who began to suspect it."""
+        """The node that began to suspect it."""
         return self.suspicion.accuser if self.suspicion is not None else b""
 
     @property
@@ -98,20 +98,20 @@ class Record:
         """That said of it, as it is known now."""
         return Rumour(self.node, self.incarnation, state, by)
 
-    def learn(self, weight: Weight) -> None:
+    def learn(self, weight: Precedence) -> None:
         """The weightiest word counts."""
         self.weight = max(self.weight, weight)
 
 
-class Table:
+class MemberTable:
     """All nodes by uuid, name and state. Nothing here looks through all of them for one."""
 
-    def __init__(self, me: Record, jitter: Callable[[], float]) -> None:
+    def __init__(self, me: MemberRecord, jitter: Callable[[], float]) -> None:
         self.roster = Roster(jitter)
         self.me = me
         self.records = {me.uuid: me}
-        self._groups: dict[Presence, dict[bytes, Record]] = {state: {} for state in Presence}
-        self._named: dict[str, list[Record]] = {me.node.name: [me]}
+        self._groups: dict[Presence, dict[bytes, MemberRecord]] = {state: {} for state in Presence}
+        self._named: dict[str, list[MemberRecord]] = {me.node.name: [me]}
         self._groups[me.state][me.uuid] = me
         self._told_by: Counter[bytes] = Counter()  # how many each has told us of that never were alive
 
@@ -124,16 +124,16 @@ class Table:
     def is_full(self) -> bool:
         return len(self.records) >= CAPACITY
 
-    def group(self, state: Presence) -> dict[bytes, Record]:
-        """All in that state, the one that came into it first first."""
+    def group(self, state: Presence) -> dict[bytes, MemberRecord]:
+        """Records in that state, the one that came into it first first."""
         return self._groups[state]
 
-    def named(self, name: str) -> list[Record]:
-        """Those of that name, of whatever state."""
+    def named(self, name: str) -> list[MemberRecord]:
+        """Records of that name, of whatever state."""
         return self._named.get(name, [])
 
-    def holder(self, name: str, newcomer: bytes) -> Record | None:
-        """Who keeps the name against that newcomer. The dead and the only seen hold none."""
+    def holder(self, name: str, newcomer: bytes) -> MemberRecord | None:
+        """The record that keeps the name against that newcomer. The dead and the only seen hold none."""
         holders = (*LIVING, Presence.CONFLICT)
         return next((r for r in self.named(name) if r.state in holders and r.uuid != newcomer), None)
 
@@ -141,27 +141,27 @@ class Table:
         """Has that node told us of so many who never counted as alive that it may not tell of more?"""
         return self._told_by[teller] >= TOLD if teller else False
 
-    def _count(self, record: Record, more: int) -> None:
+    def _count(self, record: MemberRecord, more: int) -> None:
         if record.teller:
             self._told_by[record.teller] += more
             if not self._told_by[record.teller]:
                 del self._told_by[record.teller]
 
-    def add(self, record: Record) -> None:
+    def add(self, record: MemberRecord) -> None:
         """A node that was unknown, only seen so far."""
         self._count(record, 1)
         self.records[record.uuid] = record
         self._groups[record.state][record.uuid] = record
         self._named.setdefault(record.node.name, []).append(record)
 
-    def forget(self, record: Record) -> None:
+    def forget(self, record: MemberRecord) -> None:
         """One that is not alive."""
         self._count(record, -1)
         del self.records[record.uuid]
         del self._groups[record.state][record.uuid]
         self._unname(record)
 
-    def move(self, record: Record, state: Presence, now: float) -> None:
+    def move(self, record: MemberRecord, state: Presence, now: float) -> None:
         """Into another state."""
         was_living = record.is_living
         del self._groups[record.state][record.uuid]
@@ -175,7 +175,7 @@ class Table:
         elif was_living and not record.is_living:
             self.roster.remove(record.uuid)
 
-    def replace(self, record: Record, node: Node) -> None:
+    def replace(self, record: MemberRecord, node: Node) -> None:
         """It describes itself anew."""
         if node.name != record.node.name:
             self._unname(record)
@@ -193,9 +193,9 @@ class Table:
             self.forget(idle)
         return idle is not None
 
-    def outdated(self, now: float) -> list[Record]:
-        """Those that were seen, or are gone, for too long."""
-        old: list[Record] = []
+    def outdated(self, now: float) -> list[MemberRecord]:
+        """Records of nodes that were only seen, or are gone, for too long."""
+        old: list[MemberRecord] = []
         for state, lasts in LASTS.items():
             for record in self._groups[state].values():
                 if now < record.since + lasts:
@@ -208,12 +208,12 @@ class Table:
         """Is there anybody who will be forgotten, if time passes?"""
         return any(self._groups[state] for state in LASTS)
 
-    def any_dead(self, chance: float) -> Record | None:
+    def any_dead(self, chance: float) -> MemberRecord | None:
         """One of the dead, by a chance in [0, 1)."""
         dead = self._groups[Presence.DEAD]
         return next(islice(dead.values(), int(chance * len(dead)), None), None)
 
-    def _unname(self, record: Record) -> None:
+    def _unname(self, record: MemberRecord) -> None:
         same = self._named[record.node.name]
         same.remove(record)
         if not same:

@@ -7,11 +7,11 @@ from itertools import count
 from math import inf
 
 from discovery.asks import Ask
-from discovery.member import Event
+from discovery.member import MemberEvent
 
 SOON = 0.001  # s: what rounding fired too early must not be set to the very same moment again
 
-Act = Callable[[float], list[Event | Ask]]
+Act = Callable[[float], list[MemberEvent | Ask]]
 
 
 @dataclass(slots=True, eq=False)
@@ -44,9 +44,9 @@ class Timers:
         """We were late by so much: what came in meanwhile must be read before anybody is judged."""
         self._lag += seconds
 
-    def tick(self, now: float) -> list[Event | Ask]:
+    def tick(self, now: float) -> list[MemberEvent | Ask]:
         """Do what is due."""
-        results: list[Event | Ask] = []
+        results: list[MemberEvent | Ask] = []
         # The same sum as in deadline(): with another rounding, a loop could wake for nothing for ever.
         while self._heap and self._heap[0][0] + self._lag <= now:
             act = heappop(self._heap)[2].act
@@ -62,6 +62,6 @@ class Timers:
 
 
 def call_off(timer: Timer | None) -> None:
-    """What it was set for has happened, or no longer matters."""
+    """Forget a timer: what it was set for has happened, or no longer matters."""
     if timer is not None:
         timer.act = None

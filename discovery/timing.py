@@ -5,7 +5,7 @@ from math import log, log10
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
+class SwimTiming:
     """Everything scales with `period`, in seconds."""
 
     period: float = 1.0  # between two probes of ours; shorter = deaths are seen sooner, and more traffic

@@ -27,7 +27,7 @@ ASKED = "mapreduce.fileoutputcommitter.marksuccessfuljobs"
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What a batch has brought: rows, bad lines, and lines that are there once more or were there already."""
+    """The outcome of a batch: rows, bad lines, and lines that are there once more or were there already."""
 
     rows: int
     quarantined: int

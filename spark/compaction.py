@@ -33,7 +33,7 @@ Parts = Mapping[str, list[str]]  # "kind=state/date=2026-11-21/hour=09" -> names
 
 
 class Plan(TypedDict):
-    """What goes, and what takes its place: that lies in `beside`, below the history, until it is moved."""
+    """A compaction: what goes, and what takes its place, which lies in `beside` until it is moved."""
 
     old: Parts
     new: Parts

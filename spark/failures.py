@@ -92,7 +92,7 @@ def explained(error: BaseException, to: str, *also: Kind) -> SparkJobError:
 
 @contextmanager
 def in_words(to: str, *also: Kind) -> Iterator[None]:
-    """What goes wrong in Spark goes on as a SparkJobError."""
+    """A context in which what goes wrong in Spark goes on as a SparkJobError."""
     try:
         yield
     except OF_SPARK as error:

@@ -54,7 +54,7 @@ class Files:
         local.setVerifyChecksum(False)
 
     def find(self, folder: str, pattern: str) -> list[str]:
-        """What matches below a directory, as `pattern` is written, in order: `find(place, "kind=*/date=*")`.
+        """Paths below a directory that match `pattern`, in order: `find(place, "kind=*/date=*")`.
 
         Nothing when there is no such directory.
         """

@@ -17,25 +17,23 @@ class Growing:
         self._place = f"{to}/{unfinished.NAME}"
 
     def read(self, reads: Sequence[Read]) -> list[str]:
-        """These were read; returns the paths of those that are whole, as far as can be seen."""
-        text = self._files.read(self._place)
-        known = Unfinished(text)
+        """Take note of what was read; returns the paths of what is whole, as far as can be seen."""
+        known = Unfinished(self._files.read(self._place))
         known.read(reads, time.time())
-        self._remember(known, text)
+        self._remember(known)
         return [it.path for it in reads if it.path not in known.open or self._is_whole(it)]
 
     def grown(self, source: str) -> list[str]:
         """Addresses, below `source`, of what is to be read again."""
-        text = self._files.read(self._place)
-        known = Unfinished(text)
+        known = Unfinished(self._files.read(self._place))
         ours = [path for path in known.open if unquote(path).startswith(f"{source}/")]
         found = known.look({path: self._files.size(unquote(path)) for path in ours}, time.time())
-        self._remember(known, text)
+        self._remember(known)
         return [unquote(path) for path in found]
 
     def _is_whole(self, it: Read) -> bool:
         return not it.torn and self._files.size(unquote(it.path)) in (it.bytes, None)
 
-    def _remember(self, known: Unfinished, text: str | None) -> None:
-        if known.open != Unfinished(text).open:
+    def _remember(self, known: Unfinished) -> None:
+        if known.has_changed:
             self._files.replace(self._place, known.encode())

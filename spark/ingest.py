@@ -36,7 +36,7 @@ ENDED = "it was to end before this batch"
 
 @dataclass(frozen=True, slots=True)
 class Ingested:
-    """What an ingest has brought: rows that are new, lines that were there or came twice, bad ones (rows of
+    """The outcome of an ingest: rows that are new, lines that were there or came twice, bad ones (rows of
     the quarantine), segments read, and the seconds that all took."""
 
     rows: int = 0

@@ -66,7 +66,7 @@ def command(
 
 
 def in_words(done: Ingested, to: str) -> str:
-    """What an ingest has brought."""
+    """The outcome of an ingest."""
     parts = [f"{done.rows:,} new rows of {done.segments:,} segments"]
     if done.repeated:
         parts.append(f"{done.repeated:,} lines came more than once")

@@ -88,7 +88,7 @@ def _end(gateway: JavaGateway) -> None:
 
 
 def news(lines: Iterable[bytes]) -> Iterable[bytes]:
-    """What is neither noise nor of the log; a line of the log may have others behind it."""
+    """Lines that are neither noise nor of the log; a line of the log may have others behind it."""
     in_log = False
     for line in lines:
         text = line.decode(errors="replace")

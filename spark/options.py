@@ -54,7 +54,7 @@ def span(text: str) -> timedelta | None:
 
 
 def settings(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> Mapping[str, str]:
-    """Those of --conf, by name."""
+    """Settings of --conf, by name."""
     found = {}
     for text in given:
         name, assigned, value = text.partition("=")

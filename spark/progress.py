@@ -14,7 +14,7 @@ LOOK = 0.25  # s between two looks at what Spark does
 
 
 class Progress:
-    """`with Progress(session, "reading") as bar: …; bar.say("writing")`. On stderr: stdout is for data."""
+    """A bar on stderr: `with Progress(session, "reading") as bar: …; bar.say("writing")`."""
 
     def __init__(self, session: SparkSession, text: str) -> None:
         self._tracker = session.sparkContext.statusTracker()

@@ -27,7 +27,7 @@ FILE = ["path", "bytes", "changed", "torn"]  # as in spark.unfinished.Read
 
 
 def stream(session: SparkSession, source: str, batch: int, kind: str = PLAIN) -> DataFrame:
-    """What comes below `source`: FILE, and `content` or, of COMPRESSED, `value`. `batch`: MiB at a time."""
+    """Rows of what comes to `source`: FILE, and `content` or (COMPRESSED) `value`. `batch`: MiB at once."""
     reader = session.readStream.option("recursiveFileLookup", "true").option("pathGlobFilter", kind)
     reader = reader.option("maxFileAge", ANY_AGE).option("maxBytesPerTrigger", f"{batch * 2**20}")
     return _plain(reader, source) if kind == PLAIN else _compressed(reader, source)

@@ -25,7 +25,7 @@ class Read(NamedTuple):
 
 
 class Open(NamedTuple):
-    """What is known of a segment that may grow: its bytes, since when (s since 1970) they are so many."""
+    """A segment that may grow, as it is known: its bytes, since when (s since 1970) they are so many."""
 
     bytes: int
     since: float
@@ -37,9 +37,10 @@ class Unfinished:
 
     def __init__(self, text: str | None = None) -> None:
         self.open: dict[str, Open] = _parsed(text)
+        self._before = dict(self.open)
 
     def read(self, reads: Iterable[Read], now: float) -> None:
-        """These were read."""
+        """Take note of what was read."""
         for it in reads:
             if it.torn or it.changed > now - FRESH:
                 self.open[it.path] = Open(it.bytes, now, it.torn)
@@ -47,7 +48,7 @@ class Unfinished:
                 self.open.pop(it.path, None)
 
     def look(self, sizes: Mapping[str, int | None], now: float) -> list[str]:
-        """Those that are to be read again, of what has this many bytes now; None: it is gone."""
+        """Segments that are to be read again, of those that have so many bytes now; None: it is gone."""
         again = []
         for path, size in sizes.items():
             known = self.open[path]
@@ -59,8 +60,13 @@ class Unfinished:
                 del self.open[path]
         return again
 
+    @property
+    def has_changed(self) -> bool:
+        """Is it other than what it was read from?"""
+        return self.open != self._before
+
     def encode(self) -> str:
-        """What the constructor reads."""
+        """The text that the constructor reads."""
         return json.dumps(self.open)
 
 

@@ -25,7 +25,7 @@ INSTANT = 0.001  # ms: nothing is answered faster
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What the history says of a node."""
+    """A node, as the history knows it."""
 
     node: str
     answers: int = 0
@@ -50,7 +50,7 @@ class Learnt:
 
 @dataclass(frozen=True, slots=True)
 class Typical:
-    """What the others are measured by."""
+    """A typical node, by which the others are measured."""
 
     latency_ms: float
     room: float  # messages/s at full load; idle cores if `a_core` is None

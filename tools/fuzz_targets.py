@@ -12,7 +12,7 @@ import msgpack
 
 from discovery import lines, state
 from discovery.adverts import Advert, Adverts, Near
-from discovery.gossip import Gossip
+from discovery.gossip import StateGossip
 from mesh.errors import KeysRefused
 from mesh.local.private import private_directory, write_private
 from mesh.local.segmentfiles import read_marker, recover
@@ -189,9 +189,9 @@ def _verify(key: bytes, text: bytes, signature: bytes) -> bool:
 def gossip(place: Path) -> Target:
     """What a member hears of another one; it must still be able to speak, and to be read."""
     said = _state(FRODO).encode()
-    line = lines.Line(FRODO, 1, 5, said)
-    other = lines.Line(HERON, 1, 4, _state(HERON).encode(), b"x" * 64, True)
-    message = lines.Message(FRODO, 1, 9, (line, other), ((HERON, 1, 4),), ((ME, 1),), (b"", b"\xff"))
+    line = lines.StateLine(FRODO, 1, 5, said)
+    other = lines.StateLine(HERON, 1, 4, _state(HERON).encode(), b"x" * 64, True)
+    message = lines.StateMessage(FRODO, 1, 9, (line, other), ((HERON, 1, 4),), ((ME, 1),), (b"", b"\xff"))
     boots = {FRODO: 1, HERON: 1}
 
     def read(content: bytes) -> bool:
@@ -200,7 +200,7 @@ def gossip(place: Path) -> Target:
                 found = decode(content)
             except ValueError:
                 continue
-            if isinstance(found, lines.Message):
+            if isinstance(found, lines.StateMessage):
                 _take_part(found, boots)
             return True
         return False
@@ -208,14 +208,14 @@ def gossip(place: Path) -> Target:
     return Target((lines.encode(message), said), read, spoilt_pack)
 
 
-def _take_part(message: lines.Message, boots: dict[bytes, int]) -> None:
-    one = Gossip(ME, lambda: 0.5)
-    one.own(lines.Line(ME, 1, 1, _state(ME).encode()))
+def _take_part(message: lines.StateMessage, boots: dict[bytes, int]) -> None:
+    one = StateGossip(ME, lambda: 0.5)
+    one.own(lines.StateLine(ME, 1, 1, _state(ME).encode()))
     for alive in (3, 100):  # one that is heard by all, and one of a crowd
         for known in one.heard(message, boots.get, 1.0):
             assert 0 <= known.state.load <= 1 and known.state.uuid in boots
         assert lines.decode(lines.encode(one.outgoing(alive, 2.0)))
-        message = lines.Message(
+        message = lines.StateMessage(
             message.sender, message.boot, message.number ^ 1, message.lines, message.digest
         )
 

@@ -178,8 +178,8 @@ class NodeCore(Parts):
         for conn in self._conns.values():
             if not (conn.is_open or conn.dialled) and now - conn.opened > CONNECT:
                 self.desk.hang_up(conn)  # it says something, but no good HELLO
-        for text in self.desk.refusals.over(now):
-            self.desk.note("info", f"refused {harmless(text)}")
+        for (who, why), count in self.desk.refusals.over(now).items():
+            self.desk.note("info", f"refused {harmless(f'{who}: {why}')}: {count:,} more in a minute")
         for tick in self.desk.face.ticks:
             tick()
         for key in [k for k, x in self._conns.items() if x.closed]:

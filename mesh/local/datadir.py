@@ -8,12 +8,12 @@ import secrets
 import time
 from pathlib import Path
 
+from discovery.member import BOOTS
 from mesh.errors import DataDirRefused
 from mesh.local.private import private_directory, refused, write_private
 from mesh.printable import typed
 from mesh.store.room import is_full, make_room
 
-BOOTS = 2**22  # as in discovery.member: no node believes a higher one
 SEAL = 32  # bytes
 IN_USE = "DATA_DIR_IN_USE"
 _OTHER_DATA = "Or choose another place with --data DIR"

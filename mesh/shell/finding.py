@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from discovery.adverts import Advert, Adverts, Near, Rejected
-from discovery.interfaces import Changes, advertised, fit, mdns_interfaces
-from discovery.mdns import Down, Found, Mdns, Up
+from discovery.interfaces import InterfaceChanges, advertised, fit, mdns_interfaces
+from discovery.mdns import Discovered, Down, Mdns, Up
 from mesh.config import Discovery
 from mesh.core.peers.introductions import ADDRESSES
 from mesh.local.addresses import is_wildcard
@@ -57,7 +57,7 @@ class Finding:
         self._bound = tuple(bound)
         self._me = me
         self._hears = hears
-        self._changes = Changes(self._places())
+        self._changes = InterfaceChanges(self._places())
         self._timer: asyncio.TimerHandle | None = None
         self._mdns: Mdns | None = None
         self._planned = False
@@ -131,7 +131,7 @@ class Finding:
             return
         for sight in self._mdns.take():
             match sight:
-                case Found(advert):
+                case Discovered(advert):
                     self._hears.advertised(_introduced(advert))
                 case Near(_, name, address):
                     self._hears.near(name, address)

@@ -9,7 +9,7 @@ import msgspec
 import psutil
 from msgspec import Meta
 
-from discovery.state import CORES, Number, Percent, Sample
+from discovery.state import CORES, Natural, Percent, Sample
 from mesh.errors import BadConfig
 
 log = logging.getLogger("mesh.probe")
@@ -69,8 +69,8 @@ class _Figures(msgspec.Struct, forbid_unknown_fields=True):
     """What stands in the file: % of each core that is used, and bytes."""
 
     cpu: Annotated[tuple[Percent, ...], Meta(max_length=CORES)] = ()
-    ram_free: Number = 0
-    ram_total: Number = 0
+    ram_free: Natural = 0
+    ram_total: Natural = 0
 
 
 class FileProbe:

@@ -131,7 +131,7 @@ def _node(
 
 
 def fair_shares(balance: Sequence[Quality]) -> dict[str, tuple[float, float]]:
-    """What each candidate got of all that was balanced, and what it should have got by its capacity."""
+    """Shares of all that was balanced: what each candidate got, and should have got by its capacity."""
     totals: dict[tuple[str, str], int] = {}
     for row in balance:
         totals[row.whose] = totals.get(row.whose, 0) + row.chosen

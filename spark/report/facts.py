@@ -94,7 +94,7 @@ class Quality:
 
     @property
     def whose(self) -> tuple[str, str]:
-        """Who chose: several nodes may have had that name, one after the other."""
+        """The node that chose: several may have had that name, one after the other."""
         return self.observer, self.observer_uuid
 
 

@@ -27,7 +27,7 @@ def signed(value: float | None) -> str:
 
 
 def percent(value: float | None, whole: float = 100) -> str:
-    """Of a value from 0 to `whole`: "12 %"; below ten with a decimal: "3.4 %"."""
+    """A value from 0 to `whole` as "12 %"; below ten with a decimal: "3.4 %"."""
     if value is None:
         return "-"
     share = 100 * value / whole

@@ -199,7 +199,7 @@ def _clocks(facts: Facts) -> Iterator[Finding]:
 
 
 def wrong_clocks(facts: Facts) -> list[Clock]:
-    """Those that are off by more than the views let pass."""
+    """Clocks that are off by more than the views let pass."""
     return [clock for clock in facts.clocks if abs(clock.skew_s) > CLOCK_S]
 
 

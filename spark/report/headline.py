@@ -18,7 +18,7 @@ class Figure:
 
 
 def name(facts: Facts) -> str:
-    """What the report is about."""
+    """The subject of the report."""
     return f"Mesh {', '.join(facts.clusters)}" if facts.clusters else "A mesh of which nothing is known"
 
 

@@ -15,7 +15,7 @@ def quantile(values: Sequence[float], share: float) -> float | None:
 
 
 def median(values: Sequence[float | None]) -> float | None:
-    """Of those that are known."""
+    """The median of those that are known."""
     return quantile([value for value in values if value is not None], 0.5)
 
 

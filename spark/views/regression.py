@@ -46,7 +46,7 @@ class Line:
 
     @property
     def spread(self) -> Column:
-        """Of x: the sum of squares about its mean."""
+        """The sum of squares of x about its mean."""
         return self._of("sxx")
 
     @property

@@ -13,7 +13,7 @@ def of_kind(history: DataFrame, *kinds: str) -> DataFrame:
 
 
 def named(frame: DataFrame) -> DataFrame:
-    """Those that are about a node of which it is known which one it is."""
+    """Rows about a node of which it is known which one it is."""
     return frame.where((F.col("uuid") != "") & F.col("node").isNotNull())
 
 

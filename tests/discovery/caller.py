@@ -11,11 +11,11 @@ import threading
 
 import discovery.mdns
 from discovery.adverts import Advert, Adverts
-from discovery.mdns import Found, Mdns, Sight
+from discovery.mdns import Discovered, Mdns, Sight
 
 
 def shown(sight: Sight) -> dict[str, object]:
-    if isinstance(sight, Found):
+    if isinstance(sight, Discovered):
         return {"kind": "found", "name": sight.advert.name, "hosts": sight.advert.hosts}
     return {"kind": type(sight).__name__.lower(), "text": str(sight)}
 

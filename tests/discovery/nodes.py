@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from random import Random
 
 from discovery.asks import Ask
-from discovery.member import Event, Node, Presence, Rumour
-from discovery.membership import Membership, Probe, Timing
+from discovery.member import MemberEvent, Node, Presence, Rumour
+from discovery.membership import Membership, Probe, SwimTiming
 
 AT, ELSEWHERE = "tcp://127.0.0.1:7001", "tcp://127.0.0.1:7999"
-Results = list[Event | Ask]
+Results = list[MemberEvent | Ask]
 
 
 def uuid(name: str) -> bytes:
@@ -23,7 +23,7 @@ ME = node("me", boot=3, address="tcp://127.0.0.1:7000")
 HERON, IBIS, STORK = uuid("heron"), uuid("ibis"), uuid("stork")
 
 
-def membership(*alive: str, timing: Timing | None = None, seed: int = 0) -> Membership:
+def membership(*alive: str, timing: SwimTiming | None = None, seed: int = 0) -> Membership:
     """Ours, in which these have introduced themselves with boot 1 at 0 s."""
     members = Membership(ME, Random(seed).random, timing)
     for name in alive:
@@ -52,9 +52,9 @@ def state(members: Membership, name: str) -> Presence | None:
     return None if found is None else found.state
 
 
-def until(members: Membership, end: float) -> list[tuple[float, Event | Ask]]:
+def until(members: Membership, end: float) -> list[tuple[float, MemberEvent | Ask]]:
     """Time passes; what came of it, and when."""
-    found: list[tuple[float, Event | Ask]] = []
+    found: list[tuple[float, MemberEvent | Ask]] = []
     while (due := members.deadline()) <= end:
         found += [(due, result) for result in members.tick(due)]
     return found

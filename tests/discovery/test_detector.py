@@ -5,7 +5,7 @@ import pytest
 
 from discovery.health import WORST, Health
 from discovery.member import Dead, Presence, Suspected, Trusted
-from discovery.membership import Answer, Knock, Membership, Probe, ProbeFor, Spread, Tell, Timing
+from discovery.membership import Knock, Lives, Membership, Probe, ProbeFor, Spread, SwimTiming, Tell
 from discovery.suspicion import Suspicion
 from tests.discovery.nodes import (
     AT,
@@ -135,7 +135,7 @@ def test_we_answer_for_this_process_only() -> None:
         (IBIS, 3, False),
     ]:
         assert members.probe(HERON, 7, asked, boot, (), 1.0) == [
-            Answer(HERON, 7, lives, members.probe(HERON, 7, asked, boot, (), 1.0)[0].rumours)  # type: ignore[union-attr]
+            Lives(HERON, 7, lives, members.probe(HERON, 7, asked, boot, (), 1.0)[0].rumours)  # type: ignore[union-attr]
         ]
 
 
@@ -148,18 +148,18 @@ def test_a_helper_probes_and_passes_the_answer_on() -> None:
     assert isinstance(probe, Probe)
     assert (probe.to, probe.uuid, probe.boot) == (HERON, HERON, 1)
     [answer] = members.answered(HERON, probe.number, True, (), 5.1)
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, Lives)
     assert (answer.to, answer.number, answer.lives) == (IBIS, 77, True)
-    assert not [r for _, r in until(members, 7.0) if isinstance(r, Answer)]
+    assert not [r for _, r in until(members, 7.0) if isinstance(r, Lives)]
 
 
 def test_a_helper_that_hears_nothing_says_so_before_the_asker_gives_up() -> None:
     members = membership("heron", "ibis")
     [probe] = members.probe_for(IBIS, 77, node("heron"), (), 5.0)
     assert isinstance(probe, Probe)
-    [(at, answer)] = [(at, r) for at, r in until(members, 5.6) if isinstance(r, Answer)]
+    [(at, answer)] = [(at, r) for at, r in until(members, 5.6) if isinstance(r, Lives)]
     assert (round(at, 6), answer.to, answer.number, answer.lives) == (5.4, IBIS, 77, False)
-    assert "Answer" not in kinds(members.answered(HERON, probe.number, True, (), 5.7))
+    assert "Lives" not in kinds(members.answered(HERON, probe.number, True, (), 5.7))
 
 
 def test_a_helper_that_is_asked_for_a_stranger_gets_to_know_it_first() -> None:
@@ -170,10 +170,10 @@ def test_a_helper_that_is_asked_for_a_stranger_gets_to_know_it_first() -> None:
 def test_who_asks_a_helper_for_ourselves_gets_the_answer_at_once() -> None:
     members = membership("ibis")
     [answer] = members.probe_for(IBIS, 77, ME, (), 5.0)
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, Lives)
     assert answer.lives
     [answer] = members.probe_for(IBIS, 78, node("me", boot=2), (), 5.0)
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, Lives)
     assert not answer.lives
 
 
@@ -200,7 +200,7 @@ def test_with_more_an_unconfirmed_suspicion_lasts_three_times_as_long() -> None:
 
 
 def test_each_confirmation_of_another_one_makes_a_suspicion_shorter() -> None:
-    suspicion = Suspicion(Timing(), 5, began=100.0, accuser=IBIS)
+    suspicion = Suspicion(SwimTiming(), 5, began=100.0, accuser=IBIS)
     ends = [suspicion.ends]
     for accuser, counts in [(IBIS, False), (STORK, True), (STORK, False), (b"e", True), (b"g", False)]:
         assert suspicion.confirm(accuser) is counts
@@ -221,11 +221,11 @@ def test_whom_others_accuse_as_well_is_dead_sooner() -> None:
 
 
 def test_a_suspicion_lasts_longer_among_many_for_a_rumour_takes_longer() -> None:
-    timing = Timing()
+    timing = SwimTiming()
     assert timing.suspicion(3, 0) == timing.suspicion(10, 2) == 4.0
     assert timing.suspicion(1000, 2) == pytest.approx(12.0)
     assert timing.suspicion(1000, 0) == pytest.approx(36.0)
-    assert Timing(period=0.5).suspicion(1000, 2) == pytest.approx(6.0)
+    assert SwimTiming(period=0.5).suspicion(1000, 2) == pytest.approx(6.0)
 
 
 def test_a_suspect_that_speaks_is_trusted_and_told_to_deny_it_to_the_others() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 import pytest
 
-from discovery.gossip import FULL, GRAVES, MOURNING, TOMBS, Gossip, Line, Message, encode
+from discovery.gossip import FULL, GRAVES, MOURNING, TOMBS, StateGossip, StateLine, StateMessage, encode
 from discovery.relay import DIGEST, LINES, MISSED
 from tools.models.gossip_mesh import boots, line, state
 
@@ -21,29 +21,31 @@ def half() -> float:
 ALL = boots(ME, HERON, FRODO, BILBO, *OTHERS)
 
 
-def gossip(verify: Callable[[Line], bool] = lambda line: True) -> Gossip:
+def gossip(verify: Callable[[StateLine], bool] = lambda line: True) -> StateGossip:
     """Ours, with a first state."""
-    mine = Gossip(ME, half, 2.0, verify)
+    mine = StateGossip(ME, half, 2.0, verify)
     mine.own(line(state(ME)))
     return mine
 
 
-def large() -> Gossip:
+def large() -> StateGossip:
     """Ours, in a mesh where states are handed on."""
     mine = gossip()
     mine.outgoing(LARGE, 0.0)
     return mine
 
 
-def says(sender: bytes, *lines: Line, number: int = 1, tombs: Iterable[tuple[bytes, int]] = ()) -> Message:
-    return Message(sender, 1, number, lines, tombs=tuple(tombs))
+def says(
+    sender: bytes, *lines: StateLine, number: int = 1, tombs: Iterable[tuple[bytes, int]] = ()
+) -> StateMessage:
+    return StateMessage(sender, 1, number, lines, tombs=tuple(tombs))
 
 
-def far(uuid: bytes, counter: int = 1) -> Line:
+def far(uuid: bytes, counter: int = 1) -> StateLine:
     return msgspec.structs.replace(line(state(uuid, 1, counter)), far=True)
 
 
-def handed_on(mine: Gossip, now: float = 1.0) -> list[tuple[bytes, int]]:
+def handed_on(mine: StateGossip, now: float = 1.0) -> list[tuple[bytes, int]]:
     """(uuid, counter) of the lines of others in the next message."""
     return [(each.uuid, each.counter) for each in mine.outgoing(LARGE, now).lines[1:]]
 
@@ -94,7 +96,7 @@ def test_after_a_restart_its_counter_begins_again() -> None:
     mine = gossip()
     mine.heard(says(HERON, line(state(HERON, 1, 500))), ALL, 0.0)
     restarted = boots(HERON, boot=2)
-    mine.heard(Message(HERON, 2, 1, (line(state(HERON, 2, 1)),)), restarted, 1.0)
+    mine.heard(StateMessage(HERON, 2, 1, (line(state(HERON, 2, 1)),)), restarted, 1.0)
     assert mine.known[HERON].state.version == (2, 1)
     # What the old process said and is still under way is no news any more, nor is the process.
     assert mine.heard(says(HERON, line(state(HERON, 1, 501)), number=9), restarted, 2.0) == []
@@ -131,15 +133,15 @@ SIGNED = bytes(64)
 @pytest.mark.parametrize(
     "forged",
     [
-        Line(HERON, 1, 1, state(FRODO).encode(), SIGNED),
-        Line(HERON, 1, 2, state(HERON).encode(), SIGNED),
-        Line(HERON, 1, 1, state(HERON, 2).encode(), SIGNED),
-        Line(HERON, 1, 1, b"not a state", SIGNED),
-        Line(HERON, 1, 1, state(HERON, load=2).encode(), SIGNED),
+        StateLine(HERON, 1, 1, state(FRODO).encode(), SIGNED),
+        StateLine(HERON, 1, 2, state(HERON).encode(), SIGNED),
+        StateLine(HERON, 1, 1, state(HERON, 2).encode(), SIGNED),
+        StateLine(HERON, 1, 1, b"not a state", SIGNED),
+        StateLine(HERON, 1, 1, state(HERON, load=2).encode(), SIGNED),
         line(state(HERON), signature=b"wrong"),
     ],
 )
-def test_a_line_that_is_not_its_owners_word_is_dropped_and_counted(forged: Line) -> None:
+def test_a_line_that_is_not_its_owners_word_is_dropped_and_counted(forged: StateLine) -> None:
     mine = gossip(verify=lambda line: line.signature == SIGNED)
     assert mine.heard(says(FRODO, forged), ALL, 0.0) == []
     assert (mine.forged, len(mine.known)) == (1, 0)
@@ -148,14 +150,14 @@ def test_a_line_that_is_not_its_owners_word_is_dropped_and_counted(forged: Line)
 
 def test_a_forged_line_does_not_keep_the_others_of_its_message_out() -> None:
     mine = gossip()
-    message = says(FRODO, Line(HERON, 1, 1, b""), line(state(BILBO)), line(state(FRODO)))
+    message = says(FRODO, StateLine(HERON, 1, 1, b""), line(state(BILBO)), line(state(FRODO)))
     assert {known.state.uuid for known in mine.heard(message, ALL, 0.0)} == {BILBO, FRODO}
 
 
 def test_signatures_are_checked_of_news_only() -> None:
-    checked: list[Line] = []
+    checked: list[StateLine] = []
 
-    def verify(line: Line) -> bool:
+    def verify(line: StateLine) -> bool:
         checked.append(line)
         return True
 
@@ -207,7 +209,7 @@ def test_what_is_too_much_for_one_message_goes_with_the_next_in_order() -> None:
     assert handed_on(mine) == [(uuid, 1) for uuid in OTHERS[LINES:60]]
 
 
-def knowing(count: int, counter: int = 100) -> Gossip:
+def knowing(count: int, counter: int = 100) -> StateGossip:
     """Ours, in a large mesh, knowing so many others."""
     mine = large()
     mine.heard(says(FRODO, *(line(state(uuid, 1, counter)) for uuid in OTHERS[:count])), ALL, 0.0)
@@ -229,8 +231,8 @@ def test_digests_go_round_all_that_is_known_without_a_hole() -> None:
     assert [entry for part in parts[:3] for entry in part.digest] == [(uuid, 1, 100) for uuid in OTHERS[:70]]
 
 
-def asks(*digest: tuple[bytes, int, int], span: tuple[bytes, bytes] = (b"", b"")) -> Message:
-    return Message(BILBO, 1, 1, (), digest, (), span)
+def asks(*digest: tuple[bytes, int, int], span: tuple[bytes, bytes] = (b"", b"")) -> StateMessage:
+    return StateMessage(BILBO, 1, 1, (), digest, (), span)
 
 
 def test_a_newcomer_is_told_what_it_lacks_in_several_messages_and_nobody_hands_that_on() -> None:
@@ -255,7 +257,7 @@ def test_what_a_node_lacks_is_told_once_though_it_was_marked_for_those_afar_and_
 def test_two_that_answer_a_newcomer_begin_with_different_states() -> None:
     first = []
     for me in (ME, OTHERS[100]):
-        mine = Gossip(me, half)
+        mine = StateGossip(me, half)
         mine.own(line(state(me)))
         mine.outgoing(LARGE, 0.0)
         mine.heard(says(FRODO, *(line(state(uuid)) for uuid in OTHERS if uuid != me)), ALL, 0.0)
@@ -317,7 +319,7 @@ def test_a_node_that_lives_after_all_is_heard_again_in_the_same_boot_and_not_cal
 
 def test_the_end_of_an_old_process_does_not_touch_the_state_of_the_new_one() -> None:
     mine = gossip()
-    mine.heard(Message(HERON, 2, 1, (line(state(HERON, 2)),)), boots(HERON, boot=2), 0.0)
+    mine.heard(StateMessage(HERON, 2, 1, (line(state(HERON, 2)),)), boots(HERON, boot=2), 0.0)
     mine.gone(HERON, 1, 1.0)
     assert mine.known[HERON].state.boot == 2
 
@@ -342,8 +344,8 @@ def test_a_rumour_of_death_takes_away_only_who_has_been_silent_for_long() -> Non
 def test_a_rumour_about_an_old_boot_does_not_touch_the_new_one() -> None:
     mine = large()
     alive = boots(HERON, FRODO, boot=2)
-    mine.heard(Message(HERON, 2, 1, (line(state(HERON, 2)),)), alive, 0.0)
-    mine.heard(Message(FRODO, 2, 1, tombs=((HERON, 1),)), alive, 1e6)
+    mine.heard(StateMessage(HERON, 2, 1, (line(state(HERON, 2)),)), alive, 0.0)
+    mine.heard(StateMessage(FRODO, 2, 1, tombs=((HERON, 1),)), alive, 1e6)
     assert HERON in mine.known
 
 
@@ -407,4 +409,4 @@ def test_the_known_cannot_be_changed_from_outside() -> None:
 def test_what_is_published_is_bytes_that_others_read() -> None:
     mine = large()
     message = mine.outgoing(LARGE, 0.0)
-    assert msgspec.msgpack.decode(encode(message), type=Message) == message
+    assert msgspec.msgpack.decode(encode(message), type=StateMessage) == message

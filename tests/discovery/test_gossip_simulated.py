@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from discovery.gossip import FULL, Gossip, Message
+from discovery.gossip import FULL, StateGossip, StateMessage
 from discovery.state import decode
 from tools.models.gossip_mesh import INTERVAL, GossipMesh, boots, line, state
 
@@ -146,13 +146,13 @@ def bytes_held(count: int) -> int:
     alive = boots(*uuids)
     gc.collect()
     tracemalloc.start()
-    gossip = Gossip(b"me, and no other", rng.random, INTERVAL)
+    gossip = StateGossip(b"me, and no other", rng.random, INTERVAL)
     gossip.own(line(state(b"me, and no other")))
     for counter in range(1, 4):
         gossip.outgoing(count, 0.0)
         gossip.listen_to(uuids, (), 0.0)
         for uuid in uuids:
-            gossip.heard(Message(uuid, 1, counter, (line(state(uuid, 1, counter)),)), alive, 0.0)
+            gossip.heard(StateMessage(uuid, 1, counter, (line(state(uuid, 1, counter)),)), alive, 0.0)
     held = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     return held

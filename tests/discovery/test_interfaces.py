@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from discovery.interfaces import PAUSE, SETTLED, Changes, Interface, advertised, fit, mdns_interfaces
+from discovery.interfaces import PAUSE, SETTLED, Interface, InterfaceChanges, advertised, fit, mdns_interfaces
 
 LO = Interface("lo", ("127.0.0.1", "::1"), is_up=True, has_multicast=False)
 ETH = Interface("eth0", ("10.0.0.5", "fd00::5", "fe80::5%eth0"), is_up=True, has_multicast=True)
@@ -125,35 +125,35 @@ def test_a_machine_without_any_interface_speaks_nowhere() -> None:
     assert mdns_interfaces("tcp://0.0.0.0:7710", [replace(LO, is_up=False)]) == ()
 
 
-def adopted(changes: Changes[str], seen: str, start: int) -> list[tuple[float, str]]:
+def adopted(changes: InterfaceChanges[str], seen: str, start: int) -> list[tuple[float, str]]:
     """When what is adopted, if each letter is what is seen, a second each."""
     moments = ((start + index, letter) for index, letter in enumerate(seen))
     return [(now, changes.adopted) for now, letter in moments if changes.see(letter, now)]
 
 
 def test_a_change_that_stays_is_adopted_once() -> None:
-    assert adopted(Changes("a"), "aabbbbbbbbbbbb", 0) == [(2 + SETTLED, "b")]
+    assert adopted(InterfaceChanges("a"), "aabbbbbbbbbbbb", 0) == [(2 + SETTLED, "b")]
 
 
 def test_looked_at_every_three_seconds_a_change_is_adopted_within_ten() -> None:
-    changes = Changes("a")
+    changes = InterfaceChanges("a")
     assert not changes.see("b", 3.0)  # it came right after 0.0
     assert changes.see("b", 6.0)
 
 
 def test_what_comes_and_goes_is_not_adopted() -> None:
-    assert adopted(Changes("a"), "abbabbabbabbabbaaaaaaa", 0) == []
+    assert adopted(InterfaceChanges("a"), "abbabbabbabbabbaaaaaaa", 0) == []
 
 
 def test_two_changes_are_not_adopted_at_once() -> None:
-    changes = Changes("a")
+    changes = InterfaceChanges("a")
     moments = [now for now, _ in adopted(changes, "bbbbccccddddaaaabbbbccccc", 0)]
     assert len(moments) > 2
     assert all(later - sooner >= PAUSE for sooner, later in pairwise(moments))
 
 
 def test_going_back_in_time_is_no_change() -> None:
-    changes = Changes("a")
+    changes = InterfaceChanges("a")
     changes.see("b", 1.0)
     assert not changes.see("a", 5.0)
     assert not changes.see("a", 50.0)

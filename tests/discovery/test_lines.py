@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from discovery import state as states
 from discovery.gossip import TOMBS
-from discovery.lines import LONGEST, MOST, Line, Message, decode, encode
+from discovery.lines import LONGEST, MOST, StateLine, StateMessage, decode, encode
 from discovery.relay import LINES, LONG_DIGEST
 
 UUID = bytes(range(16))
@@ -18,11 +18,11 @@ LARGEST = 2**63 - 1
 numbers = st.integers(0, LARGEST)
 uuids = st.binary(min_size=16, max_size=16)
 lines = st.builds(
-    Line, uuids, numbers, numbers, st.binary(max_size=64), st.binary(max_size=64), st.booleans()
+    StateLine, uuids, numbers, numbers, st.binary(max_size=64), st.binary(max_size=64), st.booleans()
 )
 cursors = st.binary(max_size=16)
 messages = st.builds(
-    Message,
+    StateMessage,
     uuids,
     numbers,
     numbers,
@@ -34,7 +34,7 @@ messages = st.builds(
 
 
 @given(messages)
-def test_any_message_within_the_bounds_comes_back_as_it_was(message: Message) -> None:
+def test_any_message_within_the_bounds_comes_back_as_it_was(message: StateMessage) -> None:
     assert decode(encode(message)) == message
 
 
@@ -45,17 +45,17 @@ def test_any_other_bytes_are_refused_with_a_value_error(data: bytes) -> None:
 
 
 @given(messages, st.data())
-def test_damaged_bytes_are_a_message_or_a_value_error(message: Message, data: st.DataObject) -> None:
+def test_damaged_bytes_are_a_message_or_a_value_error(message: StateMessage, data: st.DataObject) -> None:
     whole = bytearray(encode(message))
     place = data.draw(st.integers(0, len(whole) - 1))
     whole[place] ^= data.draw(st.integers(1, 255))
     try:
-        assert isinstance(decode(bytes(whole)), Message)
+        assert isinstance(decode(bytes(whole)), StateMessage)
     except ValueError as error:
         assert "not gossip" in str(error)
 
 
-LINE = Line(UUID, 1, 1, b"state", b"signature")
+LINE = StateLine(UUID, 1, 1, b"state", b"signature")
 
 
 @pytest.mark.parametrize(
@@ -63,12 +63,12 @@ LINE = Line(UUID, 1, 1, b"state", b"signature")
     [{"sender": b"short"}, {"boot": -1}, {"number": 2**63}, {"lines": (LINE,) * (MOST + 1)},
      {"digest": ((UUID, 1, 1),) * (MOST + 1)}, {"tombs": ((UUID, 1),) * (MOST + 1)},
      {"digest": ((UUID, 1),)}, {"tombs": ((b"", 1),)}, {"span": (b"", bytes(17))}, {"span": (b"",)},
-     {"lines": (Line(UUID, 1, 1, bytes(states.LONGEST + 1)),)},
-     {"lines": (Line(UUID, 1, 1, b"", bytes(65)),)}, {"lines": (Line(UUID, 1, -1, b""),)}],
+     {"lines": (StateLine(UUID, 1, 1, bytes(states.LONGEST + 1)),)},
+     {"lines": (StateLine(UUID, 1, 1, b"", bytes(65)),)}, {"lines": (StateLine(UUID, 1, -1, b""),)}],
 )  # fmt: skip
 def test_what_is_out_of_bounds_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="not gossip"):
-        decode(encode(msgspec.structs.replace(Message(UUID, 1, 1), **changes)))
+        decode(encode(msgspec.structs.replace(StateMessage(UUID, 1, 1), **changes)))
 
 
 def test_a_message_that_is_too_long_is_refused_unread() -> None:
@@ -77,8 +77,8 @@ def test_a_message_that_is_too_long_is_refused_unread() -> None:
 
 
 def test_the_fullest_message_that_a_node_can_make_is_short_enough_for_others() -> None:
-    line = Line(UUID, LARGEST, LARGEST, bytes(states.LONGEST), bytes(64), True)
-    full = Message(
+    line = StateLine(UUID, LARGEST, LARGEST, bytes(states.LONGEST), bytes(64), True)
+    full = StateMessage(
         UUID,
         LARGEST,
         LARGEST,

@@ -16,7 +16,7 @@ from zeroconf._protocol.outgoing import DNSOutgoing
 import discovery.mdns
 import discovery.multicast
 from discovery.adverts import Advert, Adverts, Rejected
-from discovery.mdns import Down, Found, Mdns, Sight, Up, _Flood, _Load
+from discovery.mdns import Discovered, Down, Mdns, Sight, Up, _Flood, _Load
 from discovery.multicast import ASKED, TYPE, Speaker, Wanted
 
 pytestmark = pytest.mark.whole  # for its length
@@ -40,7 +40,7 @@ class Listener:
 
     def found(self) -> dict[str, Advert]:
         """The last advert of each node, by name."""
-        return {sight.advert.name: sight.advert for sight in self.look() if isinstance(sight, Found)}
+        return {sight.advert.name: sight.advert for sight in self.look() if isinstance(sight, Discovered)}
 
     def complaints(self) -> list[str]:
         return [sight.code for sight in self.look() if isinstance(sight, Rejected)]
@@ -150,7 +150,7 @@ def test_a_change_is_announced_and_another_only_after_a_pause(
         b.mdns.update(replace(b.advert, port=7004), LOOPBACK)
         until(lambda: a.found()["b"].port == 7004)
         assert time.monotonic() - start >= 0.9
-        ports = [sight.advert.port for sight in a.seen if isinstance(sight, Found)]
+        ports = [sight.advert.port for sight in a.seen if isinstance(sight, Discovered)]
         assert not {7001, 7002} & set(ports) or ports.index(7003) > 0  # only the newest is worth a packet
         assert set(ports) <= {7000, 7001, 7003, 7004}
 

@@ -10,9 +10,9 @@ from discovery.membership import (
     CAPACITY,
     Conflict,
     Dead,
-    Event,
     Joined,
     Left,
+    MemberEvent,
     Membership,
     Moved,
     NameClash,
@@ -184,7 +184,7 @@ def test_a_node_that_says_goodbye_has_left_and_is_not_called_dead_later() -> Non
     members = membership("heron")
     assert members.leave(HERON, 1, 1.0) == [Left(member(node("heron"), LEFT, 1.0))]
     assert members.leave(HERON, 1, 2.0) == []
-    assert all(not isinstance(result, Event) for _, result in until(members, 60.0))
+    assert all(not isinstance(result, MemberEvent) for _, result in until(members, 60.0))
 
 
 def test_packets_that_the_goodbye_overtook_do_not_raise_the_node_again() -> None:
@@ -236,7 +236,7 @@ def test_a_dead_node_that_speaks_is_alive_and_told_to_deny_its_death() -> None:
 
 def test_a_dead_node_that_asks_us_on_a_connection_it_still_has_is_alive_as_well() -> None:
     members = dead_heron()
-    assert kinds(members.probe(HERON, 1, ME.uuid, ME.boot, (), 11.0)) == ["Joined", "Tell", "Answer"]
+    assert kinds(members.probe(HERON, 1, ME.uuid, ME.boot, (), 11.0)) == ["Joined", "Tell", "Lives"]
 
 
 def test_what_was_still_under_way_from_a_dead_node_does_not_raise_it() -> None:
@@ -283,7 +283,7 @@ def test_a_newcomer_gets_the_name_of_a_dead_node_which_does_not_get_it_back() ->
     assert members.hear(newcomer, 11.0) == [Joined(member(newcomer, ALIVE, 11.0))]
     assert members.by_name("heron") == members.of(STORK)
     assert kinds(members.hear(node("heron"), 12.0)) == ["NameClash"]
-    assert kinds(members.probe(HERON, 1, ME.uuid, ME.boot, (), 12.0)) == ["Answer"]
+    assert kinds(members.probe(HERON, 1, ME.uuid, ME.boot, (), 12.0)) == ["Lives"]
     assert state(members, "heron") is DEAD
 
 
@@ -480,7 +480,7 @@ def test_what_is_told_of_each_node_makes_sense_in_its_order(story: list[Step], i
     for step in story:
         now += step[-1]
         for event in happen(members, step, now):
-            if isinstance(event, Event):
+            if isinstance(event, MemberEvent):
                 follow(event, alive)
         assert {m.uuid: m.state for m in members.alive()} == alive
         assert members.count == len(alive)
@@ -488,7 +488,7 @@ def test_what_is_told_of_each_node_makes_sense_in_its_order(story: list[Step], i
         assert len(names) == len(set(names))
 
 
-def happen(members: Membership, step: Step, now: float) -> list[Event | Ask]:
+def happen(members: Membership, step: Step, now: float) -> list[MemberEvent | Ask]:
     what, who, name, boot, address, presence, incarnation, _ = step
     who_is = Node(uuid(who), name, boot, address)
     rumours = (Rumour(who_is, incarnation, presence, uuid("n1")),)
@@ -515,7 +515,7 @@ def happen(members: Membership, step: Step, now: float) -> list[Event | Ask]:
     return members.tick(now)
 
 
-def follow(event: Event, alive: dict[bytes, Presence]) -> None:
+def follow(event: MemberEvent, alive: dict[bytes, Presence]) -> None:
     """Rule: Joined, then Restarted, Moved, Suspected and Trusted, then Dead, Left or Conflict."""
     match event:
         case Joined(m):

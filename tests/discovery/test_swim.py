@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from discovery.member import Conflict, Dead, Event, Joined, Presence, Restarted, Suspected, Trusted
+from discovery.member import Conflict, Dead, Joined, MemberEvent, Presence, Restarted, Suspected, Trusted
 from discovery.membership import Tell
 from tests.discovery.nodes import uuid
 from tests.seeds import stories
@@ -25,9 +25,9 @@ def together(
     return net, nodes
 
 
-def about(net: SwimNetwork, name: str) -> dict[str, list[type[Event]]]:
+def about(net: SwimNetwork, name: str) -> dict[str, list[type[MemberEvent]]]:
     """By observer: what it concluded of that node."""
-    found: dict[str, list[type[Event]]] = {}
+    found: dict[str, list[type[MemberEvent]]] = {}
     for h in net.happened:
         if subject(h.event) == name:
             found.setdefault(h.observer, []).append(type(h.event))

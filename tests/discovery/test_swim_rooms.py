@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discovery.asks import Ask
-from discovery.member import Event, Presence
+from discovery.member import MemberEvent, Presence
 from discovery.news import PACKET, News
 from discovery.roster import Roster
 from discovery.timers import Timers, call_off
@@ -147,7 +147,7 @@ class Record:
         self.done: list[tuple[str, float]] = []
 
     def after(self, seconds: float, what: str, now: float = 0.0) -> None:
-        def act(now: float) -> list[Event | Ask]:
+        def act(now: float) -> list[MemberEvent | Ask]:
             self.done.append((what, now))
             return []
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from discovery.gossip import Gossip, Line, Message, encode
+from discovery.gossip import StateGossip, StateLine, StateMessage, encode
 from discovery.state import NodeState
 
 INTERVAL = 2.0
@@ -26,8 +26,8 @@ def state(uuid: bytes, /, boot: int = 1, counter: int = 1, **changes: Any) -> No
     return msgspec.structs.replace(plain, **changes)
 
 
-def line(said: NodeState, signature: bytes = bytes(64)) -> Line:
-    return Line(said.uuid, said.boot, said.counter, said.encode(), signature)
+def line(said: NodeState, signature: bytes = bytes(64)) -> StateLine:
+    return StateLine(said.uuid, said.boot, said.counter, said.encode(), signature)
 
 
 def boots(*uuids: bytes, boot: int = 1) -> Callable[[bytes], int | None]:
@@ -38,7 +38,7 @@ def boots(*uuids: bytes, boot: int = 1) -> Callable[[bytes], int | None]:
 @dataclass
 class SimNode:
     uuid: bytes
-    gossip: Gossip
+    gossip: StateGossip
     boot: int = 1
     counter: int = 0
     hears: set[bytes] = field(default_factory=set)
@@ -60,7 +60,7 @@ class GossipMesh:
         self.join(self.rng.randbytes(16) for _ in range(count))
 
     def join(self, uuids: Iterable[bytes], boot: int = 1) -> list[SimNode]:
-        nodes = [SimNode(uuid, Gossip(uuid, self.rng.random, INTERVAL), boot) for uuid in uuids]
+        nodes = [SimNode(uuid, StateGossip(uuid, self.rng.random, INTERVAL), boot) for uuid in uuids]
         self.nodes.update({node.uuid: node for node in nodes})
         self.alive.update({node.uuid: boot for node in nodes})
         self.listen()
@@ -113,7 +113,7 @@ class GossipMesh:
         for uuid, node in self.nodes.items():
             teller = tellers[uuid == tellers[0]]
             for number, some in enumerate(slices, LONG_AGO):
-                message = Message(teller, self.alive[teller], number, some)
+                message = StateMessage(teller, self.alive[teller], number, some)
                 node.gossip.heard(message, self.alive.get, self.now)
 
     def knows_all(self, node: SimNode) -> bool:

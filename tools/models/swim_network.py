@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from math import inf
 
 from discovery.member import Node
-from discovery.membership import Tell, Timing
+from discovery.membership import SwimTiming, Tell
 from tools.models.swim_node import SwimNode
 from tools.models.swim_wires import SPEED, SwimWires
 
@@ -22,7 +22,7 @@ class SwimNetwork(SwimWires[SwimNode]):
         loss: float = 0.0,
         is_tcp: bool = True,
         has_hints: bool = False,
-        timing: Timing | None = None,
+        timing: SwimTiming | None = None,
     ) -> None:
         super().__init__(seed, loss, is_tcp, timing)
         self.has_hints = has_hints

@@ -13,13 +13,13 @@ from math import inf
 from discovery.member import Member, Node, Presence, Rumour
 from discovery.membership import (
     HEARSAY,
-    Answer,
     Ask,
     Conflict,
     Dead,
-    Event,
     Knock,
     Left,
+    Lives,
+    MemberEvent,
     Membership,
     NameClash,
     Probe,
@@ -95,7 +95,7 @@ class SwimNode:
         match message:
             case Probe(_, number, uuid, boot, rumours):
                 self.act(m.probe(by, number, uuid, boot, rumours, now))
-            case Answer(_, number, lives, rumours):
+            case Lives(_, number, lives, rumours):
                 self.act(m.answered(by, number, lives, rumours, now))
             case ProbeFor(_, number, node, rumours):
                 self.act(m.probe_for(by, number, node, rumours, now))
@@ -121,7 +121,7 @@ class SwimNode:
 
     # --- out ----------------------------------------------------------------------------------------------
 
-    def act(self, results: Iterable[Event | Ask]) -> None:
+    def act(self, results: Iterable[MemberEvent | Ask]) -> None:
         """Carry out what membership wants, and look at the clock."""
         for result in results:
             if isinstance(result, Ask):
@@ -159,7 +159,7 @@ class SwimNode:
             is_refused = not there.is_up and not self.net.is_cut(self, there)
             self.act(self.members.knocked(node.uuid, is_refused, self.net.now))
 
-    def _note(self, event: Event) -> None:
+    def _note(self, event: MemberEvent) -> None:
         if isinstance(event, NameClash):
             return
         uuid = event.member.uuid

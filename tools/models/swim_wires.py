@@ -13,7 +13,7 @@ from random import Random
 from typing import Any, Generic, Protocol, TypeVar
 
 from discovery.member import Node
-from discovery.membership import Event, NameClash, Timing
+from discovery.membership import MemberEvent, NameClash, SwimTiming
 
 SPEED = 0.001  # s that a message takes at most, if nothing is lost
 RETRY = 0.2  # s after which what was lost is sent again, then twice as much
@@ -25,7 +25,7 @@ class Happened:
 
     at: float
     observer: str
-    event: Event
+    event: MemberEvent
 
 
 class End(Protocol):
@@ -46,11 +46,11 @@ E = TypeVar("E", bound=End)
 class SwimWires(Generic[E]):
     """Processes, and what passes between them. `loss` is a share of messages; `is_tcp` makes it delay."""
 
-    def __init__(self, seed: int, loss: float, is_tcp: bool, timing: Timing | None) -> None:
+    def __init__(self, seed: int, loss: float, is_tcp: bool, timing: SwimTiming | None) -> None:
         self.random = Random(seed)
         self.loss = loss
         self.is_tcp = is_tcp
-        self.timing = timing or Timing()
+        self.timing = timing or SwimTiming()
         self.now = 0.0
         self.happened: list[Happened] = []
         self.processes: dict[bytes, list[E]] = {}  # all processes of a node, the newest last
@@ -75,7 +75,7 @@ class SwimWires(Generic[E]):
         """The processes that run."""
         return [p for p in self._all() if p.is_up]
 
-    def times(self, kind: type[Event], name: str) -> list[float]:
+    def times(self, kind: type[MemberEvent], name: str) -> list[float]:
         """When somebody concluded that of the node with this name."""
         return [h.at for h in self.happened if isinstance(h.event, kind) and subject(h.event) == name]
 
@@ -136,6 +136,6 @@ class SwimWires(Generic[E]):
         return self.now - start
 
 
-def subject(event: Event) -> str:
+def subject(event: MemberEvent) -> str:
     """Whom it is about."""
     return event.newcomer.name if isinstance(event, NameClash) else event.member.name

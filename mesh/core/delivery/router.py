@@ -13,7 +13,7 @@ from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
 from mesh.core.desk.facts import Hearing, hear
 from mesh.core.desk.part import Beginning, Part, Restored
-from mesh.core.peers.facts import PeerJoined
+from mesh.core.peers.facts import LoggedIn, PeerJoined
 from mesh.errors import LocalError, MeshError, PublishRefused, StoreFull
 from mesh.patterns import SYSTEM
 from mesh.reserved import reserved
@@ -100,8 +100,9 @@ class Router(Part):
             outlet.flush(self._desk.raw)
 
     def hears(self) -> Sequence[Hearing]:
-        # What a master had in memory may be lost, and nodes behind a way hear it so only.
-        return (hear(PeerJoined, lambda _: self.empty_cache()),)
+        # What a master had in memory may be lost, and nodes behind a way hear it so only. Nor is it known
+        # what was said while a link did not stand.
+        return (hear(PeerJoined, lambda _: self.empty_cache()), hear(LoggedIn, lambda _: self.empty_cache()))
 
     def figures(self) -> dict[str, int | float]:
         return {

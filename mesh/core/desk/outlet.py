@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 
 from mesh.core.desk.conn import Conn
-from mesh.core.desk.passing import MOST, Path, written
+from mesh.core.desk.passing import MOST, Path, pass_on, written
 from mesh.routing.feed import Feed
 from mesh.routing.portion import Portion
 from mesh.streams.link import LinkSender
@@ -18,6 +18,9 @@ from mesh.wire.limits import CHUNK, ENVELOPE_BYTES, ENVELOPES_A_MESSAGE, FRAMES
 
 GROUP = 100  # subscriptions of one client that share an item: each may list 2,000 indices
 Emit = Callable[[Conn, list[bytes]], None]
+Telling = tuple[
+    int, list[tuple[Portion, int]], dict[Path, int]
+]  # in which message: the gap of each, and others'
 
 
 class Outlet:
@@ -34,6 +37,7 @@ class Outlet:
         self._to_peer = to_peer
         self._queue: deque[tuple[Feed, Portion]] = deque()
         self._sender: LinkSender[list[bytes]] = LinkSender(window_bytes, messages)
+        self._told: deque[Telling] = deque()  # gaps that are under way
 
     @property
     def next(self) -> int:
@@ -48,7 +52,14 @@ class Outlet:
         self._queue = deque(pair for pair in self._queue if pair[0] is not feed)
 
     def restart(self) -> None:
-        """The other end is a new process: numbers begin again (the feeds know what must come again)."""
+        """The other end is a new process: numbers begin again (the feeds know what must come again). What it
+        was to be told of, and may not have heard, it is told again."""
+        for _, gaps, passed_on in self._told:
+            for portion, gap in gaps:
+                portion.gap += gap
+            for path, messages in passed_on.items():
+                pass_on(self.passed_on, path, messages)
+        self._told.clear()
         self._sender = LinkSender(*self._window)
         self._queue.clear()
         self.departed = 0
@@ -68,6 +79,8 @@ class Outlet:
 
     def acked(self, have: int) -> None:
         self._sender.acked(have)
+        while self._told and self._told[0][0] <= have:
+            self._told.popleft()
 
     def flush(self, emit: Emit) -> None:
         """Send what the window allows."""
@@ -103,10 +116,8 @@ class Outlet:
     def _item(self, group: list[tuple[Feed, Portion]]) -> tuple[ItemHead, list[bytes]]:
         parcel = group[0][1].parcel
         piece, places = _cut(parcel.envelope, group)
-        told = ((feed, gap) for feed, portion in group if (gap := portion.take_gap()))
-        gaps = tuple([(self._number(feed), min(gap, MOST)) for feed, gap in told])
-        if self.passed_on:
-            gaps, self.passed_on = (*gaps, *written(self.passed_on)), {}
+        gapped = [pair for pair in group if pair[1].gap]
+        gaps = self._tell(gapped) if gapped or self.passed_on else ()
         targets: tuple[tuple[int, bytes], ...] = ()
         if not self._to_peer:
             targets = tuple((self._number(feed), _column(portion, places)) for feed, portion in group)
@@ -119,6 +130,14 @@ class Outlet:
         # A place that was passed would mean to a client that it was dropped for it, to a peer that it had it.
         position = 0 if parcel.is_late else parcel.position or parcel.after
         return ItemHead(body_frames(piece), position, parcel.master, targets, gaps), frames
+
+    def _tell(self, gapped: list[tuple[Feed, Portion]]) -> tuple[tuple[int, int], ...]:
+        """What was dropped before each of these, and what others have told us of: remembered until it has
+        arrived."""
+        gaps = [(feed, portion, portion.take_gap()) for feed, portion in gapped]
+        passed_on, self.passed_on = self.passed_on, {}
+        self._told.append((self._sender.next, [(portion, gap) for _, portion, gap in gaps], passed_on))
+        return (*((self._number(feed), min(gap, MOST)) for feed, _, gap in gaps), *written(passed_on))
 
 
 def _cut(envelope: Envelope, group: list[tuple[Feed, Portion]]) -> tuple[Envelope, dict[int, int] | None]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.effects import Send
+from mesh.core.desk.facts import ConnEnded
 from mesh.errors import RemoteError
-from mesh.wire.commands import CLIENT, Piece, PieceAck
+from mesh.wire.commands import CLIENT, Piece, PieceAck, Refuse
 from mesh.wire.limits import FRAME, INTEREST_FRAME, MAX_CONTENT_EVER, PIECES
 from mesh.wire.pieces import Cutter, Gatherer
 
@@ -33,9 +34,8 @@ class Piecework:
         there is no room for it."""
         if conn.gatherer is None:
             conn.gatherer = self._gatherer(conn)
-        if self.held + len(piece.data) > TOGETHER:
-            what = f"{self.held} bytes of unfinished messages are here, at most {TOGETHER} allowed"
-            raise RemoteError(what, code="NO_ROOM")
+        while self.held + len(piece.data) > TOGETHER:
+            self._make_room(conn, conn.gatherer.held + len(piece.data))
         message = conn.gatherer.take(piece)
         self._desk.send(conn, PieceAck(conn.gatherer.taken))
         if message is not None:
@@ -44,6 +44,18 @@ class Piecework:
         self._coming[conn] = self._desk.now
         self._desk.wake(self._desk.now + PATIENCE * self._desk.settings.silence)
         return None
+
+    def _make_room(self, conn: Conn, size: int) -> None:
+        """Cut off whoever holds most: who has brought much, and goes no further, must not be in the way of
+        others. RemoteError when that is the one itself, who would hold `size` with its next piece."""
+        what = f"{self.held} bytes of unfinished messages are here, at most {TOGETHER} allowed"
+        most = max(self._coming, key=_held, default=conn)
+        if _held(most) <= size:
+            raise RemoteError(what, code="NO_ROOM")
+        self._desk.note("warning", f"{what}: the connection that brought most of them is closed")
+        self._desk.send(most, Refuse("NO_ROOM", what))
+        self._desk.hang_up(most)
+        self._desk.say(ConnEnded(most))
 
     def _gatherer(self, conn: Conn) -> Gatherer:
         if conn.role == CLIENT:
@@ -55,7 +67,7 @@ class Piecework:
         """Bytes of messages that are not whole."""
         for conn in [conn for conn in self._coming if conn.closed]:
             del self._coming[conn]
-        return sum(conn.gatherer.held for conn in self._coming if conn.gatherer is not None)
+        return sum(map(_held, self._coming))
 
     def acked(self, conn: Conn, ack: PieceAck) -> None:
         """What was sent in pieces has arrived so far. RemoteError when it cannot have."""
@@ -68,3 +80,8 @@ class Piecework:
         """Connections that began a message, and bring no more of it though all that came is acknowledged."""
         late = self._desk.now - PATIENCE * self._desk.settings.silence
         return [conn for conn, last in self._coming.items() if last <= late and not conn.closed]
+
+
+def _held(conn: Conn) -> int:
+    """Bytes of a message that comes there and is not whole."""
+    return conn.gatherer.held if conn.gatherer is not None else 0

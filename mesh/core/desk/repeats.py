@@ -9,9 +9,10 @@ OTHERS = ("others", "for various reasons")  # beyond them, together
 
 
 class Repeats:
-    """By (who, why). A stranger can be many, so what is kept of all of them is bounded."""
+    """By (who, why). A stranger can be many, so what is kept of all of them is bounded by `most`."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = TOLD) -> None:
+        self._most = most
         self._told: dict[tuple[str, str], float] = {}  # when, the oldest first
         self._more: Counter[tuple[str, str]] = Counter()
         self._since = 0.0  # when the first of these came
@@ -21,7 +22,7 @@ class Repeats:
         self._forget(now)
         what = who, why
         is_known = what in self._told
-        if not is_known and len(self._told) < TOLD:
+        if not is_known and len(self._told) < self._most:
             self._told[what] = now
             return True
         if not self._more:
@@ -33,9 +34,9 @@ class Repeats:
         while self._told and now - (oldest := next(iter(self._told.items())))[1] >= SAY_AGAIN:
             del self._told[oldest[0]]
 
-    def over(self, now: float) -> list[str]:
-        """One line for each that came again, when a minute is over since the first of them did."""
+    def over(self, now: float) -> Counter[tuple[str, str]]:
+        """How often each came again, when a minute is over since the first of them did."""
         if not self._more or now - self._since < SAY_AGAIN:
-            return []
+            return Counter()
         more, self._more = self._more, Counter()
-        return [f"{who}: {why}: {count:,} more in a minute" for (who, why), count in more.items()]
+        return more

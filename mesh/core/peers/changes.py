@@ -8,7 +8,7 @@ from discovery.member import Presence
 from discovery.membership import Conflict, Dead, Joined, Left, Moved, Restarted, Sighted, Suspected, Trusted
 from mesh.core.desk.desk import Desk
 from mesh.core.peers.dialler import Dialler
-from mesh.core.peers.facts import PeerJoined, PeerLost, View, ViewChanged, WaysChanged
+from mesh.core.peers.facts import Lived, PeerJoined, PeerLost, ViewChanged, WaysChanged
 from mesh.core.peers.introductions import as_introduction
 from mesh.core.peers.peer import Peer
 from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Rumour, Rumours
@@ -24,7 +24,7 @@ class Changes:
         self._dialler = dialler
         self._announce = announce
 
-    def react(self, peer: Peer, event: Sighted | View, known: int) -> None:
+    def react(self, peer: Peer, event: Sighted | Lived, known: int) -> None:
         """`known`: the boot in which we knew it before."""
         now, dialler = self._desk.now, self._dialler
         if isinstance(event, Sighted):
@@ -77,7 +77,7 @@ class Changes:
         for conn in peer.conns.values():
             self._desk.send(conn, Rumours((rumour,)))
 
-    def _tell(self, event: View) -> None:
+    def _tell(self, event: Lived) -> None:
         """For people, and for those who watch."""
         if self._desk.watched:
             self._desk.say(ViewChanged(event))

@@ -25,14 +25,14 @@ class SeedEnded(Fact):
     conn: Conn
 
 
-View = Joined | Restarted | Moved | Suspected | Trusted | Dead | Left | Conflict
+Lived = Joined | Restarted | Moved | Suspected | Trusted | Dead | Left | Conflict
 
 
 @dataclass(frozen=True, slots=True)
 class ViewChanged(Trace):
     """What this node believes of another one is something else now."""
 
-    view: View
+    event: Lived
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from discovery.membership import Answer, Ask, Event, Knock, Membership, Probe, ProbeFor, Spread, Tell
+from discovery.membership import Ask, Knock, Lives, MemberEvent, Membership, Probe, ProbeFor, Spread, Tell
 from mesh.core.desk import effects
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
@@ -13,7 +13,7 @@ from mesh.core.peers.introductions import as_introduction, as_node, as_rumours, 
 from mesh.core.peers.peer import Peer, Question
 from mesh.wire import commands as c
 
-Happened = Sequence[Event | Ask]
+Happened = Sequence[MemberEvent | Ask]
 FEW = 3  # to whom fresh news is told
 
 
@@ -43,7 +43,7 @@ class Liveness:
                 self.ask(self._peer(to), c.Probe(number, uuid, boot, to_wire(rumours)))
             case ProbeFor(to, number, node, rumours):
                 self.ask(self._peer(to), c.ProbeFor(number, as_introduction(node), to_wire(rumours)))
-            case Answer(to, number, lives, rumours):
+            case Lives(to, number, lives, rumours):
                 self._say(self._peer(to), c.Probed(number, lives, to_wire(rumours)))
             case Tell(to, rumours):
                 self._say(self._peer(to), c.Rumours(to_wire(rumours)))
@@ -98,8 +98,8 @@ class Liveness:
 
     def _take(self, happened: Happened) -> list[c.Probed]:
         """Everything but the answers, which are returned."""
-        answers = [h for h in happened if isinstance(h, Answer)]
-        self._happened([h for h in happened if not isinstance(h, Answer)])
+        answers = [h for h in happened if isinstance(h, Lives)]
+        self._happened([h for h in happened if not isinstance(h, Lives)])
         return [c.Probed(a.number, a.lives, to_wire(a.rumours)) for a in answers]
 
     def probe_for(self, peer: Peer, p: c.ProbeFor) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from math import inf
 
 from discovery.member import Presence
-from discovery.membership import Doubled, Event, Membership, NameClash, Sighted, Timing
+from discovery.membership import Doubled, MemberEvent, Membership, NameClash, Sighted, SwimTiming
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
@@ -46,7 +46,7 @@ class Neighbours(Part):
         doubled: Callable[[Introduction], None],
     ) -> None:
         self.peers = peers
-        timing = Timing(period=desk.settings.probe)
+        timing = SwimTiming(period=desk.settings.probe)
         self.membership = Membership(as_node(desk.me), desk.jitter, timing)
         self.acquaintances = Acquaintances(desk, disk, dialler, self._is_alive, self._is_occupied)
         self.liveness = Liveness(desk, self.membership, self.happened, self.peers.get, dialler)
@@ -168,12 +168,12 @@ class Neighbours(Part):
 
     def happened(self, happened: Happened) -> None:
         for event in happened:
-            if isinstance(event, Event):
+            if isinstance(event, MemberEvent):
                 self._event(event)
             else:
                 self.liveness.carry_out(event)
 
-    def _event(self, event: Event) -> None:
+    def _event(self, event: MemberEvent) -> None:
         if isinstance(event, NameClash):
             return
         if isinstance(event, Doubled):

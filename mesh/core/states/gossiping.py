@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from discovery.gossip import Gossip, Line, decode, encode
+from discovery.gossip import StateGossip, StateLine, decode, encode
 from discovery.state import NodeState, Sample, Summary, load_index
 from mesh.core.desk import effects
 from mesh.core.desk.desk import Desk
@@ -44,7 +44,7 @@ class Gossiping(Part):
         self._software = software
         self._interval = desk.settings.state
         self._keyring = desk.settings.keyring
-        self.gossip = Gossip(desk.me.uuid, desk.jitter, self._interval, self._is_signed)
+        self.gossip = StateGossip(desk.me.uuid, desk.jitter, self._interval, self._is_signed)
         self.mine: NodeState | None = None
         self.sample: Callable[[], Sample] | None = None  # set by the shell, at start
         self.shared: dict[str, Summary] = {}  # what we have of what all share; Shared keeps it up to date
@@ -108,7 +108,7 @@ class Gossiping(Part):
         peer = self._neighbours.peers.get(uuid)
         return peer.node.boot if peer is not None and peer.alive else None
 
-    def _is_signed(self, line: Line) -> bool:
+    def _is_signed(self, line: StateLine) -> bool:
         if self._keyring is None:
             return True
         peer = self._neighbours.peers.get(line.uuid)
@@ -211,8 +211,8 @@ class Gossiping(Part):
         now = self._desk.now
         self.mine = self._measured(sample())
         state = self.mine.encode()
-        line = Line(self._desk.me.uuid, self._desk.me.boot, self._counter, state, b"")
-        line = Line(*_fields(line)[:-1], self._desk.settings.sign(signed_text(line)))
+        line = StateLine(self._desk.me.uuid, self._desk.me.boot, self._counter, state, b"")
+        line = StateLine(*_fields(line)[:-1], self._desk.settings.sign(signed_text(line)))
         self.gossip.own(line)
         message = encode(self.gossip.outgoing(self._neighbours.membership.count, now))
         self._desk.emit(effects.Gossip([TOPIC, message]))
@@ -223,7 +223,7 @@ class Gossiping(Part):
         self.topics.changed(self.mine)
         self._desk.say(Spoke(self.mine))
 
-    def is_mine(self, line: Line) -> bool:
+    def is_mine(self, line: StateLine) -> bool:
         """Have we said that, in whatever boot?"""
         me, text = self._desk.me, signed_text(line)
         if line.uuid != me.uuid or not line.signature:
@@ -292,10 +292,10 @@ SAME = (
 )
 
 
-def _fields(line: Line) -> tuple[bytes, int, int, bytes, bytes]:
+def _fields(line: StateLine) -> tuple[bytes, int, int, bytes, bytes]:
     return line.uuid, line.boot, line.counter, line.state, line.signature
 
 
-def signed_text(line: Line) -> bytes:
+def signed_text(line: StateLine) -> bytes:
     """What the signature is of."""
     return b"heronry state\0" + line.uuid + line.boot.to_bytes(8) + line.counter.to_bytes(8) + line.state

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from discovery.gossip import Line, Message, decode, encode, read
+from discovery.gossip import StateLine, StateMessage, decode, encode, read
 from discovery.state import NodeState
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import Hearing, hear
@@ -39,7 +39,7 @@ class Said(Struct, frozen=True):
     """What a node said of its ways, and who it is."""
 
     node: Introduction
-    line: Line
+    line: StateLine
     ways: tuple[str, ...]
 
 
@@ -131,7 +131,7 @@ class Vouching(Part):
                 self._hear(peer, line, state, nodes.get(line.uuid))
         self._desk.say(RoutesVouched())
 
-    def _hear(self, peer: Peer, line: Line, state: NodeState, told: Introduction | None) -> None:
+    def _hear(self, peer: Peer, line: StateLine, state: NodeState, told: Introduction | None) -> None:
         """By way of another."""
         assert self._keyring is not None
         known = self._neighbours.peers.get(line.uuid)
@@ -191,4 +191,4 @@ class Vouching(Part):
             me = self._desk.me
             lines = tuple(one.line for one in said)
             nodes = tuple(one.node for one in said)
-            self._desk.send(peer.data, c.Ways((), nodes, encode(Message(me.uuid, me.boot, 0, lines))))
+            self._desk.send(peer.data, c.Ways((), nodes, encode(StateMessage(me.uuid, me.boot, 0, lines))))

@@ -123,7 +123,6 @@ class DataLinks(Part):
             self._desk.send(conn, call)
         self._acking[peer] = None  # the last acknowledgements may be lost with the last connection
         peer.lost_at = None
-        self._router.empty_cache()
         self._missed(peer, (), 0)  # nor can those behind us know what it has lost or given up
         self._forwarder.linked(peer)
 

@@ -25,7 +25,7 @@ FONT = {"family": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sa
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """What Plotly draws, in JSON, `height` pixels high."""
+    """A chart as Plotly draws it, in JSON, `height` pixels high."""
 
     json: str
     height: int

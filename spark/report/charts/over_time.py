@@ -68,7 +68,7 @@ def lines(axis: Axis, rows: Mapping[str, Values], unit: str) -> Chart:
 
 
 def bands(axis: Axis, rows: Mapping[str, Values], unit: str) -> Chart:
-    """Of many rows the median, where the middle 80 % of them lie, and the highest."""
+    """The median of many rows, where the middle 80 % of them lie, and the highest."""
     columns = [
         [value for value in column if value is not None] for column in zip(*rows.values(), strict=True)
     ]

@@ -79,7 +79,7 @@ def _ms(value: float | None) -> str:
 
 
 def queues(facts: Facts) -> Section:
-    """What waits, and whether it grows."""
+    """Queues: what waits, and whether it grows."""
     return Section("queues", "Queues", HOW_QUEUES, Html(_waiting(facts) + _queues(facts)))
 
 
@@ -117,7 +117,7 @@ def _queue(queue: Queue) -> tuple[str, ...]:
 
 
 def topics(facts: Facts) -> Section:
-    """What the masters took."""
+    """Topics: what the masters took."""
     return Section("topics", "Busiest topics", HOW_TOPICS, _topics(facts))
 
 

@@ -117,7 +117,7 @@ def _forecast(row: Forecast) -> tuple[str, ...]:
 
 
 def clocks(facts: Facts) -> Section:
-    """Whose clock is wrong."""
+    """Clocks that are wrong."""
     return Section("clocks", "Clocks", HOW_CLOCKS, _clocks(facts))
 
 

@@ -18,7 +18,7 @@ FIRST = 15  # rows of a table in which one can look for the others
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """`name` is for links to it; `how` says in one sentence how to read it, with units."""
+    """A section: `name` is for links to it; `how` says in one sentence how to read it, with units."""
 
     name: str
     title: str
@@ -51,7 +51,7 @@ def drawn(key: str, title: str, chart: Chart, text: str) -> Html:
 
 
 def in_words(rows: Mapping[str, Values], unit: str, write: Callable[[float | None], str]) -> str:
-    """What a chart over time shows, for those who do not see it."""
+    """A chart over time in words, for those who do not see it."""
     told = [f"{name} {write(mean(values))}, at most {write(most(values))}" for name, values in rows.items()]
     rest = f"; and {len(told) - FEW:,} more" if told[FEW:] else ""
     return f"{unit}. Means and peaks: {'; '.join(told[:FEW])}{rest}."

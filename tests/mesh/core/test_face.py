@@ -192,7 +192,7 @@ def test_traces_are_said_to_those_who_watch_and_else_not_at_all() -> None:
     assert [fact.who for fact in broken] == [peer.node]
     seen = [fact for fact in watcher.heard if isinstance(fact, ViewChanged)]
     taken = [fact for fact in watcher.heard if isinstance(fact, Mastered)]
-    assert [type(fact.view) for fact in seen] == [Joined]
+    assert [type(fact.event) for fact in seen] == [Joined]
     assert [fact.pieces[0][0].keys for fact in taken] == [("x",)]
     assert said and not [fact for fact in said if isinstance(fact, Trace)]
 

@@ -192,6 +192,21 @@ def test_trial_B2_all_that_is_unfinished_is_bounded_together(monkeypatch: pytest
     assert coming(a) == 3 * PIECE
 
 
+def test_who_holds_most_is_cut_off_and_not_whoever_comes_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else those who have brought much, and go no further, keep others from saying anything long."""
+    monkeypatch.setattr(piecework, "TOGETHER", 4 * PIECE)
+    a = node()
+    liars, frodo = [speaker(a, bytes([i]) * 32) for i in (1, 2)], speaker(a)
+    pieces = publish(MAX_CONTENT)
+    for piece in pieces[:3]:
+        liars[0].say(piece)
+    liars[1].say(pieces[0])
+    for piece in publish(2 * PIECE):
+        frodo.say(piece)
+    assert [client.refusal for client in (*liars, frodo)] == ["NO_ROOM", "", ""]
+    assert coming(a) == PIECE and sum(not conn.closed for conn in a.core._conns.values()) == 2
+
+
 def test_trial_9_insiders_who_come_again_and_again_never_hold_more_than_all_may(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

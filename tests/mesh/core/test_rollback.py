@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import astuple, replace
 
-from discovery.gossip import Line, read
+from discovery.gossip import StateLine, read
 from discovery.state import Sample
 from mesh.operations import BOOT, Op, Rewrite
 from mesh.routing import shares
@@ -109,7 +109,7 @@ def test_trial_A2_a_node_that_has_signed_a_later_state_stops_before_it_serves() 
     assert "b kept it" in a.stop.error and "--accept-rollback" in a.stop.error
     assert not publisher.is_through and b.stop is None
     net.run(5)
-    assert (b.core.gossiping.gossip.last_of(a.uuid) or Line(b"", 0, 0, b"")).boot == 1, "it said nothing"
+    assert (b.core.gossiping.gossip.last_of(a.uuid) or StateLine(b"", 0, 0, b"")).boot == 1, "it said nothing"
     a.restart()
     net.until(lambda: a.stop)
     assert a.stop.code == "STORE_ROLLED_BACK", "it does not get used to it"

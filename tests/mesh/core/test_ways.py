@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from discovery.gossip import Line, Message, encode
+from discovery.gossip import StateLine, StateMessage, encode
 from discovery.state import NodeState
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.effects import Note
@@ -357,16 +357,16 @@ def _key(name: str) -> bytes:
     return public_key(seed_of(name))
 
 
-def _line(uuid: bytes, name: str, ways: tuple[str, ...]) -> Line:
+def _line(uuid: bytes, name: str, ways: tuple[str, ...]) -> StateLine:
     """A state that is signed with the key of `twin`."""
     state = NodeState(
         uuid=uuid, name=name, boot=1, counter=1, wall=1, up=1.0, software="x", cpu=(), ram_free=0,
         ram_total=0, load=0.0, lag=0.0, published=0.0, delivered=0.0, pending=0, tailback=0, stored=0,
         sessions=0, subscriptions=0, links=0, ways=ways,
     )  # fmt: skip
-    line = Line(uuid, 1, 1, state.encode())
-    return Line(uuid, 1, 1, line.state, sign(seed_of("twin"), signed_text(line)))
+    line = StateLine(uuid, 1, 1, state.encode())
+    return StateLine(uuid, 1, 1, line.state, sign(seed_of("twin"), signed_text(line)))
 
 
-def _message(node: SimNode, *lines: Line) -> bytes:
-    return encode(Message(node.uuid, 1, 0, lines))
+def _message(node: SimNode, *lines: StateLine) -> bytes:
+    return encode(StateMessage(node.uuid, 1, 0, lines))

@@ -12,7 +12,7 @@ import msgspec
 
 from balancers.base import Candidate
 from balancers.capacity import BELIEVED, capacities
-from discovery.lines import MOST, Line, Message, encode
+from discovery.lines import MOST, StateLine, StateMessage, encode
 from discovery.state import NodeState
 from discovery.table import CAPACITY
 from mesh.core.states.gossiping import TOPIC, signed_text
@@ -40,11 +40,11 @@ def states(m: Mesh, at: str) -> dict[str, NodeState]:
     return {known.state.name: known.state for known in m.nodes[at].core.gossiping.gossip.known.values()}
 
 
-def signed(by: Node, state: NodeState) -> Line:
+def signed(by: Node, state: NodeState) -> StateLine:
     """A line with the signature of this node, whosever state it is."""
     ring = by.core.desk.settings.keyring
     assert ring is not None
-    line = Line(state.uuid, state.boot, state.counter, state.encode())
+    line = StateLine(state.uuid, state.boot, state.counter, state.encode())
     return msgspec.structs.replace(line, signature=ring.sign(signed_text(line)))
 
 
@@ -55,11 +55,11 @@ class Liar:
         self.node = node
         self._number = 10**6  # above those of his honest messages
 
-    def say(self, *lines: Line, digest: Any = (), tombs: Any = ()) -> None:
+    def say(self, *lines: StateLine, digest: Any = (), tombs: Any = ()) -> None:
         self._number += 1
         me = self.node.core.desk.me
         span = (b"", b"") if digest else None
-        message = Message(me.uuid, me.boot, self._number, lines, digest, tombs, span)
+        message = StateMessage(me.uuid, me.boot, self._number, lines, digest, tombs, span)
         self.node.world.sockets.publish([TOPIC, encode(message)])
 
 
@@ -90,7 +90,7 @@ def test_row_55_poisoned_gossip_is_dropped_by_schema_and_owner_and_takes_no_room
             liar.say(signed(liar.node, busy), tombs=((true.uuid, true.boot),))
             await eventually(lambda: egret.gossiping.gossip.forged > forged)
             for uuids in fakes(FAKES):
-                lines = [Line(uuid, 1, 1, b"") for uuid in uuids]
+                lines = [StateLine(uuid, 1, 1, b"") for uuid in uuids]
                 liar.say(
                     *lines, digest=tuple((u, 1, 1) for u in sorted(uuids)), tombs=[(u, 1) for u in uuids]
                 )

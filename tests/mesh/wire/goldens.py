@@ -73,8 +73,8 @@ STATE = NodeState(
     cpu=(90, 75.5), ram_free=1_000_000_000, ram_total=8_000_000_000, load=0.17, lag=0.0015, published=1200.0,
     delivered=0.0, pending=2, tailback=0, stored=5, sessions=1, subscriptions=4, links=2,
 )  # fmt: skip
-GOSSIP = lines.Message(
-    HERON.uuid, 3, 9, (lines.Line(HERON.uuid, 3, 9, STATE.encode()),), tombs=((SWIFT.uuid, 8),)
+GOSSIP = lines.StateMessage(
+    HERON.uuid, 3, 9, (lines.StateLine(HERON.uuid, 3, 9, STATE.encode()),), tombs=((SWIFT.uuid, 8),)
 )
 
 

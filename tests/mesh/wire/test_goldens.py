@@ -48,7 +48,7 @@ PARTS = (c.Introduction, c.Rumour, c.Answer, c.Outcome, c.Query, c.ItemHead)
 SHAPES: dict[str, type[msgspec.Struct]] = {
     **{f"{shape.__name__.upper()} ({kind})": shape for kind, shape in KINDS.items()},
     **{shape.__name__: shape for shape in PARTS},
-    **{shape.__name__: shape for shape in (lines.Message, lines.Line, node_state.NodeState)},
+    **{shape.__name__: shape for shape in (lines.StateMessage, lines.StateLine, node_state.NodeState)},
     "Header": Header,
     "Properties": Record,
 }

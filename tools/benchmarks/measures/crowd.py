@@ -6,7 +6,7 @@ import tracemalloc
 from collections.abc import Callable
 from random import Random
 
-from discovery.gossip import Gossip, Known, Line, Message, decode, encode
+from discovery.gossip import Known, StateGossip, StateLine, StateMessage, decode, encode
 from mesh.security.signing import public_key, sign, verify
 from tools.models.gossip_mesh import INTERVAL, GossipMesh, line, state
 
@@ -21,22 +21,22 @@ BOOT = 1  # of all
 class Timed:
     """The gossip of one node, with what it takes to read, check and write its messages."""
 
-    def __init__(self, gossip: Gossip) -> None:
+    def __init__(self, gossip: StateGossip) -> None:
         self.gossip = gossip
         self.spent = 0.0
         self.known, self.gone, self.listen_to = gossip.known, gossip.gone, gossip.listen_to
 
-    def heard(self, message: Message, boot_of: Callable[[bytes], int | None], now: float) -> list[Known]:
+    def heard(self, message: StateMessage, boot_of: Callable[[bytes], int | None], now: float) -> list[Known]:
         frame = encode(message)
         start = time.process_time()
         news = self.gossip.heard(decode(frame), boot_of, now)
         self.spent += time.process_time() - start
         return news
 
-    def own(self, mine: Line) -> None:
+    def own(self, mine: StateLine) -> None:
         self.gossip.own(mine)
 
-    def outgoing(self, alive: int, now: float) -> Message:
+    def outgoing(self, alive: int, now: float) -> StateMessage:
         start = time.process_time()
         message = self.gossip.outgoing(alive, now)
         encode(message)
@@ -44,7 +44,7 @@ class Timed:
         return message
 
 
-def is_signed(told: Line) -> bool:
+def is_signed(told: StateLine) -> bool:
     """Every signature is checked; that of another text costs the same."""
     return verify(KEY, SIGNATURE, TEXT)
 
@@ -55,7 +55,7 @@ def cost(size: int, intervals: int) -> float:
     try:
         mesh = GossipMesh(size)
         uuid, node = next(iter(mesh.nodes.items()))
-        timed = Timed(Gossip(uuid, Random(1).random, INTERVAL, is_signed))
+        timed = Timed(StateGossip(uuid, Random(1).random, INTERVAL, is_signed))
         node.gossip = timed  # type: ignore[assignment]
         mesh.tell_all()
         timed.spent = 0.0
@@ -72,9 +72,9 @@ def memory(size: int) -> float:
     alive = {rng.randbytes(16): BOOT for _ in range(size)}
     gc.collect()
     tracemalloc.start()
-    gossip = Gossip(rng.randbytes(16), rng.random, INTERVAL)
+    gossip = StateGossip(rng.randbytes(16), rng.random, INTERVAL)
     for uuid in alive:
-        gossip.heard(Message(uuid, BOOT, 1, (line(state(uuid)),)), alive.get, 0.0)
+        gossip.heard(StateMessage(uuid, BOOT, 1, (line(state(uuid)),)), alive.get, 0.0)
     used = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     assert len(gossip.known) == size

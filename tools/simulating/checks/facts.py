@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import inf
 
 from mesh.patterns import matches
@@ -121,8 +121,16 @@ def was_between(times: list[float], begin: float, end: float) -> bool:
     return place < len(times) and times[place] <= end
 
 
-def spans(history: History) -> Iterator[tuple[float, float, Event]]:
-    """When which fault began and ended."""
+Span = tuple[float, float, Event]
+
+
+@lru_cache(maxsize=1)
+def spans(history: History) -> tuple[Span, ...]:
+    """When which fault began and ended, in a story that is over: several judges ask for it."""
+    return tuple(_spans(history))
+
+
+def _spans(history: History) -> Iterator[Span]:
     healed = next((event.at for event in history.of("healed")), inf)
     ends: dict[tuple[str, str, str], list[float]] = defaultdict(list)
     for over in history.of("over"):

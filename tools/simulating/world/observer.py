@@ -13,7 +13,7 @@ from mesh.core.desk.facts import Hearing, ProtocolBroken, hear
 from mesh.core.desk.part import Part
 from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
-from mesh.core.peers.facts import View, ViewChanged
+from mesh.core.peers.facts import Lived, ViewChanged
 from mesh.operations import Append, Op, Put
 from mesh.routing.feed import Feed
 from mesh.routing.taker import Targets
@@ -88,7 +88,7 @@ class Observer(Part):
     def hears(self) -> Sequence[Hearing]:
         return (
             hear(Mastered, self._accepts),
-            hear(ViewChanged, lambda fact: self._sees(fact.view)),
+            hear(ViewChanged, lambda fact: self._sees(fact.event)),
             hear(ProtocolBroken, self._hangs_up),
         )
 
@@ -150,9 +150,9 @@ class Observer(Part):
 
     # --- the others -----------------------------------------------------------------------------------------
 
-    def _sees(self, view: View) -> None:
-        if word := WORDS.get(type(view)):
-            m = view.member
+    def _sees(self, event: Lived) -> None:
+        if word := WORDS.get(type(event)):
+            m = event.member
             if word == "trusted":
                 self._history.met("refuted suspicion")
             self._add(

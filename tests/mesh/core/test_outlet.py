@@ -1,0 +1,76 @@
+"""Are gaps told once, and told to somebody who hears it?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mesh.core.desk.conn import Conn
+from mesh.core.desk.outlet import Outlet
+from mesh.core.desk.passing import read as read_gaps
+from mesh.routing.portion import Portion
+from mesh.wire.commands import Items
+from mesh.wire.frames import read
+from tests.mesh.routing.feeds import Ends, parcel
+
+GONE = (7,)  # the path of what others have told
+
+
+class Bench:
+    """An outlet to a peer, and what it has sent on the connection that stands."""
+
+    def __init__(self) -> None:
+        self.outlet = Outlet(1 << 20, 100, lambda feed: 0, to_peer=True)
+        self.feed: Any = Ends().feed
+        self.told: dict[tuple[int, ...], int] = {}
+        self.attach(0)
+
+    def attach(self, have: int) -> None:
+        conn = Conn("key", False, True, "ipc:///here", 0.0, 0.0)
+        self.outlet.attach(conn, have, self._emit)
+
+    def _emit(self, conn: Conn, frames: list[bytes]) -> None:
+        items, _ = read(frames)
+        assert isinstance(items, Items)
+        for head in items.heads:
+            for path, messages in read_gaps(head.gaps):
+                self.told[path] = self.told.get(path, 0) + messages
+
+    def send(self, *portions: Portion) -> None:
+        for portion in portions:
+            self.outlet.push(self.feed, portion)
+        self.outlet.flush(self._emit)
+
+
+def test_a_gap_that_was_under_way_when_the_other_end_began_anew_is_told_again() -> None:
+    bench = Bench()
+    first, second = Portion(parcel(1), gap=3), Portion(parcel(2), gap=4)
+    bench.outlet.passed_on = {GONE: 5}
+    bench.send(first)
+    bench.send(second)
+    assert (bench.told, first.gap, second.gap, bench.outlet.passed_on) == ({(): 7, GONE: 5}, 0, 0, {})
+    bench.outlet.restart()
+    bench.told.clear()
+    bench.attach(0)
+    bench.send(first, second)
+    assert bench.told == {(): 7, GONE: 5}
+
+
+def test_what_the_other_end_has_heard_is_told_once() -> None:
+    bench = Bench()
+    first, second = Portion(parcel(1), gap=3), Portion(parcel(2), gap=4)
+    bench.outlet.passed_on = {GONE: 5}
+    bench.send(first)
+    bench.send(second)
+    bench.outlet.acked(1)
+    bench.outlet.restart()
+    assert (first.gap, second.gap, bench.outlet.passed_on) == (0, 4, {})
+
+
+def test_a_connection_that_breaks_brings_it_as_it_was() -> None:
+    bench = Bench()
+    portion = Portion(parcel(1), gap=3)
+    bench.send(portion)
+    bench.outlet.detach()
+    bench.told.clear()
+    bench.attach(0)
+    assert (bench.told, portion.gap) == ({(): 3}, 0)
