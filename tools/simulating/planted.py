@@ -259,7 +259,7 @@ BUGS: dict[str, Bug] = {
     "full, and dropped in silence": Bug("short", 1, "C1.3", drops_in_silence),
     "a gap ends at the node that hears of it": Bug("short", 31, "C1.3", gap_ends_here),
     "settled before anybody took it": Bug("disk", 3, "C1.4", ack_ahead),
-    "low passes what is not settled": Bug("short", 3, "C2.4", low_passes_unsettled),
+    "low passes what is not settled": Bug("short", 4, "C2.4", low_passes_unsettled),
     "who does not answer is not suspected": Bug("membership", 5, "M1", never_suspects),
     "who is disconnected is dead": Bug("membership", 8, "M2", disconnect_is_death),
     "an older word overrides a newer one": Bug("membership", 0, "M3", older_word_counts),
@@ -274,6 +274,6 @@ BUGS: dict[str, Bug] = {
     "what was not stored is counted in by the next": Bug("room", 3, "C1.4", lets_the_next_count_it_in),
     "a cache that outlives a reconnect": Bug("rest", 0, "V2", keeps_its_cache),
     "who is behind acknowledges at once": Bug("paced", 12, "C1.5", acknowledges_at_once),
-    "whoever brings a message is believed": Bug("liar", 17, "C2.1", whoever_brings_it_is_believed),
-    "who began anew is not asked whether it knows us": Bug("short", 1, "L1", does_not_ask_who_began_anew),
+    "whoever brings a message is believed": Bug("liar", 14, "C2.1", whoever_brings_it_is_believed),
+    "who began anew is not asked whether it knows us": Bug("short", 20, "L1", does_not_ask_who_began_anew),
 }
