@@ -316,7 +316,7 @@ def test_a_random_story_of_one_master_that_fails_keeps_every_promise(seed: int) 
     story.check()
 
 
-@pytest.mark.parametrize("seed", stories(range(100, 104)))
+@pytest.mark.parametrize("seed", stories([103, *range(100, 103)]))
 def test_a_random_story_of_two_masters_that_fail_keeps_every_promise(seed: int) -> None:
     story = Several(seed, subscribers=5)
     story.victims = ("heron", "avalon")
