@@ -1,7 +1,10 @@
-"""What holds for all tests? In CI a skipped test is a failure, unless `allowed_skips.txt` names it."""
+"""What holds for all tests? In CI none skips but those of `allowed_skips.txt`; quick ones are quick."""
 
+import gc
 import os
 import signal
+import time
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -21,10 +24,55 @@ settings.register_profile("quick", deadline=None, max_examples=20)  # tools/chec
 settings.load_profile("house")
 
 
+SLOW = ("whole", "spark", "browser")  # what the quick part leaves out
+AIM = 0.5  # s of CPU that a quick test may take ...
+MOST = 5 * AIM  # ... and what is too much on any machine
+ALL = 120.0  # s of CPU that all of the quick part may take: two cores for a minute, where PACE is what it is
+PACE = 0.0095  # s of CPU for a little piece of work, on the machine on which that was measured
+
+
+def cpu() -> float:
+    """Seconds of work of this process and of its children that are over: waiting does not count."""
+    return sum(os.times()[:4])
+
+
+def pace() -> float:
+    """How much slower than that machine is this one, just now?"""
+
+    def piece_of_work() -> float:
+        start = time.process_time()
+        sum(n * n % 7 for n in range(200_000))
+        return time.process_time() - start
+
+    return max(1.0, min(piece_of_work() for _ in range(5)) / PACE)
+
+
+def is_quick_part() -> bool:
+    return settings.get_current_profile_name() == "quick"
+
+
+def pytest_collection_finish() -> None:
+    # Thousands of tests and all modules stay to the end: no search for garbage need go through them again.
+    gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """A test of the quick part that is not quick fails."""
+    start = cpu()
+    yield
+    taken = cpu() - start
+    if is_quick_part() and taken > MOST and not any(map(item.get_closest_marker, SLOW)):
+        pytest.fail(f"{taken:.1f} s of CPU: prove it with {AIM} s at most, or mark it whole", pytrace=False)
+
+
+@pytest.hookimpl(trylast=True)  # behind the plug-in that loads the profile
 def pytest_configure(config: pytest.Config) -> None:
     # With xdist the workers report to the controller, which alone decides.
     if os.environ.get("CI") == "true" and not hasattr(config, "workerinput"):
         config.pluginmanager.register(SkipGate(allowed_skips(ALLOWED_SKIPS)))
+    if is_quick_part() and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(CpuGate())
 
 
 def allowed_skips(path: Path) -> list[str]:
@@ -68,3 +116,24 @@ class SkipGate:
             terminalreporter.section(f"skipped, but not listed in {ALLOWED_SKIPS.name}", red=True, bold=True)
             for node in self._unlisted:
                 terminalreporter.line(node)
+
+
+class CpuGate:
+    """Fails a session that took more of the processors than all of the quick part may take."""
+
+    def __init__(self) -> None:
+        self._start, self._most = cpu(), ALL * pace()
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if self._taken() > self._most and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        taken = self._taken()
+        most = f"{self._most:.0f} s are the most for all of the quick part"
+        terminalreporter.line(f"{taken:.0f} s of CPU: {most}", red=taken > self._most)
+
+    def _taken(self) -> float:
+        # When the session finishes the workers are over, and count.
+        return cpu() - self._start

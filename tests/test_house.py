@@ -8,8 +8,12 @@ import tomllib
 from collections.abc import Mapping
 from configparser import ConfigParser
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+
+from tests import conftest
+from tests.seeds import stories
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("mesh", "balancers", "discovery", "spark")
@@ -113,11 +117,6 @@ def refusals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return found
 
 
-def test_the_house_as_it_stands_keeps_every_contract() -> None:
-    code, output = lint_imports(ROOT)
-    assert code == 0, output
-
-
 def test_every_contract_is_broken_on_purpose_once() -> None:
     assert PLANTED.keys() == CONTRACTS.keys()
 
@@ -169,7 +168,7 @@ def run_suite(folder: Path, *arguments: str, ci: str = "true") -> tuple[int, str
     return run(*command, folder=folder, environ={"CI": ci})
 
 
-@pytest.mark.parametrize("processes", ["0", "2"])
+@pytest.mark.parametrize("processes", stories(["0", "2"]))
 def test_an_unlisted_skip_fails_the_session_and_is_named(suite: Path, processes: str) -> None:
     code, output = run_suite(suite, "-n", processes)
     assert code == 1
@@ -181,6 +180,7 @@ def test_an_unlisted_skip_fails_the_session_and_is_named(suite: Path, processes:
     ]
 
 
+@pytest.mark.whole  # for its length
 def test_a_session_of_nothing_but_an_unlisted_skip_fails(suite: Path) -> None:
     assert run_suite(suite, "tests/test_module.py")[0] == 1
 
@@ -197,15 +197,54 @@ def test_listed_skips_pass(suite: Path) -> None:
     assert (code, "not listed" in output) == (0, False)
 
 
-def test_a_listed_skip_without_its_reason_is_refused(suite: Path) -> None:
-    (suite / "tests" / "allowed_skips.txt").write_text("tests/test_module.py\n")
-    code, output = run_suite(suite)
-    assert code == pytest.ExitCode.USAGE_ERROR
-    assert "allowed_skips.txt:1: give the reason" in output
+def test_a_listed_skip_without_its_reason_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "allowed_skips.txt").write_text("tests/test_module.py\n")
+    with pytest.raises(pytest.UsageError, match=r"allowed_skips\.txt:1: give the reason"):
+        conftest.allowed_skips(tmp_path / "allowed_skips.txt")
 
 
+@pytest.mark.whole  # for its length
 def test_outside_ci_a_skip_is_only_a_skip(suite: Path) -> None:
     assert run_suite(suite, ci="")[0] == 0
+
+
+LENGTHS = """
+import time
+import pytest
+
+def works():
+    end = time.process_time() + 0.06
+    while time.process_time() < end:
+        pass
+
+def test_that_waits():
+    time.sleep(0.06)
+
+def test_that_works():
+    works()
+
+@pytest.mark.whole
+def test_that_may_work():
+    works()
+"""
+
+
+def test_in_the_quick_part_a_test_that_is_not_quick_fails(suite: Path) -> None:
+    lower = (ROOT / "tests" / "conftest.py").read_text().replace("AIM = 0.5 ", "AIM = 0.01 ")
+    (suite / "tests" / "conftest.py").write_text(lower)
+    (suite / "tests" / "test_lengths.py").write_text(LENGTHS)
+    (suite / "pytest.ini").write_text("[pytest]\nmarkers = whole: long\n")
+    code, output = run_suite(suite, "--hypothesis-profile=quick", "tests/test_lengths.py")
+    assert (code, "1 failed, 2 passed" in output) == (1, True), output
+    assert "FAILED tests/test_lengths.py::test_that_works - Failed: 0.1 s of CPU" in output
+
+
+def test_all_of_the_quick_part_has_a_bound_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    gate, session = conftest.CpuGate(), SimpleNamespace(exitstatus=pytest.ExitCode.OK)
+    for taken, code in ((1.0, pytest.ExitCode.OK), (10_000.0, pytest.ExitCode.TESTS_FAILED)):
+        monkeypatch.setattr(gate, "_taken", lambda taken=taken: taken)
+        gate.pytest_sessionfinish(session)  # type: ignore[arg-type]
+        assert session.exitstatus == code
 
 
 def test_what_ships_is_the_four_packages_with_their_types() -> None:

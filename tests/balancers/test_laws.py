@@ -6,7 +6,7 @@ from dataclasses import replace
 from statistics import mean
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import mesh
@@ -53,7 +53,6 @@ candidates = st.lists(
 
 @every
 @given(candidates=candidates, n=st.integers(0, 40), seed=st.integers(0, 9))
-@settings(max_examples=40, deadline=None)
 def test_only_candidates_are_named_and_nobody_is_lost(
     name: str, candidates: list[Candidate], n: int, seed: int
 ) -> None:
@@ -140,7 +139,6 @@ weighing = pytest.mark.parametrize("name", WEIGHING)
 
 @every
 @given(candidates=candidates, weight=st.floats(0.25, 4), n=st.integers(0, 40), seed=st.integers(0, 9))
-@settings(max_examples=40, deadline=None)
 def test_equal_weights_change_nothing(
     name: str, candidates: list[Candidate], weight: float, n: int, seed: int
 ) -> None:
@@ -152,7 +150,6 @@ def test_equal_weights_change_nothing(
 
 @weighing
 @given(weights=st.lists(st.floats(), min_size=2, max_size=6))
-@settings(max_examples=60, deadline=None)
 def test_no_weight_shuts_a_node_out(name: str, weights: list[float]) -> None:
     among = [replace(fresh(f"n{place}"), weight=weight) for place, weight in enumerate(weights)]
     least = 400 / (1 + 16 * (len(among) - 1))  # a quarter of the typical one among those of four times that

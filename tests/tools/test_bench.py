@@ -313,6 +313,7 @@ def test_kills_say_from_which_seed_they_were_drawn(folder: Path) -> None:
     assert [kill["node"] for kill in found["details"]["kills"]] == [kill.node for kill in drawn]
 
 
+@pytest.mark.whole  # for its length
 def test_a_wrong_argument_is_refused(folder: Path) -> None:
     code, output, _ = bench("throughput", folder, "--rounds", "0")
     assert code == 2

@@ -77,6 +77,11 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return Made(tmp_path_factory.mktemp("crowd"), 12, 10)
 
 
+@pytest.fixture(scope="module")
+def short(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    return Made(tmp_path_factory.mktemp("short"), 5, 15)
+
+
 def test_every_good_line_has_the_bytes_that_a_node_would_write(made: Made, crowd: Made) -> None:
     for history in (made, crowd):
         assert all(encode(line) == raw for line, raw in zip(history.lines, history.good, strict=True))
@@ -207,21 +212,21 @@ def test_only_a_node_that_never_came_back_leaves_an_unfinished_segment(made: Mad
     assert gone["observer_uuid"].startswith(unfinished.name.split("-")[1])
 
 
-def test_bad_lines_are_of_every_kind_and_may_be_left_out(made: Made, tmp_path: Path) -> None:
+def test_bad_lines_are_of_every_kind_and_may_be_left_out(made: Made, short: Made, tmp_path: Path) -> None:
     assert set(made.said["bad"]) == set(REASONS)
     assert len(set(made.bad)) == len(made.bad)
-    clean = Made(tmp_path, 5, 40, clean=True)
+    clean = Made(tmp_path, 5, 15, clean=True)
     assert clean.bad == [] and clean.said["bad"] == {}
-    assert clean.once == made.once
+    assert clean.once == short.once
 
 
-def test_late_segments_can_be_laid_aside(made: Made, tmp_path: Path) -> None:
+def test_late_segments_can_be_laid_aside(short: Made, tmp_path: Path) -> None:
     early, late = tmp_path / "early", tmp_path / "late"
-    history = Made(early, 5, 40, late=late)
+    history = Made(early, 5, 15, late=late)
     aside = list(late.rglob("*.jsonl"))
     assert len(aside) == history.said["late"]["segments"] > 1
     assert sum(path.read_bytes().count(b"\n") for path in aside) == history.said["late"]["lines"]
-    whole = {path.relative_to(made.place): path.read_bytes() for path in made.files}
+    whole = {path.relative_to(short.place): path.read_bytes() for path in short.files}
     apart = {p.relative_to(place): p.read_bytes() for place in (early, late) for p in place.rglob("*.jsonl")}
     assert apart == whole
 

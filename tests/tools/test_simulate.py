@@ -6,7 +6,6 @@ import subprocess
 import sys
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -53,13 +52,7 @@ def test_a_story_that_broke_a_promise_once_keeps_them_now(line: int) -> None:
     assert broken(profile, int(seed)) == []
 
 
-def mistakes() -> list[Any]:
-    """Some that are found soon, and the others, which take longer."""
-    long = [name for i, (name, bug) in enumerate(BUGS.items()) if i % 6 or bug.profile != "short"]
-    return [pytest.param(name, marks=pytest.mark.whole) if name in long else name for name in BUGS]
-
-
-@pytest.mark.parametrize("name", mistakes())
+@pytest.mark.parametrize("name", stories(BUGS))
 def test_a_planted_mistake_is_found_and_nothing_else_is_wrong(name: str) -> None:
     """A mend elsewhere changes the stories: if that of its own seed is blind now, one of the next sees."""
     bug = BUGS[name]

@@ -261,7 +261,7 @@ BUGS: dict[str, Bug] = {
     "full, and dropped in silence": Bug("short", 1, "C1.3", drops_in_silence),
     "a gap ends at the node that hears of it": Bug("short", 31, "C1.3", gap_ends_here),
     "settled before anybody took it": Bug("disk", 3, "C1.4", ack_ahead),
-    "low passes what is not settled": Bug("short", 3, "C2.4", low_passes_unsettled),
+    "low passes what is not settled": Bug("short", 4, "C2.4", low_passes_unsettled),
     "who does not answer is not suspected": Bug("membership", 5, "M1", never_suspects),
     "who is disconnected is dead": Bug("membership", 8, "M2", disconnect_is_death),
     "an older word overrides a newer one": Bug("membership", 0, "M3", older_word_counts),

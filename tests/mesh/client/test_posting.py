@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mesh.client import session
@@ -51,7 +51,6 @@ def flags_of(options: Options) -> int:
     return PERSISTENT * options.get("persistent", False) | LOCAL_ONLY * options.get("local_only", False)
 
 
-@settings(max_examples=60, deadline=None)
 @given(POSTS, st.integers(1, 3))
 def test_what_is_posted_is_what_leaves_in_its_order_and_with_its_number(
     posts: list[Post], times: int

@@ -185,4 +185,4 @@ class FeedMachine(RuleBasedStateMachine):
 
 
 TestFeeds = FeedMachine.TestCase
-TestFeeds.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestFeeds.settings = settings(stateful_step_count=40)

@@ -269,4 +269,4 @@ class InterestMachine(RuleBasedStateMachine):
 
 
 TestInterests = InterestMachine.TestCase
-TestInterests.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestInterests.settings = settings(stateful_step_count=30)

@@ -13,6 +13,7 @@ from mesh.store.memory import MemoryStore
 from mesh.store.postgres import PostgresStore
 from mesh.store.sqlite import SQLiteStore
 from tests.postgres import PostgresServer
+from tests.seeds import stories
 
 EMPTY: dict[str, dict[bytes, bytes]] = {table: {} for table in TABLES}
 
@@ -44,8 +45,9 @@ def test_what_was_committed_is_loaded_as_it_was(store: Store) -> None:
     assert image.next_position == 3
 
 
-def test_a_body_of_64_mib_comes_back_whole(store: Store) -> None:
-    body = bytes(range(256)) * (64 * 4096)
+@pytest.mark.parametrize("mib", stories([8, 64]))
+def test_the_largest_bodies_come_back_whole(store: Store, mib: int) -> None:
+    body = bytes(range(256)) * (mib * 4096)
     store.commit([Append(1, b"large", body)])
     assert store.load().envelopes == [(1, b"large", body)]
 
@@ -204,7 +206,9 @@ COMMITS = st.lists(
 
 
 @pytest.mark.whole  # for its length
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=settings().max_examples // 3, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(commits=COMMITS)
 def test_all_stores_hold_the_same_after_any_commits(
     commits: list[tuple[int, list[float], list[tuple[str, bytes, bytes | None]]]],

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from math import exp, pi, sin
 from random import Random
 
@@ -59,6 +60,7 @@ def empty() -> Facts:
     return assemble(load=(), width_s=0, made_at=END, clusters=(), since=None, until=None, kinds={}, **nothing)
 
 
+@cache
 def facts(count: int, hours: int = 24, seed: int = 7) -> Facts:
     """A day of a mesh: the second node is slow, the third flaps, one clock is hours off, a queue grows."""
     return Mesh(count, hours, Random(seed)).facts()
