@@ -24,7 +24,7 @@ from mesh.core.peers import acquaintances, neighbours
 from mesh.routing import feed
 from mesh.security import zap
 from mesh.shell import damper, driver, lag
-from mesh.store import guard, room
+from mesh.store import room, witnessed
 from mesh.store.lease import Terms
 from mesh.streams import origin
 from mesh.values import LONGEST_DOMAIN, LONGEST_KEY
@@ -110,7 +110,7 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
         ("that has taken nothing for {:w} has stopped", (feed.PROGRESS,)),
         ("transient messages: after {:w} at the smaller window", (4 * feed.PROGRESS,)),
         ("the last {} MiB are held by a file", (room.RESERVE // MIB,)),
-        ("is written {:w} later at most", (guard.PERIOD,)),
+        ("is written {:w} later at most", (witnessed.PERIOD,)),
         ("comes more than {} s late to its work", (driver.LATE,)),
         ("Up to {} nodes each keeps a control connection", (neighbours.CROWD,)),
         ("and every {:w} for each of its own figures", (Snapshots().interval,)),
@@ -134,7 +134,7 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
     "configuration.md": [
         ("up to {} MiB (a quarter of `limits.disk_reserve_bytes`)", (room.RESERVE // MIB,)),
         ("takes {} KiB of it, for what a start has to write", (room.START // KIB,)),
-        ("how far the store was, written {:w} later at most", (guard.PERIOD,)),
+        ("how far the store was, written {:w} later at most", (witnessed.PERIOD,)),
     ],
     "wire.md": [
         ("A handshake that takes longer than {} s is given up by both", (settings.CONNECT,)),

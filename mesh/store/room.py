@@ -5,6 +5,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from mesh.errors import StoreError
+
 RESERVED = "reserve"  # name of the file
 RESERVE = 16 * 1024 * 1024  # bytes, at most: what the write-ahead log may need for acknowledgements
 START = 256 * 1024  # bytes that a start may need, for identity, lock and log, before it can do anything
@@ -17,6 +19,14 @@ Tell = Callable[[str, str], None]  # level, text
 def is_full(error: OSError) -> bool:
     """Is it only that there is no room?"""
     return error.errno in _NO_ROOM
+
+
+def broken(path: Path, error: OSError) -> StoreError:
+    """Something else is wrong with it."""
+    return StoreError(
+        f"{path} failed: {error.strerror or error}.",
+        hint="Look at that disk and its messages (dmesg), then restart the node.",
+    )
 
 
 def reserve_of(wanted: int) -> int:

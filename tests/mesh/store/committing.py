@@ -13,7 +13,7 @@ from queue import Queue
 
 from mesh.errors import StoreError
 from mesh.operations import Append, Drop, Op
-from mesh.store.guard import GuardedStore
+from mesh.store.opening import open_guarded
 from mesh.store.worker import StoreWorker
 
 ME = b"m" * 16
@@ -25,7 +25,7 @@ def main(directory: Path, count: int) -> None:
     def done(tokens: list[Hashable], error: StoreError | None) -> None:
         answers.put(error)
 
-    store = GuardedStore(directory, ME, 1, 0, lambda level, text: None)
+    store = open_guarded(directory, ME, 1, 0, lambda level, text: None)
     position = store.load().next_position
     say(f"ready {position}")
     worker = StoreWorker(store, done, store.tend)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from mesh.operations import Image
-from mesh.store.guard import GuardedStore
+from mesh.store.opening import open_guarded
 
 ME = b"m" * 16
 BOOTS = count(2)  # as a node's: never one twice, nor that of committing.py
@@ -67,7 +67,7 @@ def _can_trace() -> bool:
 
 def load(directory: Path, accept: bool = False) -> tuple[Image, int]:
     """What a node finds there at its start, and how many commits that is. StoreError as it comes."""
-    store = GuardedStore(directory, ME, next(BOOTS), 0, lambda level, text: None, accept)
+    store = open_guarded(directory, ME, next(BOOTS), 0, lambda level, text: None, accept)
     try:
         return store.load(), store.reach.commits
     finally:

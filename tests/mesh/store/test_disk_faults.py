@@ -13,8 +13,9 @@ import pytest
 
 from mesh.errors import StoreError, StoreFull
 from mesh.operations import Append, Drop, Image, Op, Put
-from mesh.store.guard import PERIOD, GuardedStore
+from mesh.store.opening import open_guarded
 from mesh.store.sqlite import SQLiteStore
+from mesh.store.witnessed import PERIOD, Witnessed
 from tests.mesh.running import LIMIT
 from tests.mesh.store.disks import BOOTS, ME, failing, fill_up, load, small_disk
 
@@ -30,18 +31,18 @@ class Clock:
         return self.now
 
 
-def guarded(place: Path, wanted: int = WANTED) -> tuple[GuardedStore, Clock, list[str]]:
+def guarded(place: Path, wanted: int = WANTED) -> tuple[Witnessed, Clock, list[str]]:
     """An opened and loaded store there, its clock, and what it tells."""
     told: list[str] = []
     clock = Clock()
-    store = GuardedStore(
+    store = open_guarded(
         place, ME, next(BOOTS), wanted, lambda level, text: told.append(f"{level}: {text}"), clock=clock
     )
     store.load()
     return store, clock, told
 
 
-def fill_store(store: GuardedStore, clock: Clock, position: int) -> int:
+def fill_store(store: Witnessed, clock: Clock, position: int) -> int:
     """Envelopes until the store refuses one; returns the next position."""
     while True:
         clock.now += PERIOD
@@ -93,8 +94,8 @@ def test_row_43_on_a_disk_that_somebody_else_filled_acks_and_witness_still_work(
             clock.now += PERIOD
             store.tend()
         assert not (place / "reserve").exists()
-        store._store.checkpoint()
-        assert not store._store.is_cramped
+        store._store._store.checkpoint()
+        assert not store._store._store.is_cramped
         with pytest.raises(StoreFull):
             store.commit([Append(61, b"", b"more")])
         other.unlink()
@@ -112,13 +113,13 @@ def test_row_43_a_checkpoint_without_room_gets_the_reserve(monkeypatch: pytest.M
     """The log is due to be moved into the file, which would grow, and cannot."""
     with small_disk("6m") as place:
         store, _, told = guarded(place)
-        monkeypatch.setattr(store._store, "_most_logged", 1 << 30)
+        monkeypatch.setattr(store._store._store, "_most_logged", 1 << 30)
         store.commit([Append(1, b"", os.urandom(200_000))])
         fill_up(place)
-        monkeypatch.setattr(store._store, "_most_logged", 1)
+        monkeypatch.setattr(store._store._store, "_most_logged", 1)
         store.commit([Put("position", b"joe", b"1")])
         assert not (place / "reserve").exists() and "the reserve is in use" in told[-1]
-        assert not store._store.is_cramped
+        assert not store._store._store.is_cramped
         assert (place / "store.sqlite").stat().st_size > 200_000
         store.close()
         assert len(load(place)[0].envelopes) == 1
@@ -196,7 +197,7 @@ class Written:
         self.images: dict[int, Image] = {}
         for count in (in_file, in_log):
             store, clock, _ = guarded(live, 0)
-            self.images[store.reach.commits] = store._store.load()
+            self.images[store.reach.commits] = store._store._store.load()
             for _ in range(count):
                 self._commit(store)
             clock.now += PERIOD
@@ -206,13 +207,13 @@ class Written:
             store.close()
         self.image, self.commits = self.images[store.reach.commits], store.reach.commits
 
-    def _commit(self, store: GuardedStore) -> None:
+    def _commit(self, store: Witnessed) -> None:
         position = store.reach.log + 1
         text = b"%d" % position
         ops: list[Op] = [Append(position, b"head " + text, b"body " + text * 50)]
         ops += [Put("position", b"joe", text), *([Drop((position - 2,))] if position % 3 == 0 else [])]
         store.commit(ops)
-        self.images[store.reach.commits] = store._store.load()
+        self.images[store.reach.commits] = store._store._store.load()
 
     def copy(self, to: Path) -> Path:
         return copy(self.place, to)

@@ -1,5 +1,7 @@
 """Is the store opened that was chosen, and is what cannot be opened named?"""
 
+import contextlib
+import os
 import secrets
 import subprocess
 import sys
@@ -10,7 +12,7 @@ import pytest
 from mesh.errors import NotAvailable, StoreError
 from mesh.operations import Put
 from mesh.store.base import NodeStore
-from mesh.store.opening import open_store
+from mesh.store.opening import open_guarded, open_store
 from tests.postgres import PostgresServer
 
 
@@ -57,3 +59,29 @@ def test_nobody_pays_for_psycopg_who_does_not_use_it() -> None:
 def test_a_database_that_is_not_there_is_a_store_error(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="No such file or directory"):
         opened("postgresql:///mesh?host=/nowhere", tmp_path)
+
+
+def open_files(directory: Path) -> list[str]:
+    """Those in there that this process holds."""
+    held = []
+    for number in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(FileNotFoundError):  # the one by which this is asked
+            held.append(os.readlink(f"/proc/self/fd/{number}"))
+    return [path for path in held if path.startswith(f"{directory}/")]
+
+
+@pytest.mark.parametrize(
+    ("what", "code"), [("witness", "STORE"), ("store.sqlite", "DATA_LOSS"), ("reserve", "STORE")]
+)
+def test_when_a_part_of_a_store_fails_the_others_are_let_go(tmp_path: Path, what: str, code: str) -> None:
+    if what == "store.sqlite":
+        (tmp_path / what).write_bytes(b"a letter to a friend\n" * 100)
+    else:
+        (tmp_path / what).symlink_to("nowhere")  # is not followed
+    with pytest.raises(StoreError, match=what) as failed:
+        open_guarded(tmp_path, bytes(16), 1, 1 << 20, lambda level, text: None)
+    assert (failed.value.code, open_files(tmp_path)) == (code, [])
+    (tmp_path / what).unlink()
+    store = open_guarded(tmp_path, bytes(16), 1, 1 << 20, lambda level, text: None)
+    store.load()
+    store.close()

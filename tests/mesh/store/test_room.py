@@ -10,8 +10,9 @@ import pytest
 
 from mesh.errors import StoreFull
 from mesh.operations import Append, Delete, Drop, Put
-from mesh.store.guard import PERIOD, GuardedStore
+from mesh.store.opening import open_guarded
 from mesh.store.room import RESERVE, START, Reserve, Room, make_room
+from mesh.store.witnessed import PERIOD
 
 KIB = 1024
 
@@ -189,7 +190,7 @@ def test_trial_B5_last_values_that_nobody_subscribes_to_do_not_fill_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Room, "free", property(lambda room: 0))
-    store = GuardedStore(tmp_path, b"m" * 16, 1, 800 * KIB, lambda level, text: None)
+    store = open_guarded(tmp_path, b"m" * 16, 1, 800 * KIB, lambda level, text: None)
     store.load()
     value, row = Put("retained", b"k", b"v"), Put("stream", b"s", b"row", (1, 1))
     with pytest.raises(StoreFull):
@@ -207,7 +208,7 @@ def test_a_store_with_little_room_refuses_what_adds_and_takes_what_frees(
     left = [10_000 * KIB]
     monkeypatch.setattr(Room, "free", property(lambda room: left[0]))
     now = [0.0]
-    store = GuardedStore(
+    store = open_guarded(
         tmp_path, b"m" * 16, 1, 800 * KIB, lambda level, text: told.append(level), clock=lambda: now[0]
     )
     store.load()

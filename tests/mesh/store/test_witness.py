@@ -9,9 +9,10 @@ import pytest
 from mesh.errors import StoreError
 from mesh.operations import BOOT, Append, Put
 from mesh.store.base import begin
-from mesh.store.guard import PERIOD, GuardedStore
 from mesh.store.integrity import checksum
+from mesh.store.opening import open_guarded
 from mesh.store.witness import SLOT, Statement, Witness, together, unpack
+from mesh.store.witnessed import PERIOD, Witnessed
 from tests.mesh.store.test_sqlite import surgery
 
 ME, OTHER = b"m" * 16, b"o" * 16
@@ -76,12 +77,12 @@ class Opened:
     def __init__(self, directory: Path) -> None:
         self.directory, self.now, self.boot = directory, 100.0, 0
         self.told: list[str] = []
-        self.stores: list[GuardedStore] = []
+        self.stores: list[Witnessed] = []
 
-    def __call__(self, accept: bool = False, store: bytes = ME) -> GuardedStore:
+    def __call__(self, accept: bool = False, store: bytes = ME) -> Witnessed:
         self.boot += 1
         self.stores.append(
-            GuardedStore(
+            open_guarded(
                 self.directory,
                 store,
                 self.boot,

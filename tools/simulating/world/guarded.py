@@ -12,8 +12,10 @@ from typing import Any
 from mesh.errors import StoreFull
 from mesh.local.datadir import DataDir
 from mesh.operations import Append, Image, Op, Put
-from mesh.store.guard import GuardedStore
-from mesh.store.room import Room
+from mesh.store.room import RESERVED, Room
+from mesh.store.roomy import Roomy
+from mesh.store.witness import Witness
+from mesh.store.witnessed import Witnessed
 from tools.simulating.world.disk import SimStore
 from tools.simulating.world.volume import Disk
 
@@ -42,18 +44,34 @@ class OnDisk:
         """It stays."""
 
 
+class SimRoom(Room):
+    """The real one, on a disk that is full or has plenty."""
+
+    def __init__(self, disk: Disk, directory: Path, spare: Callable[[], int]) -> None:
+        self._disk = disk
+        super().__init__(directory, SHALL_BE_FREE, spare, nobody_hears)
+
+    @property
+    def free(self) -> int:
+        return 0 if self._disk.is_full else PLENTY
+
+
+def nobody_hears(level: str, text: str) -> None:
+    """What a node would write into its log."""
+
+
 class Place:
     """A data directory over all lives of its node, and what guards the store there in this one."""
 
     def __init__(self, path: Path, disk: Disk, clock: Callable[[], float]) -> None:
         self._path, self._disk, self._clock = path, disk, clock
         self._data: DataDir | None = None
-        self._guard: GuardedStore | None = None
+        self._guard: Witnessed | None = None
         self.boot = 0
         self.ended = 0.0  # when a process let go of it
 
     @property
-    def guard(self) -> GuardedStore:
+    def guard(self) -> Witnessed:
         assert self._guard is not None
         return self._guard
 
@@ -61,15 +79,20 @@ class Place:
         """A process takes it. StoreError when it must not go on with what is there."""
         self._data = DataDir.open(self._path)
         self.boot = self._data.boot
-        self._guard = _made(self._disk, store)(
-            self._data.path, uuid, self.boot, SHALL_BE_FREE, lambda level, text: None, clock=self._clock
-        )
+        self._guard = self._guarded(self._data.path, uuid, store)
         return self._guard.load()
+
+    def _guarded(self, path: Path, uuid: bytes, store: SimStore) -> Witnessed:
+        self._witness = Witness(path / "witness", uuid, self.boot)
+        there: Any = OnDisk(self._disk, store, path / RESERVED)
+        room = SimRoom(self._disk, path, there.spare)
+        roomy = Roomy(there, room, path, SHALL_BE_FREE // 16, self._clock)
+        return Witnessed(roomy, self._witness, self.boot, nobody_hears, clock=self._clock)
 
     def let_go(self) -> None:
         """Its process has ended, without a word."""
         if self._guard is not None:
-            self._guard._witness.close()
+            self._witness.close()
             self.ended = self._clock()
         if self._data is not None:
             self._data.close()
@@ -79,19 +102,3 @@ class Place:
         """A clean stop."""
         self.guard.close()
         self.let_go()
-
-
-def _made(disk: Disk, store: SimStore) -> type[GuardedStore]:
-    class SimRoom(Room):
-        @property
-        def free(self) -> int:
-            return 0 if disk.is_full else PLENTY
-
-    class SimGuard(GuardedStore):
-        room_made = SimRoom
-
-        @staticmethod
-        def store_made(path: Path, checkpoint: int) -> Any:
-            return OnDisk(disk, store, path.with_name("reserve"))
-
-    return SimGuard

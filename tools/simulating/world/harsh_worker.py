@@ -7,7 +7,7 @@ from math import inf
 from typing import Protocol
 
 from mesh.core.desk.effects import Commit
-from mesh.store.guard import GuardedStore
+from mesh.store.witnessed import Witnessed
 from tools.simulating.history import History
 from tools.simulating.world.crashes import awaited
 from tools.simulating.world.disk import SimStore
@@ -28,7 +28,7 @@ class HarshProcess(Process, Protocol):
     def store(self) -> SimStore: ...
 
     @property
-    def guard(self) -> GuardedStore: ...
+    def guard(self) -> Witnessed: ...
 
     def when(self, moment: float) -> float: ...
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from mesh.core.parts import Room
 from mesh.errors import StoreError
-from mesh.store.guard import ROLLED_BACK, GuardedStore
+from mesh.store.witnessed import ROLLED_BACK, Witnessed
 from tools.simulating.history import Event, History
 from tools.simulating.world.disk import SimStore
 from tools.simulating.world.filed import FiledStore
@@ -93,7 +93,7 @@ class HarshNode(StoppableNode):
             self.net.after(self.rng.uniform(0.2, 3.0) if was_dark else 0.0, pipe.heal)
 
     @property
-    def guard(self) -> GuardedStore:
+    def guard(self) -> Witnessed:
         """What stands between its process and its store."""
         return self._place.guard
 

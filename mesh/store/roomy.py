@@ -1,0 +1,97 @@
+"""What must still be written on a full disk? A store that refuses what adds before there is no room."""
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from mesh.errors import StoreFull
+from mesh.operations import Append, Image, Op, Put, Reach
+from mesh.store.room import Room
+from mesh.store.sqlite import SQLiteStore
+
+PERIOD = 1.0  # s between two looks at the disk
+
+
+class Roomy:
+    """A store with a reserve. `refused` counts commits that found too little room.
+
+    Law 6: what only takes away, or is small, is committed for as long as the reserve reaches; what adds
+    envelopes or last values is StoreFull before that.
+    """
+
+    def __init__(
+        self,
+        store: SQLiteStore,
+        room: Room,
+        path: Path,
+        often: int = 0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`path` is that of the store; `often`: bytes after which to look at the disk."""
+        self.refused = 0
+        self._store, self._room, self._path, self._clock = store, room, path, clock
+        self._often, self._unseen = often, 0  # and how many there were since it was looked at
+        self._look_due = clock()
+        self.count_from, self.close = store.count_from, store.close
+
+    def load(self) -> Image:
+        image = self._store.load()
+        self._look_when_due()
+        return image
+
+    def commit(self, ops: Sequence[Op]) -> None:
+        grows = _growth(ops)
+        self._look_when_due(grows)
+        if grows and self._room.is_short:
+            self.refused += 1
+            raise StoreFull(
+                f"There is too little room on the disk of {self._path}; nothing of this commit was written.",
+                hint="Make room there (limits.disk_reserve_bytes says how much); the node goes on by itself.",
+            )
+        try:
+            self._store.commit(ops)
+        except StoreFull:
+            self.give()
+            if grows:
+                raise
+            self._store.checkpoint()  # then the log begins again at its start, and need not grow
+            self._store.commit(ops)
+        if self._store.is_cramped:
+            self.give()
+            self._store.checkpoint()
+
+    def give(self) -> None:
+        """Something found no room: let it have the reserve."""
+        self._room.give()
+
+    @property
+    def reach(self) -> Reach:
+        return self._store.reach
+
+    def tend(self) -> float | None:
+        if not self._room.is_short:
+            return None
+        self._look_when_due()
+        return max(0.0, self._look_due - self._clock()) if self._room.is_short else None
+
+    def status(self) -> dict[str, int]:
+        return {
+            "disk_free": self._room.free,
+            "disk_short": int(self._room.is_short),
+            "disk_refused": self.refused,
+        }
+
+    def _look_when_due(self, size: int = 0) -> None:
+        now = self._clock()
+        self._unseen += size
+        if now >= self._look_due or self._unseen > self._often:
+            self._look_due, self._unseen = now + PERIOD, 0
+            self._room.look()
+
+
+def _growth(ops: Sequence[Op]) -> int:
+    """Bytes of messages that are new: in the log, and as last values, which many a message is only."""
+    values = 0
+    if any(isinstance(op, Put) and op.numbers is not None for op in ops):
+        values = sum(len(op.value) for op in ops if isinstance(op, Put) and op.table == "retained")
+    return values + sum(len(op.body) + len(op.header) for op in ops if isinstance(op, Append))

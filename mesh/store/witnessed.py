@@ -1,0 +1,129 @@
+"""Has it lost something unseen? A store that never goes backwards without a word."""
+
+import time
+from collections.abc import Callable, Sequence
+
+from mesh.errors import StoreError
+from mesh.operations import Image, Op, Reach
+from mesh.store.room import Tell, broken, is_full
+from mesh.store.roomy import Roomy
+from mesh.store.witness import Statement, Witness
+
+ROLLED_BACK = "STORE_ROLLED_BACK"
+PERIOD = 1.0  # s for which the witness may be behind
+
+
+class Witnessed:
+    """A store beside a witness that knows how far it was.
+
+    Law 5: what the witness knows of is in the store, or `load` raises STORE_ROLLED_BACK.
+    """
+
+    def __init__(
+        self,
+        store: Roomy,
+        witness: Witness,
+        boot: int,
+        tell: Tell,
+        accept_rollback: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store, self._witness, self._boot = store, witness, boot
+        self._tell, self._accept, self._clock = tell, accept_rollback, clock
+        self._failure: StoreError | None = None
+        self._due = clock()
+        self._is_told = True  # the witness, of all that is there
+        self.status = store.status
+
+    def load(self) -> Image:
+        """Also StoreError STORE_ROLLED_BACK, unless that is accepted."""
+        image = self._store.load()
+        known = self._witness.known
+        if known is None:
+            if self.reach.commits:
+                self._tell("warning", f"{self._witness.path} says nothing of the store; it is written anew")
+        elif known.boot >= self._boot and not self._witness.is_ours:
+            raise self._boot_rolled_back(known)
+        elif known.commits > self.reach.commits or known.next_position - 1 > self.reach.log:
+            if not self._accept:
+                raise self._rolled_back(known)
+            self._go_on_after(known)
+        self._bear_witness()
+        return image
+
+    def commit(self, ops: Sequence[Op]) -> None:
+        if self._failure is not None:
+            raise self._failure
+        self._store.commit(ops)
+        self._is_told = False
+
+    def close(self) -> None:
+        """A second time does no harm."""
+        self._store.close()
+        try:
+            if self._has_to_tell:
+                self._bear_witness()
+        finally:
+            self._witness.close()
+
+    @property
+    def reach(self) -> Reach:
+        return self._store.reach
+
+    def tend(self) -> float | None:
+        if self._has_to_tell and self._clock() >= self._due:
+            self._bear_witness()
+        due = self._store.tend()
+        if not self._has_to_tell:
+            return due
+        own = max(0.0, self._due - self._clock())
+        return own if due is None else min(own, due)
+
+    @property
+    def _has_to_tell(self) -> bool:
+        return not self._is_told and self._failure is None
+
+    def _bear_witness(self) -> None:
+        self._due = self._clock() + PERIOD
+        self._is_told = True
+        for is_last in (False, True):
+            try:
+                self._witness.write(self.reach.commits, self.reach.log + 1)
+                return
+            except OSError as error:
+                if not is_full(error):
+                    self._failure = broken(self._witness.path, error)
+                    raise self._failure from error
+                self._store.give()
+                self._is_told = not is_last  # later, then
+
+    # --- a store that went backwards --------------------------------------------------------------------
+
+    def _rolled_back(self, known: Statement) -> StoreError:
+        ours = self.reach
+        path = self._witness.path.with_name("store.sqlite")
+        return StoreError(
+            f"{path} went backwards: it holds {ours.commits} commits and is at position "
+            f"{ours.log + 1}, but had {known.commits} and was at {known.next_position} before "
+            f"(in boot {known.boot}, says {self._witness.path}). A part of it was lost, or an old copy was "
+            "put in its place.",
+            hint="Put its newest copy back, or, to go on without what is lost: mesh up --accept-rollback",
+            code=ROLLED_BACK,
+        )
+
+    def _boot_rolled_back(self, known: Statement) -> StoreError:
+        path = self._witness.path.with_name("identity.json")
+        return StoreError(
+            f"{path} went backwards: this would be boot {self._boot}, but "
+            f"there was a boot {known.boot} before, says {self._witness.path}. It is an old copy.",
+            hint=f'Put its newest copy back, or write "boot": {known.boot} into it.',
+            code=ROLLED_BACK,
+        )
+
+    def _go_on_after(self, known: Statement) -> None:
+        """The next boot's positions are above all that were ever given, whatever the witness says of them."""
+        lost_from, lost_to = self.reach.log + 1, known.next_position
+        self._store.count_from(max(self.reach.commits, known.commits) + 1)
+        self._bear_witness()  # in one slot; what stands in the other must not be believed again, either
+        lost = f"positions {lost_from}..{lost_to - 1} are lost" if lost_to > lost_from else "commits are lost"
+        self._tell("warning", f"the store went backwards, which was accepted: {lost}")
