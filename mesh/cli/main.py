@@ -66,7 +66,7 @@ class Verbs(click.Group):
     cls=Verbs,
     commands=[click.Command(verb, short_help=line) for verb, line in VERBS.items()],
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Begin with `mesh up`. Exit code: 0 yes, 1 no, 2 an error, 124 too late.",
+    epilog="Begin with `mesh up`. Exit code: 0 yes, 1 no, 2 an error, 70 a node failed, 124 too late.",
 )
 @click.version_option(__version__, prog_name="mesh", message="%(prog)s %(version)s")
 def mesh() -> None:

@@ -276,7 +276,9 @@ class Driver:
         verdict = self._poison.verdict(frames)
         if verdict is Verdict.GUILTY:
             if who := self._call(partial(self.core.poisoned, key), "a known message"):
-                self.tell("poisoned", f"{who} sent what this node failed over: its connection is closed")
+                self.tell(
+                    "poisoned", f"{who} sent what this node failed over: its connection is closed", "warning"
+                )
         elif verdict is Verdict.SUSPECT:
             self._turn()
             self._call(partial(self.core.receive, key, frames), "a message", [frames])

@@ -6,7 +6,6 @@ a turn, each is a suspect: it is heard alone the next time, and guilty if the co
 
 from __future__ import annotations
 
-import contextlib
 import logging
 from collections.abc import Sequence
 from enum import Enum, auto
@@ -95,15 +94,14 @@ class Poison:
 
 def _read(path: Path) -> _Kept:
     """What an earlier process of this release has left, if that is whole."""
-    with contextlib.suppress(FileNotFoundError):
-        try:
-            kept = msgspec.json.decode(read_private(path, MOST, ""), type=_Kept)
-            return kept if kept.release == SOFTWARE else _Kept("", why=kept.why)
-        except FileNotFoundError:
-            raise
-        except Exception as error:
-            log.warning("%s is passed over: %s", path, error)
-    return _Kept("")
+    try:
+        kept = msgspec.json.decode(read_private(path, MOST, ""), type=_Kept)
+    except FileNotFoundError:
+        return _Kept("")
+    except Exception as error:
+        log.warning("%s is passed over: %s", path, error)
+        return _Kept("")
+    return kept if kept.release == SOFTWARE else _Kept("", why=kept.why)
 
 
 def _mark(message: Message) -> Mark:

@@ -304,6 +304,51 @@ def test_a_start_that_fails_by_a_mistake_of_ours_says_so(
     assert Poison(state / "data" / "a").why
 
 
+@pytest.mark.whole
+def test_a_node_that_brings_it_again_is_refused_and_everybody_else_is_served(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environ = environment(state)
+    take = Reception.take
+
+    def faulty(self: Reception, conn: Any, command: Any, envelopes: Any) -> None:
+        take(self, conn, command, envelopes)
+        if self._desk.me.name == "a" and any(BAD in envelope.body for envelope in envelopes):
+            raise Fault
+
+    def refused(node: Node) -> bool:
+        return any(event["kind"] == "poisoned" for event in node.core.desk.events.after(0)["events"])
+
+    async def story() -> None:
+        a = await start(config(), environ)
+        given = {"node.id": "b", "node.cluster": "failing", "node.peers": a.described()["tcp"]}
+        b = await start(load(None, {}, {**given, "discovery.mdns": False}), environ)
+        lives = 1
+        async with (
+            mesh.connect("a", environ=environ, timeout=LIMIT) as ma,
+            mesh.connect("b", environ=environ, timeout=LIMIT) as mb,
+            ma.subscribe("k"),
+        ):
+            await mb.publish_many("k", [b"a good one", BAD, b"another"], persistent=True)
+            async with asyncio.timeout(LIMIT):
+                while not refused(a):
+                    await asyncio.sleep(0.01)
+                    if a.driver.why is not None:
+                        assert isinstance(a.driver.why, CoreFailed)
+                        lives += 1
+                        await a.close()
+                        a = await start(config(), environ)
+            assert 1 < lives < 5 and b.driver.why is None
+            for client in (ma, mb):
+                assert (await client.publish("other", b"v")).ok
+            assert a.driver.why is None
+        await b.close()
+        await a.close()
+
+    monkeypatch.setattr(Reception, "take", faulty)
+    asyncio.run(story())
+
+
 # --- processes -------------------------------------------------------------------------------------------
 
 PLANTED = f"""
