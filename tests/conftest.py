@@ -12,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 ALLOWED_SKIPS = Path(__file__).with_name("allowed_skips.txt")
+LONGEST = "test_simulate.py"  # of all files
 
 # Started in the background, as under nohup, these are ignored; and so they would be in all that tests start.
 for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
@@ -49,6 +50,11 @@ def pace() -> float:
 
 def is_quick_part() -> bool:
     return settings.get_current_profile_name() == "quick"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # All of a file run in one worker: begun among the last, the longest would be what the others wait for.
+    items.sort(key=lambda item: item.path.name != LONGEST)
 
 
 def pytest_collection_finish() -> None:

@@ -1,4 +1,4 @@
-"""Gossip among 3 to 1,000 nodes: all learn all, soon and again and again, and no node says more for it."""
+"""Gossip among 3 to 500 nodes: all learn all, soon and again and again, and no node says more for it."""
 
 import gc
 import tracemalloc
@@ -31,7 +31,7 @@ def rounds_until_all_know_all(mesh: GossipMesh, limit: int) -> int:
 def shared_states(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The nodes of a simulation live in one process: what one of them has read is read for all.
 
-    And no walks through all that a thousand nodes know, looking for circles that are not there.
+    And no walks through all that hundreds of nodes know, looking for circles that are not there.
     """
     monkeypatch.setattr("discovery.gossip.decode_state", lru_cache(100_000)(decode))
     gc.disable()
@@ -76,13 +76,13 @@ def test_bytes_of_a_node_do_not_grow_with_the_mesh() -> None:
 
 
 @pytest.mark.usefixtures("shared_states")
-def test_a_thousand_nodes_that_start_at_once_all_know_all_after_their_share_of_the_intervals() -> None:
-    mesh = GossipMesh(1000)
-    for _ in range(1000 // FULL + HOPS):
+def test_five_hundred_nodes_that_start_at_once_all_know_all_after_their_share_of_the_intervals() -> None:
+    mesh = GossipMesh(500)
+    for _ in range(500 // FULL + HOPS):
         mesh.round()
         assert max(mesh.sent) < 60 * USUAL
     assert all(map(mesh.knows_all, mesh.nodes.values()))
-    assert max(max(mesh.ages(node)) for node in mesh.nodes.values()) <= 1000 / FULL + HOPS
+    assert max(max(mesh.ages(node)) for node in mesh.nodes.values()) <= 500 / FULL + HOPS
     assert sum(node.gossip.forged + node.gossip.strange for node in mesh.nodes.values()) == 0
 
 

@@ -35,7 +35,7 @@ def broken(profile: str, seed: int) -> list[str]:
     return [str(violation) for violation in told(written(seed, ALL[profile])).violations]
 
 
-@pytest.mark.parametrize("seed", stories([*range(100, 108), *range(60)]))
+@pytest.mark.parametrize("seed", stories([*range(100, 104), *range(16)]))
 def test_a_short_story_keeps_every_promise(seed: int) -> None:
     assert broken("short", seed) == []
 
