@@ -129,7 +129,8 @@ class Demand(Part):
 
     def full(self, peer: Peer) -> Interest:
         """All that is asked of a peer, with how far we are."""
-        positions = tuple((master, u.received) for master, u in peer.upstreams.items() if u.received)
+        upstreams = peer.exchange.upstreams
+        positions = tuple((master, u.received) for master, u in upstreams.items() if u.received)
         return self.interests.full(peer.node.uuid, positions)
 
     def unconfirmed(self, uuids: set[bytes] | None = None) -> dict[bytes, int]:

@@ -76,7 +76,7 @@ class Neighbours(Part):
 
     def figures(self) -> dict[str, int | float]:
         return {
-            "upstream_queries": sum(len(peer.feed.queries) for peer in self.peers.values()),
+            "upstream_queries": sum(len(feed.queries) for feed in self.feeds()),
             "data_links": sum(peer.data is not None for peer in self.peers.values()),
             "control_links": sum(peer.control is not None for peer in self.peers.values()),
             "old_news": self.membership.old_news,
@@ -85,7 +85,7 @@ class Neighbours(Part):
         }
 
     def feeds(self) -> Iterator[Feed]:
-        return (peer.feed for peer in self.peers.values())
+        return (begun.feed for peer in self.peers.values() if (begun := peer.begun) is not None)
 
     def of(self, conn: Conn) -> Peer | None:
         """Whose connection it is, if it is a node's and still wanted."""
@@ -278,9 +278,12 @@ class Neighbours(Part):
         """Forget peers that membership has forgotten, when nothing is owed to them."""
         self._swept = self._desk.now
         for uuid, peer in list(self.peers.items()):
-            is_needed = peer.is_active or peer.feed.queries or self._needs_login(peer)
+            begun = peer.begun
+            is_owed = begun is not None and begun.feed.queries
+            is_needed = peer.is_active or is_owed or self._needs_login(peer)
             if not peer.alive and not is_needed and self.membership.of(uuid) is None:
-                self._desk.accounts.closed(peer.feed, is_peer=True)
+                if begun is not None:
+                    self._desk.accounts.closed(begun.feed, is_peer=True)
                 del self.peers[uuid]
                 self._desk.say(PeerForgotten(peer))
         self._dialler.watched()  # which forgets them, too

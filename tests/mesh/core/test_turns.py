@@ -183,7 +183,7 @@ def test_trial_18_6_whoever_comes_is_asked_for_all_in_turns(monkeypatch: pytest.
     net.until(lambda: sum(sizes) >= 100)
     assert max(sizes) == 10 and net.now - began < SOON
     peers, ibis = crane.core.neighbours.peers, nodes["ibis"].uuid
-    net.until(lambda: ibis in peers and len(peers[ibis].feed.queries) == 100)
+    net.until(lambda: ibis in peers and len(peers[ibis].exchange.feed.queries) == 100)
     joe = client_of(crane)
     joe.publish("k7", b"1")
     net.until(lambda: heard.contents == [b"1"])
@@ -274,11 +274,11 @@ def test_trial_18_6_how_far_logs_have_come_is_kept_and_goes_back_with_who_brough
     core = nodes["ibis"].core
     links, peers = core.links, core.neighbours.peers
     heron, egret = nodes["heron"].uuid, nodes["egret"].uuid
-    found = {m: u.received for peer in peers.values() for m, u in peer.upstreams.items()}
+    found = {m: u.received for peer in peers.values() for m, u in peer.exchange.upstreams.items()}
     assert found and dict(links.received()) == found
     # Another brought a part of heron's log, too; then heron itself is forgotten.
-    peers[egret].upstreams[heron] = Upstream()
-    peers[egret].upstreams[heron].received = 1
+    peers[egret].exchange.upstreams[heron] = Upstream()
+    peers[egret].exchange.upstreams[heron].received = 1
     assert links.received()[heron] > 1
     monkeypatch.setattr(Peer, "is_active", False)
     monkeypatch.setattr(core.neighbours.membership, "of", lambda uuid: None)
