@@ -46,7 +46,7 @@ class Censuses(Part):
         """`by` hands on the states of these; of whom we never heard, a rumour has not reached us."""
         strangers = tuple(uuid for uuid in uuids if self._neighbours.membership.of(uuid) is None)
         peer = self._neighbours.peers.get(by)
-        if strangers and peer is not None and peer.probe is None and self._may_ask():
+        if strangers and peer is not None and peer.reach.question is None and self._may_ask():
             self._neighbours.liveness.ask(peer, Census(strangers[:MANY]))
 
     def _may_ask(self) -> bool:

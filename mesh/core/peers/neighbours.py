@@ -13,12 +13,14 @@ from mesh.core.desk.disk import Disk
 from mesh.core.desk.facts import ConnEnded, Hearing, hear
 from mesh.core.desk.part import Beginning, Part, Taking, take
 from mesh.core.peers.acquaintances import Acquaintances
-from mesh.core.peers.changes import HEAD_START, Changes
+from mesh.core.peers.changes import Changes
 from mesh.core.peers.dialler import REPLACED, ROOM, Dialler
 from mesh.core.peers.facts import PeerForgotten, PeerJoined
 from mesh.core.peers.introductions import as_introduction, as_node
 from mesh.core.peers.liveness import Happened, Liveness
 from mesh.core.peers.peer import Peer
+from mesh.core.peers.reach import HEAD_START
+from mesh.core.peers.reach_table import State as Told
 from mesh.links.table import State
 from mesh.routing.feed import Feed
 from mesh.wire import commands as c
@@ -184,8 +186,8 @@ class Neighbours(Part):
         if peer is None:
             peer = self.peers[node.uuid] = self._made(node)
             wait = 0.0 if self._desk.me.uuid < node.uuid else HEAD_START
-            peer.next_control = self._desk.now + wait
-            self._desk.wake(peer.next_control)
+            peer.reach.put_off(self._desk.now + wait)
+            self._desk.wake(peer.reach.due)
         known = peer.node.boot
         if node.key or not peer.node.key:
             peer.node = node
@@ -194,7 +196,7 @@ class Neighbours(Part):
         if isinstance(event, Sighted) and self.is_crowd:
             # All may have sighted it at once: a few will dial it, and rumours tell the others.
             turn = self._desk.jitter() * min(self.membership.count * TURN, LAST_TURN)
-            peer.next_control = max(peer.next_control, self._desk.now + turn)
+            peer.reach.put_off(self._desk.now + turn)
         self._names, self._occupied = {}, set()
 
     def _announce(self, newcomer: Peer) -> None:
@@ -243,9 +245,9 @@ class Neighbours(Part):
 
     def _dial(self, peers: list[Peer]) -> None:
         """Those that are due. Where there is no room for all, the new ones first, and each in its turn."""
-        due = [p for p in peers if p.control is None and p.next_control <= self._desk.now]
+        due = [p for p in peers if p.control is None and p.reach.due <= self._desk.now]
         room = self._dialler.room
-        for peer in sorted(due, key=lambda p: (not p.is_news, p.next_control)):
+        for peer in sorted(due, key=lambda p: (p.reach.state is not Told.TOLD_OF, p.reach.due)):
             if peer.alive:
                 self._dialler.sight(peer)
             elif room > 0:
@@ -316,10 +318,11 @@ class Neighbours(Part):
         times.append(now + self._desk.settings.ping)  # other parts of the core count on being called
         for peer in self._active():
             times.append(self._next_ping(peer))
-            waits = peer.control is None and (peer.untried or not peer.dials[NODE_CONTROL])
-            if peer.node.address and waits and not peer.has_left:
+            reach = peer.reach
+            waits = peer.control is None and (reach.untried or not peer.dials[NODE_CONTROL])
+            if peer.node.address and waits and reach.state is not Told.LEFT:
                 has_room = peer.alive or room > 0
-                times.append(peer.next_control if has_room else max(peer.next_control, now + ROOM))
+                times.append(reach.due if has_room else max(reach.due, now + ROOM))
             link = peer.link.deadline()
             if link is not None:
                 times.append(link)

@@ -8,37 +8,32 @@ from functools import cached_property
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.peers.exchange import NEVER, Exchange
+from mesh.core.peers.reach import LIVING, Reach
+from mesh.core.peers.reach_table import State
 from mesh.links.backoff import Timing
 from mesh.links.link import Link
-from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Call, Census, Introduction, Probe, ProbeFor
-
-Question = Probe | ProbeFor | Census | Call  # which is worth a connection
+from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Call, Introduction
 
 
 class Peer:
     """`control` comes with sight, `data` is the login."""
 
-    def __init__(self, node: Introduction, link: Link, meets: Callable[[Introduction], Exchange]) -> None:
+    def __init__(
+        self, node: Introduction, reach: Reach, link: Link, meets: Callable[[Introduction], Exchange]
+    ) -> None:
         self.node = node
+        self.reach = reach
         self.link = link
         self._meets = meets
         self.key = b""  # its Ed25519 key, as it has proven it itself
         self.conns: dict[str, Conn | None] = {NODE_CONTROL: None, NODE_DATA: None}
         self.dials: dict[str, list[Conn]] = {NODE_CONTROL: [], NODE_DATA: []}
-        self.untried: list[str] = []  # addresses that are still to be dialled in this attempt
         self.reached = ""  # the address at which it was reached last
-        self.next_control = 0.0  # when to dial control again
-        self.control_attempt = 0
         self.used = 0.0  # when the control connection was last needed
-        self.probe: Question | None = None  # waits for a control connection
         self.speaks: tuple[str, ...] = ()  # what it understands beyond version 1
         self.asked_for_ways = NEVER  # when it was asked whom others name
         self.forged_told = NEVER  # when people were told that it forges
         self.hears_us = True  # our PUB reaches it, as far as we know
-        self.has_left = False  # it comes back by itself, if at all
-        self.is_news = False  # somebody told us of it, and it was not dialled yet
-        self.alive = False
-        self.suspect = False  # alive, as far as we know, but it did not answer
         self.lost_at: float | None = None  # when its data connection ended; None while it stands
         self.rtt = 0.0  # s, of the last ping
         self.pinged = 0.0
@@ -57,6 +52,15 @@ class Peer:
         return self.__dict__.get("exchange")
 
     @property
+    def alive(self) -> bool:
+        return self.reach.state in LIVING
+
+    @property
+    def suspect(self) -> bool:
+        """Is it alive, as far as we know, and did not answer?"""
+        return self.reach.state is State.SUSPECT
+
+    @property
     def control(self) -> Conn | None:
         return self.conns[NODE_CONTROL]
 
@@ -69,12 +73,11 @@ class Peer:
         """Is something connected, wanted or waited for?"""
         is_connected = self.control is not None or self.data is not None
         is_dialled = bool(self.dials[NODE_CONTROL] or self.dials[NODE_DATA])
-        is_asked = self.probe is not None or self.is_news or bool(self.untried)
-        return is_connected or is_dialled or self.link.is_wanted or is_asked
+        return is_connected or is_dialled or self.link.is_wanted or self.reach.is_waiting
 
 
 def met(desk: Desk, meets: Callable[[Introduction], Exchange], node: Introduction) -> Peer:
     """A peer that was heard of; `meets` makes the exchange with it."""
     s = desk.settings
-    link = Link(node.uuid, desk.now, desk.jitter, Timing(low=s.backoff_min, high=s.backoff_max))
-    return Peer(node, link, meets)
+    timing = Timing(low=s.backoff_min, high=s.backoff_max)
+    return Peer(node, Reach(desk.jitter, timing), Link(node.uuid, desk.now, desk.jitter, timing), meets)
