@@ -92,7 +92,7 @@ class Parts:
         meeting = self._meeting = Meeting(desk, dialler, n, rivals)
         censuses = self._censuses = Censuses(desk, n)
 
-        router = self.router = Router(desk, log, disk, n.boot_of, not mapping.is_plain)
+        router = self.router = Router(desk, log, disk, n.directory.boot_of, not mapping.is_plain)
         ways = self.ways = Ways(desk)
         questions = self.questions = Questions(desk, n)
         gossiping = self.gossiping = Gossiping(desk, n, censuses, StateTopics(desk, router), ways, SOFTWARE)

@@ -8,8 +8,9 @@ from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.part import Part, Taking, take
 from mesh.core.peers.introductions import to_wire
-from mesh.core.peers.neighbours import CROWD, Neighbours
+from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
+from mesh.core.peers.rounds import CROWD
 from mesh.wire.commands import NODE_CONTROL, Census, Rumours
 
 AGAIN = 1.0  # s between two questions: a newcomer may meet many at once, and each would tell it the same

@@ -102,7 +102,7 @@ class DataLinks(Part):
         for key, row in beginning.rows("feed").items():
             if key[:1] == b"n":
                 record = read_record(row)
-                peer = self._neighbours.known(key[1:17], record.owner)
+                peer = self._neighbours.directory.known(key[1:17], record.owner)
                 self._restore(peer, key, record, positions.get(peer.exchange.feed.key, b""))
 
     def tick(self) -> None:

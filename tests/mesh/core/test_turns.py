@@ -283,13 +283,13 @@ def test_trial_18_6_how_far_logs_have_come_is_kept_and_goes_back_with_who_brough
     assert links.received()[heron] > 1
     monkeypatch.setattr(Peer, "is_active", False)
     monkeypatch.setattr(core.neighbours.membership, "of", lambda uuid: None)
-    monkeypatch.setattr(core.neighbours, "_needs_login", lambda peer: False)
+    monkeypatch.setattr(core.neighbours.rounds, "_needs_login", lambda peer: False)
     peers[heron].reach.state = State.AWAY
-    core.neighbours._sweep()
+    core.neighbours.rounds._sweep()
     core._hear()
     assert heron not in peers and links.received()[heron] == 1
     assert links.received()[egret] == found[egret]
     peers[egret].reach.state = State.AWAY
-    core.neighbours._sweep()
+    core.neighbours.rounds._sweep()
     core._hear()
     assert not links.received()
