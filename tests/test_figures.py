@@ -20,7 +20,7 @@ from mesh.core.access import door
 from mesh.core.asking import lookup
 from mesh.core.desk import settings
 from mesh.core.forwarding import forwarder
-from mesh.core.peers import acquaintances, neighbours
+from mesh.core.peers import acquaintances, rounds
 from mesh.routing import feed
 from mesh.security import zap
 from mesh.shell import damper, driver, lag
@@ -65,7 +65,7 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
         ("At most {} nodes; a mesh of another name", (weightset.NODES,)),
         ("more than {} KiB, as it is sent", (weightset.PACKED // KIB,)),
     ],
-    "links.md": [("among more than {} nodes when it is needed", (neighbours.CROWD,))],
+    "links.md": [("among more than {} nodes when it is needed", (rounds.CROWD,))],
     "finding.md": [
         ("in `mesh events`, {} a minute at most and then their number", (damper.MOST,)),
         (
@@ -105,14 +105,14 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
             (limits.ENVELOPE_MESSAGES, limits.ENVELOPE_BYTES // KIB, publisher.LINGER),
         ),
         ("does not answer is waited for {} s", (settings.CONFIRM,)),
-        ("waits first, for at most {} s", (neighbours.FIRST_VIEW,)),
+        ("waits first, for at most {} s", (rounds.FIRST_VIEW,)),
         ("Up to {} ranges are kept", (origin.MAX_RANGES,)),
         ("that has taken nothing for {:w} has stopped", (feed.PROGRESS,)),
         ("transient messages: after {:w} at the smaller window", (4 * feed.PROGRESS,)),
         ("the last {} MiB are held by a file", (room.RESERVE // MIB,)),
         ("is written {:w} later at most", (witnessed.PERIOD,)),
         ("comes more than {} s late to its work", (driver.LATE,)),
-        ("Up to {} nodes each keeps a control connection", (neighbours.CROWD,)),
+        ("Up to {} nodes each keeps a control connection", (rounds.CROWD,)),
         ("and every {:w} for each of its own figures", (Snapshots().interval,)),
     ],
     "security.md": [
@@ -166,7 +166,7 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
         ("{} nodes had passed on", (limits.HOPS,)),
         (
             "(among more than {} nodes when it is needed, until it was not for {} s)",
-            (neighbours.CROWD, neighbours.UNUSED),
+            (rounds.CROWD, rounds.UNUSED),
         ),
         ("On the control connection: PING every {} s", (TIMING.ping,)),
         ("Up to {} nodes a rumour makes nobody alive", (hearsay.HEARSAY,)),

@@ -1,93 +1,150 @@
-"""What does the link table look like? Draws docs/links.md; --check fails if that page is out of date.
+"""What do the tables of states look like? Draws them into docs; --check fails if a page is out of date.
 
 python -m tools.draw_states [--check] [--page FILE]
 """
 
+from __future__ import annotations
+
 import argparse
 import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
+from typing import Any
 
+from mesh.core.peers import reach
+from mesh.core.peers.reach_table import REACH_TABLE
+from mesh.core.peers.reach_table import State as Reached
 from mesh.links.backoff import Timing
-from mesh.links.table import LINK_TABLE, Action, Event, State
+from mesh.links.table import LINK_TABLE, State
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "links.md"
-BEGIN = "<!-- drawn from mesh/links by tools/draw_states.py: begin -->"
-END = "<!-- drawn from mesh/links by tools/draw_states.py: end -->"
-
-
-def picture() -> list[str]:
-    """The table as a Mermaid diagram: one arrow a pair of states, with the events that lead along it."""
-    lines = ["```mermaid", "stateDiagram-v2"]
-    lines += [f'    state "{state.value}" as {state.name}' for state in State]
-    lines.append("    [*] --> POLLING")
-    for state, row in LINK_TABLE.items():
-        for target in State:
-            events = [event.name for event, (next_state, _) in row.items() if next_state is target]
-            if events:
-                lines.append(f"    {state.name} --> {target.name} : {', '.join(events)}")
-    return [*lines, "```"]
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+MARK = "<!-- drawn from {} by tools/draw_states.py: {} -->"
+Table = Mapping[Any, Mapping[Any, tuple[Enum, Sequence[Enum]]]]
 
 
-def cell(state: State, event: Event) -> str:
-    """What stands in one cell, in words."""
-    if event not in LINK_TABLE[state]:
-        return "cannot happen"
-    target, actions = LINK_TABLE[state][event]
-    move = "stays" if target is state else f"→ **{target.value}**"
-    return f"{move}: {', '.join(action.name for action in actions)}" if actions else move
+@dataclass(frozen=True)
+class Drawing:
+    """A table of states, `what` it is drawn from, and the page that shows it."""
+
+    page: str
+    what: str
+    table: Table
+    first: Enum  # the state in which all begins
+    waits: Callable[[], list[tuple[str, str]]]
+
+    @property
+    def marks(self) -> tuple[str, str]:
+        return MARK.format(self.what, "begin"), MARK.format(self.what, "end")
+
+    def picture(self) -> list[str]:
+        """The table as a Mermaid diagram: one arrow a pair of states, with the events that lead along it."""
+        lines = ["```mermaid", "stateDiagram-v2"]
+        lines += [f'    state "{state.value}" as {state.name}' for state in self.table]
+        lines.append(f"    [*] --> {self.first.name}")
+        for state, row in self.table.items():
+            for target in self.table:
+                events = [event.name for event, (next_state, _) in row.items() if next_state is target]
+                if events:
+                    lines.append(f"    {state.name} --> {target.name} : {', '.join(events)}")
+        return [*lines, "```"]
+
+    def cell(self, state: Enum, event: Enum) -> str:
+        """What stands in one cell, in words."""
+        if event not in self.table[state]:
+            return "cannot happen"
+        target, actions = self.table[state][event]
+        move = "stays" if target is state else f"→ **{target.value}**"
+        return f"{move}: {', '.join(action.name for action in actions)}" if actions else move
+
+    def cells(self) -> list[str]:
+        """The table as Markdown: a row an event, a column a state."""
+        lines = [f"| event | what happened | {' | '.join(state.value for state in self.table)} |"]
+        lines.append("| --- " * (2 + len(self.table)) + "|")
+        for event in type(next(iter(self.table[self.first]))):
+            row = [event.name, event.value, *(self.cell(state, event) for state in self.table)]
+            lines.append(f"| {' | '.join(row)} |")
+        return lines
+
+    def actions(self) -> list[str]:
+        """The actions and what they mean."""
+        used = (action for row in self.table.values() for _, actions in row.values() for action in actions)
+        rows = [f"| {action.name} | {action.value} |" for action in type(next(used))]
+        return ["| action | what is done |", "| --- | --- |", *rows]
+
+    def timings(self) -> list[str]:
+        """The waiting times."""
+        return [
+            "| wait | seconds |",
+            "| --- | --- |",
+            *(f"| {what} | {wait} |" for what, wait in self.waits()),
+        ]
+
+    def drawn(self, page: str) -> str:
+        """The page with everything between the two marks drawn anew. ValueError if a mark is missing."""
+        begin, end = self.marks
+        before, _ = page.split(begin)
+        _, after = page.split(end)
+        parts = [
+            self.picture(),
+            ["### Cell by cell"],
+            self.cells(),
+            ["### Actions"],
+            self.actions(),
+            ["### Waiting"],
+            self.timings(),
+        ]
+        body = "\n\n".join("\n".join(part) for part in parts)
+        return f"{before}{begin}\n\n{body}\n\n{end}{after}"
 
 
-def cells() -> list[str]:
-    """The table as Markdown: a row an event, a column a state."""
-    lines = [f"| event | what happened | {' | '.join(state.value for state in State)} |"]
-    lines.append("| --- " * (2 + len(State)) + "|")
-    for event in Event:
-        row = [event.name, event.value, *(cell(state, event) for state in State)]
-        lines.append(f"| {' | '.join(row)} |")
-    return lines
-
-
-def actions() -> list[str]:
-    """The actions and what they mean."""
-    return ["| action | what is done |", "| --- | --- |", *(f"| {a.name} | {a.value} |" for a in Action)]
-
-
-def timings() -> list[str]:
-    """The waiting times."""
+def of_links() -> list[tuple[str, str]]:
     t = Timing()
+    bound = f"a bound that doubles each time, from {2 * t.low:g} to {t.high:g}"
     return [
-        "| wait | seconds |",
-        "| --- | --- |",
-        f"| before dialling again | chosen at random between {t.low:g} and a bound that doubles each time, "
-        f"from {2 * t.low:g} to {t.high:g} |",
-        f"| before asking a peer again that refused us | {t.rare:g}, doubled each time up to {t.rarest:g} |",
-        f"| for the answer to a dial, before it counts as DISCONNECTED | {t.connect_limit:g} |",
-        f"| that a login must have stood for the next back-off to start anew | {t.settled:g} |",
+        ("before dialling again", f"chosen at random between {t.low:g} and {bound}"),
+        ("before asking a peer again that refused us", f"{t.rare:g}, doubled each time up to {t.rarest:g}"),
+        ("for the answer to a dial, before it counts as DISCONNECTED", f"{t.connect_limit:g}"),
+        ("that a login must have stood for the next back-off to start anew", f"{t.settled:g}"),
     ]
 
 
-def drawn(page: str) -> str:
-    """The page with everything between the two marks drawn anew. Raises ValueError if a mark is missing."""
-    before, _ = page.split(BEGIN)
-    _, after = page.split(END)
-    parts = [picture(), ["### Cell by cell"], cells(), ["### Actions"], actions(), ["### Waiting"], timings()]
-    body = "\n\n".join("\n".join(part) for part in parts)
-    return f"{before}{BEGIN}\n\n{body}\n\n{END}{after}"
+def of_reach() -> list[tuple[str, str]]:
+    t = Timing()
+    return [
+        ("SOON", f"{reach.HEAD_START:g}"),
+        ("before the next address of a node is dialled beside the one before", f"{reach.STAGGER:g}"),
+        ("RETRY", f"as for links, {reach.SHORT_WAIT:g} at most"),
+        ("BACK_OFF", f"likewise in the first {reach.SHORT - 1} dials in vain, later {t.high:g} at most"),
+        ("RETRY_RARELY", f"{t.high:g}"),
+    ]
+
+
+DRAWINGS = (
+    Drawing("links.md", "mesh/links", LINK_TABLE, State.POLLING, of_links),
+    Drawing("design.md", "mesh/core/peers", REACH_TABLE, Reached.AWAY, of_reach),
+)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Draw the link table into docs/links.md.")
+    parser = argparse.ArgumentParser(description="Draw the tables of states into docs.")
     parser.add_argument("--check", action="store_true", help="only compare; exit 1 if out of date")
-    parser.add_argument("--page", type=Path, default=PAGE, help="the page to draw into")
+    parser.add_argument("--page", type=Path, help="another place of the page of that name")
     options = parser.parse_args()
-    old = options.page.read_text(encoding="utf-8")
-    new = drawn(old)
-    if not options.check:
-        options.page.write_text(new, encoding="utf-8")
-    elif new != old:
-        print(f"{options.page} is out of date. Type: python -m tools.draw_states", file=sys.stderr)
-        return 1
-    return 0
+    code = 0
+    for drawing in DRAWINGS:
+        page = options.page or DOCS / drawing.page
+        if page.name != drawing.page:
+            continue
+        old = page.read_text(encoding="utf-8")
+        new = drawing.drawn(old)
+        if not options.check:
+            page.write_text(new, encoding="utf-8")
+        elif new != old:
+            print(f"{page} is out of date. Type: python -m tools.draw_states", file=sys.stderr)
+            code = 1
+    return code
 
 
 if __name__ == "__main__":

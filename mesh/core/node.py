@@ -132,7 +132,7 @@ class NodeCore(Parts):
     def left(self, now: float, wall: int) -> None:
         """Somebody who had dialled us is gone. A ping finds out who: to the one that is gone it fails."""
         self._at(now, wall)
-        self.neighbours.ping_all()
+        self.neighbours.rounds.ping_all()
 
     def advertised(self, node: c.Introduction, now: float, wall: int) -> None:
         """Multicast DNS tells of a node."""

@@ -26,9 +26,10 @@ from mesh.core.forwarding.provenance import Provenance
 from mesh.core.forwarding.routes import Routes
 from mesh.core.peers.census import Censuses
 from mesh.core.peers.dialler import Dialler
+from mesh.core.peers.exchange import exchange
 from mesh.core.peers.meeting import Meeting
 from mesh.core.peers.neighbours import Neighbours
-from mesh.core.peers.peer import Peer, made
+from mesh.core.peers.peer import Peer, met
 from mesh.core.peers.rivals import Rivals
 from mesh.core.reception import Reception
 from mesh.core.rules.shared import Shared
@@ -85,12 +86,17 @@ class Parts:
         self._conns = dialler.conns
         rivals = self._rivals = Rivals(desk, dialler)
         n = self.neighbours = Neighbours(
-            desk, disk, dialler, peers, partial(made, desk, settling.released), rivals.rumoured
+            desk,
+            disk,
+            dialler,
+            peers,
+            partial(met, desk, partial(exchange, desk, settling.released)),
+            rivals.rumoured,
         )
         meeting = self._meeting = Meeting(desk, dialler, n, rivals)
         censuses = self._censuses = Censuses(desk, n)
 
-        router = self.router = Router(desk, log, disk, n.boot_of, not mapping.is_plain)
+        router = self.router = Router(desk, log, disk, n.directory.boot_of, not mapping.is_plain)
         ways = self.ways = Ways(desk)
         questions = self.questions = Questions(desk, n)
         gossiping = self.gossiping = Gossiping(desk, n, censuses, StateTopics(desk, router), ways, SOFTWARE)

@@ -136,7 +136,8 @@ class Demand(Part):
 
     def say_all(self, peer: Peer, conn: Conn) -> None:
         """Tell a peer that has just logged in all that is asked of it, with how far we are."""
-        positions = tuple((master, u.received) for master, u in peer.upstreams.items() if u.received)
+        upstreams = peer.exchange.upstreams
+        positions = tuple((master, u.received) for master, u in upstreams.items() if u.received)
         full = self.interests.full(peer.node.uuid, positions, conn.speaks)
         if self._say(conn, full) > 1 and conn.version < MORE:
             text = (

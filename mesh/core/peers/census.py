@@ -8,8 +8,9 @@ from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.part import Part, Taking, take
 from mesh.core.peers.introductions import to_wire
-from mesh.core.peers.neighbours import CROWD, Neighbours
+from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
+from mesh.core.peers.rounds import CROWD
 from mesh.wire.commands import NODE_CONTROL, Census, Rumours
 
 AGAIN = 1.0  # s between two questions: a newcomer may meet many at once, and each would tell it the same
@@ -46,7 +47,7 @@ class Censuses(Part):
         """`by` hands on the states of these; of whom we never heard, a rumour has not reached us."""
         strangers = tuple(uuid for uuid in uuids if self._neighbours.membership.of(uuid) is None)
         peer = self._neighbours.peers.get(by)
-        if strangers and peer is not None and peer.probe is None and self._may_ask():
+        if strangers and peer is not None and peer.reach.question is None and self._may_ask():
             self._neighbours.liveness.ask(peer, Census(strangers[:MANY]))
 
     def _may_ask(self) -> bool:

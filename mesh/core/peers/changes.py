@@ -1,4 +1,4 @@
-"""What follows when a node comes, goes, moves or is another process now?"""
+"""Changes of other nodes: what follows when one comes, goes, moves or is another process now?"""
 
 from __future__ import annotations
 
@@ -11,61 +11,78 @@ from mesh.core.peers.dialler import Dialler
 from mesh.core.peers.facts import Lived, PeerJoined, PeerLost, ViewChanged, WaysChanged
 from mesh.core.peers.introductions import as_introduction
 from mesh.core.peers.peer import Peer
+from mesh.core.peers.reach_table import Action, Event
 from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Rumour, Rumours
 
-HEAD_START = 0.3  # s that the lower uuid has to dial first, so that both seldom dial at once
+EVENTS: dict[type[Sighted | Lived], Event] = {
+    Sighted: Event.SIGHTED,
+    Joined: Event.JOINED,
+    Restarted: Event.RESTARTED,
+    Moved: Event.MOVED,
+    Suspected: Event.SUSPECTED,
+    Trusted: Event.TRUSTED,
+    Dead: Event.DIED,
+    Conflict: Event.DOUBLED,
+    Left: Event.SAID_GOODBYE,
+}
+# For people: kind, level, and what is said of it.
+TOLD: dict[Event, tuple[str, str, str]] = {
+    Event.JOINED: ("joined", "info", "{name} (boot {boot}) at {at}, found by {via}"),
+    Event.RESTARTED: ("restarted", "info", "{name} is a new process (boot {boot})"),
+    Event.MOVED: ("moved", "info", "{name} is at {at} now"),
+    Event.SUSPECTED: ("suspect", "warning", "{name} does not answer"),
+    Event.TRUSTED: ("alive", "info", "{name} answers again"),
+    Event.DIED: ("dead", "warning", "{name} (boot {boot}) did not answer"),
+    Event.SAID_GOODBYE: ("left", "info", "{name} (boot {boot}) said goodbye"),
+    Event.SAID_TO_LEAVE: ("left", "info", "{name} (boot {boot}) said goodbye"),
+    Event.DOUBLED: ("conflict", "warning", "two processes answer for {name}: was its data directory copied?"),
+}
 
 
 class Changes:
-    """Says PeerJoined and PeerLost; `announce` tells others."""
+    """Carries out what the table of reach says. `announce` tells others of a newcomer."""
 
     def __init__(self, desk: Desk, dialler: Dialler, announce: Callable[[Peer], None]) -> None:
         self._desk = desk
         self._dialler = dialler
         self._announce = announce
 
-    def react(self, peer: Peer, event: Sighted | Lived, known: int) -> None:
+    def react(self, peer: Peer, lived: Sighted | Lived, known: int) -> None:
         """`known`: the boot in which we knew it before."""
-        now, dialler = self._desk.now, self._dialler
-        if isinstance(event, Sighted):
-            peer.is_news = True
-            dialler.watch(peer)
-            peer.next_control = min(peer.next_control, now + HEAD_START)
-            peer.has_left = False
-            self._desk.wake(peer.next_control)
-            return
-        self._tell(event)
-        peer.suspect = isinstance(event, Suspected)
-        match event:
-            case Joined():
-                peer.alive, peer.is_news, peer.has_left = True, False, False
-                dialler.apply(peer, peer.link.restarted(now))
+        event = EVENTS[type(lived)]
+        if event is Event.SAID_GOODBYE and lived.member.boot > known:
+            event = Event.SAID_TO_LEAVE
+        if not isinstance(lived, Sighted):
+            self._tell(event, lived)
+        gone = lived.old_boot if isinstance(lived, Restarted) else peer.node.boot
+        for action in peer.reach.happens(event, self._desk.now):
+            self._carry_out(action, peer, gone)
+        if not peer.alive:
+            self._dialler.watch(peer)
+            self._desk.wake(peer.reach.due)
+
+    def _carry_out(self, action: Action, peer: Peer, gone: int) -> None:
+        """`gone`: the boot that it had."""
+        now, link, apply = self._desk.now, peer.link, self._dialler.apply
+        match action:
+            case Action.HANG_UP:
+                self._dialler.drop(peer, NODE_CONTROL)
+            case Action.LOG_IN:
+                if link.is_dialling and not peer.dials[NODE_DATA]:
+                    apply(peer, link.disconnected(now))  # the process before was asked to
+                apply(peer, link.restarted(now))
+            case Action.FOLLOW:
+                apply(peer, link.address(now))
+            case Action.SILENCE | Action.BYE:
+                apply(peer, link.bye(now) if action is Action.BYE else link.silence(now))
+                apply(peer, link.unwanted(now))  # wanted anew when it is back
+            case Action.LOSE:
+                self._say(PeerLost(peer, gone))
+            case Action.JOIN:
                 self._say(PeerJoined(peer))
                 self._announce(peer)
-            case Restarted(old_boot=old_boot):
-                dialler.drop(peer, NODE_CONTROL)
-                self._say(PeerLost(peer, old_boot))
-                if peer.link.is_dialling and not peer.dials[NODE_DATA]:
-                    dialler.apply(peer, peer.link.disconnected(now))  # the old one was asked to
-                dialler.apply(peer, peer.link.restarted(now))
-                self._say(PeerJoined(peer))
-                self._announce(peer)
-            case Moved():
+            case Action.TELL_PLACE:
                 self._tell_where_it_was(peer)
-                dialler.apply(peer, peer.link.address(now))
-            case Dead() | Left() | Conflict():
-                peer.alive = False
-                gone = peer.link.bye(now) if isinstance(event, Left) else peer.link.silence(now)
-                dialler.apply(peer, gone)
-                dialler.apply(peer, peer.link.unwanted(now))  # wanted anew when it is back
-                peer.probe, peer.untried, peer.is_news = None, [], False
-                # Of a process that we never met others say so. Two who believed a liar that of each other
-                # would both wait to be dialled: so it is dialled, as the dead are.
-                peer.has_left = isinstance(event, Left) and event.member.boot <= known
-                dialler.drop(peer, NODE_CONTROL)
-                peer.control_attempt, peer.next_control = 0, now + dialler.wait(1)
-                self._desk.wake(peer.next_control)
-                self._say(PeerLost(peer, peer.node.boot))
 
     def _say(self, fact: PeerJoined | PeerLost) -> None:
         self._desk.say(fact)
@@ -77,21 +94,11 @@ class Changes:
         for conn in peer.conns.values():
             self._desk.send(conn, Rumours((rumour,)))
 
-    def _tell(self, event: Lived) -> None:
+    def _tell(self, event: Event, lived: Lived) -> None:
         """For people, and for those who watch."""
         if self._desk.watched:
-            self._desk.say(ViewChanged(event))
-        m = event.member
-        who, at = as_introduction(m.node), m.address or "an address of its own"
-        kind, text = {
-            Joined: ("joined", f"{m.name} (boot {m.boot}) at {at}, found by {m.via}"),
-            Restarted: ("restarted", f"{m.name} is a new process (boot {m.boot})"),
-            Moved: ("moved", f"{m.name} is at {at} now"),
-            Suspected: ("suspect", f"{m.name} does not answer"),
-            Trusted: ("alive", f"{m.name} answers again"),
-            Dead: ("dead", f"{m.name} (boot {m.boot}) did not answer"),
-            Left: ("left", f"{m.name} (boot {m.boot}) said goodbye"),
-            Conflict: ("conflict", f"two processes answer for {m.name}: was its data directory copied?"),
-        }[type(event)]
-        level = "info" if kind in ("joined", "left", "alive", "moved", "restarted") else "warning"
-        self._desk.event(kind, text, who, level)
+            self._desk.say(ViewChanged(lived))
+        m = lived.member
+        kind, level, template = TOLD[event]
+        text = template.format(name=m.name, boot=m.boot, at=m.address or "an address of its own", via=m.via)
+        self._desk.event(kind, text, as_introduction(m.node), level)

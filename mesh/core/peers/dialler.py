@@ -11,16 +11,14 @@ from mesh.core.desk.effects import Dial
 from mesh.core.desk.settings import CONNECT
 from mesh.core.peers.facts import Dialled, LoggedOut, SeedEnded
 from mesh.core.peers.peer import Peer
+from mesh.core.peers.reach_table import Event
 from mesh.links.backoff import delay
 from mesh.links.table import Action
 from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Bye, Login, Ping, Pong
 
 REPLACED = "replaced"  # a goodbye of one connection only
-STAGGER = 0.15  # s that one address of a node has before the next is dialled beside it
 STRANGERS = 32  # dialled at the same time,
 ROOM = 0.1  # s between two looks whether another may be
-SOON = 30  # dials after which a dead node is given more time
-CONTROL_WAIT = 5.0  # s at most between two dials of a node's control: what was cut heals soon
 
 
 class Dialler:
@@ -89,7 +87,7 @@ class Dialler:
         if conn.dialled:
             peer.reached = conn.endpoint
         if conn.role == NODE_CONTROL:
-            peer.control_attempt, peer.untried = 0, []
+            peer.reach.happens(Event.CONNECTED, self._desk.now)
             peer.pinged, peer.used = 0.0, self._desk.now
 
     def drop(self, peer: Peer, role: str) -> None:
@@ -123,8 +121,10 @@ class Dialler:
         if conn.role == NODE_DATA:
             self._desk.say(LoggedOut(peer))
             self.apply(peer, peer.link.disconnected(self._desk.now))
-        elif peer.conns[NODE_CONTROL] is None:
-            self._retry_control(peer)
+        elif peer.control is None:
+            if peer.reach.untried or not peer.dials[NODE_CONTROL]:
+                peer.reach.happens(Event.ENDED, self._desk.now)
+            self._desk.wake(peer.reach.due)
 
     def ping(self, peer: Peer) -> None:
         """A sign of life; and a connection of which only the other end knows that it is over shows it now."""
@@ -151,35 +151,22 @@ class Dialler:
         self._desk.wake(now + CONNECT)
         return conn
 
-    def wait(self, attempt: int, most: float = inf) -> float:
+    def wait(self, attempt: int) -> float:
         """Seconds until dial number `attempt`."""
         s = self._desk.settings
-        return delay(attempt, self._desk.jitter(), low=s.backoff_min, high=min(most, s.backoff_max))
-
-    def _retry_control(self, peer: Peer) -> None:
-        if peer.untried:
-            peer.next_control = self._desk.now  # no need to wait for one that does not answer
-        elif not peer.dials[NODE_CONTROL]:
-            peer.control_attempt += 1
-            most = CONTROL_WAIT if peer.alive or peer.control_attempt < SOON else inf
-            peer.next_control = self._desk.now + self.wait(peer.control_attempt, most)
-        self._desk.wake(peer.next_control)
+        return delay(attempt, self._desk.jitter(), low=s.backoff_min, high=s.backoff_max)
 
     def sight(self, peer: Peer) -> bool:
-        """Dial its control, when it is time: each of its addresses has a head start of the next."""
-        now = self._desk.now
-        if peer.control is not None or now < peer.next_control or not peer.node.address or peer.has_left:
+        """Dial its control, when it is time."""
+        now, node, dials = self._desk.now, peer.node, peer.dials[NODE_CONTROL]
+        if peer.control is not None or not node.address or not peer.reach.is_due(now):
             return False
-        if not peer.untried:
-            if peer.dials[NODE_CONTROL]:
-                return False
-            node = peer.node
-            peer.is_news = False
-            peer.untried = list(dict.fromkeys(filter(None, (peer.reached, node.address, *node.also))))
-        address = peer.untried.pop(0)
-        peer.dials[NODE_CONTROL].append(self.dial(address, NODE_CONTROL, peer.node.uuid))
-        peer.next_control = now + STAGGER
-        self._desk.wake(peer.next_control)
+        places = (peer.reached, node.address, *node.also)
+        address = peer.reach.next_address(places, bool(dials), now)
+        if address is None:
+            return False
+        dials.append(self.dial(address, NODE_CONTROL, node.uuid))
+        self._desk.wake(peer.reach.due)
         return True
 
     @property

@@ -10,7 +10,8 @@ from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.peers.dialler import Dialler
 from mesh.core.peers.introductions import as_introduction, as_node, as_rumours, to_wire
-from mesh.core.peers.peer import Peer, Question
+from mesh.core.peers.peer import Peer
+from mesh.core.peers.reach import Question
 from mesh.wire import commands as c
 
 Happened = Sequence[MemberEvent | Ask]
@@ -64,9 +65,8 @@ class Liveness:
         if peer.control is not None:
             self._desk.send(peer.control, command)
             return
-        peer.probe = command
+        peer.reach.ask(command, self._desk.now)
         self._dialler.watch(peer)
-        peer.next_control = min(peer.next_control, self._desk.now)
         self._desk.wake(self._desk.now)
 
     def _say(self, peer: Peer | None, command: c.Command) -> None:
@@ -81,7 +81,7 @@ class Liveness:
 
     def connected(self, peer: Peer) -> None:
         """Its control connection stands: what waited for that may go."""
-        command, peer.probe = peer.probe, None
+        command = peer.reach.answerable()
         if command is not None:
             self._desk.send(peer.control, command)
 

@@ -168,7 +168,7 @@ class Shared(Part):
     def _heard(self, fact: StateHeard) -> None:
         """A node says how it is. If it has other rows, ask it for them."""
         peer = self._neighbours.peers.get(fact.known.state.uuid)
-        if peer is None or SHARED not in peer.speaks or self._asking or peer.probe is not None:
+        if peer is None or SHARED not in peer.speaks or self._asking or peer.reach.question is not None:
             return
         if peer.node.uuid == self._failed:  # another may help
             self._failed = b""

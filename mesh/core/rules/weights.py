@@ -185,7 +185,12 @@ class Weights(Part):
         """A node says how it is. If it has a newer set, ask it; one at a time, for there is a next state."""
         uuid = known.state.uuid
         peer = self._neighbours.peers.get(uuid)
-        if known.state.weights <= self.stamp or self._is_asking or peer is None or peer.probe is not None:
+        if (
+            known.state.weights <= self.stamp
+            or self._is_asking
+            or peer is None
+            or peer.reach.question is not None
+        ):
             return
         if SHARED in peer.speaks:
             return

@@ -93,30 +93,32 @@ class DataLinks(Part):
 
     def greeting(self, peer: Peer) -> dict[str, int]:
         """How far we are with each other, for HELLO and WELCOME."""
-        return {"boot_seen": peer.inlet_boot, "have": peer.inlet.have, "next": peer.outlet.next}
+        x = peer.exchange
+        return {"boot_seen": x.inlet_boot, "have": x.inlet.have, "next": x.outlet.next}
 
     def meet(self, peer: Peer, said: Hello | Welcome) -> int:
         """What the other says of that; returns how far it has our items."""
-        is_new = peer.inlet_boot != peer.node.boot
-        if is_new or said.next <= peer.inlet.have:
-            peer.new_inlet(peer.node.boot)
+        is_new = peer.exchange.inlet_boot != peer.node.boot
+        if is_new or said.next <= peer.exchange.inlet.have:
+            peer.exchange.new_inlet(peer.node.boot)
             self._router.pacing.forget(peer.node.uuid)  # what it held were numbers of the old stream
         # A new process has seen our boot as well when it welcomes us, but has nothing of what we sent.
         knows_us = said.boot_seen == self._desk.me.boot and not is_new
-        if knows_us and peer.outlet.can_resume(said.have):
+        if knows_us and peer.exchange.outlet.can_resume(said.have):
             return said.have
-        peer.outlet.restart()
-        peer.feed.restart()
+        peer.exchange.outlet.restart()
+        peer.exchange.feed.restart()
         return 0
 
     def _login(self, fact: LoggedIn) -> None:
         """A data connection stands: go on where it broke off, and say what we want."""
         peer, conn = fact.peer, fact.conn
-        peer.outlet.attach(conn, conn.resume, self._desk.raw)
+        peer.exchange.outlet.attach(conn, conn.resume, self._desk.raw)
         self._desk.event("link", f"{peer.node.name}: logged in", peer.node)
-        self._desk.outlets[peer.outlet] = None
+        self._desk.outlets[peer.exchange.outlet] = None
         self._solicited.logged_in(peer)
-        peer.topics, peer.is_way = self._demand.asked(peer).topics, self._demand.is_way(peer.node.name)
+        peer.exchange.topics = self._demand.asked(peer).topics
+        peer.exchange.is_way = self._demand.is_way(peer.node.name)
         peer.confirmed = -1
         self._demand.say_all(peer, conn)
         for call in peer.reads.values():
@@ -127,33 +129,36 @@ class DataLinks(Part):
         self._forwarder.linked(peer)
 
     def _logout(self, peer: Peer) -> None:
-        if peer.outlet.conn is not None:
-            self._desk.event("link", f"{peer.node.name}: logged out", peer.node)
-        peer.outlet.detach()
-        peer.held_replies.clear()  # it asks again
-        peer.held_versions.clear()
         peer.lost_at = self._desk.now if peer.lost_at is None else peer.lost_at
-        if peer.feed.connected:
-            peer.feed.leave(self._desk.now)
+        if (begun := peer.begun) is not None:
+            if begun.outlet.conn is not None:
+                self._desk.event("link", f"{peer.node.name}: logged out", peer.node)
+            begun.outlet.detach()
+            begun.held_replies.clear()  # it asks again
+            begun.held_versions.clear()
+            if begun.feed.connected:
+                begun.feed.leave(self._desk.now)
         self._forwarder.unlinked(peer)
 
     def owes(self, peer: Peer) -> bool:
         """Lazily: because something is wanted from it, asked, owed to it, or waits for it."""
         if not (self._desk.serves and self._nodes.is_usable(peer)):
             return False
-        is_needed = self._demand.needs(peer) or peer.reads or peer.feed.is_owed
-        return bool(is_needed) or self._forwarder.needs_login(peer)
+        if self._demand.needs(peer) or peer.reads or self._forwarder.needs_login(peer):
+            return True
+        return (begun := peer.begun) is not None and begun.feed.is_owed
 
     # --- items ----------------------------------------------------------------------------------------
 
     def _items(self, conn: Conn, peer: Peer, command: Items, envelopes: list[Envelope]) -> None:
-        if not peer.inlet.accept(command.seq):
+        x = peer.exchange
+        if not x.inlet.accept(command.seq):
             self._acking[peer] = None  # a repeat: the other missed our ack
             return
-        uuid, topics = peer.node.uuid, peer.topics
+        uuid, topics = peer.node.uuid, x.topics
         for head, envelope in zip(command.heads, envelopes, strict=True):
             position, master = head.position if envelope.persistent else 0, head.master or uuid
-            is_foreign = master != uuid and (not peer.is_way or master == self._desk.me.uuid)
+            is_foreign = master != uuid and (not x.is_way or master == self._desk.me.uuid)
             domain = envelope.domain
             if is_foreign or domain not in topics or not topics[domain].issuperset(envelope.keys):
                 part = self._solicited.part(peer, master, envelope)
@@ -168,8 +173,8 @@ class DataLinks(Part):
             if head.gaps:
                 self._told_of_gaps(peer, head)
             self._receive(peer, master, position, head.position - position, envelope)
-        peer.taken += len(envelopes)
-        state = (command.seq, peer.taken)
+        x.taken += len(envelopes)
+        state = (command.seq, x.taken)
         # Cumulative, and in the order of arrival: held back while a live subscriber here is behind.
         self._router.pacing.hold(peer.node.uuid, (), lambda: self._may_ack(peer, state))
 
@@ -186,8 +191,9 @@ class DataLinks(Part):
             for feed in session.feeds.values():
                 feed.gap += messages
         for peer in self._neighbours.peers.values():
-            if peer.relayed and peer is not source and mark(peer.node.uuid) not in path:
-                pass_on(peer.outlet.passed_on, (*path, mark(source.node.uuid)), messages)
+            begun = peer.begun if peer is not source else None
+            if begun is not None and begun.relayed and mark(peer.node.uuid) not in path:
+                pass_on(begun.outlet.passed_on, (*path, mark(source.node.uuid)), messages)
 
     def _receive(self, peer: Peer, master: bytes, position: int, after: int, envelope: Envelope) -> None:
         far = envelope.route[-1].stratum + 1 if envelope.route else 1  # from its master
@@ -197,7 +203,7 @@ class DataLinks(Part):
         self._desk.heard_stamp(envelope.sent)
         arrived = replace(envelope, route=(*envelope.route, self._desk.hop(far)))
         parcel = Parcel(arrived, position, master, source=peer.node.uuid, after=after)
-        if position and not peer.upstreams.setdefault(master, Upstream()).receive(parcel):
+        if position and not peer.exchange.upstreams.setdefault(master, Upstream()).receive(parcel):
             self._desk.count("repeated", envelope.count)
             self._acking[peer] = None
             return
@@ -214,13 +220,13 @@ class DataLinks(Part):
         return self._received
 
     def _note_received(self, peer: Peer, master: bytes) -> None:
-        upstream = peer.upstreams.get(master)
+        upstream = begun.upstreams.get(master) if (begun := peer.begun) is not None else None
         if upstream is not None and upstream.received > self._received.get(master, 0):
             self._received[master] = upstream.received
 
     def _forgotten(self, peer: Peer) -> None:
         """That peer is no more: what only it has brought, we have not."""
-        for master in peer.upstreams:
+        for master in begun.upstreams if (begun := peer.begun) is not None else ():
             self._received.pop(master, None)
             for other in self._neighbours.peers.values():
                 self._note_received(other, master)
@@ -264,8 +270,9 @@ class DataLinks(Part):
             self._settling.settle(peer, parcel)
 
     def _may_ack(self, peer: Peer, state: tuple[int, int]) -> None:
-        if state[0] <= peer.inlet.have:  # else it belongs to a link stream that is over
-            peer.ackable = max(peer.ackable, state)
+        x = peer.exchange
+        if state[0] <= x.inlet.have:  # else it belongs to a link stream that is over
+            x.ackable = max(x.ackable, state)
         self._acking[peer] = None
 
     def flush(self) -> None:
@@ -273,11 +280,12 @@ class DataLinks(Part):
         for peer in [p for p in self._replying if self._reply_held(p)]:
             del self._replying[peer]
         for peer in self._acking:
-            peer.acked = self._desk.now
-            have, taken = peer.ackable
-            settled = tuple((master, u.settled) for master, u in peer.upstreams.items())
-            if peer.refused or len(settled) > SETTLED:
-                *others, settled = _parts((*settled, *peer.refused.items()))
+            x = peer.exchange
+            x.acked = self._desk.now
+            have, taken = x.ackable
+            settled = tuple((master, u.settled) for master, u in x.upstreams.items())
+            if x.refused or len(settled) > SETTLED:
+                *others, settled = _parts((*settled, *x.refused.items()))
                 for part in others:
                     self._desk.send(peer.data, Ack(have, ((0, taken),), part))
             self._desk.send(peer.data, Ack(have, ((0, taken),), settled))
@@ -288,30 +296,30 @@ class DataLinks(Part):
         brought may come first, and they would take us for stopped."""
         for source in self._router.pacing.sources():
             peer = self._neighbours.peers.get(source) if isinstance(source, bytes) else None
-            if peer is not None and self._desk.now - peer.acked >= BEHIND:
+            if peer is not None and self._desk.now - peer.exchange.acked >= BEHIND:
                 self._acking[peer] = None
 
     def _ack(self, conn: Conn, peer: Peer, command: Ack, _: list[Envelope]) -> None:
-        peer.outlet.acked(command.have)
+        outlet, feed = peer.exchange.outlet, peer.exchange.feed
+        outlet.acked(command.have)
         for _number, total in command.taken:
-            peer.feed.taken(total, self._desk.now)
+            feed.taken(total, self._desk.now)
         for master, position in command.settled:
-            if peer.feed.settled(master, position):
-                key = peer.feed.key
-                self._disk.later("position", key, position_key(peer.feed, peer.feed.position))
-        self._desk.outlets[peer.outlet] = None
+            if feed.settled(master, position):
+                self._disk.later("position", feed.key, position_key(feed, feed.position))
+        self._desk.outlets[outlet] = None
 
     # --- questions --------------------------------------------------------------------------------------
 
     def reply_after(self, peer: Peer, send: Callable[[], None]) -> None:
         """Send it after the items that wait for the peer by now: values must not overtake older messages."""
-        peer.held_replies.append((peer.feed.line, send))
+        peer.exchange.held_replies.append((peer.exchange.feed.line, send))
         self._replying[peer] = None
 
     def _reply_held(self, peer: Peer) -> bool:
         """Are all replies out?"""
-        held = peer.held_replies
-        while held and held[0][0] <= peer.outlet.departed:
+        held = peer.exchange.held_replies
+        while held and held[0][0] <= peer.exchange.outlet.departed:
             held.popleft()[1]()
         return not held
 

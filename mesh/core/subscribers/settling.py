@@ -29,7 +29,7 @@ class Settling:
 
     def settle(self, peer: Peer, parcel: Parcel) -> None:
         """Nobody here needs a parcel that this peer has brought any more."""
-        if peer.upstreams[parcel.master].release(parcel):
+        if peer.exchange.upstreams[parcel.master].release(parcel):
             self.acking[peer] = None
         for repeat in self._merging.released(parcel) if self._merging is not None else ():
             other = self._peers.get(repeat.source)

@@ -28,15 +28,15 @@ class Solicited:
 
     def logged_in(self, peer: Peer) -> None:
         """Its data connection stands."""
-        if peer.first_login is None:
-            peer.first_login = self._desk.now
+        if peer.exchange.first_login is None:
+            peer.exchange.first_login = self._desk.now
 
     def _is_way(self, peer: Peer) -> bool:
         """May it bring what another is master of?"""
-        return peer.is_way or (self._demand.has_ways and self._has_grace(peer))
+        return peer.exchange.is_way or (self._demand.has_ways and self._has_grace(peer))
 
     def _has_grace(self, peer: Peer) -> bool:
-        since = peer.first_login
+        since = peer.exchange.first_login
         return since is not None and self._desk.now - since < GRACE and self._was_met(peer.node.uuid)
 
     def part(self, peer: Peer, master: bytes, envelope: Envelope) -> Envelope | None:
@@ -45,7 +45,8 @@ class Solicited:
             return None  # handed on, a made-up place in our log would make what we send from it look old
         if master != peer.node.uuid and not self._is_way(peer):
             return None
-        if len(peer.upstreams) >= MASTERS and master not in peer.upstreams:
+        upstreams = peer.exchange.upstreams
+        if len(upstreams) >= MASTERS and master not in upstreams:
             return None
         is_old = self._has_grace(peer)
         wanted = [
@@ -60,22 +61,23 @@ class Solicited:
 
     def refuse(self, peer: Peer, master: bytes, position: int, envelope: Envelope) -> None:
         """Nobody here gets it. That log is settled so far, for whoever brings it: else it came for ever."""
+        x = peer.exchange
         self._desk.count("unasked", envelope.count)
         if master == peer.node.uuid:
-            peer.upstreams.setdefault(master, Upstream())
-        upstream = peer.upstreams.get(master)
+            x.upstreams.setdefault(master, Upstream())
+        upstream = x.upstreams.get(master)
         if upstream is not None and position:
             parcel = Parcel(envelope, position, master, source=peer.node.uuid)
             if upstream.receive(parcel):
                 upstream.release(parcel)
-        elif position and (master in peer.refused or len(peer.refused) < MASTERS):
-            peer.refused[master] = max(position, peer.refused.get(master, 0))
+        elif position and (master in x.refused or len(x.refused) < MASTERS):
+            x.refused[master] = max(position, x.refused.get(master, 0))
         self._tell(peer, envelope)
 
     def _tell(self, peer: Peer, envelope: Envelope) -> None:
-        if self._desk.now - peer.unasked_told < SAY_AGAIN:
+        if self._desk.now - peer.exchange.unasked_told < SAY_AGAIN:
             return
-        peer.unasked_told = self._desk.now
+        peer.exchange.unasked_told = self._desk.now
         what = " ".join(filter(None, (envelope.keys[0][:80], envelope.domain[:80])))
         text = f"{peer.node.name} sends {what!r}, which nobody here asked it for: it is dropped"
         self._desk.event("refused", text, peer.node, level="warning")

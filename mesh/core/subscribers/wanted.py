@@ -64,15 +64,17 @@ class Wanted(Part):
         for key, row in beginning.rows("feed").items():
             if key[:1] == b"n":
                 record = read_record(row)
-                peer = self._neighbours.known(key[1:17], record.owner)
-                self._restore(peer, key, record, positions.get(peer.feed.key, b""))
+                peer = self._neighbours.directory.known(key[1:17], record.owner)
+                self._restore(peer, key, record, positions.get(peer.exchange.feed.key, b""))
 
     def tidy(self) -> None:
         """What nodes want that have been away for too long."""
         lost = self._desk.now - self._desk.settings.peer_linger
         for peer in self._neighbours.peers.values():
-            is_away = not peer.feed.connected and peer not in self._saying
-            if peer.feed.queries and is_away and peer.feed.gone_since < lost:
+            feed = begun.feed if (begun := peer.begun) is not None else None
+            if feed is None or feed.connected or peer in self._saying:
+                continue
+            if feed.queries and feed.gone_since < lost:
                 self.forget(peer)
 
     # --- what they say ------------------------------------------------------------------------------
@@ -82,9 +84,12 @@ class Wanted(Part):
         saying = self._saying.pop(peer, None)
         if saying is None:
             self._note_lead(peer, command)
-            saying = Saying.of(command, peer.feed)
+            saying = Saying.of(command, peer.exchange.feed)
         saying.check_next(peer, command)
-        feed, add = peer.feed, dict.fromkeys(_checked(q) for q in self._understood(peer, command.add))
+        feed, add = (
+            peer.exchange.feed,
+            dict.fromkeys(_checked(q) for q in self._understood(peer, command.add)),
+        )
         saying.says(add)
         told = () if command.full else command.remove
         remove = {query: None for query in told if query in feed.queries}
@@ -111,7 +116,7 @@ class Wanted(Part):
         since = dict(self._received())
         place = self._router.shelf.next_position
         for query in queries:
-            peer.feed.asked(query, place, since)
+            peer.exchange.feed.asked(query, place, since)
             self._add(peer, query)
             self._keep(peer, query)
 
@@ -133,8 +138,8 @@ class Wanted(Part):
         above what an earlier boot ever gave; so this is only told, whether it is true or not."""
         ours = self._router.shelf.next_position
         known = max((place for master, place in command.positions if master == self._desk.me.uuid), default=0)
-        if known >= ours and not peer.leads:
-            peer.leads = True
+        if known >= ours and not peer.exchange.leads:
+            peer.exchange.leads = True
             text = f"{peer.node.name} has what we lack: position {known} of this node's log, {ours} is next"
             self._desk.event("peer", text, peer.node, level="warning")
 
@@ -142,12 +147,12 @@ class Wanted(Part):
         """Say that we have it, when it is on disk (a crash must not make us forget whom we owe), and when
         those whom we have to ask for it know it as well."""
         done = [False]
-        peer.held_versions.append((version, done))
+        peer.exchange.held_versions.append((version, done))
 
         def known() -> None:
             done[0] = True
-            while peer.held_versions and peer.held_versions[0][1][0]:
-                self._desk.send(peer.data, Interested(peer.held_versions.popleft()[0]))
+            while peer.exchange.held_versions and peer.exchange.held_versions[0][1][0]:
+                self._desk.send(peer.data, Interested(peer.exchange.held_versions.popleft()[0]))
 
         def stored() -> None:
             uuid = peer.node.uuid
@@ -158,24 +163,27 @@ class Wanted(Part):
         self._disk.commit((), lambda error: stored())
 
     def _add(self, peer: Peer, query: Query) -> None:
-        self._router.peers.add(peer.feed, query)
+        self._router.peers.add(peer.exchange.feed, query)
         if self._demand.is_relayed(query):
-            self._router.relays.add(peer.feed, query)
+            self._router.relays.add(peer.exchange.feed, query)
             self._demand.want(query, by=peer.node.uuid)
-            peer.relayed.add(query)
+            peer.exchange.relayed.add(query)
 
     def _drop(self, peer: Peer, query: Query) -> None:
-        peer.feed.unasked(query)
-        self._delete("feed", query_key(peer.feed, query))
-        self._router.peers.discard(peer.feed, query)
-        if query in peer.relayed:
-            peer.relayed.discard(query)
-            self._router.relays.discard(peer.feed, query)
+        peer.exchange.feed.unasked(query)
+        self._delete("feed", query_key(peer.exchange.feed, query))
+        self._router.peers.discard(peer.exchange.feed, query)
+        if query in peer.exchange.relayed:
+            peer.exchange.relayed.discard(query)
+            self._router.relays.discard(peer.exchange.feed, query)
             self._demand.unwant(query, by=peer.node.uuid)
 
     def _keep(self, peer: Peer, query: Query) -> None:
         """On disk, with the next commit."""
-        key, record = query_key(peer.feed, query), write_record(peer.node.name, peer.feed, query)
+        key, record = (
+            query_key(peer.exchange.feed, query),
+            write_record(peer.node.name, peer.exchange.feed, query),
+        )
         self._disk.later("feed", key, Put("feed", key, record))
 
     def _delete(self, table: str, key: bytes) -> None:
@@ -188,24 +196,25 @@ class Wanted(Part):
 
     def forget(self, peer: Peer) -> None:
         """It has been away for too long: what it is owed is given up."""
-        for query in list(peer.feed.queries):
+        for query in list(peer.exchange.feed.queries):
             self._drop(peer, query)
-        peer.feed.clear()
-        peer.outlet.restart()  # should it come back as the same process, it acknowledges nothing of this
-        peer.feed.restart()
-        self._delete("position", peer.feed.key)
+        peer.exchange.feed.clear()
+        # Should it come back as the same process, it acknowledges nothing of this.
+        peer.exchange.outlet.restart()
+        peer.exchange.feed.restart()
+        self._delete("position", peer.exchange.feed.key)
 
     def _restore(self, peer: Peer, key: bytes, record: Record, position: bytes) -> None:
         """From the store, at start: what it wanted, and how far it was."""
-        record.put_into(peer.feed)
+        record.put_into(peer.exchange.feed)
         for query, _ in record.queries:
             self._add(peer, query)
-        if key == peer.feed.key:  # of an earlier release
+        if key == peer.exchange.feed.key:  # of an earlier release
             self._delete("feed", key)
             for query, _ in record.queries:
                 self._keep(peer, query)
-        peer.feed.position = int.from_bytes(position)
-        peer.feed.gone_since = self._desk.now
+        peer.exchange.feed.position = int.from_bytes(position)
+        peer.exchange.feed.gone_since = self._desk.now
 
 
 def _checked(query: Query) -> Query:

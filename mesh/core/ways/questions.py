@@ -79,7 +79,7 @@ class Questions(Part):
     def __init__(self, desk: Desk, neighbours: Neighbours) -> None:
         self._desk = desk
         self._neighbours = neighbours
-        self.slow = Slow(desk, neighbours.introduction, self._try)
+        self.slow = Slow(desk, neighbours.directory.introduction, self._try)
         self._confirmations: dict[Confirmation, None] = {}
         self._versions: dict[bytes, list[tuple[int, int, Confirmation]]] = {}  # by uuid, lowest version first
         self._questions: dict[int, Question[Any]] = {}

@@ -103,7 +103,7 @@ def test_trial_D_a_gap_ends_where_it_has_been_though_the_ways_of_three_domains_f
     readers = [c.client(name, f"reader-{name}") for name in names]
     heard = [readers[i].subscribed("k", domain=domains[i - 2]) for i in range(3)]
     writers = [c.client(name, f"writer-{name}") for name in names]
-    (feed,) = [p.feed for p in c["heron"].core.neighbours.peers.values() if p.feed.queries]
+    (feed,) = [p.exchange.feed for p in c["heron"].core.neighbours.peers.values() if p.exchange.feed.queries]
     feed.gap = 5
     for n in range(60):
         for writer, domain in zip(writers, domains, strict=True):

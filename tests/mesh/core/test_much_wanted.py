@@ -49,18 +49,18 @@ def test_trial_8_a_node_that_wants_little_that_takes_much_is_refused_and_nobody_
     net = SimNetwork()
     a, b, c = net.mesh("a", "b", "c")
     heard = client_of(c).subscribed("k")
-    net.until(lambda: a.core.neighbours.peers[c.uuid].feed.queries)
+    net.until(lambda: a.core.neighbours.peers[c.uuid].exchange.feed.queries)
     peer = a.core.neighbours.peers[b.uuid]
     a.core.wanted.interest(peer, Interest(1, True, greedy(0, 1000)))
     a.core.wanted.interest(peer, Interest(2, False, greedy(1000, 1000), greedy(0, 1000)))
-    taken = peer.feed.wanted_bytes
+    taken = peer.exchange.feed.wanted_bytes
     assert taken == sum(map(weight, greedy(1000, 1000)))
     with pytest.raises(RemoteError) as refused:
         a.core.wanted.interest(peer, Interest(3, False, greedy(2000, 2000)))
-    assert refused.value.code == "TOO_MANY_QUERIES" and len(peer.feed.queries) == 1000
+    assert refused.value.code == "TOO_MANY_QUERIES" and len(peer.exchange.feed.queries) == 1000
     with pytest.raises(RemoteError, match="TOO_MANY_QUERIES"):
         a.core.wanted.interest(peer, Interest(3, True, greedy(5000, 3000)))
-    assert peer.feed.wanted_bytes == taken
+    assert peer.exchange.feed.wanted_bytes == taken
     publisher = client_of(a, "pub")
     publisher.publish("k", b"1")
     net.until(lambda: heard.contents == [b"1"])
@@ -72,4 +72,4 @@ def test_trial_8_a_domain_that_cannot_be_is_wanted_by_nobody() -> None:
     peer = a.core.neighbours.peers[b.uuid]
     with pytest.raises(BadKey):
         a.core.wanted.interest(peer, Interest(1, True, (Query("exact", "k", "d" * 1_000_000),)))
-    assert not peer.feed.queries
+    assert not peer.exchange.feed.queries

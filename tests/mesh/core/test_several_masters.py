@@ -92,7 +92,7 @@ def test_one_that_is_silent_is_named_after_the_patience() -> None:
 def test_a_publisher_at_one_of_them_is_not_told_to_go_on_while_a_slow_reader_holds_it() -> None:
     c = several("heron", "avalon", "golan", window_count=4)
     slow = c.client("golan", "slow").subscribed("k", domain=RUGBY, rate=2.5)
-    joe, feed = c.client("heron"), c["heron"].core.neighbours.peers[c["golan"].uuid].feed
+    joe, feed = c.client("heron"), c["heron"].core.neighbours.peers[c["golan"].uuid].exchange.feed
     for content in NUMBERS * 5:
         joe.publish("k", content, domain=RUGBY)
     most = 0

@@ -7,6 +7,7 @@ import pytest
 
 from mesh.core.asking import demand as demands
 from mesh.core.peers.peer import Peer
+from mesh.core.peers.reach_table import State
 from mesh.core.subscribers import subscribing
 from mesh.mapping.rules import Rule
 from mesh.routing import interest, rulings
@@ -132,7 +133,7 @@ def test_trial_18_6_what_waits_is_told_of_when_its_master_dies_though_nothing_go
     entries += core.forwarder.onward.entries()
     assert not any(entry.warned for entry in entries)
     peer = core.neighbours.peers[nodes["heron"].uuid]
-    peer.alive = False
+    peer.reach.state = State.AWAY
     core.forwarder.review()
     turns = 0
     while core.forwarder.rulings.is_open:
@@ -183,7 +184,7 @@ def test_trial_18_6_whoever_comes_is_asked_for_all_in_turns(monkeypatch: pytest.
     net.until(lambda: sum(sizes) >= 100)
     assert max(sizes) == 10 and net.now - began < SOON
     peers, ibis = crane.core.neighbours.peers, nodes["ibis"].uuid
-    net.until(lambda: ibis in peers and len(peers[ibis].feed.queries) == 100)
+    net.until(lambda: ibis in peers and len(peers[ibis].exchange.feed.queries) == 100)
     joe = client_of(crane)
     joe.publish("k7", b"1")
     net.until(lambda: heard.contents == [b"1"])
@@ -274,21 +275,21 @@ def test_trial_18_6_how_far_logs_have_come_is_kept_and_goes_back_with_who_brough
     core = nodes["ibis"].core
     links, peers = core.links, core.neighbours.peers
     heron, egret = nodes["heron"].uuid, nodes["egret"].uuid
-    found = {m: u.received for peer in peers.values() for m, u in peer.upstreams.items()}
+    found = {m: u.received for peer in peers.values() for m, u in peer.exchange.upstreams.items()}
     assert found and dict(links.received()) == found
     # Another brought a part of heron's log, too; then heron itself is forgotten.
-    peers[egret].upstreams[heron] = Upstream()
-    peers[egret].upstreams[heron].received = 1
+    peers[egret].exchange.upstreams[heron] = Upstream()
+    peers[egret].exchange.upstreams[heron].received = 1
     assert links.received()[heron] > 1
     monkeypatch.setattr(Peer, "is_active", False)
     monkeypatch.setattr(core.neighbours.membership, "of", lambda uuid: None)
-    monkeypatch.setattr(core.neighbours, "_needs_login", lambda peer: False)
-    peers[heron].alive = False
-    core.neighbours._sweep()
+    monkeypatch.setattr(core.neighbours.rounds, "_needs_login", lambda peer: False)
+    peers[heron].reach.state = State.AWAY
+    core.neighbours.rounds._sweep()
     core._hear()
     assert heron not in peers and links.received()[heron] == 1
     assert links.received()[egret] == found[egret]
-    peers[egret].alive = False
-    core.neighbours._sweep()
+    peers[egret].reach.state = State.AWAY
+    core.neighbours.rounds._sweep()
     core._hear()
     assert not links.received()

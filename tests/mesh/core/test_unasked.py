@@ -203,7 +203,7 @@ def test_trial_A4_what_was_owed_before_the_rules_changed_still_comes() -> None:
     net.run(70)
     peer = b.core.neighbours.named("a")
     assert peer is not None
-    late = c.Items(peer.outlet.next, (c.ItemHead(1, 0, b.uuid),))
+    late = c.Items(peer.exchange.outlet.next, (c.ItemHead(1, 0, b.uuid),))
     _say(b, "a", late, envelope("k", [b"not asked"]))
     net.run(1)
     assert (heard.contents, a.metric("unasked")) == ([b"owed"], 1)

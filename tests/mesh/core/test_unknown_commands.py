@@ -126,7 +126,7 @@ def test_a_tag_that_is_written_longer_than_it_must_be_is_known() -> None:
 
 
 def wanted(node: SimNode, other: SimNode) -> set[str]:
-    return {query.text for query in node.core.neighbours.peers[other.uuid].feed.queries}
+    return {query.text for query in node.core.neighbours.peers[other.uuid].exchange.feed.queries}
 
 
 @pytest.mark.parametrize("version", [1, 2])

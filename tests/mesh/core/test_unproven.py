@@ -139,8 +139,8 @@ def test_a_peer_wants_so_many_things_and_no_more(monkeypatch: pytest.MonkeyPatch
     a.core.wanted.interest(peer, Interest(1, True, wanted[:3]))
     with pytest.raises(RemoteError) as refused:
         a.core.wanted.interest(peer, Interest(2, False, wanted[3:]))
-    assert refused.value.code == "TOO_MANY_QUERIES" and len(peer.feed.queries) == 3
+    assert refused.value.code == "TOO_MANY_QUERIES" and len(peer.exchange.feed.queries) == 3
     a.core.wanted.interest(peer, Interest(2, False, wanted[3:], wanted[:1]))
-    assert set(peer.feed.queries) == set(wanted[1:])
+    assert set(peer.exchange.feed.queries) == set(wanted[1:])
     with pytest.raises(RemoteError, match="TOO_MANY_QUERIES"):  # what it does not have makes no room
         a.core.wanted.interest(peer, Interest(3, False, wanted[:1], (Query("exact", "never wanted"),)))

@@ -61,7 +61,7 @@ class Linked:
     @property
     def wanted(self) -> set[str]:
         peer = self.a.core.neighbours.peers.get(self.b.uuid)
-        return {query.text for query in peer.feed.queries} if peer is not None else set()
+        return {query.text for query in peer.exchange.feed.queries} if peer is not None else set()
 
     @property
     def is_confirmed(self) -> bool:
@@ -142,7 +142,7 @@ def test_what_is_wanted_no_more_falls_with_the_last_part() -> None:
 
     def noted(peer: Any, command: Interest) -> None:
         hear(peer, command)
-        steps.append((command.more, len(peer.feed.queries)))
+        steps.append((command.more, len(peer.exchange.feed.queries)))
 
     it.a.core.wanted.interest = noted  # type: ignore[method-assign]
     it.net.break_all("b")
@@ -222,7 +222,7 @@ def test_a_peer_that_never_comes_to_an_end_holds_what_two_may_want_and_no_more(
                 first = 1000 * version + 10 * number
                 saying_on(it, Interest(version, True, exact(first, first + 10), more=True))
         assert refused.value.code == "TOO_MANY_QUERIES"
-        assert len(it.peer.feed.queries) <= 200 and not it.a.core.wanted._saying
+        assert len(it.peer.exchange.feed.queries) <= 200 and not it.a.core.wanted._saying
     saying_on(it, Interest(12, True, exact(0, 100)))
     assert it.wanted == {query.text for query in exact(0, 100)}
 
@@ -233,7 +233,7 @@ def test_a_peer_may_want_as_much_that_is_new_as_it_wanted_before(monkeypatch: py
     saying_on(it, Interest(5, True, exact(0, 100)))
     saying_on(it, Interest(6, True, exact(100, 150), more=True), Interest(6, True, exact(150, 200)))
     assert it.wanted == {query.text for query in exact(100, 200)}
-    assert it.peer.feed.wanted_bytes == sum(map(weight, exact(100, 200)))
+    assert it.peer.exchange.feed.wanted_bytes == sum(map(weight, exact(100, 200)))
 
 
 def test_what_is_both_wanted_and_not_is_wanted() -> None:
@@ -250,7 +250,7 @@ def test_what_is_both_wanted_and_not_is_wanted() -> None:
 def test_a_peer_that_has_been_away_for_long_is_not_forgotten_while_it_says_what_it_wants() -> None:
     it = Linked()
     saying_on(it, Interest(5, True, exact(0, 2)))
-    it.peer.feed.leave(it.a.core.desk.now - 2 * it.a.core.desk.settings.peer_linger)
+    it.peer.exchange.feed.leave(it.a.core.desk.now - 2 * it.a.core.desk.settings.peer_linger)
     saying_on(it, Interest(6, True, exact(0, 1), more=True))
     it.a.core.wanted.tidy()
     saying_on(it, Interest(6, True, exact(1, 3)))

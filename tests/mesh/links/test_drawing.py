@@ -1,3 +1,5 @@
+"""Do the pages show the tables of states as they are?"""
+
 import subprocess
 import sys
 from pathlib import Path
@@ -5,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-PAGE = ROOT / "docs" / "links.md"
+DOCS = ROOT / "docs"
 
 
 def draw(*options: str) -> subprocess.CompletedProcess[str]:
@@ -19,19 +21,33 @@ def draw(*options: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_page_on_links_shows_the_table_as_it_is() -> None:
+def test_the_pages_show_the_tables_as_they_are() -> None:
     result = draw("--check")
     assert result.returncode == 0, result.stderr
 
 
-@pytest.mark.parametrize("word", ["HELLO", "stateDiagram-v2", "3600"])
-def test_a_page_that_shows_something_else_is_found_and_drawn_anew(tmp_path: Path, word: str) -> None:
-    page = tmp_path / "links.md"
-    # Everything between the marks is spoilt, nothing outside of them.
-    before, mark, rest = PAGE.read_text(encoding="utf-8").partition("begin -->")
-    page.write_text(before + mark + rest.replace(word, "NONSENSE"), encoding="utf-8")
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [
+        ("links.md", "HELLO"),
+        ("links.md", "stateDiagram-v2"),
+        ("links.md", "3600"),
+        ("design.md", "SAID_GOODBYE"),
+        ("design.md", "cannot happen"),
+        ("design.md", "SOON | 0.3"),
+    ],
+)
+def test_a_page_that_shows_something_else_is_found_and_drawn_anew(
+    tmp_path: Path, name: str, word: str
+) -> None:
+    page, right = tmp_path / name, (DOCS / name).read_text(encoding="utf-8")
+    # What stands between the marks is spoilt, nothing outside of them.
+    before, mark, rest = right.partition("begin -->")
+    drawn, end, after = rest.partition("<!-- drawn from")
+    assert word in drawn
+    page.write_text(before + mark + drawn.replace(word, "NONSENSE") + end + after, encoding="utf-8")
     result = draw("--check", "--page", str(page))
     assert result.returncode == 1
     assert "out of date" in result.stderr
     assert draw("--page", str(page)).returncode == 0
-    assert page.read_text(encoding="utf-8") == PAGE.read_text(encoding="utf-8")
+    assert page.read_text(encoding="utf-8") == right

@@ -317,7 +317,7 @@ def test_a_node_that_brings_it_again_is_refused_and_everybody_else_is_served(
             raise Fault
 
     def refused(node: Node) -> bool:
-        return any(event["kind"] == "poisoned" for event in node.core.desk.events.after(0)["events"])
+        return any(event.kind == "poisoned" for event in node.core.desk.events.after(0)[0])
 
     async def story() -> None:
         a = await start(config(), environ)

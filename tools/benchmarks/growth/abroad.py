@@ -47,7 +47,7 @@ def _newcomer(net: SimNetwork, here: Counted) -> float:
 
 def _is_told(node: Counted, of: Counted, count: int) -> bool:
     peer = node.core.neighbours.peers.get(of.uuid)
-    return peer is not None and len(peer.feed.queries) == count
+    return peer is not None and len(peer.exchange.feed.queries) == count
 
 
 def _drained(guest: Guest) -> int:

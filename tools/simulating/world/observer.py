@@ -118,17 +118,18 @@ class Observer(Part):
                 if gap := untold(feed):
                     self._add(self._event("untold", to=session.text, sub=number, gap=gap))
         for peer in core.neighbours.peers.values():
-            if gap := untold(peer.feed) + sum(peer.outlet.passed_on.values()):
+            if (begun := peer.begun) and (gap := untold(begun.feed) + sum(begun.outlet.passed_on.values())):
                 self._add(self._event("untold", to=peer.node.name, gap=gap))
 
     def untold_yet(self) -> set[str]:
         """Nodes that are still to be told of gaps."""
         peers = self._node.core.neighbours.peers.values()
-        return {peer.node.name for peer in peers if untold(peer.feed) or peer.outlet.passed_on}
+        return {p.node.name for p in peers if p.begun and (untold(p.begun.feed) or p.begun.outlet.passed_on)}
 
     def relayed_to(self) -> set[str]:
         """Nodes that get by this one what others are master of."""
-        return {peer.node.name for peer in self._node.core.neighbours.peers.values() if peer.relayed}
+        peers = self._node.core.neighbours.peers.values()
+        return {peer.node.name for peer in peers if peer.begun and peer.begun.relayed}
 
     # --- its disk -------------------------------------------------------------------------------------------
 
@@ -166,7 +167,7 @@ class Observer(Part):
     def sample(self) -> None:
         """How much waits here: told when it is more than ever."""
         core = self._node.core
-        feeds: list[Feed] = [p.feed for p in core.neighbours.peers.values()]
+        feeds: list[Feed] = list(core.neighbours.feeds())
         feeds += [f for s in core.clients.sessions.values() for f in s.feeds.values()]
         feeds += core.inboxes.feeds()
         self._told("feed", max((feed.waiting_bytes for feed in feeds), default=0))
@@ -194,7 +195,7 @@ class Observer(Part):
             self._add(self._event("end", text=name, stamp=int(figures[name])))
         self._add(self._event("end", text="on disk", stamp=len(self._node.store.load().envelopes)))
         for peer in core.neighbours.peers.values():
-            if peer.feed.is_owed:
+            if peer.begun and peer.begun.feed.is_owed:
                 self._add(self._event("owed", to=peer.node.name))
         alive = sorted(self._node.alive)
         self._add(self._event("end", text="alive", keys=tuple(alive)))

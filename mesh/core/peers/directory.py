@@ -1,0 +1,84 @@
+"""The directory of peers: who is known, by uuid, by name and by address."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from mesh.core.desk.conn import Conn
+from mesh.core.peers.peer import Peer
+from mesh.links.table import State
+from mesh.routing.feed import Feed
+from mesh.wire.commands import Introduction
+
+
+class Directory:
+    """All peers that were sighted, in `peers`. `made` builds one."""
+
+    def __init__(self, peers: dict[bytes, Peer], made: Callable[[Introduction], Peer]) -> None:
+        self.peers = peers
+        self._made = made
+        self._names: dict[str, Peer] | None = None
+        self._occupied: set[str] | None = None
+        self._living: list[Peer] | None = None
+
+    def changed(self) -> None:
+        """Something happens to one of them: what was concluded from all is forgotten."""
+        self._names = self._occupied = self._living = None
+
+    def known(self, uuid: bytes, name: str) -> Peer:
+        """The peer of that uuid, of which at least the name is known."""
+        return self.peers.get(uuid) or self.add(Introduction(uuid, name, 0, ""))
+
+    def add(self, node: Introduction) -> Peer:
+        """The peer that this node is to us from now on."""
+        peer = self.peers[node.uuid] = self._made(node)
+        return peer
+
+    def remove(self, peer: Peer) -> None:
+        """Nobody remembers that one."""
+        del self.peers[peer.node.uuid]
+
+    def of(self, conn: Conn) -> Peer | None:
+        """Whose connection it is, if it is a node's and still wanted."""
+        return self.peers.get(conn.owner)
+
+    def introduction(self, uuid: bytes) -> Introduction | None:
+        """What is known of that node, if it is a peer."""
+        peer = self.peers.get(uuid)
+        return peer.node if peer is not None else None
+
+    def boot_of(self, uuid: bytes) -> int:
+        """That of a node, as far as it is known; else 0."""
+        node = self.introduction(uuid)
+        return node.boot if node is not None else 0
+
+    def named(self, name: str) -> Peer | None:
+        """The peer of that name; where several had it, the one that is alive."""
+        if self._names is None:
+            ordered = sorted(self.peers.values(), key=lambda p: (p.alive, p.node.boot))
+            self._names = {peer.node.name: peer for peer in ordered}
+        return self._names.get(name)
+
+    def living(self) -> list[Peer]:
+        """Those that are alive."""
+        if self._living is None:
+            self._living = [peer for peer in self.peers.values() if peer.alive]
+        return self._living
+
+    def askable(self) -> list[Peer]:
+        """Peers that can be asked something: alive, and not shut out by either side."""
+        return [peer for peer in self.living() if peer.link.state is not State.NOT_ALLOWED]
+
+    def is_alive(self, uuid: bytes) -> bool:
+        return uuid in self.peers and self.peers[uuid].alive
+
+    def is_occupied(self, address: str) -> bool:
+        """Is a node that is alive at that address?"""
+        if self._occupied is None:
+            living = self.living()
+            self._occupied = {a for p in living for a in (p.reached, p.node.address, *p.node.also)}
+        return address in self._occupied
+
+    def feeds(self) -> Iterator[Feed]:
+        """Those of all that were spoken to."""
+        return (begun.feed for peer in self.peers.values() if (begun := peer.begun) is not None)

@@ -1,0 +1,110 @@
+"""How is another node reached, and when is it dialled next?"""
+
+# Rule 1: how a node is reached changes in this file only, and only by REACH_TABLE.
+# Rule 2: nothing here dials or hangs up; each event returns what the caller must do, in order.
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from mesh.core.peers.reach_table import Action, Event, State, step
+from mesh.links.backoff import Timing, delay
+from mesh.wire.commands import Call, Census, Probe, ProbeFor
+
+Question = Probe | ProbeFor | Census | Call  # which is worth a connection
+
+HEAD_START = 0.3  # s that the lower uuid has to dial first, so that both seldom dial at once
+STAGGER = 0.15  # s that one address of a node has before the next is dialled beside it
+SHORT = 30  # dials after which a dead node is given more time
+SHORT_WAIT = 5.0  # s at most between two dials of a node's control: what was cut heals soon
+LIVING = (State.ALIVE, State.SUSPECT)
+
+
+class Reach:
+    """How one node is reached, as one of five states, and what its next dial is about.
+
+    Actions about waiting are carried out here and never returned. `jitter` gives a random number from
+    [0, 1), `timing` the shortest and the longest wait.
+    """
+
+    __slots__ = ("_jitter", "_timing", "attempt", "due", "question", "state", "untried")
+
+    def __init__(self, jitter: Callable[[], float], timing: Timing) -> None:
+        self._jitter = jitter
+        self._timing = timing
+        self.state = State.AWAY
+        self.due = 0.0  # when to dial next
+        self.attempt = 0  # dials in vain
+        self.untried: list[str] | None = None  # addresses that are still to be dialled in this attempt
+        self.question: Question | None = None  # waits for the connection
+
+    @property
+    def is_waiting(self) -> bool:
+        """Is it to be dialled for something new?"""
+        return self.question is not None or self.state is State.TOLD_OF or bool(self.untried)
+
+    def is_due(self, now: float) -> bool:
+        """May it be dialled?"""
+        return now >= self.due and self.state is not State.LEFT
+
+    def happens(self, event: Event, now: float) -> list[Action]:
+        """What the caller has to do."""
+        self.state, actions = step(self.state, event)
+        return [action for action in actions if self._is_for_caller(action, now)]
+
+    def put_off(self, until: float) -> None:
+        """Not before then."""
+        self.due = max(self.due, until)
+
+    def ask(self, question: Question, now: float) -> None:
+        """It is to be asked when its connection stands. The last question counts."""
+        self.question = question
+        self.happens(Event.ASKED, now)
+
+    def answerable(self) -> Question | None:
+        """What waited for the connection, and waits no more."""
+        question, self.question = self.question, None
+        return question
+
+    def next_address(self, places: Iterable[str], is_dialling: bool, now: float) -> str | None:
+        """Where to dial now, of these: each has a head start of the next. None: all are dialled already."""
+        if not self.untried:
+            if is_dialling:
+                return None
+            self.happens(Event.DIALLED, now)
+            self.untried = list(dict.fromkeys(filter(None, places)))
+        self.due = now + STAGGER
+        return self.untried.pop(0)
+
+    def _is_for_caller(self, action: Action, now: float) -> bool:
+        """Carry out what is about waiting; True if it is about something else."""
+        match action:
+            case Action.SOON:
+                self.due = min(self.due, now + HEAD_START)
+            case Action.NOW:
+                self.due = min(self.due, now)
+            case Action.FORGIVE:
+                self.attempt, self.untried = 0, None
+            case Action.BACK_OFF:
+                self._back_off(now, self.attempt + 1 < SHORT)
+            case Action.RETRY:
+                self._back_off(now, is_short=True)
+            case Action.RETRY_RARELY:
+                self.due = now + self._timing.high
+            case Action.AFRESH:
+                self.attempt, self.untried, self.question = 0, None, None
+                self.due = now + self._wait(1)
+            case _:
+                return True
+        return False
+
+    def _back_off(self, now: float, is_short: bool) -> None:
+        if self.untried:
+            self.due = now  # no need to wait for one that does not answer
+            return
+        self.attempt += 1
+        self.due = now + self._wait(self.attempt, is_short)
+
+    def _wait(self, attempt: int, is_short: bool = False) -> float:
+        high = min(SHORT_WAIT, self._timing.high) if is_short else self._timing.high
+        return delay(attempt, self._jitter(), low=self._timing.low, high=high)

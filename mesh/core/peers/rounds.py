@@ -1,0 +1,135 @@
+"""Rounds: what falls due with peers as time passes. Who is dialled, pinged, closed and forgotten?"""
+
+from __future__ import annotations
+
+from math import inf
+
+from discovery.membership import Membership
+from mesh.core.desk.desk import Desk
+from mesh.core.peers.dialler import ROOM, Dialler
+from mesh.core.peers.directory import Directory
+from mesh.core.peers.facts import PeerForgotten
+from mesh.core.peers.peer import Peer
+from mesh.core.peers.reach_table import State
+from mesh.wire.commands import NODE_CONTROL
+
+FIRST_VIEW = 1.0  # s after its start that a node waits for those it was told of
+CROWD = 32  # nodes; with more, control links are only there as long as they are needed
+UNUSED = 30.0  # s after which such a link is closed
+SWEEP = 60.0  # s between two looks for nodes that nobody remembers
+
+
+class Rounds:
+    """A look at those peers for which time alone may matter."""
+
+    def __init__(self, desk: Desk, directory: Directory, membership: Membership, dialler: Dialler) -> None:
+        self._desk = desk
+        self._directory = directory
+        self._membership = membership
+        self._dialler = dialler
+        self._born = 0.0
+        self._swept = 0.0
+
+    def start(self) -> None:
+        self._born = self._desk.now
+
+    @property
+    def is_crowd(self) -> bool:
+        """Are there too many nodes to keep a connection to each?"""
+        return self._membership.count > CROWD
+
+    @property
+    def has_waited(self) -> bool:
+        """Long enough for a first view?"""
+        return self._desk.now - self._born >= FIRST_VIEW
+
+    def go(self) -> None:
+        """Dial, ping and give up what is due."""
+        now, dialler = self._desk.now, self._dialler
+        if now - self._swept > SWEEP:
+            self._sweep()
+        if self.is_crowd:
+            self._close_unused()
+        active = self._active()  # without those that were closed just now: they must not be dialled again
+        self._dial(active)
+        for peer in active:
+            if now >= self._next_ping(peer):
+                dialler.ping(peer)
+            dialler.apply(peer, peer.link.tick(now))
+            self.review_login(peer)
+
+    def _active(self) -> list[Peer]:
+        """Those for whom time alone may matter."""
+        return self._dialler.watched() if self.is_crowd else list(self._directory.peers.values())
+
+    def _dial(self, peers: list[Peer]) -> None:
+        """Those that are due. Where there is no room for all, the new ones first, and each in its turn."""
+        due = [p for p in peers if p.control is None and p.reach.due <= self._desk.now]
+        room = self._dialler.room
+        for peer in sorted(due, key=lambda p: (p.reach.state is not State.TOLD_OF, p.reach.due)):
+            if peer.alive:
+                self._dialler.sight(peer)
+            elif room > 0:
+                room -= self._dialler.sight(peer)
+
+    def _close_unused(self) -> None:
+        """In a crowd a control connection is kept only as long as it is needed."""
+        for peer in self._dialler.watched():
+            control = peer.control
+            is_idle = peer.data is None and self._desk.now - peer.used > UNUSED
+            if control is not None and control.dialled and is_idle:
+                self._dialler.drop(peer, NODE_CONTROL)
+
+    def _sweep(self) -> None:
+        """Forget peers that membership has forgotten, when nothing is owed to them."""
+        self._swept = self._desk.now
+        for uuid, peer in list(self._directory.peers.items()):
+            begun = peer.begun
+            is_owed = begun is not None and begun.feed.queries
+            is_needed = peer.is_active or is_owed or self._needs_login(peer)
+            if not peer.alive and not is_needed and self._membership.of(uuid) is None:
+                if begun is not None:
+                    self._desk.accounts.closed(begun.feed, is_peer=True)
+                self._directory.remove(peer)
+                self._desk.say(PeerForgotten(peer))
+        self._dialler.watched()  # which forgets them, too
+
+    def ping_all(self) -> None:
+        """Those who have dialled us: whose connection is gone, the transport notices now."""
+        for peer in self._directory.peers.values():
+            if any(conn is not None and not conn.dialled for conn in peer.conns.values()):
+                self._dialler.ping(peer)
+
+    def review_login(self, peer: Peer) -> None:
+        """Is the data connection needed? Logins are lazy."""
+        if peer.alive and not peer.link.is_wanted and self._needs_login(peer):
+            self._dialler.apply(peer, peer.link.wanted(self._desk.now))
+
+    def _needs_login(self, peer: Peer) -> bool:
+        return any(owes(peer) for owes in self._desk.face.owes)
+
+    def _next_ping(self, peer: Peer) -> float:
+        if peer.data is None and (peer.control is None or self.is_crowd):
+            return inf
+        s = self._desk.settings
+        return peer.pinged + s.pings.get(peer.node.name, s.ping)
+
+    def deadline(self, is_settled: bool) -> float:
+        """When the next round is worth it."""
+        now = self._desk.now
+        # Other parts of the core count on being called.
+        times = [self._membership.deadline(), self._dialler.deadline(), now + self._desk.settings.ping]
+        room = self._dialler.room
+        for peer in self._active():
+            times.append(self._next_ping(peer))
+            reach = peer.reach
+            waits = peer.control is None and (reach.untried or not peer.dials[NODE_CONTROL])
+            if peer.node.address and waits and reach.state is not State.LEFT:
+                has_room = peer.alive or room > 0
+                times.append(reach.due if has_room else max(reach.due, now + ROOM))
+            link = peer.link.deadline()
+            if link is not None:
+                times.append(link)
+        if not is_settled:
+            times.append(self._born + FIRST_VIEW)
+        return max(now, min(times))

@@ -1,0 +1,93 @@
+"""Does each cell of the table of reach lead where it should, and ask for what it should?"""
+
+import pytest
+
+from mesh.core.peers.reach_table import REACH_TABLE, Action, Event, State, step
+from mesh.errors import LocalError
+
+# Written by hand, against slips in the table. W away, T told of, A alive, S suspect, L left, - cannot happen.
+LEADS_TO = """
+                from W  from T  from A  from S  from L
+SIGHTED              T       T       -       -       T
+DIALLED              W       W       A       S       -
+CONNECTED            W       T       A       S       L
+ENDED                W       T       A       S       L
+UNWELCOME            W       T       A       S       L
+ASKED                W       T       A       S       L
+JOINED               A       A       A       A       A
+RESTARTED            -       -       A       A       -
+MOVED                -       -       A       S       -
+SUSPECTED            -       -       S       S       -
+TRUSTED              -       -       A       A       -
+DIED                 -       -       W       W       -
+DOUBLED              -       -       W       W       -
+SAID_GOODBYE         -       -       L       L       -
+SAID_TO_LEAVE        -       -       W       W       -
+"""
+LETTERS = {"W": State.AWAY, "T": State.TOLD_OF, "A": State.ALIVE, "S": State.SUSPECT, "L": State.LEFT}
+CELLS = [
+    (Event[line.split()[0]], start, letter)
+    for line in LEADS_TO.strip().splitlines()[1:]
+    for start, letter in zip(LETTERS.values(), line.split()[1:], strict=True)
+]
+LEGAL = [(state, event) for state, row in REACH_TABLE.items() for event in row]
+LIVING = (State.ALIVE, State.SUSPECT)
+WAITS = {Action.SOON, Action.NOW, Action.BACK_OFF, Action.RETRY, Action.RETRY_RARELY, Action.AFRESH}
+
+
+def test_the_hand_written_table_names_every_cell() -> None:
+    assert {(state, event) for event, state, _ in CELLS} == {(s, e) for s in State for e in Event}
+
+
+@pytest.mark.parametrize(("event", "start", "letter"), CELLS)
+def test_each_cell_leads_where_it_should(event: Event, start: State, letter: str) -> None:
+    if letter == "-":
+        with pytest.raises(LocalError, match=f"{event.name} while {start.name}") as caught:
+            step(start, event)
+        assert caught.value.code == "REACH_EVENT"
+    else:
+        assert step(start, event)[0] is LETTERS[letter]
+
+
+@pytest.mark.parametrize("start", State)
+@pytest.mark.parametrize("target", State)
+def test_each_state_can_be_reached_from_each(start: State, target: State) -> None:
+    reached = {start}
+    while True:
+        further = {cell[0] for state in reached for cell in REACH_TABLE[state].values()} | reached
+        if further == reached:
+            break
+        reached = further
+    assert target in reached
+
+
+@pytest.mark.parametrize(("state", "event"), LEGAL)
+def test_others_hear_that_it_joined_or_is_lost_exactly_when_it_begins_or_ends_to_live(
+    state: State, event: Event
+) -> None:
+    target, actions = REACH_TABLE[state][event]
+    is_another = event in (Event.JOINED, Event.RESTARTED)
+    assert (Action.JOIN in actions) == is_another == (Action.LOG_IN in actions)
+    ends = state in LIVING and target not in LIVING
+    assert (Action.LOSE in actions) == (ends or event is Event.RESTARTED)
+    if state not in LIVING and target in LIVING:
+        assert event is Event.JOINED
+
+
+@pytest.mark.parametrize(("state", "event"), LEGAL)
+def test_who_is_lost_is_hung_up_on_first_and_dialled_anew(state: State, event: Event) -> None:
+    _, actions = REACH_TABLE[state][event]
+    if Action.LOSE in actions:
+        assert actions.index(Action.HANG_UP) < actions.index(Action.LOSE)
+        assert (Action.AFRESH in actions) != (event is Event.RESTARTED)
+        assert (Action.SILENCE in actions) + (Action.BYE in actions) == (Action.AFRESH in actions)
+
+
+@pytest.mark.parametrize(("state", "event"), LEGAL)
+def test_a_cell_says_once_at_most_when_to_dial_next(state: State, event: Event) -> None:
+    assert len(WAITS & set(REACH_TABLE[state][event][1])) <= 1
+
+
+@pytest.mark.parametrize("state", LIVING)
+def test_who_is_alive_never_waits_for_long_after_a_connection_that_broke(state: State) -> None:
+    assert REACH_TABLE[state][Event.ENDED][1] == (Action.RETRY,)
