@@ -31,9 +31,9 @@ from mesh.operations import Delete, Put
 from mesh.shared.row import Row, packed, read, row_of
 from mesh.shared.table import Table
 from mesh.wire.calls import AskRows
+from mesh.wire.limits import SHARED
 from mesh.wire.replies import RowsTold
 
-SHARED = "shared"  # the word of those that share rows
 TABLE = "rule"  # on disk
 AT_ONCE = 64  # rows in one reply: each is a signature to be checked
 WITHIN = 5.0  # s that a node may take to tell some

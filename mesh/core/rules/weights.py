@@ -15,7 +15,7 @@ from mesh.core.desk.facts import Hearing, hear
 from mesh.core.desk.part import Beginning, Part
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
-from mesh.core.rules.shared import SHARED, Kind, Shared
+from mesh.core.rules.shared import Kind, Shared
 from mesh.core.states.facts import StateHeard
 from mesh.core.states.gossiping import WEIGHTS, Gossiping
 from mesh.core.ways.questions import Questions, Replies
@@ -37,6 +37,7 @@ from mesh.weightset import (
 )
 from mesh.wire.calls import AskWeights
 from mesh.wire.codec import unpack
+from mesh.wire.limits import SHARED
 from mesh.wire.replies import Applied, Result, WeightsRead, WeightsTold
 
 ROW = b"set"  # of the table of earlier releases, the only one

@@ -13,14 +13,14 @@ from mesh.core.asking.demand import Demand
 from mesh.core.desk.conn import Conn
 from mesh.errors import Refused
 from mesh.wire import commands as c
-from mesh.wire.limits import PIECES, VERSION_MAX, WAYS
+from mesh.wire.limits import PIECES, SHARED, VERSION_MAX, WAYS
 from mesh.wire.spoken import agreed, in_common
 from tests.mesh.core.stranger import Stranger
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
 from tools.costing import wire
 
-BOTH = frozenset((PIECES, WAYS))
+BOTH = frozenset((PIECES, WAYS, SHARED))
 HOUR = c.Query("hour", "12")  # of a kind that no release has
 
 
