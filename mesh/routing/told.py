@@ -1,4 +1,4 @@
-"""How is a peer told what is wanted of it? In parts: each takes it some milliseconds to take up.
+"""How is a peer told what is wanted of it? In parts, none of them long.
 
 They leave one right behind the other: nothing that is wanted later, or no more, can come before the last.
 """
@@ -10,16 +10,25 @@ from mesh.wire.commands import Interest, Query, encode
 from mesh.wire.limits import INTEREST_PART
 
 MORE = 2  # from this version of the wire on there are parts
-EACH = 512  # queries in one, at most: as many as whoever hears them takes up at once
+EACH = 512  # queries in one, at most
 
 Queries = tuple[Query, ...]
 
 
 def parts(whole: Interest) -> Iterator[bytes]:
     """Its frames, for a peer that knows parts: in front how far we are, then what is wanted no more."""
-    slices: list[tuple[Queries, Queries]] = [((), some) for some in _by(EACH, whole.remove)]
-    slices += [(some, ()) for some in _by(EACH, whole.add)]
-    return _frames(whole, slices, INTEREST_PART, is_old=False)
+    return _frames(whole, _cuts(whole, EACH), INTEREST_PART, is_old=False)
+
+
+def slices(whole: Interest, count: int, more: bool) -> Iterator[Interest]:
+    """What a peer has said, as parts of so many queries. `more`: there is another part behind it."""
+    if len(whole.add) + len(whole.remove) <= count and whole.more == more:
+        yield whole  # as a rule
+        return
+    cuts, positions = _cuts(whole, count), whole.positions
+    for left, (add, remove) in zip(reversed(range(len(cuts))), cuts, strict=True):
+        yield Interest(whole.version, whole.full, add, remove, positions, more or left > 0)
+        positions = ()
 
 
 def in_one(whole: Interest, most: int) -> Iterator[bytes]:
@@ -28,14 +37,16 @@ def in_one(whole: Interest, most: int) -> Iterator[bytes]:
     return _frames(whole, [(whole.add, whole.remove)], most, is_old=True)
 
 
-def _by(count: int, queries: Queries) -> Iterator[Queries]:
-    return (queries[at : at + count] for at in range(0, len(queries), count))
+def _cuts(whole: Interest, count: int) -> list[tuple[Queries, Queries]]:
+    add, remove = whole.add, whole.remove
+    cuts: list[tuple[Queries, Queries]] = []
+    cuts += [((), remove[at : at + count]) for at in range(0, len(remove), count)]
+    cuts += [(add[at : at + count], ()) for at in range(0, len(add), count)]
+    return cuts or [((), ())]
 
 
-def _frames(
-    whole: Interest, slices: list[tuple[Queries, Queries]], most: int, is_old: bool
-) -> Iterator[bytes]:
-    left = deque(slices or [((), ())])
+def _frames(whole: Interest, cuts: list[tuple[Queries, Queries]], most: int, is_old: bool) -> Iterator[bytes]:
+    left = deque(cuts)
     is_first = True
     while left:
         add, remove = left.popleft()

@@ -26,6 +26,7 @@ class Saying:
     unsaid: dict[Query, int]
     unsaid_bytes: int
     rows: dict[Hashable, Query] = field(default_factory=dict)  # of what it adds: one of all that are alike
+    is_said: bool = False  # no more is to come
 
     @classmethod
     def of(cls, first: Interest, feed: PeerFeed) -> Saying:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from mesh.core.asking.demand import Demand
 from mesh.core.delivery.router import Router
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
-from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.facts import ConnEnded, Hearing, hear
 from mesh.core.desk.part import Beginning, Part, Taking, take
 from mesh.core.desk.records import Record, query_key, read_record, write_record
 from mesh.core.peers.facts import LoggedIn, LoggedOut
@@ -16,12 +17,16 @@ from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.subscribers.saying import Saying, check_wanted
 from mesh.core.ways.questions import Questions
+from mesh.errors import LocalError, MeshError, RemoteError
 from mesh.operations import Delete, Put
 from mesh.routing.subscriptions import check_query
-from mesh.routing.told import MORE
+from mesh.routing.told import MORE, slices
 from mesh.values import check_domain
-from mesh.wire.commands import Interest, Interested, Query
+from mesh.wire.commands import Interest, Interested, Query, Refuse
 from mesh.wire.spoken import KINDS, UNKNOWN_IS_TOLD
+
+TURN = 128  # queries that are taken up, or dropped, in one turn: some milliseconds
+LINE = 16_384  # slices of one peer that may wait: all that it may want, and as much again
 
 
 class Wanted(Part):
@@ -44,7 +49,9 @@ class Wanted(Part):
         self._demand = demand
         self._questions = questions
         self._received = received
-        self._saying: dict[Peer, Saying] = {}  # who has not said all of it yet
+        self._saying: dict[Peer, Saying] = {}  # who has not said all of it yet, or not all is taken up
+        self._line: dict[Peer, deque[Interest]] = {}  # what waits for its turn
+        self._left = TURN  # queries until others are heard
 
     def hears(self) -> Sequence[Hearing]:
         return (
@@ -72,7 +79,7 @@ class Wanted(Part):
         lost = self._desk.now - self._desk.settings.peer_linger
         for peer in self._neighbours.peers.values():
             feed = begun.feed if (begun := peer.begun) is not None else None
-            if feed is None or feed.connected or peer in self._saying:
+            if feed is None or feed.connected or peer in self._saying or peer in self._line:
                 continue
             if feed.queries and feed.gone_since < lost:
                 self.forget(peer)
@@ -80,36 +87,74 @@ class Wanted(Part):
     # --- what they say ------------------------------------------------------------------------------
 
     def interest(self, peer: Peer, command: Interest) -> None:
-        """What a peer wants from us, or a part of it. What stood and is in no part falls at the last."""
+        """What a peer wants from us, or a part of it. It is taken up in turns: others are heard between."""
+        line = self._line.setdefault(peer, deque())
+        line.extend(slices(command, TURN, command.more and peer.version >= MORE))
+        if len(line) > LINE:
+            what = f"{peer.node.name} says faster what it wants than it can be taken up"
+            raise RemoteError(what, code="TOO_MANY_QUERIES")
+        try:
+            self._go_on(peer)
+        except (RemoteError, LocalError):
+            self._cut_short(peer)
+            raise
+
+    def tick(self) -> None:
+        self._left = TURN
+        for peer in list(self._line):
+            try:
+                self._go_on(peer)
+            except (RemoteError, LocalError) as error:
+                self._refuse(peer, error)
+
+    def _go_on(self, peer: Peer) -> None:
+        """Take up what it has said, as far as there is time for it."""
+        line = self._line[peer]
+        while self._left > 0:
+            saying = self._saying.get(peer)
+            if saying is not None and saying.is_said:
+                self._end(peer, saying)
+            elif line:
+                self._take_up(peer, line.popleft())
+            else:
+                del self._line[peer]
+                return
+        self._desk.wake(self._desk.now)
+
+    def _take_up(self, peer: Peer, part: Interest) -> None:
+        """What stood and is in no part of a full one falls at the end."""
         saying = self._saying.pop(peer, None)
         if saying is None:
-            self._note_lead(peer, command)
-            saying = Saying.of(command, peer.exchange.feed)
-        saying.check_next(peer, command)
-        feed, add = (
-            peer.exchange.feed,
-            dict.fromkeys(_checked(q) for q in self._understood(peer, command.add)),
-        )
+            self._note_lead(peer, part)
+            saying = Saying.of(part, peer.exchange.feed)
+        saying.check_next(peer, part)
+        feed, add = peer.exchange.feed, dict.fromkeys(_checked(q) for q in self._understood(peer, part.add))
         saying.says(add)
-        told = () if command.full else command.remove
+        told = () if part.full else part.remove
         remove = {query: None for query in told if query in feed.queries}
         new = [query for query in add if query not in feed.queries or query in remove]
         check_wanted(peer, saying, new, remove)
-        more = command.more and peer.version >= MORE
-        if not more:
-            remove.update(dict.fromkeys(saying.unsaid))
         for query in remove:
             self._drop(peer, query)
         self._take(peer, new)
         if self._demand.has_ways:
             saying.rows.update((self._demand.row(query), query) for query in add)
-        if more:
-            self._saying[peer] = saying
+        saying.is_said = not part.more
+        self._saying[peer] = saying
+        self._left -= 1 + len(add) + len(remove)
+
+    def _end(self, peer: Peer, saying: Saying) -> None:
+        """It has said all. When nothing stands any more that it did not name, it is owed what it wants."""
+        while saying.unsaid and self._left > 0:
+            self._drop(peer, saying.unsaid.popitem()[0])
+            self._left -= 1
+        if saying.unsaid:
             return
+        del self._saying[peer]
         for master, position in saying.positions:
-            feed.skip(master, position)
-        feed.connect(self._desk.now)
-        self._confirm(peer, command.version, saying.rows.values())
+            peer.exchange.feed.skip(master, position)
+        peer.exchange.feed.connect(self._desk.now)
+        self._confirm(peer, saying.version, saying.rows.values())
 
     def _take(self, peer: Peer, queries: Iterable[Query]) -> None:
         """It wants these, too, from now on."""
@@ -120,9 +165,22 @@ class Wanted(Part):
             self._add(peer, query)
             self._keep(peer, query)
 
+    def _refuse(self, peer: Peer, error: MeshError) -> None:
+        """It wants what cannot be, which was found later than it came."""
+        self._cut_short(peer)
+        conn = peer.data
+        if conn is not None:
+            text = f"{peer.node.name} broke the protocol, its connection is closed: {error}"
+            self._desk.count("malformed")
+            self._desk.note("warning", text)
+            self._desk.send(conn, Refuse(error.code, error.what))
+            self._desk.hang_up(conn)
+            self._desk.say(ConnEnded(conn))
+
     def _cut_short(self, peer: Peer) -> None:
         """Its connection is gone: it says all of it again on the next one."""
         self._saying.pop(peer, None)
+        self._line.pop(peer, None)
 
     def _understood(self, peer: Peer, queries: tuple[Query, ...]) -> Iterable[Query]:
         """Those of a kind that is known here. A later release may know more."""

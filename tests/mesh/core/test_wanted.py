@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mesh.core.asking import demand as demands
-from mesh.core.subscribers import saying
+from mesh.core.subscribers import saying, wanted
 from mesh.errors import RemoteError
 from mesh.mapping.rules import Rule
 from mesh.routing import told
@@ -137,17 +137,21 @@ def test_what_is_wanted_no_more_falls_with_the_last_part() -> None:
     for query in exact(0, 500):
         del asked.queries[query]
     steps: list[tuple[bool, int]] = []
-    hear = it.a.core.wanted.interest
+    take_up = it.a.core.wanted._take_up
 
-    def noted(peer: Any, command: Interest) -> None:
-        hear(peer, command)
-        steps.append((command.more, len(peer.exchange.feed.queries)))
+    def noted(peer: Any, part: Interest) -> None:
+        steps.append((part.more, len(peer.exchange.feed.queries)))
+        take_up(peer, part)
 
-    it.a.core.wanted.interest = noted  # type: ignore[method-assign]
+    it.a.core.wanted._take_up = noted  # type: ignore[method-assign]
     it.net.break_all("b")
+    it.net.until(lambda: steps and not steps[-1][0])
+    connected = [it.peer.exchange.feed.connected]
     it.net.until(lambda: it.is_confirmed and len(it.wanted) == 1501)
-    assert [more for more, _ in steps] == [True, True, False]
-    assert [count for _, count in steps] == [2001, 2001, 1501]
+    assert [more for more, _ in steps] == [True] * (len(steps) - 1) + [False] and len(
+        steps
+    ) >= 1501 / wanted.TURN
+    assert {count for _, count in steps} == {2001} and connected == [False], "all falls before anything flows"
 
 
 def test_a_change_of_many_is_confirmed_at_its_last_part(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,8 +201,12 @@ def test_to_version_1_what_does_not_fit_is_told_of_and_nobody_goes_round_in_circ
 
 
 def saying_on(it: Linked, *parts: Interest) -> None:
+    """b says that, and a has time for it."""
+    wanted, peer = it.a.core.wanted, it.peer
     for part in parts:
-        it.a.core.wanted.interest(it.peer, part)
+        wanted.interest(peer, part)
+        while peer in wanted._line:
+            wanted.tick()
 
 
 def test_another_interest_before_the_last_part_breaks_the_protocol() -> None:
@@ -254,6 +262,70 @@ def test_a_peer_that_has_been_away_for_long_is_not_forgotten_while_it_says_what_
     it.a.core.wanted.tidy()
     saying_on(it, Interest(6, True, exact(1, 3)))
     assert it.wanted == {query.text for query in exact(0, 3)}
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_what_a_node_wants_is_taken_up_and_dropped_in_turns_and_others_are_heard_between(
+    version: int,
+) -> None:
+    """Also of version 1, which says it in one frame; and what comes meanwhile waits behind it."""
+    it = Linked(version)
+    turns: list[int] = []
+    took, dropped = it.a.core.wanted._take, it.a.core.wanted._drop
+    now = [0]
+
+    def counted(count: int) -> None:
+        now[0] += count
+
+    def take(peer: Any, queries: Any) -> None:
+        counted(len(queries))
+        took(peer, queries)
+
+    def drop(peer: Any, query: Query) -> None:
+        counted(1)
+        dropped(peer, query)
+
+    it.a.core.wanted._take = take  # type: ignore[method-assign]
+    it.a.core.wanted._drop = drop  # type: ignore[method-assign]
+    effects = it.a.core.take_effects
+
+    def take_effects() -> Any:
+        turns.append(now[0])
+        now[0] = 0
+        return effects()
+
+    it.a.core.take_effects = take_effects  # type: ignore[method-assign]
+    wants(it.b, it.a, exact(0, 3000))
+    it.net.break_all("b")
+    it.net.until(lambda: sum(turns) > 1000)
+    other = client_of(it.b, "other")
+    late = other.subscribed("late")
+    it.net.until(lambda: it.is_confirmed)
+    assert len(it.wanted) == 3002 and max(turns) <= 2 * wanted.TURN
+    it.publisher.publish("late", b"1")
+    it.net.until(lambda: late.contents == [b"1"])
+    turns.clear()
+    asked = it.b.core.demand.interests.asked(it.a.uuid)
+    for query in exact(0, 3000):
+        del asked.queries[query]
+    it.net.break_all("b")
+    it.net.until(lambda: it.is_confirmed and len(it.wanted) == 2)
+    assert sum(turns) == 3000 and max(turns) <= 2 * wanted.TURN
+    it.goes_through(b"2")
+
+
+def test_what_cannot_be_wanted_ends_the_connection_though_it_is_found_later() -> None:
+    it = Linked()
+    bad = (*exact(0, 1000), Query("exact", "k", "d" * 1000))
+    asked = it.b.core.demand.interests.asked(it.a.uuid)
+    it.b.core.demand._tell([(it.a.uuid, asked.change(bad))])
+    it.b._carry_out_all()
+    it.net.until(lambda: it.a.metric("malformed") == 1)
+    assert [note for note in it.a.notes if "b broke the protocol" in note]
+    it.net.until(lambda: [note for note in it.b.notes if "not allowed by peer: BAD_KEY" in note])
+    it.b.restart()
+    it.net.until(lambda: it.wanted == {"k"})
+    it.goes_through(b"1")
 
 
 @pytest.mark.parametrize("version", [1, 2])
