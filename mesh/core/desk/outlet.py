@@ -18,9 +18,8 @@ from mesh.wire.limits import CHUNK, ENVELOPE_BYTES, ENVELOPES_A_MESSAGE, FRAMES
 
 GROUP = 100  # subscriptions of one client that share an item: each may list 2,000 indices
 Emit = Callable[[Conn, list[bytes]], None]
-Telling = tuple[
-    int, list[tuple[Portion, int]], dict[Path, int]
-]  # in which message: the gap of each, and others'
+# The number of a message, and what it tells of: the gap before each portion, and what others have told.
+Telling = tuple[int, list[tuple[Portion, int]], dict[Path, int]]
 
 
 class Outlet:
