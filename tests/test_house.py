@@ -230,7 +230,7 @@ def test_that_may_work():
 
 
 def test_in_the_quick_part_a_test_that_is_not_quick_fails(suite: Path) -> None:
-    lower = (ROOT / "tests" / "conftest.py").read_text().replace("AIM = 0.5 ", "AIM = 0.01 ")
+    lower = (ROOT / "tests" / "conftest.py").read_text().replace("AIM = 0.5 ", "AIM = 0.001 ")
     (suite / "tests" / "conftest.py").write_text(lower)
     (suite / "tests" / "test_lengths.py").write_text(LENGTHS)
     (suite / "pytest.ini").write_text("[pytest]\nmarkers = whole: long\n")

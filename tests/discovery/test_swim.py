@@ -311,8 +311,8 @@ def without_garbage_collection() -> Iterator[None]:
 
 
 @pytest.mark.whole  # for its length
-def test_a_thousand_miss_the_one_that_dies_and_nobody_else(without_garbage_collection: None) -> None:
-    net, nodes = together(1000, loss=0.02)
+def test_four_hundred_miss_the_one_that_dies_and_nobody_else(without_garbage_collection: None) -> None:
+    net, nodes = together(400, loss=0.02)
     for node in nodes[1:20]:
         net.pause(node, 1.0)
     net.kill(nodes[0])

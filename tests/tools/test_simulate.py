@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import cache
 from io import StringIO
 from pathlib import Path
 
@@ -31,7 +32,9 @@ SEEDS = Path(__file__).parent.parent / "simulated_seeds.txt"
 ONCE = [line.split()[:2] for line in SEEDS.read_text().splitlines() if line[:1] != "#"]
 
 
+@cache
 def broken(profile: str, seed: int) -> list[str]:
+    """The promises that the story of this seed breaks: none, if the product keeps them."""
     return [str(violation) for violation in told(written(seed, ALL[profile])).violations]
 
 

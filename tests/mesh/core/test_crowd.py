@@ -74,10 +74,10 @@ def test_in_a_crowd_connections_stay_few_and_everybody_is_known_to_everybody() -
 
 def test_a_peer_for_which_time_matters_is_always_watched() -> None:
     net = SimNetwork(3)
-    nodes = crowd(net, 36)
+    nodes = crowd(net, 34)
     client_of(nodes[3]).connected().subscribed("k")
     nodes[7].kill()
-    for _ in range(80):
+    for _ in range(40):
         net.run(0.5)
         for node in nodes:
             peers = node.core.neighbours.peers.values()
