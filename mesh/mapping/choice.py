@@ -73,7 +73,7 @@ def divide(
 
 
 def circle(me: str, node: str, visited: Collection[str]) -> Decision:
-    """It would go where it has been."""
+    """The refusal of a message that would go where it has been."""
     path = " -> ".join((*visited, *(() if me in visited else (me,)), node))
     return refuse(f"the rules send it in a circle: {path}", node, "CIRCULAR_LOOP")
 

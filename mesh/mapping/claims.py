@@ -12,7 +12,7 @@ CACHE = 100_000  # keys whose claims are remembered
 
 
 class Claims:
-    """What a set of rules says to one node. Rules never change here: other rules are another one of these."""
+    """A set of rules, as one node reads it. Other rules are another one of these."""
 
     def __init__(self, me: str, rules: Sequence[Rule], scope: str) -> None:
         mine = [rule for rule in rules if rule.node == me and rule.stratum == 0]
@@ -25,7 +25,7 @@ class Claims:
         self._found: dict[tuple[str, str, bool], tuple[Claim, ...]] = {}
 
     def on(self, key: str, domain: str, is_own: bool = True) -> tuple[Claim, ...]:
-        """Those on one message. `is_own`: of a client of this node, which may take those of others and not
+        """Claims on one message. `is_own`: of a client of this node, which may take those of others and not
         its own."""
         if not self._rules:
             return ()
@@ -40,14 +40,14 @@ class Claims:
         return found
 
     def of_domain(self, domain: str) -> tuple[Claim, ...]:
-        """Those on any message in it."""
+        """Claims on any message in it."""
         if not domain:
             return ()
         by_name = self._of(lambda rule: domain in rule.domains, f"DOMAIN {domain}")
         return by_name or self._of(lambda rule: ANY_DOMAIN in rule.domains, "DOMAIN *")
 
     def of_query(self, kind: str, text: str, domain: str) -> list[tuple[Claim, ...]]:
-        """Those on each part of what matches it; the last are those on all that no key names."""
+        """Claims on each part of what matches it; the last are those on all that no key names."""
         if kind == "exact":
             return [self.on(text, domain)]
         return [*(self._exactly(key) for key in sorted(self._matching(text))), self.on("", domain)]

@@ -66,22 +66,22 @@ class Decision:
 
 
 def here(why: str, copies: tuple[str, ...] = (), is_shared: bool = False) -> Decision:
-    """This node is its master; `copies`: others are, too, and get it from here."""
+    """The message stays: this node is its master. `copies`: others are, too, and get it from here."""
     return Decision(Kind.HERE, why, copies=copies, to_master=bool(copies), is_shared=is_shared)
 
 
 def forward(why: str, node: str, copies: tuple[str, ...] = (), to_master: bool = False) -> Decision:
-    """It goes on at once."""
+    """The message goes on at once."""
     return Decision(Kind.FORWARD, why, node, copies=copies, to_master=to_master)
 
 
 def wait(why: str, node: str = "", copies: tuple[str, ...] = (), to_master: bool = False) -> Decision:
-    """It goes on when that node can be asked, or when there is one."""
+    """The message goes on when that node can be asked, or when there is one."""
     return Decision(Kind.WAIT, why, node, copies=copies, to_master=to_master)
 
 
 def refuse(why: str, node: str, code: str) -> Decision:
-    """Its publisher is told why it goes nowhere."""
+    """The message goes nowhere, and its publisher is told why."""
     return Decision(Kind.REFUSE, why, node, code)
 
 
@@ -110,7 +110,7 @@ class Sources:
 
     @classmethod
     def of(cls, decisions: Sequence[Decision], everyone: bool) -> Sources:
-        """Where these lead, each of them about a part of what the query wants."""
+        """All that some decisions lead to, each of them about a part of what the query wants."""
         hops = _hops(decisions)
         masters = _hops(decision for decision in decisions if decision.to_master)
         away = _hops(decision for decision in decisions if decision.kind is Kind.WAIT)

@@ -1,4 +1,4 @@
-"""What waits for a subscriber's credit, and what gives way when there is no room?"""
+"""Portions that wait for a subscriber's credit. Which may wait, and which give way?"""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Backlog(Portions):
         return self.bytes < (credit.backlog if is_slow else credit.bytes)
 
     def giving_way_to(self, portion: Portion) -> Portion | None:
-        """What has waited longest of what goes to make room for it."""
+        """The one that has waited longest, if it goes to make room for this one."""
         if not self._oldest_go or portion.is_persistent:
             return None
         return next((waiting for waiting in self if not waiting.is_persistent), None)

@@ -76,7 +76,7 @@ class Feed:
     # --- what it wants ----------------------------------------------------------------------------------
 
     def asked(self, query: Query, position: int, since: dict[bytes, int]) -> None:
-        """It wants that from these places on: in our log, and in those of other masters."""
+        """A query that counts from these places on: in our log, and in those of other masters."""
         self.queries[query] = position
 
     def owing(self, parcel: Parcel) -> Indices | None:

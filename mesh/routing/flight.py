@@ -1,4 +1,4 @@
-"""What is under way to a subscriber, and how much more may be."""
+"""Portions under way to a subscriber. May more be?"""
 
 from mesh.routing.overflow import Credit
 from mesh.routing.portion import Portions

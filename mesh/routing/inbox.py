@@ -40,7 +40,7 @@ class Inbox(Feed):
         return self.waiting_bytes + self.coming
 
     def take_all(self) -> list[Portion]:
-        """What waits, which is somebody else's from now on."""
+        """All that waits, which is somebody else's from now on."""
         self.matched -= self._backlog.messages
         return self._backlog.take_all()
 

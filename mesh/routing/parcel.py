@@ -23,7 +23,7 @@ class Parcel(Struct, eq=False):
     frames: list[bytes] = field(default_factory=list)  # encoded once, sent to many
 
     def owe(self, owed: Owed) -> None:
-        """These wait for it."""
+        """So many wait for it."""
         self.owed = len(owed)
         self.shares = shares(owed, self.envelope)
 

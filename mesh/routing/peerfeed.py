@@ -43,7 +43,7 @@ class PeerFeed(Feed):
             self._asked_until[master] = max(place, self._asked_until.get(master, 0))
 
     def unasked(self, query: Query) -> None:
-        """It wants that no more."""
+        """A query that counts no more."""
         del self.queries[query]
         self.wanted_bytes -= weight(query)
         self.since.pop(query, None)
@@ -57,7 +57,7 @@ class PeerFeed(Feed):
         return any(is_wanted(queries, key, envelope.domain) for key in envelope.keys)
 
     def settled(self, master: bytes, position: int) -> bool:
-        """It is done with everything up to `position` of a master's log. Did our own position change?"""
+        """The peer is done with a master's log up to `position`. Did our own position change?"""
         before = self.position
         for portion in self._unsettled.settle(master, position):
             super()._took(portion)
@@ -70,7 +70,7 @@ class PeerFeed(Feed):
         self._again(again, gap)
 
     def skip(self, master: bytes, position: int) -> None:
-        """It says that it has that log up to here already (it settles it later)."""
+        """The peer says that it has that log up to here already (it settles it later)."""
         for portion in self._backlog.take_all():
             if portion.parcel.master == master and 0 < portion.parcel.position <= position:
                 self.delivered += portion.messages

@@ -9,7 +9,6 @@ from mesh.routing.parcel import Parcel
 from mesh.routing.shares import Owed
 
 CHANGES = (Put, Delete)  # of a row: a union would be made anew at each look
-Row = tuple[str, bytes]  # table, key
 
 
 class Shelf:
@@ -19,8 +18,11 @@ class Shelf:
         self.store = store
         self.next_position = 1
         self.live = 0  # envelopes stored and owed to somebody
-        self._later: dict[Row, Op] = {}  # side-table changes that may wait for the next commit
-        self._newest: dict[Row, Op] = {}  # of each row, among those not on disk yet
+        # By table and key: side-table changes that may wait for the next commit,
+        self._later: dict[tuple[str, bytes], Op] = {}
+        self._newest: dict[
+            tuple[str, bytes], Op
+        ] = {}  # and the newest of each row among those not on disk yet
         self._drops: list[int] = []
         self._rewrites: dict[int, Rewrite] = {}
 
@@ -33,14 +35,14 @@ class Shelf:
         return Append(parcel.position, parcel.envelope.header(), parcel.envelope.body)
 
     def restore(self, parcel: Parcel, owed: Owed) -> None:
-        """It has stood there since before the start; perhaps nobody is owed it any more."""
+        """A parcel that has stood there since before the start; perhaps nobody is owed it any more."""
         self.live += 1
         parcel.owe(owed)
         if not owed:
             self.released(parcel)
 
     def released(self, parcel: Parcel) -> None:
-        """Nobody is owed it any more."""
+        """A place that nobody needs any more: its envelope leaves with the next commit."""
         self.live -= 1
         self._rewrites.pop(parcel.position, None)
         self._drops.append(parcel.position)
@@ -73,7 +75,7 @@ class Shelf:
         return bool(self._later or self._drops or self._rewrites)
 
     def take_later(self) -> list[Op]:
-        """What has gathered for the next commit."""
+        """All that has gathered for the next commit."""
         ops: list[Op] = [*self._later.values(), *self._rewrites.values()]
         if self._drops:
             ops.append(Drop(tuple(self._drops)))
@@ -81,7 +83,7 @@ class Shelf:
         return ops
 
     def not_written(self, ops: Iterable[Op]) -> None:
-        """What was taken for a commit that failed: it rides with the next, unless there is newer."""
+        """A commit failed: what was taken for it rides with the next, unless there is newer."""
         for op in ops:
             if isinstance(op, Drop):
                 self._drops += op.positions
@@ -91,7 +93,7 @@ class Shelf:
                 self._later[op.table, op.key] = op
 
     def written(self, ops: Iterable[Op]) -> None:
-        """What was taken for a commit is on disk."""
+        """A commit is on disk, with what was taken for it."""
         for op in ops:
             if isinstance(op, CHANGES) and self._newest.get((op.table, op.key)) is op:
                 del self._newest[op.table, op.key]

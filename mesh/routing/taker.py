@@ -1,4 +1,4 @@
-"""Whoever is owed a message in a master's log. All that a router needs to know of one."""
+"""Takers are owed messages in a master's log. This is all that a router needs to know of one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Targets = list[tuple[Taker, Indices | None]]  # who gets which messages of an en
 
 
 class Addressees(Protocol):
-    """Whoever is meant by addresses of one kind."""
+    """The part of a node that knows who is meant by addresses of one kind."""
 
     def addressed(self, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
         """(a copy for each of them, how many have it at once). LocalError when it is for nobody."""

@@ -62,7 +62,7 @@ def open_guarded(
 
 @contextmanager
 def _named(path: Path) -> Iterator[None]:
-    """What the system says of it as StoreError."""
+    """Errors of the system as StoreError, with that path."""
     try:
         yield
     except OSError as error:

@@ -22,7 +22,7 @@ def is_full(error: OSError) -> bool:
 
 
 def broken(path: Path, error: OSError) -> StoreError:
-    """Something else is wrong with it."""
+    """The error of a disk on which something else is wrong than that it is full."""
     return StoreError(
         f"{path} failed: {error.strerror or error}.",
         hint="Look at that disk and its messages (dmesg), then restart the node.",

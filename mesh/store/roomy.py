@@ -1,4 +1,4 @@
-"""What must still be written on a full disk? A store that refuses what adds before there is no room."""
+"""A store that refuses what adds, before there is no room for what must still be written."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -61,7 +61,7 @@ class Roomy:
             self._store.checkpoint()
 
     def give(self) -> None:
-        """Something found no room: let it have the reserve."""
+        """A write found no room: let it have the reserve."""
         self._room.give()
 
     @property

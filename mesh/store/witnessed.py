@@ -1,4 +1,4 @@
-"""Has it lost something unseen? A store that never goes backwards without a word."""
+"""A store that never goes backwards without a word."""
 
 import time
 from collections.abc import Callable, Sequence
