@@ -133,7 +133,7 @@ class Parts:
             gossiping, weights, inboxes.owners, recall, self.info,
         )  # fmt: skip
         self._sessions = sessions
-        self._reception = Reception(desk, admission, sessions, n, verbs, self.piecework)
+        self._reception = Reception(desk, admission, sessions, n, verbs, self.piecework, wanted)
         # The lower floors first; only who asks again comes behind all who know then whom to ask.
         desk.face.fill(
             (

@@ -12,7 +12,9 @@ from mesh.core.desk.facts import ConnEnded
 from mesh.core.desk.part import Part, Taking, take
 from mesh.core.desk.piecework import Piecework
 from mesh.core.peers.neighbours import Neighbours
+from mesh.core.peers.peer import Peer
 from mesh.core.subscribers.sessions import Sessions
+from mesh.core.subscribers.wanted import Wanted
 from mesh.core.verbs import Verbs
 from mesh.wire import commands as c
 from mesh.wire.commands import CLIENT, Refuse, UnknownCommand
@@ -32,6 +34,7 @@ class Reception(Part):
         neighbours: Neighbours,
         verbs: Verbs,
         piecework: Piecework,
+        wanted: Wanted,
     ) -> None:
         self._desk = desk
         self._from_clients, self._from_peers = desk.face.from_clients, desk.face.from_peers
@@ -40,6 +43,7 @@ class Reception(Part):
         self._neighbours = neighbours
         self._verbs = verbs
         self._piecework = piecework
+        self._wanted = wanted
 
     def from_clients(self) -> Sequence[Taking]:
         return (*self._from_both(), take(c.Call, self._called))
@@ -47,7 +51,7 @@ class Reception(Part):
     def from_peers(self) -> Sequence[Taking]:
         return (
             *self._from_both(),
-            take(c.Call, lambda conn, peer, command, _: self._verbs.from_peer(conn, peer, command)),
+            take(c.Call, lambda conn, peer, command, _: self._asked(conn, peer, command)),
             take(c.Who, lambda conn, peer, command, _: self._over(conn)),
         )
 
@@ -107,6 +111,12 @@ class Reception(Part):
 
     def _called(self, conn: Conn, session: Any, call: c.Call, _: list[Envelope]) -> None:
         self._desk.answer(conn, call.request, lambda: self._verbs.from_client(conn, session, call))
+
+    def _asked(self, conn: Conn, peer: Peer, call: c.Call) -> None:
+        if conn is peer.data:
+            self._wanted.behind(peer, lambda: self._verbs.from_peer(conn, peer, call))
+        else:
+            self._verbs.from_peer(conn, peer, call)
 
     def _piece(self, conn: Conn, piece: c.Piece) -> None:
         """A part of a message, which is taken once it is whole."""
