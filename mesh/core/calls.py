@@ -11,6 +11,7 @@ from mesh.core.desk.effects import Stop
 from mesh.core.desk.part import Part, Taking, take
 from mesh.core.peers.peer import Peer
 from mesh.core.subscribers.session import Session
+from mesh.core.subscribers.wanted import Wanted
 from mesh.errors import LocalError
 from mesh.wire.calls import AskDown, Carried, read_ask
 from mesh.wire.commands import NODE_CONTROL, Call, Reply
@@ -23,8 +24,9 @@ VISITED = 2048  # names of nodes that a question may carry: more were too much f
 class Calls(Part):
     """The verbs of all parts, asked by their names."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, wanted: Wanted) -> None:
         self._desk = desk
+        self._wanted = wanted
 
     def from_clients(self) -> Sequence[Taking]:
         return (take(Call, self._from_client),)
@@ -54,7 +56,8 @@ class Calls(Part):
         self._desk.answer(conn, call.request, work)
 
     def _from_peer(self, conn: Conn, peer: Peer, call: Call, _: list[Envelope]) -> None:
-        """What it asks on its control connection is answered there; the rest on its data connection."""
+        """What it asks on its control connection is answered there. On its data connection a question comes
+        behind what the peer has said before that it wants."""
         verb = self._desk.face.peer_verbs.get(call.verb)
         is_control = conn.role == NODE_CONTROL
 
@@ -69,7 +72,10 @@ class Calls(Part):
                 raise LocalError(f"it was at {len(ask.visited)} nodes before", code="TOO_MANY_HOPS")
             verb.then(Asked(ask, call.request, peer, conn, send))
 
-        self._desk.answer(conn, call.request, work)
+        if conn is peer.data:
+            self._wanted.behind(peer, lambda: self._desk.answer(conn, call.request, work))
+        else:
+            self._desk.answer(conn, call.request, work)
 
     def _down(self, asked: Asked[AskDown]) -> None:
         asked.say(Result())

@@ -153,7 +153,8 @@ class Parts:
                 desk.events, disk, n, n.acquaintances, meeting, censuses, router, nodes.whereabouts, ways,
                 recall, gossiping, vouching, demand, lookup, forwarder.shipping, forwarder, sessions, links,
                 wanted, inboxes, last_values, routes, subscribing, clients, shared, weights, recording,
-                admission, status, Calls(desk), self._reception, questions, *(room(self) for room in rooms),
+                admission, status, Calls(desk, wanted), self._reception, questions,
+                *(room(self) for room in rooms),
             )
         )  # fmt: skip
         self._flushes = desk.face.flushes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from math import inf
 
 from mesh.core.asking.demand import Demand
 from mesh.core.delivery.router import Router
@@ -28,6 +29,8 @@ from mesh.wire.spoken import KINDS, UNKNOWN_IS_TOLD
 TURN = 128  # queries that are taken up, or dropped, in one turn: some milliseconds
 LINE = 16_384  # slices of one peer that may wait: all that it may want, and as much again
 
+QUESTIONS = 1000  # of one peer that may wait for that; at the last its turn does not end
+
 
 class Wanted(Part):
     """The feeds of other nodes: what each is owed messages of. `received()`: how far we have each log."""
@@ -51,7 +54,8 @@ class Wanted(Part):
         self._received = received
         self._saying: dict[Peer, Saying] = {}  # who has not said all of it yet, or not all is taken up
         self._line: dict[Peer, deque[Interest]] = {}  # what waits for its turn
-        self._left = TURN  # queries until others are heard
+        self._left: float = TURN  # queries until others are heard
+        self._behind: dict[Peer, list[Callable[[], None]]] = {}  # what is done when it is taken up
 
     def hears(self) -> Sequence[Hearing]:
         return (
@@ -118,8 +122,21 @@ class Wanted(Part):
                 self._take_up(peer, line.popleft())
             else:
                 del self._line[peer]
+                for then in self._behind.pop(peer, ()):
+                    then()
                 return
         self._desk.wake(self._desk.now)
+
+    def behind(self, peer: Peer, then: Callable[[], None]) -> None:
+        """Do that when all is taken up that the peer has said by now: its questions count on it."""
+        if peer not in self._line:
+            then()
+            return
+        self._behind.setdefault(peer, []).append(then)
+        if len(self._behind[peer]) >= QUESTIONS:
+            self._left = inf
+            self._go_on(peer)
+            self._left = 0
 
     def _take_up(self, peer: Peer, part: Interest) -> None:
         """What stood and is in no part of a full one falls at the end."""
@@ -181,6 +198,7 @@ class Wanted(Part):
         """Its connection is gone: it says all of it again on the next one."""
         self._saying.pop(peer, None)
         self._line.pop(peer, None)
+        self._behind.pop(peer, None)
 
     def _understood(self, peer: Peer, queries: tuple[Query, ...]) -> Iterable[Query]:
         """Those of a kind that is known here. A later release may know more."""

@@ -5,12 +5,14 @@ from typing import Any
 import pytest
 
 from mesh.core.asking import demand as demands
+from mesh.core.desk.asked import Asked, answer
 from mesh.core.subscribers import saying, wanted
 from mesh.errors import RemoteError
 from mesh.mapping.rules import Rule
 from mesh.routing import told
 from mesh.routing.interest import CLIENTS, weight
 from mesh.wire import commands as c
+from mesh.wire.calls import AskGet
 from mesh.wire.commands import Interest, Query
 from mesh.wire.frames import read
 from mesh.wire.limits import INTEREST_PART
@@ -349,3 +351,48 @@ def test_what_another_asks_a_way_for_is_confirmed_when_its_master_knows_it(
     for n in range(10):
         publisher.publish(f"k{n}", b"x", domain="NEWS")
     net.until(lambda: all(each.contents == [b"x"] for each in heard))
+
+
+def asked(it: Linked, request: int) -> None:
+    """b asks a for a last value, on the same connection."""
+    call = c.Call(request, "get", {"kind": "exact", "text": "k", "domain": "", "visited": []})
+    it.a.core._reception.take(it.peer.data, call, [])
+
+
+def test_what_a_peer_asks_behind_that_is_answered_when_it_is_taken_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else what is published between the value and the subscription would be lost."""
+    it = Linked()
+    answered: list[int] = []
+    verbs = it.a.core.desk.face.peer_verbs
+    right = verbs["get"].then
+
+    def noted(asked: Asked[AskGet]) -> None:
+        answered.append(asked.request)
+        assert len(it.wanted) > 1000, "before it is taken up"
+        right(asked)
+
+    monkeypatch.setitem(verbs, "get", answer(AskGet, noted))
+    monkeypatch.setattr(wanted, "QUESTIONS", 5)
+    it.a.core.wanted.interest(it.peer, Interest(7, False, exact(0, 1000)))
+    asked(it, 1)
+    assert answered == [] and it.peer in it.a.core.wanted._line
+    while it.peer in it.a.core.wanted._line:
+        it.a.core.wanted.tick()
+    assert answered == [1]
+    asked(it, 2)
+    assert answered == [1, 2]
+    it.a.core.wanted.interest(it.peer, Interest(8, False, exact(1000, 3000)))
+    for request in range(10, 15):
+        asked(it, request)
+    assert answered == [1, 2, *range(10, 15)] and len(it.wanted) == 3001, "so many do not wait"
+
+
+def test_what_a_peer_asked_is_forgotten_with_its_connection() -> None:
+    it = Linked()
+    it.a.core.wanted.interest(it.peer, Interest(7, False, exact(0, 1000)))
+    asked(it, 1)
+    it.net.break_all("b")
+    it.net.until(lambda: it.peer.data is None)
+    assert not it.a.core.wanted._behind and not it.a.core.wanted._line

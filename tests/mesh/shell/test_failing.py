@@ -203,7 +203,7 @@ def events(state: Path) -> list[tuple[str, str]]:
     ]
     lines.sort(key=lambda line: (line["observer_boot"], line["line"]))
     assert len({(line["observer_boot"], line["line"]) for line in lines}) == len(lines)
-    return [(line["event"], line["text"]) for line in lines if line.kind == "event"]
+    return [(line["event"], line["text"]) for line in lines if line["kind"] == "event"]
 
 
 @pytest.mark.parametrize("store", ["sqlite", "memory"])

@@ -1,7 +1,8 @@
 """How long does one event hold up a node that much waits at, or that wants much, when others come and go?
 
-Real cores on simulated wires: there is one process, and only the watched node's calls are timed. What is told
-is the longest single call (`receive`, `tick`, `take_effects` and so on): so long nobody else is heard.
+Real cores on simulated wires: there is one process, and only the watched node's calls are timed, and those of
+whoever comes back and is told what is wanted of it. The longest single call is told (`receive`, `tick`,
+`take_effects` and so on): so long nobody else is heard.
 In ms of the processor: whoever else is busy on this machine counts nothing.
 The collector of unused memory is off meanwhile: what it takes is not the core's, and grows with what is kept.
 """
@@ -74,7 +75,8 @@ class Trial:
 
     def come(self, name: str) -> SimNode:
         """A node of that name is started, for the first time or again."""
-        node = self.net.nodes.get(name) or self.net.node(name, "ibis", rules=self.rules, **self.settings)
+        settings = {"rules": self.rules, **self.settings}
+        node = self.net.nodes.get(name) or TimedNode(self.net, name, ("ibis",), settings)
         if not node.is_up:
             node.start()
         return node
@@ -134,7 +136,11 @@ def wanting(rules: tuple[Rule, ...], count: int, others: tuple[str, ...] = ()) -
     trial.watched("it dies", lambda: trial.net.nodes["crane"].kill())
     for name in others:
         trial.watched(f"{name} dies", lambda name=name: trial.net.nodes[name].kill())  # type: ignore[misc]
+        told = trial.net.nodes[name]
+        assert isinstance(told, TimedNode)
+        told.taken()
         trial.watched(f"{name} is back", lambda name=name: trial.come(name))  # type: ignore[misc]
+        trial.found[f"{name} is told"] = told.taken()
     return trial.found
 
 
@@ -151,7 +157,7 @@ def _undisturbed() -> Iterator[None]:
 TRIALS: dict[str, Callable[[], dict[str, float]]] = {
     "turns, master away": lambda: waiting(MASTER, WAITING),
     "turns, ways away": lambda: waiting(WAYS, WAITING, ("egret", "stork")),
-    "turns, wanted": lambda: wanting((), QUERIES),
+    "turns, wanted": lambda: wanting((), QUERIES, ("heron",)),
     "turns, wanted by ways": lambda: wanting(WAYS, QUERIES, ("egret", "stork")),
 }
 
