@@ -50,6 +50,7 @@ from mesh.core.telling.weights import Weights
 from mesh.core.ways.balancing import Balancing, name_of
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Questions
+from mesh.links.backoff import Timing
 from mesh.mapping.mapping import Mapping
 from mesh.routing.log import Log
 from mesh.routing.merging import Merging
@@ -76,6 +77,7 @@ class Parts:
         mapping = self.mapping = Mapping(settings.me.name, settings.rules, settings.scope)
 
         peers: dict[bytes, Peer] = {}
+        timing = Timing(low=settings.backoff_min, high=settings.backoff_max)
         merging = Merging(settings.me.name, mapping.masters)
         settling = Settling(log, mapping, merging, peers)
         dialler = self._dialler = Dialler(desk)
@@ -86,7 +88,7 @@ class Parts:
             disk,
             dialler,
             peers,
-            partial(met, desk, partial(exchange, desk, settling.released)),
+            partial(met, desk, timing, partial(exchange, desk, settling.released)),
             rivals.rumoured,
         )
         meeting = self._meeting = Meeting(desk, dialler, n, rivals)
