@@ -52,6 +52,7 @@ from mesh.core.telling.recording import Recording, Waiting
 from mesh.core.ways.balancing import Balancing, name_of
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Questions
+from mesh.links.backoff import Timing
 from mesh.mapping.mapping import Mapping
 from mesh.routing.log import Log
 from mesh.routing.merging import Merging
@@ -80,6 +81,7 @@ class Parts:
         mapping = self.mapping = Mapping(settings.me.name, settings.rules, settings.scope)
 
         peers: dict[bytes, Peer] = {}
+        timing = Timing(low=settings.backoff_min, high=settings.backoff_max)
         merging = Merging(settings.me.name, mapping.masters)
         settling = Settling(shelf, mapping, merging, peers)
         dialler = self._dialler = Dialler(desk)
@@ -90,7 +92,7 @@ class Parts:
             disk,
             dialler,
             peers,
-            partial(met, desk, partial(exchange, desk, settling.released)),
+            partial(met, desk, timing, partial(exchange, desk, settling.released)),
             rivals.rumoured,
         )
         meeting = self._meeting = Meeting(desk, dialler, n, rivals)

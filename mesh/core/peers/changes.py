@@ -58,7 +58,7 @@ class Changes:
         for action in peer.reach.happens(event, self._desk.now):
             self._carry_out(action, peer, gone)
         if not peer.alive:
-            self._dialler.watch(peer)
+            self._dialler.watchlist.add(peer)
             self._desk.wake(peer.reach.due)
 
     def _carry_out(self, action: Action, peer: Peer, gone: int) -> None:

@@ -12,6 +12,7 @@ from mesh.core.desk.settings import CONNECT
 from mesh.core.peers.facts import Dialled, LoggedOut, SeedEnded
 from mesh.core.peers.peer import Peer
 from mesh.core.peers.reach_table import Event
+from mesh.core.peers.watchlist import Watchlist
 from mesh.links.backoff import delay
 from mesh.links.table import Action
 from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Bye, Login, Ping, Pong
@@ -26,26 +27,15 @@ class Dialler:
 
     def __init__(self, desk: Desk) -> None:
         self.conns: dict[Hashable, Conn] = {}
-        self._watched: dict[Peer, None] = {}
+        self.watchlist = Watchlist()
         self._desk = desk
         self._dialled = 0
-
-    # --- whom to look at ------------------------------------------------------------------------------
-
-    def watch(self, peer: Peer) -> None:
-        """Time alone may matter for this peer from now on. To be called when something begins with it."""
-        self._watched[peer] = None
-
-    def watched(self) -> list[Peer]:
-        """All for whom it still does: in a crowd they are few."""
-        self._watched = {peer: None for peer in self._watched if peer.is_active}
-        return list(self._watched)
 
     # --- one peer -------------------------------------------------------------------------------------
 
     def apply(self, peer: Peer, actions: tuple[Action, ...]) -> None:
         """Do what the link table asks for."""
-        self.watch(peer)
+        self.watchlist.add(peer)
         for action in actions:
             if action is Action.DIAL:
                 self._login(peer)
@@ -83,7 +73,7 @@ class Dialler:
                 self._forget(old)
         peer.conns[conn.role], peer.dials[conn.role] = conn, []
         conn.owner = peer.node.uuid
-        self.watch(peer)
+        self.watchlist.add(peer)
         if conn.dialled:
             peer.reached = conn.endpoint
         if conn.role == NODE_CONTROL:

@@ -66,7 +66,7 @@ class Liveness:
             self._desk.send(peer.control, command)
             return
         peer.reach.ask(command, self._desk.now)
-        self._dialler.watch(peer)
+        self._dialler.watchlist.add(peer)
         self._desk.wake(self._desk.now)
 
     def _say(self, peer: Peer | None, command: c.Command) -> None:
@@ -76,7 +76,7 @@ class Liveness:
 
     def _some(self) -> list[Conn]:
         """A few control connections that stand, by chance."""
-        there = [peer.control for peer in self._dialler.watched() if peer.control is not None]
+        there = [peer.control for peer in self._dialler.watchlist.active() if peer.control is not None]
         return [there.pop(int(self._desk.jitter() * len(there))) for _ in range(min(FEW, len(there)))]
 
     def connected(self, peer: Peer) -> None:

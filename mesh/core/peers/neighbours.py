@@ -48,6 +48,7 @@ class Neighbours(Part):
         timing = SwimTiming(period=desk.settings.probe)
         self.membership = Membership(as_node(desk.me), desk.jitter, timing)
         directory = self.directory = Directory(peers, made)
+        self.of, self.named = directory.of, directory.named  # asked for each envelope
         self.rounds = Rounds(desk, directory, self.membership, dialler)
         self.acquaintances = Acquaintances(desk, disk, dialler, directory.is_alive, directory.is_occupied)
         self.liveness = Liveness(desk, self.membership, self.happened, peers.get, dialler)
@@ -95,14 +96,6 @@ class Neighbours(Part):
         self._desk.wake(self.rounds.deadline(self.settled()))
 
     # --- what others ask ----------------------------------------------------------------------------------
-
-    def of(self, conn: Conn) -> Peer | None:
-        """Whose connection it is, if it is a node's and still wanted."""
-        return self.directory.of(conn)
-
-    def named(self, name: str) -> Peer | None:
-        """The peer of that name; where several had it, the one that is alive."""
-        return self.directory.named(name)
 
     def alive(self) -> list[Peer]:
         """Peers that can be asked something: alive, and not shut out by either side."""

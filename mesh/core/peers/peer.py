@@ -78,8 +78,6 @@ class Peer:
         return is_connected or is_dialled or self.link.is_wanted or self.reach.is_waiting
 
 
-def met(desk: Desk, meets: Callable[[Introduction], Exchange], node: Introduction) -> Peer:
+def met(desk: Desk, timing: Timing, meets: Callable[[Introduction], Exchange], node: Introduction) -> Peer:
     """A peer that was heard of; `meets` makes the exchange with it."""
-    s = desk.settings
-    timing = Timing(low=s.backoff_min, high=s.backoff_max)
     return Peer(node, Reach(desk.jitter, timing), Link(node.uuid, desk.now, desk.jitter, timing), meets)

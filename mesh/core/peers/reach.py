@@ -40,8 +40,8 @@ class Reach:
 
     @property
     def is_waiting(self) -> bool:
-        """Is it to be dialled for something new?"""
-        return self.question is not None or self.state is State.TOLD_OF or bool(self.untried)
+        """Does a question wait for it, or the next of its addresses?"""
+        return self.question is not None or bool(self.untried)
 
     def is_due(self, now: float) -> bool:
         """May it be dialled?"""

@@ -50,22 +50,25 @@ class Rounds:
             self._sweep()
         if self.is_crowd:
             self._close_unused()
-        active = self._active()  # without those that were closed just now: they must not be dialled again
-        self._dial(active)
-        for peer in active:
+        looked_at = self._looked_at()  # without those that were closed just now: they are not dialled again
+        self._dial(looked_at)
+        for peer in looked_at:
             if now >= self._next_ping(peer):
                 dialler.ping(peer)
-            dialler.apply(peer, peer.link.tick(now))
+            if actions := peer.link.tick(now):
+                dialler.apply(peer, actions)
             self.review_login(peer)
 
-    def _active(self) -> list[Peer]:
-        """Those for whom time alone may matter."""
-        return self._dialler.watched() if self.is_crowd else list(self._directory.peers.values())
+    def _looked_at(self) -> list[Peer]:
+        """Those for whom time alone may matter now. In a crowd nobody is dialled only for being alive."""
+        active = self._dialler.watchlist.active()
+        return active if self.is_crowd else list(dict.fromkeys((*self._directory.living(), *active)))
 
     def _dial(self, peers: list[Peer]) -> None:
         """Those that are due. Where there is no room for all, the new ones first, and each in its turn."""
-        due = [p for p in peers if p.control is None and p.reach.due <= self._desk.now]
         room = self._dialler.room
+        due = [p for p in peers if p.control is None and p.reach.due <= self._desk.now]
+        due += self._dialler.watchlist.due(self._desk.now, room, self.is_crowd)
         for peer in sorted(due, key=lambda p: (p.reach.state is not State.TOLD_OF, p.reach.due)):
             if peer.alive:
                 self._dialler.sight(peer)
@@ -74,7 +77,7 @@ class Rounds:
 
     def _close_unused(self) -> None:
         """In a crowd a control connection is kept only as long as it is needed."""
-        for peer in self._dialler.watched():
+        for peer in self._dialler.watchlist.active():
             control = peer.control
             is_idle = peer.data is None and self._desk.now - peer.used > UNUSED
             if control is not None and control.dialled and is_idle:
@@ -86,13 +89,14 @@ class Rounds:
         for uuid, peer in list(self._directory.peers.items()):
             begun = peer.begun
             is_owed = begun is not None and begun.feed.queries
-            is_needed = peer.is_active or is_owed or self._needs_login(peer)
+            is_wanted = peer.is_active or peer.reach.state is State.TOLD_OF
+            is_needed = is_wanted or is_owed or self._needs_login(peer)
             if not peer.alive and not is_needed and self._membership.of(uuid) is None:
                 if begun is not None:
                     self._desk.accounts.closed(begun.feed, is_peer=True)
                 self._directory.remove(peer)
+                self._dialler.watchlist.forget(peer)
                 self._desk.say(PeerForgotten(peer))
-        self._dialler.watched()  # which forgets them, too
 
     def ping_all(self) -> None:
         """Those who have dialled us: whose connection is gone, the transport notices now."""
@@ -120,7 +124,7 @@ class Rounds:
         # Other parts of the core count on being called.
         times = [self._membership.deadline(), self._dialler.deadline(), now + self._desk.settings.ping]
         room = self._dialler.room
-        for peer in self._active():
+        for peer in self._looked_at():
             times.append(self._next_ping(peer))
             reach = peer.reach
             waits = peer.control is None and (reach.untried or not peer.dials[NODE_CONTROL])
@@ -130,6 +134,7 @@ class Rounds:
             link = peer.link.deadline()
             if link is not None:
                 times.append(link)
+        times.append(max(self._dialler.watchlist.next_dial(self.is_crowd), now + (0.0 if room > 0 else ROOM)))
         if not is_settled:
             times.append(self._born + FIRST_VIEW)
         return max(now, min(times))

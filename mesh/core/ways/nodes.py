@@ -7,6 +7,7 @@ from collections.abc import Collection, Hashable, Sequence
 from mesh.core.desk.desk import Desk
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
+from mesh.core.peers.reach import LIVING
 from mesh.core.ways.balancing import Balancing
 from mesh.core.ways.questions import Questions
 from mesh.core.ways.whereabouts import Whereabouts
@@ -72,4 +73,5 @@ class Nodes:
 
 
 def _answers(peer: Peer) -> bool:
-    return peer.alive and peer.link.state is not State.NOT_ALLOWED
+    # Spelt out, as this is asked for each envelope.
+    return peer.reach.state in LIVING and peer.link.state is not State.NOT_ALLOWED

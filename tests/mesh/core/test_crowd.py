@@ -81,7 +81,7 @@ def test_a_peer_for_which_time_matters_is_always_watched() -> None:
         net.run(0.5)
         for node in nodes:
             peers = node.core.neighbours.peers.values()
-            assert {p for p in peers if p.is_active} <= set(node.core._dialler.watched())
+            assert {p for p in peers if p.is_active} <= set(node.core._dialler.watchlist.active())
 
 
 def test_in_a_crowd_a_node_that_only_others_hear_of_is_let_in() -> None:
@@ -229,4 +229,4 @@ def test_peers_that_are_forgotten_are_not_watched_any_more() -> None:
         passer_by.close()
     net.run(90_000)
     assert not node.core.neighbours.peers
-    assert not node.core._dialler._watched
+    assert not len(node.core._dialler.watchlist)

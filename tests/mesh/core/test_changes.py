@@ -1,0 +1,50 @@
+"""What are people told when a node comes, goes, moves or is another process now?"""
+
+import pytest
+
+from discovery.member import (
+    Conflict,
+    Dead,
+    Joined,
+    Left,
+    Member,
+    Moved,
+    Node,
+    Presence,
+    Restarted,
+    Suspected,
+    Trusted,
+)
+from mesh.core.peers.changes import EVENTS, TOLD, Lived
+from mesh.core.peers.reach_table import Event
+from tests.simulation import SimNetwork
+
+M = Member(Node(b"h" * 16, "heron", 7, "tcp://10.0.0.1:1"), "mdns", Presence.ALIVE, 0.0)
+SAID: list[tuple[Lived, str]] = [
+    (Joined(M), "joined: heron (boot 7) at tcp://10.0.0.1:1, found by mdns"),
+    (Restarted(M, 6), "restarted: heron is a new process (boot 7)"),
+    (Moved(M, ""), "moved: heron is at tcp://10.0.0.1:1 now"),
+    (Suspected(M), "suspect: heron does not answer"),
+    (Trusted(M), "alive: heron answers again"),
+    (Dead(M), "dead: heron (boot 7) did not answer"),
+    (Left(M), "left: heron (boot 7) said goodbye"),
+    (Conflict(M), "conflict: two processes answer for heron: was its data directory copied?"),
+]
+
+
+@pytest.mark.parametrize(("lived", "text"), SAID)
+def test_each_change_has_its_words(lived: Lived, text: str) -> None:
+    node = SimNetwork().node("a")
+    peer = node.core.neighbours.directory.known(M.uuid, "heron")
+    if not isinstance(lived, Joined):
+        node.core.neighbours._changes.react(peer, Joined(M), 7)
+    node.core.neighbours._changes.react(peer, lived, 7)
+    notes = [effect.text for effect in node.core.desk.effects if hasattr(effect, "text")]
+    assert text in notes
+
+
+def test_all_changes_but_sightings_are_told() -> None:
+    assert set(TOLD) == {*EVENTS.values(), Event.SAID_TO_LEAVE} - {Event.SIGHTED}
+    assert TOLD[Event.SAID_TO_LEAVE] == TOLD[Event.SAID_GOODBYE]
+    loud = {event for event, (_, level, _) in TOLD.items() if level == "warning"}
+    assert loud == {Event.SUSPECTED, Event.DIED, Event.DOUBLED}
