@@ -187,7 +187,7 @@ class Hearsay:
         if record.is_living:
             results = self._fates.restart(record, rumour.node, now)
         else:
-            record.heard = now
+            record.heard, record.spoke = now, -1  # since it is back it has not spoken to us itself
             results = self._fates.join(record, rumour.node, now)
         if self._is_census:
             self._news.drop(record.uuid)

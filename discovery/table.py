@@ -62,7 +62,7 @@ class MemberRecord:
     heard: float
     state: Presence = Presence.SEEN
     weight: Precedence = NOTHING  # the weightiest word about it so far, its own included
-    spoke: int = -1  # the boot with which it spoke to us itself; -1 = it never did
+    spoke: int = -1  # the boot with which it spoke to us itself; -1 = it never did since it is back
     suspicion: Suspicion | None = None
     teller: bytes = b""  # who told us of it first; b"": it has been alive, or was found without others
     rivalry: Rivalry | None = None  # with its last restart, a process of the boot before may still live

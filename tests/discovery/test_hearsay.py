@@ -1,5 +1,6 @@
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import permutations
 from random import Random
 
 import pytest
@@ -416,6 +417,15 @@ def test_the_order_of_rumours_does_not_matter(made: Made, words: list[Rumour], s
     other = list(words)
     shuffle.shuffle(other)
     assert believed(made(), words) == believed(made(), other)
+
+
+def test_who_is_back_by_the_word_of_others_has_not_spoken_itself() -> None:
+    """Else it counted for more than their later suspicion, and only where its death was heard of first."""
+    words = [
+        rumour(state, "heron", 1, number, "n1") for state, number in ((DEAD, 0), (ALIVE, 1), (SUSPECT, 1))
+    ]
+    found = {believed(many_with_heron(), list(order)) for order in permutations(words)}
+    assert [state for state, *_ in found] == [SUSPECT]
 
 
 @EVERYWHERE

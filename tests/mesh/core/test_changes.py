@@ -15,7 +15,8 @@ from discovery.member import (
     Suspected,
     Trusted,
 )
-from mesh.core.peers.changes import EVENTS, TOLD, Lived
+from mesh.core.peers.changes import EVENTS, TOLD
+from mesh.core.peers.facts import Lived
 from mesh.core.peers.reach_table import Event
 from tests.simulation import SimNetwork
 
