@@ -16,7 +16,7 @@ from mesh.core.desk.records import Record, query_key, read_record, write_record
 from mesh.core.peers.facts import LoggedIn, LoggedOut
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
-from mesh.core.subscribers.saying import Saying, check_wanted
+from mesh.core.subscribers.saying import WANTED, Saying, check_wanted
 from mesh.core.ways.questions import Questions
 from mesh.errors import LocalError, MeshError, RemoteError
 from mesh.operations import Delete, Put
@@ -27,7 +27,8 @@ from mesh.wire.commands import Interest, Interested, Query, Refuse
 from mesh.wire.spoken import KINDS, UNKNOWN_IS_TOLD
 
 TURN = 128  # queries that are taken up, or dropped, in one turn: some milliseconds
-LINE = 16_384  # slices of one peer that may wait: all that it may want, and as much again
+RELAYED = 4  # as many queries are as much work, where others may have to be asked for each
+LINE = 2 * WANTED  # queries of one peer that may wait: all that it may want, and as much again
 
 QUESTIONS = 1000  # of one peer that may wait for that; at the last its turn does not end
 
@@ -93,8 +94,8 @@ class Wanted(Part):
     def interest(self, peer: Peer, command: Interest) -> None:
         """What a peer wants from us, or a part of it. It is taken up in turns: others are heard between."""
         line = self._line.setdefault(peer, deque())
-        line.extend(slices(command, TURN, command.more and peer.version >= MORE))
-        if len(line) > LINE:
+        line.extend(slices(command, self._turn, command.more and peer.version >= MORE))
+        if len(line) > LINE // self._turn:
             what = f"{peer.node.name} says faster what it wants than it can be taken up"
             raise RemoteError(what, code="TOO_MANY_QUERIES")
         try:
@@ -103,8 +104,12 @@ class Wanted(Part):
             self._cut_short(peer)
             raise
 
+    @property
+    def _turn(self) -> int:
+        return TURN // RELAYED if self._demand.has_ways else TURN
+
     def tick(self) -> None:
-        self._left = TURN
+        self._left = self._turn
         for peer in list(self._line):
             try:
                 self._go_on(peer)
