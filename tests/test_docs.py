@@ -86,6 +86,14 @@ def test_what_runs_elsewhere_stands_on_a_page_and_can_be_run() -> None:
     assert all(os.access(ROOT / tool, os.X_OK) for tool in tools)
 
 
+@pytest.mark.parametrize("page", ["design.md", "words.md"])
+def test_every_file_that_a_page_of_the_house_names_is_there(page: str) -> None:
+    named = re.findall(
+        r"`((?:mesh|discovery|balancers|spark|tools|tests)/[\w/.]+)`", (ROOT / "docs" / page).read_text()
+    )
+    assert len(named) > 20 and [path for path in named if not (ROOT / path).exists()] == []
+
+
 def test_every_room_of_the_house_stands_in_the_drawing_of_its_floors() -> None:
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     [floors] = [contract["layers"] for contract in contracts if contract["id"] == "floors"]
