@@ -42,6 +42,7 @@ class Hears(Protocol):
 
     def nowhere(self, conn: Hashable, why: str) -> None: ...
     def knocked(self, uuid: bytes, refused: bool) -> None: ...
+    def stop(self) -> None: ...
     def give_up(self, why: MeshError) -> None: ...
 
 
@@ -90,6 +91,8 @@ class World:
                 self._record(line)
             case Note(level, text):
                 log.log(logging.getLevelNamesMapping()[level.upper()], "%s", text)
+            case Stop(""):
+                self._hears.stop()
             case Stop(error, code):
                 self._hears.give_up(MeshError(error, code=code))
 

@@ -42,6 +42,16 @@ def test_a_node_that_takes_any_port_takes_the_same_one_next_time() -> None:
         assert (first[1], second[1]) == (1, 2)
 
 
+def test_a_node_that_is_told_to_stop_ends_without_an_error() -> None:
+    async def story() -> None:
+        async with mesh_of("a") as m, m.connect("a") as ma:
+            await ma.call("down")
+            await eventually(m.nodes["a"].driver.stopping.is_set)
+            assert m.nodes["a"].driver.why is None
+
+    asyncio.run(story())
+
+
 def test_what_is_asked_right_after_the_start_waits_for_those_it_was_told_of() -> None:
     async def story() -> None:
         async with mesh_of("a", "b") as m, m.connect("a") as ma:
