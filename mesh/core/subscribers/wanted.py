@@ -130,6 +130,7 @@ class Wanted(Part):
                 for then in self._behind.pop(peer, ()):
                     then()
                 return
+        self._line[peer] = self._line.pop(peer)  # others first, the next time: it may never end
         self._desk.wake(self._desk.now)
 
     def behind(self, peer: Peer, then: Callable[[], None]) -> None:
@@ -140,8 +141,10 @@ class Wanted(Part):
         self._behind.setdefault(peer, []).append(then)
         if len(self._behind[peer]) >= QUESTIONS:
             self._left = inf
-            self._go_on(peer)
-            self._left = 0
+            try:
+                self._go_on(peer)
+            finally:
+                self._left = 0
 
     def _take_up(self, peer: Peer, part: Interest) -> None:
         """What stood and is in no part of a full one falls at the end."""

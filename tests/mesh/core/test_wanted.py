@@ -353,6 +353,25 @@ def test_what_another_asks_a_way_for_is_confirmed_when_its_master_knows_it(
     net.until(lambda: all(each.contents == [b"x"] for each in heard))
 
 
+def test_who_says_without_end_what_it_wants_keeps_nobody_else_waiting() -> None:
+    net = SimNetwork()
+    a, b, d = net.mesh("a", "b", "d")
+    for node in (b, d):
+        client_of(node).subscribed("k")
+    core, said = a.core, 0
+    endless, other = core.neighbours.peers[b.uuid], core.neighbours.peers[d.uuid]
+    core.wanted.tick()
+    core.wanted.interest(endless, Interest(2, False, exact(0, 2 * wanted.TURN)))
+    core.wanted.interest(other, Interest(2, False, exact(0, 5)))
+    while len(other.exchange.feed.queries) == 1:
+        said += 1
+        assert said < 5 and endless in core.wanted._line
+        core.wanted.tick()
+        core.wanted.interest(
+            endless, Interest(2 + said, False, exact(said * 1000, said * 1000 + wanted.TURN))
+        )
+
+
 def asked(it: Linked, request: int) -> None:
     """b asks a for a last value, on the same connection."""
     call = c.Call(request, "get", {"kind": "exact", "text": "k", "domain": "", "visited": []})
