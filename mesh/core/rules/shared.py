@@ -3,7 +3,8 @@
 # Law 1: a row is taken only with the signature of its author, whoever brings it; in a mesh without keys from
 #        whoever is logged in.
 # Law 2: nobody is asked twice for what it told already. So who boasts of rows and tells none, or tells some
-#        that are none, is asked once for each of its boasts. Who does not answer is asked again after others.
+#        that are none, is asked once for each of its boasts.
+# Law 3: each is asked one thing at a time, and nobody waits for what another one answers, or does not.
 
 from __future__ import annotations
 
@@ -69,8 +70,7 @@ class Shared(Part):
         self._kinds: dict[str, Kind] = {}
         self._tables: dict[str, Table] = {}
         self._changed: dict[str, float] = {}  # when a row was last taken
-        self._asking = False  # one at a time, for there is a next state
-        self._failed = b""  # who did not answer when it was asked last
+        self._asking: set[bytes] = set()  # who has a question of ours
         self._told: dict[tuple[bytes, str], tuple[Summary, Summary]] = {}  # what it had, and we had then
         self._doubted: set[bytes] = set()  # whose rows were refused, which was told
 
@@ -168,10 +168,9 @@ class Shared(Part):
     def _heard(self, fact: StateHeard) -> None:
         """A node says how it is. If it has other rows, ask it for them."""
         peer = self._neighbours.peers.get(fact.known.state.uuid)
-        if peer is None or SHARED not in peer.speaks or self._asking or peer.reach.question is not None:
+        if peer is None or SHARED not in peer.speaks or peer.reach.question is not None:
             return
-        if peer.node.uuid == self._failed:  # another may help
-            self._failed = b""
+        if peer.node.uuid in self._asking:
             return
         for theirs in fact.known.state.shared:
             table = self._tables.get(theirs.kind)
@@ -191,7 +190,7 @@ class Shared(Part):
         return theirs.stamp > ours.stamp or is_settled
 
     def _ask(self, peer: Peer, kind: str, place: tuple[int, str]) -> None:
-        self._asking = True
+        self._asking.add(peer.node.uuid)
         question = AskRows(kind=kind, stamp=place[0], name=place[1])
         by = self._neighbours.liveness.ask
         came = partial(self._came, peer, kind, place)
@@ -201,10 +200,9 @@ class Shared(Part):
         self, peer: Peer, kind: str, place: tuple[int, str], replies: Replies[RowsTold], _: list[str]
     ) -> None:
         """Some rows of a node, if it has told any."""
-        self._asking = False
-        if not replies:
+        self._asking.discard(peer.node.uuid)
+        if not replies:  # its next state says it again
             self._told.pop((peer.node.uuid, kind), None)
-            self._failed = peer.node.uuid
         for reply in replies.values():
             try:
                 for said in reply.value.rows[:AT_ONCE]:

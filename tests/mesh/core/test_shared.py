@@ -16,6 +16,7 @@ from mesh.operations import Reach
 from mesh.shared.row import Row
 from mesh.wire import commands as c
 from mesh.wire.calls import AskRows
+from mesh.wire.replies import RowsTold
 from tests.mesh.core.keyed import keyed, met
 from tests.mesh.core.lying import replies
 from tests.simulation import SimNetwork, SimNode
@@ -204,6 +205,31 @@ def test_a_table_has_no_room_for_more_than_its_rows(monkeypatch: pytest.MonkeyPa
         a.put("mine", b"red")
     a.put("n1", b"red")
     assert a.known["n1"] == b"red"
+
+
+def test_who_answers_slowly_and_without_end_keeps_nobody_from_the_rows_of_others() -> None:
+    net = SimNetwork()
+    a, b, liar = meshed(net, "a", "b", "liar")
+    asked = 0
+
+    def slowly(question: Asked[AskRows]) -> None:
+        nonlocal asked
+        asked += 1
+        row = written(liar.node, f"n{asked}", stamp=net.wall + asked)
+
+        def late() -> None:
+            question.say(RowsTold(rows=[row]))
+            liar.node._carry_out_all()
+
+        net.after(4.0, late)
+
+    boasts(liar, 2**62, [])
+    liar.node.core.desk.face.peer_verbs["rows"] = answer(AskRows, slowly)
+    net.run(10)
+    b.put("sky", b"blue")
+    net.until(lambda: a.known.get("sky") == b"blue", 10)
+    net.run(20)
+    assert sum(name.startswith("n") for name in a.known) > 3, "it goes on"
 
 
 def test_a_lost_answer_is_asked_for_again() -> None:
