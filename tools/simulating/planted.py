@@ -276,10 +276,6 @@ BUGS: dict[str, Bug] = {
     "what was not stored is counted in by the next": Bug("room", 3, "C1.4", lets_the_next_count_it_in),
     "a cache that outlives a reconnect": Bug("rest", 0, "V2", keeps_its_cache),
     "who is behind acknowledges at once": Bug("paced", 12, "C1.5", acknowledges_at_once),
-<<<<<<< HEAD
     "whoever brings a message is believed": Bug("liar", 37, "C2.1", whoever_brings_it_is_believed),
-=======
-    "whoever brings a message is believed": Bug("liar", 60, "C2.1", whoever_brings_it_is_believed),
->>>>>>> w/h4
     "who began anew is not asked whether it knows us": Bug("short", 1, "L1", does_not_ask_who_began_anew),
 }
