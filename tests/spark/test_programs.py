@@ -81,11 +81,11 @@ def test_executors_need_nothing_of_ours(session: SparkSession, tmp_path: Path) -
 
 
 def submit(place: Path, *job: str) -> None:
-    """As on a cluster: two executors, each a JVM of its own with 1 GB."""
+    """As on a cluster: an executor is a JVM of its own, with 1 GB."""
     settings = {f"spark.executorEnv.{name}": value for name, value in NOTHING.items()}
     settings |= {"spark.local.dir": str(place), "spark.driver.host": "127.0.0.1"}
     conf = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
-    submitted = [str(Path(sys.executable).with_name("spark-submit")), "--master", "local-cluster[2,1,1024]"]
+    submitted = [str(Path(sys.executable).with_name("spark-submit")), "--master", "local-cluster[1,1,1024]"]
     environ = {
         **os.environ,
         "SPARK_LOCAL_IP": "127.0.0.1",
