@@ -232,9 +232,14 @@ class NodeCore(Parts):
 
     def _hear(self) -> None:
         """Let the parts know what has happened."""
-        facts, hears = self.desk.facts, self.desk.face.hears
+        facts, last, hears = self.desk.facts, self.desk.last_facts, self.desk.face.hears
         while facts:
             fact = facts.popleft()
+            if type(fact) in last:
+                if facts:
+                    facts.append(fact)
+                    continue
+                last.discard(type(fact))
             for then in hears[type(fact)]:
                 then(fact)
 

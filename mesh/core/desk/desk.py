@@ -61,6 +61,7 @@ class Desk:
         self.tally = Tally()
         self.accounts = Accounts()
         self.facts: deque[Fact] = deque()  # said, and not heard yet
+        self.last_facts: set[type[Fact]] = set()  # kinds of which one waits there for all others
         self.watched = False  # does anybody want to hear traces? Whoever does says so here
         self.face = Face()
         self.serves = False  # it is known that our store is the newest: see Recall
@@ -86,10 +87,10 @@ class Desk:
         self.facts.append(fact)
 
     def say_last(self, fact: Fact) -> None:
-        """Once, behind all that is said by now."""
-        if fact in self.facts:
-            self.facts.remove(fact)
-        self.facts.append(fact)
+        """Once, behind all that is said before it is heard: so many may say it at no more cost."""
+        if type(fact) not in self.last_facts:
+            self.last_facts.add(type(fact))
+            self.facts.append(fact)
 
     def send(self, conn: Conn | None, command: Command, envelopes: Sequence[Envelope] = ()) -> None:
         """Put a command on a connection, if it is there, and if the other end understands it."""

@@ -22,7 +22,7 @@ from mesh.core.desk.part import Beginning, Part, Taking, take
 from mesh.core.desk.settings import Settings
 from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
-from mesh.core.peers.facts import PeerJoined, ViewChanged
+from mesh.core.peers.facts import PeerJoined, ViewChanged, WaysChanged
 from mesh.operations import Image, Put
 from mesh.wire import commands as c
 from mesh.wire.calls import Ask, read_ask
@@ -202,6 +202,44 @@ def test_a_trace_that_nobody_hears_is_none_the_worse() -> None:
     node.desk.say(Mastered([]))
     node.take_effects()
     assert not node.desk.facts
+
+
+def test_what_is_said_last_is_heard_once_behind_all_others() -> None:
+    node, _ = begun()
+    heard: list[Fact] = []
+    for kind in (PeerJoined, WaysChanged, Waved):
+        node.desk.face.hears[kind] = [heard.append]
+
+    def echo(fact: Any) -> None:
+        if fact.times:
+            node.desk.say(Waved(0))
+
+    node.desk.face.hears[Waved].append(echo)
+    node.desk.say_last(WaysChanged())
+    for times in (2, 1):
+        node.desk.say(Waved(times))
+        node.desk.say_last(WaysChanged())
+    node.take_effects()
+    assert heard == [Waved(2), Waved(1), Waved(0), Waved(0), WaysChanged()]
+    node.desk.say_last(WaysChanged())
+    node.take_effects()
+    assert len(heard) == 6
+
+
+def test_saying_it_last_costs_the_same_however_much_was_said() -> None:
+    node, _ = begun()
+    looked = 0
+
+    class Counted(Waved):
+        def __eq__(self, other: object) -> bool:
+            nonlocal looked
+            looked += 1
+            return False
+
+    for _ in range(100):
+        node.desk.say(Counted(1))
+        node.desk.say_last(WaysChanged())
+    assert looked == 0 and len(node.desk.facts) == 101
 
 
 def facts() -> set[type[Fact]]:
