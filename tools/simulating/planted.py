@@ -277,5 +277,5 @@ BUGS: dict[str, Bug] = {
     "a cache that outlives a reconnect": Bug("rest", 0, "V2", keeps_its_cache),
     "who is behind acknowledges at once": Bug("paced", 12, "C1.5", acknowledges_at_once),
     "whoever brings a message is believed": Bug("liar", 37, "C2.1", whoever_brings_it_is_believed),
-    "who began anew is not asked whether it knows us": Bug("short", 1, "L1", does_not_ask_who_began_anew),
+    "who began anew is not asked whether it knows us": Bug("short", 20, "L1", does_not_ask_who_began_anew),
 }
