@@ -31,7 +31,7 @@ FIRST_POSITION = 1
 BOOT = 2**40
 
 
-class Reach(NamedTuple):
+class StoreReach(NamedTuple):
     """How far a store has come: the last position of its log, and how many commits it has carried out."""
 
     log: int
@@ -101,4 +101,4 @@ class Image:
     envelopes: list[tuple[int, bytes, bytes]]
     tables: dict[str, dict[bytes, bytes]]
     next_position: int
-    reach: Reach = field(default=Reach(0, 0), compare=False)
+    reach: StoreReach = field(default=StoreReach(0, 0), compare=False)

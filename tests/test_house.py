@@ -229,14 +229,20 @@ def test_that_may_work():
 """
 
 
-def test_in_the_quick_part_a_test_that_is_not_quick_fails(suite: Path) -> None:
+def test_in_the_quick_part_a_test_that_is_not_quick_fails(
+    suite: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lower = (ROOT / "tests" / "conftest.py").read_text().replace("AIM = 0.5 ", "AIM = 0.001 ")
     (suite / "tests" / "conftest.py").write_text(lower)
     (suite / "tests" / "test_lengths.py").write_text(LENGTHS)
     (suite / "pytest.ini").write_text("[pytest]\nmarkers = whole: long\n")
-    code, output = run_suite(suite, "--hypothesis-profile=quick", "tests/test_lengths.py")
+    monkeypatch.setenv("QUICK_PART", "1")
+    code, output = run_suite(suite, "tests/test_lengths.py")
     assert (code, "1 failed, 2 passed" in output) == (1, True), output
     assert "FAILED tests/test_lengths.py::test_that_works - Failed: 0.1 s of CPU" in output
+    monkeypatch.delenv("QUICK_PART")
+    code, output = run_suite(suite, "--hypothesis-profile=quick", "tests/test_lengths.py")
+    assert (code, "3 passed" in output) == (0, True), output
 
 
 def test_all_of_the_quick_part_has_a_bound_too(monkeypatch: pytest.MonkeyPatch) -> None:

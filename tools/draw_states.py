@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mesh.core.peers import reach
-from mesh.core.peers.reach_table import REACH_TABLE
-from mesh.core.peers.reach_table import State as Reached
+from mesh.core.peers.reach_table import REACH_TABLE, ReachState
 from mesh.links.backoff import Timing
 from mesh.links.table import LINK_TABLE, State
 
@@ -123,7 +122,7 @@ def of_reach() -> list[tuple[str, str]]:
 
 DRAWINGS = (
     Drawing("links.md", "mesh/links", LINK_TABLE, State.POLLING, of_links),
-    Drawing("design.md", "mesh/core/peers", REACH_TABLE, Reached.AWAY, of_reach),
+    Drawing("design.md", "mesh/core/peers", REACH_TABLE, ReachState.AWAY, of_reach),
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mesh.core.desk.asked import Asked, Right, Verb, answer
+from mesh.core.desk.asked import Inquiry, Right, Verb, answer
 from mesh.core.desk.conn import ONLY_READS, Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.effects import Stop
@@ -16,12 +16,12 @@ from mesh.errors import LocalError
 from mesh.wire.calls import AskDown, Carried, read_ask
 from mesh.wire.commands import NODE_CONTROL, Call, Reply
 from mesh.wire.envelope import Envelope
-from mesh.wire.replies import Result
+from mesh.wire.replies import ReplyValue
 
 VISITED = 2048  # names of nodes that a question may carry: more were too much for who is asked next
 
 
-class Calls(Part):
+class Verbs(Part):
     """The verbs of all parts, asked by their names."""
 
     def __init__(self, desk: Desk, wanted: Wanted) -> None:
@@ -48,7 +48,7 @@ class Calls(Part):
                 raise LocalError(ONLY_READS, code="NOT_ALLOWED")
             if verb is None:
                 raise LocalError(f"this node knows no verb {call.verb[:40]!r}.", code="UNKNOWN_VERB")
-            asked = Asked(read_ask(verb.asks, call.arguments), call.request, session, conn, send)
+            asked = Inquiry(read_ask(verb.asks, call.arguments), call.request, session, conn, send)
             if verb.right is Right.RUN:
                 asked.check_keys()
             verb.then(asked)
@@ -70,13 +70,13 @@ class Calls(Part):
             ask = read_ask(verb.asks, call.arguments)
             if isinstance(ask, Carried) and len(ask.visited) > VISITED:
                 raise LocalError(f"it was at {len(ask.visited)} nodes before", code="TOO_MANY_HOPS")
-            verb.then(Asked(ask, call.request, peer, conn, send))
+            verb.then(Inquiry(ask, call.request, peer, conn, send))
 
         if conn is peer.data:
             self._wanted.behind(peer, lambda: self._desk.answer(conn, call.request, work))
         else:
             self._desk.answer(conn, call.request, work)
 
-    def _down(self, asked: Asked[AskDown]) -> None:
-        asked.say(Result())
+    def _down(self, asked: Inquiry[AskDown]) -> None:
+        asked.say(ReplyValue())
         self._desk.emit(Stop())

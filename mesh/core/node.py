@@ -19,7 +19,7 @@ from mesh.core.desk.part import Beginning
 from mesh.core.desk.settings import CONNECT
 from mesh.core.parts import Parts
 from mesh.errors import ONE_MESH, LocalError, MeshError, RemoteError
-from mesh.operations import Image, Reach
+from mesh.operations import Image, StoreReach
 from mesh.printable import harmless
 from mesh.wire import commands as c
 from mesh.wire.commands import UnknownCommand
@@ -45,7 +45,7 @@ class NodeCore(Parts):
         wall: int,
         process: Callable[[], Process] = Process,
         sample: Callable[[], Sample] | None = None,
-        reach: Callable[[], Reach] = lambda: Reach(0, 0),
+        reach: Callable[[], StoreReach] = lambda: StoreReach(0, 0),
     ) -> None:
         """Take up what the store holds. `sample` measures the machine; without it no state is gossiped.
         `reach` tells how far the store has come."""

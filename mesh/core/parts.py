@@ -13,7 +13,7 @@ from mesh.core.admission import Admission
 from mesh.core.asking.demand import Demand
 from mesh.core.asking.erasing import Erasing
 from mesh.core.asking.lookup import Lookup
-from mesh.core.calls import Calls
+from mesh.core.calls import Verbs
 from mesh.core.delivery.router import Router
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
@@ -155,7 +155,7 @@ class Parts:
                 desk.events, disk, n, n.acquaintances, meeting, censuses, router, nodes.whereabouts, ways,
                 recall, gossiping, vouching, demand, lookup, forwarder.shipping, forwarder, sessions, links,
                 wanted, inboxes, last_values, routes, subscribing, clients, shared, weights, recording,
-                admission, status, Calls(desk, wanted), self._reception, questions,
+                admission, status, Verbs(desk, wanted), self._reception, questions,
                 *(room(self) for room in rooms),
             )
         )  # fmt: skip

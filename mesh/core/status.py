@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import asdict
 
 from discovery.member import Member, Presence
-from mesh.core.desk.asked import Asked, Verb, answer
+from mesh.core.desk.asked import Inquiry, Verb, answer
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.pages import page
 from mesh.core.desk.part import Part
@@ -50,13 +50,13 @@ class Status(Part):
             answer(AskInfo, lambda asked: asked.say(self._info())),
         )
 
-    def _events(self, asked: Asked[AskEvents]) -> None:
+    def _events(self, asked: Inquiry[AskEvents]) -> None:
         events, after = self._desk.events.after(asked.ask.after)
         asked.say(EventRows(events=events, next=after, boot=self._desk.me.boot))
 
     # --- nodes --------------------------------------------------------------------------------------------
 
-    def _ls(self, asked: Asked[AskNodes]) -> None:
+    def _ls(self, asked: Inquiry[AskNodes]) -> None:
         """All nodes, in pages."""
         peers, s = self._neighbours.peers, self._desk.settings
         places = [ME, *(f"1{peer.node.name} {uuid.hex()}" for uuid, peer in peers.items())]
@@ -131,7 +131,7 @@ class Status(Part):
 
     # --- addresses ----------------------------------------------------------------------------------------
 
-    def _peers(self, asked: Asked[AskPeers]) -> None:
+    def _peers(self, asked: Inquiry[AskPeers]) -> None:
         """All addresses, in pages."""
         found = self._neighbours.acquaintances.rows()
 
@@ -144,7 +144,7 @@ class Status(Part):
         rows, after = page(found, row, asked.ask)
         asked.say(PeerRows(peers=rows, next=after))
 
-    def _where(self, asked: Asked[AskWhere]) -> None:
+    def _where(self, asked: Inquiry[AskWhere]) -> None:
         """Where a program can dial the node of that name; "" when nobody can, or it is not known."""
         me, peer = self._desk.me, self._neighbours.named(asked.ask.node)
         if asked.ask.node == me.name:

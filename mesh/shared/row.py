@@ -20,15 +20,15 @@ from mesh.wire.limits import KIB
 VALUE = 240 * KIB  # bytes of a value at most: a row travels in one message
 DIGEST = 8  # bytes
 
-Kind = Annotated[str, Meta(pattern=r"^[a-z]{1,16}\Z")]
+KindName = Annotated[str, Meta(pattern=r"^[a-z]{1,16}\Z")]
 Uuid = Annotated[bytes, Meta(min_length=16, max_length=16)]
 Rank = tuple[int, bytes, bytes]
 
 
-class Row(msgspec.Struct, frozen=True, array_like=True, dict=True):
+class SharedRow(msgspec.Struct, frozen=True, array_like=True, dict=True):
     """One named thing. A field added later goes to the end with a default."""
 
-    kind: Kind
+    kind: KindName
     name: Annotated[str, Meta(max_length=255)]
     stamp: Number  # the hybrid clock when it was written
     value: Annotated[bytes, Meta(max_length=VALUE)]  # b"": it was deleted
@@ -58,15 +58,15 @@ class Row(msgspec.Struct, frozen=True, array_like=True, dict=True):
         return b"heronry row\0" + msgspec.msgpack.encode(fields)
 
 
-def row_of(values: object) -> Row:
+def row_of(values: object) -> SharedRow:
     """A row from its fields in a list. LocalError BAD_ROW."""
     try:
-        return msgspec.convert(values, Row, builtin_types=(bytes,))
+        return msgspec.convert(values, SharedRow, builtin_types=(bytes,))
     except msgspec.ValidationError as error:
         raise LocalError(f"this is no row that nodes share: {error}.", code="BAD_ROW") from error
 
 
-def read(packed: bytes) -> Row:
+def read(packed: bytes) -> SharedRow:
     """A row as `packed` wrote it. LocalError BAD_ROW."""
     try:
         return _decode(packed)
@@ -74,9 +74,9 @@ def read(packed: bytes) -> Row:
         raise LocalError(f"this is no row that nodes share: {error}.", code="BAD_ROW") from error
 
 
-def packed(row: Row) -> bytes:
+def packed(row: SharedRow) -> bytes:
     """As it is stored."""
     return msgspec.msgpack.encode(row)
 
 
-_decode = msgspec.msgpack.Decoder(Row).decode
+_decode = msgspec.msgpack.Decoder(SharedRow).decode

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from mesh.errors import BadConfig
-from mesh.operations import Append, Image, Op, Put, Reach
+from mesh.operations import Append, Image, Op, Put, StoreReach
 from mesh.store.base import Store
 from mesh.wire.commands import Answers, Command, Forward, Items, Outcomes
 
@@ -66,7 +66,7 @@ class _CrashingStore:
         self.close: Callable[[], None] = store.close
 
     @property
-    def reach(self) -> Reach:
+    def reach(self) -> StoreReach:
         return self._store.reach
 
     def commit(self, ops: Sequence[Op]) -> None:

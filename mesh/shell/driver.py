@@ -11,7 +11,7 @@ from typing import Any
 from discovery.state import Sample
 from mesh.core.node import NodeCore
 from mesh.errors import MeshError, Refused, StoreError, StoreFull
-from mesh.operations import Image, Reach
+from mesh.operations import Image, StoreReach
 from mesh.shell.damper import Damper
 from mesh.shell.failing import failure
 from mesh.shell.lag import Lag
@@ -65,7 +65,7 @@ class Driver:
         image: Image,
         process: Callable[[], Process],
         sample: Callable[[], Sample],
-        reach: Callable[[], Reach],
+        reach: Callable[[], StoreReach],
     ) -> None:
         """Take up what the store holds. See NodeCore.start; CoreFailed when that fails."""
         try:

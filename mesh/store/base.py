@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from mesh.operations import BOOT, Drop, Image, Op, Reach
+from mesh.operations import BOOT, Drop, Image, Op, StoreReach
 
 
 class Store(Protocol):
@@ -32,7 +32,7 @@ class Store(Protocol):
         """Let go of the store; a second time does no harm."""
 
     @property
-    def reach(self) -> Reach:
+    def reach(self) -> StoreReach:
         """How far it has come by now, with all that is durable. Safe in any thread."""
 
 
@@ -55,7 +55,7 @@ class Untended:
         self.load, self.commit, self.close = store.load, store.commit, store.close
 
     @property
-    def reach(self) -> Reach:
+    def reach(self) -> StoreReach:
         return self._store.reach
 
     def tend(self) -> float | None:

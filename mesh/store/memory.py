@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from mesh.errors import StoreError
-from mesh.operations import FIRST_POSITION, TABLES, Image, Op, Reach
+from mesh.operations import FIRST_POSITION, TABLES, Image, Op, StoreReach
 from mesh.store.change import fold
 
 
@@ -43,8 +43,8 @@ class MemoryStore:
         self._closed = True
 
     @property
-    def reach(self) -> Reach:
-        return Reach(self._next - 1, self._commits)
+    def reach(self) -> StoreReach:
+        return StoreReach(self._next - 1, self._commits)
 
     def _check_open(self) -> None:
         if self._closed:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from mesh.errors import StoreError, StoreFull
-from mesh.operations import Image, Op, Reach
+from mesh.operations import Image, Op, StoreReach
 from mesh.store.change import Change, fold
 from mesh.store.integrity import Audit
 from mesh.store.lease import Claim, Terms
@@ -103,7 +103,7 @@ class PostgresStore:
             self._keeper.close()
 
     @property
-    def reach(self) -> Reach:
+    def reach(self) -> StoreReach:
         return self._count.reach
 
     def _write(self, change: Change, after: Count) -> None:

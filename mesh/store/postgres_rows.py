@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
-from mesh.operations import FIRST_POSITION, TABLES, Image, Reach
+from mesh.operations import FIRST_POSITION, TABLES, Image, StoreReach
 from mesh.store.change import Change
 from mesh.store.integrity import Audit, checksum
 from mesh.store.postgres_connection import Connection
@@ -69,8 +69,8 @@ class Count:
     commits: int
 
     @property
-    def reach(self) -> Reach:
-        return Reach(self.next_position - 1, self.commits)
+    def reach(self) -> StoreReach:
+        return StoreReach(self.next_position - 1, self.commits)
 
 
 def create_owner(db: Connection, owner: UUID) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mesh.errors import StoreFull
-from mesh.operations import Append, Image, Op, Put, Reach
+from mesh.operations import Append, Image, Op, Put, StoreReach
 from mesh.store.room import Room
 from mesh.store.sqlite import SQLiteStore
 
@@ -65,7 +65,7 @@ class Roomy:
         self._room.give()
 
     @property
-    def reach(self) -> Reach:
+    def reach(self) -> StoreReach:
         return self._store.reach
 
     def tend(self) -> float | None:

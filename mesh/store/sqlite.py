@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mesh.errors import StoreError, StoreFull
-from mesh.operations import Image, Op, Reach
+from mesh.operations import Image, Op, StoreReach
 from mesh.store.change import Change, fold
 from mesh.store.integrity import Audit
 from mesh.store.sqlite_rows import (
@@ -107,7 +107,7 @@ class SQLiteStore:
             self.checkpoint()
 
     @property
-    def reach(self) -> Reach:
+    def reach(self) -> StoreReach:
         return self._counters.reach
 
     def count_from(self, commits: int) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from mesh.operations import FIRST_POSITION, TABLES, Image, Reach
+from mesh.operations import FIRST_POSITION, TABLES, Image, StoreReach
 from mesh.store.change import Change
 from mesh.store.integrity import Audit, checksum
 from mesh.streams.ranges import Ranges
@@ -53,8 +53,8 @@ class Counters(NamedTuple):
     commits: int
 
     @property
-    def reach(self) -> Reach:
-        return Reach(self.next_position - 1, self.commits)
+    def reach(self) -> StoreReach:
+        return StoreReach(self.next_position - 1, self.commits)
 
 
 def read_counters(db: Database, audit: Audit) -> Counters:

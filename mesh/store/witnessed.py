@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from mesh.errors import StoreError
-from mesh.operations import Image, Op, Reach
+from mesh.operations import Image, Op, StoreReach
 from mesh.store.room import Tell, broken, is_full
 from mesh.store.roomy import Roomy
 from mesh.store.witness import Statement, Witness
@@ -67,7 +67,7 @@ class Witnessed:
             self._witness.close()
 
     @property
-    def reach(self) -> Reach:
+    def reach(self) -> StoreReach:
         return self._store.reach
 
     def tend(self) -> float | None:

@@ -12,11 +12,11 @@ Source = tuple[Name, float | None, bytes]  # node, age (None: current), uuid of 
 Figures = dict[str, int | float]
 
 
-class Result(Struct, frozen=True, kw_only=True):
+class ReplyValue(Struct, frozen=True, kw_only=True):
     """The value of a Reply, to a verb that says nothing; of the others below."""
 
 
-class Values(Result, frozen=True, kw_only=True):
+class Values(ReplyValue, frozen=True, kw_only=True):
     """Last values, which follow as envelopes; a node says of each whose it is."""
 
     more: bool = False  # of them come in further replies
@@ -25,7 +25,7 @@ class Values(Result, frozen=True, kw_only=True):
     sources: list[Source] = []
 
 
-class ClientValues(Result, frozen=True, kw_only=True):
+class ClientValues(ReplyValue, frozen=True, kw_only=True):
     """The same for clients."""
 
     more: bool
@@ -34,26 +34,26 @@ class ClientValues(Result, frozen=True, kw_only=True):
     away: list[str] = []
 
 
-class Erased(Result, frozen=True, kw_only=True):
+class Erased(ReplyValue, frozen=True, kw_only=True):
     """Was there such a topic, and which masters cannot be reached, or what keeps them from it?"""
 
     erased: bool = False
     away: list[str] = []
 
 
-class ClientErased(Result, frozen=True, kw_only=True):
+class ClientErased(ReplyValue, frozen=True, kw_only=True):
     """The same for clients."""
 
     erased: list[str]
 
 
-class Hops(Result, frozen=True, kw_only=True):
+class Hops(ReplyValue, frozen=True, kw_only=True):
     """How many there are to a node; -1: nobody knows."""
 
     hops: int = -1
 
 
-class Address(Result, frozen=True, kw_only=True):
+class Address(ReplyValue, frozen=True, kw_only=True):
     """Where a program can dial a node; "": nobody knows."""
 
     address: str
@@ -68,25 +68,25 @@ class Step(Struct, frozen=True, kw_only=True):
     why: str = ""
 
 
-class Steps(Result, frozen=True, kw_only=True):
+class Steps(ReplyValue, frozen=True, kw_only=True):
     """What each node on the way would do."""
 
     steps: list[Step] = []
 
 
-class Changed(Result, frozen=True, kw_only=True):
+class Changed(ReplyValue, frozen=True, kw_only=True):
     """Was it otherwise before?"""
 
     changed: bool
 
 
-class Released(Result, frozen=True, kw_only=True):
+class Released(ReplyValue, frozen=True, kw_only=True):
     """Names of inboxes."""
 
     released: list[str]
 
 
-class WeightsRead(Result, frozen=True, kw_only=True):
+class WeightsRead(ReplyValue, frozen=True, kw_only=True):
     """The set of weights that a node has. Times are ns since 1970."""
 
     stamp: int
@@ -99,26 +99,26 @@ class WeightsRead(Result, frozen=True, kw_only=True):
     strategy: str  # of this node's balancer
 
 
-class Applied(Result, frozen=True, kw_only=True):
+class Applied(ReplyValue, frozen=True, kw_only=True):
     """The stamp of what was applied; nodes that it names and nobody has met, some."""
 
     stamp: int
     unknown: list[str] = []
 
 
-class WeightsTold(Result, frozen=True, kw_only=True, omit_defaults=True):
+class WeightsTold(ReplyValue, frozen=True, kw_only=True, omit_defaults=True):
     """A whole set, as `mesh.weightset` reads it; nothing where there is none."""
 
     set: object = None
 
 
-class RowsTold(Result, frozen=True, kw_only=True):
+class RowsTold(ReplyValue, frozen=True, kw_only=True):
     """Rows, as `mesh.shared.row` reads them: the next few; none: that were all."""
 
     rows: list[object] = []
 
 
-class StateTold(Result, frozen=True, kw_only=True, omit_defaults=True):
+class StateTold(ReplyValue, frozen=True, kw_only=True, omit_defaults=True):
     """A line of gossip, as `discovery.gossip` reads it; nothing where there is none."""
 
     line: object = None
@@ -170,7 +170,7 @@ class NodeRow(Gossiped, frozen=True, kw_only=True):
     tailback: Depth
 
 
-class NodeRows(Result, frozen=True, kw_only=True):
+class NodeRows(ReplyValue, frozen=True, kw_only=True):
     """Nodes in the order of their names, and what else the list says."""
 
     nodes: list[NodeRow]
@@ -194,7 +194,7 @@ class PeerRow(Struct, kw_only=True):
     state: str = ""
 
 
-class PeerRows(Result, frozen=True, kw_only=True):
+class PeerRows(ReplyValue, frozen=True, kw_only=True):
     """Addresses in their order."""
 
     peers: list[PeerRow]
@@ -213,7 +213,7 @@ class EventRow(Struct, frozen=True, kw_only=True):
     text: str
 
 
-class EventRows(Result, frozen=True, kw_only=True):
+class EventRows(ReplyValue, frozen=True, kw_only=True):
     """Events, the oldest first."""
 
     events: list[EventRow]
@@ -234,7 +234,7 @@ class Process(Struct, frozen=True, kw_only=True):
     disk: Figures = {}
 
 
-class Info(Result, frozen=True, kw_only=True):
+class Info(ReplyValue, frozen=True, kw_only=True):
     """Who a node is, and its metrics."""
 
     name: str
@@ -255,7 +255,7 @@ class Info(Result, frozen=True, kw_only=True):
     metrics: Figures
 
 
-R = TypeVar("R", bound=Result)
+R = TypeVar("R", bound=ReplyValue)
 
 
 def read_result(shape: type[R], said: object) -> R:

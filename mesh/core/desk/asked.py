@@ -13,14 +13,14 @@ from mesh.wire.calls import Ask
 from mesh.wire.commands import Reply
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import body_frames
-from mesh.wire.replies import Result
+from mesh.wire.replies import ReplyValue
 
 A = TypeVar("A", bound=Ask)
 Send = Callable[[Reply, Sequence[Envelope]], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked(Generic[A]):
+class Inquiry(Generic[A]):
     """A question that has been read. It is answered now or later, by `say` or `fail`."""
 
     ask: A
@@ -29,7 +29,7 @@ class Asked(Generic[A]):
     conn: Conn  # on which it came
     _send: Send
 
-    def say(self, value: Result, envelopes: Sequence[Envelope] = ()) -> None:
+    def say(self, value: ReplyValue, envelopes: Sequence[Envelope] = ()) -> None:
         """The answer, or a part of it."""
         self._send(Reply(self.request, value, frames=tuple(map(body_frames, envelopes))), envelopes)
 
@@ -57,7 +57,7 @@ class Verb:
     """Something that may be asked for by a Call; `then` answers it."""
 
     asks: type[Ask]
-    then: Callable[[Asked[Any]], None]
+    then: Callable[[Inquiry[Any]], None]
     right: Right = Right.READ
 
     @property
@@ -66,6 +66,6 @@ class Verb:
         return self.asks.verb
 
 
-def answer(asks: type[A], then: Callable[[Asked[A]], None], right: Right = Right.READ) -> Verb:
+def answer(asks: type[A], then: Callable[[Inquiry[A]], None], right: Right = Right.READ) -> Verb:
     """A part's wish to be given questions of that kind. LocalError of `then`: it makes no sense."""
     return Verb(asks, then, right)

@@ -10,7 +10,7 @@ from discovery.state import Sample
 from mesh.core.desk.asked import Verb
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.facts import Hearing
-from mesh.operations import Image, Reach
+from mesh.operations import Image, StoreReach
 from mesh.routing.feed import Feed
 from mesh.routing.taker import Addressees
 from mesh.wire.commands import Command
@@ -36,7 +36,7 @@ class Beginning:
 
     image: Image
     sample: Callable[[], Sample] | None
-    reach: Callable[[], Reach]
+    reach: Callable[[], StoreReach]
 
     def rows(self, table: str) -> dict[bytes, bytes]:
         """Those of one side table."""

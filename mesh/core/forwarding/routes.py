@@ -7,7 +7,7 @@ from itertools import chain
 
 from msgspec.structs import replace
 
-from mesh.core.desk.asked import Asked, Verb, answer
+from mesh.core.desk.asked import Inquiry, Verb, answer
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.pages import fitting
 from mesh.core.desk.part import Part
@@ -40,7 +40,7 @@ class Routes(Part):
 
     peer_verbs = client_verbs
 
-    def _asked(self, asked: Asked[AskRoute]) -> None:
+    def _asked(self, asked: Inquiry[AskRoute]) -> None:
         """LocalError for names that cannot be."""
         ask = asked.ask
 

@@ -9,7 +9,7 @@ from math import inf
 
 import msgspec
 
-from mesh.core.desk.asked import Asked, Right, Verb, answer
+from mesh.core.desk.asked import Inquiry, Right, Verb, answer
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
@@ -137,7 +137,7 @@ class Acquaintances(Part):
 
     # --- what people say ----------------------------------------------------------------------------------
 
-    def _changed(self, asked: Asked[AskPeer]) -> None:
+    def _changed(self, asked: Inquiry[AskPeer]) -> None:
         a = asked.ask
         asked.say(Changed(changed=self.remove(a.remove) if a.add is None else self.add(a.add)))
 

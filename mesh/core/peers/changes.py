@@ -11,31 +11,35 @@ from mesh.core.peers.dialler import Dialler
 from mesh.core.peers.facts import Lived, PeerJoined, PeerLost, ViewChanged, WaysChanged
 from mesh.core.peers.introductions import as_introduction
 from mesh.core.peers.peer import Peer
-from mesh.core.peers.reach_table import Action, Event
+from mesh.core.peers.reach_table import Action, ReachEvent
 from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Rumour, Rumours
 
-EVENTS: dict[type[Sighted | Lived], Event] = {
-    Sighted: Event.SIGHTED,
-    Joined: Event.JOINED,
-    Restarted: Event.RESTARTED,
-    Moved: Event.MOVED,
-    Suspected: Event.SUSPECTED,
-    Trusted: Event.TRUSTED,
-    Dead: Event.DIED,
-    Conflict: Event.DOUBLED,
-    Left: Event.SAID_GOODBYE,
+EVENTS: dict[type[Sighted | Lived], ReachEvent] = {
+    Sighted: ReachEvent.SIGHTED,
+    Joined: ReachEvent.JOINED,
+    Restarted: ReachEvent.RESTARTED,
+    Moved: ReachEvent.MOVED,
+    Suspected: ReachEvent.SUSPECTED,
+    Trusted: ReachEvent.TRUSTED,
+    Dead: ReachEvent.DIED,
+    Conflict: ReachEvent.DOUBLED,
+    Left: ReachEvent.SAID_GOODBYE,
 }
 # For people: kind, level, and what is said of it.
-TOLD: dict[Event, tuple[str, str, str]] = {
-    Event.JOINED: ("joined", "info", "{name} (boot {boot}) at {at}, found by {via}"),
-    Event.RESTARTED: ("restarted", "info", "{name} is a new process (boot {boot})"),
-    Event.MOVED: ("moved", "info", "{name} is at {at} now"),
-    Event.SUSPECTED: ("suspect", "warning", "{name} does not answer"),
-    Event.TRUSTED: ("alive", "info", "{name} answers again"),
-    Event.DIED: ("dead", "warning", "{name} (boot {boot}) did not answer"),
-    Event.SAID_GOODBYE: ("left", "info", "{name} (boot {boot}) said goodbye"),
-    Event.SAID_TO_LEAVE: ("left", "info", "{name} (boot {boot}) said goodbye"),
-    Event.DOUBLED: ("conflict", "warning", "two processes answer for {name}: was its data directory copied?"),
+TOLD: dict[ReachEvent, tuple[str, str, str]] = {
+    ReachEvent.JOINED: ("joined", "info", "{name} (boot {boot}) at {at}, found by {via}"),
+    ReachEvent.RESTARTED: ("restarted", "info", "{name} is a new process (boot {boot})"),
+    ReachEvent.MOVED: ("moved", "info", "{name} is at {at} now"),
+    ReachEvent.SUSPECTED: ("suspect", "warning", "{name} does not answer"),
+    ReachEvent.TRUSTED: ("alive", "info", "{name} answers again"),
+    ReachEvent.DIED: ("dead", "warning", "{name} (boot {boot}) did not answer"),
+    ReachEvent.SAID_GOODBYE: ("left", "info", "{name} (boot {boot}) said goodbye"),
+    ReachEvent.SAID_TO_LEAVE: ("left", "info", "{name} (boot {boot}) said goodbye"),
+    ReachEvent.DOUBLED: (
+        "conflict",
+        "warning",
+        "two processes answer for {name}: was its data directory copied?",
+    ),
 }
 
 
@@ -50,8 +54,8 @@ class Changes:
     def react(self, peer: Peer, lived: Sighted | Lived, known: int) -> None:
         """`known`: the boot in which we knew it before."""
         event = EVENTS[type(lived)]
-        if event is Event.SAID_GOODBYE and lived.member.boot > known:
-            event = Event.SAID_TO_LEAVE
+        if event is ReachEvent.SAID_GOODBYE and lived.member.boot > known:
+            event = ReachEvent.SAID_TO_LEAVE
         if not isinstance(lived, Sighted):
             self._tell(event, lived)
         gone = lived.old_boot if isinstance(lived, Restarted) else peer.node.boot
@@ -94,7 +98,7 @@ class Changes:
         for conn in peer.conns.values():
             self._desk.send(conn, Rumours((rumour,)))
 
-    def _tell(self, event: Event, lived: Lived) -> None:
+    def _tell(self, event: ReachEvent, lived: Lived) -> None:
         """For people, and for those who watch."""
         if self._desk.watched:
             self._desk.say(ViewChanged(lived))

@@ -11,7 +11,7 @@ from mesh.core.desk.effects import Dial
 from mesh.core.desk.settings import CONNECT
 from mesh.core.peers.facts import Dialled, LoggedOut, SeedEnded
 from mesh.core.peers.peer import Peer
-from mesh.core.peers.reach_table import Event
+from mesh.core.peers.reach_table import ReachEvent
 from mesh.core.peers.watchlist import Watchlist
 from mesh.links.backoff import delay
 from mesh.links.table import Action
@@ -77,7 +77,7 @@ class Dialler:
         if conn.dialled:
             peer.reached = conn.endpoint
         if conn.role == NODE_CONTROL:
-            peer.reach.happens(Event.CONNECTED, self._desk.now)
+            peer.reach.happens(ReachEvent.CONNECTED, self._desk.now)
             peer.pinged, peer.used = 0.0, self._desk.now
 
     def drop(self, peer: Peer, role: str) -> None:
@@ -113,7 +113,7 @@ class Dialler:
             self.apply(peer, peer.link.disconnected(self._desk.now))
         elif peer.control is None:
             if peer.reach.untried or not peer.dials[NODE_CONTROL]:
-                peer.reach.happens(Event.ENDED, self._desk.now)
+                peer.reach.happens(ReachEvent.ENDED, self._desk.now)
             self._desk.wake(peer.reach.due)
 
     def ping(self, peer: Peer) -> None:

@@ -11,7 +11,7 @@ from mesh.core.desk.desk import Desk
 from mesh.core.peers.dialler import Dialler
 from mesh.core.peers.introductions import as_introduction, as_node, as_rumours, to_wire
 from mesh.core.peers.peer import Peer
-from mesh.core.peers.reach import Question
+from mesh.core.peers.reach import ReachQuestion
 from mesh.wire import commands as c
 
 Happened = Sequence[MemberEvent | Ask]
@@ -57,7 +57,7 @@ class Liveness:
                 if address:
                     self._desk.emit(effects.Knock(node.uuid, address))
 
-    def ask(self, peer: Peer | None, command: Question) -> None:
+    def ask(self, peer: Peer | None, command: ReachQuestion) -> None:
         """On its control connection, for which it waits if there is none. The last question counts."""
         if peer is None:
             return

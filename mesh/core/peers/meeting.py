@@ -15,7 +15,7 @@ from mesh.core.peers.facts import Connected, Unwelcome
 from mesh.core.peers.introductions import as_node
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
-from mesh.core.peers.reach_table import Event
+from mesh.core.peers.reach_table import ReachEvent
 from mesh.core.peers.rivals import Rivals
 from mesh.links.duel import keep_mine
 from mesh.printable import typed
@@ -93,7 +93,7 @@ class Meeting(Part):
             self._desk.event("refused", f"{refusal.reason} [{refusal.code}]", node, level="warning")
         self._dialler.ended(conn, dialled)
         if dialled is not None and refusal.final:
-            dialled.reach.happens(Event.UNWELCOME, self._desk.now)
+            dialled.reach.happens(ReachEvent.UNWELCOME, self._desk.now)
         self._desk.hang_up(conn)
 
     def connected(self, conn: Conn, peer: Peer) -> None:
@@ -113,7 +113,7 @@ class Meeting(Part):
         self._dialler.ended(conn, peer)
         if peer is not None:
             self._dialler.apply(peer, peer.link.denied(now, r.code, r.reason))
-            peer.reach.happens(Event.UNWELCOME, now)
+            peer.reach.happens(ReachEvent.UNWELCOME, now)
 
     def rejected(self, conn: Conn, r: Refuse, is_proven: bool) -> None:
         """Our HELLO was refused."""
@@ -142,7 +142,7 @@ class Meeting(Part):
         self._dialler.ended(conn, peer)
         if peer is not None and r.final and r.code != "SAME_UUID":  # that was said by ourselves
             self._dialler.apply(peer, peer.link.refused(now, r.code, r.reason))
-            peer.reach.happens(Event.UNWELCOME, now)
+            peer.reach.happens(ReachEvent.UNWELCOME, now)
 
     def mirrored(self, conn: Conn, process: bytes, address: str) -> None:
         """The other end has proven our own key."""

@@ -9,7 +9,7 @@ from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.peers.exchange import NEVER, Exchange
 from mesh.core.peers.reach import LIVING, Reach
-from mesh.core.peers.reach_table import State
+from mesh.core.peers.reach_table import ReachState
 from mesh.links.backoff import Timing
 from mesh.links.link import Link
 from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Call, Introduction
@@ -60,7 +60,7 @@ class Peer:
     @property
     def suspect(self) -> bool:
         """Is it alive, as far as we know, and did not answer?"""
-        return self.reach.state is State.SUSPECT
+        return self.reach.state is ReachState.SUSPECT
 
     @property
     def control(self) -> Conn | None:

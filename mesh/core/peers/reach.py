@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from mesh.core.peers.reach_table import Action, Event, State, step
+from mesh.core.peers.reach_table import Action, ReachEvent, ReachState, step
 from mesh.links.backoff import Timing, delay
 from mesh.wire.commands import Call, Census, Probe, ProbeFor
 
-Question = Probe | ProbeFor | Census | Call  # which is worth a connection
+ReachQuestion = Probe | ProbeFor | Census | Call  # which is worth a connection
 
 HEAD_START = 0.3  # s that the lower uuid has to dial first, so that both seldom dial at once
 STAGGER = 0.15  # s that one address of a node has before the next is dialled beside it
 SHORT = 30  # dials after which a dead node is given more time
 SHORT_WAIT = 5.0  # s at most between two dials of a node's control: what was cut heals soon
-LIVING = (State.ALIVE, State.SUSPECT)
+LIVING = (ReachState.ALIVE, ReachState.SUSPECT)
 
 
 class Reach:
@@ -32,11 +32,11 @@ class Reach:
     def __init__(self, jitter: Callable[[], float], timing: Timing) -> None:
         self._jitter = jitter
         self._timing = timing
-        self.state = State.AWAY
+        self.state = ReachState.AWAY
         self.due = 0.0  # when to dial next
         self.attempt = 0  # dials in vain
         self.untried: list[str] | None = None  # addresses that are still to be dialled in this attempt
-        self.question: Question | None = None  # waits for the connection
+        self.question: ReachQuestion | None = None  # waits for the connection
 
     @property
     def is_waiting(self) -> bool:
@@ -45,9 +45,9 @@ class Reach:
 
     def is_due(self, now: float) -> bool:
         """May it be dialled?"""
-        return now >= self.due and self.state is not State.LEFT
+        return now >= self.due and self.state is not ReachState.LEFT
 
-    def happens(self, event: Event, now: float) -> list[Action]:
+    def happens(self, event: ReachEvent, now: float) -> list[Action]:
         """What the caller has to do."""
         self.state, actions = step(self.state, event)
         return [action for action in actions if self._is_for_caller(action, now)]
@@ -56,12 +56,12 @@ class Reach:
         """Not before then."""
         self.due = max(self.due, until)
 
-    def ask(self, question: Question, now: float) -> None:
+    def ask(self, question: ReachQuestion, now: float) -> None:
         """It is to be asked when its connection stands. The last question counts."""
         self.question = question
-        self.happens(Event.ASKED, now)
+        self.happens(ReachEvent.ASKED, now)
 
-    def answerable(self) -> Question | None:
+    def answerable(self) -> ReachQuestion | None:
         """What waited for the connection, and waits no more."""
         question, self.question = self.question, None
         return question
@@ -71,7 +71,7 @@ class Reach:
         if not self.untried:
             if is_dialling:
                 return None
-            self.happens(Event.DIALLED, now)
+            self.happens(ReachEvent.DIALLED, now)
             self.untried = list(dict.fromkeys(filter(None, places)))
         self.due = now + STAGGER
         return self.untried.pop(0)

@@ -9,7 +9,7 @@ from enum import Enum
 from mesh.errors import LocalError
 
 
-class State(Enum):
+class ReachState(Enum):
     """How far a node is reached; the value is the word in the docs."""
 
     AWAY = "away"
@@ -19,7 +19,7 @@ class State(Enum):
     LEFT = "left"
 
 
-class Event(Enum):
+class ReachEvent(Enum):
     """What can happen to a node that is known; the value is the explanation in the docs."""
 
     SIGHTED = "somebody tells something new of it"
@@ -59,7 +59,7 @@ class Action(Enum):
     TELL_PLACE = "tell the peer where it was: if that is another process, both learn of it so"
 
 
-Cell = tuple[State, tuple[Action, ...]]
+ReachCell = tuple[ReachState, tuple[Action, ...]]
 A = Action
 
 # Of a process that we never met others say that it left. Two who believed a liar that of each other would
@@ -69,76 +69,76 @@ GONE = (A.AFRESH, A.BYE, A.HANG_UP, A.LOSE)
 RENEWED = (A.HANG_UP, A.LOSE, A.LOG_IN, A.JOIN)
 
 # fmt: off
-REACH_TABLE: dict[State, dict[Event, Cell]] = {
+REACH_TABLE: dict[ReachState, dict[ReachEvent, ReachCell]] = {
     #                        what happens    next state      what follows
     # Nobody heard from it yet, or it is dead: dialled again and again.
-    State.AWAY: {
-        Event.SIGHTED:       (State.TOLD_OF, (A.SOON,)),
-        Event.DIALLED:       (State.AWAY,    ()),
-        Event.CONNECTED:     (State.AWAY,    (A.FORGIVE,)),
-        Event.ENDED:         (State.AWAY,    (A.BACK_OFF,)),
-        Event.UNWELCOME:     (State.AWAY,    (A.RETRY_RARELY,)),
-        Event.ASKED:         (State.AWAY,    (A.NOW,)),
-        Event.JOINED:        (State.ALIVE,   (A.LOG_IN, A.JOIN)),
+    ReachState.AWAY: {
+        ReachEvent.SIGHTED:       (ReachState.TOLD_OF, (A.SOON,)),
+        ReachEvent.DIALLED:       (ReachState.AWAY,    ()),
+        ReachEvent.CONNECTED:     (ReachState.AWAY,    (A.FORGIVE,)),
+        ReachEvent.ENDED:         (ReachState.AWAY,    (A.BACK_OFF,)),
+        ReachEvent.UNWELCOME:     (ReachState.AWAY,    (A.RETRY_RARELY,)),
+        ReachEvent.ASKED:         (ReachState.AWAY,    (A.NOW,)),
+        ReachEvent.JOINED:        (ReachState.ALIVE,   (A.LOG_IN, A.JOIN)),
     },
     # Dialled before those that are away, as there may be news.
-    State.TOLD_OF: {
-        Event.SIGHTED:       (State.TOLD_OF, (A.SOON,)),
-        Event.DIALLED:       (State.AWAY,    ()),
-        Event.CONNECTED:     (State.TOLD_OF, (A.FORGIVE,)),
-        Event.ENDED:         (State.TOLD_OF, (A.BACK_OFF,)),
-        Event.UNWELCOME:     (State.TOLD_OF, (A.RETRY_RARELY,)),
-        Event.ASKED:         (State.TOLD_OF, (A.NOW,)),
-        Event.JOINED:        (State.ALIVE,   (A.LOG_IN, A.JOIN)),
+    ReachState.TOLD_OF: {
+        ReachEvent.SIGHTED:       (ReachState.TOLD_OF, (A.SOON,)),
+        ReachEvent.DIALLED:       (ReachState.AWAY,    ()),
+        ReachEvent.CONNECTED:     (ReachState.TOLD_OF, (A.FORGIVE,)),
+        ReachEvent.ENDED:         (ReachState.TOLD_OF, (A.BACK_OFF,)),
+        ReachEvent.UNWELCOME:     (ReachState.TOLD_OF, (A.RETRY_RARELY,)),
+        ReachEvent.ASKED:         (ReachState.TOLD_OF, (A.NOW,)),
+        ReachEvent.JOINED:        (ReachState.ALIVE,   (A.LOG_IN, A.JOIN)),
     },
-    State.ALIVE: {
-        Event.DIALLED:       (State.ALIVE,   ()),
-        Event.CONNECTED:     (State.ALIVE,   (A.FORGIVE,)),
-        Event.ENDED:         (State.ALIVE,   (A.RETRY,)),
-        Event.UNWELCOME:     (State.ALIVE,   (A.RETRY_RARELY,)),
-        Event.ASKED:         (State.ALIVE,   (A.NOW,)),
+    ReachState.ALIVE: {
+        ReachEvent.DIALLED:       (ReachState.ALIVE,   ()),
+        ReachEvent.CONNECTED:     (ReachState.ALIVE,   (A.FORGIVE,)),
+        ReachEvent.ENDED:         (ReachState.ALIVE,   (A.RETRY,)),
+        ReachEvent.UNWELCOME:     (ReachState.ALIVE,   (A.RETRY_RARELY,)),
+        ReachEvent.ASKED:         (ReachState.ALIVE,   (A.NOW,)),
         # Of two processes that answered for it the older one goes on.
-        Event.JOINED:        (State.ALIVE,   (A.LOG_IN, A.JOIN)),
-        Event.RESTARTED:     (State.ALIVE,   RENEWED),
-        Event.MOVED:         (State.ALIVE,   (A.TELL_PLACE, A.FOLLOW)),
-        Event.SUSPECTED:     (State.SUSPECT, ()),
-        Event.TRUSTED:       (State.ALIVE,   ()),
-        Event.DIED:          (State.AWAY,    LOST),
-        Event.DOUBLED:       (State.AWAY,    LOST),
-        Event.SAID_GOODBYE:  (State.LEFT,    GONE),
-        Event.SAID_TO_LEAVE: (State.AWAY,    GONE),
+        ReachEvent.JOINED:        (ReachState.ALIVE,   (A.LOG_IN, A.JOIN)),
+        ReachEvent.RESTARTED:     (ReachState.ALIVE,   RENEWED),
+        ReachEvent.MOVED:         (ReachState.ALIVE,   (A.TELL_PLACE, A.FOLLOW)),
+        ReachEvent.SUSPECTED:     (ReachState.SUSPECT, ()),
+        ReachEvent.TRUSTED:       (ReachState.ALIVE,   ()),
+        ReachEvent.DIED:          (ReachState.AWAY,    LOST),
+        ReachEvent.DOUBLED:       (ReachState.AWAY,    LOST),
+        ReachEvent.SAID_GOODBYE:  (ReachState.LEFT,    GONE),
+        ReachEvent.SAID_TO_LEAVE: (ReachState.AWAY,    GONE),
     },
     # It counts as alive still.
-    State.SUSPECT: {
-        Event.DIALLED:       (State.SUSPECT, ()),
-        Event.CONNECTED:     (State.SUSPECT, (A.FORGIVE,)),
-        Event.ENDED:         (State.SUSPECT, (A.RETRY,)),
-        Event.UNWELCOME:     (State.SUSPECT, (A.RETRY_RARELY,)),
-        Event.ASKED:         (State.SUSPECT, (A.NOW,)),
-        Event.JOINED:        (State.ALIVE,   (A.LOG_IN, A.JOIN)),
-        Event.RESTARTED:     (State.ALIVE,   RENEWED),
-        Event.MOVED:         (State.SUSPECT, (A.TELL_PLACE, A.FOLLOW)),
-        Event.SUSPECTED:     (State.SUSPECT, ()),
-        Event.TRUSTED:       (State.ALIVE,   ()),
-        Event.DIED:          (State.AWAY,    LOST),
-        Event.DOUBLED:       (State.AWAY,    LOST),
-        Event.SAID_GOODBYE:  (State.LEFT,    GONE),
-        Event.SAID_TO_LEAVE: (State.AWAY,    GONE),
+    ReachState.SUSPECT: {
+        ReachEvent.DIALLED:       (ReachState.SUSPECT, ()),
+        ReachEvent.CONNECTED:     (ReachState.SUSPECT, (A.FORGIVE,)),
+        ReachEvent.ENDED:         (ReachState.SUSPECT, (A.RETRY,)),
+        ReachEvent.UNWELCOME:     (ReachState.SUSPECT, (A.RETRY_RARELY,)),
+        ReachEvent.ASKED:         (ReachState.SUSPECT, (A.NOW,)),
+        ReachEvent.JOINED:        (ReachState.ALIVE,   (A.LOG_IN, A.JOIN)),
+        ReachEvent.RESTARTED:     (ReachState.ALIVE,   RENEWED),
+        ReachEvent.MOVED:         (ReachState.SUSPECT, (A.TELL_PLACE, A.FOLLOW)),
+        ReachEvent.SUSPECTED:     (ReachState.SUSPECT, ()),
+        ReachEvent.TRUSTED:       (ReachState.ALIVE,   ()),
+        ReachEvent.DIED:          (ReachState.AWAY,    LOST),
+        ReachEvent.DOUBLED:       (ReachState.AWAY,    LOST),
+        ReachEvent.SAID_GOODBYE:  (ReachState.LEFT,    GONE),
+        ReachEvent.SAID_TO_LEAVE: (ReachState.AWAY,    GONE),
     },
     # It comes back by itself, if at all: nobody dials it.
-    State.LEFT: {
-        Event.SIGHTED:       (State.TOLD_OF, (A.SOON,)),
-        Event.CONNECTED:     (State.LEFT,    (A.FORGIVE,)),
-        Event.ENDED:         (State.LEFT,    ()),
-        Event.UNWELCOME:     (State.LEFT,    (A.RETRY_RARELY,)),
-        Event.ASKED:         (State.LEFT,    (A.NOW,)),
-        Event.JOINED:        (State.ALIVE,   (A.LOG_IN, A.JOIN)),
+    ReachState.LEFT: {
+        ReachEvent.SIGHTED:       (ReachState.TOLD_OF, (A.SOON,)),
+        ReachEvent.CONNECTED:     (ReachState.LEFT,    (A.FORGIVE,)),
+        ReachEvent.ENDED:         (ReachState.LEFT,    ()),
+        ReachEvent.UNWELCOME:     (ReachState.LEFT,    (A.RETRY_RARELY,)),
+        ReachEvent.ASKED:         (ReachState.LEFT,    (A.NOW,)),
+        ReachEvent.JOINED:        (ReachState.ALIVE,   (A.LOG_IN, A.JOIN)),
     },
 }
 # fmt: on
 
 
-def step(state: State, event: Event) -> Cell:
+def step(state: ReachState, event: ReachEvent) -> ReachCell:
     """The cell of the table: next state and actions. Raises LocalError where there is none."""
     try:
         return REACH_TABLE[state][event]

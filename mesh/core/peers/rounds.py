@@ -10,7 +10,7 @@ from mesh.core.peers.dialler import ROOM, Dialler
 from mesh.core.peers.directory import Directory
 from mesh.core.peers.facts import PeerForgotten
 from mesh.core.peers.peer import Peer
-from mesh.core.peers.reach_table import State
+from mesh.core.peers.reach_table import ReachState
 from mesh.wire.commands import NODE_CONTROL
 
 FIRST_VIEW = 1.0  # s after its start that a node waits for those it was told of
@@ -69,7 +69,7 @@ class Rounds:
         room = self._dialler.room
         due = [p for p in peers if p.control is None and p.reach.due <= self._desk.now]
         due += self._dialler.watchlist.due(self._desk.now, room, self.is_crowd)
-        for peer in sorted(due, key=lambda p: (p.reach.state is not State.TOLD_OF, p.reach.due)):
+        for peer in sorted(due, key=lambda p: (p.reach.state is not ReachState.TOLD_OF, p.reach.due)):
             if peer.alive:
                 self._dialler.sight(peer)
             elif room > 0:
@@ -89,7 +89,7 @@ class Rounds:
         for uuid, peer in list(self._directory.peers.items()):
             begun = peer.begun
             is_owed = begun is not None and begun.feed.queries
-            is_wanted = peer.is_active or peer.reach.state is State.TOLD_OF
+            is_wanted = peer.is_active or peer.reach.state is ReachState.TOLD_OF
             is_needed = is_wanted or is_owed or self._needs_login(peer)
             if not peer.alive and not is_needed and self._membership.of(uuid) is None:
                 if begun is not None:
@@ -128,7 +128,7 @@ class Rounds:
             times.append(self._next_ping(peer))
             reach = peer.reach
             waits = peer.control is None and (reach.untried or not peer.dials[NODE_CONTROL])
-            if peer.node.address and waits and reach.state is not State.LEFT:
+            if peer.node.address and waits and reach.state is not ReachState.LEFT:
                 has_room = peer.alive or room > 0
                 times.append(reach.due if has_room else max(reach.due, now + ROOM))
             link = peer.link.deadline()

@@ -6,7 +6,7 @@ from heapq import heapify, heappop, heappush
 from math import inf
 
 from mesh.core.peers.peer import Peer
-from mesh.core.peers.reach_table import State
+from mesh.core.peers.reach_table import ReachState
 
 SPARE = 64  # rows of what is over that may be kept, beside as many as there are others
 
@@ -79,9 +79,9 @@ class Watchlist:
         """All with which something goes on: they are few, however many are known."""
         for peer in [peer for peer in self._active if not peer.is_active]:
             del self._active[peer]
-            if peer.node.address and peer.reach.state is State.TOLD_OF:
+            if peer.node.address and peer.reach.state is ReachState.TOLD_OF:
                 self._news.add(peer)
-            elif peer.node.address and peer.reach.state is State.AWAY:
+            elif peer.node.address and peer.reach.state is ReachState.AWAY:
                 self._away.add(peer)
         return list(self._active)
 

@@ -15,7 +15,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from discovery.state import Summary
-from mesh.core.desk.asked import Asked, Verb, answer
+from mesh.core.desk.asked import Inquiry, Verb, answer
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
 from mesh.core.desk.facts import Hearing, hear
@@ -29,8 +29,8 @@ from mesh.core.states.gossiping import Gossiping
 from mesh.core.ways.questions import Questions, Replies
 from mesh.errors import LocalError, MeshError
 from mesh.operations import Delete, Put
-from mesh.shared.row import Row, packed, read, row_of
-from mesh.shared.table import Table
+from mesh.shared.row import SharedRow, packed, read, row_of
+from mesh.shared.table import RowTable
 from mesh.wire.calls import AskRows
 from mesh.wire.limits import SHARED
 from mesh.wire.replies import RowsTold
@@ -43,7 +43,7 @@ OWN = 1 << 16  # two nodes never make the same stamp: the last bits are those of
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class RowKind:
     """A kind of rows, and what whoever needs them says to one.
 
     `check(row)`: LocalError for one that cannot be. `changed(row, by)`: it counts from now on; `by` brought
@@ -51,8 +51,8 @@ class Kind:
     """
 
     name: str
-    check: Callable[[Row], None]
-    changed: Callable[[Row, Peer | None], None]
+    check: Callable[[SharedRow], None]
+    changed: Callable[[SharedRow, Peer | None], None]
     ahead: int = 600 * 10**9
 
 
@@ -67,8 +67,8 @@ class Shared(Part):
         self._neighbours = neighbours
         self._questions = questions
         self._gossiping = gossiping
-        self._kinds: dict[str, Kind] = {}
-        self._tables: dict[str, Table] = {}
+        self._kinds: dict[str, RowKind] = {}
+        self._tables: dict[str, RowTable] = {}
         self._changed: dict[str, float] = {}  # when a row was last taken
         self._asking: set[bytes] = set()  # who has a question of ours
         self._told: dict[tuple[bytes, str], tuple[Summary, Summary]] = {}  # what it had, and we had then
@@ -88,11 +88,11 @@ class Shared(Part):
 
     # --- for the parts that need rows ---------------------------------------------------------------------
 
-    def add(self, kind: Kind) -> None:
+    def add(self, kind: RowKind) -> None:
         """There are rows of that kind."""
-        self._kinds[kind.name], self._tables[kind.name] = kind, Table(kind.name)
+        self._kinds[kind.name], self._tables[kind.name] = kind, RowTable(kind.name)
 
-    def get(self, kind: str, name: str) -> Row | None:
+    def get(self, kind: str, name: str) -> SharedRow | None:
         """The row of that name."""
         return self._tables[kind].get(name)
 
@@ -105,7 +105,7 @@ class Shared(Part):
     def put(self, kind: str, name: str, stamp: int, value: bytes, by: Peer | None = None) -> None:
         """Write it, signed by this node. LocalError when it cannot be, or there is no room."""
         me, keyring = self._desk.me, self._desk.settings.keyring
-        row = Row(kind, name, stamp, value, me.uuid, me.boot, me.key if keyring is not None else b"")
+        row = SharedRow(kind, name, stamp, value, me.uuid, me.boot, me.key if keyring is not None else b"")
         if keyring is not None:
             row = replace(row, signature=keyring.sign(row.text))
         self._check(row)
@@ -113,7 +113,7 @@ class Shared(Part):
 
     # --- one row ------------------------------------------------------------------------------------------
 
-    def _check(self, row: Row) -> None:
+    def _check(self, row: SharedRow) -> None:
         """LocalError for one that cannot be taken."""
         if not self._tables[row.kind].has_room(row):
             raise LocalError(f"there is no room for more rows of {row.kind!r}.", code="TOO_MANY_ROWS")
@@ -121,7 +121,7 @@ class Shared(Part):
             raise LocalError("a row is not signed by the node that wrote it.", code="WRONG_SIGNATURE")
         self._kinds[row.kind].check(row)
 
-    def _is_signed(self, row: Row) -> bool:
+    def _is_signed(self, row: SharedRow) -> bool:
         keyring = self._desk.settings.keyring
         if keyring is None:
             return True
@@ -130,7 +130,7 @@ class Shared(Part):
             known = self._desk.me.key
         return (not known or known == row.key) and keyring.verify(row.key, row.signature, row.text)
 
-    def _take(self, row: Row, by: Peer | None) -> None:
+    def _take(self, row: SharedRow, by: Peer | None) -> None:
         table = self._tables[row.kind]
         if not table.is_news(row):
             return
@@ -158,11 +158,11 @@ class Shared(Part):
 
     # --- among nodes --------------------------------------------------------------------------------------
 
-    def _asked(self, asked: Asked[AskRows]) -> None:
+    def _asked(self, asked: Inquiry[AskRows]) -> None:
         """Another node wants those of a kind behind a place."""
         ask = asked.ask
         table = self._tables.get(ask.kind)
-        rows: Iterator[Row] = iter(()) if table is None else table.behind(ask.stamp, ask.name)
+        rows: Iterator[SharedRow] = iter(()) if table is None else table.behind(ask.stamp, ask.name)
         asked.say(RowsTold(rows=list(fitting(rows, AT_ONCE))))
 
     def _heard(self, fact: StateHeard) -> None:
@@ -213,7 +213,7 @@ class Shared(Part):
             if reply.value.rows:
                 self._ask(peer, kind, place)
 
-    def _one(self, row: Row, kind: str, place: tuple[int, str], peer: Peer) -> tuple[int, str]:
+    def _one(self, row: SharedRow, kind: str, place: tuple[int, str], peer: Peer) -> tuple[int, str]:
         """One of them; its place."""
         if row.kind != kind or row.place <= place:
             raise LocalError("a row that nobody asked for.", code="BAD_ROW")

@@ -8,20 +8,20 @@ from collections.abc import Sequence
 from functools import partial
 
 from discovery.gossip import Known
-from mesh.core.desk.asked import Asked, Verb, answer
+from mesh.core.desk.asked import Inquiry, Verb, answer
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
 from mesh.core.desk.facts import Hearing, hear
 from mesh.core.desk.part import Beginning, Part
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
-from mesh.core.rules.shared import Kind, Shared
+from mesh.core.rules.shared import RowKind, Shared
 from mesh.core.states.facts import StateHeard
 from mesh.core.states.gossiping import WEIGHTS, Gossiping
 from mesh.core.ways.questions import Questions, Replies
 from mesh.errors import LocalError, MeshError
 from mesh.operations import Delete
-from mesh.shared.row import Row
+from mesh.shared.row import SharedRow
 from mesh.snapshots.moment import iso
 from mesh.weightset import (
     NONE,
@@ -38,7 +38,7 @@ from mesh.weightset import (
 from mesh.wire.calls import AskWeights
 from mesh.wire.codec import unpack
 from mesh.wire.limits import SHARED
-from mesh.wire.replies import Applied, Result, WeightsRead, WeightsTold
+from mesh.wire.replies import Applied, ReplyValue, WeightsRead, WeightsTold
 
 ROW = b"set"  # of the table of earlier releases, the only one
 WITHIN = 5.0  # s that a node may take to tell its weights
@@ -72,7 +72,7 @@ class Weights(Part):
         self._is_asking = False
         self._failed = b""  # who did not help when it was asked last
         self._doubted: set[bytes] = set()  # whose sets were refused, which was told
-        shared.add(Kind(WEIGHTS, self._check, self._changed, YEAR))
+        shared.add(RowKind(WEIGHTS, self._check, self._changed, YEAR))
 
     def hears(self) -> Sequence[Hearing]:
         return (hear(StateHeard, lambda fact: self._heard(fact.known)),)
@@ -102,14 +102,14 @@ class Weights(Part):
 
     # --- the row ------------------------------------------------------------------------------------------
 
-    def _check(self, row: Row) -> None:
+    def _check(self, row: SharedRow) -> None:
         """LocalError for a row that is no set."""
         new = weight_set(unpack(row.value))
         check_times(new, self._desk.wall)
         if row.name or new.stamp != row.stamp:
             raise bad("they have another name or stamp than their row.")
 
-    def _changed(self, row: Row, by: Peer | None) -> None:
+    def _changed(self, row: SharedRow, by: Peer | None) -> None:
         """It counts from now on."""
         new, old = weight_set(unpack(row.value)), self._set
         self._set, self._are_over = new, self._desk.wall >= new.expires
@@ -125,12 +125,12 @@ class Weights(Part):
     def client_verbs(self) -> Sequence[Verb]:
         return (answer(AskWeights, self._called),)
 
-    def _called(self, asked: Asked[AskWeights]) -> None:
+    def _called(self, asked: Inquiry[AskWeights]) -> None:
         if asked.ask != AskWeights():
             asked.check_keys()
         asked.say(self.called(asked.ask, asked.who.text))
 
-    def called(self, ask: AskWeights, by: str) -> Result:
+    def called(self, ask: AskWeights, by: str) -> ReplyValue:
         """Without arguments it reads; `set` applies a set, `clear` an empty one."""
         if ask.set is not None:
             self._apply(learnt(ask.set), by)
@@ -179,7 +179,7 @@ class Weights(Part):
     def peer_verbs(self) -> Sequence[Verb]:
         return (answer(AskWeights, self._asked),)
 
-    def _asked(self, asked: Asked[AskWeights]) -> None:
+    def _asked(self, asked: Inquiry[AskWeights]) -> None:
         asked.say(WeightsTold(set=self._set if self.stamp else None))
 
     def _heard(self, known: Known) -> None:

@@ -17,7 +17,7 @@ from mesh.core.peers.peer import Peer
 from mesh.core.states.facts import OurWaysChanged, Spoke, StateHeard
 from mesh.core.states.statetopics import PREFIX, StateTopics
 from mesh.core.states.ways import Ways
-from mesh.operations import Reach
+from mesh.operations import StoreReach
 from mesh.proof import same
 from mesh.wire.commands import Hear, Query, States
 from mesh.wire.replies import Gossiped
@@ -52,7 +52,7 @@ class Gossiping(Part):
         self._ways = ways
         self._balanced = dict.fromkeys(rule.node for rule in desk.settings.rules)
         self._counter = 0
-        self._reach: Callable[[], Reach] = lambda: Reach(0, 0)  # of our store
+        self._reach: Callable[[], StoreReach] = lambda: StoreReach(0, 0)  # of our store
         self._listening: dict[bytes, str] = {}  # uuid -> address of its PUB
         self._asked: set[bytes] = set()  # whose states we want on the control link
         self._due = 0.0

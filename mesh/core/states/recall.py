@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 
 from discovery.gossip import line_of, read
 from discovery.state import NodeState
-from mesh.core.desk.asked import Asked, Verb, answer
+from mesh.core.desk.asked import Inquiry, Verb, answer
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.effects import Stop
 from mesh.core.desk.facts import Hearing, hear
@@ -17,7 +17,7 @@ from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.states.gossiping import Gossiping
 from mesh.core.ways.questions import Questions, Replies
-from mesh.operations import Reach
+from mesh.operations import StoreReach
 from mesh.wire.calls import AskState
 from mesh.wire.commands import Login
 from mesh.wire.replies import StateTold
@@ -42,7 +42,7 @@ class Recall(Part):
         self._neighbours = neighbours
         self._questions = questions
         self._gossiping = gossiping
-        self._reach = Reach(0, 0)
+        self._reach = StoreReach(0, 0)
         self._ends = 0.0
         self._has_ended = False
         self._open: set[bytes] = set()  # who was asked, and has not said it yet;
@@ -81,7 +81,7 @@ class Recall(Part):
     def peer_verbs(self) -> Sequence[Verb]:
         return (answer(AskState, self._asked),)
 
-    def _asked(self, asked: Asked[AskState]) -> None:
+    def _asked(self, asked: Inquiry[AskState]) -> None:
         """The newest state that this node holds of whoever asks."""
         line = self._gossiping.gossip.last_of(asked.who.node.uuid)
         fields = None if line is None else (line.uuid, line.boot, line.counter, line.state, line.signature)
@@ -147,7 +147,7 @@ class Recall(Part):
         self._desk.wake(self._desk.now)
 
 
-def _rolled_back(state: NodeState, by: str, reach: Reach) -> str:
+def _rolled_back(state: NodeState, by: str, reach: StoreReach) -> str:
     return (
         f"The store went backwards: it holds {reach.commits} commits and is at position {reach.log}, but had "
         f"{state.commits} and was at {state.log} in boot {state.boot}: that has this node signed, and {by} "

@@ -12,7 +12,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from mesh.core.delivery.router import CLIENT
-from mesh.core.desk.asked import Asked, Right, Verb, answer
+from mesh.core.desk.asked import Inquiry, Right, Verb, answer
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
 from mesh.core.desk.part import Beginning, Part
@@ -66,7 +66,7 @@ class Inboxes(Part):
     def client_verbs(self) -> Sequence[Verb]:
         return (answer(AskInbox, self._release, Right.RUN),)
 
-    def _release(self, asked: Asked[AskInbox]) -> None:
+    def _release(self, asked: Inquiry[AskInbox]) -> None:
         asked.say(Released(released=self.owners.release(asked.ask.release)))
 
     def feeds(self) -> Iterator[Feed]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from mesh.core.asking.erasing import Erasing, erasure
 from mesh.core.asking.lookup import Found, Lookup, Value
-from mesh.core.desk.asked import Asked, Right, Verb, answer
+from mesh.core.desk.asked import Inquiry, Right, Verb, answer
 from mesh.core.desk.conn import NODE
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.pages import NAMES, listed
@@ -47,10 +47,10 @@ class LastValues(Part):
 
     # --- clients ------------------------------------------------------------------------------------------
 
-    def _get(self, asked: Asked[AskGet]) -> None:
+    def _get(self, asked: Inquiry[AskGet]) -> None:
         self._lookup.get(_query(asked.ask), lambda found: _say(asked, found), fresh=asked.ask.fresh)
 
-    def _erase_if_readable(self, asked: Asked[AskErase]) -> None:
+    def _erase_if_readable(self, asked: Inquiry[AskErase]) -> None:
         """Whoever may not read a dead letter may not take it away either."""
         key = asked.ask.key
         if asked.conn.grant == NODE or not key.startswith(DEAD):
@@ -66,7 +66,7 @@ class LastValues(Part):
 
         self._lookup.get(Query("exact", key), found)
 
-    def _erase(self, asked: Asked[AskErase]) -> None:
+    def _erase(self, asked: Inquiry[AskErase]) -> None:
         session, ask = asked.who, asked.ask
         it = erasure(session.stream, asked.request, ask.key, ask.domain, session.text)
         if self._forwarder.onward.holds(session.stream, it.domain):
@@ -80,7 +80,7 @@ class LastValues(Part):
 
     # --- nodes --------------------------------------------------------------------------------------------
 
-    def _get_for(self, asked: Asked[AskGet]) -> None:
+    def _get_for(self, asked: Inquiry[AskGet]) -> None:
         ask, peer = asked.ask, asked.who
 
         def came(found: Found) -> None:
@@ -92,21 +92,21 @@ class LastValues(Part):
         within = min(CONFIRM, ask.within)
         self._lookup.get_for(peer, _query(ask), came, ask.visited, within, ask.after)
 
-    def _say_to_node(self, asked: Asked[AskGet], found: Found) -> None:
+    def _say_to_node(self, asked: Inquiry[AskGet], found: Found) -> None:
         me, missing, away = self._desk.me.name, found.missing[:NAMES], _names(found.away)
         for part, more in _parts(found.values):
             sources = [(value.source or me, value.age, value.master) for value in part]
             said = Values(more=more, missing=missing, away=away, sources=sources)
             asked.say(said, [value.envelope for value in part])
 
-    def _erase_for(self, asked: Asked[AskErase]) -> None:
+    def _erase_for(self, asked: Inquiry[AskErase]) -> None:
         def came(was_there: bool, away: list[str]) -> None:
             asked.say(Erased(erased=was_there, away=_names(away)))
 
         self._erasing.erase_for(asked.who, asked.ask, came, asked.fail)
 
 
-def _say(asked: Asked[AskGet], found: Found) -> None:
+def _say(asked: Inquiry[AskGet], found: Found) -> None:
     """To a client."""
     if not found.best and found.away:
         text = f"{listed(found.away)} cannot be reached, and nothing is cached here."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Protocol
 
-from mesh.core.desk.asked import Asked, Verb, answer
+from mesh.core.desk.asked import Inquiry, Verb, answer
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import Hearing, hear
 from mesh.core.desk.part import Part
@@ -49,7 +49,7 @@ class Whereabouts(Part):
     def peer_verbs(self) -> Sequence[Verb]:
         return (answer(AskWhere, self._asked),)
 
-    def _asked(self, asked: Asked[AskWhere]) -> None:
+    def _asked(self, asked: Inquiry[AskWhere]) -> None:
         """Another node asks how far it is from here."""
         ask = asked.ask
         if ask.node == self._desk.me.name:

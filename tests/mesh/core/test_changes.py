@@ -17,7 +17,7 @@ from discovery.member import (
 )
 from mesh.core.peers.changes import EVENTS, TOLD
 from mesh.core.peers.facts import Lived
-from mesh.core.peers.reach_table import Event
+from mesh.core.peers.reach_table import ReachEvent
 from tests.simulation import SimNetwork
 
 M = Member(Node(b"h" * 16, "heron", 7, "tcp://10.0.0.1:1"), "mdns", Presence.ALIVE, 0.0)
@@ -45,7 +45,7 @@ def test_each_change_has_its_words(lived: Lived, text: str) -> None:
 
 
 def test_all_changes_but_sightings_are_told() -> None:
-    assert set(TOLD) == {*EVENTS.values(), Event.SAID_TO_LEAVE} - {Event.SIGHTED}
-    assert TOLD[Event.SAID_TO_LEAVE] == TOLD[Event.SAID_GOODBYE]
+    assert set(TOLD) == {*EVENTS.values(), ReachEvent.SAID_TO_LEAVE} - {ReachEvent.SIGHTED}
+    assert TOLD[ReachEvent.SAID_TO_LEAVE] == TOLD[ReachEvent.SAID_GOODBYE]
     loud = {event for event, (_, level, _) in TOLD.items() if level == "warning"}
-    assert loud == {Event.SUSPECTED, Event.DIED, Event.DOUBLED}
+    assert loud == {ReachEvent.SUSPECTED, ReachEvent.DIED, ReachEvent.DOUBLED}

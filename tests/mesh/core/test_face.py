@@ -14,7 +14,7 @@ from msgspec.structs import fields
 
 from discovery.member import Joined
 from mesh.core.delivery.facts import Mastered
-from mesh.core.desk.asked import Asked, Right, Verb, answer
+from mesh.core.desk.asked import Inquiry, Right, Verb, answer
 from mesh.core.desk.effects import Commit
 from mesh.core.desk.face import Face
 from mesh.core.desk.facts import Fact, Hearing, ProtocolBroken, Trace, hear
@@ -26,7 +26,7 @@ from mesh.core.peers.facts import PeerJoined, ViewChanged, WaysChanged
 from mesh.operations import Image, Put
 from mesh.wire import commands as c
 from mesh.wire.calls import Ask, read_ask
-from mesh.wire.replies import Result
+from mesh.wire.replies import ReplyValue
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
 
@@ -48,7 +48,7 @@ class AskWave(Ask, frozen=True, kw_only=True):
     times: int
 
 
-class WaveSaid(Result, frozen=True, kw_only=True):
+class WaveSaid(ReplyValue, frozen=True, kw_only=True):
     """And what is said to it."""
 
     node: str
@@ -81,7 +81,7 @@ class Greetings(Part):
     def hears(self) -> Sequence[Hearing]:
         return (hear(Waved, self._waved), hear(PeerJoined, self._met))
 
-    def _wave(self, asked: Asked[AskWave]) -> None:
+    def _wave(self, asked: Inquiry[AskWave]) -> None:
         self._desk.say(Waved(asked.ask.times))
         asked.say(WaveSaid(node=self._desk.me.name))
 
@@ -128,7 +128,7 @@ def test_a_capability_is_a_room_and_one_line() -> None:
     verb = node.desk.face.client_verbs["wave"]
     said: list[c.Reply] = []
     ask = read_ask(verb.asks, {"times": 1})
-    verb.then(Asked(ask, 1, None, None, lambda reply, _: said.append(reply)))  # type: ignore[arg-type]
+    verb.then(Inquiry(ask, 1, None, None, lambda reply, _: said.append(reply)))  # type: ignore[arg-type]
     assert [reply.value for reply in said] == [WaveSaid(node="heron")]
     node.take_effects()
     assert (room.count, verb.right) == (11, Right.WRITE)

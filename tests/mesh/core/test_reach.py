@@ -3,7 +3,7 @@
 import pytest
 
 from mesh.core.peers.reach import HEAD_START, SHORT, SHORT_WAIT, STAGGER, Reach
-from mesh.core.peers.reach_table import REACH_TABLE, Action, Event, State
+from mesh.core.peers.reach_table import REACH_TABLE, Action, ReachEvent, ReachState
 from mesh.links.backoff import Timing
 from mesh.wire.commands import Census
 
@@ -18,15 +18,15 @@ OWN = {
     Action.AFRESH,
 }
 INTO = {
-    State.AWAY: (),
-    State.TOLD_OF: (Event.SIGHTED,),
-    State.ALIVE: (Event.JOINED,),
-    State.SUSPECT: (Event.JOINED, Event.SUSPECTED),
-    State.LEFT: (Event.JOINED, Event.SAID_GOODBYE),
+    ReachState.AWAY: (),
+    ReachState.TOLD_OF: (ReachEvent.SIGHTED,),
+    ReachState.ALIVE: (ReachEvent.JOINED,),
+    ReachState.SUSPECT: (ReachEvent.JOINED, ReachEvent.SUSPECTED),
+    ReachState.LEFT: (ReachEvent.JOINED, ReachEvent.SAID_GOODBYE),
 }
 
 
-def reach(state: State = State.AWAY) -> Reach:
+def reach(state: ReachState = ReachState.AWAY) -> Reach:
     """Of a node in that state, at 0 s. Chance always gives the longest wait."""
     made = Reach(lambda: 1.0, Timing(low=0.1, high=30.0))
     for event in INTO[state]:
@@ -36,85 +36,89 @@ def reach(state: State = State.AWAY) -> Reach:
 
 
 @pytest.mark.parametrize(("state", "event"), [(s, e) for s, row in REACH_TABLE.items() for e in row])
-def test_what_is_not_about_waiting_is_for_the_caller_in_its_order(state: State, event: Event) -> None:
+def test_what_is_not_about_waiting_is_for_the_caller_in_its_order(
+    state: ReachState, event: ReachEvent
+) -> None:
     one = reach(state)
     target, actions = REACH_TABLE[state][event]
     assert one.happens(event, 1.0) == [action for action in actions if action not in OWN]
     assert one.state is target
 
 
-@pytest.mark.parametrize("state", State)
-def test_only_who_has_left_is_never_due(state: State) -> None:
+@pytest.mark.parametrize("state", ReachState)
+def test_only_who_has_left_is_never_due(state: ReachState) -> None:
     one = reach(state)
     one.put_off(5.0)
     assert not one.is_due(4.9)
-    assert one.is_due(5.0) == (state is not State.LEFT)
+    assert one.is_due(5.0) == (state is not ReachState.LEFT)
 
 
 def test_each_address_is_dialled_once_with_a_head_start_of_the_next() -> None:
-    one = reach(State.TOLD_OF)
+    one = reach(ReachState.TOLD_OF)
     assert one.next_address(PLACES, False, 1.0) == "tcp://10.0.0.1:1"
-    assert (one.state, one.due, one.is_waiting) == (State.AWAY, 1.0 + STAGGER, True)
+    assert (one.state, one.due, one.is_waiting) == (ReachState.AWAY, 1.0 + STAGGER, True)
     assert one.next_address(PLACES, True, 2.0) == "tcp://10.0.0.2:1"
     assert not one.is_waiting
     assert one.next_address(PLACES, True, 3.0) is None
     assert one.next_address(PLACES, False, 3.0) == "tcp://10.0.0.1:1"
 
 
-@pytest.mark.parametrize("state", [State.AWAY, State.ALIVE])
-def test_the_next_address_need_not_wait_for_one_that_does_not_answer(state: State) -> None:
+@pytest.mark.parametrize("state", [ReachState.AWAY, ReachState.ALIVE])
+def test_the_next_address_need_not_wait_for_one_that_does_not_answer(state: ReachState) -> None:
     one = reach(state)
     one.next_address(PLACES, False, 1.0)
-    one.happens(Event.ENDED, 1.01)
+    one.happens(ReachEvent.ENDED, 1.01)
     assert (one.due, one.attempt) == (1.01, 0)
 
 
 def test_who_is_away_is_given_more_time_after_many_dials_and_who_lives_never() -> None:
-    away, alive = reach(State.AWAY), reach(State.ALIVE)
+    away, alive = reach(ReachState.AWAY), reach(ReachState.ALIVE)
     waits = []
     for _ in range(SHORT + 1):
         for one in (away, alive):
-            one.happens(Event.ENDED, 100.0)
+            one.happens(ReachEvent.ENDED, 100.0)
         waits.append((away.due - 100, alive.due - 100))
     assert waits[0] == pytest.approx((0.2, 0.2))
     assert waits[SHORT - 2] == (SHORT_WAIT, SHORT_WAIT)
     assert waits[SHORT - 1 :] == [(30.0, SHORT_WAIT)] * 2
 
 
-@pytest.mark.parametrize("state", [State.AWAY, State.ALIVE, State.LEFT])
-def test_who_is_unwelcome_is_dialled_rarely(state: State) -> None:
+@pytest.mark.parametrize("state", [ReachState.AWAY, ReachState.ALIVE, ReachState.LEFT])
+def test_who_is_unwelcome_is_dialled_rarely(state: ReachState) -> None:
     one = reach(state)
-    one.happens(Event.UNWELCOME, 100.0)
+    one.happens(ReachEvent.UNWELCOME, 100.0)
     assert one.due == 130.0
 
 
 def test_news_and_questions_make_the_next_dial_come_sooner_and_never_later() -> None:
     one = reach()
     one.put_off(50.0)
-    one.happens(Event.SIGHTED, 10.0)
+    one.happens(ReachEvent.SIGHTED, 10.0)
     assert one.due == 10.0 + HEAD_START
     one.ask(Census(), 10.1)
     assert one.due == 10.1
-    one.happens(Event.SIGHTED, 11.0)
+    one.happens(ReachEvent.SIGHTED, 11.0)
     assert one.due == 10.1
 
 
 def test_a_question_waits_for_the_connection_and_is_asked_once() -> None:
-    one = reach(State.ALIVE)
+    one = reach(ReachState.ALIVE)
     first, last = Census((b"1" * 16,)), Census()
     one.ask(first, 1.0)
     one.ask(last, 1.0)
-    one.happens(Event.CONNECTED, 2.0)
+    one.happens(ReachEvent.CONNECTED, 2.0)
     assert one.is_waiting
     assert one.answerable() is last
     assert one.answerable() is None
     assert not one.is_waiting
 
 
-@pytest.mark.parametrize("event", [Event.DIED, Event.DOUBLED, Event.SAID_GOODBYE, Event.SAID_TO_LEAVE])
-def test_of_who_is_lost_all_that_was_begun_is_forgotten(event: Event) -> None:
-    one = reach(State.ALIVE)
-    one.happens(Event.ENDED, 1.0)
+@pytest.mark.parametrize(
+    "event", [ReachEvent.DIED, ReachEvent.DOUBLED, ReachEvent.SAID_GOODBYE, ReachEvent.SAID_TO_LEAVE]
+)
+def test_of_who_is_lost_all_that_was_begun_is_forgotten(event: ReachEvent) -> None:
+    one = reach(ReachState.ALIVE)
+    one.happens(ReachEvent.ENDED, 1.0)
     one.next_address(PLACES, False, 1.0)
     one.ask(Census(), 1.0)
     one.happens(event, 10.0)
@@ -125,7 +129,7 @@ def test_of_who_is_lost_all_that_was_begun_is_forgotten(event: Event) -> None:
 def test_a_connection_makes_all_dials_in_vain_forgotten() -> None:
     one = reach()
     for _ in range(3):
-        one.happens(Event.ENDED, 1.0)
+        one.happens(ReachEvent.ENDED, 1.0)
     one.next_address(PLACES, False, 1.0)
-    one.happens(Event.CONNECTED, 2.0)
+    one.happens(ReachEvent.CONNECTED, 2.0)
     assert (one.attempt, one.untried) == (0, None)

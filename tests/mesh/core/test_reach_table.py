@@ -2,7 +2,7 @@
 
 import pytest
 
-from mesh.core.peers.reach_table import REACH_TABLE, Action, Event, State, step
+from mesh.core.peers.reach_table import REACH_TABLE, Action, ReachEvent, ReachState, step
 from mesh.errors import LocalError
 
 # Written by hand, against slips in the table. W away, T told of, A alive, S suspect, L left, - cannot happen.
@@ -24,23 +24,29 @@ DOUBLED              -       -       W       W       -
 SAID_GOODBYE         -       -       L       L       -
 SAID_TO_LEAVE        -       -       W       W       -
 """
-LETTERS = {"W": State.AWAY, "T": State.TOLD_OF, "A": State.ALIVE, "S": State.SUSPECT, "L": State.LEFT}
+LETTERS = {
+    "W": ReachState.AWAY,
+    "T": ReachState.TOLD_OF,
+    "A": ReachState.ALIVE,
+    "S": ReachState.SUSPECT,
+    "L": ReachState.LEFT,
+}
 CELLS = [
-    (Event[line.split()[0]], start, letter)
+    (ReachEvent[line.split()[0]], start, letter)
     for line in LEADS_TO.strip().splitlines()[1:]
     for start, letter in zip(LETTERS.values(), line.split()[1:], strict=True)
 ]
 LEGAL = [(state, event) for state, row in REACH_TABLE.items() for event in row]
-LIVING = (State.ALIVE, State.SUSPECT)
+LIVING = (ReachState.ALIVE, ReachState.SUSPECT)
 WAITS = {Action.SOON, Action.NOW, Action.BACK_OFF, Action.RETRY, Action.RETRY_RARELY, Action.AFRESH}
 
 
 def test_the_hand_written_table_names_every_cell() -> None:
-    assert {(state, event) for event, state, _ in CELLS} == {(s, e) for s in State for e in Event}
+    assert {(state, event) for event, state, _ in CELLS} == {(s, e) for s in ReachState for e in ReachEvent}
 
 
 @pytest.mark.parametrize(("event", "start", "letter"), CELLS)
-def test_each_cell_leads_where_it_should(event: Event, start: State, letter: str) -> None:
+def test_each_cell_leads_where_it_should(event: ReachEvent, start: ReachState, letter: str) -> None:
     if letter == "-":
         with pytest.raises(LocalError, match=f"{event.name} while {start.name}") as caught:
             step(start, event)
@@ -49,9 +55,9 @@ def test_each_cell_leads_where_it_should(event: Event, start: State, letter: str
         assert step(start, event)[0] is LETTERS[letter]
 
 
-@pytest.mark.parametrize("start", State)
-@pytest.mark.parametrize("target", State)
-def test_each_state_can_be_reached_from_each(start: State, target: State) -> None:
+@pytest.mark.parametrize("start", ReachState)
+@pytest.mark.parametrize("target", ReachState)
+def test_each_state_can_be_reached_from_each(start: ReachState, target: ReachState) -> None:
     reached = {start}
     while True:
         further = {cell[0] for state in reached for cell in REACH_TABLE[state].values()} | reached
@@ -63,31 +69,31 @@ def test_each_state_can_be_reached_from_each(start: State, target: State) -> Non
 
 @pytest.mark.parametrize(("state", "event"), LEGAL)
 def test_others_hear_that_it_joined_or_is_lost_exactly_when_it_begins_or_ends_to_live(
-    state: State, event: Event
+    state: ReachState, event: ReachEvent
 ) -> None:
     target, actions = REACH_TABLE[state][event]
-    is_another = event in (Event.JOINED, Event.RESTARTED)
+    is_another = event in (ReachEvent.JOINED, ReachEvent.RESTARTED)
     assert (Action.JOIN in actions) == is_another == (Action.LOG_IN in actions)
     ends = state in LIVING and target not in LIVING
-    assert (Action.LOSE in actions) == (ends or event is Event.RESTARTED)
+    assert (Action.LOSE in actions) == (ends or event is ReachEvent.RESTARTED)
     if state not in LIVING and target in LIVING:
-        assert event is Event.JOINED
+        assert event is ReachEvent.JOINED
 
 
 @pytest.mark.parametrize(("state", "event"), LEGAL)
-def test_who_is_lost_is_hung_up_on_first_and_dialled_anew(state: State, event: Event) -> None:
+def test_who_is_lost_is_hung_up_on_first_and_dialled_anew(state: ReachState, event: ReachEvent) -> None:
     _, actions = REACH_TABLE[state][event]
     if Action.LOSE in actions:
         assert actions.index(Action.HANG_UP) < actions.index(Action.LOSE)
-        assert (Action.AFRESH in actions) != (event is Event.RESTARTED)
+        assert (Action.AFRESH in actions) != (event is ReachEvent.RESTARTED)
         assert (Action.SILENCE in actions) + (Action.BYE in actions) == (Action.AFRESH in actions)
 
 
 @pytest.mark.parametrize(("state", "event"), LEGAL)
-def test_a_cell_says_once_at_most_when_to_dial_next(state: State, event: Event) -> None:
+def test_a_cell_says_once_at_most_when_to_dial_next(state: ReachState, event: ReachEvent) -> None:
     assert len(WAITS & set(REACH_TABLE[state][event][1])) <= 1
 
 
 @pytest.mark.parametrize("state", LIVING)
-def test_who_is_alive_never_waits_for_long_after_a_connection_that_broke(state: State) -> None:
-    assert REACH_TABLE[state][Event.ENDED][1] == (Action.RETRY,)
+def test_who_is_alive_never_waits_for_long_after_a_connection_that_broke(state: ReachState) -> None:
+    assert REACH_TABLE[state][ReachEvent.ENDED][1] == (Action.RETRY,)

@@ -8,12 +8,12 @@ import pytest
 from msgspec.structs import replace
 
 from discovery.state import Sample, Summary
-from mesh.core.desk.asked import Asked, answer
+from mesh.core.desk.asked import Inquiry, answer
 from mesh.core.desk.part import Beginning
-from mesh.core.rules.shared import AT_ONCE, SETTLED, Kind
+from mesh.core.rules.shared import AT_ONCE, SETTLED, RowKind
 from mesh.errors import LocalError
-from mesh.operations import Reach
-from mesh.shared.row import Row
+from mesh.operations import StoreReach
+from mesh.shared.row import SharedRow
 from mesh.wire import commands as c
 from mesh.wire.calls import AskRows
 from mesh.wire.replies import RowsTold
@@ -32,13 +32,13 @@ class Colours:
     def __init__(self, node: SimNode) -> None:
         self.node = node
         self.heard: list[tuple[str, bytes, str]] = []
-        node.core.shared.add(Kind(KIND, self._check, self._changed))
+        node.core.shared.add(RowKind(KIND, self._check, self._changed))
 
-    def _check(self, row: Row) -> None:
+    def _check(self, row: SharedRow) -> None:
         if row.value == b"black":
             raise LocalError("black is no colour.", code="BAD_COLOUR")
 
-    def _changed(self, row: Row, by: Any) -> None:
+    def _changed(self, row: SharedRow, by: Any) -> None:
         self.heard.append((row.name, row.value, "" if by is None else by.node.name))
 
     def put(self, name: str, value: bytes) -> None:
@@ -115,7 +115,7 @@ def test_whoever_was_away_brings_back_nothing_that_was_deleted() -> None:
     net.run(20)
     b.node.restart()
     again = Colours(b.node)
-    b.node.core.shared.start(Beginning(b.node.disk.store.load(), None, lambda: Reach(0, 0)))
+    b.node.core.shared.start(Beginning(b.node.disk.store.load(), None, lambda: StoreReach(0, 0)))
     assert again.known == {"sky": b"blue"}
     met(net, a.node, b.node)
     net.run(20)
@@ -133,11 +133,11 @@ def boasts(liar: Colours, stamp: int, rows: Any) -> None:
     replies(liar.node, AskRows, {"rows": rows})
 
 
-def written(author: SimNode, name: str = "sky", value: bytes = b"blue", stamp: int = 0) -> Row:
+def written(author: SimNode, name: str = "sky", value: bytes = b"blue", stamp: int = 0) -> SharedRow:
     """A row as that node signs it."""
     me, keyring = author.core.desk.me, author.core.desk.settings.keyring
     assert keyring is not None
-    row = Row(KIND, name, stamp or author.net.wall, value, me.uuid, me.boot, me.key)
+    row = SharedRow(KIND, name, stamp or author.net.wall, value, me.uuid, me.boot, me.key)
     return replace(row, signature=keyring.sign(row.text))
 
 
@@ -212,7 +212,7 @@ def test_who_answers_slowly_and_without_end_keeps_nobody_from_the_rows_of_others
     a, b, liar = meshed(net, "a", "b", "liar")
     asked = 0
 
-    def slowly(question: Asked[AskRows]) -> None:
+    def slowly(question: Inquiry[AskRows]) -> None:
         nonlocal asked
         asked += 1
         row = written(liar.node, f"n{asked}", stamp=net.wall + asked)
@@ -259,7 +259,7 @@ def test_without_keys_they_are_believed_of_whoever_is_there() -> None:
 def test_a_node_that_shares_none_is_not_asked() -> None:
     net = SimNetwork()
     a, b = (Colours(node) for node in net.mesh("a", "b", sample=lambda: SAMPLE, wire_version=1))
-    asked: list[Asked[AskRows]] = []
+    asked: list[Inquiry[AskRows]] = []
     a.node.core.desk.face.peer_verbs["rows"] = answer(AskRows, asked.append)
     a.put("sky", b"blue")
     net.run(SETTLED * 3)

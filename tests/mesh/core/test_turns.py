@@ -7,7 +7,7 @@ import pytest
 
 from mesh.core.asking import demand as demands
 from mesh.core.peers.peer import Peer
-from mesh.core.peers.reach_table import State
+from mesh.core.peers.reach_table import ReachState
 from mesh.core.subscribers import subscribing
 from mesh.mapping.rules import Rule
 from mesh.routing import interest, rulings
@@ -133,7 +133,7 @@ def test_trial_18_6_what_waits_is_told_of_when_its_master_dies_though_nothing_go
     entries += core.forwarder.onward.entries()
     assert not any(entry.warned for entry in entries)
     peer = core.neighbours.peers[nodes["heron"].uuid]
-    peer.reach.state = State.AWAY
+    peer.reach.state = ReachState.AWAY
     core.forwarder.review()
     turns = 0
     while core.forwarder.rulings.is_open:
@@ -284,12 +284,12 @@ def test_trial_18_6_how_far_logs_have_come_is_kept_and_goes_back_with_who_brough
     monkeypatch.setattr(Peer, "is_active", False)
     monkeypatch.setattr(core.neighbours.membership, "of", lambda uuid: None)
     monkeypatch.setattr(core.neighbours.rounds, "_needs_login", lambda peer: False)
-    peers[heron].reach.state = State.AWAY
+    peers[heron].reach.state = ReachState.AWAY
     core.neighbours.rounds._sweep()
     core._hear()
     assert heron not in peers and links.received()[heron] == 1
     assert links.received()[egret] == found[egret]
-    peers[egret].reach.state = State.AWAY
+    peers[egret].reach.state = ReachState.AWAY
     core.neighbours.rounds._sweep()
     core._hear()
     assert not links.received()

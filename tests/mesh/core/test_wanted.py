@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mesh.core.asking import demand as demands
-from mesh.core.desk.asked import Asked, answer
+from mesh.core.desk.asked import Inquiry, answer
 from mesh.core.subscribers import saying, wanted
 from mesh.errors import RemoteError
 from mesh.mapping.rules import Rule
@@ -387,7 +387,7 @@ def test_what_a_peer_asks_behind_that_is_answered_when_it_is_taken_up(
     verbs = it.a.core.desk.face.peer_verbs
     right = verbs["get"].then
 
-    def noted(asked: Asked[AskGet]) -> None:
+    def noted(asked: Inquiry[AskGet]) -> None:
         answered.append(asked.request)
         assert len(it.wanted) > 1000, "before it is taken up"
         right(asked)

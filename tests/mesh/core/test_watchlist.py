@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mesh.core.peers.peer import Peer
-from mesh.core.peers.reach_table import State
+from mesh.core.peers.reach_table import ReachState
 from mesh.core.peers.watchlist import SPARE, Resting, Watchlist
 from tests.mesh.core.hole import hole
 from tests.simulation import SimNetwork, SimNode
@@ -16,13 +16,15 @@ MANY = 300
 class Known:
     """What the watchlist needs of a peer."""
 
-    def __init__(self, due: float, state: State = State.AWAY, address: str = "tcp://10.0.0.1:1") -> None:
+    def __init__(
+        self, due: float, state: ReachState = ReachState.AWAY, address: str = "tcp://10.0.0.1:1"
+    ) -> None:
         self.is_active = False
         self.reach: Any = type("Reach", (), {"due": due, "state": state})()
         self.node: Any = type("Node", (), {"address": address})()
 
 
-def known(due: float, state: State = State.AWAY, address: str = "tcp://10.0.0.1:1") -> Any:
+def known(due: float, state: ReachState = ReachState.AWAY, address: str = "tcp://10.0.0.1:1") -> Any:
     return Known(due, state, address)
 
 
@@ -45,22 +47,22 @@ def test_who_rests_is_taken_when_its_dial_is_due_the_earliest_first_and_once() -
 
 
 def test_news_are_taken_before_all_that_was_tried_in_vain() -> None:
-    away, news = known(1.0), known(2.0, State.TOLD_OF)
+    away, news = known(1.0), known(2.0, ReachState.TOLD_OF)
     assert watched(away, news).due(5.0, 1, False) == [news]
     assert watched(away, news).due(5.0, 2, False) == [news, away]
     assert watched(away).due(5.0, 0, False) == []
 
 
 def test_in_a_crowd_only_news_are_taken() -> None:
-    away, news = known(1.0), known(2.0, State.TOLD_OF)
+    away, news = known(1.0), known(2.0, ReachState.TOLD_OF)
     watchlist = watched(away, news)
     assert watchlist.next_dial(is_crowd=True) == 2.0
     assert watchlist.due(5.0, 9, is_crowd=True) == [news]
     assert watchlist.due(5.0, 9, is_crowd=False) == [away]
 
 
-@pytest.mark.parametrize("state", [State.ALIVE, State.SUSPECT, State.LEFT])
-def test_nobody_else_rests(state: State) -> None:
+@pytest.mark.parametrize("state", [ReachState.ALIVE, ReachState.SUSPECT, ReachState.LEFT])
+def test_nobody_else_rests(state: ReachState) -> None:
     assert len(watched(known(1.0, state))) == 0
     assert len(watched(known(1.0, address=""))) == 0
 

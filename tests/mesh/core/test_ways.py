@@ -17,7 +17,7 @@ from mesh.core.states.gossiping import signed_text
 from mesh.core.states.ways import Ways, by_rules
 from mesh.core.ways.facts import WayTold
 from mesh.mapping.rules import Rule
-from mesh.operations import Image, Reach
+from mesh.operations import Image, StoreReach
 from mesh.security.signing import public_key, sign
 from mesh.values import Hop
 from mesh.wire import commands as c
@@ -324,7 +324,7 @@ def test_trial_A4_ways_are_named_before_those_that_keep_what_they_get() -> None:
     assert by_rules("me", both) == (("heron", "frodo", "avalon"), ())
 
 
-NOTHING = Beginning(Image([], {}, 1), None, lambda: Reach(0, 0))
+NOTHING = Beginning(Image([], {}, 1), None, lambda: StoreReach(0, 0))
 
 
 def ways_of(*rules: Rule) -> tuple[Ways, Desk]:

@@ -12,7 +12,7 @@ from mesh.weightset import HIGH, LOW, NODES, REASON, YEAR, packed, weight_set
 from mesh.wire import commands as c
 from mesh.wire.calls import AskRows, AskWeights
 from mesh.wire.codec import pack
-from mesh.wire.replies import Applied, Result
+from mesh.wire.replies import Applied, ReplyValue
 from tests.balancers.candidates import chance
 from tests.mesh.core.lying import replies
 from tests.mesh.core.stranger import Stranger
@@ -149,7 +149,7 @@ def test_of_two_that_are_applied_at_once_the_higher_stamp_is_in_force_everywhere
     assert [in_force(one)[0] for one in nodes] == [last] * 3
 
 
-def stamp_of(said: Result) -> int:
+def stamp_of(said: ReplyValue) -> int:
     assert isinstance(said, Applied)
     return said.stamp
 

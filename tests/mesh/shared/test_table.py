@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from mesh.errors import LocalError
 from mesh.shared import table
-from mesh.shared.row import Row, packed, read, row_of
-from mesh.shared.table import Table
+from mesh.shared.row import SharedRow, packed, read, row_of
+from mesh.shared.table import RowTable
 
 A, B = b"a" * 16, b"b" * 16
 
 
-def row(name: str = "x", stamp: int = 1, value: bytes = b"v", author: bytes = A) -> Row:
-    return Row("weights", name, stamp, value, author, 1)
+def row(name: str = "x", stamp: int = 1, value: bytes = b"v", author: bytes = A) -> SharedRow:
+    return SharedRow("weights", name, stamp, value, author, 1)
 
 
 ROWS = st.lists(
@@ -31,8 +31,8 @@ ROWS = st.lists(
 )
 
 
-def told(rows: list[Row]) -> Table:
-    found = Table("weights")
+def told(rows: list[SharedRow]) -> RowTable:
+    found = RowTable("weights")
     for each in rows:
         if found.is_news(each):
             found.take(each)
@@ -40,7 +40,7 @@ def told(rows: list[Row]) -> Table:
 
 
 @given(ROWS, st.randoms())
-def test_the_same_rows_in_whatever_order_make_the_same_table(rows: list[Row], dice: Any) -> None:
+def test_the_same_rows_in_whatever_order_make_the_same_table(rows: list[SharedRow], dice: Any) -> None:
     other = [*rows, *rows]
     dice.shuffle(other)
     one, two = told(rows), told(other)
@@ -48,14 +48,16 @@ def test_the_same_rows_in_whatever_order_make_the_same_table(rows: list[Row], di
 
 
 @given(ROWS, ROWS)
-def test_tables_with_different_rows_have_different_summaries(rows: list[Row], others: list[Row]) -> None:
+def test_tables_with_different_rows_have_different_summaries(
+    rows: list[SharedRow], others: list[SharedRow]
+) -> None:
     one, two = told(rows), told(others)
     assert (one.summary == two.summary) == (list(one) == list(two))
 
 
 @given(ROWS, st.integers(0, 3))
-def test_whoever_is_told_from_place_to_place_has_all_of_them(rows: list[Row], stop: int) -> None:
-    whole, heard, place = told(rows), list[Row](), (0, "")
+def test_whoever_is_told_from_place_to_place_has_all_of_them(rows: list[SharedRow], stop: int) -> None:
+    whole, heard, place = told(rows), list[SharedRow](), (0, "")
     while part := list(whole.behind(*place))[: stop + 1]:
         heard += part
         place = part[-1].place

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mesh.errors import StoreError
-from mesh.operations import BOOT, FIRST_POSITION, TABLES, Append, Delete, Drop, Image, Op, Put, Reach
+from mesh.operations import BOOT, FIRST_POSITION, TABLES, Append, Delete, Drop, Image, Op, Put, StoreReach
 from mesh.store.base import Store, begin
 from mesh.store.memory import MemoryStore
 from mesh.store.postgres import PostgresStore
@@ -103,19 +103,19 @@ def test_within_a_boot_there_is_still_no_hole(store: Store) -> None:
 
 def test_what_is_accepted_is_known_of_the_store_from_then_on(store: Store) -> None:
     store.commit([Append(1, b"", b"")])
-    assert begin(store, 3).reach == begin(store, 3, accept_rollback=True).reach == Reach(1, 1)
-    assert begin(store, 3).reach == Reach(3 * BOOT, 2)
+    assert begin(store, 3).reach == begin(store, 3, accept_rollback=True).reach == StoreReach(1, 1)
+    assert begin(store, 3).reach == StoreReach(3 * BOOT, 2)
     store.commit([Append(3 * BOOT + 1, b"", b"")])
 
 
 def test_how_far_it_has_come_is_told_and_loaded(store: Store) -> None:
-    assert store.load().reach == store.reach == Reach(0, 0)
-    assert begin(store, 2).reach == Reach(0, 0), "as it was found"
-    assert store.reach == Reach(0, 0), "nothing was written"
+    assert store.load().reach == store.reach == StoreReach(0, 0)
+    assert begin(store, 2).reach == StoreReach(0, 0), "as it was found"
+    assert store.reach == StoreReach(0, 0), "nothing was written"
     store.commit([Append(2 * BOOT, b"", b"")])
     store.commit([Drop(())])
     store.commit([Put("feed", b"joe", b"")])
-    assert store.load().reach == store.reach == Reach(2 * BOOT, 2)
+    assert store.load().reach == store.reach == StoreReach(2 * BOOT, 2)
 
 
 @pytest.mark.parametrize("position", [0, 2, 4, -1])

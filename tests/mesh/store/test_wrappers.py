@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mesh.errors import StoreError, StoreFull
-from mesh.operations import Append, Drop, Image, Op, Reach
+from mesh.operations import Append, Drop, Image, Op, StoreReach
 from mesh.store.roomy import PERIOD, Roomy
 from mesh.store.witnessed import Witnessed
 
@@ -24,7 +24,7 @@ class Beneath:
         self.is_cramped = self.is_short = False
         self.broken: list[int] = []  # the witness fails with these
         self.known, self.is_ours, self.path = None, False, Path("witness")
-        self.reach = Reach(0, 0)
+        self.reach = StoreReach(0, 0)
         self.free = 0
 
     def load(self) -> Image:

@@ -11,7 +11,7 @@ from discovery.state import Sample
 from mesh.core.desk.effects import Commit, Effect, Send
 from mesh.core.desk.settings import Settings
 from mesh.core.node import NodeCore
-from mesh.operations import FIRST_POSITION, TABLES, Image, Op, Reach
+from mesh.operations import FIRST_POSITION, TABLES, Image, Op, StoreReach
 from mesh.store.base import Store
 from mesh.wire.commands import Introduction
 
@@ -35,8 +35,8 @@ class Nowhere:
         pass
 
     @property
-    def reach(self) -> Reach:
-        return Reach(0, 0)
+    def reach(self) -> StoreReach:
+        return StoreReach(0, 0)
 
 
 class Host:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mesh.errors import StoreFull
-from mesh.operations import Append, Image, Op, Put, Reach
+from mesh.operations import Append, Image, Op, Put, StoreReach
 from mesh.store.memory import MemoryStore
 
 
@@ -34,7 +34,7 @@ class Disk:
         self.store.commit(ops)
 
     @property
-    def reach(self) -> Reach:
+    def reach(self) -> StoreReach:
         return self.store.reach
 
     def close(self) -> None:
