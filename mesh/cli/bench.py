@@ -13,7 +13,7 @@ from mesh import sync
 from mesh.cli import bench_load as load
 from mesh.cli import options
 from mesh.cli.bench_get import get
-from mesh.cli.bench_load import BENCH, Plan, new_run, publish
+from mesh.cli.bench_load import BENCH, Plan, new_run, publish, until_heard
 from mesh.cli.bench_pub import pub
 from mesh.cli.bench_sub import sub
 from mesh.cli.bench_tally import Result, Tally, summary
@@ -104,6 +104,7 @@ def measure(name: str, plan: Plan, url: str | None, to: str | None) -> Result:
         sync.connect(to or url) as n,
         n.subscribe(pattern=BENCH, initial=False) as subscription,
     ):
+        until_heard(m, subscription)
         reader = threading.Thread(target=tally.read, args=(subscription,), daemon=True)
         reader.start()
         start = time.monotonic()

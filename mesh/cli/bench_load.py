@@ -12,8 +12,8 @@ from rich.text import Text
 
 from mesh import sync
 from mesh.cli import options
-from mesh.cli.bench_tally import BEGIN, HEAD, OVER
-from mesh.errors import WouldBlock
+from mesh.cli.bench_tally import BEGIN, HEAD, LOOK, OVER, PATIENCE
+from mesh.errors import MeshTimeout, WouldBlock
 
 STEP, TIMED_STEP = 1000, 10  # messages between two looks at clock and progress
 BENCH = "bench/#"
@@ -84,6 +84,18 @@ def progress(name: str, total: int | None) -> Progress:
 def new_run() -> int:
     """What tells it from others at the same time."""
     return random.getrandbits(64)
+
+
+def until_heard(m: sync.Client, subscription: sync.Subscription) -> None:
+    """Publish until the subscriber hears it: over a bad line the node may be told late of a subscription."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        _post(m, "bench/0", new_run(), 0, b"", {})
+        try:
+            subscription.next_batch(timeout=LOOK)
+        except MeshTimeout:
+            continue
+        return
 
 
 def publish(m: sync.Client, plan: Plan, run: int, name: str) -> int:
