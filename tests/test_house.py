@@ -1,6 +1,7 @@
 """Does the house keep its own rules? The floors bite, the skip gate closes, only what should ship ships."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -239,7 +240,9 @@ def test_in_the_quick_part_a_test_that_is_not_quick_fails(
     monkeypatch.setenv("QUICK_PART", "1")
     code, output = run_suite(suite, "tests/test_lengths.py")
     assert (code, "1 failed, 2 passed" in output) == (1, True), output
-    assert "FAILED tests/test_lengths.py::test_that_works - Failed: 0.1 s of CPU" in output
+    assert re.search(r"FAILED tests/test_lengths.py::test_that_works - Failed: 0\.\d s of CPU", output), (
+        output
+    )
     monkeypatch.delenv("QUICK_PART")
     code, output = run_suite(suite, "--hypothesis-profile=quick", "tests/test_lengths.py")
     assert (code, "3 passed" in output) == (0, True), output
