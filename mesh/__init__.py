@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from mesh import sync
     from mesh.client.client import Client, Event, connect
     from mesh.client.message import Batch, Message
-    from mesh.client.publisher import Receipt
+    from mesh.client.receipt import Receipt
     from mesh.client.subscription import Subscription
     from mesh.errors import MeshError
     from mesh.values import Headers, Published
@@ -25,7 +25,7 @@ _HOMES = {
     "MeshError": "mesh.errors",
     "Message": "mesh.client.message",
     "Published": "mesh.values",
-    "Receipt": "mesh.client.publisher",
+    "Receipt": "mesh.client.receipt",
     "Subscription": "mesh.client.subscription",
     "connect": "mesh.client.client",
 }

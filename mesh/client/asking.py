@@ -8,14 +8,15 @@ from itertools import chain, repeat
 from typing import Any
 
 from mesh.client.arguments import whole, yes_or_no
-from mesh.client.calls import Part
 from mesh.client.connected import Connected
 from mesh.client.content import check_destination
+from mesh.client.core.calls import Reply
+from mesh.client.core.intake import Terms
+from mesh.client.core.subscriptions import XPATH, query
 from mesh.client.later import not_yet
 from mesh.client.message import Batch, FoundMessage, Message
 from mesh.client.pages import goes_on, joined
-from mesh.client.subscription import Subscription, Terms
-from mesh.client.subscriptions import XPATH, query
+from mesh.client.subscription import Subscription
 from mesh.errors import BadArgument, BadQuery, shown
 from mesh.names import node_name
 from mesh.values import check_domain, check_key
@@ -46,7 +47,8 @@ class Asking(Connected):
         """
         terms = Terms(overflow, whole("max_queue", max_queue, 0, 2**32 - 1))
         asked = query(key, pattern, xpath, domain)
-        return self._subscriptions.make(asked, yes_or_no("initial", initial), terms)
+        made = self._core.subscriptions.make(asked, yes_or_no("initial", initial), terms)
+        return Subscription(self, self._shell, made)
 
     async def unsubscribe(self, subscription: Subscription) -> None:
         """As leaving its context does."""
@@ -61,7 +63,7 @@ class Asking(Connected):
         Use it with `async with`. What nobody has taken when it is left, or came after, waits at the node. A
         session has one: BadQuery while it is open already.
         """
-        return self._subscriptions.inbox()
+        return Subscription(self, self._shell, self._core.subscriptions.inbox())
 
     # --- asking -----------------------------------------------------------------------------------------
 
@@ -81,9 +83,8 @@ class Asking(Connected):
         without its master. Raises MasterAway when the master cannot be reached and nobody has the value.
         """
         q = query(key, pattern, xpath, domain)
-        self._here()
         arguments = {"kind": q.kind, "text": q.text, "domain": q.domain, "fresh": yes_or_no("fresh", fresh)}
-        parts = await self._calls.ask_for_parts(lambda request: c.Call(request, "get", arguments))
+        parts = await self._ask(lambda request: c.Call(request, "get", arguments))
         return [message for part in parts for message in found(part)]
 
     async def erase(
@@ -99,9 +100,12 @@ class Asking(Connected):
         if key is None:
             raise BadQuery("nothing to erase.", hint="Give a key.")
         arguments = {"key": check_key(key), "domain": check_domain("" if domain is None else domain)}
-        self._here()
-        await self._publisher.answered_so_far()
-        value = await self._calls.ask(lambda request: c.Call(request, "erase", arguments))
+        publisher = self._now().publisher
+        publisher.seal()
+        marks = publisher.outbox.marks()
+        while not publisher.outbox.is_answered_below(marks):
+            await publisher.change()
+        value = await self._asked(lambda request: c.Call(request, "erase", arguments))
         return [str(key) for key in value["erased"]]
 
     async def route(
@@ -126,17 +130,16 @@ class Asking(Connected):
     async def call(self, verb: str, **arguments: Any) -> Any:
         """Ask the node: "ls", "info" or "down". A long list is asked for page by page, unless `after` or
         `limit` say which page is wanted."""
-        value = await self._ask(verb, arguments)
+        value = await self._called(verb, arguments)
         is_one_page = not {"after", "limit"}.isdisjoint(arguments)
         while not is_one_page and goes_on(value):
-            value = joined(value, await self._ask(verb, {**arguments, "after": goes_on(value)}))
+            value = joined(value, await self._called(verb, {**arguments, "after": goes_on(value)}))
         if not is_one_page and isinstance(value, dict) and value.get("next") == "":
             del value["next"]
         return value
 
-    async def _ask(self, verb: str, arguments: dict[str, Any]) -> Any:
-        self._here()
-        return await self._calls.ask(lambda request: c.Call(request, verb, arguments))
+    async def _called(self, verb: str, arguments: dict[str, Any]) -> Any:
+        return await self._asked(lambda request: c.Call(request, verb, arguments))
 
     async def ping(self) -> float:
         """Seconds to the node and back."""
@@ -145,7 +148,7 @@ class Asking(Connected):
         return time.perf_counter() - start
 
 
-def found(part: Part) -> Iterator[Message]:
+def found(part: Reply) -> Iterator[Message]:
     """The messages of a part of a reply to `get`. An older node does not say where they come from."""
     value, envelopes = part
     sources = chain(value.get("sources") or (), repeat(("", None)))

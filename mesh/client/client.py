@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Self
 
 from mesh.client.asking import Asking
-from mesh.client.connected import Event
+from mesh.client.events import Event
 from mesh.client.find import find_node
 from mesh.client.later import Later
 from mesh.client.publishing import Publishing
@@ -21,26 +21,26 @@ class Client(Publishing, Asking, Later):
 
     async def __aenter__(self) -> Self:
         if (found := await self._elsewhere()) is not None:
-            self._address, self._cluster = found
+            self._way.address, self._way.cluster = found
         return await super().__aenter__()
 
     async def _elsewhere(self) -> tuple[str, str | None] | None:
         """The address and the mesh of a node that is known by its name to one that runs here."""
         try:
-            find_node(self._address, self._environ)
+            find_node(self._way.address, self._way.environ)
             return None
         except NodeNotFound as error:
-            name = self._address or self._environ.get("MESH_URL")
+            name = self._way.address or self._way.environ.get("MESH_URL")
             if not name or error.code != NodeNotFound.code:
                 return None
-        for here in running_nodes(state_dir(self._environ)):
+        for here in running_nodes(state_dir(self._way.environ)):
             try:
-                async with Client(here["ipc"], timeout=self._timeout, environ=self._environ) as m:
+                async with Client(here["ipc"], timeout=self._timeout, environ=self._way.environ) as m:
                     address = (await m.call("where", node=name))["address"]
             except MeshError:  # it ends just now, or is of an older release
                 continue
             if address:
-                return address, self._cluster or (here["cluster"] if here["keyed"] else None)
+                return address, self._way.cluster or (here["cluster"] if here["keyed"] else None)
         return None
 
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Unpack, overload
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ParamSpec, Unpack, overload
 
 from mesh.client.arguments import several, yes_or_no
 from mesh.client.connected import Connected
 from mesh.client.content import Content, Options, Prepared, check_destination, prepared
-from mesh.client.publisher import Receipt
-from mesh.errors import PublishRefused, WouldBlock
+from mesh.client.oneloop import check_loop
+from mesh.client.receipt import Receipt
+from mesh.errors import BadArgument, BadQuery, PublishRefused, WouldBlock, shown
 from mesh.reserved import check_free
 from mesh.values import Headers, Published, check_domain
 from mesh.wire.envelope import FORCE_QUEUING
 from mesh.wire.limits import ENVELOPE_MESSAGES
+
+
+P = ParamSpec("P")
 
 
 class Publishing(Connected):
@@ -32,7 +36,7 @@ class Publishing(Connected):
 
         Raises WouldBlock when the window of unanswered messages is full, and what `publish` raises.
         """
-        publisher = self._publisher
+        publisher = self._core.publisher
         builder = publisher.builder
         if builder is not None and options == builder.options and type(content) is bytes:
             # What `Builder.add` would do: to call it, and who calls it, took half of a message's time.
@@ -43,32 +47,43 @@ class Publishing(Connected):
                 builder.index.append(publisher.row(builder, key) if row is None else row)
                 slices.append(content)
                 builder.room -= size
-                return Receipt(publisher, builder.domain, builder.first + count)
+                return Receipt(self, builder.domain, builder.first + count)
         return self._post(key, content, options)
 
     def _post(self, key: str, content: Content, options: Options) -> Receipt:
         message = prepared(key, content, **options)
         receipt = self.post_prepared(message)
-        builder = self._publisher.builder
+        builder = self._core.publisher.builder
         # Headers can be changed by their owner: what was compared would be no copy.
         if builder is not None and not builder.props and options.get("headers") is None:
             builder.options = options
         return receipt
 
-    def post_prepared(self, message: Prepared) -> Receipt:
+    def post_prepared(self, message: Prepared, to: str = "") -> Receipt:
         """As `post`, for a caller that prepares its messages in another thread."""
-        self._open()
-        return Receipt(self._publisher, message[2], self._publisher.post(*message))
+        return Receipt(self, message[2], self._posted(self._core.publisher.post, *message, to))
+
+    def _posted(self, post: Callable[P, int], *args: P.args, **kwargs: P.kwargs) -> int:
+        """What `post` gives. WouldBlock when there is no room even after a look at what has come."""
+        self._now()
+        try:
+            number = post(*args, **kwargs)
+        except WouldBlock:
+            self._shell.look()
+            number = post(*args, **kwargs)
+        self._shell.hurry()
+        return number
 
     def check(self, message: Prepared) -> None:
         """Raise what `post_prepared` would say of the message itself; in any thread."""
-        self._publisher.check(message[0], message[1])
+        self._core.publisher.check(message[0], message[1])
         check_free(check_domain(message[2]))
 
     async def room(self) -> None:
         """Until the window of unanswered messages lets one be posted."""
-        self._here()
-        await self._publisher.room()
+        publisher = self._now().publisher
+        while not publisher.outbox.open:
+            await publisher.change()
 
     async def publish_many(self, key: str, contents: Iterable[Content], **options: Unpack[Options]) -> int:
         """Publish all of them under one key, and wait until all are answered; returns how many. In order.
@@ -93,15 +108,15 @@ class Publishing(Connected):
     async def post_some(self, key: str, contents: Sequence[Content], options: Options) -> int:
         """For publish_many: all of these, as there is room; when one cannot be, those before it are."""
         plain = [content for content in contents if type(content) is bytes]
-        if len(plain) < len(contents) or max(map(len, plain), default=0) > self._publisher.max_content:
+        if len(plain) < len(contents) or max(map(len, plain), default=0) > self._core.publisher.max_content:
             for content in contents:
                 await self._post_when_room(key, content, options)
             return len(contents)
         while plain:
-            self._open()
             _, _, domain, flags, props, expires = prepared(key, b"", **options)
             try:
-                del plain[: self._publisher.post_many(key, plain, domain, flags, props, expires)]
+                post_many = self._core.publisher.post_many
+                del plain[: self._posted(post_many, key, plain, domain, flags, props, expires)]
             except WouldBlock:
                 await self.room()
         return len(contents)
@@ -119,8 +134,7 @@ class Publishing(Connected):
 
     async def flush(self) -> None:
         """Until every message has its answer; raises the first refusal whose receipt nobody awaited."""
-        self._here()
-        await self._publisher.flush()
+        await self._flushed()
 
     async def final(self, message: Published | Receipt) -> Published:
         """The last word on a message: after FORWARD_WARNING, what its master says of it, when it does.
@@ -128,12 +142,46 @@ class Publishing(Connected):
         Raises PublishRefused when it was refused or expired meanwhile, BadQuery for a message that this
         session did not publish.
         """
-        self._here()
-        return await self._publisher.final(message)
+        self._now()
+        if not isinstance(message, Receipt | Published):
+            what = f"{shown(message)} is neither a receipt nor an answer."
+            raise BadArgument(what, hint="Give what post() or publish() returned.")
+        if isinstance(message, Receipt):
+            is_ours, domain, number = message._poster is self, message.domain, message.number
+        else:
+            is_ours, domain, number = self._core.publisher.is_ours(message.id)
+        if not is_ours:
+            raise BadQuery(
+                f"{message.id} was not published by this session.",
+                hint="Only the session that published a message hears what becomes of it.",
+            )
+        if isinstance(message, Published) and message.ok:
+            return message
+        return await self._word(domain, number, last=True)
+
+    @property
+    def stream(self) -> bytes:
+        """The name of what this session publishes, in message ids."""
+        return self._core.stream
+
+    async def result(self, receipt: Receipt) -> Published:
+        """The answer to one message, when it comes. WrongLoop."""
+        check_loop(self._shell.loop)
+        return await self._word(receipt.domain, receipt.number, last=False)
+
+    async def _word(self, domain: str, number: int, last: bool) -> Published:
+        verdicts = self._core.publisher.verdicts
+        if (known := verdicts.known(domain, number, last)) is not None:
+            return known
+        promise = verdicts.wait(domain, number, last)
+        try:
+            return await promise  # type: ignore[no-any-return]
+        finally:
+            verdicts.wait_no_more(domain, number, last, promise)
 
     def waiting(self) -> tuple[int, str]:
         """(messages of this session that wait for their master, what the last of them waits for)."""
-        return self._publisher.waiting()
+        return self._core.publisher.waiting()
 
     # --- to a named session -----------------------------------------------------------------------------
 
@@ -185,7 +233,7 @@ class Publishing(Connected):
         that have it; 0: it waits. Several destinations: one result each, in order, refusals too.
         Raises BadName, and what `publish` raises.
         """
-        self._here()
+        self._now()
         is_one = not isinstance(destination, list | tuple)
         names: Any = [destination] if is_one else destination
         for to in names:
@@ -202,7 +250,7 @@ class Publishing(Connected):
     async def _send_when_room(self, to: str, message: Prepared) -> Receipt:
         while True:
             try:
-                return Receipt(self._publisher, message[2], self._publisher.post(*message, to))
+                return self.post_prepared(message, to)
             except WouldBlock:
                 await self.room()
 

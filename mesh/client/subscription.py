@@ -1,29 +1,17 @@
-"""The subscribing half of a client: what arrived and waits to be used."""
+"""The subscribing half of a client: an iterator over what came for one subscription."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterator, Sequence
 from types import TracebackType
 
+from mesh.client.core.calls import Pending
+from mesh.client.core.intake import Intake
 from mesh.client.message import Batch, Message
 from mesh.client.oneloop import check_loop, running_loop
-from mesh.errors import Closed, MeshError
-from mesh.streams.seen import Seen
-from mesh.wire.commands import Query
-from mesh.wire.envelope import ERASED, INITIAL, Envelope
-
-INBOX = 0  # the number of what was sent to the session itself
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """What gives way when the subscriber does not keep up; see `subscribe`."""
-
-    overflow: str = ""
-    max_queue: int = 0
+from mesh.client.shell import Shell
+from mesh.errors import Closed
 
 
 class Subscription:
@@ -33,49 +21,46 @@ class Subscription:
     next connection, and what it already had is not given twice. Nobody else sees its messages.
     """
 
-    def __init__(
-        self,
-        number: int,
-        query: Query,
-        initial: bool,
-        terms: Terms,
-        enter: Callable[[Subscription], Awaitable[None]],
-        leave: Callable[[Subscription], Awaitable[None]],
-        used: Callable[[Subscription], None],
-    ) -> None:
-        self.number = number
-        self.query = query
-        self.initial = initial
-        self.terms = terms
-        self.confirmed = False
-        self.used = 0  # items that were used up, for the node's credit
-        self.dropped = 0  # messages that this subscriber was too slow for
-        self._gap = 0  # of these, what no batch has told yet
-        self._enter, self._leave, self._tell_used = enter, leave, used
-        self._seen = Seen()
-        self._was_restarted = False
-        self._items: deque[Batch | None] = deque()  # None: an item of repeats, which only counts
-        self._given: Batch | None = None  # the last one, until it is used up
+    def __init__(self, client: object, shell: Shell, intake: Intake) -> None:
+        self._client = client  # is not closed while somebody has this
+        self._shell, self._intake = shell, intake
         self._batch: Iterator[Message] | None = None  # what is left of it, when its messages are taken singly
-        self.is_left = False  # an inbox that nobody reads at the moment
         self._arrived: asyncio.Event = asyncio.Event()
-        self._error: MeshError | None = None
         self._loop: asyncio.AbstractEventLoop | None = None  # the one where it was entered
 
     @property
     def id(self) -> str:
         """Names it within its session; never changes."""
-        return str(self.number)
+        return str(self._intake.number)
+
+    @property
+    def dropped(self) -> int:
+        """Messages that this subscriber was too slow for."""
+        return self._intake.dropped
 
     @property
     def is_in_use(self) -> bool:
         """Was a batch given that is not counted yet?"""
-        return self._given is not None
+        return self._intake.is_in_use
 
     async def __aenter__(self) -> Subscription:
-        await self._enter(self)
+        subscriptions = self._shell.now().subscriptions
+        pending = subscriptions.enter(self._intake)
+        self._intake.stirred = self._arrived.set
+        try:
+            await self._reply(pending)
+        except BaseException:
+            subscriptions.give_up(self._intake)
+            raise
         self._loop = running_loop()
         return self
+
+    async def _reply(self, pending: Pending | None) -> None:
+        if pending is not None:
+            try:
+                await pending.promise
+            finally:
+                self._shell.core.calls.forget(pending)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -92,29 +77,12 @@ class Subscription:
 
         They are the first to be given again by an inbox; if its user `failed`, that whole batch is.
         """
-        if self._error is not None:
+        if self._intake.error is not None:
             return
-        given, self._batch = self._given, None
-        if given is not None and (rest or failed):
-            self._given = None
-            self._items.appendleft(given if failed else given.of(rest))
-        elif given is not None:
-            self.count()
-        await self._leave(self)
-
-    def confirm(self) -> None:
-        """The node has it: what came may be given."""
-        self.confirmed = True
-        self._arrived.set()
-
-    def pause(self) -> None:
-        """An inbox is left: whoever waits for it has its end, and what comes lies here."""
-        self.is_left = True
-        self._arrived.set()
-
-    def resume(self) -> None:
-        """It is opened again."""
-        self.is_left = False
+        self._batch = None
+        subscriptions = self._shell.now().subscriptions
+        self._intake.put_back(rest, failed)
+        await self._reply(subscriptions.leave(self._intake))
 
     def __aiter__(self) -> Subscription:
         return self
@@ -143,18 +111,15 @@ class Subscription:
 
     async def next_batch(self) -> Batch | None:
         """The next one, to be counted when it is used up; None when the subscription was ended on purpose."""
-        while not self.is_left:
-            # Not before it is confirmed: if the node is restarted before, what came is void, and comes again.
-            while self.confirmed and self._items:
-                batch = self._items.popleft()
-                if batch is not None:
-                    self._given = batch
-                    return batch
-                self.count()
-            if self._error is not None:
-                if isinstance(self._error, Closed):
+        intake = self._intake
+        while not intake.is_left:
+            batch = intake.take()
+            if batch is not None:
+                return batch
+            if intake.error is not None:
+                if isinstance(intake.error, Closed):
                     return None
-                raise self._error
+                raise intake.error
             check_loop(self._loop)
             self._arrived.clear()
             await self._arrived.wait()
@@ -162,70 +127,4 @@ class Subscription:
 
     def count(self) -> None:
         """A batch is used up: the node may send another."""
-        self._given = None
-        self.used += 1
-        self._tell_used(self)
-
-    def arrived(
-        self, master: bytes, envelope: Envelope, indices: tuple[int, ...] | None, gap: int, position: int = 0
-    ) -> None:
-        """An item from the node."""
-        indices, is_late = self._news(master, envelope, indices)
-        if self._seen.has_passed(master, position, envelope.persistent) and self.number != INBOX:
-            is_late = True  # in its order it would have come before
-        if is_late:  # it was dropped for us, or lost with its master, and perhaps we were not told
-            gap += envelope.count if indices is None else len(indices)
-            indices = ()
-        self.dropped += gap
-        self._gap += gap
-        self._items.append(self._batch_of(envelope, indices))
-        self._arrived.set()
-
-    def _batch_of(self, envelope: Envelope, indices: tuple[int, ...] | None) -> Batch | None:
-        if indices == ():
-            return None
-        gap, self._gap = self._gap, 0
-        return Batch(envelope, indices, gap)
-
-    def _news(
-        self, master: bytes, envelope: Envelope, indices: tuple[int, ...] | None
-    ) -> tuple[tuple[int, ...] | None, bool]:
-        """(what of it we have not had, whether that comes too late: behind newer ones of its master).
-
-        Then the master was restarted, and what it lost comes again, or its publisher came by another way.
-        A persistent message may be news all the same. A last value is the last no more, except to a new
-        subscription, which gets those of many topics in any order. That a topic is gone is news too, and so
-        is what was sent to us and nobody else.
-        """
-        stream = (envelope.stream, envelope.domain)
-        is_behind = envelope.first <= self._seen.high(master, stream)
-        is_behind = is_behind and not envelope.flags & ERASED and self.number != INBOX
-        if is_behind and envelope.flags & INITIAL and self._was_restarted:
-            return (), False
-        fresh = self._seen.fresh(master, stream, envelope.first, envelope.last)
-        if fresh != [(envelope.first, envelope.last)]:
-            indices = _new_ones(envelope, indices, fresh)
-        return indices, is_behind and not (envelope.persistent or envelope.flags & INITIAL)
-
-    def restarted(self) -> None:
-        """The node counts its items anew: so do we, and what still lies here was the old one's."""
-        if not self.confirmed:
-            # It may be made again later than it was: what came before it holds is none of ours.
-            self._items.clear()
-            self._seen = Seen()
-        self._was_restarted = self.confirmed
-        self.used = -len(self._items) - (self._given is not None)
-
-    def end(self, error: MeshError) -> None:
-        """Closed, or failed: what arrived can still be taken."""
-        if self._error is None:
-            self._error = error
-            self._arrived.set()
-
-
-def _new_ones(
-    envelope: Envelope, indices: tuple[int, ...] | None, fresh: list[tuple[int, int]]
-) -> tuple[int, ...]:
-    every = range(envelope.count) if indices is None else indices
-    numbers = envelope.number_list(every)
-    return tuple(i for i, n in zip(every, numbers, strict=True) if any(a <= n <= b for a, b in fresh))
+        self._intake.count()

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol, TypeVar
 
-from mesh.client import publisher
+from mesh.client import receipt
 from mesh.client.content import Prepared
 from mesh.errors import Closed, WouldBlock
 from mesh.values import Published
@@ -32,7 +32,7 @@ class Receipt:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self.posted: publisher.Receipt | None = None
+        self.posted: receipt.Receipt | None = None
 
     @property
     def id(self) -> str:
@@ -43,7 +43,7 @@ class Receipt:
         """What became of it; raises as `publish` does."""
         return self._run(self._result)
 
-    async def handed(self) -> publisher.Receipt:
+    async def handed(self) -> receipt.Receipt:
         """The receipt in the client's thread, for which its number is known."""
         if self.posted is None:
             raise Closed("the client was closed before this message could leave.")

@@ -14,7 +14,7 @@ from collections import deque
 from pathlib import Path
 
 import mesh
-from mesh.client.publisher import Receipt
+from mesh.client.receipt import Receipt
 from mesh.errors import PublishRefused, WouldBlock
 from mesh.streams.ranges import Ranges
 from tools.lab_parts import ledger

@@ -10,7 +10,7 @@ import pytest
 
 from mesh.cli.main import main
 from mesh.cli.up import Plain
-from mesh.client.connected import Event
+from mesh.client.events import Event
 from mesh.client.message import Batch, Message
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import Happened

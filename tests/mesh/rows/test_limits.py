@@ -17,7 +17,7 @@ import pytest
 
 import mesh
 from mesh.client.client import Client
-from mesh.client.connected import Event
+from mesh.client.events import Event
 from mesh.errors import MeshError
 from tests.mesh.running import LIMIT, RunningNode, running
 from tests.pages import ROOT

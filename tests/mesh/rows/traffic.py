@@ -17,7 +17,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import pairwise
 
 from mesh.client.client import Client
-from mesh.client.publisher import Receipt
+from mesh.client.receipt import Receipt
 from mesh.client.subscription import Subscription
 from mesh.errors import PublishRefused, WouldBlock
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
 
-from mesh.client.calls import Calls
+from mesh.client.core.calls import Calls, Pending
+from mesh.client.core.desk import Desk
+from mesh.client.core.intake import INBOX, Intake, Terms
+from mesh.client.core.line import Line
 from mesh.client.later import not_yet
-from mesh.client.oneloop import check_loop
-from mesh.client.session import Session
-from mesh.client.subscription import INBOX, Subscription, Terms
 from mesh.errors import BadQuery, Closed, LocalError, SlowConsumer
 from mesh.routing.overflow import overflow
 from mesh.routing.subscriptions import check_query
@@ -24,70 +23,66 @@ XPATH = "it comes with keys that have an XML body"
 
 
 class Subscriptions:
-    """By number. `session` gives the open session, and raises Closed when there is none."""
+    """Those of one session, by number."""
 
-    def __init__(self, calls: Calls, session: Callable[[], Session]) -> None:
-        self._calls = calls
-        self._session = session
-        self._all: dict[int, Subscription] = {}
-        self._inbox = Subscription(
-            INBOX, c.Query("inbox", "", ""), False, Terms(), self._enter, self._leave, self._was_used
-        )
+    def __init__(self, desk: Desk, line: Line, calls: Calls) -> None:
+        self._desk, self._line, self._calls = desk, line, calls
+        self._all: dict[int, Intake] = {}
+        self._inbox = Intake(INBOX, c.Query("inbox", "", ""), False, Terms(), self._was_used)
         self._number = INBOX
-        self._ack_planned = False
+        self._is_ack_planned = False
         self._acked = 0  # messages of the link
         self._told: dict[int, int] = {}  # items used up of each, as this connection has heard
-        self._used: dict[int, Subscription] = {}  # those of which it may not have heard all
+        self._used: dict[int, Intake] = {}  # those of which it may not have heard all
 
-    def make(self, query: c.Query, initial: bool, terms: Terms) -> Subscription:
-        """One that is not asked for yet: entering it does that. BadQuery for terms that there are not."""
+    def make(self, query: c.Query, initial: bool, terms: Terms) -> Intake:
+        """One that is not asked for yet: `enter` does that. BadQuery for terms that there are not."""
         overflow(terms.overflow)
         self._number += 1
-        return Subscription(self._number, query, initial, terms, self._enter, self._leave, self._was_used)
+        return Intake(self._number, query, initial, terms, self._was_used)
 
-    def inbox(self) -> Subscription:
+    def inbox(self) -> Intake:
         """What is sent to this session; BadQuery while somebody reads it already."""
         self._check_unread(self._inbox)
         return self._inbox
 
-    def _check_unread(self, s: Subscription) -> None:
+    def _check_unread(self, s: Intake) -> None:
         if s.number in self._all and not s.is_left:
             raise BadQuery(
                 "it is open already, and a session has one inbox.",
                 hint="Leave it first, or read it in one place and hand the messages on.",
             )
 
-    async def _enter(self, s: Subscription) -> None:
-        check_loop(self._session().loop)
+    def enter(self, s: Intake) -> Pending | None:
+        """Ask for it; None: it only had to be taken up again."""
         self._check_unread(s)
         if s.number in self._all:
-            s.resume()
-            return
+            s.is_left = False
+            return None
         self._all[s.number] = s
-        try:
-            await self._calls.ask(lambda request: _asked_for(s, request))
-        except BaseException:
-            del self._all[s.number]
-            self._calls.tell(lambda request: c.Unsubscribe(request, s.number))  # the node may have it
-            raise
-        s.confirm()
+        return self._calls.ask(s.asked_for, s.confirm)
 
-    async def _leave(self, s: Subscription) -> None:
+    def give_up(self, s: Intake) -> None:
+        """It was asked for in vain, or nobody waits any more; the node may have it."""
+        if self._all.pop(s.number, None) is not None:
+            self._calls.tell(lambda request: c.Unsubscribe(request, s.number))
+
+    def leave(self, s: Intake) -> Pending | None:
+        """Want no more of it; None: there is no reply to wait for."""
         if s.number not in self._all:
-            return
-        check_loop(self._session().loop)
+            return None
         self.send_ack()  # what was taken out of an inbox must not wait there again
         if s is self._inbox:
             # It goes on coming, as far as its credit goes. The node keeps what nobody takes here.
             s.pause()
-            return
+            return None
         del self._all[s.number]
         self._told.pop(s.number, None)
         s.end(Closed("unsubscribed."))
-        if self._session().is_up:
-            await self._calls.ask(lambda request: c.Unsubscribe(request, s.number))
-        else:
-            self._calls.tell(lambda request: c.Unsubscribe(request, s.number))
+        if self._line.is_up:
+            return self._calls.ask(lambda request: c.Unsubscribe(request, s.number))
+        self._calls.tell(lambda request: c.Unsubscribe(request, s.number))
+        return None
 
     def again(self, is_new: bool) -> None:
         """Connected again, perhaps to a new process: make them anew."""
@@ -100,13 +95,13 @@ class Subscriptions:
             if s.confirmed:
                 # A new process may have lost what was under way: then the last values are worth
                 # having again (those that we know are dropped here).
-                self._session().send(_asked_for(s, 0, resumed=not is_new))
+                self._line.send(s.asked_for(0, resumed=not is_new))
         self.plan_ack()  # the last one may be lost, and the node wait for it
 
     def items(self, command: c.Items, envelopes: list[Envelope]) -> None:
         """Messages for some of them."""
         self.plan_ack()
-        inlet = self._session().inlet
+        inlet = self._line.inlet
         if not inlet.accept(command.seq):
             return
         for head, envelope in zip(command.heads, envelopes, strict=True):
@@ -131,27 +126,23 @@ class Subscriptions:
                 s.end(LocalError(command.text.removesuffix(f" [{command.code}]"), code=command.code))
         self._calls.tell(lambda request: c.Unsubscribe(request, command.subscription))
 
-    def _was_used(self, s: Subscription) -> None:
+    def _was_used(self, s: Intake) -> None:
         self._used[s.number] = s
         self.plan_ack()
 
     def plan_ack(self) -> None:
         """Acknowledge soon, once for all that comes and is used up until then."""
-        if not self._ack_planned:
-            self._ack_planned = True
-            self._session().loop.call_later(ACK_AFTER, self.send_ack)
+        if not self._is_ack_planned:
+            self._is_ack_planned = True
+            self._desk.later(ACK_AFTER, self.send_ack)
 
     def send_ack(self) -> None:
         """What has arrived, and how much of it was used up."""
-        self._ack_planned = False
-        try:
-            session = self._session()
-        except Closed:
-            return  # since it was planned
-        self._acked = session.inlet.have
+        self._is_ack_planned = False
+        self._acked = self._line.inlet.have
         # Only what is news: of a thousand subscriptions most have had nothing since.
         news = {n: s.used for n, s in self._used.items() if n in self._all and s.used > self._told.get(n, 0)}
-        if session.send(c.Ack(session.inlet.have, tuple(news.items()))):
+        if self._line.send(c.Ack(self._acked, tuple(news.items()))):
             self._told |= news
             self._used.clear()
 
@@ -160,12 +151,7 @@ class Subscriptions:
         for subscription in self._all.values():
             subscription.end(error)
         self._all.clear()
-        self._ack_planned = True  # there is nobody to tell any more
-
-
-def _asked_for(s: Subscription, request: int, resumed: bool = False) -> c.Subscribe:
-    terms = s.terms
-    return c.Subscribe(request, s.number, s.query, s.initial, resumed, terms.overflow, terms.max_queue)
+        self._is_ack_planned = True  # there is nobody to tell any more
 
 
 def query(key: str | None, pattern: str | None, xpath: str | None, domain: str | None) -> c.Query:

@@ -5,11 +5,11 @@ A message has one answer, or two: FORWARD_WARNING, and later what its master sai
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
-from mesh.client.refusals import of_answer
+from mesh.client.core.desk import Promise
+from mesh.client.core.refusals import of_answer
 from mesh.errors import MeshError, PublishRefused
 from mesh.streams.outbox import Outbox
 from mesh.streams.ranges import Ranges
@@ -22,42 +22,46 @@ Number = tuple[str, int]  # domain, and the number of a message in it
 
 
 class Waiters:
-    """Who waits for a word on which message. One who gives up waits no more."""
+    """Those who wait for a word on a message. One who gives up waits no more."""
 
     def __init__(self) -> None:
-        self._futures: dict[Number, list[asyncio.Future[Published]]] = {}
+        self._promises: dict[Number, list[Promise]] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._futures)
+        return bool(self._promises)
 
-    async def wait(self, number: Number) -> Published:
-        future: asyncio.Future[Published] = asyncio.get_running_loop().create_future()
-        self._futures.setdefault(number, []).append(future)
-        try:
-            return await future
-        finally:
-            waiting = self._futures.get(number)
-            if waiting is not None and future in waiting:
-                waiting.remove(future)
-                if not waiting:
-                    del self._futures[number]
+    def add(self, number: Number, promise: Promise) -> None:
+        self._promises.setdefault(number, []).append(promise)
 
-    def pop(self, number: Number) -> list[asyncio.Future[Published]]:
+    def drop(self, number: Number, promise: Promise) -> None:
+        """He waits no more, if he still did."""
+        waiting = self._promises.get(number)
+        if waiting is not None and promise in waiting:
+            waiting.remove(promise)
+            if not waiting:
+                del self._promises[number]
+
+    def pop(self, number: Number) -> list[Promise]:
         """Those that still wait for it."""
-        return [future for future in self._futures.pop(number, ()) if not future.done()]
+        return [promise for promise in self._promises.pop(number, ()) if not promise.done()]
 
-    def pop_all(self) -> list[asyncio.Future[Published]]:
-        return [future for number in list(self._futures) for future in self.pop(number)]
+    def pop_all(self) -> list[Promise]:
+        return [promise for number in list(self._promises) for promise in self.pop(number)]
 
 
 class Verdicts:
     """The answers to one session's messages. `refused_later(id, why)` hears what nobody waits for."""
 
     def __init__(
-        self, stream: bytes, outbox: Outbox, refused_later: Callable[[str, PublishRefused], None]
+        self,
+        stream: bytes,
+        outbox: Outbox,
+        promise: Callable[[], Promise],
+        refused_later: Callable[[str, PublishRefused], None],
     ) -> None:
         self._stream = stream
         self._outbox = outbox
+        self._promise = promise
         self._refused_later = refused_later
         self._first, self._last = Waiters(), Waiters()  # for any answer, and for the last one
         self._errors: dict[Number, MeshError] = {}  # refusals that nobody has asked for yet
@@ -86,8 +90,8 @@ class Verdicts:
 
     def _settle(self, waiters: Waiters, answer: Answer, fresh: list[tuple[int, int]]) -> None:
         for number in _each(fresh):
-            for future in waiters.pop((answer.domain, number)):
-                future.set_result(self._published(answer, number))
+            for promise in waiters.pop((answer.domain, number)):
+                promise.set_result(self._published(answer, number))
 
     def _refuse(self, answer: Answer) -> None:
         unheard = set(_each(self._outbox.answered(answer.domain, answer.first, answer.last, final=False)))
@@ -99,8 +103,8 @@ class Verdicts:
         for number in _each(fresh):
             name = (answer.domain, number)
             waiting = self._first.pop(name) + self._last.pop(name)
-            for future in waiting:
-                future.set_exception(of_answer(answer))
+            for promise in waiting:
+                promise.set_exception(of_answer(answer))
             if not waiting and number in unheard:
                 self._errors[name] = of_answer(answer)
             elif not waiting:
@@ -112,22 +116,21 @@ class Verdicts:
 
     # --- being asked ------------------------------------------------------------------------------------
 
-    async def first(self, domain: str, number: int) -> Published:
-        """The answer to a message, when it comes."""
-        if self._outbox.is_answered(domain, number):
-            return self._known(domain, number)
-        return await self._wait(self._first, (domain, number))
+    def known(self, domain: str, number: int, last: bool) -> Published | None:
+        """The answer to a message, or its `last` one, if it has come; raises the refusal if it was one."""
+        has = self._outbox.is_final if last else self._outbox.is_answered
+        return self._known(domain, number) if has(domain, number) else None
 
-    async def last(self, domain: str, number: int) -> Published:
-        """The last answer to a message, when it comes."""
-        if self._outbox.is_final(domain, number):
-            return self._known(domain, number)
-        return await self._wait(self._last, (domain, number))
-
-    async def _wait(self, waiters: Waiters, number: Number) -> Published:
+    def wait(self, domain: str, number: int, last: bool) -> Promise:
+        """Kept when it comes. Who gives up says so by `wait_no_more`. Closed."""
         if self._closed is not None:
             raise self._closed
-        return await waiters.wait(number)
+        promise = self._promise()
+        (self._last if last else self._first).add((domain, number), promise)
+        return promise
+
+    def wait_no_more(self, domain: str, number: int, last: bool, promise: Promise) -> None:
+        (self._last if last else self._first).drop((domain, number), promise)
 
     def _known(self, domain: str, number: int) -> Published:
         if number in self._refused.get(domain, ()):
@@ -156,9 +159,8 @@ class Verdicts:
     def fail(self, error: MeshError) -> None:
         """The client is closed for good: whoever waits learns it."""
         self._closed = error
-        for future in self._first.pop_all() + self._last.pop_all():
-            future.set_exception(error)
-            future.exception()  # not everybody who waits looks at it
+        for promise in self._first.pop_all() + self._last.pop_all():
+            promise.set_exception(error)
 
 
 def _each(ranges: Iterable[tuple[int, int]]) -> Iterator[int]:

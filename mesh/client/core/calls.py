@@ -1,0 +1,127 @@
+"""Questions to the node that wait for their reply, over reconnects too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+
+from mesh.client.core.desk import Alarm, Desk, Promise
+from mesh.client.core.line import Line
+from mesh.client.core.refusals import of_reply
+from mesh.errors import BadArgument, Closed, MeshTimeout, RemoteError, shown
+from mesh.wire import commands as c
+from mesh.wire.envelope import Envelope
+
+Reply = tuple[Any, list[Envelope]]  # or a part of one: its value, and the envelopes that came with it
+
+
+class Pending(Struct, eq=False):
+    """A question, and what has come of its reply."""
+
+    request: int
+    command: c.Command
+    promise: Promise  # list[Reply]: all its parts
+    then: Callable[[], None] | None = None  # is called before the promise is kept
+    alarm: Alarm | None = None
+    parts: list[Reply] = []
+
+
+def readable(command: c.Command) -> c.Command:
+    """The command, if a node will read it; BadArgument else. It would hang up, again and again."""
+    try:
+        c.decode(c.encode(command))
+    except (RemoteError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        why = error.what if isinstance(error, RemoteError) else str(error)
+        hint = "What is asked is made of str, bytes, numbers, True, False, None, lists and dicts."
+        raise BadArgument(f"no node could read {shown(command)}: {why}.", hint=hint) from None
+    return command
+
+
+class Calls:
+    """Open questions by their numbers. The same may be asked twice without harm. `timeout` in seconds."""
+
+    def __init__(self, desk: Desk, line: Line, timeout: float) -> None:
+        self._desk, self._line = desk, line
+        self._timeout = timeout
+        self._pending: dict[int, Pending] = {}
+        self._request = 0
+        self._closed: Closed | None = None
+
+    def ask(self, make: Callable[[int], c.Command], then: Callable[[], None] | None = None) -> Pending:
+        """A question, whose promise is kept by the parts of its reply, or broken by what the node answers
+        instead, MeshTimeout or Closed.
+
+        `then` is called when it has come, and is no refusal, before anything else that came with it.
+        """
+        if self._closed is not None:
+            raise self._closed
+        self._request += 1
+        pending = self._added(readable(make(self._request)), then)
+        if self._timeout < float("inf"):
+            self._watch(pending)
+        self._line.send(pending.command)
+        return pending
+
+    def tell(self, make: Callable[[int], c.Command]) -> None:
+        """Ask without waiting for the reply: while the node is away it is asked when it is back."""
+        self._request += 1
+        self._line.send(self._added(make(self._request)).command)
+
+    def _added(self, command: c.Command, then: Callable[[], None] | None = None) -> Pending:
+        pending = Pending(self._request, command, self._desk.promise(), then)
+        self._pending[pending.request] = pending
+        return pending
+
+    def forget(self, pending: Pending) -> None:
+        """Who asked gives up, or has what he wanted."""
+        self._pending.pop(pending.request, None)
+        if pending.alarm is not None:
+            pending.alarm.cancel()
+
+    def _watch(self, pending: Pending) -> None:
+        pending.alarm = self._desk.later(self._timeout, lambda: self._time(pending))
+
+    def _time(self, pending: Pending) -> None:
+        """For so long the reply did not come: MeshTimeout, unless a piece of anything did."""
+        if self._desk.now - self._line.moved < self._timeout:
+            self._watch(pending)
+            return
+        self.forget(pending)
+        what = f"the node did not answer within {self._timeout:g} s."
+        _break(pending, MeshTimeout(what, hint="Is it running? See `mesh ls`."))
+
+    def replied(self, reply: c.Reply, envelopes: list[Envelope]) -> None:
+        """A reply, or a part of one."""
+        pending = self._pending.get(reply.request)
+        if pending is None:
+            return
+        pending.parts.append((reply.value, envelopes))
+        if reply.code:
+            self.forget(pending)
+            _break(pending, of_reply(reply))
+        elif not (isinstance(reply.value, dict) and reply.value.get("more")):
+            self.forget(pending)
+            if pending.then is not None:
+                pending.then()
+            if not pending.promise.done():
+                pending.promise.set_result(pending.parts)
+
+    def again(self) -> None:
+        """After a reconnect: ask everything again."""
+        for pending in self._pending.values():
+            pending.parts.clear()
+            self._line.send(pending.command)
+
+    def close(self, error: Closed) -> None:
+        """Nobody will reply any more."""
+        self._closed = error
+        for pending in list(self._pending.values()):
+            self.forget(pending)
+            _break(pending, error)
+
+
+def _break(pending: Pending, error: Exception) -> None:
+    if not pending.promise.done():
+        pending.promise.set_exception(error)

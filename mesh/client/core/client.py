@@ -1,0 +1,164 @@
+"""A client's session at a node, as what it hears and what it wants done."""
+
+from __future__ import annotations
+
+from mesh.client.access import Access
+from mesh.client.core.calls import Calls
+from mesh.client.core.caution import UNREADABLE, Caution
+from mesh.client.core.desk import Desk
+from mesh.client.core.effects import Effect, Tell
+from mesh.client.core.line import OURS, Line
+from mesh.client.core.publisher import Publisher
+from mesh.client.core.subscriptions import Subscriptions
+from mesh.errors import Closed, MeshError, PublishRefused, Refused, RemoteError
+from mesh.security.streamkey import StreamKey
+from mesh.streams.outbox import Outbox
+from mesh.wire import commands as c
+from mesh.wire.envelope import Envelope
+from mesh.wire.frames import body_frames
+
+
+class ClientCore:
+    """What its shell tells, with the time (s, of any clock that does not go back); after that comes a tick.
+
+    A tick gives the effects that the shell does, again and again until there is none; and it comes back
+    when something is `due`.
+
+    `name`: the client's, the number of its session or 0, and whether somebody chose the name. What takes
+    time is a promise, as `desk.promise` makes them. `timeout` in seconds, of a question.
+    """
+
+    def __init__(
+        self,
+        desk: Desk,
+        name: tuple[str, int, bool],
+        key: StreamKey,
+        timeout: float,
+        outbox: Outbox | None = None,
+    ) -> None:
+        self.desk = desk
+        self.stream = key.id
+        self.line = Line(desk, name, key, self._welcomed, self._objected)
+        self.publisher = Publisher(
+            desk, key.id, outbox or Outbox(4 << 20, 1024), self._publish, self._refused_later
+        )
+        self.calls = Calls(desk, self.line, timeout)
+        self.subscriptions = Subscriptions(desk, self.line, self.calls)
+        self._caution = Caution(self.publisher.is_answered)
+
+    # --- what the shell tells -----------------------------------------------------------------------------
+
+    def found(self, now: float, access: Access) -> None:
+        """That is where the node is; the answer to Find."""
+        self.desk.begin(now)
+        self.line.found(access)
+
+    def not_found(self, now: float, error: MeshError) -> None:
+        """The node is not there; likewise."""
+        self.desk.begin(now)
+        self.line.not_found(error)
+
+    def received(self, now: float, key: int, command: c.AnyCommand, envelopes: list[Envelope]) -> None:
+        """A command came on a connection."""
+        self.desk.begin(now)
+        if not self.line.hears(key):
+            return
+        try:
+            if type(command) in OURS:  # of a hundred commands perhaps one
+                self.line.heed(command)
+            elif self.line.is_up:
+                self._hear(command, envelopes)
+        except RemoteError as error:
+            self.line.lose(str(error))
+
+    def moved(self, now: float, key: int) -> None:
+        """A part of something that is too long to come, or go, at once."""
+        self.desk.begin(now)
+        if self.line.hears(key):
+            self.line.moved = now
+
+    def gone(self, now: float, key: int, why: str = "disconnected") -> None:
+        """A connection has ended, or what came on it cannot be read."""
+        self.desk.begin(now)
+        if key == self.line.key:
+            self.line.lose(why)
+
+    def failed(self, now: float, key: int, error: Refused) -> None:
+        """A connection did not come about."""
+        self.desk.begin(now)
+        if key == self.line.key:
+            self.line.failed(error)
+
+    def tick(self, now: float) -> list[Effect]:
+        """What is to be done by now."""
+        return self.desk.tick(now)
+
+    @property
+    def due(self) -> float:
+        """When the next tick must be, at the latest; inf: whenever."""
+        return self.desk.due
+
+    def close(self) -> None:
+        """For good: whoever waits learns it."""
+        if self.line.is_closed:
+            return
+        self.subscriptions.send_ack()
+        gone = Closed("this client is closed.")
+        self.publisher.fail(gone)
+        self.subscriptions.end(gone)
+        self.calls.close(gone)
+        self.line.close()
+
+    # --- what its node says -------------------------------------------------------------------------------
+
+    def _welcomed(self, welcome: c.Welcome, is_new: bool) -> None:
+        """Connected, perhaps again: say what the node may not know."""
+        self.publisher.max_content = welcome.max_content
+        self.publisher.outbox.window = welcome.window
+        self.subscriptions.again(is_new)
+        for envelope in self._caution.begin(self.publisher.outbox.resend()):
+            self._send(envelope)
+        self.calls.again()  # after what was published before: an erase must not come first
+        self.desk.do(Tell("connected", self.line.name))
+
+    def _hear(self, command: c.AnyCommand, envelopes: list[Envelope]) -> None:
+        match command:
+            case c.Items():
+                self.subscriptions.items(command, envelopes)
+            case c.Answers():
+                for answer in command.answers:
+                    self.publisher.answered(answer)
+                if self._caution.is_on:
+                    self._go_on()
+            case c.Reply():
+                self.calls.replied(command, envelopes)
+            case c.Ended():
+                self.subscriptions.ended(command)
+            case c.Pong() | c.Unknown():
+                pass
+            case c.Ping():  # another wants this session, and the node asks whether it is in use
+                self.line.send(c.Pong(command.stamp))
+            case _:
+                raise RemoteError(f"a node sent {type(command).__name__} to a client")
+
+    def _publish(self, envelope: Envelope) -> None:
+        if not self._caution.is_on or self._caution.add(envelope):
+            self._send(envelope)
+
+    def _send(self, envelope: Envelope) -> None:
+        self.line.send(c.Publish((body_frames(envelope),)), (envelope,))
+
+    def _go_on(self) -> None:
+        """With the next envelope, since the one before it is answered."""
+        for envelope in self._caution.answered():
+            self._send(envelope)
+
+    def _objected(self, refusal: c.Refuse) -> None:
+        """The node hung up over something that we said; an envelope would come again and again."""
+        bad = self._caution.refused() if refusal.code in UNREADABLE else None
+        if bad is not None:
+            text = f"{self.line.home} hung up over it twice, and over nothing else: {refusal.reason}"
+            self.publisher.answered(c.Answer(bad.domain, bad.first, bad.last, refusal.code, text=text))
+
+    def _refused_later(self, message: str, error: PublishRefused) -> None:
+        self.desk.do(Tell("refused-later", f"{message}: {error}"))

@@ -1,0 +1,258 @@
+"""A client's connection to its node, which may come and go while the session stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mesh.client.access import Access
+from mesh.client.core.desk import Alarm, Desk, Promise
+from mesh.client.core.effects import Dial, Find, HangUp, Send, Tell
+from mesh.client.core.framing import SPEAKS
+from mesh.errors import MeshError, NodeNotFound, Refused, RemoteError, SlowConsumer
+from mesh.links.backoff import delay
+from mesh.names import SessionName
+from mesh.proof import stream_text
+from mesh.security.streamkey import StreamKey
+from mesh.streams.link import LinkReceiver
+from mesh.wire import commands as c
+from mesh.wire.envelope import Envelope
+from mesh.wire.limits import VERSION_MAX, VERSION_MIN
+from mesh.wire.spoken import agreed
+
+PING = 2.0  # s between signs of life
+SILENCE = 6.0  # s after which a silent node counts as gone
+PATIENCE = 5.0  # s for a handshake
+STEADY = 10.0  # s after which a connection counts as good, and what came before it is forgotten
+REDIAL_MAX = 2.0  # s: a client waits for its node, so it looks often
+OURS = frozenset((c.Welcome, c.Challenge, c.Refuse, c.Who, c.Bye))  # commands, of the connection itself
+AT_ONCE = ("NO_KEYS", "NO_KEYS_THERE")  # why no connection came about, that no second try will mend
+
+
+class Line:
+    """Dials, says HELLO, and dials again. What to do with what arrives is its owner's business.
+
+    `welcomed(welcome, is it a new session?)` hears that it is up, `objected` that the node hung up over
+    something that we said.
+    """
+
+    def __init__(
+        self,
+        desk: Desk,
+        name: tuple[str, int, bool],
+        stream: StreamKey,
+        welcomed: Callable[[c.Welcome, bool], None],
+        objected: Callable[[c.Refuse], None],
+    ) -> None:
+        self.name = ""  # of the session
+        self.home = ""  # of the node
+        self.boot = 0  # of the node
+        self.is_up = self.is_closed = False
+        self.inlet = LinkReceiver()
+        self.moved = float("-inf")  # when a part of a long message went, or came
+        self.key = 0  # number of the connection in use; 0 = none
+        self.why: MeshError | None = None  # what prevented the last dial or handshake
+        self.address = ""
+        self._desk = desk
+        self._client, self._number, self._named = name
+        self._stream = stream
+        self._welcomed, self._objected = welcomed, objected
+        self._token = b""
+        self._strikes = 0  # times the node has hung up over us, one soon after the other
+        self._entered = self._heard = 0.0
+        self._dials = self._attempt = 0
+        self._access = Access("")
+        self._waits = False
+        self._nonces = (b"", b"")
+        self._asked_by = b""  # uuid of the node that wants proof
+        self._alarm: Alarm | None = None
+        self._first: Promise | None = None  # is kept when the node has said WELCOME for the first time
+
+    def open(self, waits: bool) -> Promise:
+        """Dial; the promise breaks by what prevents it, unless it `waits` for a node to come."""
+        self._waits = waits
+        self._first = self._desk.promise()
+        self._desk.do(Find())
+        return self._first
+
+    def send(self, command: c.Command, envelopes: tuple[Envelope, ...] = ()) -> bool:
+        """False while there is no connection: what matters is sent again after the next WELCOME."""
+        if self.is_up:
+            self._desk.do(Send(self.key, command, envelopes))
+        return self.is_up
+
+    def close(self) -> None:
+        """Say goodbye and let go."""
+        if self.key:
+            # Also when the answer to our HELLO is still under way: else the node keeps the session for us.
+            self._desk.do(Send(self.key, c.Bye("done")))
+            self._desk.do(HangUp(self.key))
+        self.key, self.is_closed, self.is_up = 0, True, False
+        self._quiet()
+
+    # --- dialling -------------------------------------------------------------------------------------
+
+    def found(self, access: Access) -> None:
+        """That is where the node is."""
+        if self.is_closed or self.key:
+            return
+        if isinstance(self.why, NodeNotFound):
+            self.why = None  # it is there now
+        self._access, self.address = access, access.address
+        self._dials += 1
+        self.key = self._dials
+        self._heard = self._desk.now
+        self._nonces = (self._desk.dice(16), b"")
+        self._desk.do(Dial(self.key, access))
+        self._desk.do(Send(self.key, self._greeting()))
+        self._watch(PATIENCE)
+
+    def not_found(self, error: MeshError) -> None:
+        """No node is there, or no key to it."""
+        if self.is_closed:
+            return
+        if self._waits and error.code == NodeNotFound.code:
+            self.why = error
+        else:
+            self._break(error)
+        self._again()
+
+    def _break(self, error: MeshError) -> None:
+        if self._first is not None and not self._first.done():
+            self._first.set_exception(error)
+
+    def _greeting(self, proof: bytes = b"", signature: bytes = b"") -> c.Hello:
+        return c.Hello(
+            (VERSION_MIN, VERSION_MAX),
+            c.CLIENT,
+            "",
+            self._nonces[0],
+            proof,
+            client=self._client,
+            session=self._number,
+            stream=self._stream.id,
+            token=self._token,
+            boot_seen=self.boot,
+            have=self.inlet.have,
+            passwd=self._access.passwd,
+            key=self._stream.public,
+            signature=signature,
+            speaks=SPEAKS,
+            named=self._named,
+        )
+
+    def _again(self) -> None:
+        """Dial again after a while."""
+        self._attempt += 1
+        wait = delay(max(self._attempt, self._strikes), self._desk.chance(), low=0.05, high=REDIAL_MAX)
+        self._set(wait, lambda: self._desk.do(Find()))
+
+    def _watch(self, seconds: float) -> None:
+        self._set(seconds, self._time)
+
+    def _set(self, seconds: float, function: Callable[[], None]) -> None:
+        self._quiet()
+        self._alarm = self._desk.later(seconds, function)
+
+    def _quiet(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+
+    def _time(self) -> None:
+        """Nothing heard for long, or time for a ping."""
+        limit = SILENCE if self.is_up else PATIENCE - 0.1
+        if self._desk.now - self._heard > limit:
+            self.lose("silent")
+            return
+        self.send(c.Ping(int(self._desk.now * 1e6)))
+        self._watch(PING)
+
+    def failed(self, error: Refused) -> None:
+        """No handshake of ZeroMQ: keys are missing or wrong, on this side or on that."""
+        self.why = error
+        if error.code in AT_ONCE:  # anything else may pass
+            self._break(error)
+        self._desk.do(Tell("refused", f"{error.what} [{error.code}]"))
+
+    def lose(self, why: str) -> None:
+        """The connection is gone, or no good."""
+        if not self.key:
+            return
+        was_up, self.is_up = self.is_up, False
+        key, self.key = self.key, 0
+        self._desk.do(HangUp(key))
+        if was_up:
+            self._attempt = 0
+            if self._desk.now - self._entered > STEADY:
+                self._strikes = 0
+            self._desk.do(Tell("disconnected", why))
+        self._again()
+
+    # --- hearing ----------------------------------------------------------------------------------------
+
+    def hears(self, key: int) -> bool:
+        """Does this come by the connection in use? Then its node lives."""
+        if key != self.key:
+            return False
+        self._heard = self._desk.now
+        return True
+
+    def heed(self, command: c.AnyCommand) -> None:
+        """Of this connection itself. RemoteError when it is not the time for it."""
+        match command:
+            case c.Welcome() if not self.is_up:
+                self._enter(command)
+            case c.Challenge() if not self.is_up:
+                self._prove(command)
+            case c.Refuse():
+                self._refused(command)
+            case c.Who() | c.Bye():
+                self.lose("the node went away")
+            case _:
+                raise RemoteError(f"a node sent {type(command).__name__} to a client that is in")
+
+    def _prove(self, challenge: c.Challenge) -> None:
+        it = self._access
+        if it.curve is None and challenge.endpoint != it.address:
+            raise RemoteError(f"{it.address} says that it is {challenge.endpoint}: not who was dialled")
+        self._nonces, self._asked_by = (self._nonces[0], challenge.nonce), challenge.uuid
+        signature = self._stream.sign(stream_text(*self._nonces, it.where, challenge.uuid))
+        self._desk.do(Send(self.key, self._greeting(it.proof(*self._nonces), signature)))
+
+    def _enter(self, w: c.Welcome) -> None:
+        if (refusal := self._doubt(w)) is not None:
+            self._refused(refusal)
+            return
+        is_new = w.node.boot != self.boot or w.next <= self.inlet.have
+        if is_new:
+            self.inlet = LinkReceiver()
+        self.name, self.home, self._token, self.boot = w.session, w.node.name, w.token, w.node.boot
+        # A node that was killed may have forgotten the number that it gave: the token holds for this one.
+        self._number = SessionName.parse(w.session).session or 0
+        self.is_up = True
+        self._attempt, self._entered = 0, self._desk.now
+        self._watch(PING)
+        self._welcomed(w, is_new)
+        if self._first is not None and not self._first.done():
+            self._first.set_result(None)
+
+    def _doubt(self, w: c.Welcome) -> c.Refuse | None:
+        """Why this is not our node, or none that we understand."""
+        is_other = bool(self._nonces[1]) and w.node.uuid != self._asked_by  # somebody passes words on
+        if is_other or not self._access.is_proven(w.proof, *self._nonces):
+            return c.Refuse(*self._access.impostor, final=True)
+        code, reason, hint = self._access.doubt(w.node, w.signature, *self._nonces)
+        if code:
+            return c.Refuse(code, reason, hint, final=True)
+        if not agreed(w.version, w.version):
+            text = f"{w.node.name} speaks wire version {w.version}, which this client does not know"
+            return c.Refuse("VERSION", text, "Bring both to the same release.", final=True)
+        return None
+
+    def _refused(self, r: c.Refuse) -> None:
+        if r.final:
+            self._break(Refused(f"{self.address} refused: {r.reason}.", hint=r.hint, code=r.code))
+        self._desk.do(Tell("refused", f"{r.reason} [{r.code}]"))
+        if self.is_up and r.code != SlowConsumer.code:
+            self._strikes += 1
+            self._objected(r)
+        self.lose(r.reason)

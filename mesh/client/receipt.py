@@ -1,0 +1,34 @@
+"""A message on its way."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Generator
+from typing import Protocol
+
+from msgspec import Struct
+
+from mesh.values import Published, message_id
+
+
+class Poster(Protocol):
+    """Who posted it, and hears what becomes of it."""
+
+    @property
+    def stream(self) -> bytes: ...
+    @property
+    def result(self) -> Callable[[Receipt], Awaitable[Published]]: ...
+
+
+class Receipt(Struct, frozen=True, eq=False, gc=False):
+    """A message on its way. Await it for its `Published`, or the error that refused it."""
+
+    _poster: Poster
+    domain: str
+    number: int
+
+    @property
+    def id(self) -> str:
+        return message_id(self._poster.stream, self.domain, self.number)
+
+    def __await__(self) -> Generator[object, None, Published]:
+        return self._poster.result(self).__await__()

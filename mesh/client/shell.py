@@ -1,0 +1,190 @@
+"""A client's sockets, timers and dice, in the loop where it was opened."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from typing import Any
+
+from mesh.client.access import Access
+from mesh.client.core.client import ClientCore
+from mesh.client.core.desk import Desk
+from mesh.client.core.effects import Dial, Effect, Find, HangUp, Send, Tell
+from mesh.client.core.framing import Framing
+from mesh.client.oneloop import check_loop, not_open, running_loop
+from mesh.errors import MeshError, Refused, RemoteError
+from mesh.security.streamkey import StreamKey
+from mesh.transport import Sockets
+from mesh.wire import commands as c
+from mesh.wire.envelope import Envelope
+
+
+class Promised(asyncio.Future[Any]):
+    """A future of which asyncio does not complain when nobody looks at its error."""
+
+    def set_exception(self, error: type[BaseException] | BaseException, /) -> None:
+        super().set_exception(error)
+        self.exception()
+
+
+class Shell:
+    """What runs a client's core. `find(home)` says where the node is; `tell(kind, text)` hears events.
+
+    The loop keeps it, so it must not keep the client: whoever drops that has it closed.
+    """
+
+    def __init__(
+        self,
+        name: tuple[str, int, bool],
+        key: StreamKey,
+        timeout: float,
+        find: Callable[[str], Access],
+        tell: Callable[[str, str], None],
+    ) -> None:
+        self.loop: asyncio.AbstractEventLoop | None = None  # where it was opened
+        self._find, self._tell = find, tell
+        self.desk = Desk(self._promise, random.random, random.randbytes, self._wake)
+        self.core = ClientCore(self.desk, name, key, timeout)
+        self._sockets: Sockets | None = None
+        self._framing = Framing(self._put)
+        self._key = 0  # of the connection in use
+        self._is_planned = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._armed = float("inf")  # for when
+
+    @property
+    def is_open(self) -> bool:
+        return self._sockets is not None
+
+    async def open(self, waits: bool) -> None:
+        """Until the node has said WELCOME; raises what prevents it."""
+        self.loop = asyncio.get_running_loop()
+        self._sockets = Sockets(
+            self.loop, lambda *_: None, self._frames, self._gone, self._turn, failed=self._failed
+        )
+        self.desk.now = self.loop.time()
+        await self.core.line.open(waits)
+
+    def close(self) -> None:
+        """Say goodbye and let go, now."""
+        if self._sockets is None:
+            return
+        self.core.line.close()
+        self._turn()
+        sockets, self._sockets = self._sockets, None
+        sockets.close()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer, self._armed = None, float("inf")
+
+    def now(self) -> ClientCore:
+        """The core, for one who tells it something now: Closed or WrongLoop if that cannot be."""
+        if self.loop is None or self._sockets is None:
+            raise not_open(self.loop)
+        if self.loop is not running_loop():
+            check_loop(self.loop)
+        self.desk.now = self.loop.time()
+        return self.core
+
+    def look(self) -> None:
+        """Do what is to be done, and take what has arrived, without giving up the loop."""
+        if self._sockets is not None:
+            self._turn()
+            if self._key:
+                self._sockets.look(self._key)
+
+    def hurry(self) -> None:
+        """What is to be done is done now, and not at the end of this turn."""
+        if self.desk.effects:
+            self._turn()
+
+    # --- for the core -----------------------------------------------------------------------------------
+
+    def _promise(self) -> Promised:
+        return Promised(loop=self.loop)
+
+    def _wake(self) -> None:
+        if self.loop is None or self._sockets is None:
+            raise not_open(self.loop)
+        if self.loop is not running_loop():
+            check_loop(self.loop)
+        if not self._is_planned:
+            self._is_planned = True
+            self.loop.call_soon(self._planned)
+
+    def _planned(self) -> None:
+        self._is_planned = False
+        self._turn()
+
+    def _rung(self) -> None:
+        self._timer, self._armed = None, float("inf")
+        self._turn()
+
+    def _turn(self) -> None:
+        """Do what is to be done; come back when something is due."""
+        if self._sockets is None or self.loop is None:
+            return
+        now = self.loop.time()
+        while effects := self.core.tick(now):
+            for effect in effects:
+                self._do(self._sockets, now, effect)
+        due = self.desk.due
+        if due < self._armed:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._armed = due
+            self._timer = self.loop.call_at(due, self._rung)
+
+    def _do(self, sockets: Sockets, now: float, effect: Effect) -> None:
+        match effect:
+            case Send(key, command, envelopes):
+                if key == self._key:
+                    self._framing.send(command, envelopes)
+            case Tell(kind, text):
+                self._tell(kind, text)
+            case Dial(key, access):
+                self._key, self._framing = key, Framing(self._put)
+                sockets.dial(key, access.address, access.curve)
+            case HangUp(key):
+                self._key = 0
+                sockets.hang_up(key)
+            case Find():
+                self._look_for_node(now)
+
+    def _look_for_node(self, now: float) -> None:
+        try:
+            access = self._find(self.core.line.home)
+        except MeshError as error:
+            self.core.not_found(now, error)
+        else:
+            self.core.found(now, access)
+
+    # --- from the sockets -------------------------------------------------------------------------------
+
+    def _put(self, frames: list[bytes]) -> None:
+        if self._sockets is not None:
+            self._sockets.send(self._key, frames)
+
+    def _frames(self, key: Any, frames: list[bytes]) -> None:
+        if key != self._key or self.loop is None:
+            return
+        now = self.loop.time()
+        try:
+            message: tuple[c.AnyCommand, list[Envelope]] | None = self._framing.received(now, frames)
+        except RemoteError as error:
+            self.core.gone(now, key, str(error))
+            return
+        if message is None:
+            self.core.moved(now, key)
+        else:
+            self.core.received(now, key, *message)
+
+    def _gone(self, key: Any) -> None:
+        if self.loop is not None:
+            self.core.gone(self.loop.time(), key)
+
+    def _failed(self, key: Any, error: Refused) -> None:
+        if self.loop is not None:
+            self.core.failed(self.loop.time(), key, error)
+            self._turn()
