@@ -1,7 +1,9 @@
 """A client in the simulated mesh, for tests: see tools/simulating."""
 
+from mesh.client.core.line import PATIENCE as HANDSHAKE
+from mesh.client.core.line import PING, SILENCE
+from mesh.client.core.line import REDIAL_MAX as REDIAL
 from tools.simulating.clients.client import SimClient, client_of
 from tools.simulating.clients.kept import Call, Got, Subscription
-from tools.simulating.clients.line import HANDSHAKE, PING, REDIAL, SILENCE
 
 __all__ = ["HANDSHAKE", "PING", "REDIAL", "SILENCE", "Call", "Got", "SimClient", "Subscription", "client_of"]

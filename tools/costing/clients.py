@@ -11,8 +11,9 @@ from collections.abc import Coroutine
 from typing import Any
 from unittest.mock import patch
 
-from mesh.client import session
 from mesh.client.builder import Builder
+
+from mesh.client import session
 from mesh.client.client import Client
 from mesh.client.subscription import Subscription
 from mesh.values import Hop

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from itertools import cycle, islice
 
 from mesh.client.builder import Builder
+
 from mesh.mapping.rules import Rule
 from mesh.wire.envelope import Envelope
 from tools.costing.meter import Bill, Meter

@@ -89,6 +89,11 @@ class ClientCore:
         if key == self.line.key:
             self.line.failed(error)
 
+    def move(self, now: float) -> None:
+        """Its node is given up: what was not answered goes by another one, with the old numbers."""
+        self.desk.begin(now)
+        self.line.move()
+
     def tick(self, now: float) -> list[Effect]:
         """What is to be done by now."""
         return self.desk.tick(now)

@@ -53,7 +53,8 @@ class Line:
         self.why: MeshError | None = None  # what prevented the last dial or handshake
         self.address = ""
         self._desk = desk
-        self._client, self._number, self._named = name
+        self._client, self._wanted, self._named = name
+        self._number = self._wanted  # of the session: that one, or what a node gave us
         self._stream = stream
         self._welcomed, self._objected = welcomed, objected
         self._token = b""
@@ -88,6 +89,11 @@ class Line:
             self._desk.do(HangUp(self.key))
         self.key, self.is_closed, self.is_up = 0, True, False
         self._quiet()
+
+    def move(self) -> None:
+        """To another node, as a new session of it."""
+        self._token, self._number = b"", self._wanted
+        self.lose("moved")
 
     # --- dialling -------------------------------------------------------------------------------------
 

@@ -4,8 +4,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from mesh.client.session import Session
-from mesh.client.subscription import Terms
 from mesh.client.subscriptions import Subscriptions
+
+from mesh.client.subscription import Terms
 from mesh.wire import commands as c
 
 

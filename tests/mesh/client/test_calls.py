@@ -4,8 +4,8 @@ import asyncio
 from typing import Any
 
 import pytest
-
 from mesh.client.calls import Calls
+
 from mesh.errors import Closed, LocalError, MasterAway, MeshTimeout, Refused, UnknownNode
 from mesh.wire.commands import Call, Command, Reply
 from tests.mesh.envelopes import envelope

@@ -3,8 +3,8 @@
 import asyncio
 
 import pytest
-
 from mesh.client.caution import Caution
+
 from mesh.client.content import Prepared
 from mesh.core.desk import piecework
 from mesh.errors import PublishRefused

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from mesh.client.publisher import Publisher, Receipt
+
 from mesh.errors import (
     BadKey,
     BadQuery,

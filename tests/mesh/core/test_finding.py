@@ -65,7 +65,7 @@ def test_an_address_that_was_added_is_dialled_at_once_and_after_every_restart() 
 
 
 def test_an_address_that_was_removed_is_forgotten() -> None:
-    net = SimNetwork()
+    net = SimNetwork(3)
     a, b = net.node("a"), net.node("b")
     client = client_of(b).connected()
     client.call("peer", add=a.address)

@@ -58,7 +58,7 @@ def test_trial_D_a_node_has_so_many_sessions_and_whoever_has_one_keeps_it() -> N
     assert third.refusal == "TOO_MANY_SESSIONS"
     refusal = next(said for said in third.heard if isinstance(said, c.Refuse))
     assert not refusal.final, "there may be room later"
-    joe.line.lose()
+    joe.lose()
     node.net.until(lambda: joe.is_up)
     assert joe.refusals == [], "it comes back to its own"
     ann.close()

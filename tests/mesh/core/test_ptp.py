@@ -184,13 +184,13 @@ def test_nor_when_the_session_is_back_and_has_not_opened_its_inbox_again() -> No
     node = net.node("a")
     sender, joe = client_of(node, "pub"), client_of(node, "joe", session=1)
     joe.inbox()
-    joe.subscriptions.clear()  # so that it will not ask at once
-    home, joe.line.address = joe.line.address, "nowhere"
-    joe.line.lose()
+    joe.core.subscriptions._all.clear()  # so that it will not ask at once
+    home, joe.address = joe.address, "nowhere"
+    joe.lose()
     net.until(lambda: node.metric("connected_sessions") == 1)
     sender.send("/node/a/client/joe", b"1", force=True, persistent=True)
     sender.settled()
-    joe.line.address = home
+    joe.address = home
     joe.connected()
     sender.send("/node/a/client/joe", b"2", persistent=True)
     sender.settled()

@@ -68,10 +68,10 @@ def test_after_a_restart_a_session_is_still_not_given_to_somebody_without_its_to
 def test_the_newest_connection_holds_the_session() -> None:
     a = node()
     client = client_of(a)
-    old = client.line.pipe
-    client.line.lose()  # it notices, the node does not
+    old = client.pipe
+    client.lose()  # it notices, the node does not
     client.connected()
-    assert client.line.pipe is not old
+    assert client.pipe is not old
     assert a.metric("connected_sessions") == 1
 
 

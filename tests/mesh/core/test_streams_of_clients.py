@@ -165,7 +165,7 @@ def test_trial_A5_a_key_has_no_more_streams_than_nodes_can_remember(monkeypatch:
     client.settled()
     assert [client.state(1, f"d{n}") for n in range(5)] == ["OK"] * 3 + ["TOO_MANY_DOMAINS"] * 2
     assert client.state(5, "d0") == "OK"
-    client.line.lose()  # another connection of the same session has the same ones
+    client.lose()  # another connection of the same session has the same ones
     client.connected().publish("k", b"", domain="d4")
     client.publish("k", b"", domain="d2")
     client.settled()

@@ -236,7 +236,8 @@ def test_what_waited_in_vain_stays_refused_over_a_restart() -> None:
     c.net.until(lambda: joe.state(2, RUGBY) == "FORWARD_WARNING")
     c.net.until(lambda: c["bilbo"].metric("expired") == 1)
     c.net.until(lambda: not c["bilbo"].core.disk.storing)
-    c["bilbo"].kill()  # before joe hears of it
+    c.net.break_all(joe.name)  # before joe hears of it
+    c["bilbo"].kill()
     c["frodo"].start()
     c["bilbo"].start()
     c.net.until(lambda: joe.state(2, RUGBY) == "OK")

@@ -1,7 +1,6 @@
 """Is each letter that expires unread a dead letter, once, whichever way it goes? On simulated nodes."""
 
 import pytest
-from msgspec.structs import replace
 
 from mesh.core.subscribers.inboxes import Inboxes
 from mesh.wire.envelope import FORCE_QUEUING, PERSISTENT
@@ -118,12 +117,10 @@ def three(sender: SimClient, node: SimNode) -> None:
     """Three letters in one envelope, stored; the first and the last are void after five seconds."""
     soon, later = node.wall + 5 * SECOND, node.wall + 500 * SECOND
     owns = [encode_properties(Properties(expires=at)) for at in (soon, later, soon)]
-    e = sender.envelope(["ptp"] * 3, [b"1", b"2", b"3"], "", PERSISTENT, soon)
-    plain = len(encode_properties(Properties(expires=soon)))
-    assert {len(own) for own in owns} == {plain}
-    contents = (b"1", b"2", b"3")
-    body = b"".join(own + content for own, content in zip(owns, contents, strict=True))
-    sender.publisher.post(replace(e, to=ONE, keys=("",), body=body, flags=e.flags | FORCE_QUEUING))
+    publisher, flags = sender.core.publisher, PERSISTENT | FORCE_QUEUING
+    for own, content in zip(owns, (b"1", b"2", b"3"), strict=True):
+        publisher.post("", content, "", flags, own, soon, ONE)
+    assert publisher.builder is not None and len(publisher.builder.slices) == 3
     sender.settled()
 
 

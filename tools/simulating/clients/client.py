@@ -1,74 +1,88 @@
-"""A client in the simulated mesh: speaks the wire, comes back by itself, and keeps all it was told.
-
-It follows the real client in what it says, so that both can be understood from one another; there are
-no sockets in it and no waiting.
-"""
+"""A client in the simulated mesh: the one that users hold, in a shell without sockets, loop or dice."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Hashable
+from functools import partial
 from typing import Any
 
-import msgspec
-
-from mesh.errors import RemoteError
-from mesh.streams.outbox import Outbox
+from mesh.client.access import Access
+from mesh.client.core.calls import Pending
+from mesh.client.core.client import ClientCore
+from mesh.client.core.desk import Desk
+from mesh.client.core.effects import Dial, Effect, Find, HangUp, Send, Tell
+from mesh.client.core.framing import Framing
+from mesh.client.core.intake import Intake, Terms
+from mesh.errors import MeshError, RemoteError, WouldBlock
+from mesh.security.streamkey import STREAM_SEED, StreamKey
+from mesh.values import Published
 from mesh.wire import commands as c
 from mesh.wire.envelope import FORCE_QUEUING, PERSISTENT, Envelope
-from mesh.wire.frames import read
-from tools.simulating.clients import publisher
-from tools.simulating.clients.asking import Asking
-from tools.simulating.clients.kept import Call, Got, Subscription, got
-from tools.simulating.clients.line import Line
-from tools.simulating.clients.publisher import Publisher
-from tools.simulating.clients.reader import Reader
-from tools.simulating.world.network import SECRET, Network
+from mesh.wire.properties import Properties, encode_properties
+from tools.simulating.clients.diary import Diary
+from tools.simulating.clients.kept import Call, Got, Subscription, all_of, got
+from tools.simulating.clients.outcome import Outcome
+from tools.simulating.world.network import SECRET, Network, Pipe
 from tools.simulating.world.node import SimNode
+
+FOREVER = float("inf")  # s that a question waits: a story goes on as long as it takes
+Number = tuple[str, int]  # domain and number of a message
+Post = tuple[str, bytes, str, int, int, str]  # key, content, domain, flags, expires, to
 
 
 class SimClient:
-    """Everything it published is in `sent`, everything it was answered in `answers`."""
+    """Everything it published is in `sent`, everything it was answered in `answers`.
+
+    With `gathers` what it publishes waits for company, as that of users does; else each call is an envelope.
+    """
 
     is_named = True  # somebody chose its name
+    gathers = False
 
     def __init__(
         self, net: Network[Any], address: str, name: str = "joe", session: int = 0, secret: bytes = SECRET
     ) -> None:
-        self.net = net
+        self.net, self.address, self._secret = net, address, secret
         self.name = self.called(name)
-        self.line = Line(net, self, address, name, session, secret, self.is_named)
-        self.publisher = Publisher(self.line, self.outbox_made())
-        self.reader = self.reader_made()
-        self.asking = Asking(self.line)
-        self.key, self.stream = self.line.key, self.line.key.id
-        self.sent, self.letters = self.publisher.sent, self.publisher.letters
-        self.answers, self.warned = self.publisher.answers, self.publisher.warned
-        self.subscriptions, self.calls = self.reader.subscriptions, self.asking.calls
+        rng = net.chance(name)
+        self.key = StreamKey(2 * rng.randbytes(STREAM_SEED // 2))
+        self.stream = self.key.id
+        self.outbox = Diary(4 << 20, 1024, self.wrote)
+        desk = Desk(Outcome, rng.random, rng.randbytes, self._wake)
+        self.core = ClientCore(desk, (name, session, self.is_named), self.key, FOREVER, self.outbox)
+        self.pipe: Pipe | None = None
+        self._connection = 0
+        self._framing = Framing(self._put)
+        self._armed = FOREVER
+        self._wanting: deque[list[Post]] = deque()  # for what there was no room yet, by calls
+        self._stirred: dict[Subscription, None] = {}  # of which something may be used up
+        self.sent: dict[Number, tuple[str, bytes, bool]] = {}
+        self.letters: dict[Number, str] = {}  # of what it sent, to whom
+        self.answers: dict[Number, c.Answer] = {}  # the last word so far
+        self.warned: set[Number] = set()  # what had another word before
+        self.subscriptions: dict[int, Subscription] = {}
+        self.calls: dict[int, Call] = {}
         self.refusals: list[c.Refuse] = []
         self.sources: Any = []  # of the last get; its code if it failed
-        self.line.dial()
+        self.core.line.open(waits=True)
+        self._turn()
 
     def called(self, name: str) -> str:
         """Its name in the network, which no other end has."""
         return f"client {name} {len(self.net.pipes)}"
 
-    def outbox_made(self) -> Outbox:
-        return Outbox(4 << 20, 1024)
-
-    def reader_made(self) -> Reader:
-        return Reader(self.line)
-
     @property
     def is_up(self) -> bool:
-        return self.line.is_up
+        return self.core.line.is_up
 
     @property
     def is_closed(self) -> bool:
-        return self.line.is_closed
+        return self.core.line.is_closed
 
     @property
     def session_name(self) -> str:
-        return self.line.session_name
+        return self.core.line.name
 
     # --- publishing ---------------------------------------------------------------------------------------
 
@@ -82,9 +96,10 @@ class SimClient:
         expires: int = 0,
     ) -> None:
         """One envelope with a message for each word of `keys`; `expires` (ns since 1970): of each of them."""
-        slices = list(contents) or [b""] * len(keys.split())
+        words = keys.split()
         flags |= PERSISTENT if persistent else 0
-        self.publisher.post(self.envelope(keys.split(), slices, domain, flags, expires))
+        rows = zip(words, contents or [b""] * len(words), strict=True)
+        self._post([(key, content, domain, flags, expires, "") for key, content in rows])
 
     def send(
         self,
@@ -98,37 +113,90 @@ class SimClient:
     ) -> None:
         """To one client or session."""
         flags = (FORCE_QUEUING if force else 0) | (PERSISTENT if persistent else 0)
-        e = self.envelope(["ptp"], [content], domain, flags, expires)
-        self.publisher.post(msgspec.structs.replace(e, to=to, keys=("",)))
+        self._post([("", content, domain, flags, expires, to)])
 
-    def envelope(
-        self, words: list[str], slices: list[bytes], domain: str, flags: int, expires: int = 0
-    ) -> Envelope:
-        """One message for each word, which is its key."""
-        return publisher.envelope(self.stream, words, slices, domain, flags, expires)
+    def _post(self, messages: list[Post]) -> None:
+        """As soon as there is room."""
+        self.core.desk.now = self.net.now
+        self._wanting.append(messages)
+        self._post_wanted()
+        self._turn()
+
+    def _post_wanted(self) -> None:
+        while self._wanting:
+            messages = self._wanting[0]
+            try:
+                while messages:
+                    self._post_now(*messages[0])
+                    del messages[0]
+            except WouldBlock:
+                return
+            finally:
+                if not messages:
+                    self._wanting.popleft()
+            if not self.gathers:
+                self.core.publisher.seal()
+
+    def _post_now(self, key: str, content: bytes, domain: str, flags: int, expires: int, to: str) -> None:
+        props = encode_properties(Properties(expires=expires))
+        number = self.core.publisher.post(key, content, domain, flags, props, expires, to)
+        verdicts = self.core.publisher.verdicts
+        for last in (False, True):
+            promise = verdicts.wait(domain, number, last)
+            assert isinstance(promise, Outcome)
+            promise.then(partial(self._judged, (domain, number), last))
+
+    def _judged(self, number: Number, last: bool, said: Published | None, error: Any) -> None:
+        """What became of a message: its first word, and its last one."""
+        known = self.answers.get(number)
+        if isinstance(error, MeshError) and error.code == "CLOSED":
+            return
+        if known is not None and (not last or known.state != "FORWARD_WARNING"):
+            return  # its first word was its last
+        if known is not None:
+            self.warned.add(number)
+        if said is not None:
+            answer = c.Answer(*number, number[1], said.state, said.matched, said.note)
+        else:
+            answer = c.Answer(*number, number[1], error.code, text=str(error))
+        self.answers[number] = answer
+        self.answered(answer)
+
+    def answered(self, answer: c.Answer) -> None:
+        """A word that is news, of one message."""
+
+    def wrote(self, e: Envelope) -> None:
+        """An envelope leaves for the first time."""
+        for i, content in enumerate(e.contents()):
+            self.sent[e.domain, e.number(i)] = (e.keys[e.row(i)], content, e.persistent)
+            if e.to:
+                self.letters[e.domain, e.number(i)] = e.to
 
     def settled(self) -> SimClient:
         """Wait until everything it published is answered."""
-        self.net.until(lambda: self.publisher.is_answered)
+        self.net.until(lambda: not self._wanting and self.core.publisher.is_quiet)
         return self
 
     @property
     def is_through(self) -> bool:
         """Has everything that it published its last word?"""
-        return self.publisher.is_through
+        return not self._wanting and self.core.publisher.builder is None and self.outbox.is_through
 
     def state(self, number: int, domain: str = "") -> str:
-        return self.publisher.state(number, domain)
+        answer = self.answers.get((domain, number))
+        return answer.state if answer else ""
 
     # --- reading ------------------------------------------------------------------------------------------
 
     def inbox(self) -> Subscription:
         """What is sent to this session."""
-        s = Subscription(0, c.Query("inbox", ""), False, None)
-        self.reader.add(s)
-        self.ask(lambda request: c.Subscribe(request, 0, s.query, s.initial))
+        s = self.read_inbox()
         self.net.until(lambda: s.is_confirmed)
         return s
+
+    def read_inbox(self) -> Subscription:
+        """As `inbox`, and do not wait for it."""
+        return self._read(self.core.subscriptions.inbox(), None)
 
     def subscribe(
         self,
@@ -142,13 +210,23 @@ class SimClient:
         max_queue: int = 0,
     ) -> Subscription:
         query = c.Query("exact" if key else "pattern", key or pattern, domain)
-        s = Subscription(len(self.subscriptions) + 1, query, initial, rate)
-        s.overflow, s.max_queue = overflow, max_queue
-        self.reader.add(s)
-        self.ask(lambda request: s.command(request))
+        return self._read(self.core.subscriptions.make(query, initial, Terms(overflow, max_queue)), rate)
+
+    def _read(self, intake: Intake, rate: float | None) -> Subscription:
+        s = self.subscriptions[intake.number] = Subscription(intake, rate)
+        intake.stirred = lambda: self._stirred.setdefault(s)
+        self.core.desk.now = self.net.now
+        self.reads(s)
+        pending = self.core.subscriptions.enter(intake)
+        if pending is not None:
+            self._keep(pending)
+        self._turn()
         if rate:
-            self.reader.use_some(s, rate)
+            self._use_some(s, rate)
         return s
+
+    def reads(self, s: Subscription) -> None:
+        """It will be asked for."""
 
     def subscribed(self, key: str = "", pattern: str = "", **options: Any) -> Subscription:
         """As `subscribe`, and wait until every node knows of it."""
@@ -156,13 +234,56 @@ class SimClient:
         self.net.until(lambda: s.is_confirmed)
         return s
 
+    def unsubscribe(self, s: Subscription) -> None:
+        del self.subscriptions[s.number]
+        self.core.desk.now = self.net.now
+        pending = self.core.subscriptions.leave(s.intake)
+        if pending is not None:
+            self._keep(pending)
+        self._turn()
+
     def use(self, s: Subscription, rate: float | None = None) -> None:
         """From now on it uses up so many items a second."""
-        self.reader.use(s, rate)
+        s.rate = rate
+        if rate:
+            self._use_some(s, rate)
+        self._stirred[s] = None
+        self._turn()
 
-    def unsubscribe(self, s: Subscription) -> None:
-        self.subscriptions.pop(s.number)
-        self.ask(lambda request: c.Unsubscribe(request, s.number))
+    def _use_some(self, s: Subscription, rate: float) -> None:
+        """One now, and so many a second."""
+        if not self.is_closed and s.rate == rate:
+            self._use_one(s)
+            self._turn()
+            self.net.after(1 / rate, lambda: self._use_some(s, rate))
+
+    def _use_one(self, s: Subscription) -> bool:
+        self.core.desk.now = self.net.now
+        batch = s.intake.take()
+        if batch is None:
+            return False
+        new = all_of(batch)
+        s.got += new
+        s.intake.count()
+        self.used(s, new)
+        return True
+
+    def used(self, s: Subscription, new: list[Got]) -> None:
+        """A batch was used up."""
+
+    def missed(self, s: Subscription, gap: int) -> None:
+        """So many messages were dropped."""
+
+    def _look(self) -> None:
+        """At what has stirred."""
+        while self._stirred:
+            stirred, self._stirred = self._stirred, {}
+            for s in stirred:
+                if s.dropped > s.told:
+                    self.missed(s, s.dropped - s.told)
+                    s.told = s.dropped
+                while s.rate is None and self._use_one(s):
+                    pass
 
     # --- asking -------------------------------------------------------------------------------------------
 
@@ -188,94 +309,157 @@ class SimClient:
         return call, call.reply
 
     def ask(self, make: Callable[[int], c.Command]) -> Call:
-        return self.asking.ask(make)
+        self.core.desk.now = self.net.now
+        call = self._keep(self.core.calls.ask(make))
+        self._turn()
+        return call
+
+    def _keep(self, pending: Pending) -> Call:
+        call = self.calls[pending.request] = Call(pending.request, pending.command)
+        assert isinstance(pending.promise, Outcome)
+        pending.promise.then(partial(self._replied, call))
+        return call
+
+    def _replied(self, call: Call, parts: Any, error: Any) -> None:
+        if isinstance(error, MeshError) and error.code == "CLOSED":
+            return
+        del self.calls[call.request]
+        if error is not None:
+            call.reply = c.Reply(call.request, code=error.code, text=error.what)
+        else:
+            call.found = [e for _, envelopes in parts for e in envelopes]
+            call.reply = c.Reply(call.request, parts[-1][0])
+        self.concluded(call, call.reply)
+
+    def concluded(self, call: Call, reply: c.Reply) -> None:
+        """A question has its reply."""
 
     # --- its connection -----------------------------------------------------------------------------------
 
     def say(self, command: c.Command, *envelopes: Envelope) -> None:
-        self.line.say(command, *envelopes)
+        """Something that its core would not say."""
+        self.core.line.send(command, envelopes)
+        self._turn()
 
     def connected(self) -> SimClient:
         self.net.until(lambda: self.is_up)
         return self
 
     def close(self) -> None:
-        self.say(c.Bye("done"))
-        self.die()
+        self.core.desk.now = self.net.now
+        self.core.close()
+        self._turn()
 
     def move(self, address: str) -> None:
         """Its node is given up: what was not answered goes by another one, with the old numbers."""
-        self.line.move(address)
+        self.address = address
+        self.core.move(self.net.now)
+        self._turn()
+
+    def lose(self) -> None:
+        """It thinks that its connection is gone."""
+        self.gone(self._connection)
 
     def die(self) -> None:
         """kill -9."""
-        self.line.close()
+        if not self.is_closed:
+            self.core.close()
+            self.core.tick(self.net.now)
+            self._end_pipe()
+
+    def _end_pipe(self) -> None:
+        if self.pipe is not None:
+            self.pipe.end(self)
 
     def gone(self, key: Hashable) -> None:
-        self.line.gone(key)
+        if isinstance(key, int) and not self.is_closed:
+            self.core.gone(self.net.now, key)
+            self._turn()
 
     def hear(self, key: Hashable, frames: list[bytes]) -> None:
-        if not self.line.hears(key):
+        if key != self._connection or self.is_closed:
             return
-        command, envelopes = read(frames)
+        now = self.net.now
         try:
-            if self.is_up:
-                self._told(command, envelopes)
+            message = self._framing.received(now, frames)
+        except RemoteError as error:
+            self.core.gone(now, self._connection, str(error))
+        else:
+            if message is None:
+                self.core.moved(now, self._connection)
             else:
-                self._greeted(command)
-        except RemoteError:
-            self.line.lose()
+                self.told(*message)
+                self.core.received(now, self._connection, *message)
+        self._post_wanted()
+        self._turn()
 
-    def _greeted(self, command: c.AnyCommand) -> None:
-        """While it comes in."""
+    def told(self, command: c.AnyCommand, envelopes: list[Envelope]) -> None:
+        """A command comes, which its core has not heard yet."""
         match command:
-            case c.Welcome():
-                self.enter(command)
-            case c.Challenge():
-                self.line.challenged(command)
             case c.Refuse():
                 self.refusals.append(command)
-                self.line.lose()
-            case c.Who() | c.Bye():
-                self.line.lose()
+            case c.Welcome():
+                self.enter(command)
+            case c.Items():
+                self.check_places(command, envelopes)
 
     def enter(self, w: c.Welcome) -> None:
-        is_new = self.line.entered(w)
-        self.publisher.outbox.window = w.window
-        self.reader.entered(is_new)
-        self.asking.again()
-        self.publisher.resend()
-        self.reader.plan_ack()
+        """It comes in."""
 
-    def _told(self, command: c.AnyCommand, envelopes: list[Envelope]) -> None:
-        match command:
-            case c.Items():
-                self.reader.items(command, envelopes)
-            case c.Answers():
-                for answer in command.answers:
-                    self.answered(answer)
-                self.publisher.post_wanted()
-            case c.Reply():
-                self.replied(command, envelopes)
-            case c.Ended():
-                self.subscriptions.pop(command.subscription).ended = command.code
-                self.ask(lambda request: c.Unsubscribe(request, command.subscription))
-            case c.Ping():
-                self.say(c.Pong(command.stamp))
-            case c.Pong():
-                pass
-            case c.Refuse() | c.Who() | c.Bye():
-                self._greeted(command)
-            case _:
-                raise AssertionError(f"a node sent {command} to a client")
+    def check_places(self, command: c.Items, envelopes: list[Envelope]) -> None:
+        """A persistent message has one place in one log, for all and for ever."""
+        for head, e in zip(command.heads, envelopes, strict=True):
+            for _, column in head.targets:
+                indices = memoryview(column).cast("H") if column else range(e.count)
+                for i in indices if head.position and e.persistent else ():
+                    place = (head.master, head.position)
+                    known = self.net.places.setdefault((e.stream, e.domain, e.number(i), e.to), place)
+                    assert known == place, f"message {e.number(i)} was taken twice: at {known} and {place}"
 
-    def answered(self, answer: c.Answer) -> None:
-        self.publisher.answered(answer)
+    # --- for its core -------------------------------------------------------------------------------------
 
-    def replied(self, reply: c.Reply, envelopes: list[Envelope]) -> None:
-        call = self.asking.replied(reply, envelopes)
-        if call is not None and isinstance(call.command, c.Subscribe) and not reply.code:
-            self.reader.confirmed(call.command.subscription)
+    def _wake(self) -> None:
+        self.net.after(0.0, self._turn)
+
+    def _turn(self) -> None:
+        """Do what is to be done; come back when something is due."""
+        now = self.net.now
+        self._look()
+        while effects := self.core.tick(now):
+            for effect in effects:
+                self._do(effect)
+            self._look()
+        due = self.core.due
+        if due < self._armed:
+            self._armed = due
+            self.net.at(due, self._rung)
+
+    def _rung(self) -> None:
+        self._armed = FOREVER
+        self._turn()
+
+    def _do(self, effect: Effect) -> None:
+        match effect:
+            case Send(key, command, envelopes):
+                if key == self._connection:
+                    self._framing.send(command, envelopes)
+            case Find():
+                self.core.found(self.net.now, Access(self.address, secret=self._secret))
+            case Dial(key, access):
+                self._connection, self._framing = key, Framing(self._put)
+                self.pipe = self.net.connect(self, key, access.address)
+            case HangUp():
+                self._connection = 0
+                self._end_pipe()
+            case Tell(kind, text):
+                self.happened(kind, text)
+
+    def happened(self, kind: str, text: str) -> None:
+        """An event, as users hear of it."""
+
+    def _put(self, frames: list[bytes]) -> None:
+        if self.pipe is not None and self.pipe.is_open:
+            self.pipe.send(0, frames)
 
 
 def client_of(node: SimNode, name: str = "joe", **options: Any) -> SimClient:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field
 
+from mesh.client.core.intake import Intake
+from mesh.client.message import Batch
 from mesh.streams.seen import Seen
 from mesh.wire import commands as c
 from mesh.wire.envelope import ERASED, INITIAL, Envelope
@@ -30,35 +31,52 @@ class Got:
 class Subscription:
     """`rate` is how many items a second it uses up; None = all at once, 0 = none."""
 
-    number: int
-    query: c.Query
-    initial: bool
+    intake: Intake
     rate: float | None
-    is_confirmed: bool = False
-    was_restarted: bool = False
-    overflow: str = ""
-    max_queue: int = 0
-    ended: str = ""  # why it is over
-    used: int = 0
     got: list[Got] = field(default_factory=list)
-    dropped: int = 0
-    seen: Seen = field(default_factory=Seen)
-    items: deque[list[Got]] = field(default_factory=deque)
+    told: int = 0  # of `dropped`, what was written down
 
-    def command(self, request: int, resumed: bool = False) -> c.Subscribe:
-        return c.Subscribe(
-            request, self.number, self.query, self.initial, resumed, self.overflow, self.max_queue
-        )
+    @property
+    def number(self) -> int:
+        return self.intake.number
+
+    @property
+    def query(self) -> c.Query:
+        return self.intake.query
+
+    @property
+    def is_confirmed(self) -> bool:
+        return self.intake.confirmed
+
+    @property
+    def dropped(self) -> int:
+        return self.intake.dropped
+
+    @property
+    def ended(self) -> str:
+        """Why it is over."""
+        return "" if self.intake.error is None else self.intake.error.code
 
     @property
     def contents(self) -> list[bytes]:
         return [message.content for message in self.got]
+
+    @property
+    def waiting(self) -> list[Batch]:
+        """What came and is not used up."""
+        return [batch for batch in self.intake._items if batch is not None]
+
+    def forget(self) -> None:
+        """Nothing of it has ever reached us."""
+        self.intake._items.clear()
+        self.intake._seen = Seen()
 
 
 @dataclass
 class Call:
     """A question, and its reply when it has come."""
 
+    request: int
     command: c.Command
     reply: c.Reply | None = None
     found: list[Envelope] = field(default_factory=list)
@@ -78,3 +96,10 @@ def got(e: Envelope, i: int, gap: int) -> Got:
         bool(e.flags & ERASED),
         tuple(hop.stratum for hop in e.route),
     )
+
+
+def all_of(batch: Batch) -> list[Got]:
+    """Its messages; the first tells of what was dropped before."""
+    e, indices = batch._envelope, batch._indices
+    every = range(e.count) if indices is None else indices
+    return [got(e, i, 0 if n else batch.gap) for n, i in enumerate(every)]

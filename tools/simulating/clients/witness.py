@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from mesh.errors import RemoteError
+from mesh.client.core.intake import INBOX
 from mesh.routing.feed import PROGRESS
-from mesh.streams.outbox import Outbox
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 from tools.simulating.checks.values import CACHED, FRESH
 from tools.simulating.clients.client import SimClient
-from tools.simulating.clients.diary import Attention, Diary, sum_of
+from tools.simulating.clients.diary import sum_of
 from tools.simulating.clients.kept import Call, Got, Subscription
-from tools.simulating.clients.reader import Reader
 from tools.simulating.history import Event, History
 from tools.simulating.world.weather import HarshNetwork
 
@@ -25,58 +23,51 @@ class Witness(SimClient):
     """`boot` in its events is that of its node."""
 
     net: HarshNetwork
+    gathers = True
 
     def __init__(
         self, net: HarshNetwork, address: str, name: str, history: History, session: int = 0, unique: str = ""
     ) -> None:
         self.history, self._unique = history, unique or name
         self.names: dict[str, Subscription] = {}  # by the names that the script gives them
-        self.state_now = ""  # of the answer at hand
-        self._counted = 0
         self._reading: dict[int, tuple[int, str]] = {}  # request -> (which turn, fresh or cached)
         super().__init__(net, address, name, session)
 
     def called(self, name: str) -> str:
         return f"client {self._unique}"
 
-    def outbox_made(self) -> Outbox:
-        return Diary(super().outbox_made(), self.wrote, self.heard)
-
-    def reader_made(self) -> Reader:
-        return Attention(self.line, self.delivered, self.missed)
-
     def event(self, kind: str, **what: Any) -> None:
-        self.history.add(replace(Event(self.net.now, kind, self.name, self.line.boot), **what))
+        self.history.add(replace(Event(self.net.now, kind, self.name, self.core.line.boot), **what))
+
+    # --- asking -------------------------------------------------------------------------------------------
 
     def listen(self, name: str, pattern: str, domain: str, initial: bool, rate: float | None) -> None:
         """Subscribe, and do not wait for it."""
-        self._counted += 1
         exact = not any(letter in pattern for letter in "+#")
-        query = c.Query("exact" if exact else "pattern", pattern, domain)
-        s = self.names[name] = Subscription(self._counted, query, initial, rate)
-        self.reader.add(s)
-        flags = ("i" if initial else "") + ("g" if rate is None or rate >= GOES_ON else "")
-        self.event("sub", sub=s.number, keys=(pattern,), domain=domain, flags=flags)
-        self.ask(lambda request: c.Subscribe(request, s.number, s.query, s.initial))
-        if rate:
-            self.reader.use_some(s, rate)
+        words = (pattern, "") if exact else ("", pattern)
+        self.names[name] = self.subscribe(*words, domain=domain, initial=initial, rate=rate)
+
+    def reads(self, s: Subscription) -> None:
+        query, rate = s.intake.query, s.rate
+        if s.number == INBOX:
+            self.event("sub", flags="inbox", to=self.session_name)
+            return
+        flags = ("i" if s.intake.initial else "") + ("g" if rate is None or rate >= GOES_ON else "")
+        self.event("sub", sub=s.number, keys=(query.text,), domain=query.domain, flags=flags)
 
     def open_inbox(self) -> None:
         """Read what is sent to this session."""
-        if 0 not in self.subscriptions:
-            s = Subscription(0, c.Query("inbox", ""), False, None)
-            self.reader.add(s)
-            self.event("sub", flags="inbox", to=self.session_name)
-            self.ask(lambda request: c.Subscribe(request, 0, s.query, s.initial))
+        if INBOX not in self.subscriptions:
+            self.read_inbox()
 
-    def ask_get(self, key: str, domain: str, fresh: bool) -> None:
+    def ask_get(self, key: str, domain: str, fresh: bool) -> Call:
         arguments = {"kind": "exact", "text": key, "domain": domain, "fresh": fresh}
-        self.ask(lambda request: c.Call(request, "get", arguments))
+        return self.ask(lambda request: c.Call(request, "get", arguments))
 
     def read(self, key: str, domain: str, fresh: bool, turn: int) -> None:
         """As `ask_get`, to be compared with what others are told."""
-        self._reading[self.asking.requests + 1] = turn, FRESH if fresh else CACHED
-        self.ask_get(key, domain, fresh)
+        call = self.ask_get(key, domain, fresh)
+        self._reading[call.request] = turn, FRESH if fresh else CACHED
 
     def ask_erase(self, key: str, domain: str) -> None:
         self.event("erase", keys=(key,), domain=domain)
@@ -92,24 +83,20 @@ class Witness(SimClient):
             self.event("down")
             super().die()
 
-    def hear(self, key: Any, frames: list[bytes]) -> None:
-        try:
-            super().hear(key, frames)
-        except RemoteError:
+    # --- what it is told ----------------------------------------------------------------------------------
+
+    def happened(self, kind: str, text: str) -> None:
+        if kind == "disconnected" and text not in ("disconnected", "silent", "the node went away"):
             self.history.met("broken client")
-            raise
 
-    def replied(self, reply: c.Reply, envelopes: list[Envelope]) -> None:
-        call = self.calls.get(reply.request)
-        super().replied(reply, envelopes)
-        if call is not None and call.reply is not None:
-            self._concluded(call, call.reply)
+    def check_places(self, command: c.Items, envelopes: list[Envelope]) -> None:
+        """That is judged with the whole history: C3.7."""
 
-    def _concluded(self, call: Call, reply: c.Reply) -> None:
+    def concluded(self, call: Call, reply: c.Reply) -> None:
         match call.command:
             case c.Subscribe(subscription=number) if not reply.code:
                 self.event("confirmed", sub=number, to=self.session_name)
-            case c.Call() if reply.request in self._reading:
+            case c.Call() if call.request in self._reading:
                 self._has_read(call, reply)
             case c.Call(verb=verb) if reply.code:
                 self.history.met(f"{verb}: {reply.code}")
@@ -117,19 +104,22 @@ class Witness(SimClient):
                 self.event("erased", keys=(key,), domain=domain)
             case c.Call(verb="get"):
                 for e in call.found:
-                    contents = e.contents()
-                    for i in range(e.count):
-                        self.event(
-                            "got",
-                            stream=e.stream.hex(),
-                            domain=e.domain,
-                            first=e.number(i),
-                            keys=(e.keys[e.row(i)],),
-                            text=sum_of(contents[i]),
-                        )
+                    self._found(e)
+
+    def _found(self, e: Envelope) -> None:
+        contents = e.contents()
+        for i in range(e.count):
+            self.event(
+                "got",
+                stream=e.stream.hex(),
+                domain=e.domain,
+                first=e.number(i),
+                keys=(e.keys[e.row(i)],),
+                text=sum_of(contents[i]),
+            )
 
     def _has_read(self, call: Call, reply: c.Reply) -> None:
-        turn, how = self._reading.pop(reply.request)
+        turn, how = self._reading.pop(call.request)
         assert isinstance(call.command, c.Call)
         said: Any = call.command.arguments
         to = self.session_name.split("/")[2]
@@ -143,22 +133,20 @@ class Witness(SimClient):
             self.event("read", text=how, flags="p" if e.persistent else "", **own)
 
     def answered(self, answer: c.Answer) -> None:
-        self.state_now = answer.state
-        for number in range(answer.first, answer.last + 1):
-            if answer.state == "OK" and self.state(number, answer.domain) == "FORWARD_WARNING":
-                self.history.met("FORWARD_WARNING, then OK")
+        number = (answer.domain, answer.first)
+        if answer.state == "OK" and number in self.warned:
+            self.history.met("FORWARD_WARNING, then OK")
         if answer.state != "OK":
             self.history.met(f"answered {answer.state}")
-        super().answered(answer)
+        what: Any = {"domain": answer.domain, "first": answer.first, "last": answer.last}
+        self.event("answer", stream=self.stream.hex(), text=answer.state, **what)
 
     def enter(self, w: c.Welcome) -> None:
-        before = self.line.boot
-        super().enter(w)
-        if before and before == w.node.boot:
+        if self.core.line.boot == w.node.boot:
             self.history.met("session taken up again")
 
     def wrote(self, e: Envelope) -> None:
-        """An envelope leaves for the first time."""
+        super().wrote(e)
         keys = tuple(e.keys[row] for row in e.rows())
         for number, key, content in zip(range(e.first, e.last + 1), keys, e.contents(), strict=True):
             self.event(
@@ -173,16 +161,15 @@ class Witness(SimClient):
                 to=e.to,
             )
 
-    def heard(self, domain: str, first: int, last: int, final: bool) -> None:
-        """A word that was new to it, of what it published."""
-        state = self.state_now if final else "FORWARD_WARNING"
-        self.event("answer", stream=self.stream.hex(), domain=domain, first=first, last=last, text=state)
-
     def missed(self, s: Subscription, gap: int) -> None:
         self.history.met("gap told", gap)
         self.event("gap", sub=s.number, gap=gap)
 
-    def delivered(self, s: Subscription, got: Got) -> None:
+    def used(self, s: Subscription, new: list[Got]) -> None:
+        for message in new:
+            self._delivered(s, message)
+
+    def _delivered(self, s: Subscription, got: Got) -> None:
         stream, domain, number = got.id
         marks = (("p", got.is_persistent), ("i", got.is_initial), ("e", got.is_erased))
         route = tuple(f"{node}/{stratum}" for node, stratum in zip(got.route, got.strata, strict=True))

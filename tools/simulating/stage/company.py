@@ -53,7 +53,7 @@ class Company:
             content = f"{name} {self._scene.net.now:.6f}".encode()
             client.send(to, content, force=bool(force), persistent=flag == "persistent", domain=domain)
 
-    def _of(self, name: str, then: Callable[[Witness], None]) -> None:
+    def _of(self, name: str, then: Callable[[Witness], object]) -> None:
         client = self._clients.get(name)
         if client is not None and not client.is_closed:
             then(client)
