@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import cycle, islice
 
-from mesh.client.builder import Builder
+from mesh.client.core.builder import Builder
 from mesh.mapping.rules import Rule
 from mesh.wire.envelope import Envelope
 from tools.costing.meter import Bill, Meter
