@@ -35,7 +35,7 @@ class Desk:
     """`promise` makes one, `chance` gives numbers from [0, 1), `dice` so many random bytes.
 
     `wake` is called when there is something to do while the shell is elsewhere, once until it has been here;
-    what it raises goes to whoever wanted it.
+    what it raises goes to whoever wanted it, and nothing of that is left behind.
     """
 
     def __init__(
@@ -56,8 +56,8 @@ class Desk:
 
     def do(self, effect: Effect) -> None:
         """Have it done, in its turn."""
-        self.effects.append(effect)
         self.wake()
+        self.effects.append(effect)
 
     def wake(self) -> None:
         """Have the shell look here."""
@@ -72,9 +72,9 @@ class Desk:
 
     def later(self, seconds: float, function: Callable[[], None]) -> Alarm:
         """Call it after so many seconds."""
+        self.wake()  # the shell must know when
         alarm = Alarm(function)
         heappush(self._alarms, (self.now + seconds, next(self._numbers), alarm))
-        self.wake()  # its shell must know when
         return alarm
 
     @property
