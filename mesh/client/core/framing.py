@@ -43,13 +43,18 @@ class Framing:
         RemoteError when it cannot be read. What a later release may say is answered, and counts as None.
         """
         try:
-            command, envelopes = read(frames)
+            return self._heard(*read(frames))
         except c.UnknownCommand as error:
             if self._version < UNKNOWN_IS_TOLD:
                 raise
             if self._unknown.allows(now):
                 self.send(c.Unknown(error.tag, error.field))
             return None
+
+    def _heard(
+        self, command: c.AnyCommand, envelopes: list[Envelope]
+    ) -> tuple[c.AnyCommand, list[Envelope]] | None:
+        """What is left of it when what concerns frames is done."""
         match command:
             case c.Welcome() if not self._version:
                 self._begin(command)
