@@ -160,11 +160,11 @@ class Publishing(Connected):
         return await self._word(domain, number, last=True)
 
     @property
-    def stream(self) -> bytes:
+    def _stream(self) -> bytes:
         """The name of what this session publishes, in message ids."""
         return self._core.stream
 
-    async def result(self, receipt: Receipt) -> Published:
+    async def _result(self, receipt: Receipt) -> Published:
         """The answer to one message, when it comes. WrongLoop."""
         check_loop(self._shell.loop)
         return await self._word(receipt.domain, receipt.number, last=False)
@@ -245,7 +245,7 @@ class Publishing(Connected):
         receipts = [await self._send_when_room(to, message) for to in names]
         if is_one:
             return await receipts[0]
-        return [await _result(receipt) for receipt in receipts]
+        return [await _or_refusal(receipt) for receipt in receipts]
 
     async def _send_when_room(self, to: str, message: Prepared) -> Receipt:
         while True:
@@ -255,7 +255,7 @@ class Publishing(Connected):
                 await self.room()
 
 
-async def _result(receipt: Receipt) -> Published | PublishRefused:
+async def _or_refusal(receipt: Receipt) -> Published | PublishRefused:
     try:
         return await receipt
     except PublishRefused as error:
