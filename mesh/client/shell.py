@@ -59,7 +59,7 @@ class Shell:
 
     async def open(self, waits: bool) -> None:
         """Until the node has said WELCOME; raises what prevents it."""
-        self.loop = asyncio.get_running_loop()
+        self.loop, self._is_planned = asyncio.get_running_loop(), False
         self._sockets = Sockets(
             self.loop, lambda *_: None, self._frames, self._gone, self._turn, failed=self._failed
         )

@@ -37,6 +37,7 @@ class ClientCore:
         outbox: Outbox | None = None,
     ) -> None:
         self.desk = desk
+        self.is_over = False  # closed, for good
         self.stream = key.id
         self.line = Line(desk, name, key, self._welcomed, self._objected)
         self.publisher = Publisher(
@@ -100,8 +101,9 @@ class ClientCore:
 
     def close(self) -> None:
         """For good: whoever waits learns it."""
-        if self.line.is_closed:
+        if self.is_over:
             return
+        self.is_over = True
         self.subscriptions.send_ack()
         gone = Closed("this client is closed.")
         self.publisher.fail(gone)
