@@ -73,6 +73,7 @@ class DeskBench:
     def wait(self, seconds: float = 0.0) -> list[Effect]:
         """So much time, with a tick whenever one is due; what came of it."""
         before, end = len(self.done), self.desk.now + seconds
+        self._tick(self.desk.now)
         while self.desk.due <= end:
             self._tick(self.desk.due)
         self._tick(end)
