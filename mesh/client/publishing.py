@@ -17,7 +17,6 @@ from mesh.values import Headers, Published, check_domain
 from mesh.wire.envelope import FORCE_QUEUING
 from mesh.wire.limits import ENVELOPE_MESSAGES
 
-
 P = ParamSpec("P")
 
 

@@ -1,4 +1,4 @@
-"""A real node that hangs up over one envelope: it fails by name, and nothing else is lost, or out of order."""
+"""A real node that hangs up over one envelope: it fails by name, and nothing else is lost."""
 
 import asyncio
 
@@ -9,7 +9,6 @@ from mesh.core.desk import piecework
 from mesh.errors import PublishRefused
 from mesh.wire.limits import MIB, PIECE
 from tests.mesh.meshes import LIMIT, Mesh, eventually, mesh_of, take
-
 
 POISON: Prepared = ("poison", b"x", "", 0, b"", -5)  # key, content, domain, flags, properties, expires
 

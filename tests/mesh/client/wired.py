@@ -9,12 +9,14 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 from unittest.mock import patch
 
+from msgspec.structs import replace
+
 from mesh.client import shell
 from mesh.client.client import Client
 from mesh.client.receipt import Receipt
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
-from mesh.wire.frames import read, write
+from mesh.wire.frames import body_frames, read, write
 from tools.costing.wire import WELCOME, Wire
 
 WAITS = "waits at bilbo for frodo (polling)"
@@ -23,8 +25,8 @@ WAITS = "waits at bilbo for frodo (polling)"
 class HeardWire(Wire):
     """Keeps all that is said on it, and how often it was dialled and hung up; `welcome` lets everybody in."""
 
-    welcome = WELCOME
-    is_deaf = False  # it answers nobody
+    welcome: c.Welcome = WELCOME
+    is_deaf = False  # it answers no question
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
@@ -42,12 +44,17 @@ class HeardWire(Wire):
         command, envelopes = read(frames)
         self.said.append(command)
         self.published += envelopes
-        if not self.is_deaf:
+        if isinstance(command, c.Hello):
+            self._answer(key, self.welcome)
+        elif not self.is_deaf:
             match command:
-                case c.Hello():
-                    self._answer(key, self.welcome)
-                case c.Subscribe(request) | c.Unsubscribe(request) if request:
-                    self._answer(key, c.Reply(request, {}))
+                case c.Subscribe() | c.Unsubscribe() if command.request:
+                    self._answer(key, c.Reply(command.request, {}))
+
+
+def at_boot(boot: int) -> c.Welcome:
+    """Of that process of the node, which remembers all that it sent."""
+    return replace(WELCOME, node=replace(WELCOME.node, boot=boot), next=1 << 20)
 
 
 class Wired:
@@ -57,6 +64,7 @@ class Wired:
         self.client, self.wire = client, wire
         self._events = client.events()
         self._later: list[tuple[str, str]] = []
+        self._seq = 0  # of what was delivered
 
     @property
     def sent(self) -> list[Envelope]:
@@ -66,6 +74,20 @@ class Wired:
         """The node says something, on the connection in use."""
         self.wire.hear(self.wire.key, write(command, envelopes))
         self.wire.idle()
+
+    def deliver(self, number: int, envelope: Envelope, master: bytes = b"m" * 16) -> None:
+        """An item for that subscription."""
+        self._seq += 1
+        head = c.ItemHead(body_frames(envelope), 0, master, ((number, b""),))
+        self.hear(c.Items(self._seq, (head,)), envelope)
+
+    async def lose(self, boot: int = 1) -> None:
+        """The connection, and be let in again; another boot is another process."""
+        key, self.wire.welcome = self.wire.key, at_boot(boot)
+        self._seq = 0 if boot > 1 else self._seq
+        self.hear(c.Bye("it goes"))
+        while self.wire.key == key or not self.client._core.line.is_up:
+            await asyncio.sleep(0.001)
 
     def post(self, content: bytes = b"x", key: str = "k", domain: str = "") -> Receipt:
         return self.client.post(key, content, domain=domain)
@@ -96,10 +118,11 @@ async def turns() -> None:
 
 
 @asynccontextmanager
-async def wired(kind: type[HeardWire] = HeardWire, **options: Any) -> AsyncIterator[Wired]:
+async def wired(kind: type[HeardWire] = HeardWire, client: Client | None = None) -> AsyncIterator[Wired]:
     """A client on a wire of its own, that is closed in the end without asking what became of it all."""
+    client = client or Client("ipc:///run/heron", client="joe")
     with patch.object(shell, "Sockets", kind):
-        client = await Client("ipc:///run/heron", client="joe", **options).__aenter__()
+        await client.__aenter__()
     assert isinstance(Wire.made, kind)
     made = Wired(client, Wire.made)
     try:
