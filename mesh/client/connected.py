@@ -51,6 +51,7 @@ class Connected:
             (name, number, client is not None), key, 2 * self._timeout, self._way.find, self._events.tell
         )
         self._core = self._shell.core
+        self._publisher = self._core.publisher
 
     # --- coming and going -------------------------------------------------------------------------------
 

@@ -62,15 +62,16 @@ class ClientCore:
     def received(self, now: float, key: int, command: c.AnyCommand, envelopes: list[Envelope]) -> None:
         """A command came on a connection."""
         self.desk.begin(now)
-        if not self.line.hears(key):
+        line = self.line
+        if not line.hears(key):
             return
         try:
             if type(command) in OURS:  # of a hundred commands perhaps one
-                self.line.heed(command)
-            elif self.line.is_up:
+                line.heed(command)
+            elif line.is_up:
                 self._hear(command, envelopes)
         except RemoteError as error:
-            self.line.lose(str(error))
+            line.lose(str(error))
 
     def moved(self, now: float, key: int) -> None:
         """A part of something that is too long to come, or go, at once."""

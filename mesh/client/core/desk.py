@@ -56,7 +56,8 @@ class Desk:
 
     def do(self, effect: Effect) -> None:
         """Have it done, in its turn."""
-        self.wake()
+        if not self._is_awake:
+            self.wake()
         self.effects.append(effect)
 
     def wake(self) -> None:
@@ -80,9 +81,10 @@ class Desk:
     @property
     def due(self) -> float:
         """When the next tick must be, at the latest; inf: whenever."""
-        while self._alarms and self._alarms[0][2].ring is None:
-            heappop(self._alarms)
-        return self._alarms[0][0] if self._alarms else float("inf")
+        alarms = self._alarms
+        while alarms and alarms[0][2].ring is None:
+            heappop(alarms)
+        return alarms[0][0] if alarms else float("inf")
 
     def begin(self, now: float) -> None:
         """The shell is here, and tells something: a tick will follow."""
@@ -91,14 +93,18 @@ class Desk:
     def tick(self, now: float) -> list[Effect]:
         """What is to be done by now. When that is nothing, the shell goes elsewhere."""
         self.now, self._is_awake = now, True
-        while self._alarms and self.due <= now:
-            ring = heappop(self._alarms)[2].ring
+        alarms = self._alarms
+        while alarms and alarms[0][0] <= now:
+            ring = heappop(alarms)[2].ring
             if ring is not None:
                 ring()
         while self._soon:
             soon, self._soon = self._soon, []
             for function in soon:
                 function()
-        effects, self.effects = self.effects, []
-        self._is_awake = bool(effects)
+        effects = self.effects
+        if effects:
+            self.effects = []
+        else:
+            self._is_awake = False
         return effects

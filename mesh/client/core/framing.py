@@ -12,6 +12,7 @@ from mesh.wire.pieces import Cutter, Gatherer, is_short
 from mesh.wire.spoken import UNKNOWN_IS_TOLD, Seldom, agreed, in_common
 
 SPEAKS = (PIECES,)  # what a client understands beyond its version of the wire
+OURS = frozenset((c.Welcome, c.Piece, c.PieceAck))  # commands, that say how others travel
 Frames = list[bytes]
 
 
@@ -43,13 +44,16 @@ class Framing:
         RemoteError when it cannot be read. What a later release may say is answered, and counts as None.
         """
         try:
-            return self._heard(*read(frames))
+            command, envelopes = read(frames)
+            if type(command) in OURS:  # of a hundred commands perhaps one
+                return self._heard(command, envelopes)
         except c.UnknownCommand as error:
             if self._version < UNKNOWN_IS_TOLD:
                 raise
             if self._unknown.allows(now):
                 self.send(c.Unknown(error.tag, error.field))
             return None
+        return command, envelopes
 
     def _heard(
         self, command: c.AnyCommand, envelopes: list[Envelope]
