@@ -14,7 +14,7 @@ from discovery import state as node_state
 from discovery.detector import AGAIN
 from discovery.timing import SwimTiming
 from mesh import weightset
-from mesh.client import publisher, session
+from mesh.client.core import line, publisher
 from mesh.config import DAY, FIELDS, MIB, Limits, Snapshots, Timing
 from mesh.core.access import door
 from mesh.core.asking import lookup
@@ -143,7 +143,7 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
         ("heard nothing for {} s (`timing.silence`)", (TIMING.silence,)),
         (
             "a client says PING every {} s, and gives the node up when it has heard nothing for {} s",
-            (session.PING, session.SILENCE),
+            (line.PING, line.SILENCE),
         ),
         ("At most {} KiB. In the example above", (limits.CONTROL_FRAME // KIB,)),
         ("A **key** has 1 to {} characters", (LONGEST_KEY,)),

@@ -51,12 +51,12 @@ class Connected:
             (name, number, client is not None), key, 2 * self._timeout, self._way.find, self._events.tell
         )
         self._core = self._shell.core
-        self._was_closed = False
+        self._publisher = self._core.publisher
 
     # --- coming and going -------------------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
-        if self._shell.is_open or self._was_closed:
+        if self._shell.is_open or self._core.is_over:
             raise Closed("this client was opened before.", hint="Make another with `mesh.connect()`.")
         shell = self._shell
         self._end = closed_in_the_end(shell)
@@ -64,11 +64,11 @@ class Connected:
             await anext(self._end)
             async with asyncio.timeout(self._timeout):
                 await shell.open(self._waits)
-        except TimeoutError:
-            shell.close()
-            raise self._in_vain() from None
-        except BaseException:
+        except BaseException as error:
             shell.close()  # it may be tried again
+            await self._end.aclose()
+            if isinstance(error, TimeoutError):
+                raise self._in_vain() from None
             raise
         return self
 
@@ -98,7 +98,6 @@ class Connected:
             left = self._core.publisher.outbox.unanswered
             raise MeshTimeout(f"closed with {left} messages unanswered: the node is away.") from None
         finally:
-            self._was_closed = True
             self._core.close()
             self._shell.close()
             self._events.end()

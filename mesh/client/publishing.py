@@ -35,7 +35,7 @@ class Publishing(Connected):
 
         Raises WouldBlock when the window of unanswered messages is full, and what `publish` raises.
         """
-        publisher = self._core.publisher
+        publisher = self._publisher
         builder = publisher.builder
         if builder is not None and options == builder.options and type(content) is bytes:
             # What `Builder.add` would do: to call it, and who calls it, took half of a message's time.
@@ -52,7 +52,7 @@ class Publishing(Connected):
     def _post(self, key: str, content: Content, options: Options) -> Receipt:
         message = prepared(key, content, **options)
         receipt = self.post_prepared(message)
-        builder = self._core.publisher.builder
+        builder = self._publisher.builder
         # Headers can be changed by their owner: what was compared would be no copy.
         if builder is not None and not builder.props and options.get("headers") is None:
             builder.options = options
@@ -60,7 +60,7 @@ class Publishing(Connected):
 
     def post_prepared(self, message: Prepared, to: str = "") -> Receipt:
         """As `post`, for a caller that prepares its messages in another thread."""
-        return Receipt(self, message[2], self._posted(self._core.publisher.post, *message, to))
+        return Receipt(self, message[2], self._posted(self._publisher.post, *message, to))
 
     def _posted(self, post: Callable[P, int], *args: P.args, **kwargs: P.kwargs) -> int:
         """What `post` gives. WouldBlock when there is no room even after a look at what has come."""
@@ -75,7 +75,7 @@ class Publishing(Connected):
 
     def check(self, message: Prepared) -> None:
         """Raise what `post_prepared` would say of the message itself; in any thread."""
-        self._core.publisher.check(message[0], message[1])
+        self._publisher.check(message[0], message[1])
         check_free(check_domain(message[2]))
 
     async def room(self) -> None:
@@ -107,14 +107,14 @@ class Publishing(Connected):
     async def post_some(self, key: str, contents: Sequence[Content], options: Options) -> int:
         """For publish_many: all of these, as there is room; when one cannot be, those before it are."""
         plain = [content for content in contents if type(content) is bytes]
-        if len(plain) < len(contents) or max(map(len, plain), default=0) > self._core.publisher.max_content:
+        if len(plain) < len(contents) or max(map(len, plain), default=0) > self._publisher.max_content:
             for content in contents:
                 await self._post_when_room(key, content, options)
             return len(contents)
         while plain:
             _, _, domain, flags, props, expires = prepared(key, b"", **options)
             try:
-                post_many = self._core.publisher.post_many
+                post_many = self._publisher.post_many
                 del plain[: self._posted(post_many, key, plain, domain, flags, props, expires)]
             except WouldBlock:
                 await self.room()
@@ -148,7 +148,7 @@ class Publishing(Connected):
         if isinstance(message, Receipt):
             is_ours, domain, number = message._poster is self, message.domain, message.number
         else:
-            is_ours, domain, number = self._core.publisher.is_ours(message.id)
+            is_ours, domain, number = self._publisher.is_ours(message.id)
         if not is_ours:
             raise BadQuery(
                 f"{message.id} was not published by this session.",
@@ -159,17 +159,17 @@ class Publishing(Connected):
         return await self._word(domain, number, last=True)
 
     @property
-    def stream(self) -> bytes:
+    def _stream(self) -> bytes:
         """The name of what this session publishes, in message ids."""
         return self._core.stream
 
-    async def result(self, receipt: Receipt) -> Published:
+    async def _result(self, receipt: Receipt) -> Published:
         """The answer to one message, when it comes. WrongLoop."""
         check_loop(self._shell.loop)
         return await self._word(receipt.domain, receipt.number, last=False)
 
     async def _word(self, domain: str, number: int, last: bool) -> Published:
-        verdicts = self._core.publisher.verdicts
+        verdicts = self._publisher.verdicts
         if (known := verdicts.known(domain, number, last)) is not None:
             return known
         promise = verdicts.wait(domain, number, last)
@@ -180,7 +180,7 @@ class Publishing(Connected):
 
     def waiting(self) -> tuple[int, str]:
         """(messages of this session that wait for their master, what the last of them waits for)."""
-        return self._core.publisher.waiting()
+        return self._publisher.waiting()
 
     # --- to a named session -----------------------------------------------------------------------------
 
@@ -244,7 +244,7 @@ class Publishing(Connected):
         receipts = [await self._send_when_room(to, message) for to in names]
         if is_one:
             return await receipts[0]
-        return [await _result(receipt) for receipt in receipts]
+        return [await _or_refusal(receipt) for receipt in receipts]
 
     async def _send_when_room(self, to: str, message: Prepared) -> Receipt:
         while True:
@@ -254,7 +254,7 @@ class Publishing(Connected):
                 await self.room()
 
 
-async def _result(receipt: Receipt) -> Published | PublishRefused:
+async def _or_refusal(receipt: Receipt) -> Published | PublishRefused:
     try:
         return await receipt
     except PublishRefused as error:

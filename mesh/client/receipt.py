@@ -14,9 +14,9 @@ class Poster(Protocol):
     """Who posted it, and hears what becomes of it."""
 
     @property
-    def stream(self) -> bytes: ...
+    def _stream(self) -> bytes: ...
     @property
-    def result(self) -> Callable[[Receipt], Awaitable[Published]]: ...
+    def _result(self) -> Callable[[Receipt], Awaitable[Published]]: ...
 
 
 class Receipt(Struct, frozen=True, eq=False, gc=False):
@@ -28,7 +28,7 @@ class Receipt(Struct, frozen=True, eq=False, gc=False):
 
     @property
     def id(self) -> str:
-        return message_id(self._poster.stream, self.domain, self.number)
+        return message_id(self._poster._stream, self.domain, self.number)
 
     def __await__(self) -> Generator[object, None, Published]:
-        return self._poster.result(self).__await__()
+        return self._poster._result(self).__await__()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from mesh.client.access import Access
@@ -47,7 +48,7 @@ class Shell:
         self.desk = Desk(self._promise, random.random, random.randbytes, self._wake)
         self.core = ClientCore(self.desk, name, key, timeout)
         self._sockets: Sockets | None = None
-        self._framing = Framing(self._put)
+        self._framing = Framing(_nowhere)
         self._key = 0  # of the connection in use
         self._is_planned = False
         self._timer: asyncio.TimerHandle | None = None
@@ -59,7 +60,7 @@ class Shell:
 
     async def open(self, waits: bool) -> None:
         """Until the node has said WELCOME; raises what prevents it."""
-        self.loop = asyncio.get_running_loop()
+        self.loop, self._is_planned = asyncio.get_running_loop(), False
         self._sockets = Sockets(
             self.loop, lambda *_: None, self._frames, self._gone, self._turn, failed=self._failed
         )
@@ -73,6 +74,7 @@ class Shell:
         self.core.line.close()
         self._turn()
         sockets, self._sockets = self._sockets, None
+        self._framing = Framing(_nowhere)
         sockets.close()
         if self._timer is not None:
             self._timer.cancel()
@@ -126,7 +128,7 @@ class Shell:
         if self._sockets is None or self.loop is None:
             return
         now = self.loop.time()
-        while effects := self.core.tick(now):
+        while effects := self.desk.tick(now):
             for effect in effects:
                 self._do(self._sockets, now, effect)
         due = self.desk.due
@@ -144,7 +146,7 @@ class Shell:
             case Tell(kind, text):
                 self._tell(kind, text)
             case Dial(key, access):
-                self._key, self._framing = key, Framing(self._put)
+                self._key, self._framing = key, Framing(partial(sockets.send, key))
                 sockets.dial(key, access.address, access.curve)
             case HangUp(key):
                 self._key = 0
@@ -161,10 +163,6 @@ class Shell:
             self.core.found(now, access)
 
     # --- from the sockets -------------------------------------------------------------------------------
-
-    def _put(self, frames: list[bytes]) -> None:
-        if self._sockets is not None:
-            self._sockets.send(self._key, frames)
 
     def _frames(self, key: Any, frames: list[bytes]) -> None:
         if key != self._key or self.loop is None:
@@ -188,3 +186,7 @@ class Shell:
         if self.loop is not None:
             self.core.failed(self.loop.time(), key, error)
             self._turn()
+
+
+def _nowhere(frames: list[bytes]) -> None:
+    """Where there is no connection, nothing is put on it."""

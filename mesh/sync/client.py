@@ -6,7 +6,7 @@ import asyncio
 import atexit
 import functools
 import os
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
 
@@ -282,9 +282,11 @@ class Client(Later):
 
     def events(self) -> Iterator[Event]:
         """What happens to this client from now on, until it is closed."""
-        events = self.aio.events()
+        events: AsyncIterator[Event] | None = None
 
         async def following() -> Event | None:
+            nonlocal events
+            events = events or self.aio.events()  # in the loop of the client, and nowhere else
             return await anext(events, None)
 
         while self.thread.is_open and (event := self.thread.run(following)) is not None:

@@ -10,6 +10,8 @@ import pytest
 import mesh.sync.subscription
 import mesh.sync.thread
 from mesh.client import subscription
+from mesh.client.client import Client
+from mesh.client.core.intake import Intake, Terms
 from mesh.sync.thread import LoopThread
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
@@ -39,10 +41,6 @@ class Interrupter:
         return self._left <= 0
 
 
-async def nothing(_: subscription.Subscription) -> None:
-    pass
-
-
 @pytest.fixture
 def thread() -> Iterator[LoopThread]:
     thread = LoopThread()
@@ -52,13 +50,12 @@ def thread() -> Iterator[LoopThread]:
 
 
 def filled() -> subscription.Subscription:
-    made = subscription.Subscription(
-        1, Query("exact", "k"), False, subscription.Terms(), enter=nothing, leave=nothing, used=lambda _: None
-    )
-    made.confirm()
+    client = Client()
+    intake = Intake(1, Query("exact", "k"), False, Terms(), lambda _: None)
+    intake.confirm()
     for batch in range(BATCHES):
-        made.arrived(b"m" * 16, sent(batch), None, 0)
-    return made
+        intake.arrived(b"m" * 16, sent(batch), None, 0)
+    return subscription.Subscription(client, client._shell, intake)
 
 
 def sent(batch: int) -> Envelope:

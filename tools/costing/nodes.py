@@ -8,10 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import cycle, islice
 
-from mesh.client.builder import Builder
-
 from mesh.mapping.rules import Rule
-from mesh.wire.envelope import Envelope
 from tools.costing.meter import Bill, Meter
 from tools.simulating.clients.client import SimClient
 from tools.simulating.clients.kept import Subscription
@@ -52,18 +49,6 @@ class MeteredNetwork(SimNetwork):
         return node
 
 
-class Poster(SimClient):
-    """Its envelopes are those of the real client."""
-
-    def envelope(
-        self, words: list[str], slices: list[bytes], domain: str, flags: int, expires: int = 0
-    ) -> Envelope:
-        builder = Builder(domain, flags, "", 1)
-        for key, content in zip(words, slices, strict=True):
-            builder.add(key, content, b"", expires)
-        return builder.seal(self.stream)
-
-
 class NodePath:
     """From a client of the first node to clients of the last one: as many as `subscribers`."""
 
@@ -80,7 +65,7 @@ class NodePath:
         self._keys = cycle([f"bench/{topic}" for topic in range(topics)])
         self._options = {"domain": domain, "persistent": persistent}
         self._subscriptions = [self._subscriber(last, i, domain) for i in range(subscribers)]
-        self._publisher = Poster(self._net, first.ipc, "publisher").connected()
+        self._publisher = SimClient(self._net, first.ipc, "publisher").connected()
         self._net.run(QUIET)
         for _ in range(max(1, topics // 100)):
             self.bill(100)

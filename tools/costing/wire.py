@@ -29,10 +29,16 @@ class Wire:
     made: Wire
 
     def __init__(
-        self, loop: Any, came: Any, received: Callable[[Any, list[bytes]], None], *others: Any, **more: Any
+        self,
+        loop: Any,
+        came: Any,
+        received: Callable[[Any, list[bytes]], None],
+        gone: Any,
+        idle: Callable[[], None],
+        **more: Any,
     ) -> None:
         Wire.made = self
-        self.hear = received
+        self.hear, self.idle = received, idle
         self.published: list[Envelope] = []
         self._loop = loop
 
@@ -49,7 +55,14 @@ class Wire:
                 self._answer(key, c.Reply(command.request, {}))
 
     def _answer(self, key: Any, command: c.Command) -> None:
-        self._loop.call_soon(self.hear, key, write(command))
+        self._loop.call_soon(self._say, key, write(command))
+
+    def _say(self, key: Any, frames: list[bytes]) -> None:
+        self.hear(key, frames)
+        self.idle()
+
+    def hang_up(self, key: Any) -> None:
+        """Nothing more of it."""
 
     def look(self, key: Any) -> None:
         """Nothing has come."""

@@ -37,6 +37,7 @@ class ClientCore:
         outbox: Outbox | None = None,
     ) -> None:
         self.desk = desk
+        self.is_over = False  # closed, for good
         self.stream = key.id
         self.line = Line(desk, name, key, self._welcomed, self._objected)
         self.publisher = Publisher(
@@ -61,15 +62,16 @@ class ClientCore:
     def received(self, now: float, key: int, command: c.AnyCommand, envelopes: list[Envelope]) -> None:
         """A command came on a connection."""
         self.desk.begin(now)
-        if not self.line.hears(key):
+        line = self.line
+        if not line.hears(key):
             return
         try:
             if type(command) in OURS:  # of a hundred commands perhaps one
-                self.line.heed(command)
-            elif self.line.is_up:
+                line.heed(command)
+            elif line.is_up:
                 self._hear(command, envelopes)
         except RemoteError as error:
-            self.line.lose(str(error))
+            line.lose(str(error))
 
     def moved(self, now: float, key: int) -> None:
         """A part of something that is too long to come, or go, at once."""
@@ -105,8 +107,9 @@ class ClientCore:
 
     def close(self) -> None:
         """For good: whoever waits learns it."""
-        if self.line.is_closed:
+        if self.is_over:
             return
+        self.is_over = True
         self.subscriptions.send_ack()
         gone = Closed("this client is closed.")
         self.publisher.fail(gone)

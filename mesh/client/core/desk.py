@@ -35,7 +35,7 @@ class Desk:
     """`promise` makes one, `chance` gives numbers from [0, 1), `dice` so many random bytes.
 
     `wake` is called when there is something to do while the shell is elsewhere, once until it has been here;
-    what it raises goes to whoever wanted it.
+    what it raises goes to whoever wanted it, and nothing of that is left behind.
     """
 
     def __init__(
@@ -56,8 +56,9 @@ class Desk:
 
     def do(self, effect: Effect) -> None:
         """Have it done, in its turn."""
+        if not self._is_awake:
+            self.wake()
         self.effects.append(effect)
-        self.wake()
 
     def wake(self) -> None:
         """Have the shell look here."""
@@ -72,17 +73,18 @@ class Desk:
 
     def later(self, seconds: float, function: Callable[[], None]) -> Alarm:
         """Call it after so many seconds."""
+        self.wake()  # the shell must know when
         alarm = Alarm(function)
         heappush(self._alarms, (self.now + seconds, next(self._numbers), alarm))
-        self.wake()  # its shell must know when
         return alarm
 
     @property
     def due(self) -> float:
         """When the next tick must be, at the latest; inf: whenever."""
-        while self._alarms and self._alarms[0][2].ring is None:
-            heappop(self._alarms)
-        return self._alarms[0][0] if self._alarms else float("inf")
+        alarms = self._alarms
+        while alarms and alarms[0][2].ring is None:
+            heappop(alarms)
+        return alarms[0][0] if alarms else float("inf")
 
     def begin(self, now: float) -> None:
         """The shell is here, and tells something: a tick will follow."""
@@ -91,14 +93,18 @@ class Desk:
     def tick(self, now: float) -> list[Effect]:
         """What is to be done by now. When that is nothing, the shell goes elsewhere."""
         self.now, self._is_awake = now, True
-        while self._alarms and self.due <= now:
-            ring = heappop(self._alarms)[2].ring
+        alarms = self._alarms
+        while alarms and alarms[0][0] <= now:
+            ring = heappop(alarms)[2].ring
             if ring is not None:
                 ring()
         while self._soon:
             soon, self._soon = self._soon, []
             for function in soon:
                 function()
-        effects, self.effects = self.effects, []
-        self._is_awake = bool(effects)
+        effects = self.effects
+        if effects:
+            self.effects = []
+        else:
+            self._is_awake = False
         return effects

@@ -12,6 +12,7 @@ from mesh.wire.pieces import Cutter, Gatherer, is_short
 from mesh.wire.spoken import UNKNOWN_IS_TOLD, Seldom, agreed, in_common
 
 SPEAKS = (PIECES,)  # what a client understands beyond its version of the wire
+OURS = frozenset((c.Welcome, c.Piece, c.PieceAck))  # commands, that say how others travel
 Frames = list[bytes]
 
 
@@ -44,12 +45,20 @@ class Framing:
         """
         try:
             command, envelopes = read(frames)
+            if type(command) in OURS:  # of a hundred commands perhaps one
+                return self._heard(command, envelopes)
         except c.UnknownCommand as error:
             if self._version < UNKNOWN_IS_TOLD:
                 raise
             if self._unknown.allows(now):
                 self.send(c.Unknown(error.tag, error.field))
             return None
+        return command, envelopes
+
+    def _heard(
+        self, command: c.AnyCommand, envelopes: list[Envelope]
+    ) -> tuple[c.AnyCommand, list[Envelope]] | None:
+        """What is left of it when what concerns frames is done."""
         match command:
             case c.Welcome() if not self._version:
                 self._begin(command)

@@ -8,7 +8,7 @@ from mesh.client.access import Access
 from mesh.client.core.desk import Alarm, Desk, Promise
 from mesh.client.core.effects import Dial, Find, HangUp, Send, Tell
 from mesh.client.core.framing import SPEAKS
-from mesh.errors import MeshError, NodeNotFound, Refused, RemoteError, SlowConsumer
+from mesh.errors import Closed, MeshError, NodeNotFound, Refused, RemoteError, SlowConsumer
 from mesh.links.backoff import delay
 from mesh.names import SessionName
 from mesh.proof import stream_text
@@ -69,8 +69,12 @@ class Line:
         self._first: Promise | None = None  # is kept when the node has said WELCOME for the first time
 
     def open(self, waits: bool) -> Promise:
-        """Dial; the promise breaks by what prevents it, unless it `waits` for a node to come."""
-        self._waits = waits
+        """Dial; the promise breaks by what prevents it, unless it `waits` for a node to come.
+
+        One that was closed may be opened again.
+        """
+        self.is_closed, self._waits = False, waits
+        self.why, self._attempt = None, 0
         self._first = self._desk.promise()
         self._desk.do(Find())
         return self._first
@@ -89,6 +93,7 @@ class Line:
             self._desk.do(HangUp(self.key))
         self.key, self.is_closed, self.is_up = 0, True, False
         self._quiet()
+        self._break(Closed("this client is closed."))
 
     def move(self) -> None:
         """To another node, as a new session of it."""

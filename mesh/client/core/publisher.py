@@ -74,8 +74,8 @@ class Publisher:
         if builder.full:
             self.seal()
         elif not self._is_planned:
-            self._is_planned = True
             self._desk.soon(self._flush_soon)
+            self._is_planned = True
 
     def _builder_of(self, domain: str, flags: int, to: str) -> Builder:
         builder = self.builder

@@ -133,8 +133,8 @@ class Subscriptions:
     def plan_ack(self) -> None:
         """Acknowledge soon, once for all that comes and is used up until then."""
         if not self._is_ack_planned:
-            self._is_ack_planned = True
             self._desk.later(ACK_AFTER, self.send_ack)
+            self._is_ack_planned = True
 
     def send_ack(self) -> None:
         """What has arrived, and how much of it was used up."""

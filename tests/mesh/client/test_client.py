@@ -178,12 +178,12 @@ def test_what_is_not_there_yet_is_published_as_it_comes() -> None:
 def test_a_client_that_is_closed_while_many_wait_for_room_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     async def story() -> None:
         async with mesh_of("a") as m, m.connect("a") as ma:
-            ma._publisher.outbox.window = (1, 1)
+            ma._core.publisher.outbox.window = (1, 1)
 
             async def closed_meanwhile() -> None:
                 await ma.close(drain=False)
 
-            monkeypatch.setattr(ma._publisher, "room", closed_meanwhile)
+            monkeypatch.setattr(ma, "room", closed_meanwhile)
             with pytest.raises(Closed):
                 await ma.publish_many("k", [bytes(1000)] * 5000)
 
@@ -222,7 +222,7 @@ def test_a_full_window_is_said_and_opens_again() -> None:
         async with mesh_of("a") as m, m.connect("a") as ma:
             posted = 0
             with pytest.raises(WouldBlock):
-                ma._look = ma._publisher._look = lambda: None  # type: ignore[method-assign]  # no answers
+                ma._shell.look = lambda: None  # type: ignore[method-assign]  # no answers
                 while posted < 10_000_000:
                     ma.post("k", b"x" * 1000)
                     posted += 1

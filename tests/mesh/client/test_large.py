@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from mesh.client import session
 from mesh.client.client import Client
+from mesh.client.core import line as connection
 from mesh.wire.limits import MIB
 from tests.mesh.meshes import mesh_of, take
 from tests.mesh.slowline import slow_line
@@ -39,8 +39,8 @@ async def _listen(m: Client, heard: list[str]) -> None:
 
 
 def test_trial_B2_a_message_that_takes_longer_than_a_silence_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "SILENCE", 1.0)
-    monkeypatch.setattr(session, "PING", 0.3)
+    monkeypatch.setattr(connection, "SILENCE", 1.0)
+    monkeypatch.setattr(connection, "PING", 0.3)
     assert asyncio.run(over_a_slow_line(4 * MIB, 2 * MIB)) == ([], 1)
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesh.client import session
+from mesh.client import shell
 from mesh.client.client import Client
 from mesh.client.content import Options
 from mesh.errors import BadKey, Closed, MessageTooLarge, WouldBlock
@@ -36,14 +36,14 @@ POSTS = st.lists(st.tuples(st.sampled_from("abc"), SIZES, st.sampled_from(OPTION
 @contextmanager
 def client_on_a_wire() -> Iterator[tuple[asyncio.Runner, Client]]:
     client = Client("ipc:///run/heron", client="joe")
-    with asyncio.Runner() as runner, patch.object(session, "Sockets", Wire):
+    with asyncio.Runner() as runner, patch.object(shell, "Sockets", Wire):
         runner.run(client.__aenter__())
         yield runner, client
 
 
 async def all_left(client: Client) -> None:
     """What waits for company has gone; the test's own limit ends it otherwise."""
-    while client._publisher.builder is not None:
+    while client._core.publisher.builder is not None:
         await asyncio.sleep(0)
 
 

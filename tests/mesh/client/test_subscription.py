@@ -1,225 +1,151 @@
-"""What is news to a subscription, what is a repeat, and what comes too late to be either?"""
+"""How are messages taken, put back and counted? A real client, and the test is its node."""
 
 import asyncio
 import contextlib
 
-from mesh.client.subscription import INBOX, Subscription, Terms
-from mesh.wire.commands import Query
-from mesh.wire.envelope import ERASED, INITIAL
+import pytest
+
+from mesh.client.subscription import Subscription
+from mesh.errors import Closed, SlowConsumer
+from mesh.wire import commands as c
+from tests.mesh.client.wired import Wired, story, turns
 from tests.mesh.envelopes import envelope
 
-MASTER = b"m" * 16
+INBOX = 0
 
 
-async def nothing(s: Subscription) -> None:
-    """Neither entering nor leaving matters here."""
+def used(s: Subscription) -> int:
+    """Items of which the node may send others in their place."""
+    return s._intake.used
 
 
-async def turns() -> None:
-    """Of the loop: whoever can go on does so."""
-    for _ in range(10):
-        await asyncio.sleep(0)
+@story
+async def test_nothing_is_given_before_it_is_confirmed(it: Wired) -> None:
+    it.wire.is_deaf = True
+    s = it.client.subscribe("k")
+    entering, reader = asyncio.ensure_future(s.__aenter__()), asyncio.ensure_future(s.next_batch())
+    await turns()
+    it.deliver(1, envelope(first=7, persistent=True))
+    await turns()
+    assert not reader.done()
+    await it.lose(boot=2)  # it would be given this again, behind an older one
+    for first in (5, 7):
+        it.deliver(1, envelope(first=first, persistent=True))
+    await turns()
+    assert not reader.done()
+    it.hear(c.Reply(1, {}))
+    await entering
+    batches = [await reader, await s.next_batch()]
+    assert [message.id[-1] for batch in batches for message in batch or ()] == ["5", "7"]
 
 
-def subscription(confirmed: bool = True, number: int = 1) -> Subscription:
-    s = Subscription(number, Query("pattern", "#"), True, Terms(), nothing, nothing, lambda s: None)
-    s.confirmed = confirmed
-    return s
-
-
-def arrive(s: Subscription, *numbers: int, persistent: bool = False, flags: int = 0) -> list[int]:
-    """The numbers of those that the user will get, each of which arrived as an item of its own."""
-    given = []
-    for n in numbers:
-        s.arrived(MASTER, envelope(first=n, persistent=persistent, flags=flags), None, 0)
-        batch = s._items[-1]
-        given += [n] if batch is not None else []
-    return given
-
-
-def test_what_it_had_is_not_given_again() -> None:
-    s = subscription()
-    assert arrive(s, 1, 2, 2, 1, 3) == [1, 2, 3]
-    assert arrive(s, 3, 4, persistent=True) == [4]
-
-
-def test_of_an_envelope_that_is_partly_known_only_the_rest_is_given() -> None:
-    s = subscription()
-    arrive(s, 2, persistent=True)
-    s.arrived(MASTER, envelope("a b c", persistent=True), None, 0)
-    batch = s._items[-1]
-    assert batch is not None
-    assert [message.key for message in batch] == ["a", "c"]
-
-
-def test_a_persistent_message_is_news_however_late_it_comes() -> None:
-    s = subscription()
-    assert arrive(s, 5, persistent=True) == [5]
-    assert arrive(s, 3, 4, 5, persistent=True) == [3, 4]
-
-
-def test_what_comes_from_behind_the_last_place_in_its_log_was_dropped_and_is_told_as_a_gap() -> None:
-    s = subscription()
-    s.arrived(MASTER, envelope("a", first=1, persistent=True), None, 0, position=10)
-    s.arrived(MASTER, envelope("a", first=9, persistent=True), None, 2, position=14)
-    # Its node was restarted, and gives again what it owes us: of 2 to 5 we had 3.
-    s.arrived(MASTER, envelope("a", first=3, persistent=True), None, 0, position=0)
-    s.arrived(MASTER, envelope("a b c d", first=2, persistent=True), None, 0, position=12)
-    s.arrived(MASTER, envelope("a", first=9, persistent=True), None, 0, position=14)
-    assert list(s._items)[-2:] == [None, None]
-    s.arrived(MASTER, envelope("a", first=10, persistent=True), None, 0, position=15)
-    s.arrived(b"other", envelope("a", first=11, persistent=True), None, 0, position=1)
-    assert [(b.gap, len(list(b))) for b in s._items if b] == [(0, 1), (2, 1), (0, 1), (3, 1), (0, 1)]
-    assert s.dropped == 5
-
-
-def test_a_letter_is_news_wherever_it_stands() -> None:
-    s = subscription(number=INBOX)
-    for number, position in ((1, 5), (2, 3)):
-        s.arrived(MASTER, envelope(first=number, persistent=True), None, 0, position)
-    assert None not in s._items
-
-
-def test_a_transient_message_behind_newer_ones_was_lost_before_and_stays_lost() -> None:
-    s = subscription()
-    assert arrive(s, 2, 5) == [2, 5]
-    assert arrive(s, 2, 3, 4, 3, 6) == [6]
-    last = s._items[-1]
-    assert last is not None
-    assert (last.gap, s.dropped) == (2, 2), "nobody has told us of 3 and 4"
-
-
-def test_the_last_values_of_many_topics_are_given_in_any_order() -> None:
-    s = subscription(confirmed=False)
-    assert arrive(s, 7) == [7]
-    assert arrive(s, 2, 5, 7, flags=INITIAL) == [2, 5]
-
-
-def test_last_values_of_a_restarted_node_that_are_older_than_what_came_are_not_given() -> None:
-    s = subscription()
-    arrive(s, 7)
-    s.restarted()
-    assert arrive(s, 5, 7, 8, flags=INITIAL) == [8]
-
-
-def test_what_came_before_it_was_confirmed_is_void_when_it_is_made_anew() -> None:
-    s = subscription(confirmed=False)
-    arrive(s, 7, persistent=True)
-    s.restarted()
-    assert (len(s._items), s.used) == (0, 0)
-    assert arrive(s, 5, 6, 7, persistent=True) == [5, 6, 7]
-
-
-def test_nothing_is_given_before_it_is_confirmed() -> None:
-    async def story() -> None:
-        s = subscription(confirmed=False)
-        reader = asyncio.ensure_future(s.next_batch())
-        arrive(s, 7, persistent=True)
-        await turns()
-        assert not reader.done()
-        s.restarted()  # it would be given this again, behind an older one
-        arrive(s, 5, 7, persistent=True)
-        await turns()
-        assert not reader.done()
-        s.confirm()
-        batches = [await reader, await s.next_batch()]
-        assert [message.id[-1] for batch in batches for message in batch or ()] == ["5", "7"]
-
-    asyncio.run(asyncio.wait_for(story(), 10))
-
-
-def test_items_that_lie_here_when_the_node_counts_anew_are_not_counted_to_it() -> None:
-    s = subscription()
-    arrive(s, 1, 2)
-    s.restarted()
-    assert s.used == -2
-    for _ in range(3):
-        s.count()
-    assert s.used == 1
-
-
-def test_that_a_topic_was_erased_is_news_however_late_it_comes_but_once_only() -> None:
-    s = subscription()
-    arrive(s, 7)
-    assert arrive(s, 5, 5, flags=ERASED) == [5]
-    s.restarted()
-    assert arrive(s, 3, 5, flags=ERASED | INITIAL) == [3]
-
-
-def test_what_was_sent_to_us_is_news_however_late_it_comes_but_once_only() -> None:
-    s = subscription(number=INBOX)
-    assert arrive(s, 7, 3, 7, 3, 5) == [7, 3, 5]
-
-
-def test_what_was_taken_singly_counts_when_it_is_left() -> None:
-    async def story() -> None:
-        s = subscription()
-        s.arrived(MASTER, envelope("a b"), None, 0)
-        async with s:
-            for _ in range(2):
-                await anext(s)
-        assert s.used == 1
-
-    asyncio.run(story())
-
-
-def test_what_is_left_of_a_batch_does_not_count_and_can_still_be_read() -> None:
-    async def story() -> None:
-        s = subscription()
-        s.arrived(MASTER, envelope("a b c"), None, 0)
-        async with s:
-            await anext(s)
-        assert s.used == 0
-        assert [(await anext(s)).key for _ in range(2)] == ["b", "c"]
-        await s.unsubscribe()
-        assert s.used == 1
-
-    asyncio.run(story())
-
-
-def test_a_batch_whose_use_failed_does_not_count_and_is_given_again_whole() -> None:
-    async def story() -> None:
-        s = subscription()
-        s.arrived(MASTER, envelope("a b"), None, 0)
+@story
+async def test_what_was_taken_singly_counts_when_it_is_left(it: Wired) -> None:
+    async with it.client.subscribe("k") as s:
+        it.deliver(1, envelope("a b"))
         for _ in range(2):
-            with contextlib.suppress(ValueError):
-                async with s:
-                    assert (await anext(s)).key == "a"
-                    raise ValueError
-        assert s.used == 0
-
-    asyncio.run(story())
-
-
-def test_an_inbox_that_is_left_ends_and_goes_on_when_it_is_opened_again() -> None:
-    async def story() -> None:
-        s = subscription(number=INBOX)
-        arrive(s, 1, 2)
-        async with s:
             await anext(s)
-        s.pause()
-        arrive(s, 3)
-        assert [message async for message in s] == []
-        s.resume()
+    assert used(s) == 1
+
+
+@story
+async def test_what_is_left_of_a_batch_does_not_count_and_can_still_be_read(it: Wired) -> None:
+    async with it.client.subscribe("k") as s:
+        it.deliver(1, envelope("a b c"))
+        await anext(s)
+    assert used(s) == 0
+    assert [(await anext(s)).key for _ in range(2)] == ["b", "c"]
+    assert [message async for message in s] == [] and used(s) == 1
+
+
+@story
+async def test_what_is_left_of_a_batch_of_an_inbox_is_the_first_that_comes_when_it_is_opened_again(
+    it: Wired,
+) -> None:
+    async with it.client.inbox() as s:
+        it.deliver(INBOX, envelope("a b c"))
+        await anext(s)
+    assert used(s) == 0
+    async with it.client.inbox() as s:
+        assert [(await anext(s)).key for _ in range(2)] == ["b", "c"]
+    assert used(s) == 1
+
+
+@story
+async def test_a_batch_whose_use_failed_does_not_count_and_is_given_again_whole(it: Wired) -> None:
+    for n in range(2):
+        with contextlib.suppress(ValueError):
+            async with it.client.inbox() as s:
+                if not n:
+                    it.deliver(INBOX, envelope("a b"))
+                assert (await anext(s)).key == "a"
+                raise ValueError
+    assert used(s) == 0
+
+
+@story
+async def test_an_inbox_that_is_left_ends_and_goes_on_when_it_is_opened_again(it: Wired) -> None:
+    s = it.client.inbox()
+    async with s:
+        for first in (1, 2):
+            it.deliver(INBOX, envelope(first=first))
+        await anext(s)
+    it.deliver(INBOX, envelope(first=3))
+    assert [message async for message in s] == []
+    async with s:
         assert [message.id[-1] for message in [await anext(s), await anext(s)]] == ["2", "3"]
         waiting = asyncio.ensure_future(anext(s, None))
         await asyncio.sleep(0)
-        s.pause()
-        assert (await waiting, s.used) == (None, 3)
-
-    asyncio.run(story())
+    assert (await waiting, used(s)) == (None, 3)
 
 
-def test_a_batch_in_use_when_the_node_counts_anew_is_not_counted_to_it() -> None:
-    async def story() -> None:
-        s = subscription()
-        arrive(s, 1, 2)
+@story
+async def test_what_arrived_can_be_taken_after_the_end_and_then_the_end_is_told(it: Wired) -> None:
+    async with it.client.subscribe("k") as s:
+        it.deliver(1, envelope("a"))
+        it.hear(c.Ended(1, SlowConsumer.code, "too slow"))
+        assert (await anext(s)).key == "a"
+        with pytest.raises(SlowConsumer, match="too slow"):
+            await anext(s)
+    assert not [said for said in it.wire.said if isinstance(said, c.Unsubscribe)][1:], "told once"
+
+
+@story
+async def test_who_gives_up_entering_leaves_nothing_at_the_node(it: Wired) -> None:
+    it.wire.is_deaf = True
+    s = it.client.subscribe("k")
+    entering = asyncio.ensure_future(s.__aenter__())
+    await turns()
+    entering.cancel()
+    await turns()
+    assert [type(said) for said in it.wire.said[-2:]] == [c.Subscribe, c.Unsubscribe]
+    await it.lose()
+    again = it.wire.said[it.wire.said.index(c.Unsubscribe(2, 1)) + 1 :]
+    assert not [said for said in again if isinstance(said, c.Subscribe)]
+
+
+@story
+async def test_what_is_counted_elsewhere_is_still_told_to_the_node_later(it: Wired) -> None:
+    """Of that which was taken in another thread the first word fails, and no later one."""
+    async with it.client.subscribe("k") as s:
+        for first in (1, 2):
+            it.deliver(1, envelope(first=first))
+        await asyncio.sleep(0.01)
         await s.next_batch()
-        s.restarted()
-        assert s.used == -2
-        s.count()
+        with contextlib.suppress(Exception):
+            await asyncio.to_thread(s.count)
         await s.next_batch()
         s.count()
-        assert s.used == 0
+        async with asyncio.timeout(5):
+            while not [said for said in it.wire.said if isinstance(said, c.Ack) and said.taken == ((1, 2),)]:
+                await asyncio.sleep(0.001)
 
-    asyncio.run(story())
+
+@story
+async def test_a_subscription_of_a_client_that_is_closed_ends(it: Wired) -> None:
+    async with it.client.subscribe("k") as s:
+        it.deliver(1, envelope("a"))
+        await it.client.close(drain=False)
+        assert [message.key async for message in s] == ["a"]
+    with pytest.raises(Closed):
+        await s.__aenter__()

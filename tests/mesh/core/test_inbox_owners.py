@@ -14,7 +14,7 @@ from mesh.wire import commands as c
 from mesh.wire.envelope import FORCE_QUEUING, decode
 from tests.mesh.core.stranger import STREAM, Stranger
 from tests.mesh.envelopes import envelope
-from tests.simulated_client import Got, SimClient, Subscription
+from tests.simulated_client import Got, SimClient
 from tests.simulation import SimNetwork, SimNode
 
 LINGER = 5.0
@@ -43,7 +43,6 @@ class Keyed(SimClient):
 
     def opens(self) -> str:
         """The code of the refusal, or ""."""
-        self.subscriptions[0] = Subscription(0, c.Query("inbox", ""), False, None)
         call = self.ask(lambda request: c.Subscribe(request, 0, c.Query("inbox", "")))
         self.net.until(lambda: call.reply)
         assert call.reply is not None
@@ -203,9 +202,7 @@ OWN = ["__sys__deadMessage/x", "__sys__cluster.node.state[a]", "__sys__", "__sys
 def test_trial_A5_topics_of_the_mesh_are_written_by_nodes_only(
     key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "mesh.client.core.publisher.check_free", lambda text: None
-    )  # a client that does not ask
+    monkeypatch.setattr("mesh.client.core.publisher.check_free", lambda text: None)
     net = SimNetwork()
     a = net.node("a")
     b = net.node("b", "a")

@@ -3,12 +3,7 @@
 import pytest
 
 from mesh.client.client import Client
-from mesh.client.subscription import Subscription, Terms
-from mesh.wire.commands import Query
 from tests.mesh.rows.traffic import Ear, Source
-
-
-async def nothing(subscription: Subscription) -> None: ...
 
 
 @pytest.mark.parametrize(
@@ -23,8 +18,9 @@ async def nothing(subscription: Subscription) -> None: ...
     ],
 )
 def test_what_is_lost_doubled_out_of_order_or_made_up_is_named(came: list[int], wrong: list[str]) -> None:
-    source = Source("p", Client(), "topic", rate=1.0)
+    client = Client()
+    source = Source("p", client, "topic", rate=1.0)
     source.posted, source.answered = 4, {1, 2, 4}
-    ear = Ear("e", Subscription(1, Query("pattern", "#"), False, Terms(), nothing, nothing, lambda s: None))
+    ear = Ear("e", client.subscribe(pattern="#"))
     ear.heard["p"] = came
     assert ear.wrong(source) == wrong

@@ -1,0 +1,201 @@
+"""Does each question get its whole reply, its error or an end to the waiting? Without a node, or a second."""
+
+from typing import Any
+
+import pytest
+
+from mesh.client.core.calls import Pending
+from mesh.errors import BadArgument, Closed, LocalError, MasterAway, MeshTimeout, Refused, UnknownNode
+from mesh.wire import commands as c
+from mesh.wire.commands import Call, Reply
+from tests.mesh.client.core.benches import CoreBench, result
+from tests.mesh.envelopes import envelope
+
+TIMEOUT = 5.0
+
+
+class Bench(CoreBench):
+    """A client that is in, and asks."""
+
+    def __init__(self, timeout: float = TIMEOUT) -> None:
+        super().__init__(timeout)
+        self.calls = self.core.calls
+
+    def ask(self, verb: str = "erase") -> Pending:
+        """A question that has left."""
+        pending = self.calls.ask(lambda request: Call(request, verb))
+        self.wait()
+        return pending
+
+    def live(self, seconds: float) -> None:
+        """The node answers pings, and nothing else."""
+        end = self.desk.now + seconds
+        while self.desk.now < end:
+            self.wait(0.5)
+            self.hear(c.Pong(1))
+
+    def asked(self) -> list[c.Command]:
+        return [command for command in self.sent() if isinstance(command, Call)]
+
+
+def value(pending: Pending) -> Any:
+    """The reply, of one part."""
+    [(value, _)] = result(pending.promise)
+    return value
+
+
+def test_each_question_gets_its_own_reply() -> None:
+    bench = Bench()
+    first, second = bench.ask(), bench.ask()
+    assert bench.asked() == [Call(1, "erase"), Call(2, "erase")]
+    bench.hear(Reply(2, "two"))
+    bench.hear(Reply(1, "one"))
+    bench.hear(Reply(1, "again"))
+    assert (value(first), value(second)) == ("one", "two")
+
+
+def test_a_reply_in_parts_keeps_what_came_with_what() -> None:
+    bench = Bench()
+    asked = bench.ask("get")
+    one, two = envelope("a"), envelope("b")
+    bench.hear(Reply(1, {"more": True, "sources": [["x", None]]}), one)
+    assert not asked.promise.done()
+    bench.hear(Reply(1, {"sources": [["y", 2.5]]}), two)
+    assert [(part["sources"], found) for part, found in result(asked.promise)] == [
+        ([["x", None]], [one]),
+        ([["y", 2.5]], [two]),
+    ]
+
+
+def test_after_a_reconnect_it_asks_again_with_the_same_number_and_forgets_half_a_reply() -> None:
+    bench = Bench()
+    asked = bench.ask()
+    bench.hear(Reply(1, {"more": True}), envelope("a"))
+    bench.again()
+    assert bench.asked() == [Call(1, "erase")]
+    bench.hear(Reply(1, {}), envelope("b"))
+    assert [found[0].keys for _, found in result(asked.promise)] == [("b",)]
+    bench.again()
+    assert bench.asked() == [], "what is answered is not asked again"
+
+
+def test_what_is_told_while_the_node_is_away_is_asked_when_it_is_back() -> None:
+    bench = Bench()
+    bench.core.gone(bench.desk.now, bench.core.line.key)
+    bench.calls.tell(lambda request: c.Unsubscribe(request, 7))
+    bench.wait()
+    assert c.Unsubscribe(1, 7) not in bench.sent()
+    bench.connect()
+    assert c.Unsubscribe(1, 7) in bench.sent()
+
+
+def test_whoever_is_to_hear_it_first_does_and_hears_of_no_refusal() -> None:
+    bench = Bench()
+    order = list[bool]()
+
+    def then() -> None:
+        order.append(pending.promise.done())
+
+    refused = bench.calls.ask(lambda request: Call(request, "get"), then)
+    pending = bench.calls.ask(lambda request: Call(request, "get"), then)
+    bench.hear(Reply(1, None, "MASTER_AWAY", "away."))
+    bench.hear(Reply(2, {"more": True}))
+    assert order == []
+    bench.hear(Reply(2, {}))
+    assert order == [False] and refused.promise.done() and pending.promise.done()
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("MASTER_AWAY", MasterAway),
+        ("UNKNOWN_NODE", UnknownNode),
+        ("PROTOCOL", Refused),
+        ("TOO_MANY", LocalError),
+    ],
+)
+def test_a_code_becomes_its_class(code: str, kind: type[Exception]) -> None:
+    bench = Bench()
+    asked = bench.ask()
+    bench.hear(Reply(1, None, code, f"that is why. [{code}]"))
+    with pytest.raises(kind) as caught:
+        result(asked.promise)
+    assert type(caught.value) is kind
+    assert str(caught.value) == f"that is why. [{code}]"
+
+
+def test_what_no_node_could_read_is_not_asked() -> None:
+    bench = Bench()
+    with pytest.raises(BadArgument, match="no node could read"):
+        bench.calls.ask(lambda request: Call(request, "get", {"what": object()}))
+    bench.again()
+    assert bench.asked() == []
+
+
+def test_a_node_that_does_not_answer_is_not_waited_for_long() -> None:
+    bench = Bench()
+    asked = bench.ask()
+    bench.live(TIMEOUT - 0.5)
+    assert not asked.promise.done()
+    bench.live(0.5)
+    with pytest.raises(MeshTimeout, match="mesh ls"):
+        result(asked.promise)
+    bench.hear(Reply(1, "late"))
+    bench.again()
+    assert bench.asked() == []
+
+
+def test_a_question_waits_for_as_long_as_pieces_of_anything_come_or_go() -> None:
+    bench = Bench()
+    asked = bench.ask()
+    for _ in range(8):
+        bench.live(2.0)
+        bench.core.moved(bench.desk.now, bench.core.line.key)
+    bench.live(TIMEOUT - 0.5)
+    assert not asked.promise.done()
+    bench.live(TIMEOUT + 0.5)
+    with pytest.raises(MeshTimeout):
+        result(asked.promise)
+
+
+def test_pieces_on_a_connection_that_is_gone_are_none() -> None:
+    bench = Bench()
+    asked = bench.ask()
+    bench.live(TIMEOUT - 1)
+    bench.core.moved(bench.desk.now, 99)
+    bench.live(1.0)
+    assert asked.promise.done()
+
+
+def test_what_its_asker_has_given_up_is_neither_waited_for_nor_asked_again() -> None:
+    bench = Bench()
+    asked = bench.ask()
+    bench.calls.forget(asked)
+    bench.calls.forget(asked)
+    bench.live(TIMEOUT + 1)
+    bench.hear(Reply(1, "late"))
+    assert not asked.promise.done()
+    bench.again()
+    assert bench.asked() == []
+
+
+def test_with_all_the_time_in_the_world_no_alarm_is_set() -> None:
+    bench = Bench(timeout=float("inf"))
+    before = bench.desk.due
+    bench.ask()
+    bench.live(1000.0)
+    bench.hear(Reply(1, "late"))
+    assert before < float("inf")
+
+
+def test_closing_ends_the_waiting_and_nobody_asks_any_more() -> None:
+    bench = Bench()
+    asked, told = bench.ask(), bench.ask()
+    bench.calls.close(Closed("closed."))
+    for each in (asked, told):
+        with pytest.raises(Closed):
+            result(each.promise)
+    with pytest.raises(Closed):
+        bench.ask()
+    bench.live(TIMEOUT + 1)
+    bench.hear(Reply(1, "late"))

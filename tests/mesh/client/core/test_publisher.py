@@ -1,0 +1,218 @@
+"""How are messages put into envelopes? Without a node, or a second."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mesh.client.core.publisher import LINGER, Publisher
+from mesh.errors import BadKey, Closed, MessageTooLarge, PublishRefused, WouldBlock
+from mesh.streams.outbox import Outbox
+from mesh.wire.commands import Answer
+from mesh.wire.envelope import FORCE_QUEUING, Envelope
+from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPE_MESSAGES
+from tests.mesh.client.core.benches import DeskBench, result
+
+STREAM = b"s" * 16
+JOE = "/node/heron/client/joe/session/1"
+
+
+class Bench(DeskBench):
+    """A publisher, and what it has sent."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.desk.now = 100.0
+        self.envelopes: list[Envelope] = []
+        self.later: list[tuple[str, PublishRefused]] = []
+        self.publisher = Publisher(
+            self.desk,
+            STREAM,
+            Outbox(4 << 20, 1024),
+            self.envelopes.append,
+            lambda name, error: self.later.append((name, error)),
+        )
+
+    @property
+    def counts(self) -> list[int]:
+        """Messages in each envelope that was sent."""
+        return [envelope.count for envelope in self.envelopes]
+
+    def post(self, content: bytes = b"x", key: str = "k", domain: str = "", to: str = "") -> int:
+        return self.publisher.post(key, content, domain, 0, b"", 0, to)
+
+    def answer(self, first: int, last: int, state: str = "OK") -> None:
+        self.publisher.answered(Answer("", first, last, state))
+
+
+def test_messages_of_a_kind_that_are_posted_together_share_an_envelope() -> None:
+    bench = Bench()
+    for key in ("a", "b", "a"):
+        bench.post(key=key)
+    bench.wait()
+    [envelope] = bench.envelopes
+    assert (envelope.keys, envelope.count, envelope.to) == (("a", "b"), 3, "")
+
+
+def test_while_others_are_under_way_messages_wait_for_company_but_not_for_long() -> None:
+    bench = Bench()
+    bench.post()
+    bench.wait()
+    assert bench.counts == [1], "a lone message leaves at once"
+    bench.post()
+    bench.post()
+    bench.wait(0.9 * LINGER)
+    assert bench.counts == [1]
+    bench.wait(0.2 * LINGER)
+    assert bench.counts == [1, 2], "nobody has answered, and yet they left"
+
+
+def test_what_waits_for_company_leaves_when_nothing_is_under_way_any_more() -> None:
+    bench = Bench()
+    for _ in range(3):
+        bench.post()
+        bench.wait()
+    assert bench.counts == [1]
+    bench.answer(1, 1)
+    assert bench.counts == [1, 2]
+
+
+def test_a_lone_message_leaves_at_once_although_another_has_just_waited() -> None:
+    bench = Bench()
+    for _ in range(2):
+        bench.post()
+        bench.wait()
+    bench.answer(1, 1)
+    bench.answer(2, 2)
+    bench.post()
+    bench.wait()
+    assert bench.counts == [1, 1, 1]
+
+
+def test_an_envelope_that_is_full_waits_for_nobody() -> None:
+    bench = Bench()
+    bench.post()
+    bench.wait()
+    for _ in range(ENVELOPE_MESSAGES):
+        bench.post()
+    assert bench.counts == [1, ENVELOPE_MESSAGES]
+
+
+def test_each_receiver_has_envelopes_of_its_own_with_numbers_of_one_row() -> None:
+    bench = Bench()
+    for to in (JOE, JOE, "", "client/ann"):
+        bench.post(key="" if to else "k", to=to)
+    bench.wait(LINGER)
+    assert [(e.to, e.keys, e.first, e.last) for e in bench.envelopes] == [
+        (JOE, ("",), 1, 2),
+        ("", ("k",), 3, 3),
+        ("client/ann", ("",), 4, 4),
+    ]
+
+
+def test_what_must_wait_and_what_need_not_are_not_mixed() -> None:
+    bench = Bench()
+    for flags in (0, FORCE_QUEUING, FORCE_QUEUING):
+        bench.publisher.post("", b"", "", flags, b"", 0, JOE)
+    bench.wait(LINGER)
+    assert [(e.flags, e.count) for e in bench.envelopes] == [(0, 1), (FORCE_QUEUING, 2)]
+
+
+def test_only_what_is_sent_to_somebody_may_lack_a_key() -> None:
+    bench = Bench()
+    with pytest.raises(BadKey):
+        bench.post(key="")
+    with pytest.raises(BadKey, match="pattern="):
+        bench.post(key="a/#", to=JOE)
+    bench.post(key="", to=JOE)
+    with pytest.raises(BadKey):
+        bench.post(key="")
+
+
+def test_too_large_a_message_names_its_receiver() -> None:
+    bench = Bench()
+    bench.publisher.max_content = 3
+    with pytest.raises(MessageTooLarge, match=f"{JOE}: content of 4 bytes"):
+        bench.post(b"1234", to=JOE)
+
+
+SMALL = st.tuples(st.sampled_from([0, 1, 100]), st.integers(1, ENVELOPE_MESSAGES + 10))
+LARGE = st.tuples(st.sampled_from([30_000, ENVELOPE_BYTES // 2, ENVELOPE_BYTES + 1]), st.integers(1, 3))
+
+
+@given(
+    before=st.lists(st.sampled_from(["k", "other"]), max_size=3),
+    sizes=st.lists(SMALL | LARGE, min_size=1, max_size=4),
+    props=st.sampled_from([b"", b"pp"]),
+    expires=st.sampled_from([0, 7]),
+)
+def test_many_at_once_become_the_same_envelopes_as_one_by_one(
+    before: list[str], sizes: list[tuple[int, int]], props: bytes, expires: int
+) -> None:
+    contents = [bytes([65 + n]) * size for n, (size, times) in enumerate(sizes) for _ in range(times)]
+
+    def sent(at_once: bool) -> list[Envelope]:
+        bench = Bench()
+        bench.publisher.outbox.window = (1 << 40, 1 << 20)
+        for key in before:
+            bench.post(key=key)
+        waiting = list(contents)
+        while waiting:
+            if at_once:
+                del waiting[: bench.publisher.post_many("k", waiting, "", 0, props, expires)]
+            else:
+                bench.publisher.post("k", waiting.pop(0), "", 0, props, expires)
+        bench.publisher.seal()
+        return bench.envelopes
+
+    assert sent(True) == sent(False)
+
+
+def test_many_at_once_stop_where_the_window_is_full() -> None:
+    bench = Bench()
+    bench.publisher.outbox.window = (1 << 20, 2)
+    contents = [b"x"] * 5 * ENVELOPE_MESSAGES
+    for _ in range(2):
+        assert bench.publisher.post_many("k", contents, "", 0, b"", 0) == ENVELOPE_MESSAGES
+    with pytest.raises(WouldBlock):
+        bench.publisher.post_many("k", contents, "", 0, b"", 0)
+    with pytest.raises(MessageTooLarge):
+        bench.publisher.post_many("k", [b"x", bytes(bench.publisher.max_content + 1)], "", 0, b"", 0)
+    with pytest.raises(BadKey):
+        bench.publisher.post_many("k/+", [b"x"], "", 0, b"", 0)
+
+
+# --- those who wait for any answer ----------------------------------------------------------------------
+
+
+def test_each_answer_is_a_change_and_whoever_gave_up_waiting_for_it_is_passed_by() -> None:
+    bench = Bench()
+    bench.post()
+    waiting, gave_up = bench.publisher.change(), bench.publisher.change()
+    gave_up.set_result("he goes home")
+    bench.wait()
+    assert not waiting.done() and not bench.publisher.is_quiet
+    bench.answer(1, 1, "FORWARD_WARNING")
+    assert result(waiting) is None and bench.publisher.is_quiet
+
+
+def test_closing_tells_who_waits_for_a_change_and_drops_what_has_not_left() -> None:
+    bench = Bench()
+    bench.post()
+    waiting = bench.publisher.change()
+    bench.publisher.fail(Closed("closed."))
+    with pytest.raises(Closed):
+        result(waiting)
+    bench.wait(1.0)
+    assert bench.counts == []
+
+
+def test_what_cannot_wake_its_shell_begins_no_envelope() -> None:
+    bench = Bench()
+
+    def away() -> None:
+        raise Closed("elsewhere.")
+
+    bench.desk._wake = away
+    with pytest.raises(Closed):
+        bench.post()
+    assert bench.publisher.builder is None and bench.publisher.is_quiet

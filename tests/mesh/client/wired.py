@@ -1,0 +1,146 @@
+"""A real client on a wire whose other end is the test."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+from unittest.mock import patch
+
+from msgspec.structs import replace
+
+from mesh.client import shell
+from mesh.client.client import Client
+from mesh.client.receipt import Receipt
+from mesh.wire import commands as c
+from mesh.wire.envelope import Envelope
+from mesh.wire.frames import body_frames, read, write
+from tools.costing.wire import WELCOME, Wire
+
+WAITS = "waits at bilbo for frodo (polling)"
+
+
+class HeardWire(Wire):
+    """Keeps all that is said on it, and how often it was dialled and hung up; `welcome` lets everybody in."""
+
+    welcome: c.Welcome = WELCOME
+    is_deaf = False  # it answers no question
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.said: list[c.AnyCommand] = []
+        self.key: Any = 0  # of the last connection
+        self.hung_up: list[Any] = []
+
+    def dial(self, key: Any, address: str, curve: Any) -> None:
+        self.key = key
+
+    def hang_up(self, key: Any) -> None:
+        self.hung_up.append(key)
+
+    def send(self, key: Any, frames: list[bytes]) -> None:
+        command, envelopes = read(frames)
+        self.said.append(command)
+        self.published += envelopes
+        if isinstance(command, c.Hello):
+            self._answer(key, self.welcome)
+        elif not self.is_deaf:
+            match command:
+                case c.Subscribe() | c.Unsubscribe() if command.request:
+                    self._answer(key, c.Reply(command.request, {}))
+
+
+def at_boot(boot: int) -> c.Welcome:
+    """Of that process of the node, which remembers all that it sent."""
+    return replace(WELCOME, node=replace(WELCOME.node, boot=boot), next=1 << 20)
+
+
+class Wired:
+    """A client that is in, and what it has sent."""
+
+    def __init__(self, client: Client, wire: HeardWire) -> None:
+        self.client, self.wire = client, wire
+        self._events = client.events()
+        self._later: list[tuple[str, str]] = []
+        self._seq = 0  # of what was delivered
+
+    @property
+    def sent(self) -> list[Envelope]:
+        return self.wire.published
+
+    def hear(self, command: c.AnyCommand, *envelopes: Envelope) -> None:
+        """The node says something, on the connection in use."""
+        self.wire.hear(self.wire.key, write(command, envelopes))
+        self.wire.idle()
+
+    def deliver(self, number: int, envelope: Envelope, master: bytes = b"m" * 16) -> None:
+        """An item for that subscription."""
+        self._seq += 1
+        head = c.ItemHead(body_frames(envelope), 0, master, ((number, b""),))
+        self.hear(c.Items(self._seq, (head,)), envelope)
+
+    async def lose(self, boot: int = 1) -> None:
+        """The connection, and be let in again; another boot is another process."""
+        key, self.wire.welcome = self.wire.key, at_boot(boot)
+        self._seq = 0 if boot > 1 else self._seq
+        self.hear(c.Bye("it goes"))
+        while self.wire.key == key or not self.client._core.line.is_up:
+            await asyncio.sleep(0.001)
+
+    def post(self, content: bytes = b"x", key: str = "k", domain: str = "") -> Receipt:
+        return self.client.post(key, content, domain=domain)
+
+    def warn(self, first: int, last: int) -> None:
+        self.answer(first, last, "FORWARD_WARNING", WAITS)
+
+    async def later(self) -> list[tuple[str, str]]:
+        """(id, why) of what was refused after it had waited, and nobody awaited."""
+        with suppress(TimeoutError):
+            while True:
+                event = await asyncio.wait_for(anext(self._events), 0.01)
+                assert event.kind == "refused-later"
+                name, _, why = event.text.partition(": ")
+                self._later.append((name, why))
+        return self._later
+
+    def answer(
+        self, first: int, last: int, state: str = "OK", text: str = "", matched: int = 0, domain: str = ""
+    ) -> None:
+        self.hear(c.Answers((c.Answer(domain, first, last, state, matched, text),)))
+
+
+async def turns() -> None:
+    """Of the loop: whoever can go on does so."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+@asynccontextmanager
+async def wired(kind: type[HeardWire] = HeardWire, client: Client | None = None) -> AsyncIterator[Wired]:
+    """A client on a wire of its own, that is closed in the end without asking what became of it all."""
+    client = client or Client("ipc:///run/heron", client="joe")
+    with patch.object(shell, "Sockets", kind):
+        await client.__aenter__()
+    assert isinstance(Wire.made, kind)
+    made = Wired(client, Wire.made)
+    try:
+        yield made
+    finally:
+        await client.close(drain=False)
+
+
+def story(test: Callable[[Wired], Coroutine[Any, Any, None]]) -> Callable[[], None]:
+    """In a loop of its own, with a client of its own."""
+
+    @functools.wraps(test)
+    def run() -> None:
+        async def told() -> None:
+            async with wired() as it:
+                await test(it)
+
+        asyncio.run(asyncio.wait_for(told(), 10))
+
+    del run.__wrapped__  # pytest would take the client for a fixture
+    return run
