@@ -17,8 +17,8 @@ from mesh.wire.commands import Command
 from mesh.wire.envelope import Envelope
 
 C = TypeVar("C", bound=Command)
-Then = Callable[[Conn, Any, Any, list[Envelope]], None]
-Taking = tuple[type[Command], Then]
+Handler = Callable[[Conn, Any, Any, list[Envelope]], None]
+Taking = tuple[type[Command], Handler]
 Restored = Sequence[tuple[int, Envelope]]  # envelopes of the store, by position
 
 

@@ -11,7 +11,7 @@ from mesh.core.desk.desk import Desk
 from mesh.core.desk.effects import Stop
 from mesh.core.desk.part import Beginning, Part
 from mesh.core.peers.dialler import Dialler
-from mesh.core.peers.facts import Connected, Unwelcome
+from mesh.core.peers.facts import PeerConnected, Unwelcome
 from mesh.core.peers.introductions import as_node
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
@@ -102,7 +102,7 @@ class Meeting(Part):
             self._dialler.apply(peer, peer.link.allowed(self._desk.now))
         if conn.role == NODE_CONTROL:
             self._neighbours.liveness.connected(peer)
-            self._desk.say(Connected(peer))
+            self._desk.say(PeerConnected(peer))
 
     def denied(self, conn: Conn, r: Refuse) -> None:
         """We do not want whoever answers there."""
