@@ -28,7 +28,7 @@ class Asked:
 
 
 class Holders:
-    """Sessions that are asked for by others. `lost(session)`: a silent holder. Says HolderLives, HolderGone."""
+    """The sessions that others ask for. `lost(session)`: a silent holder. Says HolderLives, HolderGone."""
 
     def __init__(self, desk: Desk, lost: Callable[[Session], None]) -> None:
         self._desk = desk
