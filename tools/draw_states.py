@@ -50,7 +50,7 @@ class Drawing:
         return [*lines, "```"]
 
     def cell(self, state: Enum, event: Enum) -> str:
-        """What stands in one cell, in words."""
+        """The text of one cell, in words."""
         if event not in self.table[state]:
             return "cannot happen"
         target, actions = self.table[state][event]

@@ -187,7 +187,7 @@ def _verify(key: bytes, text: bytes, signature: bytes) -> bool:
 
 
 def gossip(place: Path) -> Target:
-    """What a member hears of another one; it must still be able to speak, and to be read."""
+    """The target of what a member hears of another one; it must still be able to speak, and to be read."""
     said = _state(FRODO).encode()
     line = lines.StateLine(FRODO, 1, 5, said)
     other = lines.StateLine(HERON, 1, 4, _state(HERON).encode(), b"x" * 64, True)

@@ -164,7 +164,7 @@ class PieceAck(Command, frozen=True, tag=19):
 
 
 class Rumour(msgspec.Struct, frozen=True, array_like=True):
-    """What is said of a node: "alive", "suspect", "dead" or "left"; `by` is the uuid of its accuser."""
+    """A word about a node: "alive", "suspect", "dead" or "left"; `by` is the uuid of its accuser."""
 
     node: Introduction
     incarnation: Natural
@@ -238,7 +238,7 @@ class Publish(Command, frozen=True, tag=20):
 
 
 class Answer(msgspec.Struct, frozen=True, array_like=True):
-    """What became of numbers `first`..`last` of a domain's stream."""
+    """The answer to numbers `first`..`last` of a domain's stream."""
 
     domain: str
     first: Natural
@@ -301,7 +301,7 @@ class Items(Command, frozen=True, tag=22):
 
 
 class Ack(Command, frozen=True, tag=23):
-    """What arrived, and what may be forgotten. Cumulative; an older one changes nothing."""
+    """The count of what arrived, and may be forgotten. Cumulative; an older one changes nothing."""
 
     have: Natural  # item messages received
     taken: tuple[tuple[U32, Natural], ...] = ()  # client: (subscription, items used up since it was made)
@@ -312,7 +312,7 @@ class Ack(Command, frozen=True, tag=23):
 
 
 class Query(msgspec.Struct, frozen=True, array_like=True):
-    """What somebody wants: `kind` is "exact", "pattern" or "inbox" (what is sent to me; no text)."""
+    """A wish: `kind` is "exact", "pattern" or "inbox" (what is sent to me; no text)."""
 
     kind: str
     text: str
@@ -367,7 +367,7 @@ class Call(Command, frozen=True, tag=34):
 
 
 class Reply(Command, frozen=True, tag=35):
-    """`code` is empty when it went well; envelopes may follow, `frames` as in Publish."""
+    """The reply. `code` is empty when it went well; envelopes may follow, `frames` as in Publish."""
 
     request: int
     value: Any = None
@@ -401,7 +401,7 @@ class UnknownCommand(RemoteError):
 
 
 class _Strange(msgspec.Struct, array_like=True):
-    """What can be read of a command whatever it says."""
+    """The part of a command that can be read whatever it says."""
 
     tag: Natural
     field: msgspec.Raw = msgspec.Raw(b"\xc0")
