@@ -161,7 +161,7 @@ class Dialler:
 
     @property
     def room(self) -> int:
-        """The number of strangers to dial yet. In a crowd the first that answer tell of the others."""
+        """The number of strangers it may still dial. In a crowd the first that answer tell of the others."""
         dialled = (c.dialled and c.role == NODE_CONTROL and not c.seed for c in self._unanswered())
         return max(0, STRANGERS - sum(dialled))
 

@@ -177,7 +177,7 @@ class Meeting(Part):
         return None
 
     def _proven(self, peer: Peer, node: Introduction) -> None:
-        """Take what a peer says of itself for more than what others said; only that is kept on disk."""
+        """Prefer what a peer says of itself to what others said: only that is kept on disk."""
         peer.key = node.key
         if peer.node.key != node.key:
             peer.node = replace(peer.node, key=node.key)

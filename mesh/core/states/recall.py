@@ -113,7 +113,7 @@ class Recall(Part):
         return None
 
     def _refused(self, fact: Unwelcome) -> None:
-        """Keep a refusal to let us in: it is believed unless another node does let us."""
+        """Keep a refusal to let us in: it is believed unless another node lets us in."""
         self._unwelcome = fact.stop
         if self.is_over:
             self._leave_if_unwelcome()

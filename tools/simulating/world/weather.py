@@ -121,7 +121,7 @@ class HarshNetwork(SimNetwork):
             self._wires[sender, receiver] = wire
 
     def lay(self, base: Wire) -> None:
-        """Set what all wires are that nothing ails."""
+        """Set the wire that each is when nothing ails it."""
         self._base = base
 
     def delay(self, sender: str, receiver: str) -> float:
