@@ -18,9 +18,9 @@ from mesh.core.desk.effects import (
     Listen,
     Note,
     Proven,
-    Record,
     Send,
     Stop,
+    WriteLine,
 )
 from mesh.errors import MeshError
 from mesh.local.segments import SegmentLog
@@ -87,7 +87,7 @@ class World:
                 self._later(self._knock(uuid, address))
             case Proven(conn, user, is_node):
                 self.sockets.proven(conn, user, is_node)
-            case Record(line):
+            case WriteLine(line):
                 self._record(line)
             case Note(level, text):
                 log.log(logging.getLevelNamesMapping()[level.upper()], "%s", text)
