@@ -25,7 +25,7 @@ from mesh.core.desk.effects import (
 from mesh.errors import MeshError
 from mesh.local.segments import SegmentLog
 from mesh.shell.binding import Bound
-from mesh.shell.crashpoints import Send as Put
+from mesh.shell.crashpoints import SendFrames
 from mesh.shell.knocking import is_refused
 from mesh.shell.resolving import is_ip, resolved
 from mesh.snapshots.line import EVENT, Line
@@ -53,7 +53,7 @@ class World:
         self,
         sockets: Sockets,
         bound: Bound,
-        put: Put,
+        put: SendFrames,
         worker: StoreWorker,
         snapshots: SegmentLog | None,
         hears: Hears,
