@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from discovery.asks import Ask, Tell
 from discovery.member import (
     Conflict,
     Dead,
@@ -18,13 +17,14 @@ from discovery.member import (
     Trusted,
 )
 from discovery.news import News
+from discovery.requests import Inform, Request
 from discovery.rivalry import SILENCE, Rivalry
 from discovery.suspicion import Suspicion
 from discovery.table import MemberRecord, MemberTable, farewell, fresh, weigh
 from discovery.timers import Timers, call_off
 from discovery.timing import SwimTiming
 
-Results = list[MemberEvent | Ask]
+Results = list[MemberEvent | Request]
 
 SWEEP = 10.0  # s between two looks for what is to be forgotten
 
@@ -59,7 +59,7 @@ class Fates:
     # --- those that do ------------------------------------------------------------------------------------
 
     def join(self, record: MemberRecord, node: Node, now: float) -> Results:
-        """It is alive, and was not."""
+        """Count a node as alive that was not, and tell of it."""
         self._introduce(record, node)
         record.rivalry = None
         self._table.move(record, Presence.ALIVE, now)
@@ -67,15 +67,15 @@ class Fates:
         return [Joined(record.member)]
 
     def revive(self, record: MemberRecord, node: Node, now: float) -> Results:
-        """It was called dead and speaks: it shall deny that to the others itself."""
+        """Have a node that was called dead and speaks deny that to the others itself."""
         self._table.replace(record, node)
         accusation = record.rumour(Presence.DEAD)
         self._table.move(record, Presence.ALIVE, now)
         self._news.drop(record.uuid)
-        return [Joined(record.member), Tell(record.uuid, (accusation,))]
+        return [Joined(record.member), Inform(record.uuid, (accusation,))]
 
     def restart(self, record: MemberRecord, node: Node, now: float) -> Results:
-        """It is another process now."""
+        """Take in that a node is another process now."""
         self._acquit(record)
         old = record.node
         self._introduce(record, node)
@@ -99,7 +99,7 @@ class Fates:
     # --- suspicion ----------------------------------------------------------------------------------------
 
     def suspect(self, record: MemberRecord, by: bytes, now: float) -> Results:
-        """Somebody cannot reach it."""
+        """Begin to suspect a node that somebody cannot reach."""
         if record.suspicion is not None:
             return self.confirm(record, by, now)
         self._table.move(record, Presence.SUSPECT, now)
@@ -139,12 +139,12 @@ class Fates:
     # --- the end ------------------------------------------------------------------------------------------
 
     def die(self, record: MemberRecord, by: bytes, now: float) -> Results:
-        """It does not answer, nor deny it."""
+        """Call a node dead that does not answer, nor deny it."""
         record.learn(weigh(record.rumour(Presence.DEAD)))
         return self._end(record, Presence.DEAD, by, now)
 
     def leave(self, record: MemberRecord, now: float, is_firsthand: bool = True) -> Results:
-        """It said goodbye, to us or to others."""
+        """Let a node go that said goodbye, to us or to others."""
         record.learn(farewell(record) if is_firsthand else weigh(record.rumour(Presence.LEFT)))
         return self._end(record, Presence.LEFT, record.uuid, now)
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from discovery.adverts import Advert, Adverts, Near, Rejected
-from discovery.multicast import CannotSpeak, Ear, Speaker, Wanted
+from discovery.multicast import Announcement, CannotSpeak, Ear, Speaker
 
 WAITING = 1024  # sights that wait to be taken; more are dropped
 PAUSE = 5.0  # s between two announcements of changes
@@ -64,7 +64,7 @@ class Mdns:
         self, adverts: Adverts, advert: Advert, interfaces: Sequence[str], tell: Callable[[], None]
     ) -> None:
         self._adverts = adverts
-        self._wanted = self._tried = Wanted(advert, tuple(interfaces))
+        self._wanted = self._tried = Announcement(advert, tuple(interfaces))
         self._tell = tell
         self._sights: queue.Queue[Sight] = queue.Queue(WAITING)
         self._dropped = 0
@@ -79,7 +79,7 @@ class Mdns:
 
     @property
     def ignored(self) -> int:
-        """How much was heard and thrown away unread, since more came than is listened to."""
+        """The count of what was heard and thrown away unread, since more came than is listened to."""
         return self._ear.sieve.ignored + self._dropped
 
     def start(self) -> None:
@@ -95,7 +95,7 @@ class Mdns:
 
     def update(self, advert: Advert, interfaces: Sequence[str]) -> None:
         """Say this from now on. It is announced at once, but no two changes within five seconds."""
-        self._wanted = Wanted(advert, tuple(interfaces))
+        self._wanted = Announcement(advert, tuple(interfaces))
         self._rouse()
 
     def take(self) -> list[Sight]:
@@ -205,7 +205,7 @@ class _Flood(Exception):
 
 
 class _Load:
-    """How much of the processor does this thread take from the others? Both clocks in seconds."""
+    """The share of the processor that this thread takes from the others. Both clocks in seconds."""
 
     def __init__(self, now: float, spent: float) -> None:
         self._since, self._spent = now, spent

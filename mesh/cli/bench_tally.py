@@ -36,8 +36,8 @@ class Result:
         return not (self.lost or self.doubled or self.disordered)
 
 
-class Tally:
-    """What a subscriber has of one run."""
+class RunTally:
+    """The messages that a subscriber has of one run."""
 
     def __init__(self, run: int) -> None:
         self.run = run
@@ -63,7 +63,7 @@ class Tally:
             self.add(batch.contents())
 
     def add(self, contents: Iterable[bytes]) -> None:
-        """What came together."""
+        """Count contents that came together."""
         now = time.monotonic_ns()
         for content in contents:
             if len(content) < HEAD.size:
@@ -111,7 +111,7 @@ class Tally:
         return self.arrived / received if received else 0.0
 
 
-def summary(tally: Tally, published: int, took: float) -> Result:
+def summary(tally: RunTally, published: int, took: float) -> Result:
     """`took`: seconds until all were answered."""
     p50, p99, worst = percentiles([latency / 1e9 for latency in tally.latencies])
     return Result(

@@ -50,7 +50,7 @@ VERBS = {
 FAILED, CRASHED, TIMEOUT, INTERRUPTED = 2, 70, 124, 130
 
 
-class Verbs(click.Group):
+class LazyGroup(click.Group):
     """A group whose commands are placeholders with one line of help, until one is wanted."""
 
     def resolve_command(
@@ -63,7 +63,7 @@ class Verbs(click.Group):
 
 
 @click.group(
-    cls=Verbs,
+    cls=LazyGroup,
     commands=[click.Command(verb, short_help=line) for verb, line in VERBS.items()],
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Begin with `mesh up`. Exit code: 0 yes, 1 no, 2 an error, 70 a node failed, 124 too late.",
@@ -103,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _show(error: click.ClickException) -> None:
-    """What click says of a command line, which holds what somebody has typed, or pasted."""
+    """Show what click says of a command line, which holds what somebody has typed, or pasted."""
     said = io.StringIO()
     error.show(file=said)
     for line in said.getvalue().splitlines():
@@ -111,7 +111,7 @@ def _show(error: click.ClickException) -> None:
 
 
 def _complain(error: MeshError) -> int:
-    """What happened, then what to type next."""
+    """Say what happened, then what to type next; returns the exit code."""
     if os.environ.get("MESH_DEBUG"):
         traceback.print_exception(error)
     _say(f"mesh: {error.what} [{error.code}]")

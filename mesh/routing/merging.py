@@ -16,21 +16,21 @@ from mesh.wire.envelope import ERASED, Envelope
 STREAMS = 10_000  # of publishers, that were heard of last
 
 Masters = tuple[str, ...]
-Stream = tuple[bytes, str, Masters]
+MergedStream = tuple[bytes, str, Masters]
 
 
 class Merging:
-    """`masters(key, domain)` names those that rules give it."""
+    """The merging of what several masters bring. `masters(key, domain)` names those that rules give it."""
 
     def __init__(self, me: str, masters: Callable[[str, str], Masters]) -> None:
         self._me = me
         self._masters = masters
-        self._highest: OrderedDict[Stream, int] = OrderedDict()  # that was handed on
+        self._highest: OrderedDict[MergedStream, int] = OrderedDict()  # that was handed on
         # By stream: what somebody here still needs, each with its repeats.
         self._open: dict[tuple[bytes, str], dict[Parcel, list[Parcel]]] = {}
 
     def take(self, parcel: Parcel) -> tuple[int, ...] | None:
-        """Which of its messages are new? None = all. Whatever comes again is no news from now on."""
+        """The messages of it that are new; None = all. Whatever comes again is no news from now on."""
         e = parcel.envelope
         if e.flags & ERASED:
             return None  # its numbers are another count: a client's requests
@@ -50,7 +50,7 @@ class Merging:
         self._raise(self._streams(value)[0], value.last)
 
     def keep(self, parcel: Parcel) -> None:
-        """It was handed on, and somebody here needs it until it is released."""
+        """Keep what was handed on: somebody here needs it until it is released."""
         self._open.setdefault(_lane(parcel), {})[parcel] = []
 
     def waits(self, repeat: Parcel) -> bool:
@@ -65,19 +65,19 @@ class Merging:
         return False
 
     def released(self, parcel: Parcel) -> list[Parcel]:
-        """Nobody here needs it any more; returns the repeats that are settled with it."""
+        """Release what nobody here needs any more; returns the repeats that are settled with it."""
         lane = self._open.get(_lane(parcel), {})
         repeats = lane.pop(parcel, [])
         if not lane:
             self._open.pop(_lane(parcel), None)
         return repeats
 
-    def _streams(self, e: Envelope) -> list[Stream | None]:
+    def _streams(self, e: Envelope) -> list[MergedStream | None]:
         """For each key: what counts together; None for what has one master."""
         shared = [self._masters(key, e.domain) for key in e.keys]
         return [(e.stream, e.domain, m) if len(m) > 1 and self._me not in m else None for m in shared]
 
-    def _raise(self, stream: Stream | None, number: int) -> None:
+    def _raise(self, stream: MergedStream | None, number: int) -> None:
         if stream is not None:
             self._highest[stream] = max(number, self._highest.get(stream, 0))
             self._highest.move_to_end(stream)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator
 from itertools import takewhile
 
 from mesh.routing.entry import HERE, Entry
-from mesh.routing.hopline import Line
+from mesh.routing.hopline import HopLine
 from mesh.streams.ranges import Ranges
 from mesh.wire.envelope import Envelope
 
@@ -27,7 +27,7 @@ class Onward:
         self._window = (window_bytes, window_count)
         self._entries: dict[int, Entry] = {}  # by serial
         self._lanes: dict[tuple[bytes, str], OrderedDict[int, Entry]] = {}
-        self._lines: dict[str, dict[tuple[str, str], Line]] = {}  # by next node, and track
+        self._lines: dict[str, dict[tuple[str, str], HopLine]] = {}  # by next node, and track
         self._serial = 0
         self.bytes = 0
         self.messages = 0
@@ -81,7 +81,7 @@ class Onward:
         return entry
 
     def assign(self, entry: Entry, hops: Collection[str], why: str) -> None:
-        """It goes to these nodes now, in its place among those that came before and after. Whoever has had
+        """Send it to these nodes now, in its place among those that came before and after. Whoever has had
         his last word keeps it, and a new one is asked for what is open."""
         entry.why = why
         entry.was_divided |= len(hops) > 1
@@ -101,14 +101,14 @@ class Onward:
                     self._put_in(entry, hop)
 
     def _put_in(self, entry: Entry, hop: str) -> None:
-        line = self._lines.setdefault(hop, {}).setdefault(entry.track, Line())
+        line = self._lines.setdefault(hop, {}).setdefault(entry.track, HopLine())
         line.messages += entry.lacking[hop].count()
         line.bytes += entry.size
         line.wait(entry)
 
     def depart(self, hop: str, may_leave: Callable[[Entry], bool] = lambda entry: True) -> Iterator[Entry]:
-        """What may leave for that node now, in order; each counts as under way. A line stands still behind
-        what may not leave yet."""
+        """The entries that may leave for that node now, in order; each counts as under way. A line stands
+        still behind what may not leave yet."""
         for line in list(self._lines.get(hop, {}).values()):
             while self._is_open(line) and (entry := line.first()) is not None:
                 if not may_leave(entry):
@@ -125,7 +125,7 @@ class Onward:
         return sorted(again, key=lambda entry: entry.serial)
 
     def answered(self, stream: bytes, domain: str, first: int, last: int) -> list[tuple[Entry, int, int]]:
-        """Which entries is an answer about, and which part of each (with what was answered before)?"""
+        """The entries that an answer is about, and the part of each (with what was answered before)."""
         lane = self._lanes.get((stream, domain))
         before = takewhile(lambda e: e.envelope.first <= last, lane.values() if lane else ())
         return [
@@ -152,7 +152,7 @@ class Onward:
         return final
 
     def remove(self, entry: Entry) -> None:
-        """It is somebody else's business now."""
+        """Remove an entry that is somebody else's business now."""
         if entry.is_done:
             return
         entry.is_done = True
@@ -173,19 +173,19 @@ class Onward:
         line = self.line_of(entry, hop)
         return line is not None and entry in line.flight
 
-    def line_of(self, entry: Entry, hop: str) -> Line | None:
-        """Where it stands, unless that node has had its last word."""
+    def line_of(self, entry: Entry, hop: str) -> HopLine | None:
+        """The line in which it stands for that node, unless that has had its last word."""
         return self._lines.get(hop, {}).get(entry.track)
 
-    def lines(self, hop: str) -> list[Line]:
-        """What goes to that node."""
+    def lines(self, hop: str) -> list[HopLine]:
+        """The lines to that node."""
         return list(self._lines.get(hop, {}).values())
 
     def hops(self) -> list[str]:
         """Nodes to which something goes, or for which it waits."""
         return list(self._lines)
 
-    def _is_open(self, line: Line) -> bool:
+    def _is_open(self, line: HopLine) -> bool:
         return line.flight_bytes < self._window[0] and len(line.flight) < self._window[1]
 
     def _take_out(self, entry: Entry, hop: str) -> None:

@@ -24,7 +24,7 @@ RESET = struct.pack("ii", 1, 0)
 SHARE = 100  # at most one of so many parts of the time is spent in asking the kernel
 
 
-class Line(socket.socket):
+class BorrowedSocket(socket.socket):
     """A connection of ZeroMQ's, which closes it, and nobody here."""
 
     def __del__(self) -> None:
@@ -32,7 +32,7 @@ class Line(socket.socket):
 
 
 class Watch:
-    """`take` hears all whole messages that wait. `tell` gets a line for each connection that is ended.
+    """The watch on what came in. `take` hears all whole messages that wait. `tell` gets a line for each
 
     `heard` is where the descriptor of each message that was heard goes.
     """
@@ -48,7 +48,7 @@ class Watch:
         self._loop, self._take, self._tell = loop, take, tell
         room = min(allowance.connections, most_guests())
         self._guard = Guard(replace(allowance, connections=room))
-        self._lines: dict[int, Line] = {}
+        self._lines: dict[int, BorrowedSocket] = {}
         self._growing: set[int] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._due = self._earliest = self._next_full = 0.0
@@ -71,7 +71,7 @@ class Watch:
         """A connection was accepted there."""
         self.gone(number)
         try:
-            line = Line(fileno=number)  # no copy: there may be no descriptor for one
+            line = BorrowedSocket(fileno=number)  # no copy: there may be no descriptor for one
         except OSError:  # it has ended since
             return
         try:
@@ -90,7 +90,7 @@ class Watch:
         self._plan(max(self._earliest, self._loop.time() + SOON))
 
     def proven(self, number: int, role: str, user: str) -> None:
-        """It has said a good HELLO."""
+        """Note that a connection has said a good HELLO."""
         self._end(self._guard.proven(number, role, user))
 
     def unwanted(self, number: int) -> None:
@@ -98,7 +98,7 @@ class Watch:
         self._guard.unwanted(number, self._loop.time())
 
     def gone(self, number: int) -> str:
-        """It is no more; the address that it had, "" if nobody had seen it come."""
+        """Forget a connection that is no more; returns its address, "" if nobody had seen it come."""
         line = self._lines.pop(number, None)
         if line is not None:
             line.detach()
@@ -176,7 +176,7 @@ class Watch:
         self._plan(max(self._earliest, self._loop.time()))
 
     def _arrived(self) -> set[int]:
-        """Those of which bytes have come since this was asked last, and have not been read yet."""
+        """The descriptors on which bytes have come since the last call, and have not been read yet."""
         if self._arrivals is None:
             return set()
         return {number for number, _ in self._arrivals.poll(0) if number in self._lines}

@@ -51,7 +51,7 @@ class Knock(Struct, frozen=True):
 
 
 class Proven(Struct, frozen=True):
-    """Whoever dialled this connection, with this public CURVE key if any, has shown that it belongs here."""
+    """The proof that whoever dialled this connection, with this public CURVE key if any, belongs here."""
 
     conn: ConnKey
     user: str
@@ -68,7 +68,7 @@ class Commit(Struct, frozen=True):
     store: str = ""
 
 
-class Record(Struct, frozen=True):
+class WriteLine(Struct, frozen=True):
     """Write this line into the snapshots."""
 
     line: Line
@@ -88,4 +88,4 @@ class Stop(Struct, frozen=True):
     code: str = ""
 
 
-Effect = Send | Dial | HangUp | Gossip | Listen | Knock | Proven | Commit | Record | Note | Stop
+Effect = Send | Dial | HangUp | Gossip | Listen | Knock | Proven | Commit | WriteLine | Note | Stop

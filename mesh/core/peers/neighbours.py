@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from discovery.fates import Results
 from discovery.member import Presence
 from discovery.membership import Doubled, MemberEvent, Membership, NameClash, Sighted, SwimTiming
 from mesh.core.desk.conn import Conn
@@ -17,7 +18,7 @@ from mesh.core.peers.dialler import REPLACED, Dialler
 from mesh.core.peers.directory import Directory
 from mesh.core.peers.facts import PeerJoined
 from mesh.core.peers.introductions import as_introduction, as_node
-from mesh.core.peers.liveness import Happened, Liveness
+from mesh.core.peers.liveness import Liveness
 from mesh.core.peers.peer import Peer
 from mesh.core.peers.reach import HEAD_START
 from mesh.core.peers.rounds import Rounds
@@ -118,7 +119,7 @@ class Neighbours(Part):
         self.rounds.review_login(peer)
 
     def others(self, than: bytes) -> tuple[Introduction, ...]:
-        """Whom a newcomer should know; in a crowd rumours tell it."""
+        """The nodes that a newcomer should know; none in a crowd, where rumours tell it."""
         if self.is_crowd:
             return ()
         return tuple(p.node for p in self.directory.living() if p.node.uuid != than)
@@ -144,7 +145,7 @@ class Neighbours(Part):
             self.happened(happened)
 
     def introduced(self, nodes: tuple[Introduction, ...], by: Peer) -> None:
-        """Somebody tells us of others."""
+        """Sight the other nodes that a peer tells us of."""
         for node in nodes:
             if node.uuid != self._desk.me.uuid:
                 self.sighted(node, "gossip", by.node.uuid)
@@ -166,7 +167,7 @@ class Neighbours(Part):
 
     # --- what follows -------------------------------------------------------------------------------------
 
-    def happened(self, happened: Happened) -> None:
+    def happened(self, happened: Results) -> None:
         for event in happened:
             if isinstance(event, MemberEvent):
                 self._event(event)

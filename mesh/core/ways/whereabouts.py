@@ -23,20 +23,20 @@ FAR = 16
 ASKED = 64  # nodes at once: each of them connects, and is told the names of all
 
 
-class Nodes(Protocol):
+class Askable(Protocol):
     """The other nodes."""
 
     def is_alive(self, node: str) -> bool:
         """Can it be asked something now?"""
 
     def askable(self, visited: Collection[str] = ()) -> list[Peer]:
-        """Those that can be asked something now, but for nodes where the question has been."""
+        """The peers that can be asked something now, but for nodes where the question has been."""
 
 
 class Whereabouts(Part):
     """Says WayTold when an answer has come."""
 
-    def __init__(self, desk: Desk, questions: Questions, nodes: Nodes) -> None:
+    def __init__(self, desk: Desk, questions: Questions, nodes: Askable) -> None:
         self._desk = desk
         self._questions = questions
         self._nodes = nodes

@@ -83,6 +83,11 @@ class Witness(SimClient):
             self.event("down")
             super().die()
 
+    def close(self) -> None:
+        if not self.is_closed:
+            self.event("down")
+            super().close()
+
     # --- what it is told ----------------------------------------------------------------------------------
 
     def happened(self, kind: str, text: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from mesh.errors import StoreFull
 from mesh.local.datadir import DataDir
 from mesh.operations import Append, Image, Op, Put
-from mesh.store.room import RESERVED, Room
+from mesh.store.room import RESERVED, DiskSpace
 from mesh.store.roomy import Roomy
 from mesh.store.witness import Witness
 from mesh.store.witnessed import Witnessed
@@ -41,10 +41,10 @@ class OnDisk:
         self._store.commit(ops)
 
     def close(self) -> None:
-        """It stays."""
+        """Do nothing: the disk stays."""
 
 
-class SimRoom(Room):
+class SimRoom(DiskSpace):
     """The real one, on a disk that is full or has plenty."""
 
     def __init__(self, disk: Disk, directory: Path, spare: Callable[[], int]) -> None:
@@ -57,7 +57,7 @@ class SimRoom(Room):
 
 
 def nobody_hears(level: str, text: str) -> None:
-    """What a node would write into its log."""
+    """Drop what a node would write into its log."""
 
 
 class Place:
