@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from mesh.client.message import Batch, Message
     from mesh.client.receipt import Receipt
     from mesh.client.subscription import Subscription
+    from mesh.embedded.client import node
     from mesh.errors import MeshError
     from mesh.values import Headers, Published
 
@@ -28,6 +29,7 @@ _HOMES = {
     "Receipt": "mesh.client.receipt",
     "Subscription": "mesh.client.subscription",
     "connect": "mesh.client.client",
+    "node": "mesh.embedded.client",
 }
 
 __all__ = [
@@ -41,6 +43,7 @@ __all__ = [
     "Receipt",
     "Subscription",
     "connect",
+    "node",
     "sync",
 ]
 

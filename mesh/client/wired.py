@@ -17,7 +17,7 @@ from mesh.wire.envelope import Envelope
 
 
 class Wired:
-    """The sockets of one client, which has one connection in use at a time. `turn` does what is to be done."""
+    """The sockets of one client, which uses one connection at a time. `turn` does what is to be done."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, core: ClientCore, turn: Callable[[], None]) -> None:
         self._loop, self._core, self._turn = loop, core, turn

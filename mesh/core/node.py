@@ -6,7 +6,7 @@ The shell calls `receive`, `stored`, `disconnected` and `tick`, and after each c
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -23,8 +23,8 @@ from mesh.operations import Image, StoreReach
 from mesh.printable import harmless
 from mesh.wire import commands as c
 from mesh.wire.commands import UnknownCommand
-from mesh.wire.envelope import decode
-from mesh.wire.frames import read
+from mesh.wire.envelope import Envelope, decode
+from mesh.wire.frames import checked, read
 from mesh.wire.replies import Process
 
 NEAR = 8  # nodes of other meshes that are told of
@@ -59,11 +59,14 @@ class NodeCore(Parts):
             part.resume(restored)
         self.tick(now, wall)
 
-    def accept(self, key: ConnKey, endpoint: str, trusted: bool, user: str = "") -> None:
-        """A connection came in that the shell has not named before; `user`: its public CURVE key."""
+    def accept(
+        self, key: ConnKey, endpoint: str, trusted: bool, user: str = "", within: bool = False
+    ) -> None:
+        """A connection came in that the shell has not named before; `user`: its public CURVE key. `within`:
+        from the program in whose process this node runs."""
         now = self.desk.now
         self.desk.count("connections")
-        self._conns[key] = Conn(key, False, trusted, endpoint, now, now, user=user)
+        self._conns[key] = Conn(key, False, trusted, endpoint, now, now, user=user, within=within)
 
     def receive(self, key: ConnKey, frames: list[bytes], now: float, wall: int) -> None:
         """A message on a connection."""
@@ -84,6 +87,24 @@ class NodeCore(Parts):
                 return
             self._broke_protocol(conn, error)
         if self.desk.facts:  # now: if a hearing fails, it is over this message
+            self._hear()
+
+    def told(
+        self, key: ConnKey, command: c.Command, envelopes: Sequence[Envelope], now: float, wall: int
+    ) -> None:
+        """What a program within this process says on its connection: as `receive`, without frames."""
+        self._at(now, wall)
+        conn = self._conns.get(key)
+        if conn is None or conn.closed:
+            return
+        conn.heard = now
+        try:
+            self._reception.take(conn, *checked(command, envelopes, self.desk.settings.max_content))
+        except (RemoteError, LocalError) as error:
+            if isinstance(error, UnknownCommand) and self._reception.is_unknown(conn, error):
+                return
+            self._broke_protocol(conn, error)
+        if self.desk.facts:
             self._hear()
 
     def poisoned(self, key: ConnKey, now: float, wall: int) -> str:
@@ -170,7 +191,9 @@ class NodeCore(Parts):
         self._at(now, wall)
         self.desk.alarm = now + ALARM
         silence = self.desk.settings.silence
-        for conn in [x for x in self._conns.values() if x.role == c.CLIENT and now - x.heard > silence]:
+        for conn in [
+            x for x in self._conns.values() if x.role == c.CLIENT and now - x.heard > silence and not x.within
+        ]:
             self.desk.hang_up(conn)
             self.desk.say(ConnEnded(conn))
         for conn in self.piecework.stopped():

@@ -52,9 +52,13 @@ class Client(Later):
         cluster: str | None = None,
         environ: Mapping[str, str] = os.environ,
     ) -> None:
-        self.aio = aio.Client(
+        made = aio.Client(
             address, client=client, session=session, timeout=timeout, cluster=cluster, environ=environ
         )
+        self._hold(made, timeout)
+
+    def _hold(self, made: aio.Client, timeout: float | None) -> None:
+        self.aio = made
         self.thread = LoopThread()
         self._timeout = TIMEOUT if timeout is None else timeout
         self._posts = Posts()

@@ -22,6 +22,7 @@ from mesh.wire.spoken import agreed
 PING = 2.0  # s between signs of life
 SILENCE = 6.0  # s after which a silent node counts as gone
 PATIENCE = 5.0  # s for a handshake
+LATE = 1.0  # s after which an alarm says that it was us who stood still
 STEADY = 10.0  # s after which a connection counts as good, and what came before it is forgotten
 REDIAL_MAX = 2.0  # s: a client waits for its node, so it looks often
 OURS = frozenset((c.Welcome, c.Challenge, c.Refuse, c.Who, c.Bye))  # commands, of the connection itself
@@ -66,6 +67,7 @@ class Line:
         self._nonces = (b"", b"")
         self._asked_by = b""  # uuid of the node that wants proof
         self._alarm: Alarm | None = None
+        self._rings = 0.0  # when it is to ring
         self._first: Promise | None = None  # is kept when the node has said WELCOME for the first time
 
     def open(self, waits: bool) -> Promise:
@@ -162,6 +164,7 @@ class Line:
 
     def _set(self, seconds: float, function: Callable[[], None]) -> None:
         self._quiet()
+        self._rings = self._desk.now + seconds
         self._alarm = self._desk.later(seconds, function)
 
     def _quiet(self) -> None:
@@ -171,6 +174,9 @@ class Line:
     def _time(self) -> None:
         """Nothing heard for long, or time for a ping."""
         limit = SILENCE if self.is_up else PATIENCE - 0.1
+        if self._desk.now - self._rings > LATE:
+            # Our own loop stood still, and no node can have been heard meanwhile: it has until the next time.
+            self._heard = max(self._heard, self._desk.now - limit)
         if self._desk.now - self._heard > limit:
             self.lose("silent")
             return

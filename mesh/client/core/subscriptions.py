@@ -9,7 +9,7 @@ from mesh.client.core.desk import Desk
 from mesh.client.core.intake import INBOX, Intake, Terms
 from mesh.client.core.line import Line
 from mesh.client.later import not_yet
-from mesh.errors import BadQuery, Closed, LocalError, SlowConsumer
+from mesh.errors import BadQuery, Closed, LocalError, MeshError, SlowConsumer
 from mesh.routing.overflow import overflow
 from mesh.routing.subscriptions import check_query
 from mesh.values import check_domain
@@ -146,7 +146,7 @@ class Subscriptions:
             self._told |= news
             self._used.clear()
 
-    def end(self, error: Closed) -> None:
+    def end(self, error: MeshError) -> None:
         """The client is closed: what has arrived can still be taken."""
         for subscription in self._all.values():
             subscription.end(error)
