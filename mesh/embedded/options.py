@@ -10,12 +10,10 @@ from typing import Any
 from mesh.config import Config, load, settings
 from mesh.config_source import ConfigFile
 from mesh.config_store import MEMORY
-from mesh.errors import BadType, shown
+from mesh.errors import BadArgument, BadType, shown
 
 BY = "mesh.node()"
-DEEPEST = (
-    6  # tables and lists in each other: nodes, its name, master, which of them, the rule's key, its list
-)
+DEEPEST = 7  # tables and lists in each other: all, nodes, its name, master, which of them, keys
 
 
 def configured(
@@ -28,9 +26,9 @@ def configured(
     config: str | os.PathLike[str] | Mapping[str, Any] | None,
     environ: Mapping[str, str],
 ) -> Config:
-    """As for `mesh up`, but without a file that nobody named. Without a place for it, nothing is kept on disk.
+    """As for `mesh up`, but of no file that nobody named. Without `data` its messages are in memory only.
 
-    BadConfig, BadType.
+    BadConfig, BadArgument.
     """
     given: dict[str, object] = {
         "node.id": name,
@@ -70,6 +68,8 @@ def _copied(value: Any, depth: int = DEEPEST) -> Any:
 
 def _path(what: str, value: object) -> str:
     if isinstance(value, str | os.PathLike) and isinstance(path := os.fspath(value), str):
+        if not path:
+            raise BadArgument(f"{what}= is empty.", hint="Leave it out, or name a place.")
         return path
     raise BadType(f"{what}= is a path, not {shown(value)}.")
 
