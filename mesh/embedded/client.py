@@ -16,7 +16,7 @@ from mesh.config import Config
 from mesh.embedded.carrier import Inward
 from mesh.embedded.nodethread import NodeThread, again, waited
 from mesh.embedded.options import configured
-from mesh.errors import Closed, DataDirRefused, NodeInUse
+from mesh.errors import Closed, DataDirRefused, MeshTimeout, NodeInUse
 from mesh.local.datadir import IN_USE
 from mesh.security.streamkey import StreamKey
 
@@ -83,22 +83,26 @@ class NodeClient(Client):
         """Its node is here."""
 
     async def close(self, *, drain: bool = True) -> None:
-        """Wait for the answers that are still out (at most `timeout` seconds), then leave, and end the node.
+        """Wait for the answers that are still out, and until others have what this node owes them (at most
+        `timeout` seconds each), then leave, and end the node.
 
-        Raises why the node has ended, if it has, and that was not asked for.
+        MeshTimeout when that was not long enough; why the node has ended, if that was not asked for.
         """
         node = self._home.node
         if node is None or not self._shell.is_open:
             return
         if node.is_forked:
             node.check()
-        why = node.why
+        why, node.patience = node.why, self._timeout if drain else 0.0
         try:
             await super().close(drain=drain and why is None)
         finally:
             await _ended(node)
         if drain and why is not None and (not isinstance(why, Closed) or self._publisher.outbox.unanswered):
             raise again(why)
+        if drain and node.unsent:
+            what = f"closed with {node.unsent} messages on their way to others, who do not take them."
+            raise MeshTimeout(what, hint="Wait for them longer: timeout=SECONDS.")
 
     def _now(self) -> ClientCore:
         if self._home.node is not None and self._shell.is_open:

@@ -21,6 +21,8 @@ from mesh.shell.starting import start
 
 log = logging.getLogger("mesh.node")
 AT_EXIT = 5.0  # s for all nodes of a program that ends without closing them
+PATIENCE = 1.0  # s that such a node waits until others have what it owes them
+LOOK = 0.002  # s between two looks whether they have
 NO_MEMORY = "this process gets no more memory: what failed may have left half a change behind."
 
 T = TypeVar("T")
@@ -38,6 +40,10 @@ class NodeThread:
         self.began: Future[NodeRuntime] = Future()
         self.ended: Future[None] = Future()
         self.why: MeshError | None = None  # it has ended; Closed if somebody told it to
+        self.patience = (
+            PATIENCE  # s in which others get what it owes them when it is to end; 0: it ends at once
+        )
+        self.unsent = 0  # messages that they have not got by then
         self.is_forked = False  # this process was forked off: no thread runs here
         self._config, self._environ = config, environ
         self._is_stopped = False
@@ -51,9 +57,9 @@ class NodeThread:
     def stop(self) -> None:
         """Have it say goodbye and end; from any thread, and a second time does no harm. It does not wait."""
         self._is_stopped = True
-        if self.began.done() and self.began.exception() is None:
+        if self.began.done() and self.began.exception() is None and not self.is_forked:
             with suppress(RuntimeError):  # its loop has ended
-                self.loop.call_soon_threadsafe(self.began.result().stop)
+                self.loop.call_soon_threadsafe(self._leaving.set)
 
     def join(self, seconds: float) -> None:
         """Wait until its thread is gone, but no longer."""
@@ -85,11 +91,14 @@ class NodeThread:
         except BaseException as error:
             self.began.set_exception(error)
             return
+        self._leaving = asyncio.Event()
+        leaving = asyncio.create_task(self._leave(node))
         self.loop.set_exception_handler(lambda loop, context: self._failed(node, loop, context))
         self.began.set_result(node)
         if self._is_stopped:
-            node.stop()
+            self._leaving.set()
         await node.driver.stopping.wait()
+        leaving.cancel()
         hint = "Somebody asked it to, as `mesh down` does." if not self._is_stopped else ""
         why = node.driver.why or Closed(f"the node {node.name} has ended.", hint=hint)
         try:
@@ -97,11 +106,27 @@ class NodeThread:
         finally:
             self.why = why
 
+    async def _leave(self, node: NodeRuntime) -> None:
+        """When it is to end: with it goes what is only in its memory, so others have their messages first."""
+        await self._leaving.wait()
+        until = self.loop.time() + self.patience
+        while True:
+            self.unsent = _owed(node)
+            if not self.unsent or self.loop.time() >= until:
+                break
+            await asyncio.sleep(LOOK)
+        node.stop()
+
     def _failed(self, node: NodeRuntime, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         if isinstance(context.get("exception"), MemoryError):
             node.driver.close()
             node.driver.give_up(MeshError(NO_MEMORY, code="NO_MEMORY"))
         loop.default_exception_handler(context)
+
+
+def _owed(node: NodeRuntime) -> int:
+    """Messages that wait for those who are connected, or are on their way to them."""
+    return sum(feed.pending for feed in node.core.desk.face.feeds() if feed.connected)
 
 
 def again(error: MeshError) -> MeshError:

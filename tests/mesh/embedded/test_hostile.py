@@ -58,7 +58,7 @@ OF_ANYTHING: Any = c  # types that are not kept
 COMMANDS: list[Any] = [
     *(OF_ANYTHING.Publish(n) for n in ((), (0,), (2,), (1, 1), (-1,), ("1",), (2**31,), (1.0,), None, [1])),
     *(OF_ANYTHING.Ping(stamp) for stamp in (-1, 2**64, 1.5, "1")),
-    *(OF_ANYTHING.Call(1, "ls", given) for given in ({"a": object()}, {1: 2}, {"a": [[[]]]}, None)),
+    *(OF_ANYTHING.Call(1, "ls", x) for x in ODD),
     *(c.Call(1, verb, {}) for verb in ("\ud800", "x" * 300_000, "")),
     *(c.Subscribe(n, n, c.Query("exact", "a", "")) for n in (-1, 2**63, 2**64)),
     *(OF_ANYTHING.Subscribe(1, 1, query) for query in (None, "a", c.Query("exact", "\ud800", ""))),

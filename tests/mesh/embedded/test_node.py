@@ -12,7 +12,7 @@ import pytest
 
 import mesh
 from discovery.member import Presence
-from mesh.errors import Closed, CoreFailed, DataDirRefused, NodeInUse
+from mesh.errors import Closed, CoreFailed, DataDirRefused, MeshTimeout, NodeInUse
 from tests.mesh.embedded.own import SETTINGS, address_of, place, runtime
 from tests.mesh.meshes import LIMIT, eventually, take
 
@@ -285,3 +285,39 @@ def test_from_code_without_a_loop() -> None:
         with here.sync_node("robot") as m:
             m.publish("k", b"x")
         assert not [t.name for t in threading.enumerate() if t.name.startswith("mesh-")]
+
+
+def test_what_it_owes_others_leaves_before_it_does() -> None:
+    async def story() -> None:
+        with place() as here:
+            async with here.node("stays") as m, m.subscribe("k") as sub:
+                async with here.node("goes", m) as other:
+                    while not (await other.publish("k", b"ready")).matched:
+                        await asyncio.sleep(0.01)
+                    await other.publish_many("k", [b"%d" % i for i in range(20_000)])
+                found = [message.content for message in await take(sub, 20_001)]
+                assert [int(content) for content in found if content != b"ready"] == list(range(20_000))
+
+    asyncio.run(story())
+
+
+def test_who_takes_nothing_does_not_keep_it_for_ever() -> None:
+    async def story() -> None:
+        slowly = {name: value for name, value in SETTINGS.items() if name != "timing"}
+        with place() as here:
+            async with here.node("stays", config=slowly) as m, m.subscribe("k"):
+                other = here.node("goes", m, config=slowly, timeout=0.3)
+                await other.__aenter__()
+                while not (await other.publish("k", b"ready")).matched:
+                    await asyncio.sleep(0.01)
+                goes_on = threading.Event()
+                m._home.open().loop.call_soon_threadsafe(goes_on.wait, LIMIT)
+                for _ in range(10):
+                    await other.publish("k", b"x")
+                began = time.monotonic()
+                with pytest.raises(MeshTimeout, match="closed with"):
+                    await other.close()
+                assert time.monotonic() - began < LIMIT / 4
+                goes_on.set()
+
+    asyncio.run(story())
