@@ -16,7 +16,7 @@ from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.states.gossiping import Gossiping
 from mesh.dialable import is_of_link
-from mesh.links.table import State
+from mesh.links.table import LinkState
 from mesh.wire.calls import AskEvents, AskInfo, AskNodes, AskPeers, AskWhere
 from mesh.wire.replies import Address, Depth, EventRows, Info, NodeRow, NodeRows, PeerRow, PeerRows
 
@@ -100,7 +100,7 @@ class Status(Part):
 
     def _other(self, member: Member, peer: Peer) -> NodeRow:
         is_gone = member.state in (Presence.DEAD, Presence.LEFT)  # then nothing links it, but it may say why
-        says_no = peer.link.state is State.NOT_ALLOWED
+        says_no = peer.link.state is LinkState.NOT_ALLOWED
         return NodeRow(
             name=member.name,
             uuid=member.uuid.hex(),
@@ -117,7 +117,7 @@ class Status(Part):
         )
 
     def _unknown(self) -> Depth:
-        """What waits for nodes that are not in the list."""
+        """The depth of what waits for nodes that are not in the list."""
         n, depth = self._neighbours, self._tailback.depth
         # Of whom others said that it is dead before we met it, we know that much and have no row.
         unseen = [
@@ -145,7 +145,7 @@ class Status(Part):
         asked.say(PeerRows(peers=rows, next=after))
 
     def _where(self, asked: Inquiry[AskWhere]) -> None:
-        """Where a program can dial the node of that name; "" when nobody can, or it is not known."""
+        """Say where a program can dial the node of that name; "" when nobody can, or it is not known."""
         me, peer = self._desk.me, self._neighbours.named(asked.ask.node)
         if asked.ask.node == me.name:
             asked.say(Address(address=me.address))
@@ -154,6 +154,6 @@ class Status(Part):
 
 
 def address_of(peer: Peer) -> str:
-    """Where it was reached, unless that is of use on one link only, and it has another."""
+    """The address where it was reached, unless that is of use on one link only, and it has another."""
     known = filter(None, (peer.reached, peer.node.address, *peer.node.also))
     return min(known, key=is_of_link, default="")

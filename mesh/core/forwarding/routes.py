@@ -20,7 +20,7 @@ from mesh.names import SessionName
 from mesh.wire.calls import AskRoute
 from mesh.wire.replies import Step, Steps
 
-Then = Callable[[list[Step]], None]
+OnSteps = Callable[[list[Step]], None]
 TRACE = "trace"  # a stream that nobody publishes
 STEPS = 128  # of one way, also through several masters: so many fit into a reply
 LONGEST = 1200  # letters of each word in a step
@@ -55,7 +55,7 @@ class Routes(Part):
             return
         self._questions.when_settled(lambda: self._decided(ask, then))
 
-    def _decided(self, ask: AskRoute, then: Then) -> None:
+    def _decided(self, ask: AskRoute, then: OnSteps) -> None:
         visited = ask.visited[:STEPS]
         decision = self._decide(ask, visited)
         me = self._desk.me.name
@@ -78,9 +78,9 @@ class Routes(Part):
         return self._mapping.address(SessionName.parse(ask.to), ask.domain, self._nodes, visited, of=TRACE)
 
     def _pass_on(
-        self, nodes: Sequence[str], ask: AskRoute, steps: list[Step], waits: list[Step], then: Then
+        self, nodes: Sequence[str], ask: AskRoute, steps: list[Step], waits: list[Step], then: OnSteps
     ) -> None:
-        """What each of them says, between what is said already."""
+        """Ask each of these nodes, and put what they say between what is said already."""
         peers = {node: peer for node in nodes if (peer := self._nodes.named(node)) is not None}
 
         def came(replies: Replies[Steps], missing: list[str]) -> None:
@@ -91,7 +91,7 @@ class Routes(Part):
 
 
 def _steps(node: str, told: Told[Steps] | None) -> list[Step]:
-    """What another node says it would do, and those behind it."""
+    """The steps that another node says it would take, and those behind it."""
     if told is None or told.code:
         why = "it did not answer" if told is None else f"it did not say ({told.code[:LONGEST]})"
         return [Step(node=node, decision="unknown", why=why)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from mesh.core.peers.reach_table import Action, ReachEvent, ReachState, step
+from mesh.core.peers.reach_table import ReachAction, ReachEvent, ReachState, step
 from mesh.links.backoff import Timing, delay
 from mesh.wire.commands import Call, Census, Probe, ProbeFor
 
@@ -21,7 +21,7 @@ LIVING = (ReachState.ALIVE, ReachState.SUSPECT)
 
 
 class Reach:
-    """How one node is reached, as one of five states, and what its next dial is about.
+    """The way in which one node is reached: one of five states, and what its next dial is about.
 
     Actions about waiting are carried out here and never returned. `jitter` gives a random number from
     [0, 1), `timing` the shortest and the longest wait.
@@ -47,8 +47,8 @@ class Reach:
         """May it be dialled?"""
         return now >= self.due and self.state is not ReachState.LEFT
 
-    def happens(self, event: ReachEvent, now: float) -> list[Action]:
-        """What the caller has to do."""
+    def happens(self, event: ReachEvent, now: float) -> list[ReachAction]:
+        """Take a step of the table, and return the actions that are left to the caller."""
         self.state, actions = step(self.state, event)
         return [action for action in actions if self._is_for_caller(action, now)]
 
@@ -57,17 +57,17 @@ class Reach:
         self.due = max(self.due, until)
 
     def ask(self, question: ReachQuestion, now: float) -> None:
-        """It is to be asked when its connection stands. The last question counts."""
+        """Keep a question to be asked when the connection stands. The last one counts."""
         self.question = question
         self.happens(ReachEvent.ASKED, now)
 
     def answerable(self) -> ReachQuestion | None:
-        """What waited for the connection, and waits no more."""
+        """The question that waited for the connection, and waits no more."""
         question, self.question = self.question, None
         return question
 
     def next_address(self, places: Iterable[str], is_dialling: bool, now: float) -> str | None:
-        """Where to dial now, of these: each has a head start of the next. None: all are dialled already."""
+        """The address to dial now, each of these with a head start of the next. None: all are dialled."""
         if not self.untried:
             if is_dialling:
                 return None
@@ -76,22 +76,22 @@ class Reach:
         self.due = now + STAGGER
         return self.untried.pop(0)
 
-    def _is_for_caller(self, action: Action, now: float) -> bool:
+    def _is_for_caller(self, action: ReachAction, now: float) -> bool:
         """Carry out what is about waiting; True if it is about something else."""
         match action:
-            case Action.SOON:
+            case ReachAction.SOON:
                 self.due = min(self.due, now + HEAD_START)
-            case Action.NOW:
+            case ReachAction.NOW:
                 self.due = min(self.due, now)
-            case Action.FORGIVE:
+            case ReachAction.FORGIVE:
                 self.attempt, self.untried = 0, None
-            case Action.BACK_OFF:
+            case ReachAction.BACK_OFF:
                 self._back_off(now, self.attempt + 1 < SHORT)
-            case Action.RETRY:
+            case ReachAction.RETRY:
                 self._back_off(now, is_short=True)
-            case Action.RETRY_RARELY:
+            case ReachAction.RETRY_RARELY:
                 self.due = now + self._timing.high
-            case Action.AFRESH:
+            case ReachAction.AFRESH:
                 self.attempt, self.untried, self.question = 0, None, None
                 self.due = now + self._wait(1)
             case _:

@@ -10,7 +10,7 @@ from mesh.errors import LocalError
 
 
 class ReachState(Enum):
-    """How far a node is reached; the value is the word in the docs."""
+    """The degrees to which a node is reached; the value is the word in the docs."""
 
     AWAY = "away"
     TOLD_OF = "told of"
@@ -20,7 +20,7 @@ class ReachState(Enum):
 
 
 class ReachEvent(Enum):
-    """What can happen to a node that is known; the value is the explanation in the docs."""
+    """The events in the life of a node that is known; the value is the explanation in the docs."""
 
     SIGHTED = "somebody tells something new of it"
     DIALLED = "we begin to dial its addresses, one after the other"
@@ -39,8 +39,8 @@ class ReachEvent(Enum):
     SAID_TO_LEAVE = "others say that it leaves, in a boot that we have never met"
 
 
-class Action(Enum):
-    """What follows from an event; the value is the explanation in the docs."""
+class ReachAction(Enum):
+    """The actions that follow from an event; the value is the explanation in the docs."""
 
     SOON = "dial after a short while, in which the other may dial first"
     NOW = "dial at once"
@@ -59,8 +59,8 @@ class Action(Enum):
     TELL_PLACE = "tell the peer where it was: if that is another process, both learn of it so"
 
 
-ReachCell = tuple[ReachState, tuple[Action, ...]]
-A = Action
+ReachCell = tuple[ReachState, tuple[ReachAction, ...]]
+A = ReachAction
 
 # Of a process that we never met others say that it left. Two who believed a liar that of each other would
 # both wait to be dialled: so it is dialled, as the dead are.

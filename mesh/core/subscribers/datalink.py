@@ -92,12 +92,12 @@ class DataLinks(Part):
     # --- logging in ---------------------------------------------------------------------------------
 
     def greeting(self, peer: Peer) -> dict[str, int]:
-        """How far we are with each other, for HELLO and WELCOME."""
+        """The numbers for HELLO and WELCOME: how far we are with each other."""
         x = peer.exchange
         return {"boot_seen": x.inlet_boot, "have": x.inlet.have, "next": x.outlet.next}
 
     def meet(self, peer: Peer, said: Hello | Welcome) -> int:
-        """What the other says of that; returns how far it has our items."""
+        """Take what the other says of that; returns how far it has our items."""
         is_new = peer.exchange.inlet_boot != peer.node.boot
         if is_new or said.next <= peer.exchange.inlet.have:
             peer.exchange.new_inlet(peer.node.boot)
@@ -179,7 +179,7 @@ class DataLinks(Part):
         self._router.pacing.hold(peer.node.uuid, (), lambda: self._may_ack(peer, state))
 
     def _told_of_gaps(self, peer: Peer, head: ItemHead) -> None:
-        """It has dropped something for us before this item."""
+        """Note what a peer has dropped for us before this item."""
         for path, messages in read_gaps(head.gaps):
             self._missed(peer, path, messages)
         self._router.empty_cache()
@@ -216,7 +216,7 @@ class DataLinks(Part):
             self._relay(peer, parcel)
 
     def received(self) -> Mapping[bytes, int]:
-        """How far we have each master's log, of those that sent us something of it. Kept up to date."""
+        """The place up to which we have each master's log, of those that sent us any. Kept up to date."""
         return self._received
 
     def _note_received(self, peer: Peer, master: bytes) -> None:
