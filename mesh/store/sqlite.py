@@ -7,12 +7,11 @@ from pathlib import Path
 
 from mesh.errors import StoreError, StoreFull
 from mesh.operations import Image, Op, StoreReach
-from mesh.store.change import Change, fold
+from mesh.store.change import Change, Counters, fold
 from mesh.store.integrity import Audit
 from mesh.store.sqlite_rows import (
     SCHEMA,
     VERSION,
-    Counters,
     read_counters,
     read_image,
     upgrade,

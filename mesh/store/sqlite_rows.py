@@ -1,10 +1,10 @@
 """Which rows does the SQLite file hold, and how are they read and written?"""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
-from mesh.operations import FIRST_POSITION, TABLES, Image, StoreReach
-from mesh.store.change import Change
+from mesh.operations import FIRST_POSITION, TABLES, Image
+from mesh.store.change import Change, Counters
 from mesh.store.integrity import Audit, checksum
 from mesh.streams.ranges import Ranges
 
@@ -44,17 +44,6 @@ class Database(Protocol):
 
     def execute(self, sql: str, values: Sequence[Any] = ..., /) -> Cursor: ...
     def executemany(self, sql: str, values: Iterable[Sequence[Any]], /) -> object: ...
-
-
-class Counters(NamedTuple):
-    """Of one store, over its whole life. They only grow."""
-
-    next_position: int
-    commits: int
-
-    @property
-    def reach(self) -> StoreReach:
-        return StoreReach(self.next_position - 1, self.commits)
 
 
 def read_counters(db: Database, audit: Audit) -> Counters:
