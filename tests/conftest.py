@@ -70,8 +70,8 @@ class SparkInOneWorker(LoadFileScheduling):  # type: ignore[misc]
         return SPARK if nodeid.startswith(SPARK) else super()._split_scope(nodeid)
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config) -> LoadFileScheduling | None:
-    return SparkInOneWorker(config) if config.getvalue("dist") == "loadfile" else None
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadFileScheduling | None:
+    return SparkInOneWorker(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_collection_finish() -> None:

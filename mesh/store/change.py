@@ -9,8 +9,8 @@ from mesh.operations import BOOT, FIRST_POSITION, TABLES, Append, Delete, Drop, 
 from mesh.streams.ranges import Ranges
 
 
-class Counters(NamedTuple):
-    """Counters of one store, over its whole life. They only grow."""
+class StoreProgress(NamedTuple):
+    """StoreProgress of one store, over its whole life. They only grow."""
 
     next_position: int
     commits: int

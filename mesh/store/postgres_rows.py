@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from mesh.operations import FIRST_POSITION, TABLES, Image
-from mesh.store.change import Change, Counters
+from mesh.store.change import Change, StoreProgress
 from mesh.store.integrity import Audit, checksum
 from mesh.store.postgres_connection import Connection
 
@@ -67,14 +67,14 @@ def create_owner(db: Connection, owner: UUID) -> None:
     )
 
 
-def read_counters(db: Connection, owner: UUID, audit: Audit, lock: bool = False) -> Counters:
+def read_counters(db: Connection, owner: UUID, audit: Audit, lock: bool = False) -> StoreProgress:
     """`lock`: until the transaction ends nobody else reads it so. They are 0 where they are lost."""
     rows = db.execute(f"{_META} FOR UPDATE" if lock else _META, (owner,))
     if not rows:
         audit.note("the count of positions is missing")
     elif audit.is_sound("the count of positions", rows[0][:2], rows[0][2]):
-        return Counters(*rows[0][:2])
-    return Counters(0, 0)
+        return StoreProgress(*rows[0][:2])
+    return StoreProgress(0, 0)
 
 
 def read_image(db: Connection, owner: UUID, audit: Audit) -> Image:
