@@ -6,9 +6,15 @@
 #         a dial is in progress, the waiting time is not over, or we ourselves deny the peer.
 # Rule 4: every other action of a cell is carried out always.
 
+from collections.abc import Mapping
 from enum import Enum
+from typing import TypeVar
 
 from mesh.errors import LocalError
+
+S = TypeVar("S", bound=Enum)
+E = TypeVar("E", bound=Enum)
+A = TypeVar("A")
 
 
 class State(Enum):
@@ -105,13 +111,15 @@ LINK_TABLE: dict[State, dict[Event, Cell]] = {
 # fmt: on
 
 
-def step(state: State, event: Event) -> Cell:
-    """The cell of the table: next state and actions. Raises LocalError where there is none."""
+def step(
+    table: Mapping[S, Mapping[E, tuple[S, tuple[A, ...]]]], state: S, event: E, page: str, code: str
+) -> tuple[S, tuple[A, ...]]:
+    """The cell of a table: next state and actions. Raises LocalError, with that code, where there is none."""
     try:
-        return LINK_TABLE[state][event]
+        return table[state][event]
     except KeyError:
         raise LocalError(
-            f"{event.name} while {state.name}: this cannot happen to a link.",
-            hint="This is a fault in the node; the legal cells are in docs/links.md.",
-            code="LINK_EVENT",
+            f"{event.name} while {state.name}: this cannot happen.",
+            hint=f"This is a fault in the node; the legal cells are in {page}.",
+            code=code,
         ) from None
