@@ -14,7 +14,7 @@ from discovery.state import Sample
 from mesh.core.access.door import is_too_long
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.effects import ConnKey, Effect
-from mesh.core.desk.facts import ConnEnded, ProtocolBroken
+from mesh.core.desk.facts import ConnEnded
 from mesh.core.desk.part import Beginning
 from mesh.core.desk.settings import CONNECT
 from mesh.core.parts import Parts
@@ -171,8 +171,7 @@ class NodeCore(Parts):
         self.desk.alarm = now + ALARM
         silence = self.desk.settings.silence
         for conn in [x for x in self._conns.values() if x.role == c.CLIENT and now - x.heard > silence]:
-            self.desk.hang_up(conn)
-            self.desk.say(ConnEnded(conn))
+            self.desk.end(conn)
         for conn in self.piecework.stopped():
             self._broke_protocol(conn, RemoteError("the rest of a message did not come", code="STOPPED"))
         for conn in self._conns.values():
@@ -248,14 +247,5 @@ class NodeCore(Parts):
         return session.text if session else peer.node.name if peer else "a stranger"
 
     def _broke_protocol(self, conn: Conn, error: MeshError) -> None:
-        who, peer = self._who(conn), self.neighbours.of(conn)
-        self.desk.count("malformed")
-        if self.desk.watched:
-            self.desk.say(ProtocolBroken(peer.node if peer else None, error.code))
-        # Who is not in yet could be anybody: he is counted, and fills no log.
-        level = "warning" if conn.is_open else "info"
-        if conn.is_open or self.desk.refusals.is_news(who, error.code, self.desk.now):
-            self.desk.note(level, f"{who} broke the protocol, its connection is closed: {error}")
-        self.desk.send(conn, c.Refuse(error.code, error.what))
-        self.desk.hang_up(conn)
-        self.desk.say(ConnEnded(conn))
+        peer = self.neighbours.of(conn)
+        self.desk.broke_protocol(conn, self._who(conn), peer.node if peer else None, error)
