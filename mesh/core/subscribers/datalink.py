@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -36,6 +37,8 @@ BEHIND = 0.2  # s after which a peer is told again that readers here are behind,
 SETTLED = 1000  # masters in one ACK: it has to fit into a frame
 WANTED = 1_000_000  # queries of one peer, each a row on disk,
 WANTED_BYTES = 256 * MIB  # and what they take by their texts
+
+Greeting = TypeVar("Greeting", Hello, Welcome)
 
 
 class DataLinks(Part):
@@ -91,10 +94,10 @@ class DataLinks(Part):
 
     # --- logging in ---------------------------------------------------------------------------------
 
-    def greeting(self, peer: Peer) -> dict[str, int]:
-        """How far we are with each other, for HELLO and WELCOME."""
+    def greeting(self, peer: Peer, said: Greeting) -> Greeting:
+        """With that in it, how far we are with each other."""
         x = peer.exchange
-        return {"boot_seen": x.inlet_boot, "have": x.inlet.have, "next": x.outlet.next}
+        return replace(said, boot_seen=x.inlet_boot, have=x.inlet.have, next=x.outlet.next)
 
     def meet(self, peer: Peer, said: Hello | Welcome) -> int:
         """What the other says of that; returns how far it has our items."""
