@@ -105,7 +105,7 @@ class Parts:
         balancer = settings.balancer or RoundRobin(jitter)
         strategy = name_of(balancer)
         shared = self.shared = Shared(desk, disk, n, questions, gossiping)
-        weights = self.weights = Weights(desk, disk, n, questions, gossiping, shared, strategy)
+        weights = self.weights = Weights(desk, disk, n, gossiping, shared, strategy)
         balancing = Balancing(desk, balancer, n.named, gossiping.load_of, weights.of)
         nodes = self.nodes = Nodes(desk, n, questions, balancing)
         vouching = self.vouching = Vouching(desk, n, gossiping, ways)
