@@ -30,7 +30,7 @@ Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 
 
 class NodeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`[node]`: who this node is, and where."""
+    """The `[node]` section: who this node is, and where."""
 
     id: str | None = None  # name of the node; unset: the host's name
     bind: tuple[str, ...] = ()  # addresses it listens on; none: a free port on 127.0.0.1
@@ -48,7 +48,7 @@ class NodeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`[limits]`: how much is held, and for how long."""
+    """The `[limits]` section: how much is held, and for how long."""
 
     max_content: Annotated[int, Meta(ge=1, le=64 * MIB)] = MIB  # bytes of one message's content
     window_bytes: Bytes = 4 * MIB  # bytes under way to a subscriber, or of a client, unanswered
@@ -74,7 +74,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Timing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`[timing]`: how soon a link notices and tries again."""
+    """The `[timing]` section: how soon a link notices and tries again."""
 
     probe: Annotated[float, Meta(ge=0.05, le=60)] = 1.0  # seconds between probes; a failure shows in 2 to 8
     state: Annotated[float, Meta(ge=0.1, le=600)] = 2.0  # seconds between the states that a node gossips
@@ -86,7 +86,7 @@ class Timing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Discovery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`[discovery]`: how nodes find each other."""
+    """The `[discovery]` section: how nodes find each other."""
 
     mdns: bool = True  # announce this node by multicast DNS, and listen for others
     interfaces: tuple[str, ...] = ()  # network interfaces, such as "eth*" or "!wlan0"; none: all fit ones
@@ -94,13 +94,13 @@ class Discovery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Balancing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`[balancing]`: which of several masters, or ways, is taken."""
+    """The `[balancing]` section: which of several masters, or ways, is taken."""
 
     strategy: str = "RoundRobin"  # or LeastLoaded, TwoChoices, WeightedRoundRobin, or a plug-in's name
 
 
 class Snapshots(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`[snapshots]`: what a node writes down of the mesh, for `mesh report` and whoever reads the files."""
+    """The `[snapshots]` section: what a node writes down, for `mesh report` and whoever reads the files."""
 
     enabled: bool = True  # write them
     dir: str | None = None  # where; several nodes may share it; unset: snapshots, in its own directory
@@ -170,7 +170,7 @@ def rules(config: Config) -> tuple[Rule, ...]:
 
 
 def addresses(config: Config, me: str) -> tuple[str, ...]:
-    """Where the nodes of the file are, as it is written there, but for the node `me`."""
+    """The addresses of the nodes in the file, as they are written there, but for the node `me`."""
     return tuple(node.address for node in config.nodes if node.address is not None and node.name != me)
 
 

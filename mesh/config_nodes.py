@@ -35,8 +35,8 @@ MATTERS = ("domains", "keys", "accept_default", "accept_other_default")  # a rul
 
 @dataclass(frozen=True, slots=True)
 class NodeRecord:
-    """What the file says of one node: its name, where it is if that is known, its rules, how often it
-    is asked for a sign of life (in seconds; None = as all), and the password that it is told."""
+    """One node in the file: its name, where it is if that is known, its rules, how often it is asked for a
+    sign of life (in seconds; None = as all), and the password that it is told."""
 
     name: str
     address: str | None = None

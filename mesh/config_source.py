@@ -33,7 +33,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """What stands in a file, as TOML understands it, and the line of each key and section."""
+    """A file, as TOML understands it, and the line of each key and section."""
 
     path: Path
     table: Mapping[str, Any]

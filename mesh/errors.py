@@ -214,7 +214,7 @@ class Refused(RemoteError):
 
 
 class MeshTimeout(MeshError, TimeoutError):
-    """Nobody answered in time."""
+    """An answer that did not come in time."""
 
     code = "TIMEOUT"
 

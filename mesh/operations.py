@@ -32,7 +32,7 @@ BOOT = 2**40
 
 
 class StoreReach(NamedTuple):
-    """How far a store has come: the last position of its log, and how many commits it has carried out."""
+    """The reach of a store: the last position of its log, and how many commits it has carried out."""
 
     log: int
     commits: int

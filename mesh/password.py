@@ -19,7 +19,7 @@ KEYS = 4096  # remembered, of who was right
 
 
 def hashed(passwd: str, salt: bytes) -> str:
-    """What a configuration file may hold: "scrypt:SALT:HASH"."""
+    """A password as a configuration file may hold it: "scrypt:SALT:HASH"."""
     return f"scrypt:{salt.hex()}:{_scrypt(passwd, salt).hex()}"
 
 

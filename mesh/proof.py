@@ -8,14 +8,14 @@ STREAM, STREAM_KEY = 16, 32  # bytes of a stream id, and of the public key that 
 
 
 def hello_text(side: str, asker: bytes, answerer: bytes, where: str, process: bytes = b"") -> bytes:
-    """What is proven, and signed. `side`: who does, "dialler", "listener" or "refuser"; then both nonces,
-    where, and which process of a node it is, if that is told."""
+    """The text that is proven, and signed. `side`: who does, "dialler", "listener" or "refuser"; then both
+    nonces, where, and which process of a node it is, if that is told."""
     parts = [side.encode(), asker.hex().encode(), answerer.hex().encode(), where.encode()]
     return b"\0".join([b"heronry hello", *parts, *([process.hex().encode()] if process else [])])
 
 
 def curve_place(dialler: str, server: str) -> str:
-    """Where two meet over CURVE: between these public keys (Z85), which nobody in between has."""
+    """The place where two meet over CURVE: between these public keys (Z85), which nobody in between has."""
     return f"curve {dialler} {server}"
 
 
@@ -30,12 +30,12 @@ def stream_of(key: bytes) -> bytes:
 
 
 def stream_text(asker: bytes, answerer: bytes, where: str, uuid: bytes) -> bytes:
-    """What a client signs with the key of its stream: good on this connection, at this node."""
+    """The text that a client signs with the key of its stream: good on this connection, at this node."""
     return hello_text("stream", asker, answerer, where) + b"\0" + uuid.hex().encode()
 
 
 def token(secret: bytes, session: str, stream: bytes) -> bytes:
-    """What lets a client take its session up again, at a node that has forgotten it too."""
+    """A proof that lets a client take its session up again, at a node that has forgotten it too."""
     return hmac.digest(secret, b"heronry session\0" + session.encode() + b"\0" + stream, hashlib.sha256)
 
 

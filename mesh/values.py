@@ -125,7 +125,7 @@ class Published:
 
 
 def message_id(stream: bytes, domain: str, number: int) -> str:
-    """What names one message for ever: `<stream in hex>/<domain>:<number>`; no domain, no `/`.
+    """The name of one message for ever: `<stream in hex>/<domain>:<number>`; no domain, no `/`.
 
     `stream` is the 16 bytes of the publishing session, `number` its count within the domain, from 1.
     """

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class Weight(msgspec.Struct, frozen=True, array_like=True):
-    """How much a node counts beside others, and why."""
+    """The weight of a node beside others, and why."""
 
     weight: float
     reason: Annotated[str, Meta(max_length=REASON)] = ""
@@ -57,7 +57,7 @@ def weight_set(values: object) -> WeightSet:
 
 
 def learnt(values: object) -> Learnt:
-    """What somebody applies. LocalError BAD_WEIGHTS."""
+    """The set that somebody applies. LocalError BAD_WEIGHTS."""
     return _converted(values, Learnt)
 
 

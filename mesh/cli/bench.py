@@ -34,7 +34,7 @@ class Parts(click.Group):
 
 @click.group("bench", cls=Parts, commands=[pub, sub, get])
 def command() -> None:
-    """How fast is it here, and does everything arrive once and in order?
+    """Measure how fast it is here, and whether everything arrives once and in order.
 
     Without a COMMAND: all. To measure between two machines or processes, start `mesh bench sub` in one and
     `mesh bench pub` in the other. Each COMMAND has --json, and --url or MESH_URL for its node. Exit code 1 if

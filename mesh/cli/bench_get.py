@@ -21,7 +21,7 @@ KEY = "bench/get"
 
 @dataclass(frozen=True, slots=True)
 class Gets:
-    """`rate` in gets a second, latencies in seconds; `sources`: values by the node where they were."""
+    """The figures of a run. `rate` in gets a second, latencies in seconds; `sources`: values by node."""
 
     gets: int
     empty: int

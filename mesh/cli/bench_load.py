@@ -34,7 +34,7 @@ seconds = click.option(
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`rate` in messages a second; None: as fast as they are taken. `seconds`: stop publishing then.
+    """The plan of a run. `rate` in messages a second; None: as fast as they are taken. `seconds`: stop then.
 
     `qos`: what `post` is told of each message.
     """
@@ -53,7 +53,7 @@ class Plan:
         return f"{self.rate:g} a second, one at a time"
 
     def told(self, published: int) -> str:
-        """What was published, in words."""
+        """The messages that were published, in words."""
         messages = options.count(published, "message")
         return f"{messages} of {self.size} B over {options.count(self.topics, 'topic')}, {self.pace}"
 
@@ -82,7 +82,7 @@ def progress(name: str, total: int | None) -> Progress:
 
 
 def new_run() -> int:
-    """What tells it from others at the same time."""
+    """A number that tells a run from others at the same time."""
     return random.getrandbits(64)
 
 

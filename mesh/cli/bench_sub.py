@@ -14,14 +14,14 @@ from mesh.errors import MeshTimeout
 
 
 class Runs:
-    """What has come of all that publish at the same time."""
+    """The runs of all that publish at the same time, as far as they have come."""
 
     def __init__(self) -> None:
         self.tallies: dict[int, Tally] = {}
         self._heard = time.monotonic()
 
     def add(self, contents: list[bytes]) -> None:
-        """What came together."""
+        """Count contents that came together, each for its run."""
         self._heard = time.monotonic()
         for run in {HEAD.unpack_from(content)[0] for content in contents if len(content) >= HEAD.size}:
             self.tallies.setdefault(run, Tally(run)).add(contents)

@@ -37,7 +37,7 @@ class Result:
 
 
 class Tally:
-    """What a subscriber has of one run."""
+    """The messages that a subscriber has of one run."""
 
     def __init__(self, run: int) -> None:
         self.run = run
@@ -63,7 +63,7 @@ class Tally:
             self.add(batch.contents())
 
     def add(self, contents: Iterable[bytes]) -> None:
-        """What came together."""
+        """Count contents that came together."""
         now = time.monotonic_ns()
         for content in contents:
             if len(content) < HEAD.size:

@@ -72,7 +72,7 @@ def _described(setting: Setting) -> dict[str, Any]:
 
 
 def _shareable(setting: Setting) -> Any:
-    """What people may paste into a question: no password, nor what one could be guessed from."""
+    """The value as people may paste it into a question: no password, nor what one could be guessed from."""
     return setting.value and SECRET if setting.name == "node.passwd" else setting.value
 
 

@@ -106,7 +106,7 @@ def _tell_private(letters: Sequence[DeadLetter]) -> None:
 
 
 def chosen(letters: Sequence[DeadLetter], ids: Sequence[str], is_all: bool) -> list[DeadLetter]:
-    """Those that were named; the beginning of an id will do, if no other begins so."""
+    """The letters that were named; the beginning of an id will do, if no other begins so."""
     if is_all == bool(ids):
         raise click.UsageError("Give either the ids of dead letters, as `mesh dlq ls` prints them, or --all.")
     if is_all:

@@ -43,7 +43,7 @@ Event = dict[str, Any]
 @options.json_lines
 @options.url
 def command(follow: bool, most: int | None, kinds: tuple[str, ...], as_json: bool, url: str | None) -> None:
-    """What has happened to the mesh, as one node saw it: who came and went, who was refused and why.
+    """Print what has happened to the mesh, as one node saw it: who came, went, or was refused and why.
 
     The newest is last. A node keeps its last 1,024 events until it stops.
     """
@@ -72,7 +72,7 @@ def _so_far(m: sync.Client, after: int = 0, boot: int = 0) -> Iterator[Event]:
 
 
 def _following(m: sync.Client) -> Iterator[Event]:
-    """Those there are, and those that come, over restarts of the node too."""
+    """The events that there are, and those that come, over restarts of the node too."""
     last = boot = 0
     while True:
         try:

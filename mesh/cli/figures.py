@@ -84,10 +84,10 @@ def version(node: dict[str, Any]) -> str:
 
 
 def tailback(node: dict[str, Any]) -> dict[str, Any]:
-    """What waits here for it."""
+    """The depth of what waits here for a node."""
     return node.get("tailback") or NOTHING  # an older node has none
 
 
 def queued(queue: dict[str, Any]) -> str:
-    """How many messages wait, and for how long."""
+    """The number of messages that wait, and for how long."""
     return f"{queue['messages']:,}, {plainly(queue['age'])}" if queue["messages"] else "-"

@@ -28,7 +28,7 @@ conf = click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A settin
 
 
 def places(given: Sequence[str]) -> list[str]:
-    """Those that are given; else the directories of this user's nodes in which there is a segment.
+    """The given places; else the directories of this user's nodes in which there is a segment.
 
     LocalError NO_SNAPSHOTS when there is none at all.
     """
@@ -43,7 +43,7 @@ def places(given: Sequence[str]) -> list[str]:
 
 
 def history_place(given: str | None) -> str:
-    """Where the history is: what is given, else a directory that all nodes of this user share."""
+    """The place of the history: the given one, else a directory that all nodes of this user share."""
     return _whole(given) if given else str(state_dir(os.environ) / "history")
 
 

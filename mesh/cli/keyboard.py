@@ -13,7 +13,7 @@ QUIT = "q"
 
 
 class Keyboard:
-    """`is_there`: can any key be pressed at all?"""
+    """The keys that are pressed. `is_there`: can any key be pressed at all?"""
 
     def __init__(self, is_there: bool) -> None:
         self.is_there = is_there

@@ -29,7 +29,7 @@ SCOPES = {
 @options.url
 @options.as_json
 def command(url: str | None, as_json: bool) -> None:
-    """Which nodes are there? `*` is the one that was asked.
+    """List the nodes. `*` is the one that was asked.
 
     \b
     VIA    how it was found: mdns, seed, remembered, gossip or hello
@@ -52,7 +52,7 @@ def command(url: str | None, as_json: bool) -> None:
 
 
 def remarks(found: dict[str, Any], here: Sequence[dict[str, Any]] = ()) -> list[str]:
-    """What is to be said below the table; `here`: the nodes of this user on this machine."""
+    """The remarks below the table; `here`: the nodes of this user on this machine."""
     scope = found["scope"]
     said = [f"default-scope {scope}: {SCOPES[scope]}"]
     if found.get("links") == "configured":

@@ -103,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _show(error: click.ClickException) -> None:
-    """What click says of a command line, which holds what somebody has typed, or pasted."""
+    """Show what click says of a command line, which holds what somebody has typed, or pasted."""
     said = io.StringIO()
     error.show(file=said)
     for line in said.getvalue().splitlines():
@@ -111,7 +111,7 @@ def _show(error: click.ClickException) -> None:
 
 
 def _complain(error: MeshError) -> int:
-    """What happened, then what to type next."""
+    """Say what happened, then what to type next; returns the exit code."""
     if os.environ.get("MESH_DEBUG"):
         traceback.print_exception(error)
     _say(f"mesh: {error.what} [{error.code}]")

@@ -62,7 +62,7 @@ json_lines = click.option("--json", "as_json", is_flag=True, help="One JSON obje
 
 
 def headers(given: tuple[str, ...]) -> Headers | None:
-    """Those of --header, as it was given."""
+    """The headers of --header, as it was given."""
     pairs = []
     for text in given:
         name, assigned, value = text.partition("=")

@@ -21,7 +21,7 @@ HEADER = ("ADDRESS", "KIND", "NODE", "STATE", "SEEN")
 
 @click.group("peer")
 def command() -> None:
-    """Where others are, if a node cannot find them by itself. One is enough: it introduces the rest."""
+    """Say where others are, if a node cannot find them by itself. One is enough: it introduces the rest."""
 
 
 @command.command("add")
@@ -80,7 +80,7 @@ def _forget_place(who: str, written: tuple[str, ...], url: str | None) -> int:
 @options.as_json
 @options.url
 def ls(as_json: bool, url: str | None) -> None:
-    """Which addresses does it try?
+    """List the addresses that a node tries.
 
     KIND: config is in its configuration or was given to `mesh up`, added came by `mesh peer add`, and
     remembered is where a node was met before. SEEN: how long ago. LAST TRY: why there is nobody to talk to.
@@ -112,7 +112,7 @@ def _row(row: dict[str, Any], is_told: bool) -> tuple[str, ...]:
 
 
 def address_of(text: str) -> str:
-    """Where a node may be. Raises BindRefused."""
+    """The address of a node that may be there. Raises BindRefused."""
     address = with_port(text)
     if address.endswith(":0") or is_wildcard(address):
         raise click.UsageError(f"{text!r} is where a node may listen, not where one is.")
@@ -120,7 +120,7 @@ def address_of(text: str) -> str:
 
 
 def spellings(text: str) -> tuple[str, ...]:
-    """What may be meant: the text as it is, for it may be a name, and the address."""
+    """The spellings that may be meant: the text as it is, for it may be a name, and the address."""
     try:
         return tuple(dict.fromkeys((text, address_of(text))))
     except (BindRefused, click.UsageError):

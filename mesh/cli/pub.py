@@ -91,7 +91,7 @@ class Publishing:
             raise
 
     def report(self, noun: str) -> None:
-        """What came of it, once all is answered."""
+        """Say what came of it, once all is answered."""
         took = time.monotonic() - self._start
         waiting, note = self._m.waiting()
         if waiting:

@@ -31,7 +31,7 @@ def command(
     master: str | None,
     conf: tuple[str, ...],
 ) -> int:
-    """How busy the nodes were, who got how much, who came and went, what waits, and what stands out.
+    """Show how busy the nodes were, who got how much, who came and went, what waits, and what stands out.
 
     Gathers first what the nodes of this machine wrote down (see `mesh ingest`). It is a Spark job, and needs
     `pip install 'heronry[spark]'` and Java 17 or newer.

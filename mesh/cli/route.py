@@ -20,7 +20,7 @@ GOES = {"forward": "forward to", "wait": "wait for"}
 @options.as_json
 @options.url
 def command(key: str, domain: str | None, to: str, node: str, as_json: bool, url: str | None) -> int:
-    """Where would a message under KEY go, if it were published now? Nothing is sent.
+    """Say where a message under KEY would go, if it were published now. Nothing is sent.
 
     One line for each node on the way: what it would do, and by which rule. Exit code 0 when the last of
     them would take it, 1 when it would wait or be refused.

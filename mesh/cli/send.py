@@ -89,7 +89,7 @@ def explained(error: PublishRefused, line: int) -> PublishRefused:
 
 
 def summary(destination: str, answers: Iterable[Published], is_one: bool) -> str:
-    """What became of them: of one message, or of so many lines."""
+    """The outcome in words: of one message, or of so many lines."""
     outcomes = Counter(map(outcome, answers))
     if is_one:
         return f"sent to {destination}: {next(iter(outcomes))}"
@@ -100,7 +100,7 @@ def summary(destination: str, answers: Iterable[Published], is_one: bool) -> str
 
 
 def outcome(published: Published) -> str:
-    """Who has it, or why nobody has."""
+    """The word for who has it, or why nobody has."""
     if not published.ok:
         return f"FORWARD_WARNING: {published.note}"
     return f"taken by {count(published.matched, 'session')}" if published.matched else "queued for it"

@@ -15,7 +15,7 @@ def line(message: Message) -> bytes:
 
 
 def letter(message: Message) -> bytes:
-    """What was sent to a session: sender, key if there is one, content."""
+    """A message to a session, as a line: sender, key if there is one, content."""
     key = f"{harmless(message.key)}  " if message.key else ""
     return f"{harmless(message.sender)}  {key}{printable(message.content)}\n".encode()
 

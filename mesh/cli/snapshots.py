@@ -32,7 +32,7 @@ places = click.option(
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What one node has in one directory. Times are the hour, in UTC, to which the lines belong."""
+    """The segments of one node in one directory. Times are the hour, in UTC, to which the lines belong."""
 
     node: str
     uuid8: str
@@ -48,14 +48,14 @@ class Kept:
 
 @click.group("snapshots")
 def command() -> None:
-    """What nodes write down of the mesh, for `mesh report`: lines of JSON in segments of 10 seconds."""
+    """List or sync what nodes write down, for `mesh report`: lines of JSON in segments of 10 seconds."""
 
 
 @command.command("ls")
 @places
 @options.as_json
 def ls(given: tuple[str, ...], as_json: bool) -> None:
-    """Which snapshots are on this machine?
+    """List the snapshots on this machine.
 
     \b
     OLDEST, NEWEST  the hour in UTC

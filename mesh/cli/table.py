@@ -63,5 +63,5 @@ def table_of(header: Sequence[str], rows: Iterable[Sequence[Cell]], folded: str 
 
 
 def text(cell: Cell) -> Text:
-    """What others say may hold anything: neither [ ] nor an escape code in it is carried out."""
+    """A cell as text. Others may have put in anything: neither [ ] nor an escape code is carried out."""
     return cell if isinstance(cell, Text) else Text(harmless(cell))

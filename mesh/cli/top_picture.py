@@ -17,7 +17,7 @@ Node = dict[str, Any]
 
 
 class Column(NamedTuple):
-    """`order` is what is sorted by, the largest first; None: nobody would."""
+    """A column. `order` is what is sorted by, the largest first; None: nobody would."""
 
     title: str
     cell: Callable[[Node], Cell]
@@ -54,7 +54,7 @@ ORDERS = ("", *(column.title for column in COLUMNS if column.order))  # "": by n
 
 
 def next_order(order: str) -> str:
-    """What comes after it, round and round."""
+    """The order that comes after this one, round and round."""
     return ORDERS[(ORDERS.index(order) + 1) % len(ORDERS)]
 
 

@@ -112,7 +112,7 @@ def command(
 
 
 class Plain(logging.Formatter):
-    """What others say may stand in any line."""
+    """A format without escape codes: what others say may stand in any line."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         record.message = harmless(record.message)
@@ -158,7 +158,7 @@ def _say_last(it: dict[str, Any]) -> None:
 
 
 def described(it: dict[str, Any]) -> str:
-    """Where the node is, how it finds others, and what to type next."""
+    """The place of the node, how it finds others, and what to type next."""
     by_hand = "" if it["mdns"] else f" --peer {typed(it['at'][0])}"
     lines = [
         f"mesh {__version__}  node '{it['name']}'  id {it['uuid'][:8]}  boot {it['boot']}  "
@@ -177,7 +177,7 @@ def described(it: dict[str, Any]) -> str:
 
 
 def _listening(it: dict[str, Any]) -> Iterator[str]:
-    """What others can type. Where every interface is bound, that is not what was bound."""
+    """The addresses that others can type. Where every interface is bound, that is not what was bound."""
     yield from (address for address in it["tcp"] if not is_wildcard(address))
     if any(map(is_wildcard, it["tcp"])):
         far = [address for address in it["at"] if address not in it["tcp"] and not is_of_link(address)]

@@ -17,7 +17,7 @@ HEADER = ("NODE", "WEIGHT", "REASON")
 
 @click.group("weights")
 def command() -> None:
-    """How much each node counts when one of several is chosen: learnt from history, in the whole mesh."""
+    """Show or set how much each node counts when one of several is chosen: learnt from history."""
 
 
 @command.command("apply")
@@ -49,7 +49,7 @@ def apply(file: Path, force: bool, url: str | None) -> None:
 @options.as_json
 @options.url
 def show(as_json: bool, url: str | None) -> None:
-    """Which weights are in force, why, since when and until when?"""
+    """Show the weights that are in force, why, since when and until when."""
     with sync.connect(url) as m:
         found = m.call("weights")
     if as_json:
@@ -80,7 +80,7 @@ def learn(arguments: tuple[str, ...]) -> int:
 
 
 def remarks(found: dict[str, Any]) -> list[str]:
-    """What is to be said below the table, or in its place."""
+    """The remarks below the table, or in its place."""
     said = []
     if not found["weights"]:
         cleared = f", since they were cleared by {found['by']}" if found["stamp"] else ""

@@ -18,13 +18,13 @@ HINT = "A good one is written by:  mesh weights learn"
 
 
 class Versioned(msgspec.Struct):
-    """What every version has."""
+    """The part that every version has."""
 
     version: int
 
 
 class File(msgspec.Struct):
-    """What is read of it; the rest is for people."""
+    """The part of it that is read; the rest is for people."""
 
     cluster: str
     made: datetime
@@ -33,14 +33,14 @@ class File(msgspec.Struct):
 
 
 class Row(msgspec.Struct):
-    """What is read of one node."""
+    """The part of one node's row that is read."""
 
     weight: float
     reason: str = ""
 
 
 class Found(NamedTuple):
-    """What a node is told: the argument `set`. Where reasons took too much room, they are left out."""
+    """The weights for the argument `set` of a node. Reasons that took too much room are left out."""
 
     given: dict[str, Any]
     has_reasons: bool

@@ -66,7 +66,7 @@ class Admission(Part):
         )
 
     def hello(self, conn: Conn, command: Hello) -> None:
-        """Somebody dialled us; once it is in, what it is owed may follow."""
+        """Take the HELLO of whoever dialled us; once it is in, what it is owed may follow."""
         if command.role == NODE_CONTROL or self._recall.is_over:
             self._hello(conn, command)
         else:
@@ -141,7 +141,7 @@ class Admission(Part):
             self._logged_in(peer, conn)
 
     def _understood(self, conn: Conn, peer: Peer) -> None:
-        """What can be said to it. It may be another release than the last time."""
+        """Note what can be said to that peer. It may be another release than the last time."""
         news = peer.speaks ^ conn.speaks
         peer.version, peer.speaks = conn.version, conn.speaks
         if news - OF_VERSION_1:

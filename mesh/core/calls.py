@@ -56,7 +56,7 @@ class Verbs(Part):
         self._desk.answer(conn, call.request, work)
 
     def _from_peer(self, conn: Conn, peer: Peer, call: Call, _: list[Envelope]) -> None:
-        """What it asks on its control connection is answered there. On its data connection a question comes
+        """Answer on the control connection what was asked there. On the data connection a question comes
         behind what the peer has said before that it wants."""
         verb = self._desk.face.peer_verbs.get(call.verb)
         is_control = conn.role == NODE_CONTROL

@@ -125,12 +125,12 @@ class NodeCore(Parts):
         self.gossiping.heard(frames)
 
     def knocked(self, uuid: bytes, refused: bool, now: float, wall: int) -> None:
-        """What the operating system at a node's address said to a Knock."""
+        """Take what the operating system at a node's address said to a Knock."""
         self._at(now, wall)
         self.neighbours.liveness.knocked(uuid, refused)
 
     def left(self, now: float, wall: int) -> None:
-        """Somebody who had dialled us is gone. A ping finds out who: to the one that is gone it fails."""
+        """Ping all, since somebody who had dialled us is gone: to that one it fails."""
         self._at(now, wall)
         self.neighbours.rounds.ping_all()
 
@@ -142,7 +142,7 @@ class NodeCore(Parts):
             self.neighbours.sighted(node, "mdns")
 
     def near(self, name: str, address: str, now: float, wall: int) -> None:
-        """Somebody of another mesh is on this network, and says so. It may be that it should be ours."""
+        """Note a node of another mesh on this network, which says so. Perhaps it should be of ours."""
         self._at(now, wall)
         if len(self.desk.near) < NEAR and (name, address) not in self.desk.near:
             self.desk.near.append((name, address))
@@ -195,7 +195,7 @@ class NodeCore(Parts):
         return self.desk.alarm
 
     def take_effects(self) -> list[Effect]:
-        """What is to be done now, in order."""
+        """The effects to be carried out now, in order."""
         self._flush()
         desk = self.desk
         effects, desk.effects = desk.effects, []

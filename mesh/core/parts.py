@@ -64,7 +64,7 @@ ROOMS: tuple[Room, ...] = ()  # of each node: a line for each capability
 
 
 class Parts:
-    """What a node consists of; see NodeCore. Each part is made with those that it needs."""
+    """The parts that a node consists of; see NodeCore. Each is made with those that it needs."""
 
     def __init__(
         self,
@@ -164,7 +164,7 @@ class Parts:
         self._process: Callable[[], Process] = Process
 
     def info(self) -> Info:
-        """Who this node is, and its metrics."""
+        """The identity of this node, and its metrics."""
         me, settings = self.desk.me, self.desk.settings
         return Info(
             name=me.name,
@@ -183,7 +183,7 @@ class Parts:
         return self.desk.figures()
 
     def _queues(self) -> Iterator[Waiting]:
-        """What waits here: for masters that are away, and for sessions."""
+        """The queues of this node: for masters that are away, and for sessions."""
         for hop in self.forwarder.onward.hops():
             depth = self.forwarder.tailback.depth(hop)
             yield f"tailback/{hop or '?'}", depth.messages, depth.bytes, depth.age

@@ -117,7 +117,7 @@ class Status(Part):
         )
 
     def _unknown(self) -> Depth:
-        """What waits for nodes that are not in the list."""
+        """The depth of what waits for nodes that are not in the list."""
         n, depth = self._neighbours, self._tailback.depth
         # Of whom others said that it is dead before we met it, we know that much and have no row.
         unseen = [
@@ -145,7 +145,7 @@ class Status(Part):
         asked.say(PeerRows(peers=rows, next=after))
 
     def _where(self, asked: Inquiry[AskWhere]) -> None:
-        """Where a program can dial the node of that name; "" when nobody can, or it is not known."""
+        """Say where a program can dial the node of that name; "" when nobody can, or it is not known."""
         me, peer = self._desk.me, self._neighbours.named(asked.ask.node)
         if asked.ask.node == me.name:
             asked.say(Address(address=me.address))
@@ -154,6 +154,6 @@ class Status(Part):
 
 
 def address_of(peer: Peer) -> str:
-    """Where it was reached, unless that is of use on one link only, and it has another."""
+    """The address where it was reached, unless that is of use on one link only, and it has another."""
     known = filter(None, (peer.reached, peer.node.address, *peer.node.also))
     return min(known, key=is_of_link, default="")

@@ -68,12 +68,12 @@ class Link:
 
     @property
     def attempt(self) -> int:
-        """Which dial in a row the next, or present, one is; 1 is the first."""
+        """The count of the next, or present, dial in a row; 1 is the first."""
         return self._attempt
 
     @property
     def by(self) -> str:
-        """Who says no: "me", "peer", "both"; "" unless the state is not allowed."""
+        """The side that says no: "me", "peer", "both"; "" unless the state is not allowed."""
         if self._mine and self._theirs:
             return "both"
         return "me" if self._mine else "peer" if self._theirs else ""
@@ -110,12 +110,12 @@ class Link:
         return word
 
     def wanted(self, now: float) -> tuple[Action, ...]:
-        """Somebody here needs the login. To say it again changes nothing."""
+        """Note that somebody here needs the login. To say it again changes nothing."""
         self._is_wanted = True
         return self._step(Event.WANTED, now)
 
     def unwanted(self, now: float) -> tuple[Action, ...]:
-        """Nobody here needs the login any more."""
+        """Note that nobody here needs the login any more."""
         self._is_wanted = False
         return self._step(Event.UNWANTED, now)
 

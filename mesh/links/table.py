@@ -18,7 +18,7 @@ A = TypeVar("A")
 
 
 class State(Enum):
-    """How we stand with a peer; the value is the word that people read."""
+    """The ways to stand with a peer; the value is the word that people read."""
 
     LOGGED_IN = "logged in"
     POLLING = "polling"
@@ -26,7 +26,7 @@ class State(Enum):
 
 
 class Event(Enum):
-    """What can happen to a link; the value is the explanation in the docs."""
+    """The events of a link; the value is the explanation in the docs."""
 
     WANTED = "somebody here needs the login"
     UNWANTED = "nobody here needs the login any more"
@@ -43,7 +43,7 @@ class Event(Enum):
 
 
 class Action(Enum):
-    """What follows from an event; the value is the explanation in the docs."""
+    """The actions that follow from an event; the value is the explanation in the docs."""
 
     DIAL = "open a data connection to the peer"
     HANG_UP = "close the data connection that stands or is being dialled, if there is one"

@@ -19,7 +19,7 @@ _LONGEST_HOST = 60  # characters of a host name; leaves room for -2, -3 …
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFile:
-    """What a running node tells the programs of its user: `<state>/nodes/<name>.json`.
+    """The file by which a running node tells its user's programs where it is: `<state>/nodes/<name>.json`.
 
     `uuid` in hex, `ipc` and `tcp` addresses or None, `data` the data directory as an absolute path.
     `keyed`: over TCP it speaks to nobody without the keys of its cluster. `snapshots`: where it writes
@@ -52,7 +52,7 @@ class NodeFile:
 
 
 def running_nodes(state: Path) -> list[dict[str, Any]]:
-    """What each running node told, by name, with the fields of NodeFile.
+    """The running nodes, with what each told, by name, with the fields of NodeFile.
 
     A node runs as long as it holds the lock of its data directory. The file of one that was killed
     is removed; what is no such file is passed over.

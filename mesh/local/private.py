@@ -101,7 +101,7 @@ def read_private(path: Path, most: int, hint: str) -> bytes:
 
 
 def socket_path(data: Path, uuid: bytes) -> Path:
-    """Where a node's local socket stands: beside its data, or in a short private place if that is too long.
+    """The path of a node's local socket: beside its data, or in a short private place if that is too long.
 
     DataDirRefused when that place is not ours alone.
     """

@@ -27,7 +27,7 @@ class Found(msgspec.Struct, frozen=True):
 
 
 def find(place: Path) -> Found:
-    """What stands in `place`, of all nodes, hour by hour; nothing if it is not there.
+    """The segments in `place`, of all nodes, hour by hour; none if it is not there.
 
     What is no segment is passed over. OSError as it comes.
     """
@@ -69,7 +69,7 @@ def sizes(directory: Path) -> dict[str, int]:
 
 
 def read_marker(path: Path) -> tuple[Marker, str]:
-    """What a marker says, and what is wrong with it, if anything: then nothing is safe elsewhere."""
+    """A marker, and what is wrong with it, if anything: then nothing is safe elsewhere."""
     try:
         return Marker.parse(path.read_bytes()), ""
     except (FileNotFoundError, NotADirectoryError):

@@ -68,7 +68,7 @@ class SegmentKeeper:
             self._hold(self._holding, now)
 
     def _find(self, now: float) -> tuple[Pile, list[Segment]]:
-        """Those that are closed, and those that are not."""
+        """The closed segments, and the unfinished ones."""
         closed, unfinished = Pile(), list[Segment]()
         try:
             for found in find_by_hour(self._place, self._uuid8):

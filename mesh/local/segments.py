@@ -86,7 +86,7 @@ class SegmentLog:
             refused = self._refused
 
     def _gather(self) -> tuple[list[Line], bool]:
-        """What waits, or what comes before the segment is to be closed; and whether these are the last."""
+        """The lines that wait, or come before the segment is to be closed; and whether these are the last."""
         deadline = self._writer.deadline()
         patience = None if deadline is None else max(0.0, deadline - time.monotonic())
         lines: list[Line] = []
@@ -111,7 +111,7 @@ class SegmentLog:
 
 
 def _harmless(tell: Tell) -> Tell:
-    """Whoever is told may be gone, when the disk took longer than the node could wait."""
+    """A `tell` that fails not even when its node is gone, for which the disk took too long."""
 
     def told(level: str, text: str) -> None:
         try:

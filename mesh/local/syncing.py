@@ -28,7 +28,7 @@ class Problem:
 
 @dataclass(slots=True)
 class Tally:
-    """What was done. `present`: segments that were there already."""
+    """The count of what was copied. `present`: segments that were there already."""
 
     copied: int = 0
     bytes: int = 0

@@ -44,7 +44,7 @@ def choose(
     of: Hashable,
     together: Together = NOBODY,
 ) -> Decision:
-    """Which node is next?"""
+    """The next node, or another decision, by the claims of this node and of others."""
     mine = min((c for c in claims if c.node == me), key=lambda c: c.stratum, default=None)
     if mine is not None and mine.stratum == 0:
         return here(f"{mine.by}, stratum 0: master")
@@ -61,7 +61,7 @@ def choose(
 def divide(
     me: str, claims: Sequence[Claim], view: View, visited: Collection[str], of: Hashable, is_copy: bool
 ) -> Decision:
-    """Where does it go, as a message for every master?"""
+    """The decision on a message for every master."""
     masters = masters_of(claims)
     if me in masters:
         others = tuple(n for n in masters if n != me and n not in visited and not is_copy)

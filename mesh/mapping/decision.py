@@ -9,7 +9,7 @@ from typing import Protocol
 
 
 class View(Protocol):
-    """What is known of other nodes at this moment, by name."""
+    """The view of other nodes at this moment, by name."""
 
     def is_known(self, node: str) -> bool:
         """May it be linked, or is it linked now?"""
@@ -26,7 +26,7 @@ class View(Protocol):
 
 
 class Use(Enum):
-    """What is wanted of the masters of a query."""
+    """The purposes for which the masters of a query are named."""
 
     GET = "get"  # one of them is asked
     SUBSCRIBE = "subscribe"  # all are
@@ -34,7 +34,7 @@ class Use(Enum):
 
 
 class Kind(Enum):
-    """What becomes of a message; the value is the word that people read."""
+    """The fates of a message; the value is the word that people read."""
 
     HERE = "here"
     FORWARD = "forward"
@@ -44,11 +44,11 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """`node`: where it goes, or for whom it waits ("" = nobody knows); `code` of a refusal.
-
+    """A decision. `node`: where it goes, or for whom it waits ("" = nobody knows); `code` of a refusal.
     `copies`: the masters, if there are several, that get one each; with HERE, those beside this node. FORWARD
     then means that some of them can be asked now. `to_master`: whoever gets it next is a master. `is_shared`:
     this node is one of several masters.
+
     """
 
     kind: Kind
@@ -97,7 +97,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Whom to ask for what a query wants: the nodes that rules name, and perhaps everybody.
+    """The nodes to ask for what a query wants: those that rules name, and perhaps everybody.
 
     `masters` are those of the hops that divide nothing any more; `away` are those without whom something
     of it cannot be had.

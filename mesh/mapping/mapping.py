@@ -45,7 +45,7 @@ class Mapping:
         of: Hashable = "",
         is_copy: bool = False,
     ) -> Decision:
-        """What becomes of a message with this key and domain that has been at `visited`?
+        """The decision on a message with this key and domain that has been at `visited`.
 
         `of`: its publisher's stream, which goes one way while there are several as good. `is_copy`: it came
         from a node that has sent one to each master.
@@ -71,7 +71,7 @@ class Mapping:
         force: bool = False,
         of: Hashable = "",
     ) -> Decision:
-        """What becomes of a point-to-point message? A node that is known wins, then the domain, then here."""
+        """The decision on a point-to-point message. A node that is known wins, then the domain, then here."""
         node = to.node
         if node == self.me:
             return here("addressed to this node")
@@ -89,7 +89,7 @@ class Mapping:
         return refuse(f"no node {node} can be reached from {self.me}", node, "UNKNOWN_NODE")
 
     def sources(self, kind: str, text: str, domain: str, view: View, use: Use = Use.SUBSCRIBE) -> Sources:
-        """Whom must this node ask to get what matches a query? Its own log is not named."""
+        """The nodes to ask for what matches a query. This node's own log is not named."""
         parts = self._claims.of_query(kind, text, domain)
         asked = [self._asked(claims, view, use) for claims in parts if claims]
         return Sources.of(asked, everyone=self.scope == "mesh" and not parts[-1])
@@ -107,7 +107,7 @@ class Mapping:
         return self._claims.row_of_query(kind, text, domain)
 
     def _asked(self, claims: tuple[Claim, ...], view: View, use: Use) -> Decision:
-        """Whom to ask for what has these masters; nobody, if this node is one.
+        """The nodes to ask for what has these masters; none, if this node is one.
 
         All subscriptions to what one rule is about go one way: by two, one would bring messages past others
         that the other brings.

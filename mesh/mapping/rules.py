@@ -8,7 +8,7 @@ ANY_DOMAIN = "*"  # as a rule's domain: every named one
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`node` is master (stratum 0), or a way to the master (1 and more), of domains and of single keys.
+    """A rule. `node` is master (stratum 0), or a way to the master (1 and more), of domains and single keys.
 
     A domain is a name, `*` for any, or "" for messages without one. `refid` names the node one stratum
     closer to the master. The two `accept_` settings count under default-scope "local" only.

@@ -16,7 +16,7 @@ Course = tuple[Kind | None, str, tuple[str, ...], bool, str]
 
 @dataclass(slots=True, eq=False)
 class Ruling:
-    """What was decided last of one question, and the entries that it is about, by serial."""
+    """The last decision on one question, and the entries that it is about, by serial."""
 
     decision: Decision
     course: Course
@@ -25,7 +25,7 @@ class Ruling:
 
 
 def course_of(decision: Decision) -> Course:
-    """What it means for an entry. Whether a node can be asked just now is another matter."""
+    """The course of an entry by a decision. Whether a node can be asked just now is another matter."""
     kind = decision.kind if decision.kind in (Kind.HERE, Kind.REFUSE) else None
     return kind, decision.code, decision.hops, decision.to_master, decision.why
 

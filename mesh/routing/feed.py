@@ -80,7 +80,7 @@ class Feed:
         self.queries[query] = position
 
     def owing(self, parcel: Parcel) -> Indices | None:
-        """Which messages at this place of our log was it promised, and has not settled? None = all."""
+        """The messages at this place of our log that it was promised, and has not settled; None = all."""
         place, envelope = parcel.position, parcel.envelope
         queries = [q for q, since in self.queries.items() if since <= place and self.position < place]
         rows = [is_wanted(queries, key, envelope.domain) for key in envelope.keys]
@@ -146,7 +146,7 @@ class Feed:
     # --- giving up --------------------------------------------------------------------------------------
 
     def shed(self) -> None:
-        """It is cut off: of what waits only what is persistent waits on, and all of an inbox."""
+        """Cut it off: of what waits only what is persistent waits on, and all of an inbox."""
         gap = 0
         for portion in self._backlog.take_all():
             if self._stays(portion):
@@ -157,7 +157,7 @@ class Feed:
         self.gap += gap
 
     def close(self) -> None:
-        """Nobody wants it any more."""
+        """Drop all: nobody wants it any more."""
         self.closed = True
         self.clear()
 

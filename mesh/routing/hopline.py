@@ -44,7 +44,7 @@ class Late:
 
 @dataclass(slots=True)
 class Line:
-    """What goes to one node for one domain, or for one node behind it."""
+    """The entries that go to one node for one domain, or for one node behind it."""
 
     # Taken from the front, which a dict would look for ever longer.
     waiting: OrderedDict[Entry, None] = field(default_factory=OrderedDict)
@@ -67,7 +67,7 @@ class Line:
         return chain(self.flight, self.waiting, self.late or ())
 
     def wait(self, entry: Entry) -> None:
-        """It waits in its place: often that is behind all, else very many may come at once."""
+        """Put an entry in its place: often that is behind all, else very many may come at once."""
         if self.waiting and next(reversed(self.waiting)).serial > entry.serial:
             self.late = self.late or Late()
             self.late.add(entry)
@@ -83,7 +83,7 @@ class Line:
         return late if oldest is None or late.serial < oldest.serial else oldest
 
     def drop(self, entry: Entry) -> None:
-        """It waits here no more."""
+        """Take out an entry that waits here no more."""
         if entry in self.waiting:
             del self.waiting[entry]
         elif self.late is not None:

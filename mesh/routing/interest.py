@@ -30,7 +30,7 @@ def weight(query: Query) -> int:
 
 @dataclass(slots=True)
 class Asked:
-    """What one peer was asked for. Each change has a version, so that it can confirm it."""
+    """The queries that one peer was asked for. Each change has a version, so that it can confirm it."""
 
     version: int = 0
     queries: dict[Query, None] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Asked:
 
 
 class Interests:
-    """Who wants what here, and which peers were asked for it."""
+    """The queries that are wanted here, by whom, and which peers were asked for them."""
 
     def __init__(self) -> None:
         self._wants: dict[Query, Counter[bytes]] = {}
@@ -68,14 +68,14 @@ class Interests:
         return len(self._wants)
 
     def asked(self, peer: bytes) -> Asked:
-        """What that peer was asked for."""
+        """The queries that a peer was asked for."""
         return self._asked.setdefault(peer, Asked())
 
     def queries(self) -> list[Query]:
         return list(self._wants)
 
     def matching(self, key: str, domain: str) -> list[Query]:
-        """Those that want messages of this key and domain."""
+        """The queries for messages of this key and domain."""
         found = [query for query in self._trie.match(key) if query.domain in ("", domain)]
         return sorted(found, key=lambda query: (query.text, query.domain, query.kind))
 

@@ -42,7 +42,7 @@ class LastOnDisk:
         self._ending[row] = self._newest[row] = end
 
     def ended(self, end: Last) -> None:
-        """It is no more: of what came before, nothing is there, or counts."""
+        """Forget a topic that has ended: of what came before, nothing is there, or counts."""
         row, ending = end.store_key, self._ending.get(end.store_key)
         self._passed_over.pop(row, None)
         self._before[row] = None
@@ -57,8 +57,8 @@ class LastOnDisk:
             known.pop(row, None)
 
     def taken(self, value: Last) -> bool:
-        """It counts. Unless it, or a newer one, is on disk or on its way there, it goes there now. True: it
-        is certain with the next commit only."""
+        """Count a value. Unless it, or a newer one, is on disk or on its way there, it goes there now. True:
+        it is certain with the next commit only."""
         row, on_disk = value.store_key, self._newest.get(value.store_key)
         if row in self._ending:
             self._pass_over(value)

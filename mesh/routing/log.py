@@ -53,7 +53,7 @@ class Lane:
     used: float = 0.0  # when its publisher last sent something
 
     def refusals_before(self, accepted: Accepted) -> None:
-        """What is on disk now counts in all refusals before it. It must not wait for them: what others have
+        """Count what is on disk now in all refusals before it. It must not wait for them: what others have
         sent after it would go past it, and its place in the log would be taken for settled."""
         for earlier in self.waiting:
             if earlier is accepted:
@@ -73,7 +73,7 @@ class Log:
         self._last_on_disk = LastOnDisk(self.retained, shelf.later)
 
     def lane(self, stream: bytes, domain: str, now: float) -> Lane:
-        """What is known of a stream; a new one knows nothing."""
+        """The lane of a stream in a domain; a new one knows nothing."""
         lanes = self._lanes.setdefault(stream, {})
         lane = lanes.get(domain)
         if lane is None:
@@ -92,7 +92,7 @@ class Log:
         return self._forget(stream, list(self._lanes.get(stream, ())))
 
     def _forget(self, stream: bytes, domains: list[str]) -> list[bytes]:
-        """Those of which nothing waits; returns their rows."""
+        """Forget the lanes in which nothing waits; returns their rows."""
         lanes = self._lanes.get(stream, {})
         void = [domain for domain in domains if not lanes[domain].waiting]
         for domain in void:
@@ -140,8 +140,8 @@ class Log:
         return accepted, ops
 
     def passes(self, accepted: Accepted) -> bool:
-        """It is handed on now, and its messages are the last values of their topics. True: one of these, or a
-        newer one, is on disk with the next commit only, as it was older than what has ended meanwhile."""
+        """Hand it on now: its messages are the last values of their topics. True: one of these, or a newer
+        one, is on disk with the next commit only, as it was older than what has ended meanwhile."""
         for parcel, _ in accepted.deliveries:
             self.passed = max(self.passed, parcel.position)
             parcel.after = self.passed
@@ -163,7 +163,7 @@ class Log:
             self.shelf.later("retained", evicted.store_key, Delete("retained", evicted.store_key))
 
     def refuse(self, lane: Lane, accepted: Accepted) -> None:
-        """It could not be stored: nobody gets it, not even when it comes again, behind what followed it."""
+        """Refuse what could not be stored: nobody gets it, not even again, behind what followed it."""
         envelope = accepted.envelope
         lane.origin.refuse(envelope.first, envelope.last)
         key = stream_key(envelope)
@@ -208,5 +208,5 @@ def stream_key(envelope: Envelope) -> bytes:
 
 
 def position_key(taker: Taker, position: int) -> Op:
-    """How far a taker is settled, as a row of the side table."""
+    """The position to which a taker is settled, as a row of the side table."""
     return Put("position", taker.key, position.to_bytes(8))

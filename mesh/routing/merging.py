@@ -20,7 +20,7 @@ Stream = tuple[bytes, str, Masters]
 
 
 class Merging:
-    """`masters(key, domain)` names those that rules give it."""
+    """The merging of what several masters bring. `masters(key, domain)` names those that rules give it."""
 
     def __init__(self, me: str, masters: Callable[[str, str], Masters]) -> None:
         self._me = me
@@ -30,7 +30,7 @@ class Merging:
         self._open: dict[tuple[bytes, str], dict[Parcel, list[Parcel]]] = {}
 
     def take(self, parcel: Parcel) -> tuple[int, ...] | None:
-        """Which of its messages are new? None = all. Whatever comes again is no news from now on."""
+        """The messages of it that are new; None = all. Whatever comes again is no news from now on."""
         e = parcel.envelope
         if e.flags & ERASED:
             return None  # its numbers are another count: a client's requests
@@ -50,7 +50,7 @@ class Merging:
         self._raise(self._streams(value)[0], value.last)
 
     def keep(self, parcel: Parcel) -> None:
-        """It was handed on, and somebody here needs it until it is released."""
+        """Keep what was handed on: somebody here needs it until it is released."""
         self._open.setdefault(_lane(parcel), {})[parcel] = []
 
     def waits(self, repeat: Parcel) -> bool:
@@ -65,7 +65,7 @@ class Merging:
         return False
 
     def released(self, parcel: Parcel) -> list[Parcel]:
-        """Nobody here needs it any more; returns the repeats that are settled with it."""
+        """Release what nobody here needs any more; returns the repeats that are settled with it."""
         lane = self._open.get(_lane(parcel), {})
         repeats = lane.pop(parcel, [])
         if not lane:

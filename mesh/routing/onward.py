@@ -81,7 +81,7 @@ class Onward:
         return entry
 
     def assign(self, entry: Entry, hops: Collection[str], why: str) -> None:
-        """It goes to these nodes now, in its place among those that came before and after. Whoever has had
+        """Send it to these nodes now, in its place among those that came before and after. Whoever has had
         his last word keeps it, and a new one is asked for what is open."""
         entry.why = why
         entry.was_divided |= len(hops) > 1
@@ -107,8 +107,8 @@ class Onward:
         line.wait(entry)
 
     def depart(self, hop: str, may_leave: Callable[[Entry], bool] = lambda entry: True) -> Iterator[Entry]:
-        """What may leave for that node now, in order; each counts as under way. A line stands still behind
-        what may not leave yet."""
+        """The entries that may leave for that node now, in order; each counts as under way. A line stands
+        still behind what may not leave yet."""
         for line in list(self._lines.get(hop, {}).values()):
             while self._is_open(line) and (entry := line.first()) is not None:
                 if not may_leave(entry):
@@ -125,7 +125,7 @@ class Onward:
         return sorted(again, key=lambda entry: entry.serial)
 
     def answered(self, stream: bytes, domain: str, first: int, last: int) -> list[tuple[Entry, int, int]]:
-        """Which entries is an answer about, and which part of each (with what was answered before)?"""
+        """The entries that an answer is about, and the part of each (with what was answered before)."""
         lane = self._lanes.get((stream, domain))
         before = takewhile(lambda e: e.envelope.first <= last, lane.values() if lane else ())
         return [
@@ -152,7 +152,7 @@ class Onward:
         return final
 
     def remove(self, entry: Entry) -> None:
-        """It is somebody else's business now."""
+        """Remove an entry that is somebody else's business now."""
         if entry.is_done:
             return
         entry.is_done = True
@@ -174,11 +174,11 @@ class Onward:
         return line is not None and entry in line.flight
 
     def line_of(self, entry: Entry, hop: str) -> Line | None:
-        """Where it stands, unless that node has had its last word."""
+        """The line in which it stands for that node, unless that has had its last word."""
         return self._lines.get(hop, {}).get(entry.track)
 
     def lines(self, hop: str) -> list[Line]:
-        """What goes to that node."""
+        """The lines to that node."""
         return list(self._lines.get(hop, {}).values())
 
     def hops(self) -> list[str]:

@@ -7,7 +7,7 @@ from mesh.errors import BadQuery, shown
 
 
 class Overflow(StrEnum):
-    """What becomes of transient messages that find no room. Persistent ones wait, whatever it says."""
+    """The fate of transient messages that find no room. Persistent ones wait, whatever it says."""
 
     BLOCK = "block"  # publishers wait while it makes progress; behind one that stands still, the newest go
     DROP_NEWEST = "drop_newest"  # nobody waits

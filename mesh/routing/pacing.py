@@ -14,7 +14,7 @@ Waiting = Sequence[tuple[Taker, Portion]]
 
 
 class Pacing:
-    """What is held back, in order for each source."""
+    """The sources that are held back, each in its order."""
 
     def __init__(self) -> None:
         self._held: dict[Hashable, deque[tuple[Waiting, Callable[[], None]]]] = {}
@@ -39,7 +39,7 @@ class Pacing:
                 del self._held[source]
 
     def sources(self) -> list[Hashable]:
-        """Those that wait."""
+        """The sources that wait."""
         return list(self._held)
 
     def forget(self, source: Hashable) -> None:

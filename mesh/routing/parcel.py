@@ -8,8 +8,8 @@ from mesh.wire.envelope import Envelope
 
 
 class Parcel(Struct, eq=False):
-    """`position` is its place in the log of `master` (0 = transient, then nobody counts; `after` is the last
-    place that went before it)."""
+    """An envelope here. `position` is its place in the log of `master` (0 = transient, then nobody counts;
+    `after` is the last place that went before it)."""
 
     envelope: Envelope
     position: int = 0

@@ -50,7 +50,7 @@ class Recent:
 
 
 def _newest(run: list[Envelope]) -> list[Last]:
-    """What one stream said last of each topic."""
+    """The last messages that one stream said of each topic."""
     found: list[list[Last]] = []
     seen: set[str] = set()
     for envelope in reversed(run):

@@ -35,7 +35,7 @@ class Retained:
 
     @property
     def evicted(self) -> int:
-        """How many had to be forgotten since the start."""
+        """The number of values that had to be forgotten since the start."""
         self._settle()
         return self._evictions
 
@@ -49,7 +49,7 @@ class Retained:
             self._settle()
 
     def _settle(self) -> None:
-        """What came of late gets its place: there is room for it, or `keep` had done this before."""
+        """Give what came of late its place: there is room for it, or `keep` had done this before."""
         if self._recent:
             self._place(self._recent.take())
 
@@ -101,7 +101,7 @@ class Retained:
         return evicted
 
     def _evicted(self, newest: tuple[str, str]) -> list[Last]:
-        """What had to be forgotten; what has just come stays."""
+        """The values that had to be forgotten; what has just come stays."""
         evicted = []
         while self._bytes > self._max and len(self._topics) + len(self._dead) > 1:
             is_last = len(self._topics) == (newest in self._topics)

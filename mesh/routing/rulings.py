@@ -21,8 +21,8 @@ USELESS = 1024  # rulings; with more, and more than twice what is used, those ab
 
 
 class Rulings:
-    """`decide(entry)` answers its question, `rouse(decision)` sees to its nodes, once for all entries;
-    `look(entry, decision)` carries it out for one of them."""
+    """The decisions on what waits. `decide(entry)` answers its question, `rouse(decision)` sees to its
+    nodes, once for all entries; `look(entry, decision)` carries it out for one of them."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Rulings:
         ruling.entries[entry.serial] = entry
 
     def _throw_away(self) -> None:
-        """Those that are about nothing any more."""
+        """Throw away rulings that are about nothing any more."""
         self._rulings = {q: r for q, r in self._rulings.items() if r.entries or r in self._doubtful}
         self._useless = max(USELESS, 2 * len(self._rulings))
 

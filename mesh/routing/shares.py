@@ -20,8 +20,8 @@ class Shares:
         self._written: tuple[int, ...] = ()  # what the store was told to keep
 
     def settle(self, subscriber: object) -> bool:
-        """It is owed nothing any more. Is it worth a look what is left? (Each look is as much work as there
-        are subscribers left, so there is one when half of them have gone.)"""
+        """Note that it is owed nothing any more. Is it worth a look what is left? (Each look is as much work
+        as there are subscribers left, so there is one when half of them have gone.)"""
         self._owed.pop(subscriber, None)
         if not self._owed or 2 * len(self._owed) > self._looked + 1:
             return False

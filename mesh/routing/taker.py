@@ -23,7 +23,7 @@ class Taker(Protocol):
         """Here is something for it."""
 
     def owing(self, parcel: Parcel) -> Indices | None:
-        """Which messages at this place of our log was it promised, and has not settled? None = all."""
+        """The messages at this place of our log that it was promised, and has not settled; None = all."""
 
     def alive(self, now: float) -> bool:
         """Does it make progress? Then publishers do well to wait for it a little."""

@@ -21,7 +21,7 @@ def parts(whole: Interest) -> Iterator[bytes]:
 
 
 def slices(whole: Interest, count: int, more: bool) -> Iterator[Interest]:
-    """What a peer has said, as parts of so many queries. `more`: there is another part behind it."""
+    """The parts of what a peer has said, of so many queries. `more`: there is another part behind it."""
     if len(whole.add) + len(whole.remove) <= count and whole.more == more:
         yield whole  # as a rule
         return

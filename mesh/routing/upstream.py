@@ -21,7 +21,7 @@ class Upstream:
         return True
 
     def release(self, parcel: Parcel) -> bool:
-        """Nobody here needs it any more. Did the settled position move?"""
+        """Note that nobody here needs it any more. Did the settled position move?"""
         oldest = next(iter(self._open), 0)
         self._open.pop(parcel.position, None)
         return parcel.position == oldest

@@ -19,8 +19,8 @@ from mesh.security.pins import Pins
 
 @dataclass(frozen=True, slots=True)
 class ClientKeys:
-    """`secret` is what its HELLO proves, `passwd` what it tells a node that asks for one; `pins` knows the
-    nodes that it has met."""
+    """The keys of a client. `secret` is what its HELLO proves, `passwd` what it tells a node that asks for
+    one; `pins` knows the nodes that it has met."""
 
     curve: Keys
     secret: bytes = field(repr=False)

@@ -24,5 +24,5 @@ def derived(secret: bytes, cluster: str, job: str) -> bytes:
 
 
 def role_secret(secret: bytes, cluster: str, role: str) -> bytes:
-    """What HELLO proves, to come in with this role."""
+    """The secret that a HELLO proves, to come in with this role."""
     return derived(secret, cluster, f"role {role}")

@@ -67,7 +67,7 @@ def join(state: Path, token: Token, passwd: str, replace: bool = False) -> tuple
 
 
 def leave(state: Path, cluster: str) -> Path:
-    """Where the keys of the mesh are now, of which this user has none any more. KeysRefused without any."""
+    """Put the keys of the mesh aside, so that this user has none; returns where. KeysRefused without any."""
     if not mesh_path(state, cluster).exists():
         hint = "`mesh leave --cluster NAME` leaves another one."
         raise KeysRefused(f"There are no keys for {cluster!r} here.", hint=hint)

@@ -27,7 +27,7 @@ File = TypeVar("File", bound=msgspec.Struct)
 
 
 class MeshFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`<state>/keys/<cluster>.json`: what lets this user into a mesh.
+    """The keys that let this user into a mesh: `<state>/keys/<cluster>.json`.
 
     `secret` is the mesh's for the role "node", else that role's; `server` the public CURVE key (Z85) of
     its sockets; `public` and `private` the CURVE key pair (Z85) of this user's clients; `passwd` what they
@@ -47,7 +47,7 @@ class MeshFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class NodeKeys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`keys.json` in a node's directory: the secret CURVE key with which it dials, and its Ed25519 seed."""
+    """The keys of a node, its `keys.json`: the secret CURVE key with which it dials, and its Ed25519 seed."""
 
     curve: bytes
     seed: bytes
@@ -57,7 +57,7 @@ class NodeKeys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def mesh_path(state: Path, cluster: str) -> Path:
-    """Where a mesh's keys stand."""
+    """The path of a mesh's keys."""
     if node_name(cluster) in (".", ".."):
         raise BadName(f"{cluster!r} cannot be a cluster's name: a file is named after it.")
     return state / "keys" / f"{cluster}.json"

@@ -16,7 +16,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """`mine` dials. Every ROUTER of the mesh has `server`, every PUB `gossip`: nodes know both halves.
+    """The keys of a process. `mine` dials. Every ROUTER has `server`, every PUB `gossip`: nodes know both.
 
     A client knows the public half of `server` only, so nobody but a node can bind in the mesh's name.
     """
@@ -38,7 +38,7 @@ def z85(data: bytes) -> str:
 
 
 def unz85(text: str) -> bytes:
-    """What was written so. ValueError for anything else."""
+    """The bytes of a text in Z85. ValueError for anything else."""
     if len(text) % 5:
         raise ValueError(f"{len(text)} letters are no Z85")
     data = b""

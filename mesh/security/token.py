@@ -18,7 +18,7 @@ AGAIN = "Copy it whole, or make another one with `mesh token`."
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """`secret` is the mesh's for a node, else its role's. `server`: public CURVE key; "" for a node.
+    """A token. `secret` is the mesh's for a node, else its role's. `server`: public CURVE key; "" for a node.
 
     `expires` in seconds since 1970; 0 = never.
     """

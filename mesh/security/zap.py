@@ -23,7 +23,7 @@ ADDRESSES = 1024  # remembered that new keys came from
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`status` as ZAP has it: 200 yes, 300 not now, 400 no, 500 broken. `user` is the public key, in Z85."""
+    """A verdict. `status` as in ZAP: 200 yes, 300 not now, 400 no, 500 broken. `user`: public key, in Z85."""
 
     status: bytes
     text: str

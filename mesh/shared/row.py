@@ -39,12 +39,12 @@ class SharedRow(msgspec.Struct, frozen=True, array_like=True, dict=True):
 
     @cached_property
     def rank(self) -> Rank:
-        """It counts if this is the highest."""
+        """The rank of a row: the highest counts."""
         return self.stamp, self.author, self._hash
 
     @property
     def place(self) -> tuple[int, str]:
-        """Where it stands in the order in which rows are told."""
+        """The place of a row in the order in which rows are told."""
         return self.stamp, self.name
 
     @cached_property
@@ -53,7 +53,7 @@ class SharedRow(msgspec.Struct, frozen=True, array_like=True, dict=True):
 
     @property
     def text(self) -> bytes:
-        """What the signature is of."""
+        """The text that the signature is of."""
         fields = (self.kind, self.name, self.stamp, self.value, self.author, self.boot, self.key)
         return b"heronry row\0" + msgspec.msgpack.encode(fields)
 

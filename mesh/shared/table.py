@@ -44,7 +44,7 @@ class RowTable:
         return size <= BYTES and (known is not None or len(self._rows) < ROWS)
 
     def take(self, row: SharedRow) -> None:
-        """It counts from now on."""
+        """Take a row that counts from now on."""
         known = self._rows.get(row.name)
         self._bytes += _size(row) - (_size(known) if known is not None else 0)
         self._rows[row.name] = row
@@ -52,7 +52,7 @@ class RowTable:
 
     @property
     def summary(self) -> Summary:
-        """What others are told of it: two nodes with the same one have the same rows."""
+        """The summary that others are told: two nodes with the same one have the same rows."""
         if self._summary is None:
             digest = blake2b(digest_size=DIGEST)
             for name, row in sorted(self._rows.items()):
@@ -63,7 +63,7 @@ class RowTable:
         return self._summary
 
     def behind(self, stamp: int, name: str) -> Iterator[SharedRow]:
-        """Those whose place is a later one."""
+        """The rows whose place is a later one."""
         return (row for row in self if row.place > (stamp, name))
 
 

@@ -47,7 +47,7 @@ def bind_all(sockets: Sockets, given: Sequence[str], has_keys: bool, last_port: 
 
 
 def to_bind(given: Sequence[str], has_keys: bool) -> list[str]:
-    """What is given, each in one spelling, if it may be bound. BindRefused."""
+    """The given addresses, each in one spelling, if they may be bound. BindRefused."""
     return [check_bind(normal(address), has_keys) for address in given]
 
 

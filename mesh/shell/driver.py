@@ -80,7 +80,7 @@ class Driver:
         self.idle()
 
     def stop(self) -> None:
-        """It is time to end."""
+        """Have the node end."""
         self.stopping.set()
 
     def give_up(self, why: MeshError) -> None:
@@ -131,7 +131,7 @@ class Driver:
             self.stranger(error.what)
 
     def nowhere(self, conn: Hashable, why: str) -> None:
-        """What was to be dialled has no address."""
+        """Tell the core that what was to be dialled has no address."""
         self._call(partial(self.core.failed, conn, why, ""), "a failed dial")
         self.gone(conn)
         self.idle()
@@ -144,7 +144,7 @@ class Driver:
         self.idle()
 
     def knocked(self, uuid: bytes, refused: bool) -> None:
-        """What the operating system at a node's address said."""
+        """Tell the core what the operating system at a node's address said."""
         self._call(partial(self.core.knocked, uuid, refused), "a knock")
         self.idle()
 

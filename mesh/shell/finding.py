@@ -21,7 +21,7 @@ Places = tuple[tuple[str, ...], tuple[str, ...]]  # addresses to be dialled at, 
 
 
 class Hears(Protocol):
-    """Who wants to know."""
+    """A part that is told what the network says."""
 
     def advertised(self, node: Introduction) -> None: ...
     def near(self, name: str, address: str) -> None: ...
@@ -30,7 +30,7 @@ class Hears(Protocol):
 
 
 def addresses(bound: Sequence[str], settings: Discovery) -> tuple[str, ...]:
-    """Where others can dial what was bound, the best first."""
+    """The addresses at which others can dial what was bound, the best first."""
     found = interfaces()
     there = dict.fromkeys(
         f"tcp://{_bracketed(host)}:{address.rpartition(':')[2]}"
@@ -41,7 +41,7 @@ def addresses(bound: Sequence[str], settings: Discovery) -> tuple[str, ...]:
 
 
 class Finding:
-    """`me` is how this node introduces itself now; `hears` is called on the loop only."""
+    """The search for nodes. `me` is how this node introduces itself now; `hears` is called on the loop."""
 
     def __init__(
         self,

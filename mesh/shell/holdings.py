@@ -30,7 +30,7 @@ DRAIN = 10.0  # s that what is written may take at the end
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """What one node holds of its machine."""
+    """The things that one node holds of its machine."""
 
     name: str
     data: DataDir

@@ -36,16 +36,16 @@ class Node:
 
     @property
     def core(self) -> NodeCore:
-        """What decides."""
+        """The core, which decides."""
         return self.driver.core
 
     @property
     def world(self) -> World:
-        """Where that is carried out."""
+        """The world, in which that is carried out."""
         return self.driver.world
 
     def described(self) -> dict[str, Any]:
-        """What a person wants to know once it is ready. `at`: where others can dial what is bound."""
+        """The facts that a person wants once it is ready. `at`: where others can dial what is bound."""
         me, data = self.core.desk.me, self.held.data
         return {
             "name": self.name,
@@ -104,7 +104,7 @@ class Node:
 
 
 def process(held: Holdings, driver: Driver, began: float) -> Process:
-    """What the process of a node says of itself, which began then."""
+    """The state of a node's process, which began then, for `info`."""
     now = time.monotonic()
     return Process(
         uptime=now - began,

@@ -28,7 +28,7 @@ Mark = tuple[int, bytes]  # length and digest of a message
 
 
 class Verdict(Enum):
-    """What is known of a message."""
+    """The verdicts on a message."""
 
     CLEAN = auto()
     SUSPECT = auto()
@@ -70,7 +70,7 @@ class Poison:
         return Verdict.SUSPECT if mark in self._suspects else Verdict.CLEAN
 
     def acquit(self, message: Message) -> None:
-        """It was heard alone, and nothing failed."""
+        """Acquit a message that was heard alone, while nothing failed."""
         self._suspects.pop(_mark(message), None)
 
     def blame(self, messages: Sequence[Message], is_sure: bool, why: str) -> None:
@@ -93,7 +93,7 @@ class Poison:
 
 
 def _read(path: Path) -> _Kept:
-    """What an earlier process of this release has left, if that is whole."""
+    """The marks that an earlier process of this release has left, if they are whole."""
     try:
         kept = msgspec.json.decode(read_private(path, MOST, ""), type=_Kept)
     except FileNotFoundError:

@@ -31,14 +31,14 @@ from mesh.transport import Sockets
 
 
 class Probe(Protocol):
-    """What measures the machine."""
+    """A probe that measures the machine."""
 
     def sample(self, lag: float = 0.0) -> Sample: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """`data` and `snapshots`: None = in the usual place."""
+    """The parts of a start that were checked. `data` and `snapshots`: None = in the usual place."""
 
     probe: Probe
     data: Path | None
@@ -78,9 +78,8 @@ def _name(config: Config) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """`running`: the node's name if it runs now; then its store and its addresses are its own, and not tried.
-
-    `complaints`: what a start would say, and go on.
+    """The finding of a rehearsal. `running`: the node's name if it runs now; then its store and its addresses
+    are its own, and not tried. `complaints`: what a start would say, and go on.
     """
 
     running: str = ""

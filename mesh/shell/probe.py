@@ -66,7 +66,7 @@ def _idle(busy: Sequence[float]) -> tuple[float, ...]:
 
 
 class _Figures(msgspec.Struct, forbid_unknown_fields=True):
-    """What stands in the file: % of each core that is used, and bytes."""
+    """The figures in the file: % of each core that is used, and bytes."""
 
     cpu: Annotated[tuple[Percent, ...], Meta(max_length=CORES)] = ()
     ram_free: Natural = 0
@@ -113,7 +113,7 @@ class FileProbe:
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:
-    """What differs when a file has changed, or was replaced by another."""
+    """A stamp that differs when a file has changed, or was replaced by another."""
     status = path.stat()
     return status.st_mtime_ns, status.st_ino, status.st_size
 

@@ -48,7 +48,7 @@ def settings_of(
 
 
 def allowance_of(limits: Limits) -> Allowance:
-    """What connections that came in may hold."""
+    """The allowance of connections that came in."""
     return Allowance(
         max_content=limits.max_content,
         connections=limits.connections,

@@ -77,7 +77,7 @@ def _world(
     undo: ExitStack,
     driver: Driver,
 ) -> World:
-    """Whom it writes by and speaks by, and where it listens."""
+    """The world of a node: by what it writes and speaks, and where it listens."""
     store = point.store(held.store) if point else held.store
     worker = StoreWorker(store, driver.committed, held.store.tend)
     held.unowned.pop_all()
@@ -126,7 +126,7 @@ def _core(
 def _finding(
     loop: asyncio.AbstractEventLoop, config: Config, held: Holdings, secret: bytes, driver: Driver
 ) -> Finding:
-    """What looks for other nodes, and lets them find this one."""
+    """The part that looks for other nodes, and lets them find this one."""
     keys = held.keys
     sign, secret = (keys.ring.sign, keys.advert) if keys else (None, secret)
     adverts = Adverts(config.node.cluster, secret, sign, _verify)

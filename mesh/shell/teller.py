@@ -25,7 +25,7 @@ class Teller:
         self._hear: Hear = _to_log
 
     def of(self, kind: str) -> Tell:
-        """What tells of that kind; any thread may call it."""
+        """A `tell` for that kind; any thread may call it."""
 
         def tell(level: str, text: str) -> None:
             self._loop.call_soon_threadsafe(self._tell, kind, level, text)

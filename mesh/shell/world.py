@@ -38,7 +38,7 @@ AGAIN = (0.0, 0.1, 0.4)  # s between knocks: a process that is dying may listen 
 
 
 class Hears(Protocol):
-    """Who is told what came of an effect that takes a while, or that no World can carry out."""
+    """A part that hears what came of an effect that takes a while, or that no World can carry out."""
 
     def nowhere(self, conn: Hashable, why: str) -> None: ...
     def knocked(self, uuid: bytes, refused: bool) -> None: ...

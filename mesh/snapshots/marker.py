@@ -18,7 +18,7 @@ _decoder = msgspec.json.Decoder(dict[str, list[Range]])
 
 
 class Marker(msgspec.Struct, frozen=True):
-    """What one of these files says: for each `Name.run` the ranges of numbers, in order and apart."""
+    """The segments in one of these files: for each `Name.run` the ranges of numbers, in order and apart."""
 
     ranges: dict[str, tuple[Range, ...]] = {}
 
@@ -33,7 +33,7 @@ class Marker(msgspec.Struct, frozen=True):
         return cls({run: _joined(ranges) for run, ranges in found.items()})
 
     def encode(self) -> bytes:
-        """What `parse` reads."""
+        """The bytes that `parse` reads."""
         return msgspec.json.encode(self.ranges, order="sorted")
 
     def covers(self, name: Name) -> bool:

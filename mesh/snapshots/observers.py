@@ -8,7 +8,7 @@ OBSERVERS = 2  # of each node in a larger mesh, besides itself
 
 
 class Observed:
-    """Those whose states the node `me` writes down, by uuid.
+    """The nodes whose states the node `me` writes down, by uuid.
 
     All nodes stand on a ring, in the order of their uuids, and each is observed by the two that follow it.
     So a node observes its own two predecessors, and whoever stands between them and itself without being

@@ -99,7 +99,7 @@ class Holding:
         return self._unread.bytes > limit
 
     def take(self, limit: int) -> tuple[list[Segment], list[Segment]]:
-        """What must go: safe ones, and unread ones. They are held no more."""
+        """The segments that must go: safe ones, and unread ones. They are held no more."""
         safe, unread = [], []
         while self._safe and self.bytes > limit:
             safe.append(self._safe.pop())

@@ -65,7 +65,7 @@ class Segment(msgspec.Struct, frozen=True, gc=False):
 
 
 def hour(ts: str) -> str:
-    """Where a segment stands whose first line is of that time: the directory, two levels of it."""
+    """The directory, two levels of it, of a segment whose first line is of that time."""
     return f"date={ts[:10]}/hour={ts[11:13]}"
 
 

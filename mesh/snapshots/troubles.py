@@ -15,13 +15,13 @@ class Troubles:
         self._last: dict[str, float] = {}  # when each of those that are not over has happened last
 
     def happens(self, what: str, text: str, now: float) -> None:
-        """It happens, for the first time or again."""
+        """Tell of a trouble that happens, if it is new."""
         if what not in self._last:
             self.tell("warning", text)
         self._last[what] = now
 
     def goes_well(self, what: str, text: str, now: float) -> None:
-        """What failed did not fail this time; when that has been so for a while, `text` is said."""
+        """Note what did not fail this time; when that has been so for a while, `text` is said."""
         if what in self._last and now - self._last[what] >= QUIET:
             del self._last[what]
             self.tell("info", text)

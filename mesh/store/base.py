@@ -33,7 +33,7 @@ class Store(Protocol):
 
     @property
     def reach(self) -> StoreReach:
-        """How far it has come by now, with all that is durable. Safe in any thread."""
+        """The reach of the store by now, with all that is durable. Safe in any thread."""
 
 
 class NodeStore(Store, Protocol):
@@ -66,7 +66,7 @@ class Untended:
 
 
 def begin(store: Store, boot: int, accept_rollback: bool = False) -> Image:
-    """What the store holds; its log goes on where the positions of this boot begin.
+    """The image of the store; its log goes on where the positions of this boot begin.
 
     So whatever it has forgotten of its end, no position is given twice, and nobody takes what is new for a
     repeat. `accept_rollback`: and no earlier word about it says more than the store, from now on.

@@ -63,7 +63,7 @@ class Audit:
 
     @property
     def losses(self) -> str:
-        """What is wrong, in words; empty when nothing is."""
+        """The losses, in words; empty when there are none."""
         more = len(self._losses) - _SHOWN
         return "; ".join(self._losses[:_SHOWN]) + (f"; and {more} more" if more > 0 else "")
 

@@ -14,7 +14,7 @@ LEASE_LOST = "LEASE_LOST"
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How long a lease runs, in seconds; all other times are shares of that."""
+    """The times of a lease, in seconds; all others are shares of `ttl`."""
 
     ttl: float = 10.0
 
@@ -44,7 +44,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What is wanted, and by whom: a node by its uuid and boot, and the place where it runs, for people."""
+    """A claim on a resource: a node by its uuid and boot, and the place where it runs, for people."""
 
     resource: str
     holder: bytes
@@ -54,7 +54,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """What the database says of a lease now. `left`: seconds until it runs out, not above 0 when it has."""
+    """A lease as the database has it now. `left`: seconds until it runs out, not above 0 when it has."""
 
     holder: bytes
     boot: int

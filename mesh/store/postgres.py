@@ -142,7 +142,7 @@ class PostgresStore:
             return False
 
     def _is_written(self, after: Count, tried: bool) -> bool:
-        """Nobody else learns it until this transaction has ended. StoreError if others have written."""
+        """Whether the commit is there: locked until this transaction ends. StoreError if others wrote."""
         audit = Audit()
         found = read_count(self._connection, self._owner, audit, lock=True)
         self._judge(audit)

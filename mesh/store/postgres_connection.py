@@ -27,7 +27,7 @@ _LIMITS = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_tim
 
 
 class Kind(Enum):
-    """What a failure means for what was asked."""
+    """The kinds of failure, by what each means for what was asked."""
 
     AGAIN = "it may succeed if it is asked again; a commit may have been written"
     FULL = "there was no room, and nothing was written"

@@ -40,7 +40,7 @@ _RELEASE = "UPDATE heronry.lease SET expires = clock_timestamp() WHERE res = %s 
 
 
 def read(db: Connection, resource: str, lock: str = "") -> Lease | None:
-    """What stands there. With a lock it stands so until the transaction ends, except for the time left."""
+    """The lease in the database. With a lock it stands until the transaction ends, but for the time left."""
     rows = db.execute(_READ.format(lock=lock), (resource,))
     return Lease(rows[0][0].bytes, *rows[0][1:]) if rows else None
 
@@ -57,7 +57,7 @@ def take(db: Connection, claim: Claim, terms: Terms) -> int | Lease:
 
 
 def fence(db: Connection, claim: Claim, epoch: int) -> None:
-    """Nobody takes the lease before this transaction has ended. StoreError if it is not ours.
+    """Let nobody take the lease before this transaction has ended. StoreError if it is not ours.
 
     It is a lock on the row: a look alone would let a holder commit that was overtaken after it had looked.
     Whoever takes it locks the row FOR UPDATE, and waits for this one. A renewal changes no key: it does not

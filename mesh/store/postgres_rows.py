@@ -63,7 +63,7 @@ _AROUND = (
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How far a store is: the position that is next, and how many commits there were."""
+    """The place of a store: the position that is next, and how many commits there were."""
 
     next_position: int
     commits: int
@@ -183,7 +183,7 @@ def _write_tables(db: Connection, owner: UUID, change: Change) -> None:
 
 
 def _delete(db: Connection, table: str, column: str, owner: UUID, values: Iterable[int]) -> list[int]:
-    """Those that were there."""
+    """Delete these rows; returns the values of those that were there."""
     where = f"owner = %s AND {column} = ANY(%s::bigint[])"
     delete = f"DELETE FROM heronry.{table} WHERE {where} RETURNING {column}"
     return [row[0] for row in db.execute(delete, (owner, [*values]))]

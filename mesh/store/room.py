@@ -98,7 +98,7 @@ def make_room(directory: Path) -> None:
 
 
 class Room:
-    """`wanted`: bytes that shall stay free; 0 = whatever there is may be filled, and nothing is reserved.
+    """The room on a disk. `wanted`: bytes that shall stay free; 0 = all may be filled, nothing is reserved.
 
     `spare()` says how many bytes the store can fill again without a larger file: where consumers made
     room in it, publishers may go on though the disk has not more than before.
@@ -122,7 +122,7 @@ class Room:
         return found.f_bavail * found.f_frsize
 
     def look(self) -> None:
-        """How is it now?"""
+        """Look how much is free now, and say when it is short, or no more."""
         if not self._wanted:
             return
         left = self.free - (0 if self._reserve.is_held else self._reserve.size)

@@ -40,7 +40,7 @@ class Cursor(Protocol):
 
 
 class Database(Protocol):
-    """What of a connection is needed here."""
+    """A connection to the database, as far as it is needed here."""
 
     def execute(self, sql: str, values: Sequence[Any] = ..., /) -> Cursor: ...
     def executemany(self, sql: str, values: Iterable[Sequence[Any]], /) -> object: ...

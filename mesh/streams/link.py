@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class LinkSender(Generic[T]):
-    """What was sent and not yet acknowledged, within a window of bytes and count."""
+    """The messages that were sent and are not yet acknowledged, within a window of bytes and count."""
 
     def __init__(self, window_bytes: int, window_count: int) -> None:
         self.next = 1
@@ -57,7 +57,7 @@ class LinkSender(Generic[T]):
 
 
 class LinkReceiver:
-    """How far a link stream has arrived."""
+    """The far end of a link stream: how much has arrived."""
 
     def __init__(self) -> None:
         self.have = 0

@@ -39,7 +39,7 @@ class Stream:
         return self.waiting[0].envelope.first if self.waiting else self.next
 
     def between(self, first: int, last: int) -> Iterator[Waiting]:
-        """Those that hold any of the numbers first..last; found at once, however many others wait."""
+        """The envelopes that hold any of the numbers first..last; found at once, however many others wait."""
         place = bisect_left(self.waiting, first, key=lambda waiting: waiting.envelope.last)
         while place < len(self.waiting) and self.waiting[place].envelope.first <= last:
             yield self.waiting[place]

@@ -141,7 +141,7 @@ class Ranges:
         return len(self._firsts)
 
     def count(self) -> int:
-        """How many numbers are in."""
+        """The count of the numbers that are in."""
         return sum(self._lasts) - sum(self._firsts) + len(self._firsts)
 
     def __repr__(self) -> str:

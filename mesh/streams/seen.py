@@ -17,7 +17,7 @@ from mesh.streams.ranges import Ranges
 
 @dataclass(slots=True)
 class _Stream:
-    """What has come of one stream. At or below `forgotten` the ranges no longer say what has come."""
+    """The numbers that have come of one stream. At or below `forgotten` the ranges no longer say which."""
 
     ranges: Ranges = field(default_factory=Ranges)
     forgotten: int = 0
@@ -25,7 +25,7 @@ class _Stream:
 
 
 class Seen:
-    """What one subscription already has.
+    """The messages that one subscription already has.
 
     A stream is one publisher session in one domain; an origin is the master that delivers it (its
     uuid: a restarted master goes on with the same numbers). At most `ranges` ranges are kept a

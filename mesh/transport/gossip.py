@@ -35,7 +35,7 @@ REDIAL, REDIAL_MAX = 200, 10_000  # ms between tries to reach a PUB that does no
 
 
 class Gossip:
-    """`heard` gets each message as its frames; `idle` ends a batch of them."""
+    """The gossip of all nodes. `heard` gets each message as its frames; `idle` ends a batch of them."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Gossip:
         self._taken: list[list[bytes]] = []  # messages that were read and not told of yet
 
     def bind(self, address: str) -> str:
-        """Where it can be heard. BindRefused without keys; zmq.ZMQError when that place cannot be had."""
+        """The address where it is heard. BindRefused without keys; zmq.ZMQError when it cannot be had."""
         is_file = address.startswith("ipc://")
         socket = self._new(zmq.PUB, address)
         if self._keys is not None and not is_file:
@@ -155,4 +155,4 @@ class Gossip:
 
 
 def _unheard(*_: object) -> None:
-    """Who could not come in to listen is no news, nor who listens no more."""
+    """Pass over who could not come in to listen, and who listens no more: neither is news."""

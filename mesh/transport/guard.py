@@ -70,7 +70,7 @@ class Guard:
         return []
 
     def proven(self, number: int, role: str, user: str) -> list[Ending]:
-        """It has said a good HELLO."""
+        """Note that a connection has said a good HELLO."""
         guest = self._guests.get(number)
         if guest is None or guest.is_over or guest.role != STRANGER:
             return []
@@ -87,7 +87,7 @@ class Guard:
             self._guests[number].ends = min(self._guests[number].ends, now + FAREWELL)
 
     def gone(self, number: int) -> str:
-        """It is no more; the address that it had."""
+        """Forget a connection that is no more; returns the address that it had."""
         guest = self._guests.pop(number, None)
         if guest is None:
             return ""
@@ -99,7 +99,7 @@ class Guard:
         return guest.address
 
     def ending(self, number: int) -> None:
-        """It is being ended: nobody has to look at it any more."""
+        """Mark a connection that is being ended: nobody has to look at it any more."""
         if number in self._guests:
             self._guests[number].is_over = True
             self._strangers.pop(number, None)
@@ -110,7 +110,7 @@ class Guard:
     def look(
         self, received: Mapping[int, int | None], heard: Collection[int], now: float
     ) -> tuple[list[Ending], set[int]]:
-        """Who is to go, and whose unfinished messages grow.
+        """The connections that are to go, and those whose unfinished messages grow.
 
         `received`: bytes by descriptor, None where the system does not tell. `heard`: whose messages were
         heard since the last look. With the same figures it may be asked again, once more was heard.

@@ -74,8 +74,8 @@ def received(socket: Socket) -> list[bytes]:
 
 
 def first_words(socket: Socket) -> tuple[str, int, list[bytes]]:
-    """Who speaks, as our ZAP handler named them ("" without one), on which descriptor, and what is left of
-    the message."""
+    """The first words of a message: who speaks, as our ZAP handler named them ("" without one), on which
+    descriptor, and what is left of the message."""
     frame = socket.recv(NOBLOCK, copy=False)
     try:
         user = str(frame.get("User-Id"))
@@ -93,7 +93,7 @@ def send_frames(socket: Socket, frames: list[bytes]) -> None:
 
 
 def descriptor(socket: Socket) -> int:
-    """What an event loop watches."""
+    """The descriptor that an event loop watches."""
     return int(socket.getsockopt(zmq.FD))
 
 

@@ -134,7 +134,7 @@ class Sockets:
         return endpoint
 
     def bind_pub(self, address: str) -> str:
-        """Where others will hear what `publish` says; like `bind`. Over TCP only with keys."""
+        """The address where others will hear what `publish` says; like `bind`. Over TCP only with keys."""
         if self._keys is not None:
             self._require_zap()
         try:
@@ -143,7 +143,7 @@ class Sockets:
             raise refusal(address, error) from error
 
     def proven(self, key: Key, user: str, is_node: bool) -> None:
-        """Who dialled this connection, with this public key, belongs here: it said a good HELLO."""
+        """Note that whoever dialled this connection, with this key, belongs here: it said a good HELLO."""
         if self._zap is not None and user:
             self._zap.gate.proven(user)
         if key in self._known:

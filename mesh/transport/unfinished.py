@@ -42,7 +42,7 @@ class Guest:
 
 
 class Unfinished:
-    """What guests hold of messages that are not whole, by descriptor."""
+    """The unfinished messages of guests, by descriptor."""
 
     def __init__(self, max_content: int) -> None:
         self._holding: dict[int, Guest] = {}  # more than NOISE
@@ -65,11 +65,11 @@ class Unfinished:
         return guest.held > before + NOISE
 
     def forget(self, number: int) -> None:
-        """It is gone, or goes."""
+        """Forget a guest that is gone, or goes."""
         self._holding.pop(number, None)
 
     def excess(self, guest: Guest, now: float) -> str:
-        """What it holds too much; "" if it does not."""
+        """The excess that a guest holds, in words; "" if it has none."""
         limit = self._limits[guest.role](now - guest.came)
         if guest.held <= limit:
             return ""

@@ -32,7 +32,7 @@ class Line(socket.socket):
 
 
 class Watch:
-    """`take` hears all whole messages that wait. `tell` gets a line for each connection that is ended.
+    """The watch on what came in. `take` hears all whole messages that wait. `tell` gets a line for each
 
     `heard` is where the descriptor of each message that was heard goes.
     """
@@ -90,7 +90,7 @@ class Watch:
         self._plan(max(self._earliest, self._loop.time() + SOON))
 
     def proven(self, number: int, role: str, user: str) -> None:
-        """It has said a good HELLO."""
+        """Note that a connection has said a good HELLO."""
         self._end(self._guard.proven(number, role, user))
 
     def unwanted(self, number: int) -> None:
@@ -98,7 +98,7 @@ class Watch:
         self._guard.unwanted(number, self._loop.time())
 
     def gone(self, number: int) -> str:
-        """It is no more; the address that it had, "" if nobody had seen it come."""
+        """Forget a connection that is no more; returns its address, "" if nobody had seen it come."""
         line = self._lines.pop(number, None)
         if line is not None:
             line.detach()
@@ -176,7 +176,7 @@ class Watch:
         self._plan(max(self._earliest, self._loop.time()))
 
     def _arrived(self) -> set[int]:
-        """Those of which bytes have come since this was asked last, and have not been read yet."""
+        """The descriptors on which bytes have come since the last call, and have not been read yet."""
         if self._arrivals is None:
             return set()
         return {number for number, _ in self._arrivals.poll(0) if number in self._lines}

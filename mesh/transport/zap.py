@@ -15,7 +15,7 @@ OVERHEAD = 2  # frames before a request: of our socket, and of the asking one
 
 
 class ZapHandler:
-    """`denied` gets a line for each who was not let in. Once closed, ZeroMQ lets nobody in at all."""
+    """The answers to ZAP. `denied` hears of each who was not let in. Once closed, ZeroMQ lets nobody in."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, context: Context, denied: Callable[[str], None]

@@ -23,7 +23,7 @@ class Ask(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Carried(Ask, frozen=True, kw_only=True):
-    """Those of one that nodes hand on."""
+    """The arguments of a question that nodes hand on."""
 
     visited: list[Name] = []  # nodes where it has been
     within: float = float("inf")  # s that whoever asks waits for the answer
@@ -61,7 +61,7 @@ class AskWhere(Carried, frozen=True, kw_only=True):
 
 
 class AskRoute(Carried, frozen=True, kw_only=True):
-    """What would become of a message: a dry run."""
+    """The question what would become of a message: a dry run."""
 
     verb = "route"
     key: str = ""
@@ -91,14 +91,14 @@ class AskPeers(AskPage, frozen=True, kw_only=True):
 
 
 class AskEvents(Ask, frozen=True, kw_only=True):
-    """What has happened after the event of that number."""
+    """The question what has happened after the event of that number."""
 
     verb = "events"
     after: int = 0
 
 
 class AskInfo(Ask, frozen=True, kw_only=True):
-    """Who a node is, and its metrics."""
+    """The question who a node is, and for its metrics."""
 
     verb = "info"
 
@@ -151,13 +151,13 @@ A = TypeVar("A", bound=Ask)
 
 
 def arguments(ask: Ask) -> dict[str, Any]:
-    """Those of the Call that puts this question."""
+    """The arguments of the Call that puts this question."""
     said: dict[str, Any] = msgspec.to_builtins(ask, builtin_types=(bytes,))
     return said
 
 
 def read_ask(shape: type[A], said: object) -> A:
-    """What is asked. BadQuery for what the verb cannot be asked."""
+    """The question that was asked. BadQuery for what the verb cannot be asked."""
     try:
         return msgspec.convert(said, shape, builtin_types=(bytes,))
     except msgspec.ValidationError as error:

@@ -29,7 +29,7 @@ def size_of(value: object) -> int:
 
 
 def reader(shape: type[T], limit: int) -> Callable[[bytes], T]:
-    """What reads frames of at most `limit` bytes that hold one whole value of this type.
+    """A reader of frames of at most `limit` bytes that hold one whole value of this type.
 
     It raises RemoteError for anything else: FRAME_TOO_LARGE or MALFORMED.
     """

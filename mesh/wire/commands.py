@@ -163,7 +163,7 @@ class PieceAck(Command, frozen=True, tag=19):
 
 
 class Rumour(msgspec.Struct, frozen=True, array_like=True):
-    """What is said of a node: "alive", "suspect", "dead" or "left"; `by` is the uuid of its accuser."""
+    """A word about a node: "alive", "suspect", "dead" or "left"; `by` is the uuid of its accuser."""
 
     node: Introduction
     incarnation: Number
@@ -237,7 +237,7 @@ class Publish(Command, frozen=True, tag=20):
 
 
 class Answer(msgspec.Struct, frozen=True, array_like=True):
-    """What became of numbers `first`..`last` of a domain's stream."""
+    """The answer to numbers `first`..`last` of a domain's stream."""
 
     domain: str
     first: Number
@@ -300,7 +300,7 @@ class Items(Command, frozen=True, tag=22):
 
 
 class Ack(Command, frozen=True, tag=23):
-    """What arrived, and what may be forgotten. Cumulative; an older one changes nothing."""
+    """The count of what arrived, and may be forgotten. Cumulative; an older one changes nothing."""
 
     have: Number  # item messages received
     taken: tuple[tuple[U32, Number], ...] = ()  # client: (subscription, items used up since it was made)
@@ -311,7 +311,7 @@ class Ack(Command, frozen=True, tag=23):
 
 
 class Query(msgspec.Struct, frozen=True, array_like=True):
-    """What somebody wants: `kind` is "exact", "pattern" or "inbox" (what is sent to me; no text)."""
+    """A wish: `kind` is "exact", "pattern" or "inbox" (what is sent to me; no text)."""
 
     kind: str
     text: str
@@ -366,7 +366,7 @@ class Call(Command, frozen=True, tag=34):
 
 
 class Reply(Command, frozen=True, tag=35):
-    """`code` is empty when it went well; envelopes may follow, `frames` as in Publish."""
+    """The reply. `code` is empty when it went well; envelopes may follow, `frames` as in Publish."""
 
     request: int
     value: Any = None
@@ -400,7 +400,7 @@ class UnknownCommand(RemoteError):
 
 
 class _Strange(msgspec.Struct, array_like=True):
-    """What can be read of a command whatever it says."""
+    """The part of a command that can be read whatever it says."""
 
     tag: Number
     field: msgspec.Raw = msgspec.Raw(b"\xc0")

@@ -67,7 +67,7 @@ class Envelope(Struct, frozen=True, dict=True):
         return self.sent, self.stream, self.last
 
     def row(self, i: int) -> int:
-        """Which of `keys` message `i` has."""
+        """The place in `keys` of the key of message `i`."""
         return u16(self.index)[i] if self.index else 0
 
     def rows(self) -> Sequence[int]:
@@ -91,14 +91,14 @@ class Envelope(Struct, frozen=True, dict=True):
         return list(zip(self.numbers[::2], self.numbers[1::2], strict=True))
 
     def slice(self, i: int) -> tuple[int, int]:
-        """Where message `i` lies in the body: (start, end)."""
+        """The place of message `i` in the body: (start, end)."""
         if isinstance(self.sizes, int):
             return i * self.sizes, (i + 1) * self.sizes
         ends = self.ends()
         return (ends[i - 1] if i else 0), ends[i]
 
     def ends(self) -> Sequence[int]:
-        """Where each message ends in the body."""
+        """The end of each message in the body."""
         if isinstance(self.sizes, int):
             size = self.sizes
             return range(size, size * self.count + 1, size) if size else bytes(self.count)

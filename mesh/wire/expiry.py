@@ -19,7 +19,7 @@ def expiry(envelope: Envelope, i: int) -> int:
 
 
 def unexpired(envelope: Envelope, indices: Iterable[int], wall: int) -> tuple[int, ...]:
-    """Those of these messages that are not void at `wall` (ns since 1970)."""
+    """The messages, of these, that are not void at `wall` (ns since 1970)."""
     if not NEVER < envelope.expires <= wall:  # the earliest of all
         return tuple(indices)
     return tuple([i for i in indices if not NEVER < expiry(envelope, i) <= wall])

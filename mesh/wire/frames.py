@@ -20,7 +20,7 @@ def chunks(body: bytes) -> list[bytes]:
 
 
 def body_frames(envelope: Envelope) -> int:
-    """How many frames its body takes."""
+    """The number of frames that its body takes."""
     return max(1, -(-len(envelope.body) // CHUNK))
 
 

@@ -75,7 +75,7 @@ def _check_numbers(h: Header) -> None:
 
 
 def _held(h: Header) -> int:
-    """How many numbers a cut piece lists."""
+    """The count of the numbers that a cut piece lists."""
     before, held = h.first - 1, 0
     for first, last in zip(h.numbers[::2], h.numbers[1::2], strict=True):
         if not before < first <= last <= h.last:

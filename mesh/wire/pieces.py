@@ -30,7 +30,7 @@ class Cutter:
         self._sent = self._taken = 0  # bytes in pieces
 
     def send(self, message: Message) -> list[Message]:
-        """What leaves now that this is to be sent."""
+        """The messages that leave now that this one is to be sent."""
         if self.is_busy:
             if len(message) == 1 and message[0][1] in PASSING:
                 return [message]
@@ -42,7 +42,7 @@ class Cutter:
         return self._next()
 
     def acked(self, taken: int) -> list[Message]:
-        """What leaves now that the other end has so many bytes in pieces."""
+        """The messages that leave now that the other end has so many bytes in pieces."""
         if taken > self._sent:
             raise RemoteError(
                 f"{taken} bytes of pieces acknowledged, {self._sent} were sent", code="FORGED_ACK"

@@ -15,7 +15,7 @@ from mesh.wire.limits import CONTROL_FRAME
 
 @dataclass(frozen=True, slots=True)
 class Properties:
-    """What belongs to one message only."""
+    """The properties that belong to one message only."""
 
     headers: Headers = NO_HEADERS
     expires: int = 0  # ns since 1970, 0 = never

@@ -48,19 +48,19 @@ class ClientErased(ReplyValue, frozen=True, kw_only=True):
 
 
 class Hops(ReplyValue, frozen=True, kw_only=True):
-    """How many there are to a node; -1: nobody knows."""
+    """The number of hops to a node; -1: nobody knows."""
 
     hops: int = -1
 
 
 class Address(ReplyValue, frozen=True, kw_only=True):
-    """Where a program can dial a node; "": nobody knows."""
+    """The address at which a program can dial a node; "": nobody knows."""
 
     address: str
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """What one node would do."""
+    """The step that one node would take."""
 
     node: str = ""
     decision: str = ""
@@ -69,7 +69,7 @@ class Step(Struct, frozen=True, kw_only=True):
 
 
 class Steps(ReplyValue, frozen=True, kw_only=True):
-    """What each node on the way would do."""
+    """The steps that the nodes on the way would take."""
 
     steps: list[Step] = []
 
@@ -128,7 +128,7 @@ class StateTold(ReplyValue, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Depth(Struct, frozen=True, kw_only=True):
-    """What waits for a node: messages, their bytes, and the age of the oldest."""
+    """The depth of what waits for a node: messages, their bytes, and the age of the oldest."""
 
     messages: int = 0
     bytes: int = 0
@@ -136,7 +136,7 @@ class Depth(Struct, frozen=True, kw_only=True):
 
 
 class Gossiped(Struct, frozen=True, kw_only=True):
-    """What a node says of itself by gossip; None where nothing is known."""
+    """The figures that a node gossips of itself; None where nothing is known."""
 
     cpu: float | None = None
     state_age: float | None = None
@@ -222,7 +222,7 @@ class EventRows(ReplyValue, frozen=True, kw_only=True):
 
 
 class Process(Struct, frozen=True, kw_only=True):
-    """How the process of a node is."""
+    """The state of a node's process."""
 
     uptime: float = 0.0
     pid: int = 0
@@ -235,7 +235,7 @@ class Process(Struct, frozen=True, kw_only=True):
 
 
 class Info(ReplyValue, frozen=True, kw_only=True):
-    """Who a node is, and its metrics."""
+    """The identity of a node, and its metrics."""
 
     name: str
     uuid: str  # in hexadecimal digits
@@ -259,7 +259,7 @@ R = TypeVar("R", bound=ReplyValue)
 
 
 def read_result(shape: type[R], said: object) -> R:
-    """What was replied; RemoteError MALFORMED for anything else."""
+    """The value of a reply; RemoteError MALFORMED for anything else."""
     try:
         return msgspec.convert(said, shape, builtin_types=(bytes,))
     except msgspec.ValidationError as error:

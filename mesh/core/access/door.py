@@ -32,9 +32,9 @@ OTHER_USER = "Both must run as the same user, with the same state directory (MES
 
 
 class Door:
-    """`admit` answers a proven HELLO, or None: not yet. `entered` is told of a WELCOME to our own HELLO,
-    `rejected` of a REFUSE to it (and whether that is proven), and `denied` when we do not want whoever
-    welcomes us; `mirrored` that the other end has proven our own key, of which process it is, and where."""
+    """The handshakes. `admit` answers a proven HELLO, or None: not yet. `entered` is told of a WELCOME to our
+    own HELLO, `rejected` of a REFUSE to it (and whether that is proven), and `denied` when we do not want
+    whoever welcomes us; `mirrored` that the other end has proven our own key, of which process, and where."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Door:
         self._desk.send(conn, replace(hello, proof=proof, signature=signature))
 
     def hello(self, conn: Conn, h: Hello) -> None:
-        """Somebody dialled us."""
+        """Answer the HELLO of whoever dialled us: a challenge, a WELCOME, a REFUSE, or nothing yet."""
         refusal = self._unfit(conn, h)
         if refusal is None and not conn.trusted and not h.proof:
             conn.nonce = self._desk.ids(NONCE)
@@ -162,13 +162,13 @@ class Door:
     # --- what is proven -----------------------------------------------------------------------------
 
     def _where(self, conn: Conn) -> str:
-        """Where the two ends meet, as both see it and nobody in between could."""
+        """The place where the two ends meet, as both see it and nobody in between could."""
         if self._keyring is None:
             return conn.endpoint
         return curve_place(self._keyring.mine if conn.dialled else conn.user, self._keyring.server)
 
     def _secrets(self, h: Hello) -> Mapping[str, bytes]:
-        """Those with which this HELLO may be proven, by what they grant."""
+        """The secrets with which this HELLO may be proven, by what they grant."""
         if self._keyring is None:
             return {NODE: self._desk.settings.secret}
         return self._keyring.secrets if h.role == CLIENT else {NODE: self._keyring.secrets[NODE]}
@@ -223,7 +223,7 @@ class Door:
         return Refuse("PASSWORD", f"{self._desk.me.name}: {why}", hint, final=True) if why else None
 
     def _ourselves(self, conn: Conn, h: Hello) -> Refuse | None:
-        """Who says that it is we: with our key, or only so?"""
+        """The refusal of whoever says that it is we: with our key, or only so."""
         if h.node is None or h.node.uuid != self._desk.me.uuid or h.role == CLIENT:
             return None
         if h.process and not conn.trusted and self._is_our_hello(conn, h, h.node.key):
@@ -268,7 +268,7 @@ class Door:
             self._desk.event("refused", text, level="warning")
 
     def _is_news(self, who: str, why: str) -> bool:
-        """Nobody who asks all the time shall push all else out of the events, or fill a disk with lines."""
+        """Whether it may be said: who asks all the time shall neither crowd the events nor fill a disk."""
         return self._desk.refusals.is_news(who, why, self._desk.now)
 
     # --- who let us in ------------------------------------------------------------------------------
@@ -296,7 +296,7 @@ class Door:
         return Refuse("VERSION", f"{w.node.name} speaks wire version {w.version}, which nobody offered")
 
     def _passwd_for(self, h: Hello) -> str:
-        """What a node that dialled us is told; clients ask for none."""
+        """The password that a node that dialled us is told; clients ask for none."""
         if self._keyring is None or h.node is None:
             return ""
         return self._keyring.passwds.get(h.node.name) or self._keyring.passwds.get("", "")
@@ -310,7 +310,7 @@ class Door:
 
 
 def plain(text: str) -> str:
-    """What somebody else says, fit for a terminal and for a log."""
+    """A text of somebody else, fit for a terminal and for a log."""
     return harmless(text[:LONGEST])
 
 

@@ -61,7 +61,7 @@ class Aims:
         return bool(self._changed)
 
     def put(self, query: Query, row: Hashable, by: frozenset[bytes]) -> Group:
-        """It is wanted by these now, and is to be asked of the group's targets."""
+        """Note that these want the query now, and that it is to be asked of the group's targets."""
         targets = self._targets(query, by)
         group = self._groups.get((row, by))
         if group is None:
@@ -72,7 +72,7 @@ class Aims:
         return group
 
     def take(self, query: Query, row: Hashable, by: frozenset[bytes]) -> None:
-        """It is not wanted by just these any more."""
+        """Note that the query is not wanted by just these any more."""
         group = self._groups.get((row, by))
         if group is not None:
             group.queries.pop(query, None)

@@ -55,14 +55,14 @@ class Demand(Part):
         return node in self._ways
 
     def want(self, query: Query, by: bytes = CLIENTS) -> None:
-        """Somebody here wants it."""
+        """Add a query that somebody here wants."""
         if self.interests.add(query, by):
             self._wanted_by(query, self.interests.wanted_by(query) - {by})
         else:
             self.catch_up(query)
 
     def unwant(self, query: Query, by: bytes = CLIENTS) -> None:
-        """Somebody here wants it no more."""
+        """Drop a query that somebody here wants no more."""
         if self.interests.discard(query, by):
             self._wanted_by(query, self.interests.wanted_by(query) | {by})
             self._desk.say(Unwanted(query))
@@ -76,7 +76,7 @@ class Demand(Part):
         self._wake()
 
     def row(self, query: Query) -> Hashable:
-        """What has the same one has the same sources."""
+        """The key of a query's sources: queries that have the same one have the same sources."""
         if _is_own(query):
             return None
         row = self._mapping.row_of_query(query.kind, query.text, query.domain)
@@ -108,8 +108,8 @@ class Demand(Part):
                 self._tell(self.interests.aim(query, group.targets, self._desk.now))
 
     def sources(self, query: Query, use: Use = Use.SUBSCRIBE) -> Sources:
-        """Whom the rules name for it. Of several masters a GET names another one each time. What a node says
-        of itself and others under names of the mesh's own is for its clients only: nobody else is asked."""
+        """The nodes that the rules name for it. Of several masters a GET names another one each time. What a
+        node says of itself and others under the mesh's own names is for its clients: no others are asked."""
         if _is_own(query):
             return Sources()
         return self._mapping.sources(query.kind, query.text, query.domain, self._nodes, use)
@@ -174,7 +174,7 @@ class Demand(Part):
         return need
 
     def asked(self, peer: Peer) -> Asked:
-        """What it is asked for."""
+        """The queries that a peer is asked for."""
         return self.interests.asked(peer.node.uuid)
 
     def needs(self, peer: Peer) -> bool:

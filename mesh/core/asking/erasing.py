@@ -56,7 +56,7 @@ def erasure(stream: bytes, request: int, key: str, domain: str, sender: str) -> 
 
 
 def _as_number(said: int) -> int:
-    """It goes where those of messages go: with a larger one nobody could read the event."""
+    """A number that fits in with those of messages: with a larger one nobody could read the event."""
     return said if 0 < said <= LARGEST_SEQUENCE else 1
 
 
@@ -68,7 +68,7 @@ def check_erasable(key: str, domain: str) -> None:
 
 
 def _asked(ask: AskErase) -> Erasure:
-    """What a peer asks for."""
+    """The erasure that a peer asks for; an error when it cannot be."""
     check_erasable(ask.key, ask.domain)
     return Erasure(
         ask.stream.ljust(16, b"\0"),

@@ -10,6 +10,6 @@ from mesh.wire.commands import Query
 
 @dataclass(frozen=True, slots=True)
 class Unwanted(Fact):
-    """Somebody here wants it no more, and it is asked of fewer others, or of nobody."""
+    """A query that somebody here wants no more: it is asked of fewer others, or of nobody."""
 
     query: Query

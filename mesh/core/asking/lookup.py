@@ -53,7 +53,7 @@ class Found:
         return list(self.best.values())
 
     def take(self, replies: Replies[Values], query: Query) -> int:
-        """What nodes have answered; returns how many values that nobody had asked for."""
+        """Add what nodes have answered; returns how many values nobody had asked for."""
         unasked = 0
         for told in replies.values():
             for envelope, (source, age, master) in told.found:
@@ -74,7 +74,7 @@ class Found:
 
 
 class Lookup(Part):
-    """`get` for clients, and for peers that are on this way to a master."""
+    """Last values: `get` for clients, and for peers that are on this way to a master."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class Lookup(Part):
         within: float,
         after: bool,
     ) -> None:
-        """What a peer asks for: own values, and those of the nodes to which this one is the way."""
+        """Get what a peer asks for: own values, and those of the nodes to which this one is the way."""
         if self._demand.is_relayed(query):
             self._gather(query, then, peer.node.uuid, visited, within, after)
         else:

@@ -23,7 +23,7 @@ class BusyTopics:
         self._messages: Counter[str] = Counter()  # of late, by topic
 
     def count(self, envelope: Envelope) -> None:
-        """It was taken."""
+        """Count the messages of an envelope that was taken."""
         if self._is_full:
             self._trim()
         if len(envelope.keys) == 1:

@@ -228,7 +228,7 @@ class Router(Part):
         return not parcel.position and 0 < parcel.boot < self._boot_of(parcel.master)
 
     def tell(self, envelope: Envelope) -> None:
-        """What this node says to its own clients of itself and others: nobody's message, and not counted."""
+        """Give clients here what this node says of itself and others: nobody's message, and not counted."""
         stamped = self.keep(envelope)
         targets: Targets = list(self.clients.plan(stamped))
         self._offer([(Parcel(stamped, master=self._desk.me.uuid, own=True), targets)], b"", lambda: None)
@@ -362,7 +362,7 @@ class Router(Part):
         self._offer(accepted.deliveries, source, lambda: answered(accepted.answer))
 
     def _when_written(self, answered: Answered) -> Answered:
-        """What rides along with the next commit belongs to what is answered OK."""
+        """An answer that waits for the next commit: what rides along with that belongs to what is OK."""
         return lambda answer: self._disk.commit((), lambda error: answered(answer))
 
     def _offer(
@@ -397,7 +397,7 @@ def _come(accepted: Accepted, sign: int) -> None:
 
 
 def _all_of(accepted: Accepted, answered: Answered) -> Answered:
-    """Whoever asked for it is told."""
+    """One answer for all who asked for it."""
 
     def tell(answer: Answer) -> None:
         for each in (answered, *(accepted.also or ())):

@@ -57,7 +57,7 @@ class Accounts:
             self.published += last - first + 1
 
     def answered(self, stream: bytes, answer: Answer) -> None:
-        """What its client is told. Only a last word counts, and only the first such."""
+        """Count an answer that a client is told: only a last word, and only the first such."""
         lane = self._lanes.get(stream, {}).get(answer.domain)
         if lane is None or answer.state == "FORWARD_WARNING":
             return

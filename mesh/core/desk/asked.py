@@ -45,7 +45,7 @@ class Inquiry(Generic[A]):
 
 
 class Right(StrEnum):
-    """What a client must be allowed to do. Other nodes may do all that they can ask for."""
+    """The right that a client needs for a verb. Other nodes may do all that they can ask for."""
 
     READ = "read"
     WRITE = "write"

@@ -18,7 +18,7 @@ class Believed:
         self.leapt = 0  # ns by which the clock has just leapt; 0: it has not
 
     def at(self, now: float, wall: int) -> int:
-        """What is to be taken for `wall`, the time that the clock shows at `now`."""
+        """The time to be taken for `wall`, which the clock shows at `now`."""
         ticks = int(now * 1e9)
         offset, self.leapt = wall - ticks, 0
         if self._offset is None or abs(offset - self._offset) <= LEAP:

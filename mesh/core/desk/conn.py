@@ -13,7 +13,7 @@ NODE, CLIENT, MONITOR = "node", "client", "monitor"  # what somebody may be, by 
 
 @dataclass(slots=True, eq=False)
 class Conn:
-    """`endpoint` is the address dialled, or the one that was bound and dialled by the other side."""
+    """A connection. `endpoint` is the address dialled, or the bound one that the other side dialled."""
 
     key: ConnKey
     dialled: bool
@@ -39,7 +39,7 @@ class Conn:
     grant: str = ""  # with whose secret it came in: NODE, CLIENT or MONITOR; "" = not yet, or we dialled
 
     def close(self) -> None:
-        """It is over, and what had come of a message or was to follow is nobody's any more."""
+        """End it: what had come of a message or was to follow is nobody's any more."""
         self.closed = True
         self.cutter = self.gatherer = None
 

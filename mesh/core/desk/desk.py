@@ -41,7 +41,7 @@ COUNTERS = (
 
 
 class Desk:
-    """`ids(n)` gives n random bytes, `jitter()` a number from [0, 1): chance comes in by the door."""
+    """The shared desk. `ids(n)` gives n random bytes, `jitter()` a number from [0, 1): chance comes in so."""
 
     def __init__(self, settings: Settings, ids: Callable[[int], bytes], jitter: Callable[[], float]) -> None:
         self.settings = settings
@@ -102,7 +102,7 @@ class Desk:
                 self.raw(conn, frames)
 
     def answer(self, conn: Conn, request: int, work: Callable[[], None]) -> None:
-        """What somebody has asked for; when it cannot be, he is told why."""
+        """Do what was asked for on a connection; when it cannot be done, say there why."""
         try:
             work()
         except LocalError as error:
@@ -183,7 +183,7 @@ class Desk:
         self._stamp = max(self._stamp, stamp)
 
     def heard_stamp(self, stamp: int) -> None:
-        """What happens after hearing a message is stamped later than the message, within reason."""
+        """Stamp what happens after hearing a message later than the message, within reason."""
         if stamp < self.wall + 60_000_000_000:  # a clock an hour ahead must not drag ours along
             self._stamp = max(self._stamp, stamp)
 

@@ -50,7 +50,7 @@ class Disk(Part):
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """What is stored meanwhile is one commit: after a crash all of it is there, or nothing."""
+        """Make one commit of what is stored meanwhile: after a crash all of it is there, or nothing."""
         if self._together is not None:
             yield
             return

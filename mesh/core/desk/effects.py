@@ -51,7 +51,7 @@ class Knock(Struct, frozen=True):
 
 
 class Proven(Struct, frozen=True):
-    """Whoever dialled this connection, with this public CURVE key if any, has shown that it belongs here."""
+    """The proof that whoever dialled this connection, with this public CURVE key if any, belongs here."""
 
     conn: ConnKey
     user: str

@@ -41,6 +41,6 @@ class Events(Part):
         self._next += 1
 
     def after(self, number: int) -> tuple[list[EventRow], int]:
-        """Those with a higher number, oldest first, and where to go on."""
+        """Events with a higher number, oldest first, and the number to go on from."""
         found = fitting((event for event in self._ring if event.number > number), AT_ONCE)
         return found, found[-1].number if found else max(number, 0)

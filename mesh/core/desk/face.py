@@ -15,7 +15,7 @@ from mesh.wire.limits import PIECES
 
 
 class Table(dict[type[Command], Then]):
-    """Who gets which command of one kind of sender."""
+    """The commands that one kind of sender may send, and who takes each."""
 
     def __init__(self, sender: str) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class Table(dict[type[Command], Then]):
 
 
 class Hearers(dict[type[Fact], list[Heard]]):
-    """Who hears which fact."""
+    """The facts, and who hears each."""
 
     def __missing__(self, fact: type[Fact]) -> list[Heard]:
         if issubclass(fact, Trace):  # others are watched for
@@ -89,7 +89,7 @@ class Face:
         return {name: figure for each in self._figures for name, figure in each().items()}
 
     def feeds(self) -> list[Feed]:
-        """Those of all subscribers."""
+        """The feeds of all subscribers."""
         return [feed for each in self._feeds for feed in each()]
 
 

@@ -47,7 +47,7 @@ class Outlet:
         self._queue.append((feed, portion))
 
     def withdraw(self, feed: Feed) -> None:
-        """What has not left yet for this feed shall not leave."""
+        """Keep back what has not left yet for this feed."""
         self._queue = deque(pair for pair in self._queue if pair[0] is not feed)
 
     def restart(self) -> None:
@@ -131,8 +131,8 @@ class Outlet:
         return ItemHead(body_frames(piece), position, parcel.master, targets, gaps), frames
 
     def _tell(self, gapped: list[tuple[Feed, Portion]]) -> tuple[tuple[int, int], ...]:
-        """What was dropped before each of these, and what others have told us of: remembered until it has
-        arrived."""
+        """The gaps to be told: what was dropped before each of these, and what others have told us of. They
+        are remembered until they have arrived."""
         gaps = [(feed, portion, portion.take_gap()) for feed, portion in gapped]
         passed_on, self.passed_on = self.passed_on, {}
         self._told.append((self._sender.next, [(portion, gap) for _, portion, gap in gaps], passed_on))

@@ -29,7 +29,7 @@ def take(command: type[C], then: Callable[[Conn, Any, C, list[Envelope]], None])
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """What a node begins with: what its store holds, and two questions that the shell answers.
+    """The state that a node begins with: what its store holds, and two questions that the shell answers.
 
     `sample` measures the machine; without it no state is gossiped. `reach` tells how far the store has come.
     """
@@ -39,7 +39,7 @@ class Beginning:
     reach: Callable[[], StoreReach]
 
     def rows(self, table: str) -> dict[bytes, bytes]:
-        """Those of one side table."""
+        """The rows of one side table."""
         return self.image.tables.get(table, {})
 
 
@@ -57,11 +57,11 @@ class Part:
         return ()
 
     def client_verbs(self) -> Sequence[Verb]:
-        """What clients may ask it for."""
+        """The verbs by which clients may ask it for something."""
         return ()
 
     def peer_verbs(self) -> Sequence[Verb]:
-        """What other nodes may ask it for."""
+        """The verbs by which other nodes may ask it for something."""
         return ()
 
     def takes(self) -> Mapping[str, Addressees]:
@@ -104,5 +104,5 @@ class Part:
         return {}
 
     def feeds(self) -> Iterable[Feed]:
-        """Those of its subscribers, whose fates are counted."""
+        """The feeds of its subscribers, whose fates are counted."""
         return ()

@@ -27,7 +27,7 @@ def mark(uuid: bytes) -> int:
 
 
 def pass_on(waiting: dict[Path, int], path: Path, messages: int) -> None:
-    """It is to be told with the next item."""
+    """Have a gap told with the next item."""
     if path not in waiting and len(waiting) >= PATHS:
         path = next(reversed(waiting))
     waiting[path] = min(MOST, waiting.get(path, 0) + messages)

@@ -17,7 +17,7 @@ BESIDE = 2 * FRAME  # bytes that a client may say with a content
 
 
 class Piecework:
-    """What is not whole yet, here and at the other ends."""
+    """The messages that are not whole yet, here and at the other ends."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
@@ -68,7 +68,7 @@ class Piecework:
         return sum(map(_held, self._coming))
 
     def acked(self, conn: Conn, ack: PieceAck) -> None:
-        """What was sent in pieces has arrived so far. RemoteError when it cannot have."""
+        """Send what an acknowledgement of pieces makes room for. RemoteError when it cannot be one."""
         if conn.cutter is None:
             raise RemoteError("an acknowledgement of pieces, and none was sent", code="FORGED_ACK")
         for frames in conn.cutter.acked(ack.taken):

@@ -10,8 +10,7 @@ LARGEST = 64 * 1024 * 1024  # bytes; an earlier release kept all queries of a no
 
 
 class Record(msgspec.Struct, frozen=True, array_like=True):
-    """`owner` is a session, or the name of a node; the rest is what the feed calls so.
-
+    """A feed as it is stored. `owner` is a session, or the name of a node; the rest is as the feed has it.
     Each query of a node has a record of its own.
     """
 

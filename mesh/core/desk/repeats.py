@@ -35,7 +35,7 @@ class Repeats:
             del self._told[oldest[0]]
 
     def over(self, now: float) -> Counter[tuple[str, str]]:
-        """How often each came again, when a minute is over since the first of them did."""
+        """Counts of what came again, each by its text, when a minute is over since the first of them did."""
         if not self._more or now - self._since < SAY_AGAIN:
             return Counter()
         more, self._more = self._more, Counter()

@@ -13,7 +13,7 @@ from mesh.wire.limits import MAX_CONTENT, MIB, VERSION_MAX
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keyring:
-    """What the door needs of this mesh's keys. Secrets by role: "node", "client", "monitor"."""
+    """The keys of this mesh that the door needs. Secrets by role: "node", "client", "monitor"."""
 
     server: str  # public CURVE key (Z85) of this mesh's sockets
     mine: str  # public CURVE key (Z85) with which this node dials
@@ -80,7 +80,7 @@ class Settings:
 
     @property
     def credit(self) -> Credit:
-        """What one subscriber is allowed."""
+        """The credit of one subscriber."""
         return Credit(self.window_bytes, self.window_count, self.backlog_bytes)
 
     def sign(self, text: bytes) -> bytes:

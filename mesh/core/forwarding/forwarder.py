@@ -44,7 +44,7 @@ WARNING = "FORWARD_WARNING"
 
 
 class Forwarder(Part):
-    """`to_client(stream, answer)` tells a publisher."""
+    """The forwarding of messages. `to_client(stream, answer)` tells a publisher."""
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ class Forwarder(Part):
             self._provenance.held.bound(peer)
 
     def _short(self, peer: Peer, envelope: Envelope) -> Iterator[Envelope]:
-        """What of it this node may take: its law holds for what other nodes bring, too."""
+        """The parts of it that this node may take: its law holds for what other nodes bring, too."""
         most = self._desk.settings.max_content
         for first, last, is_short in runs_by_size(envelope, most):
             part = envelope.part(first, last)
@@ -202,7 +202,7 @@ class Forwarder(Part):
             self._answer(source, envelope.stream, refusal(envelope, error))
 
     def _news(self, e: Envelope, first: int, last: int, source: bytes) -> Iterator[Envelope]:
-        """What of it was not refused before; of the rest whoever sent it is told again."""
+        """The parts of it that were not refused before; of the rest whoever sent it is told again."""
         for a, b, answer in self._refused.again(e, first, last, not source):
             if answer is None:
                 yield e.part(a, b)
@@ -227,7 +227,7 @@ class Forwarder(Part):
                 start = i
 
     def _question(self, envelope: Envelope) -> Hashable:
-        """What has the same one is decided alike: all that `_decide` goes by, but for the view of others."""
+        """The key of a decision: all that `_decide` goes by, but for the view of others."""
         mapping, me, to, way = self.mapping, self._desk.me.name, envelope.to, envelope.route
         return (
             mapping.row(envelope.keys[0]),
@@ -334,7 +334,7 @@ class Forwarder(Part):
     # --- answers ----------------------------------------------------------------------------------------
 
     def outcomes(self, peer: Peer, command: Outcomes) -> None:
-        """What became of what was forwarded to a peer."""
+        """Take what became of messages that were forwarded to a peer."""
         for outcome in command.outcomes:
             a = outcome.answer
             found = self.onward.answered(outcome.stream, a.domain, a.first, a.last)
@@ -409,7 +409,7 @@ class Forwarder(Part):
             self.shipping.due(hop)
 
     def _rouse(self, decision: Decision) -> None:
-        """It was decided anew where some messages go: may they leave?"""
+        """Send on what a new decision lets leave."""
         for hop in decision.hops if decision.kind is not Kind.REFUSE else ():
             self._send_to(hop)
 

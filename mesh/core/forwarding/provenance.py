@@ -79,7 +79,7 @@ class Provenance:
         self.held.forget(peer)
 
     def released(self) -> list[tuple[Peer, Envelope, PublishRefused | None]]:
-        """What waits no longer, with the error if it is refused."""
+        """The envelopes that wait no longer, each with the error if it is refused."""
         if not self.held and not self._waiting:
             return []
         self._answer()

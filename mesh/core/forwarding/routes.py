@@ -80,7 +80,7 @@ class Routes(Part):
     def _pass_on(
         self, nodes: Sequence[str], ask: AskRoute, steps: list[Step], waits: list[Step], then: Then
     ) -> None:
-        """What each of them says, between what is said already."""
+        """Ask each of these nodes, and put what they say between what is said already."""
         peers = {node: peer for node in nodes if (peer := self._nodes.named(node)) is not None}
 
         def came(replies: Replies[Steps], missing: list[str]) -> None:
@@ -91,7 +91,7 @@ class Routes(Part):
 
 
 def _steps(node: str, told: Told[Steps] | None) -> list[Step]:
-    """What another node says it would do, and those behind it."""
+    """The steps that another node says it would take, and those behind it."""
     if told is None or told.code:
         why = "it did not answer" if told is None else f"it did not say ({told.code[:LONGEST]})"
         return [Step(node=node, decision="unknown", why=why)]

@@ -114,7 +114,7 @@ class TailBack:
             self._say(entry, why)
 
     def young(self) -> Iterator[Entry]:
-        """Those whose publisher was told nothing yet."""
+        """The entries whose publisher was told nothing yet."""
         for lane in self._young.values():
             yield from lane
 
@@ -124,8 +124,8 @@ class TailBack:
             self._say(entry, "")
 
     def adopt(self, entry: Entry) -> None:
-        """It was on its way only, and now its publisher has come to this node: from now on it is kept here,
-        in front of what follows it."""
+        """Keep an entry that was on its way only: its publisher has come to this node. From now on it is kept
+        here, in front of what follows it."""
         entry.is_kept, entry.warned = True, False
         entry.was_sent = True  # by its first node: nobody may call it refused for want of room here
         self._stay_young(entry)
@@ -160,8 +160,8 @@ class TailBack:
         self._disk.commit((op,), stored)
 
     def _stick(self, entry: Entry) -> None:
-        """It cannot be stored now. What its publisher sent after it must not be stored before it: after a
-        crash that would reach the master first."""
+        """Mark an entry that cannot be stored now. What its publisher sent after it must not be stored before
+        it: after a crash that would reach the master first."""
         self._stuck[entry.key] = entry
         self._stay_young(entry)
 
@@ -293,7 +293,7 @@ class TailBack:
         self.finish(entry, hop, Answer(entry.envelope.domain, first, last, error.code, 0, str(error)))
 
     def depth(self, hop: str) -> Depth:
-        """What waits for a node; for "" nobody knows whom."""
+        """The depth of what waits for a node; for "" of what waits for nobody knows whom."""
         messages = size = 0
         oldest = self._desk.believed  # also where a clock went back: nothing waits for less than no time
         for line in self._onward.lines(hop):

@@ -205,7 +205,7 @@ class Acquaintances(Part):
     # --- dialling -----------------------------------------------------------------------------------------
 
     def via(self, address: str) -> str:
-        """How a node that answers there was found."""
+        """The way in which a node that answers there was found: "remembered" or "seed"."""
         seed = self._seeds.get(address)
         return "remembered" if seed is not None and seed.kind == REMEMBERED else "seed"
 
@@ -239,14 +239,14 @@ class Acquaintances(Part):
         return False
 
     def answered(self, conn: Conn, node: Introduction) -> None:
-        """Somebody is at home there."""
+        """Note that a node is at home there."""
         seed = self._seeds.get(conn.seed)
         if seed is not None:
             seed.is_heard, seed.conn, seed.node, seed.uuid = True, None, node.name, node.uuid
             seed.why, seed.told, seed.silent = "", "", 0
 
     def says_no(self, conn: Conn, why: str) -> bool:
-        """Somebody there does not want us, or we do not want him. Is that news?"""
+        """Note that one side does not want the other. Is that news?"""
         conn.why = why
         seed = self._seeds.get(conn.seed)
         if seed is None:
@@ -256,7 +256,7 @@ class Acquaintances(Part):
         return is_news
 
     def refused(self, conn: Conn, is_us: bool) -> None:
-        """Nobody to talk to lives there: ask rarely, or never if it is this very node."""
+        """Ask rarely where nobody to talk to lives, or never if it is this very node."""
         seed = self._seeds.get(conn.seed)
         if seed is None:
             return

@@ -93,7 +93,7 @@ class Changes:
         self._desk.say_last(WaysChanged())
 
     def _tell_where_it_was(self, peer: Peer) -> None:
-        """It knows where it is. If that is another process with its identity, both learn of it so."""
+        """Tell a peer where it was. If that is another process with its identity, both learn of it so."""
         rumour = Rumour(peer.node, 0, str(Presence.ALIVE), self._desk.me.uuid)
         for conn in peer.conns.values():
             self._desk.send(conn, Rumours((rumour,)))

@@ -61,7 +61,7 @@ class Dialler:
             peer.dials[NODE_DATA].append(self.dial(address, NODE_DATA, peer.node.uuid))
 
     def asked(self, peer: Peer) -> None:
-        """It asks us to open a data connection. Where both dialled at once, we may have asked it as well."""
+        """Dial the data connection that a peer asks for. Where both dialled at once, both may have asked."""
         self.apply(peer, peer.link.wanted(self._desk.now))
         if peer.link.is_dialling and peer.data is None and not peer.dials[NODE_DATA]:
             self._dial_data(peer)
@@ -161,7 +161,7 @@ class Dialler:
 
     @property
     def room(self) -> int:
-        """How many more strangers may be dialled. In a crowd the first that answer tell of the others."""
+        """The number of strangers to dial yet. In a crowd the first that answer tell of the others."""
         dialled = (c.dialled and c.role == NODE_CONTROL and not c.seed for c in self._unanswered())
         return max(0, STRANGERS - sum(dialled))
 

@@ -35,7 +35,7 @@ class Directory:
         return peer
 
     def remove(self, peer: Peer) -> None:
-        """Nobody remembers that one."""
+        """Forget a peer."""
         del self.peers[peer.node.uuid]
 
     def of(self, conn: Conn) -> Peer | None:
@@ -43,7 +43,7 @@ class Directory:
         return self.peers.get(conn.owner)
 
     def introduction(self, uuid: bytes) -> Introduction | None:
-        """What is known of that node, if it is a peer."""
+        """The introduction of that node, if it is a peer."""
         peer = self.peers.get(uuid)
         return peer.node if peer is not None else None
 
@@ -60,7 +60,7 @@ class Directory:
         return self._names.get(name)
 
     def living(self) -> list[Peer]:
-        """Those that are alive."""
+        """The peers that are alive."""
         if self._living is None:
             self._living = [peer for peer in self.peers.values() if peer.alive]
         return self._living
@@ -80,5 +80,5 @@ class Directory:
         return address in self._occupied
 
     def feeds(self) -> Iterator[Feed]:
-        """Those of all that were spoken to."""
+        """The feeds of all peers that were spoken to."""
         return (begun.feed for peer in self.peers.values() if (begun := peer.begun) is not None)

@@ -19,7 +19,7 @@ NEVER = float("-inf")
 
 
 class Exchange:
-    """What a peer is owed and has taken, and what it has brought: kept while its connections come and go."""
+    """The traffic with one peer, what it is owed and has brought: kept while its connections come and go."""
 
     def __init__(self, outlet: Outlet, feed: PeerFeed) -> None:
         self.outlet = outlet

@@ -30,7 +30,7 @@ Lived = Joined | Restarted | Moved | Suspected | Trusted | Dead | Left | Conflic
 
 @dataclass(frozen=True, slots=True)
 class ViewChanged(Trace):
-    """What this node believes of another one is something else now."""
+    """A change in what this node believes of another one."""
 
     event: Lived
 
@@ -59,7 +59,7 @@ class PeerForgotten(Fact):
 
 @dataclass(frozen=True, slots=True)
 class WaysChanged(Fact):
-    """Whom messages and questions go to may be another one now. Said after all that has changed it."""
+    """A change in whom messages and questions go to, perhaps. Said after all that has caused it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +86,6 @@ class LoggedOut(Fact):
 
 @dataclass(frozen=True, slots=True)
 class Unwelcome(Fact):
-    """Somebody does not let us in, and `stop` says why this node should end."""
+    """A refusal to let us in; `stop` says why this node should end."""
 
     stop: Stop

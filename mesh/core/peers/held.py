@@ -18,7 +18,7 @@ Believes = Callable[[Peer, Envelope], bool]
 
 @dataclass(slots=True)
 class Waiting:
-    """What one peer has brought, and since when it waits; in its order."""
+    """The envelopes that one peer has brought, and since when each waits; in its order."""
 
     envelopes: list[tuple[float, Envelope]] = field(default_factory=list)
     size: int = 0
@@ -48,7 +48,7 @@ class Held:
         return peer in self._of and envelope.stream in self._of[peer].streams
 
     def add(self, peer: Peer, envelope: Envelope, now: float) -> None:
-        """It is to wait."""
+        """Have an envelope wait."""
         self._of.setdefault(peer, Waiting()).add(now, envelope)
 
     def is_crowded(self, peer: Peer) -> bool:
@@ -69,8 +69,8 @@ class Held:
     def take(
         self, now: float, believes: Believes, denies: Believes = lambda peer, envelope: False
     ) -> Iterator[tuple[Peer, Envelope, bool]]:
-        """What waits no longer: it is believed now (True), or has waited too long, or has no room, and is
-        denied. What a publisher sent later stays behind what he sent before."""
+        """The envelopes that wait no longer: believed now (True), or waiting for too long, or without room
+        and denied. What a publisher sent later stays behind what he sent before."""
         crowded = {peer for peer in self._of if self.is_crowded(peer)}
         before, self._of = self._of, {}
         for peer, waiting in before.items():
@@ -86,7 +86,7 @@ class Held:
                 self._of[peer] = stays
 
     def ways(self) -> dict[Peer, list[str]]:
-        """Who has brought what waits, and the nodes that it came by."""
+        """The peers that have brought what waits, and the nodes that it came by."""
         return {
             peer: list(dict.fromkeys(hop.node for _, e in waiting.envelopes for hop in e.route[:-1]))
             for peer, waiting in self._of.items()

@@ -21,7 +21,7 @@ KNOWN = 4096  # introductions that were looked at; who comes into a crowd hears 
 
 @lru_cache(KNOWN)
 def as_node(said: Introduction) -> Node:
-    """What somebody said of a node; RemoteError when that cannot be."""
+    """The node that somebody introduces; RemoteError when there can be no such node."""
     if len(said.uuid) != UUID:
         raise RemoteError("an introduction without a uuid of 16 bytes")
     if _NAME.fullmatch(said.name) is None or len(said.gossip) > LONGEST or len(said.key) not in (0, KEY):

@@ -19,7 +19,7 @@ FEW = 3  # to whom fresh news is told
 
 
 class Liveness:
-    """`happened` is told of what membership concludes, `peer` finds the peer of a uuid."""
+    """Membership on the wire. `happened` is told of what it concludes, `peer` finds the peer of a uuid."""
 
     def __init__(
         self,

@@ -84,7 +84,7 @@ class Meeting(Part):
         return peer
 
     def _unwanted(self, conn: Conn, node: Introduction, refusal: Refuse, dialled: Peer | None) -> None:
-        """Whoever welcomed us is not who may be there."""
+        """Hang up on whoever welcomed us and is not who may be there."""
         if conn.seed:
             self._neighbours.acquaintances.says_no(conn, f"{refusal.reason} [{refusal.code}]")
             self._neighbours.acquaintances.refused(conn, is_us=False)
@@ -177,7 +177,7 @@ class Meeting(Part):
         return None
 
     def _proven(self, peer: Peer, node: Introduction) -> None:
-        """What it says of itself counts for more than what others said, and only that is kept on disk."""
+        """Take what a peer says of itself for more than what others said; only that is kept on disk."""
         peer.key = node.key
         if peer.node.key != node.key:
             peer.node = replace(peer.node, key=node.key)

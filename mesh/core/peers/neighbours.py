@@ -118,7 +118,7 @@ class Neighbours(Part):
         self.rounds.review_login(peer)
 
     def others(self, than: bytes) -> tuple[Introduction, ...]:
-        """Whom a newcomer should know; in a crowd rumours tell it."""
+        """The nodes that a newcomer should know; none in a crowd, where rumours tell it."""
         if self.is_crowd:
             return ()
         return tuple(p.node for p in self.directory.living() if p.node.uuid != than)
@@ -144,7 +144,7 @@ class Neighbours(Part):
             self.happened(happened)
 
     def introduced(self, nodes: tuple[Introduction, ...], by: Peer) -> None:
-        """Somebody tells us of others."""
+        """Sight the other nodes that a peer tells us of."""
         for node in nodes:
             if node.uuid != self._desk.me.uuid:
                 self.sighted(node, "gossip", by.node.uuid)

@@ -17,7 +17,7 @@ from mesh.wire.limits import VERSION_MIN
 
 
 class Peer:
-    """`control` comes with sight, `data` is the login."""
+    """A peer. `control` is the connection that comes with sight, `data` the one that comes with the login."""
 
     def __init__(
         self, node: Introduction, reach: Reach, link: Link, meets: Callable[[Introduction], Exchange]
@@ -45,7 +45,7 @@ class Peer:
 
     @cached_property
     def exchange(self) -> Exchange:
-        """What flows between us: made when it is first asked for. Most that are known are never spoken to."""
+        """The exchange with it: made when it is first asked for. Most that are known are never spoken to."""
         return self._meets(self.node)
 
     @property

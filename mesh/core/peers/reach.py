@@ -22,7 +22,7 @@ LIVING = (ReachState.ALIVE, ReachState.SUSPECT)
 
 
 class Reach:
-    """How one node is reached, as one of five states, and what its next dial is about.
+    """The way in which one node is reached: one of five states, and what its next dial is about.
 
     Actions about waiting are carried out here and never returned. `jitter` gives a random number from
     [0, 1), `timing` the shortest and the longest wait.
@@ -49,7 +49,7 @@ class Reach:
         return now >= self.due and self.state is not ReachState.LEFT
 
     def happens(self, event: ReachEvent, now: float) -> list[Action]:
-        """What the caller has to do."""
+        """Take a step of the table, and return the actions that are left to the caller."""
         self.state, actions = step(REACH_TABLE, self.state, event, "docs/design.md", "REACH_EVENT")
         return [action for action in actions if self._is_for_caller(action, now)]
 
@@ -58,17 +58,17 @@ class Reach:
         self.due = max(self.due, until)
 
     def ask(self, question: ReachQuestion, now: float) -> None:
-        """It is to be asked when its connection stands. The last question counts."""
+        """Keep a question to be asked when the connection stands. The last one counts."""
         self.question = question
         self.happens(ReachEvent.ASKED, now)
 
     def answerable(self) -> ReachQuestion | None:
-        """What waited for the connection, and waits no more."""
+        """The question that waited for the connection, and waits no more."""
         question, self.question = self.question, None
         return question
 
     def next_address(self, places: Iterable[str], is_dialling: bool, now: float) -> str | None:
-        """Where to dial now, of these: each has a head start of the next. None: all are dialled already."""
+        """The address to dial now, each of these with a head start of the next. None: all are dialled."""
         if not self.untried:
             if is_dialling:
                 return None

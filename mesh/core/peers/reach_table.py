@@ -8,7 +8,7 @@ from enum import Enum
 
 
 class ReachState(Enum):
-    """How far a node is reached; the value is the word in the docs."""
+    """The degrees to which a node is reached; the value is the word in the docs."""
 
     AWAY = "away"
     TOLD_OF = "told of"
@@ -18,7 +18,7 @@ class ReachState(Enum):
 
 
 class ReachEvent(Enum):
-    """What can happen to a node that is known; the value is the explanation in the docs."""
+    """The events in the life of a node that is known; the value is the explanation in the docs."""
 
     SIGHTED = "somebody tells something new of it"
     DIALLED = "we begin to dial its addresses, one after the other"
@@ -38,7 +38,7 @@ class ReachEvent(Enum):
 
 
 class Action(Enum):
-    """What follows from an event; the value is the explanation in the docs."""
+    """The actions that follow from an event; the value is the explanation in the docs."""
 
     SOON = "dial after a short while, in which the other may dial first"
     NOW = "dial at once"

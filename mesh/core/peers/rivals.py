@@ -27,7 +27,7 @@ class Rivals:
         self._dials: set[Conn] = set()
 
     def rumoured(self, node: Introduction) -> None:
-        """Somebody says that we are there, where we never were."""
+        """Look who is at the addresses where others say that we are, if we never were there."""
         for address in filter(None, (node.address, *node.also)):
             self._dials = {conn for conn in self._dials if not (conn.is_open or conn.closed)}
             now = self._desk.now
@@ -46,7 +46,7 @@ class Rivals:
         return conn in self._dials
 
     def proved(self, conn: Conn, process: bytes, address: str) -> None:
-        """Whoever is at the other end, at that address, has proven our own key, and drew these bytes."""
+        """Judge whoever is at that address: it has proven our own key, and drew these bytes as a process."""
         if process == self._desk.process:
             if conn.dialled:
                 self._desk.count("met_itself")

@@ -60,12 +60,12 @@ class Rounds:
             self.review_login(peer)
 
     def _looked_at(self) -> list[Peer]:
-        """Those for whom time alone may matter now. In a crowd nobody is dialled only for being alive."""
+        """The peers for whom time alone may matter now. In a crowd nobody is dialled only for being alive."""
         active = self._dialler.watchlist.active()
         return active if self.is_crowd else list(dict.fromkeys((*self._directory.living(), *active)))
 
     def _dial(self, peers: list[Peer]) -> None:
-        """Those that are due. Where there is no room for all, the new ones first, and each in its turn."""
+        """Dial the peers that are due. Where there is no room for all, new ones first, each in its turn."""
         room = self._dialler.room
         due = [p for p in peers if p.control is None and p.reach.due <= self._desk.now]
         due += self._dialler.watchlist.due(self._desk.now, room, self.is_crowd)
@@ -99,7 +99,7 @@ class Rounds:
                 self._desk.say(PeerForgotten(peer))
 
     def ping_all(self) -> None:
-        """Those who have dialled us: whose connection is gone, the transport notices now."""
+        """Ping all who have dialled us: the transport then notices whose connection is gone."""
         for peer in self._directory.peers.values():
             if any(conn is not None and not conn.dialled for conn in peer.conns.values()):
                 self._dialler.ping(peer)

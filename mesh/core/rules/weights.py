@@ -81,7 +81,7 @@ class Weights(Part):
         return known.weight if known is not None and self._desk.wall < self._set.expires else 1.0
 
     def start(self, beginning: Beginning) -> None:
-        """What an earlier release has stored becomes a row."""
+        """Make a row of the weights that an earlier release has stored."""
         stored = beginning.rows(WEIGHTS).get(ROW)
         if stored is None:
             return
@@ -103,7 +103,7 @@ class Weights(Part):
             raise bad("they have another name or stamp than their row.")
 
     def _changed(self, row: SharedRow, by: Peer | None) -> None:
-        """It counts from now on."""
+        """Count by the weights of that row from now on."""
         new, old = weight_set(unpack(row.value)), self._set
         self._set, self._are_over = new, self._desk.wall >= new.expires
         if by is not None and new.stamp > old.stamp:
@@ -160,7 +160,7 @@ class Weights(Part):
         self._tell(f"were applied by {by}, until {iso(new.expires)}")
 
     def _strangers(self) -> list[str]:
-        """Those of whom something is said and whom nobody has met."""
+        """The names of which something is said and that nobody has met."""
         is_met = self._neighbours.membership.by_name
         return sorted(name for name in self._set.weights if name != self._desk.me.name and not is_met(name))
 

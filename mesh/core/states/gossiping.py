@@ -29,7 +29,7 @@ WEIGHTS = "weights"  # the rows of which earlier releases hear the stamp
 
 
 class Gossiping(Part):
-    """`sample` measures the machine."""
+    """The gossip of states. `sample` measures the machine."""
 
     def __init__(
         self,
@@ -117,11 +117,11 @@ class Gossiping(Part):
         return peer is not None and self._keyring.verify(peer.node.key, line.signature, signed_text(line))
 
     def _hear(self, peer: Peer, command: Hear) -> None:
-        """It cannot hear our PUB, or can again."""
+        """Note whether a peer can hear our PUB."""
         peer.hears_us = not command.wanted
 
     def load_of(self, name: str) -> tuple[float, float, int] | None:
-        """What that node said last, if anything: load (0..1), how long ago (s), free RAM (bytes)."""
+        """The load (0..1) that a node told last, its age (s), and free RAM (bytes); None without any."""
         peer = self._neighbours.named(name)
         known = self.gossip.known.get(peer.node.uuid) if peer is not None else None
         if known is None:
@@ -158,7 +158,7 @@ class Gossiping(Part):
         return {uuid for uuid, peer in self._neighbours.peers.items() if peer.alive}
 
     def _favourites(self) -> set[bytes]:
-        """Those whose load this node should know: the masters and ways that the rules name."""
+        """The uuids of nodes whose load should be known here: the masters and ways that the rules name."""
         found = (self._neighbours.named(name) for name in self._balanced)
         return {peer.node.uuid for peer in found if peer is not None}
 
@@ -177,7 +177,7 @@ class Gossiping(Part):
         return wanted
 
     def _place(self, uuid: bytes) -> str:
-        """Where its PUB is to be heard; "" when nobody knows."""
+        """The address at which a node's PUB is to be heard; "" when nobody knows."""
         peer = self._neighbours.peers.get(uuid)
         if peer is None:
             return ""
@@ -281,5 +281,5 @@ SAME = [name for name in Gossiped.__struct_fields__ if name not in ("cpu", "stat
 
 
 def signed_text(line: StateLine) -> bytes:
-    """What the signature is of."""
+    """The text that a state's signature is of."""
     return b"heronry state\0" + line.uuid + line.boot.to_bytes(8) + line.counter.to_bytes(8) + line.state

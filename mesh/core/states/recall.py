@@ -62,7 +62,7 @@ class Recall(Part):
         return (take(Login, lambda conn, peer, command, _: self._login(peer)),)
 
     def _login(self, peer: Peer) -> None:
-        """It wants a data connection, and reached us before; whether it can again, it does not know."""
+        """Give a peer the data connection that it wants; it reached us before, and may not now."""
         self.when_over(peer, lambda: self._dialler.asked(peer))
 
     def start(self, beginning: Beginning) -> None:
@@ -113,7 +113,7 @@ class Recall(Part):
         return None
 
     def _refused(self, fact: Unwelcome) -> None:
-        """Somebody does not let us in. It is believed unless another does."""
+        """Keep a refusal to let us in: it is believed unless another node does let us."""
         self._unwelcome = fact.stop
         if self.is_over:
             self._leave_if_unwelcome()

@@ -28,7 +28,7 @@ class StateTopics:
             self._router.tell(self._envelope(state))
 
     def asked(self, query: Query, states: Iterable[NodeState]) -> None:
-        """Somebody is about to read; have the last values there."""
+        """Have the last values there for somebody who is about to read."""
         if query.text.startswith(PREFIX):
             for state in states:
                 if matches(query.text, _key(state)):

@@ -36,7 +36,7 @@ AGAIN = 0.25  # s between two questions to one peer
 
 
 class Said(Struct, frozen=True):
-    """What a node said of its ways, and who it is."""
+    """The ways that a node named, and who it is."""
 
     node: Introduction
     line: StateLine
@@ -44,7 +44,7 @@ class Said(Struct, frozen=True):
 
 
 class Vouching(Part):
-    """What nodes say of their ways, as it is proven. Says RoutesVouched."""
+    """The ways that nodes name, as they are proven. Says RoutesVouched."""
 
     def __init__(self, desk: Desk, neighbours: Neighbours, gossiping: Gossiping, ways: Ways) -> None:
         self._desk = desk
@@ -88,7 +88,7 @@ class Vouching(Part):
         return said is not None and way in said.ways
 
     def _found(self, peer: Peer, node: str) -> Said | None:
-        """What that node said; by the word of this peer, if nobody else knows it."""
+        """The ways that a node named; by the word of this peer, if nobody else knows them."""
         if (b"", node) in self._said or self._is_met(node):
             return self._said.get((b"", node))
         return self._said.get((peer.node.uuid, node))
@@ -99,7 +99,7 @@ class Vouching(Part):
         return peer is not None and (peer.alive or bool(key_of(peer.node.uuid)))
 
     def ask(self, peer: Peer, names: Iterable[str]) -> None:
-        """Who brings something may know whom these name; if it was not asked just now."""
+        """Ask a peer that brings something whom these nodes name; unless it was asked just now."""
         if self._desk.now - peer.asked_for_ways >= AGAIN:
             peer.asked_for_ways = self._desk.now
             self._desk.send(peer.data, c.Ways(tuple(dict.fromkeys(names))[:HOPS]))
@@ -165,7 +165,7 @@ class Vouching(Part):
     # --- what we say ------------------------------------------------------------------------------------
 
     def _answer(self, peer: Peer, names: Sequence[str]) -> None:
-        """What we know of those nodes, however we do."""
+        """Answer what is known of those nodes, whoever told it."""
         known = {name: self._said.get((b"", name)) for name in names}
         for (_, name), said in self._said.items() if None in known.values() else ():
             if name in known and known[name] is None:

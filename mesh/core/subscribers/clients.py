@@ -110,7 +110,7 @@ class Clients(Part):
         return Refuse("TOO_MANY_SESSIONS", f"its key has {most:,} sessions here", "Close some of them.")
 
     def _check_name(self, h: Hello) -> None:
-        """Nobody shall be taken for the mesh itself, or for a node of it."""
+        """Refuse a name by which a client would be taken for the mesh itself, or for a node of it."""
         is_ours = h.client == self._desk.me.name or self._nodes.named(h.client) is not None
         is_node = h.named and not h.token and is_ours
         if is_node or h.client.startswith(SYSTEM):
@@ -184,13 +184,13 @@ class Clients(Part):
         self.holders.gone(session)
 
     def _lost(self, session: Session) -> None:
-        """It does not say that it lives, and somebody else wants its place."""
+        """End a session that does not say that it lives, while somebody else wants its place."""
         if session.conn is not None:
             self._desk.hang_up(session.conn)
         self.gone(session)
 
     def close(self, session: Session) -> None:
-        """It will not come back."""
+        """Remove a session that will not come back."""
         for number in list(session.feeds):
             self.subscribing.drop(session, number)
         self._router.pacing.forget(session.stream)
@@ -199,7 +199,7 @@ class Clients(Part):
         self.holders.gone(session)
 
     def bye(self, session: Session) -> None:
-        """It goes on purpose: all it asked was answered, so nothing of its streams can come again."""
+        """Close a session that goes on purpose: all was answered, so nothing of its streams comes again."""
         self.close(session)
         for key in self._router.log.forget_stream(session.stream):
             self._disk.later("stream", key, Delete("stream", key))
@@ -217,7 +217,7 @@ class Clients(Part):
                 self.close(session)
 
     def _cut_off(self, session: Session, feed: Feed, seconds: float) -> None:
-        """Somebody takes nothing while messages are dropped for it: it and everybody shall know."""
+        """Cut off a client that takes nothing while messages are dropped for it, and say so to everybody."""
         conn = session.conn
         if conn is None:
             return

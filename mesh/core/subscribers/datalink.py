@@ -95,12 +95,12 @@ class DataLinks(Part):
     # --- logging in ---------------------------------------------------------------------------------
 
     def greeting(self, peer: Peer, said: Greeting) -> Greeting:
-        """With that in it, how far we are with each other."""
+        """The same HELLO or WELCOME, with how far we are with each other."""
         x = peer.exchange
         return replace(said, boot_seen=x.inlet_boot, have=x.inlet.have, next=x.outlet.next)
 
     def meet(self, peer: Peer, said: Hello | Welcome) -> int:
-        """What the other says of that; returns how far it has our items."""
+        """Take what the other says of that; returns how far it has our items."""
         is_new = peer.exchange.inlet_boot != peer.node.boot
         if is_new or said.next <= peer.exchange.inlet.have:
             peer.exchange.new_inlet(peer.node.boot)
@@ -182,7 +182,7 @@ class DataLinks(Part):
         self._router.pacing.hold(peer.node.uuid, (), lambda: self._may_ack(peer, state))
 
     def _told_of_gaps(self, peer: Peer, head: ItemHead) -> None:
-        """It has dropped something for us before this item."""
+        """Note what a peer has dropped for us before this item."""
         for path, messages in read_gaps(head.gaps):
             self._missed(peer, path, messages)
         self._router.empty_cache()
@@ -219,7 +219,7 @@ class DataLinks(Part):
             self._relay(peer, parcel)
 
     def received(self) -> Mapping[bytes, int]:
-        """How far we have each master's log, of those that sent us something of it. Kept up to date."""
+        """The place up to which we have each master's log, of those that sent us any. Kept up to date."""
         return self._received
 
     def _note_received(self, peer: Peer, master: bytes) -> None:

@@ -28,7 +28,7 @@ class Asked:
 
 
 class Holders:
-    """`lost(session)` is called when its holder is silent. Says HolderLives and HolderGone."""
+    """The sessions that others ask for. `lost(session)`: a silent holder. Says HolderLives, HolderGone."""
 
     def __init__(self, desk: Desk, lost: Callable[[Session], None]) -> None:
         self._desk = desk
@@ -37,7 +37,7 @@ class Holders:
         self._stamp = 0
 
     def ask(self, holder: Session, conn: Conn, hello: Hello) -> None:
-        """Somebody on `conn` wants what it holds."""
+        """Ask the holder whether it lives, for whoever wants its session on `conn`."""
         asked = self._asked.get(holder)
         if asked is None:
             self._stamp += 1
@@ -47,7 +47,7 @@ class Holders:
         asked.waiting[conn] = hello
 
     def answered(self, holder: Session, pong: Pong) -> None:
-        """It lives, if that is the answer: what it had said before may have come after its end."""
+        """Note that the holder lives, if this answers: what it said before may have come after its end."""
         asked = self._asked.get(holder)
         if asked is None or asked.stamp != pong.stamp:
             return
@@ -57,14 +57,14 @@ class Holders:
                 self._desk.say(HolderLives(conn, hello, in_use(holder)))
 
     def gone(self, holder: Session) -> None:
-        """It has left, or its connection has ended: the first who waited gets it."""
+        """Give the session to the first who waited: its holder has left, or its connection has ended."""
         asked = self._asked.pop(holder, None)
         for conn, hello in asked.waiting.items() if asked is not None else ():
             if not conn.closed:
                 self._desk.say(HolderGone(conn, hello))
 
     def tick(self) -> None:
-        """Who has not answered in time is lost."""
+        """Call those lost that have not answered in time."""
         for holder, asked in list(self._asked.items()):
             if self._desk.now - asked.since >= ANSWER:
                 self._lost(holder)
@@ -73,6 +73,6 @@ class Holders:
 
 
 def in_use(holder: Session) -> Refuse:
-    """What somebody else is told of it."""
+    """The refusal for whoever else asks for that session."""
     hint = "Close it there, or choose another session number."
     return Refuse("SESSION_IN_USE", f"{holder.name} is open elsewhere", hint, final=True)

@@ -229,13 +229,13 @@ class Inboxes(Part):
                 del self._moving[client]
 
     def start(self, beginning: Beginning) -> None:
-        """How far each inbox was settled, and whose it is."""
+        """Restore how far each inbox was settled, and whose it is."""
         positions = beginning.rows("position")
         self.owners.restore(beginning.rows("inbox"))
         self._positions = {key: value for key, value in positions.items() if key[:1] == b"i"}
 
     def tidy(self) -> None:
-        """What has waited too long for its session is a dead letter."""
+        """Make dead letters of what has waited too long for its session."""
         self._try_again()
         with self._disk.together():
             self._bury_void()

@@ -65,7 +65,7 @@ class Ingress:
         self._holder.pop(stream, None)
 
     def forget_old(self, sessions: dict[bytes, Session]) -> None:
-        """What a master has forgotten, too; who still publishes there is counted anew."""
+        """Forget what a master has forgotten, too; who still publishes there is counted anew."""
         oldest = self._desk.now - KEPT
         for stream, domains in list(self._streams.items()):
             old = [domain for domain, since in domains.items() if since < oldest]

@@ -51,7 +51,7 @@ class LastValues(Part):
         self._lookup.get(_query(asked.ask), lambda found: _say(asked, found), fresh=asked.ask.fresh)
 
     def _erase_if_readable(self, asked: Inquiry[AskErase]) -> None:
-        """Whoever may not read a dead letter may not take it away either."""
+        """Erase a topic, but a dead letter only for those who may read it."""
         key = asked.ask.key
         if asked.conn.grant == NODE or not key.startswith(DEAD):
             self._erase(asked)
@@ -139,7 +139,7 @@ def _parts(values: list[Value]) -> list[tuple[list[Value], bool]]:
 
 
 def _fit(values: list[Value]) -> int:
-    """How many of them go into one message. A node's connection may hold no more of one (see the guard)."""
+    """The number of values that fit into one message: a node's connection holds no more (see the guard)."""
     frames = size = 0
     for n, value in enumerate(values):
         frames += 1 + body_frames(value.envelope)

@@ -48,7 +48,7 @@ class Owners:
         return all(self._users.get(name, user) == user for name in names)
 
     def open(self, session: Session) -> None:
-        """It asks for its inbox. LocalError when that belongs to somebody else."""
+        """Open the inbox of a session. LocalError when it belongs to somebody else."""
         client = session.name.of_all_sessions()
         if not self.may_open(session):
             raise LocalError(
@@ -68,7 +68,7 @@ class Owners:
             self._later("inbox", name.encode(), Put("inbox", name.encode(), user.encode()))
 
     def release(self, text: str) -> list[str]:
-        """Whoever comes next may have them: the inboxes of that client; their names."""
+        """Leave the inboxes of that client to whoever comes next; returns their names."""
         name = SessionName.parse(text if "/" in text else f"client/{text}").at(self._desk.me.name)
         client = str(name.of_all_sessions())
         found = [known for known in self._users if _client(known) == client]

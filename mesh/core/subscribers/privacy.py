@@ -19,7 +19,7 @@ SHOWN = ("dead-code", "dead-id")  # and what else they are shown
 
 
 def as_seen_by(session: Session, envelope: Envelope) -> Envelope:
-    """What this client is given: the letter, or no more of it than that there is one, and why."""
+    """The envelope as a client gets it: of a dead letter perhaps only that there is one, and why."""
     is_node = session.conn is not None and session.conn.grant == NODE
     if is_node or not envelope.keys[0].startswith(DEAD):
         return envelope

@@ -30,7 +30,7 @@ class Saying:
 
     @classmethod
     def of(cls, first: Interest, feed: PeerFeed) -> Saying:
-        """What begins with that part."""
+        """The saying that begins with that part."""
         unsaid = dict(feed.queries) if first.full else {}
         size = feed.wanted_bytes if first.full else 0
         return cls(first.version, first.full, first.positions, unsaid, size)

@@ -26,7 +26,7 @@ INBOX = 0  # the number that every session's inbox has among its subscriptions
 
 
 class Session:
-    """`stream` identifies the publisher in all its streams."""
+    """A session. `stream` identifies the publisher in all its streams."""
 
     def __init__(self, name: SessionName, stream: bytes, outlet: Outlet) -> None:
         self.name = name

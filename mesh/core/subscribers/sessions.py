@@ -57,7 +57,7 @@ class Sessions(Part):
         self._of_client.setdefault(session.name.client, {})[session.text] = session
 
     def remove(self, session: Session) -> None:
-        """It will not come back."""
+        """Remove a session that will not come back."""
         del self.by_stream[session.stream]
         if self._names.get(session.text) is session:
             del self._names[session.text]
@@ -67,14 +67,14 @@ class Sessions(Part):
                 del self._of_client[session.name.client]
 
     def answer(self, stream: bytes, answer: Answer) -> None:
-        """What became of something that a client has published."""
+        """Answer a client what became of something that it has published."""
         self._desk.accounts.answered(stream, answer)
         session = self.by_stream.get(stream)
         if session is not None:
             self.owe(session, answer)
 
     def owe(self, session: Session, answer: Answer) -> None:
-        """It is told with the next flush."""
+        """Tell it with the next flush."""
         session.answers.append(answer)
         self._answering[session] = None
 

@@ -28,7 +28,7 @@ class Settling:
             self.settle(peer, parcel)
 
     def settle(self, peer: Peer, parcel: Parcel) -> None:
-        """Nobody here needs a parcel that this peer has brought any more."""
+        """Settle a parcel that this peer has brought and nobody here needs any more."""
         if peer.exchange.upstreams[parcel.master].release(parcel):
             self.acking[peer] = None
         for repeat in self._merging.released(parcel) if self._merging is not None else ():

@@ -19,7 +19,7 @@ SAY_AGAIN = 600.0  # s until it is told again of a peer
 
 
 class Solicited:
-    """`was_met(uuid)`: did an earlier process of this node know that peer?"""
+    """The check of what peers bring. `was_met(uuid)`: did an earlier process of this node know that peer?"""
 
     def __init__(self, desk: Desk, demand: Demand, was_met: Callable[[bytes], bool]) -> None:
         self._desk = desk
@@ -40,7 +40,7 @@ class Solicited:
         return since is not None and self._desk.now - since < GRACE and self._was_met(peer.node.uuid)
 
     def part(self, peer: Peer, master: bytes, envelope: Envelope) -> Envelope | None:
-        """What of it was asked of that peer; None: nothing."""
+        """The messages of it that were asked of that peer; None: nothing."""
         if master == self._desk.me.uuid:
             return None  # handed on, a made-up place in our log would make what we send from it look old
         if master != peer.node.uuid and not self._is_way(peer):
@@ -60,7 +60,7 @@ class Solicited:
         return envelope.cut(indices) if indices else None
 
     def refuse(self, peer: Peer, master: bytes, position: int, envelope: Envelope) -> None:
-        """Nobody here gets it. That log is settled so far, for whoever brings it: else it came for ever."""
+        """Settle what nobody here gets, in that log and for whoever brings it: else it came for ever."""
         x = peer.exchange
         self._desk.count("unasked", envelope.count)
         if master == peer.node.uuid:

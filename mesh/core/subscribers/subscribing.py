@@ -172,7 +172,7 @@ class Subscribing(Part):
         self._give()
 
     def _give(self) -> None:
-        """What can be had now, to as many as there is time for."""
+        """Give as many as there is time for the last values that can be had now."""
         ready = [] if self._is_spent else list(islice(self._ready.items(), TURN))
         for feed, (session, query) in ready:
             self._is_spent = True
@@ -261,7 +261,7 @@ class Subscribing(Part):
         return stopped
 
     def _end(self, session: Session, feed: Feed) -> None:
-        """It wanted to end rather than to miss anything."""
+        """End a subscription that wanted to end rather than to miss anything."""
         number, text = subscription_of(feed), f"{self.named(session, feed)} did not keep up."
         self.drop(session, number)
         session.ended[number] = Ended(number, SlowConsumer.code, text)
@@ -305,7 +305,7 @@ class Subscribing(Part):
             self._disk.later(table, feed.key, Delete(table, feed.key))
 
     def _lacks_nothing(self, feed: Feed, query: Query) -> None:
-        """It is gone."""
+        """Strike out a feed that is gone from those that still want last values."""
         self._ready.pop(feed, None)
         row = self._demand.row(query) if self._lacking else None
         if row in self._lacking:

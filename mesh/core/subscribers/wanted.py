@@ -71,7 +71,7 @@ class Wanted(Part):
         )
 
     def start(self, beginning: Beginning) -> None:
-        """What peers wanted, and how far they were."""
+        """Restore what peers wanted, and how far they were."""
         positions = beginning.rows("position")
         for key, row in beginning.rows("feed").items():
             if key[:1] == b"n":
@@ -80,7 +80,7 @@ class Wanted(Part):
                 self._restore(peer, key, record, positions.get(peer.exchange.feed.key, b""))
 
     def tidy(self) -> None:
-        """What nodes want that have been away for too long."""
+        """Forget what nodes want that have been away for too long."""
         lost = self._desk.now - self._desk.settings.peer_linger
         for peer in self._neighbours.peers.values():
             feed = begun.feed if (begun := peer.begun) is not None else None
@@ -92,7 +92,7 @@ class Wanted(Part):
     # --- what they say ------------------------------------------------------------------------------
 
     def interest(self, peer: Peer, command: Interest) -> None:
-        """What a peer wants from us, or a part of it. It is taken up in turns: others are heard between."""
+        """Take what a peer wants from us, or a part of it, in turns: others are heard between."""
         line = self._line.setdefault(peer, deque())
         line.extend(slices(command, self._turn, command.more and peer.version >= MORE))
         if len(line) > LINE // self._turn:
@@ -147,7 +147,7 @@ class Wanted(Part):
                 self._left = 0
 
     def _take_up(self, peer: Peer, part: Interest) -> None:
-        """What stood and is in no part of a full one falls at the end."""
+        """Take up a part. What stood and is in no part of a full one falls at the end."""
         saying = self._saying.pop(peer, None)
         if saying is None:
             self._note_lead(peer, part)
@@ -169,7 +169,7 @@ class Wanted(Part):
         self._left -= 1 + len(add) + len(remove)
 
     def _end(self, peer: Peer, saying: Saying) -> None:
-        """It has said all. When nothing stands any more that it did not name, it is owed what it wants."""
+        """End what a peer says. When nothing is left that it did not name, it is owed what it wants."""
         while saying.unsaid and self._left > 0:
             self._drop(peer, saying.unsaid.popitem()[0])
             self._left -= 1
@@ -182,7 +182,7 @@ class Wanted(Part):
         self._confirm(peer, saying.version, saying.rows.values())
 
     def _take(self, peer: Peer, queries: Iterable[Query]) -> None:
-        """It wants these, too, from now on."""
+        """Add queries that a peer wants, too, from now on."""
         since = dict(self._received())
         place = self._router.shelf.next_position
         for query in queries:
@@ -191,7 +191,7 @@ class Wanted(Part):
             self._keep(peer, query)
 
     def _refuse(self, peer: Peer, error: MeshError) -> None:
-        """It wants what cannot be, which was found later than it came."""
+        """Hang up on a peer that wants what cannot be, which was found later than it came."""
         self._cut_short(peer)
         conn = peer.data
         if conn is not None:
@@ -204,7 +204,7 @@ class Wanted(Part):
         self._behind.pop(peer, None)
 
     def _understood(self, peer: Peer, queries: tuple[Query, ...]) -> Iterable[Query]:
-        """Those of a kind that is known here. A later release may know more."""
+        """The queries of a kind that is known here. A later release may know more."""
         if peer.version < UNKNOWN_IS_TOLD:
             return queries
         known = [query for query in queries if query.kind in KINDS]
@@ -274,7 +274,7 @@ class Wanted(Part):
         self._questions.confirmed(peer)
 
     def forget(self, peer: Peer) -> None:
-        """It has been away for too long: what it is owed is given up."""
+        """Give up what a peer is owed that has been away for too long."""
         for query in list(peer.exchange.feed.queries):
             self._drop(peer, query)
         peer.exchange.feed.clear()

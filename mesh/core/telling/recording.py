@@ -29,7 +29,7 @@ Waiting = tuple[str, int, int, float | None]  # name of a queue, messages, bytes
 
 
 class Recording(Part):
-    """`queues()` says what waits here. Does nothing unless the settings have an interval for it."""
+    """The writing down. `queues()` says what waits here. Idle unless the settings have an interval."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Recording(Part):
             self._event(STARTED, f"boot {self._desk.me.boot} at {self._desk.me.address}", None)
 
     def _heard(self, known: Known) -> None:
-        """What another node has said of itself."""
+        """Record what another node has said of itself."""
         state = known.state
         if known.direct:
             self._skews[state.uuid] = (state.wall - self._desk.wall) / 1e9
@@ -90,7 +90,7 @@ class Recording(Part):
             self._observed.changed(uuid for uuid, peer in self._neighbours.peers.items() if peer.alive)
 
     def _lost(self, fact: PeerLost) -> None:
-        """It is gone, or another process now."""
+        """Forget the skew of a peer that is gone, or another process now."""
         self._skews.pop(fact.peer.node.uuid, None)
         self._changed()
 
@@ -123,7 +123,7 @@ class Recording(Part):
             )
 
     def _linked(self) -> Iterator[Peer]:
-        """Those with a connection, and those that should have one; whoever is logged in first."""
+        """The peers with a connection, and those that should have one; whoever is logged in first."""
         peers = self._neighbours.peers.values()
         yield from (peer for peer in peers if peer.data is not None)
         yield from (peer for peer in peers if peer.data is None and (peer.control or peer.link.is_wanted))

@@ -26,8 +26,8 @@ def name_of(balancer: Balancer) -> str:
 
 
 class Balancing:
-    """`peer(name)` finds a node; `state_of(name)` is what it said of itself last, `weight_of(name)` what was
-    learnt of it."""
+    """The choice between nodes. `peer(name)` finds one; `state_of(name)` is what it said of itself last,
+    `weight_of(name)` what was learnt of it."""
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ from mesh.links.table import State
 
 
 class Nodes:
-    """What the mapping sees. Seen is not known: with links="configured" only named nodes are known,
+    """The nodes that the mapping sees. Seen is not known: with links="configured" only named nodes are known,
     and those that have linked themselves to this one."""
 
     def __init__(
@@ -55,7 +55,7 @@ class Nodes:
         return [peer for peer in self._neighbours.peers.values() if self.is_usable(peer)]
 
     def askable(self, visited: Collection[str] = ()) -> list[Peer]:
-        """Those that can be asked something now, but for nodes where the question has been."""
+        """The peers that can be asked something now, but for nodes where the question has been."""
         names = ((peer, peer.node.name) for peer in self.usable())
         return [peer for peer, name in names if name not in visited and self.is_alive(name)]
 

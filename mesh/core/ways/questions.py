@@ -27,7 +27,7 @@ from mesh.wire.replies import Hops, R, Source, Values, read_result
 
 @dataclass(slots=True)
 class Told(Generic[R]):
-    """What one node replied: a value, and envelopes, with whose they are."""
+    """A reply of one node: a value, and envelopes, with whose they are."""
 
     value: R
     found: list[tuple[Envelope, Source]] = field(default_factory=list)
@@ -51,7 +51,7 @@ Then = Callable[[Replies[R], list[str]], None]  # (replies, names of nodes that 
 
 @dataclass(slots=True, eq=False)
 class Confirmation:
-    """Somebody waits until each of these nodes has at least that version of what we asked it for."""
+    """A wait until each of these nodes has at least that version of what we asked it for."""
 
     need: dict[bytes, int]
     deadline: float
@@ -74,7 +74,7 @@ class Question(Generic[R]):
 
 
 class Questions(Part):
-    """What peers are asked, on their data connections."""
+    """The questions that peers are asked, on their data connections."""
 
     def __init__(self, desk: Desk, neighbours: Neighbours) -> None:
         self._desk = desk
@@ -226,7 +226,7 @@ class Questions(Part):
         self.slow.review()
 
     def _begin(self) -> None:
-        """What was asked before we knew whom to ask."""
+        """Begin what was asked before we knew whom to ask."""
         if self._early and self._neighbours.settled():
             early, self._early = self._early, []
             for work in early:

@@ -40,7 +40,7 @@ class Slow:
         return uuid in self._slow
 
     def waited_for(self, uuid: bytes, seconds: float) -> None:
-        """It has not answered for so long, and somebody waited."""
+        """Note that a node has not answered for so long, while somebody waited."""
         if seconds >= ENOUGH and uuid not in self._slow:
             self._slow[uuid] = self._desk.now + TRY
             if self._desk.now - self._told.get(uuid, -SAY_AGAIN) >= SAY_AGAIN:
@@ -56,12 +56,12 @@ class Slow:
     # --- trials -----------------------------------------------------------------------------------------
 
     def tells(self, uuid: bytes, version: int, is_new: bool = False) -> None:
-        """It is told of an interest. `is_new`: on a fresh connection."""
+        """Note that it is told of an interest. `is_new`: on a fresh connection."""
         if is_new or uuid not in self._versions:
             self._versions[uuid] = version, self._desk.now
 
     def confirmed(self, uuid: bytes, version: int) -> None:
-        """It knows that version of it."""
+        """Note that it knows that version of our interest."""
         known = self._versions.get(uuid)
         if known is not None and version >= known[0]:
             del self._versions[uuid]
@@ -71,7 +71,7 @@ class Slow:
                 self._late(uuid)
 
     def tries(self, uuid: bytes, request: int, until: float) -> None:
-        """It is asked, and nobody waits for the answer any more."""
+        """Note that it is asked, and nobody waits for the answer any more."""
         self._trials[uuid, request] = until
         if len(self._trials) > TRIALS:
             self._trials.popitem(last=False)
@@ -87,7 +87,7 @@ class Slow:
         return min(self._slow.values(), default=None)
 
     def tried(self, uuid: bytes, request: int) -> bool:
-        """It answers that; was it asked?"""
+        """Note an answer; returns whether that was asked."""
         until = self._trials.pop((uuid, request), None)
         if until is not None and self._desk.now <= until:
             self.answers(uuid)
@@ -96,13 +96,13 @@ class Slow:
         return until is not None
 
     def _late(self, uuid: bytes) -> None:
-        """It answers, but late: does it still?"""
+        """Ask a node that has answered, but late: does it answer in time again?"""
         if uuid in self._slow and self._desk.now > self._again.get(uuid, -CONFIRM):
             self._again[uuid] = self._desk.now + CONFIRM
             self._ask(uuid)
 
     def forget(self, uuid: bytes) -> None:
-        """It is dead: another process of it is another matter."""
+        """Forget a node that is dead: another process of it is another matter."""
         for known in (self._slow, self._told, self._versions, self._again):
             known.pop(uuid, None)
 

@@ -30,7 +30,7 @@ class Nodes(Protocol):
         """Can it be asked something now?"""
 
     def askable(self, visited: Collection[str] = ()) -> list[Peer]:
-        """Those that can be asked something now, but for nodes where the question has been."""
+        """The peers that can be asked something now, but for nodes where the question has been."""
 
 
 class Whereabouts(Part):
