@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from msgspec.structs import asdict
-
 from balancers.round_robin import RoundRobin
 from mesh.core.access.door import SOFTWARE
 from mesh.core.admission import Admission
@@ -57,7 +55,6 @@ from mesh.mapping.mapping import Mapping
 from mesh.routing.log import Log
 from mesh.routing.merging import Merging
 from mesh.routing.shelf import Shelf
-from mesh.wire.replies import Info, Process
 
 Room = Callable[["Parts"], Part]  # a capability above all that is here, made with what it needs of that
 ROOMS: tuple[Room, ...] = ()  # of each node: a line for each capability
@@ -84,9 +81,8 @@ class Parts:
         timing = Timing(low=settings.backoff_min, high=settings.backoff_max)
         merging = Merging(settings.me.name, mapping.masters)
         settling = Settling(shelf, mapping, merging, peers)
-        dialler = self._dialler = Dialler(desk)
-        self._conns = dialler.conns
-        rivals = self._rivals = Rivals(desk, dialler)
+        dialler = self.dialler = Dialler(desk)
+        rivals = self.rivals = Rivals(desk, dialler)
         n = self.neighbours = Neighbours(
             desk,
             disk,
@@ -95,8 +91,8 @@ class Parts:
             partial(met, desk, timing, partial(exchange, desk, settling.released)),
             rivals.rumoured,
         )
-        meeting = self._meeting = Meeting(desk, dialler, n, rivals)
-        censuses = self._censuses = Censuses(desk, n)
+        meeting = self.meeting = Meeting(desk, dialler, n, rivals)
+        censuses = self.censuses = Censuses(desk, n)
 
         router = self.router = Router(desk, log, disk, n.directory.boot_of, not mapping.is_plain)
         ways = self.ways = Ways(desk)
@@ -115,7 +111,7 @@ class Parts:
         demand = self.demand = Demand(desk, mapping, n, nodes, questions.slow)
         lookup = Lookup(desk, router, demand, questions, nodes, gossiping, merging)
         erasing = Erasing(desk, router, demand, questions, nodes, provenance.judge)
-        sessions = Sessions(desk)
+        sessions = self.sessions = Sessions(desk)
         dead = DeadLetters(desk, disk, router)
         forwarder = self.forwarder = Forwarder(
             desk, disk, router, n, nodes, mapping, provenance, dead, sessions.answer
@@ -146,41 +142,18 @@ class Parts:
         )
         last_values = LastValues(desk, lookup, erasing, forwarder, links)
         routes = Routes(desk, mapping, nodes, questions)
-        status = Status(desk, n, gossiping, forwarder, self.info)
-        self._sessions = sessions
-        self._reception = Reception(desk, admission, sessions, n, self.piecework)
+        status = self.status = Status(desk, n, gossiping, forwarder)
+        self.reception = Reception(desk, admission, sessions, n, self.piecework)
         # The lower floors first; only who asks again comes behind all who know then whom to ask.
         desk.face.fill(
             (
                 desk.events, disk, n, n.acquaintances, meeting, censuses, router, nodes.whereabouts, ways,
                 recall, gossiping, vouching, demand, lookup, forwarder.shipping, forwarder, sessions, links,
                 wanted, inboxes, last_values, routes, subscribing, clients, shared, weights, recording,
-                admission, status, Verbs(desk, wanted), self._reception, questions,
+                admission, status, Verbs(desk, wanted), self.reception, questions,
                 *(room(self) for room in rooms),
             )
         )  # fmt: skip
-        self._flushes = desk.face.flushes
-        self._committed = 0.0
-        self._process: Callable[[], Process] = Process
-
-    def info(self) -> Info:
-        """The identity of this node, and its metrics."""
-        me, settings = self.desk.me, self.desk.settings
-        return Info(
-            name=me.name,
-            uuid=me.uuid.hex(),
-            boot=me.boot,
-            address=me.address,
-            cluster=settings.cluster,
-            software=SOFTWARE,
-            scope=settings.scope,
-            **asdict(self._process()),
-            metrics=self.figures(),
-        )
-
-    def figures(self) -> dict[str, int | float]:
-        """Its metrics."""
-        return self.desk.figures()
 
     def _queues(self) -> Iterator[Waiting]:
         """The queues of this node: for masters that are away, and for sessions."""

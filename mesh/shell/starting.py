@@ -131,7 +131,7 @@ def _finding(
     sign, secret = (keys.ring.sign, keys.advert) if keys else (None, secret)
     adverts = Adverts(config.node.cluster, secret, sign, _verify)
     bound = driver.world.bound.tcp
-    return Finding(loop, config.discovery, bound, adverts, lambda: driver.core.desk.me, driver)
+    return Finding(loop, config.discovery, bound, adverts, lambda: driver.core.parts.desk.me, driver)
 
 
 def _file(config: Config, held: Holdings, world: World) -> NodeFile:

@@ -167,7 +167,7 @@ def test_the_advert_is_that_of_the_example() -> None:
 def test_the_page_says_of_every_metric_what_it_counts() -> None:
     core = NodeCore(Settings(me=HERON), bytes, lambda: 0.5)
     named = [name for row in rows(section("Metrics")) for name in re.findall(r"`(\w+)`", row[0])]
-    assert sorted(named) == sorted(core.figures())
+    assert sorted(named) == sorted(core.parts.desk.figures())
 
 
 def type_in_words(hint: Any) -> str:

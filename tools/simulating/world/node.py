@@ -173,10 +173,10 @@ class SimNode:
     @property
     def alive(self) -> set[str]:
         """Names of the others that are alive to it."""
-        return {peer.node.name for peer in self.core.neighbours.peers.values() if peer.alive}
+        return {peer.node.name for peer in self.core.parts.neighbours.peers.values() if peer.alive}
 
     def metric(self, name: str) -> int:
-        return int(self.core.info().metrics[name])
+        return int(self.core.parts.status.info().metrics[name])
 
     # --- its world ------------------------------------------------------------------------------------
 
