@@ -96,7 +96,7 @@ class Balancer(Protocol):
         """The name of the best one. Raises NoCandidates, as all do that get candidates."""
 
     def assign(self, candidates: Candidates, n: int, message: Message | None = None) -> dict[str, int]:
-        """How many of n messages go to whom: counts of at least 1, n in all. n may be 0."""
+        """The number of n messages that goes to each: counts of at least 1, n in all. n may be 0."""
 
     def order(self, candidates: Candidates, message: Message | None = None) -> list[str]:
         """Every candidate once, the best first: whom to ask, and whom next if that one fails."""

@@ -33,7 +33,7 @@ class TurnGroup:
         return node
 
     def whole_turns(self, n: int) -> dict[str, int]:
-        """How many of n messages each gets in any case; fewer are left than there are members."""
+        """The number of n messages that each gets in any case; fewer are left than there are members."""
         counts = {node: int(n * share) for node, share in self.shares.items()}
         given = sum(counts.values())
         for node, share in self.shares.items():

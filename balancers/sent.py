@@ -22,7 +22,7 @@ class Sent:
         self._sent[node] = (self.of(node, now) + n, now)
 
     def of(self, node: str, now: float) -> float:
-        """How much it has had of late."""
+        """The amount that a node has had of late."""
         amount, then = self._sent.get(node, (0.0, now))
         return amount * exp((then - now) / self._fade)
 

@@ -30,7 +30,7 @@ _FAR, _LINK, _LOOPBACK = range(3)  # how far an address goes
 
 @dataclass(frozen=True, slots=True)
 class Advert:
-    """Where a node can be dialled. `hosts` are IP addresses as text, those that go furthest first."""
+    """A place to dial a node. `hosts` are IP addresses as text, those that go furthest first."""
 
     uuid: bytes  # 16 bytes
     name: str
@@ -86,8 +86,8 @@ class Adverts:
     def read(
         self, instance: str, txt: Mapping[bytes, bytes | None], port: int | None, hosts: Sequence[str]
     ) -> Advert | Rejected | Near | None:
-        """What was heard, if it is proven; Near for one with other keys than ours, else None for what another
-        cluster, or no node, has said."""
+        """The advert that was heard, if it is proven; Near for one with other keys than ours, else None for
+        what another cluster, or no node, has said."""
         if txt.get(b"c") != self._cluster:
             return self._near(instance, txt, port, hosts)
         try:
@@ -129,7 +129,7 @@ class Adverts:
         return Near(mesh.hex(), advert.name, f"tcp://{bracketed}:{advert.port}")
 
     def _text(self, advert: Advert) -> bytes:
-        """What is proven. The fields keep their borders: only the last can hold a zero byte."""
+        """The text that is proven. The fields keep their borders: only the last can hold a zero byte."""
         return b"\0".join(
             (
                 b"heronry advert " + FORMAT,

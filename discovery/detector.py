@@ -209,7 +209,7 @@ class Detector:
         return [*asks, Knock(record.node)] if record.node.address else asks
 
     def refused(self, record: MemberRecord, now: float) -> Results:
-        """Nobody listens at its address, says the machine there: ask others, and wait once."""
+        """Ask others, and wait once: nobody listens at its address, says the machine there."""
         if record.uuid in self._lost:
             return []
         number = self._lost[record.uuid] = next(self._numbers)
@@ -221,7 +221,7 @@ class Detector:
         return self._send_for(number, question)
 
     def spoke(self, record: MemberRecord) -> None:
-        """It spoke on a connection of later: it is not gone."""
+        """Settle that it is not gone: it spoke on a connection of later."""
         number = self._lost.get(record.uuid)
         if number is not None:
             self._settle(number)

@@ -59,7 +59,7 @@ class Fates:
     # --- those that do ------------------------------------------------------------------------------------
 
     def join(self, record: MemberRecord, node: Node, now: float) -> Results:
-        """It is alive, and was not."""
+        """Count a node as alive that was not, and tell of it."""
         self._introduce(record, node)
         record.rivalry = None
         self._table.move(record, Presence.ALIVE, now)
@@ -67,7 +67,7 @@ class Fates:
         return [Joined(record.member)]
 
     def revive(self, record: MemberRecord, node: Node, now: float) -> Results:
-        """It was called dead and speaks: it shall deny that to the others itself."""
+        """Have a node that was called dead and speaks deny that to the others itself."""
         self._table.replace(record, node)
         accusation = record.rumour(Presence.DEAD)
         self._table.move(record, Presence.ALIVE, now)
@@ -75,7 +75,7 @@ class Fates:
         return [Joined(record.member), Tell(record.uuid, (accusation,))]
 
     def restart(self, record: MemberRecord, node: Node, now: float) -> Results:
-        """It is another process now."""
+        """Take in that a node is another process now."""
         self._acquit(record)
         old = record.node
         self._introduce(record, node)
@@ -99,7 +99,7 @@ class Fates:
     # --- suspicion ----------------------------------------------------------------------------------------
 
     def suspect(self, record: MemberRecord, by: bytes, now: float) -> Results:
-        """Somebody cannot reach it."""
+        """Begin to suspect a node that somebody cannot reach."""
         if record.suspicion is not None:
             return self.confirm(record, by, now)
         self._table.move(record, Presence.SUSPECT, now)
@@ -139,12 +139,12 @@ class Fates:
     # --- the end ------------------------------------------------------------------------------------------
 
     def die(self, record: MemberRecord, by: bytes, now: float) -> Results:
-        """It does not answer, nor deny it."""
+        """Call a node dead that does not answer, nor deny it."""
         record.learn(weigh(record.rumour(Presence.DEAD)))
         return self._end(record, Presence.DEAD, by, now)
 
     def leave(self, record: MemberRecord, now: float, is_firsthand: bool = True) -> Results:
-        """It said goodbye, to us or to others."""
+        """Let a node go that said goodbye, to us or to others."""
         record.learn(farewell(record) if is_firsthand else weigh(record.rumour(Presence.LEFT)))
         return self._end(record, Presence.LEFT, record.uuid, now)
 

@@ -28,7 +28,7 @@ class Firsthand:
         self._detector = detector
 
     def hear(self, node: Node, now: float) -> Results:
-        """It introduces itself."""
+        """Take a node's introduction of itself."""
         record = self._table.records.get(node.uuid)
         if record is not None and self._is_old(record, node.boot):
             return self._old(record, node, now)
@@ -101,7 +101,7 @@ class Firsthand:
         return [*self._fates.trust(record, now), Tell(record.uuid, (accusation,))]
 
     def spoke(self, uuid: bytes, now: float) -> Results:
-        """It spoke on its control connection, of which nothing is left under way when it dies."""
+        """Note that it spoke on its control connection, of which nothing is left under way when it dies."""
         record = self._table.records.get(uuid)
         if record is None:
             return []
@@ -112,7 +112,7 @@ class Firsthand:
         return self.heard(uuid, now)
 
     def leave(self, uuid: bytes, boot: int, now: float) -> Results:
-        """It says goodbye."""
+        """Take a node's goodbye."""
         record = self._table.records.get(uuid)
         if record is None or record.state is Presence.SEEN:
             return []

@@ -200,7 +200,7 @@ class StateGossip:
         self._graves[uuid] = boot, now
 
     def _doubt(self, uuid: bytes, boot: int, now: float) -> None:
-        """Somebody calls a node dead. It is, for us, if we have not heard of it for long either.
+        """Forget a node that somebody calls dead, if we have not heard of it for long either.
 
         So neither a liar nor a wrong suspicion takes the state of a living node away; but where the news
         of a death got lost, it comes in the end.

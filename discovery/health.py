@@ -11,11 +11,11 @@ class Health:
 
     @property
     def patience(self) -> int:
-        """How many times longer than usual to wait for an answer."""
+        """The factor by which to wait longer than usual for an answer."""
         return self.score + 1
 
     def better(self) -> None:
-        """Somebody answered us in time."""
+        """Note that somebody answered us in time."""
         self.score = max(0, self.score - 1)
 
     def worse(self, points: int) -> None:

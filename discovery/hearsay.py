@@ -213,7 +213,7 @@ class Hearsay:
 
 
 def places(node: Node) -> tuple[str, ...]:
-    """Where it can be dialled."""
+    """The addresses at which it can be dialled."""
     return tuple(filter(None, (node.address, *node.also)))
 
 

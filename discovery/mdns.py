@@ -79,7 +79,7 @@ class Mdns:
 
     @property
     def ignored(self) -> int:
-        """How much was heard and thrown away unread, since more came than is listened to."""
+        """The count of what was heard and thrown away unread, since more came than is listened to."""
         return self._ear.sieve.ignored + self._dropped
 
     def start(self) -> None:
@@ -205,7 +205,7 @@ class _Flood(Exception):
 
 
 class _Load:
-    """How much of the processor does this thread take from the others? Both clocks in seconds."""
+    """The share of the processor that this thread takes from the others. Both clocks in seconds."""
 
     def __init__(self, now: float, spent: float) -> None:
         self._since, self._spent = now, spent

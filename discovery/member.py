@@ -148,7 +148,7 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Doubled:
-    """Somebody answers for ourselves, in this very boot, at a place where we have never been."""
+    """An answer for ourselves from somebody else, in this very boot, at a place where we have never been."""
 
     member: Member
 

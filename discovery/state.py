@@ -25,7 +25,7 @@ Software = Annotated[str, Meta(pattern=r"^[ -~]{0,64}\Z")]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """How a machine, and this node's loop on it, are doing at one moment."""
+    """The state of a machine, and of this node's loop on it, at one moment."""
 
     cpu: tuple[float, ...]  # % idle of each core since the last sample; empty if not known
     ram_free: int  # bytes
@@ -34,7 +34,7 @@ class Sample:
 
 
 class Summary(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What a node has of the rows of one kind that all nodes share."""
+    """The summary of a node's rows of one kind that all nodes share."""
 
     kind: Annotated[str, Meta(pattern=r"^[a-z]{1,16}\Z")]
     stamp: Natural  # of the newest one
@@ -110,7 +110,7 @@ _RAM_SHORT = 0.1  # of the memory free: pressure begins below
 
 
 def load_index(sample: Sample) -> float:
-    """How busy is a node? 0 idle .. 1 busy; what cannot be known counts as idle.
+    """The load of a node: 0 idle .. 1 busy; what cannot be known counts as idle.
 
     Three things fill a node, and each takes its share of what the others leave:
 

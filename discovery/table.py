@@ -117,7 +117,7 @@ class MemberTable:
 
     @property
     def alive(self) -> int:
-        """How many count as alive, ourselves included."""
+        """The number of nodes that count as alive, ourselves included."""
         return len(self.roster) + 1
 
     @property
@@ -176,7 +176,7 @@ class MemberTable:
             self.roster.remove(record.uuid)
 
     def replace(self, record: MemberRecord, node: Node) -> None:
-        """It describes itself anew."""
+        """Replace what a node said of itself."""
         if node.name != record.node.name:
             self._unname(record)
             self._named.setdefault(node.name, []).append(record)

@@ -24,7 +24,7 @@ from mesh.password import check_hash
 MIB = 1024 * 1024
 DAY = 86_400.0  # seconds
 
-Seconds = Annotated[float, Meta(gt=0, le=DAY)]
+Duration = Annotated[float, Meta(gt=0, le=DAY)]
 Bytes = Annotated[int, Meta(ge=1, le=1024 * 1024 * MIB)]
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 
@@ -54,8 +54,8 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     window_bytes: Bytes = 4 * MIB  # bytes under way to a subscriber, or of a client, unanswered
     window_count: Annotated[int, Meta(ge=1, le=1_000_000)] = 1024  # likewise, in envelopes
     backlog_bytes: Bytes = 64 * MIB  # bytes that wait at this node for one subscriber
-    linger: Seconds = 60.0  # seconds that a vanished client's subscriptions are kept
-    slow_consumer: Seconds = 10.0  # seconds a subscriber may stand still while messages are dropped for it
+    linger: Duration = 60.0  # seconds that a vanished client's subscriptions are kept
+    slow_consumer: Duration = 10.0  # seconds a subscriber may stand still while messages are dropped for it
     topics_bytes: Bytes = 64 * MIB  # bytes of retained values, all topics together
     tailback_bytes: Bytes = 64 * MIB  # bytes that wait at this node for masters that are away
     tailback_count: Annotated[int, Meta(ge=1, le=100_000_000)] = 100_000  # likewise, in messages
@@ -73,16 +73,16 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     )  # to stay free on disk; 0: none
 
 
-class Timing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class TimingSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The `[timing]` section: how soon a link notices and tries again."""
 
     probe: Annotated[float, Meta(ge=0.05, le=60)] = 1.0  # seconds between probes; a failure shows in 2 to 8
     state: Annotated[float, Meta(ge=0.1, le=600)] = 2.0  # seconds between the states that a node gossips
-    ping: Seconds = 2.0  # seconds between signs of life on a link
-    silence: Seconds = 10.0  # seconds unheard until a client counts as gone; three pings or more
-    backoff_min: Seconds = 0.1  # seconds before the first redial
-    backoff_max: Seconds = 30.0  # seconds between redials at most
-    forward_patience: Seconds = 1.0  # seconds without the master's answer until a publisher is warned
+    ping: Duration = 2.0  # seconds between signs of life on a link
+    silence: Duration = 10.0  # seconds unheard until a client counts as gone; three pings or more
+    backoff_min: Duration = 0.1  # seconds before the first redial
+    backoff_max: Duration = 30.0  # seconds between redials at most
+    forward_patience: Duration = 1.0  # seconds without the master's answer until a publisher is warned
 
 
 class Discovery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -93,7 +93,7 @@ class Discovery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     remember: bool = True  # dial at start the nodes that were met before
 
 
-class Balancing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class BalancingSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The `[balancing]` section: which of several masters, or ways, is taken."""
 
     strategy: str = "RoundRobin"  # or LeastLoaded, TwoChoices, WeightedRoundRobin, or a plug-in's name
@@ -115,9 +115,9 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     links: Literal["any", "configured"] = "any"  # which nodes it links: every one it hears of, or `nodes`
     node: NodeSettings = msgspec.field(default_factory=NodeSettings)
     limits: Limits = msgspec.field(default_factory=Limits)
-    timing: Timing = msgspec.field(default_factory=Timing)
+    timing: TimingSettings = msgspec.field(default_factory=TimingSettings)
     discovery: Discovery = msgspec.field(default_factory=Discovery)
-    balancing: Balancing = msgspec.field(default_factory=Balancing)
+    balancing: BalancingSettings = msgspec.field(default_factory=BalancingSettings)
     snapshots: Snapshots = msgspec.field(default_factory=Snapshots)
     nodes: tuple[NodeRecord, ...] = ()  # the sections [nodes.NAME] and their rules
 
@@ -125,9 +125,9 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 SECTIONS: dict[str, type[msgspec.Struct]] = {
     "node": NodeSettings,
     "limits": Limits,
-    "timing": Timing,
+    "timing": TimingSettings,
     "discovery": Discovery,
-    "balancing": Balancing,
+    "balancing": BalancingSettings,
     "snapshots": Snapshots,
 }
 TOP_LEVEL = ("default_scope", "links")

@@ -7,10 +7,11 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta
 
+from discovery.state import Natural
 from mesh.errors import LocalError
 from mesh.names import node_name
 from mesh.snapshots.moment import iso
-from mesh.wire.codec import Number, pack
+from mesh.wire.codec import pack
 from mesh.wire.limits import KIB
 
 LOW, HIGH = 0.25, 4.0  # of a weight; 1 is that of a typical node
@@ -32,9 +33,9 @@ class Weight(msgspec.Struct, frozen=True, array_like=True):
 class WeightSet(msgspec.Struct, frozen=True, array_like=True):
     """The weights of a mesh, as they are spread and stored. Times are ns since 1970."""
 
-    stamp: Number  # the hybrid clock when they were applied: of two sets the higher one counts
-    made: Number  # when they were reckoned
-    expires: Number  # from then on they count no more
+    stamp: Natural  # the hybrid clock when they were applied: of two sets the higher one counts
+    made: Natural  # when they were reckoned
+    expires: Natural  # from then on they count no more
     by: Annotated[str, Meta(pattern=r"^[ -~]{0,255}\Z")]  # the session that applied them
     weights: dict[str, Weight]
 
@@ -42,8 +43,8 @@ class WeightSet(msgspec.Struct, frozen=True, array_like=True):
 class Learnt(msgspec.Struct, frozen=True):
     """Weights that somebody applies. Times are ns since 1970."""
 
-    made: Number
-    expires: Number
+    made: Natural
+    expires: Natural
     weights: dict[str, Weight]
     cluster: str = ""  # the mesh in which they were learnt
 

@@ -61,7 +61,7 @@ class Table:
         return Added(good, counts.get(QUARANTINE, 0), read - sum(counts.values()))
 
     def _write_unique(self, lines: DataFrame) -> int:
-        """What the batch holds, each once; returns how many lines it has."""
+        """Write the rows of the batch, each once; returns how many lines it has."""
         counted = Observation()
         given = lines.observe(counted, F.count(F.lit(1)).alias("lines"))
         # As many files of an hour as can be written at the same time.
@@ -84,7 +84,7 @@ class Table:
             self._replace(there, unknown(new, self._like(new, there)))
 
     def _like(self, new: DataFrame, parts: list[str]) -> DataFrame:
-        """What the table has of their time. Equal rows have the same: other files need not be read."""
+        """The table's rows of their time. Equal rows have the same: other files need not be read."""
         ends = new.agg(F.unix_micros(F.min("ts")), F.unix_micros(F.max("ts"))).head() or (None, None)
         first, last = (F.timestamp_micros(F.lit(end).cast("long")) for end in ends)
         return self._read(self._place, parts).where(F.col("ts").between(first, last) | F.col("ts").isNull())

@@ -67,6 +67,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _complain(what: str, hint: str, code: str) -> int:
-    """What happened, then what to type next."""
+    """Say what happened, then what to type next."""
     click.echo(f"spark: {visible(what)} [{code}]\n       {visible(hint)}", file=sys.stderr)
     return FAILED

@@ -89,7 +89,7 @@ def _refused(why: str) -> SparkJobError:
 
 
 def _ordered(rows: DataFrame) -> DataFrame:
-    """Those of an hour together. Two digits of the hour, which Spark has read as a number."""
+    """The rows with those of an hour together. Two digits of the hour, which Spark has read as a number."""
     named = rows.withColumn("hour", F.lpad(F.col("hour").cast("string"), 2, "0"))
     return named.repartition(*PARTITION).sortWithinPartitions(*PARTITION, "uuid", "ts")
 

@@ -17,7 +17,7 @@ PLAN = "=== Streaming Query ==="  # Spark tells what went wrong first, and then 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What Java says when this is the matter, and what we say: of `{to}`, the history, in words `{said}`."""
+    """The words of Java when this is the matter, and ours: of `{to}`, the history, in words `{said}`."""
 
     code: str
     signs: tuple[str, ...]

@@ -36,7 +36,7 @@ def address(place: str) -> str:
 
 
 def path_here(address: str) -> str:
-    """Where on this machine a file: address lies."""
+    """The path on this machine of a file: address."""
     return "/" + address.removeprefix(HERE).lstrip("/")
 
 
@@ -90,7 +90,7 @@ class Files:
         return [str(self._path(f"file://{path}").toUri()) for path in _links(path_here(folder))]
 
     def count(self, folder: str) -> int:
-        """How many files are in a directory, however deep."""
+        """The number of files in a directory, however deep."""
         return int(self._system(folder).getContentSummary(self._path(folder)).getFileCount())
 
     def exists(self, place: str) -> bool:

@@ -238,7 +238,7 @@ class Ingest:
         return batch
 
     def _read_on(self, source: str, lock: Lock) -> None:
-        """What has grown since it was read."""
+        """Read on in files that have grown since they were read."""
         with self._busy, in_words(self._to):
             grown = self._growing.grown(source)
             for kind in (PLAIN, COMPRESSED):

@@ -50,7 +50,7 @@ def _programs(environment: Mapping[str, str]) -> Iterator[Path]:
 
 
 def _ask(program: Path) -> Java | None:
-    """It says so itself: on the PATH there may be a shim, far from the Java that it starts."""
+    """The Java of a program, as that says itself: on the PATH there may be a shim, far from it."""
     try:
         told = subprocess.run(
             [program, *ASK], capture_output=True, text=True, errors="replace", timeout=LIMIT

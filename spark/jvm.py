@@ -79,7 +79,7 @@ def start(settings: SparkConf, quiet: bool) -> None:
 
 
 def _end(gateway: JavaGateway) -> None:
-    """It ends when nobody talks to it any more, and tidies up: whoever waits for us waits for that, too."""
+    """Wait for a JVM that nobody talks to, and that tidies up: whoever waits for us waits for that, too."""
     process: subprocess.Popen[bytes] = gateway.proc
     if process.stdin:
         process.stdin.close()

@@ -32,7 +32,7 @@ class Moment(click.ParamType[datetime]):
 
 
 class Span(click.ParamType[timedelta]):
-    """How long: 30m, 12h, 7d."""
+    """A span of time: 30m, 12h, 7d."""
 
     name = "span"
 
@@ -46,7 +46,7 @@ class Span(click.ParamType[timedelta]):
 
 
 def span(text: str) -> timedelta | None:
-    """What "90s", "1.5h" or "7d" means; None for another text."""
+    """The span that "90s", "1.5h" or "7d" means; None for another text."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", text)
     if match is None:
         return None

@@ -31,7 +31,7 @@ class Progress:
         self._look = threading.Thread(target=self._watch, daemon=True)
 
     def say(self, text: str) -> None:
-        """What is done now."""
+        """Say what is done now."""
         self._bar.update(self._task, description=text)
 
     def __enter__(self) -> Self:

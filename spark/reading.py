@@ -63,7 +63,7 @@ def _whole(session: SparkSession, files: Files, where: str) -> DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class _Compaction:
-    """How far it is: a plan that is in force, files that it has not moved yet, the last plan that is done."""
+    """The state of compaction: a plan that is in force, files it has not moved yet, the last plan done."""
 
     plan: compaction.Plan | None
     moving: list[str]

@@ -67,7 +67,7 @@ def _plain(reader: Reader, places: Any) -> DataFrame:
 
 
 def _torn_end(content: Column, changed: Column) -> Column:
-    """What stands behind the last whole line of a file that may still grow; null if there is nothing."""
+    """The text behind the last whole line of a file that may still grow; null if there is none."""
     end = F.substring_index(content, "\n", -1)
     is_line = F.get_json_object(end, "$").isNotNull()
     is_recent = changed > F.unix_timestamp() - PATIENCE

@@ -72,7 +72,7 @@ def session(
 
 
 def _of_spark_submit() -> SparkConf:
-    """What it was told with --master and --conf stands in the JVM that it has started."""
+    """The settings of --master and --conf, which stand in the JVM that spark-submit has started."""
     SparkContext._ensure_initialized()
     return SparkConf()
 

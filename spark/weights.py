@@ -163,7 +163,7 @@ def _latency(it: Measured) -> float:
 
 
 def _room(it: Measured, a_core: float | None) -> float:
-    """What a node can take: messages/s; idle cores where nobody's messages/s are known."""
+    """The room of a node, in messages/s; idle cores where nobody's messages/s are known."""
     return it.capacity or (it.idle_cores or 0.0) * (1.0 if a_core is None else a_core)
 
 

@@ -15,7 +15,7 @@ from discovery.detector import AGAIN
 from discovery.timing import SwimTiming
 from mesh import weightset
 from mesh.client import publisher, session
-from mesh.config import DAY, FIELDS, MIB, Limits, Snapshots, Timing
+from mesh.config import DAY, FIELDS, MIB, Limits, Snapshots, TimingSettings
 from mesh.core.access import door
 from mesh.core.asking import lookup
 from mesh.core.desk import settings
@@ -46,7 +46,7 @@ WORDS: dict[float, str] = {
 ORDINALS: dict[float, str] = {50: "fiftieth"}
 KIB, WEEK_NS = 1024, 7 * int(DAY) * 10**9
 CORE = {field.name: field.default for field in fields(settings.Settings)}
-LIMITS, TIMING, SWIM, LEASE = Limits(), Timing(), SwimTiming(), Terms()
+LIMITS, TIMING, SWIM, LEASE = Limits(), TimingSettings(), SwimTiming(), Terms()
 
 # What stands on a page, with {} for each figure, in digits or (:w) in words; and the figures of the code.
 SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {

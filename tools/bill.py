@@ -44,7 +44,7 @@ def finished(bill: dict[str, Any], version: str, libzmq: str) -> dict[str, Any]:
 
 
 def flaw(bill: dict[str, Any]) -> str:
-    """What is wrong with it by CycloneDX's own rules; "" for nothing."""
+    """The flaw of a bill by CycloneDX's own rules; "" for none."""
     found = JsonStrictValidator(SchemaVersion.V1_6).validate_str(json.dumps(bill))
     return "" if found is None else str(found)
 

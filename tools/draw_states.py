@@ -16,7 +16,7 @@ from typing import Any
 from mesh.core.peers import reach
 from mesh.core.peers.reach_table import REACH_TABLE, ReachState
 from mesh.links.backoff import Timing
-from mesh.links.table import LINK_TABLE, State
+from mesh.links.table import LINK_TABLE, LinkState
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 MARK = "<!-- drawn from {} by tools/draw_states.py: {} -->"
@@ -50,7 +50,7 @@ class Drawing:
         return [*lines, "```"]
 
     def cell(self, state: Enum, event: Enum) -> str:
-        """What stands in one cell, in words."""
+        """The text of one cell, in words."""
         if event not in self.table[state]:
             return "cannot happen"
         target, actions = self.table[state][event]
@@ -121,7 +121,7 @@ def of_reach() -> list[tuple[str, str]]:
 
 
 DRAWINGS = (
-    Drawing("links.md", "mesh/links", LINK_TABLE, State.POLLING, of_links),
+    Drawing("links.md", "mesh/links", LINK_TABLE, LinkState.POLLING, of_links),
     Drawing("design.md", "mesh/core/peers", REACH_TABLE, ReachState.AWAY, of_reach),
 )
 

@@ -20,7 +20,7 @@ from mesh.security.joining import new_mesh, token_of
 from mesh.security.keyfiles import mesh_path, node_keys, read_mesh
 from mesh.security.token import CHECK_BYTES, PREFIX, _check, read_token, write_token
 from mesh.snapshots.marker import Marker
-from mesh.snapshots.segment import Name, Segment
+from mesh.snapshots.segment import Segment, SegmentName
 from tools.fuzz_wire import changed, scratched
 
 NOW = 1_790_000_000.0  # s since 1970
@@ -187,7 +187,7 @@ def _verify(key: bytes, text: bytes, signature: bytes) -> bool:
 
 
 def gossip(place: Path) -> Target:
-    """What a member hears of another one; it must still be able to speak, and to be read."""
+    """The target of what a member hears of another one; it must still be able to speak, and to be read."""
     said = _state(FRODO).encode()
     line = lines.StateLine(FRODO, 1, 5, said)
     other = lines.StateLine(HERON, 1, 4, _state(HERON).encode(), b"x" * 64, True)
@@ -230,7 +230,7 @@ def _state(uuid: bytes) -> state.NodeState:
 
 def segments(place: Path) -> Target:
     """Their names, what a killed node has left of one, and what says which are safe elsewhere."""
-    name = Name("heron", "1a2b3c4d", 7, 3)
+    name = SegmentName("heron", "1a2b3c4d", 7, 3)
     left = Segment(name, "date=2026-01-31/hour=09", 0)
     directory = place / "snapshots" / left.hour
     directory.mkdir(parents=True)
@@ -239,7 +239,7 @@ def segments(place: Path) -> Target:
 
     def read(content: bytes) -> bool:
         called = content.decode("utf-8", "surrogateescape")
-        parsed = Name.parse(called)
+        parsed = SegmentName.parse(called)
         assert parsed is None or str(parsed) == called
         marker, wrong = read_marker(_written(place / "_ingested.json", content))
         assert wrong or Marker.parse(marker.encode()) == marker

@@ -112,7 +112,7 @@ def _row(row: dict[str, Any], is_told: bool) -> tuple[str, ...]:
 
 
 def address_of(text: str) -> str:
-    """The address of a node that may be there. Raises BindRefused."""
+    """The address at which a node may be. Raises BindRefused."""
     address = with_port(text)
     if address.endswith(":0") or is_wildcard(address):
         raise click.UsageError(f"{text!r} is where a node may listen, not where one is.")

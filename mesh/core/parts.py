@@ -36,7 +36,7 @@ from mesh.core.states.gossiping import Gossiping
 from mesh.core.states.recall import Recall
 from mesh.core.states.statetopics import StateTopics
 from mesh.core.states.vouching import Vouching
-from mesh.core.states.ways import Ways
+from mesh.core.states.ways import OwnWays
 from mesh.core.status import Status
 from mesh.core.subscribers.clients import Clients
 from mesh.core.subscribers.datalink import DataLinks
@@ -95,7 +95,7 @@ class Parts:
         censuses = self.censuses = Censuses(desk, n)
 
         router = self.router = Router(desk, log, disk, n.directory.boot_of, not mapping.is_plain)
-        ways = self.ways = Ways(desk)
+        ways = self.ways = OwnWays(desk)
         questions = self.questions = Questions(desk, n)
         gossiping = self.gossiping = Gossiping(desk, n, censuses, StateTopics(desk, router), ways, SOFTWARE)
         balancer = settings.balancer or RoundRobin(jitter)

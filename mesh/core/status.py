@@ -17,7 +17,7 @@ from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.states.gossiping import Gossiping
 from mesh.dialable import is_of_link
-from mesh.links.table import State
+from mesh.links.table import LinkState
 from mesh.wire.calls import AskEvents, AskInfo, AskNodes, AskPeers, AskWhere
 from mesh.wire.replies import Address, Depth, EventRows, Info, NodeRow, NodeRows, PeerRow, PeerRows, Process
 
@@ -114,7 +114,7 @@ class Status(Part):
 
     def _other(self, member: Member, peer: Peer) -> NodeRow:
         is_gone = member.state in (Presence.DEAD, Presence.LEFT)  # then nothing links it, but it may say why
-        says_no = peer.link.state is State.NOT_ALLOWED
+        says_no = peer.link.state is LinkState.NOT_ALLOWED
         return NodeRow(
             name=member.name,
             uuid=member.uuid.hex(),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from mesh.errors import LocalError
 from mesh.links.backoff import Timing, delay, rare_delay
-from mesh.links.table import LINK_TABLE, Action, Event, State, step
+from mesh.links.table import LINK_TABLE, LinkAction, LinkEvent, LinkState, step
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Link:
         self.peer = peer
         self._jitter = jitter
         self._timing = timing or Timing()
-        self._state = State.POLLING
+        self._state = LinkState.POLLING
         self._since = now
         self._is_wanted = False
         self._attempt = 1
@@ -47,7 +47,7 @@ class Link:
         self._theirs: Refusal | None = None
 
     @property
-    def state(self) -> State:
+    def state(self) -> LinkState:
         """Logged in, polling or not allowed."""
         return self._state
 
@@ -91,7 +91,7 @@ class Link:
     @property
     def next_try(self) -> float | None:
         """When we dial next; None while nobody needs it, a dial or login stands, or we deny the peer."""
-        is_waiting = self._is_wanted and self._dialled_at is None and self._state is not State.LOGGED_IN
+        is_waiting = self._is_wanted and self._dialled_at is None and self._state is not LinkState.LOGGED_IN
         return self._not_before if is_waiting and self._mine is None else None
 
     def deadline(self) -> float | None:
@@ -103,23 +103,23 @@ class Link:
     def describe(self, now: float) -> str:
         """The state in words, as status shows it."""
         word: str = self._state.value
-        if self._state is State.NOT_ALLOWED:
+        if self._state is LinkState.NOT_ALLOWED:
             return f"{word} by {self.by}: {self.code}"
-        if self._state is State.POLLING:
+        if self._state is LinkState.POLLING:
             return f"{word} ({self._polling_detail(now)})"
         return word
 
-    def wanted(self, now: float) -> tuple[Action, ...]:
+    def wanted(self, now: float) -> tuple[LinkAction, ...]:
         """Note that somebody here needs the login. To say it again changes nothing."""
         self._is_wanted = True
-        return self._step(Event.WANTED, now)
+        return self._step(LinkEvent.WANTED, now)
 
-    def unwanted(self, now: float) -> tuple[Action, ...]:
+    def unwanted(self, now: float) -> tuple[LinkAction, ...]:
         """Note that nobody here needs the login any more."""
         self._is_wanted = False
-        return self._step(Event.UNWANTED, now)
+        return self._step(LinkEvent.UNWANTED, now)
 
-    def hello(self, now: float) -> tuple[Action, ...]:
+    def hello(self, now: float) -> tuple[LinkAction, ...]:
         """A data connection stands and both accept. Raises LocalError while we deny the peer."""
         if self._mine:
             raise LocalError(
@@ -127,81 +127,81 @@ class Link:
                 hint="This is a fault in the node: it must refuse the HELLO, or allow the peer first.",
                 code="LINK_EVENT",
             )
-        return self._step(Event.HELLO, now)
+        return self._step(LinkEvent.HELLO, now)
 
-    def refused(self, now: float, code: str, reason: str) -> tuple[Action, ...]:
+    def refused(self, now: float, code: str, reason: str) -> tuple[LinkAction, ...]:
         """The peer says no, with a code and a reason in words."""
         self._theirs = Refusal(code, reason)
-        return self._step(Event.REFUSED, now)
+        return self._step(LinkEvent.REFUSED, now)
 
-    def denied(self, now: float, code: str, reason: str) -> tuple[Action, ...]:
+    def denied(self, now: float, code: str, reason: str) -> tuple[LinkAction, ...]:
         """We say no, with a code and a reason in words."""
         self._mine = Refusal(code, reason)
-        return self._step(Event.DENIED, now)
+        return self._step(LinkEvent.DENIED, now)
 
-    def allowed(self, now: float) -> tuple[Action, ...]:
+    def allowed(self, now: float) -> tuple[LinkAction, ...]:
         """Our no is withdrawn."""
-        return self._step(Event.ALLOWED, now)
+        return self._step(LinkEvent.ALLOWED, now)
 
-    def silence(self, now: float) -> tuple[Action, ...]:
+    def silence(self, now: float) -> tuple[LinkAction, ...]:
         """Nothing was heard of the peer for too long."""
-        return self._step(Event.SILENCE, now)
+        return self._step(LinkEvent.SILENCE, now)
 
-    def bye(self, now: float) -> tuple[Action, ...]:
+    def bye(self, now: float) -> tuple[LinkAction, ...]:
         """The peer said goodbye."""
-        return self._step(Event.BYE, now)
+        return self._step(LinkEvent.BYE, now)
 
-    def disconnected(self, now: float) -> tuple[Action, ...]:
+    def disconnected(self, now: float) -> tuple[LinkAction, ...]:
         """The data connection, or our dial, has ended."""
-        return self._step(Event.DISCONNECTED, now)
+        return self._step(LinkEvent.DISCONNECTED, now)
 
-    def address(self, now: float) -> tuple[Action, ...]:
+    def address(self, now: float) -> tuple[LinkAction, ...]:
         """The peer is to be found at another address."""
-        return self._step(Event.ADDRESS, now)
+        return self._step(LinkEvent.ADDRESS, now)
 
-    def restarted(self, now: float) -> tuple[Action, ...]:
+    def restarted(self, now: float) -> tuple[LinkAction, ...]:
         """The peer shows a higher boot. Call it before hello() where one message says both."""
-        return self._step(Event.RESTARTED, now)
+        return self._step(LinkEvent.RESTARTED, now)
 
-    def tick(self, now: float) -> tuple[Action, ...]:
+    def tick(self, now: float) -> tuple[LinkAction, ...]:
         """Time has passed: give up a dial without an answer, or dial again when it is due."""
         deadline = self.deadline()
         if deadline is None or now < deadline:
             return ()
-        return self._step(Event.DISCONNECTED if self.is_dialling else Event.DUE, now)
+        return self._step(LinkEvent.DISCONNECTED if self.is_dialling else LinkEvent.DUE, now)
 
-    def _step(self, event: Event, now: float) -> tuple[Action, ...]:
+    def _step(self, event: LinkEvent, now: float) -> tuple[LinkAction, ...]:
         state, actions = step(LINK_TABLE, self._state, event, "docs/links.md", "LINK_EVENT")
         if state is not self._state:
             self._enter(state, now)
         return tuple(action for action in actions if self._is_for_caller(action, now))
 
-    def _enter(self, state: State, now: float) -> None:
+    def _enter(self, state: LinkState, now: float) -> None:
         # A login that breaks at once, again and again, must not become a loop without back-off.
-        has_settled = self._state is State.LOGGED_IN and now - self._since >= self._timing.settled
-        if has_settled or state is State.NOT_ALLOWED:
+        has_settled = self._state is LinkState.LOGGED_IN and now - self._since >= self._timing.settled
+        if has_settled or state is LinkState.NOT_ALLOWED:
             self._attempt = 1
-        if state is not State.NOT_ALLOWED:
+        if state is not LinkState.NOT_ALLOWED:
             self._mine = self._theirs = None
-        if state is State.LOGGED_IN:
+        if state is LinkState.LOGGED_IN:
             self._dialled_at = None
         self._state, self._since, self._not_before = state, now, now
 
-    def _is_for_caller(self, action: Action, now: float) -> bool:
+    def _is_for_caller(self, action: LinkAction, now: float) -> bool:
         """Carry out the link's own share of an action; True if the caller has a share too."""
         match action:
-            case Action.DIAL:
+            case LinkAction.DIAL:
                 return self._dial(now)
-            case Action.HANG_UP:
+            case LinkAction.HANG_UP:
                 self._dialled_at = None
-            case Action.BACK_OFF:
+            case LinkAction.BACK_OFF:
                 timing = self._timing
                 wait = delay(self._attempt, self._jitter(), low=timing.low, high=timing.high)
                 return self._wait(wait, now)
-            case Action.RETRY_RARELY:
+            case LinkAction.RETRY_RARELY:
                 timing = self._timing
                 return self._wait(rare_delay(self._attempt, rare=timing.rare, rarest=timing.rarest), now)
-            case Action.FORGIVE:
+            case LinkAction.FORGIVE:
                 self._attempt, self._not_before = 1, now
                 return False
         return True

@@ -12,12 +12,12 @@ from typing import TypeVar
 
 from mesh.errors import LocalError
 
-S = TypeVar("S", bound=Enum)
-E = TypeVar("E", bound=Enum)
-A = TypeVar("A")
+AnyState = TypeVar("AnyState", bound=Enum)
+AnyEvent = TypeVar("AnyEvent", bound=Enum)
+AnyAction = TypeVar("AnyAction")
 
 
-class State(Enum):
+class LinkState(Enum):
     """The ways to stand with a peer; the value is the word that people read."""
 
     LOGGED_IN = "logged in"
@@ -25,7 +25,7 @@ class State(Enum):
     NOT_ALLOWED = "not allowed"
 
 
-class Event(Enum):
+class LinkEvent(Enum):
     """The events of a link; the value is the explanation in the docs."""
 
     WANTED = "somebody here needs the login"
@@ -42,7 +42,7 @@ class Event(Enum):
     DUE = "the waiting time is over"
 
 
-class Action(Enum):
+class LinkAction(Enum):
     """The actions that follow from an event; the value is the explanation in the docs."""
 
     DIAL = "open a data connection to the peer"
@@ -55,65 +55,70 @@ class Action(Enum):
     FORGIVE = "forget all waiting: something changed, so the next dial may come at once"
 
 
-Cell = tuple[State, tuple[Action, ...]]
+LinkCell = tuple[LinkState, tuple[LinkAction, ...]]
+A = LinkAction
 
 # fmt: off
-LINK_TABLE: dict[State, dict[Event, Cell]] = {
-    #                       what happens           next state          what follows
-    State.LOGGED_IN: {
-        Event.WANTED:       (State.LOGGED_IN,   ()),
+LINK_TABLE: dict[LinkState, dict[LinkEvent, LinkCell]] = {
+    #   what happens             next state              what follows
+    LinkState.LOGGED_IN: {
+        LinkEvent.WANTED:       (LinkState.LOGGED_IN,   ()),
         # The peer may need this login though we do not: it stays until the connection ends.
-        Event.UNWANTED:     (State.LOGGED_IN,   ()),
+        LinkEvent.UNWANTED:     (LinkState.LOGGED_IN,   ()),
         # A second connection took the first one's place, so what went into the first may be lost.
-        Event.HELLO:        (State.LOGGED_IN,   (Action.RESUME,)),
-        Event.REFUSED:      (State.NOT_ALLOWED, (Action.HANG_UP, Action.RETRY_RARELY, Action.NOTE)),
-        Event.DENIED:       (State.NOT_ALLOWED, (Action.HANG_UP, Action.NOTE)),
-        Event.ALLOWED:      (State.LOGGED_IN,   ()),
-        Event.SILENCE:      (State.POLLING,     (Action.HANG_UP, Action.BACK_OFF)),
-        Event.BYE:          (State.POLLING,     (Action.HANG_UP, Action.BACK_OFF)),
-        Event.DISCONNECTED: (State.POLLING,     (Action.HANG_UP, Action.PROBE, Action.BACK_OFF)),
+        LinkEvent.HELLO:        (LinkState.LOGGED_IN,   (A.RESUME,)),
+        LinkEvent.REFUSED:      (LinkState.NOT_ALLOWED, (A.HANG_UP, A.RETRY_RARELY, A.NOTE)),
+        LinkEvent.DENIED:       (LinkState.NOT_ALLOWED, (A.HANG_UP, A.NOTE)),
+        LinkEvent.ALLOWED:      (LinkState.LOGGED_IN,   ()),
+        LinkEvent.SILENCE:      (LinkState.POLLING,     (A.HANG_UP, A.BACK_OFF)),
+        LinkEvent.BYE:          (LinkState.POLLING,     (A.HANG_UP, A.BACK_OFF)),
+        LinkEvent.DISCONNECTED: (LinkState.POLLING,     (A.HANG_UP, A.PROBE, A.BACK_OFF)),
         # The connection works, wherever the peer is to be found next time.
-        Event.ADDRESS:      (State.LOGGED_IN,   ()),
-        Event.RESTARTED:    (State.POLLING,     (Action.HANG_UP, Action.FORGIVE, Action.DIAL)),
+        LinkEvent.ADDRESS:      (LinkState.LOGGED_IN,   ()),
+        LinkEvent.RESTARTED:    (LinkState.POLLING,     (A.HANG_UP, A.FORGIVE, A.DIAL)),
     },
-    State.POLLING: {
-        Event.WANTED:       (State.POLLING,     (Action.DIAL,)),
-        Event.UNWANTED:     (State.POLLING,     (Action.HANG_UP,)),
-        Event.HELLO:        (State.LOGGED_IN,   (Action.RESUME,)),
-        Event.REFUSED:      (State.NOT_ALLOWED, (Action.HANG_UP, Action.RETRY_RARELY, Action.NOTE)),
-        Event.DENIED:       (State.NOT_ALLOWED, (Action.HANG_UP, Action.NOTE)),
-        Event.ALLOWED:      (State.POLLING,     ()),
-        Event.SILENCE:      (State.POLLING,     (Action.HANG_UP, Action.BACK_OFF)),
-        Event.BYE:          (State.POLLING,     (Action.HANG_UP, Action.BACK_OFF)),
-        Event.DISCONNECTED: (State.POLLING,     (Action.HANG_UP, Action.BACK_OFF)),
-        Event.ADDRESS:      (State.POLLING,     (Action.HANG_UP, Action.FORGIVE, Action.DIAL)),
+    LinkState.POLLING: {
+        LinkEvent.WANTED:       (LinkState.POLLING,     (A.DIAL,)),
+        LinkEvent.UNWANTED:     (LinkState.POLLING,     (A.HANG_UP,)),
+        LinkEvent.HELLO:        (LinkState.LOGGED_IN,   (A.RESUME,)),
+        LinkEvent.REFUSED:      (LinkState.NOT_ALLOWED, (A.HANG_UP, A.RETRY_RARELY, A.NOTE)),
+        LinkEvent.DENIED:       (LinkState.NOT_ALLOWED, (A.HANG_UP, A.NOTE)),
+        LinkEvent.ALLOWED:      (LinkState.POLLING,     ()),
+        LinkEvent.SILENCE:      (LinkState.POLLING,     (A.HANG_UP, A.BACK_OFF)),
+        LinkEvent.BYE:          (LinkState.POLLING,     (A.HANG_UP, A.BACK_OFF)),
+        LinkEvent.DISCONNECTED: (LinkState.POLLING,     (A.HANG_UP, A.BACK_OFF)),
+        LinkEvent.ADDRESS:      (LinkState.POLLING,     (A.HANG_UP, A.FORGIVE, A.DIAL)),
         # No HANG_UP: a dial in progress reaches the new process at the same address.
-        Event.RESTARTED:    (State.POLLING,     (Action.FORGIVE, Action.DIAL)),
-        Event.DUE:          (State.POLLING,     (Action.DIAL,)),
+        LinkEvent.RESTARTED:    (LinkState.POLLING,     (A.FORGIVE, A.DIAL)),
+        LinkEvent.DUE:          (LinkState.POLLING,     (A.DIAL,)),
     },
     # A refused link stays refused while it asks again: only HELLO or ALLOWED lead out.
-    State.NOT_ALLOWED: {
-        Event.WANTED:       (State.NOT_ALLOWED, (Action.DIAL,)),
-        Event.UNWANTED:     (State.NOT_ALLOWED, (Action.HANG_UP,)),
-        Event.HELLO:        (State.LOGGED_IN,   (Action.RESUME,)),
-        Event.REFUSED:      (State.NOT_ALLOWED, (Action.HANG_UP, Action.RETRY_RARELY)),
-        Event.DENIED:       (State.NOT_ALLOWED, (Action.HANG_UP,)),
+    LinkState.NOT_ALLOWED: {
+        LinkEvent.WANTED:       (LinkState.NOT_ALLOWED, (A.DIAL,)),
+        LinkEvent.UNWANTED:     (LinkState.NOT_ALLOWED, (A.HANG_UP,)),
+        LinkEvent.HELLO:        (LinkState.LOGGED_IN,   (A.RESUME,)),
+        LinkEvent.REFUSED:      (LinkState.NOT_ALLOWED, (A.HANG_UP, A.RETRY_RARELY)),
+        LinkEvent.DENIED:       (LinkState.NOT_ALLOWED, (A.HANG_UP,)),
         # Also where the peer refused us as well: our list changed, so the peer is asked again.
-        Event.ALLOWED:      (State.POLLING,     (Action.FORGIVE, Action.DIAL)),
-        Event.SILENCE:      (State.NOT_ALLOWED, (Action.HANG_UP, Action.RETRY_RARELY)),
-        Event.BYE:          (State.NOT_ALLOWED, (Action.HANG_UP, Action.RETRY_RARELY)),
-        Event.DISCONNECTED: (State.NOT_ALLOWED, (Action.HANG_UP, Action.RETRY_RARELY)),
-        Event.ADDRESS:      (State.NOT_ALLOWED, (Action.HANG_UP, Action.FORGIVE, Action.DIAL)),
-        Event.RESTARTED:    (State.NOT_ALLOWED, (Action.FORGIVE, Action.DIAL)),
-        Event.DUE:          (State.NOT_ALLOWED, (Action.DIAL,)),
+        LinkEvent.ALLOWED:      (LinkState.POLLING,     (A.FORGIVE, A.DIAL)),
+        LinkEvent.SILENCE:      (LinkState.NOT_ALLOWED, (A.HANG_UP, A.RETRY_RARELY)),
+        LinkEvent.BYE:          (LinkState.NOT_ALLOWED, (A.HANG_UP, A.RETRY_RARELY)),
+        LinkEvent.DISCONNECTED: (LinkState.NOT_ALLOWED, (A.HANG_UP, A.RETRY_RARELY)),
+        LinkEvent.ADDRESS:      (LinkState.NOT_ALLOWED, (A.HANG_UP, A.FORGIVE, A.DIAL)),
+        LinkEvent.RESTARTED:    (LinkState.NOT_ALLOWED, (A.FORGIVE, A.DIAL)),
+        LinkEvent.DUE:          (LinkState.NOT_ALLOWED, (A.DIAL,)),
     },
 }
 # fmt: on
 
 
 def step(
-    table: Mapping[S, Mapping[E, tuple[S, tuple[A, ...]]]], state: S, event: E, page: str, code: str
-) -> tuple[S, tuple[A, ...]]:
+    table: Mapping[AnyState, Mapping[AnyEvent, tuple[AnyState, tuple[AnyAction, ...]]]],
+    state: AnyState,
+    event: AnyEvent,
+    page: str,
+    code: str,
+) -> tuple[AnyState, tuple[AnyAction, ...]]:
     """The cell of a table: next state and actions. Raises LocalError, with that code, where there is none."""
     try:
         return table[state][event]

@@ -11,7 +11,7 @@ import msgspec
 
 from mesh.local.private import sync_directory
 from mesh.snapshots.marker import Marker
-from mesh.snapshots.segment import Name, Segment
+from mesh.snapshots.segment import Segment, SegmentName
 
 _DATE = re.compile(r"date=\d{4}-\d\d-\d\d")
 _HOUR = re.compile(r"hour=\d\d")
@@ -45,7 +45,7 @@ def find_by_hour(place: Path, uuid8: str = "") -> Iterator[Found]:
         for text, size in sizes(place / hour).items():
             if uuid8 not in text:
                 continue  # a quick look: the directory of many nodes has many files
-            name = Name.parse(text.removeprefix("_"))
+            name = SegmentName.parse(text.removeprefix("_"))
             if name is None or (uuid8 and name.uuid8 != uuid8):
                 continue
             group = found.unfinished if text.startswith("_") else found.closed
@@ -117,7 +117,7 @@ class OpenSegment:
     `lines` and `bytes` count what is in it for certain.
     """
 
-    def __init__(self, place: Path, name: Name, hour: str) -> None:
+    def __init__(self, place: Path, name: SegmentName, hour: str) -> None:
         make_directories(place / hour, place, 0o700)
         self.lines = self.bytes = 0
         self._place, self._name, self._hour = place, name, hour

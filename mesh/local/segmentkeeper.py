@@ -5,10 +5,10 @@ from itertools import chain
 from pathlib import Path
 
 from mesh.local.segmentfiles import delete, find_by_hour, read_marker, recover
+from mesh.local.troubles import Troubles
 from mesh.snapshots.marker import INGESTED, SYNCED, Marker
 from mesh.snapshots.retention import Holding, Pile
 from mesh.snapshots.segment import Segment
-from mesh.snapshots.troubles import Troubles
 
 LOOK = 300.0  # s between two looks at the whole directory, which may have 50,000 files
 

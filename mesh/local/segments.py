@@ -10,8 +10,8 @@ from threading import Thread
 from mesh.errors import MeshTimeout
 from mesh.local.segmentwriter import SegmentWriter
 from mesh.snapshots.line import Line
-from mesh.snapshots.segment import Name
-from mesh.snapshots.troubles import Tell
+from mesh.snapshots.segment import SegmentName
+from mesh.store.room import Tell
 
 WAITING = 10_000  # lines that may wait for the disk
 BATCH = 1_000  # lines that are written at once
@@ -28,7 +28,7 @@ class SegmentLog:
 
     def __init__(self, place: Path, node: str, uuid: bytes, boot: int, limit: int, tell: Tell) -> None:
         self._place = place.absolute()
-        first = Name(node, uuid.hex()[:8], boot, 1)
+        first = SegmentName(node, uuid.hex()[:8], boot, 1)
         self._writer = SegmentWriter(self._place, first, limit, _harmless(tell))
         self._lines: SimpleQueue[Line | None] = SimpleQueue()  # None: no more will come
         self._refused = 0  # lines

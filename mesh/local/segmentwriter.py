@@ -8,10 +8,11 @@ from msgspec.structs import replace
 
 from mesh.local.segmentfiles import OpenSegment, make_directories
 from mesh.local.segmentkeeper import SegmentKeeper
+from mesh.local.troubles import Troubles
 from mesh.snapshots import segment
 from mesh.snapshots.line import Line, encode
-from mesh.snapshots.segment import Name
-from mesh.snapshots.troubles import Tell, Troubles
+from mesh.snapshots.segment import SegmentName
+from mesh.store.room import Tell
 
 AGAIN = 10.0  # s from a failure until the next try
 
@@ -23,7 +24,7 @@ class SegmentWriter:
     closed, `lost` the lines that will never be in a segment.
     """
 
-    def __init__(self, place: Path, name: Name, limit: int, tell: Tell) -> None:
+    def __init__(self, place: Path, name: SegmentName, limit: int, tell: Tell) -> None:
         self.lines = self.bytes = self.segments = self.lost = 0
         self.troubles = Troubles(tell)
         self.keeper = SegmentKeeper(place, name.uuid8, limit, self.troubles)

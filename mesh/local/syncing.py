@@ -12,7 +12,7 @@ from mesh.errors import DataDirRefused
 from mesh.local.private import refused, sync_directory, write_private
 from mesh.local.segmentfiles import find, make_directories, read_marker, sizes
 from mesh.snapshots.marker import SYNCED
-from mesh.snapshots.segment import Name, Segment
+from mesh.snapshots.segment import Segment, SegmentName
 
 _OTHER_FROM = "Choose a directory of snapshots that you may write to with --from DIR."
 
@@ -52,7 +52,7 @@ def sync(place: Path, to: Path, tally: Tally) -> None:
             found = find(place).closed
         except OSError as error:
             raise refused(place, error, _OTHER_FROM) from error
-        safe: list[Name] = []
+        safe: list[SegmentName] = []
         try:
             for hour, segments in itertools.groupby(found, lambda it: it.hour):
                 safe += _sync_hour(place, to, hour, list(segments), tally)
@@ -91,7 +91,9 @@ def _alone(place: Path) -> Iterator[None]:
         yield
 
 
-def _sync_hour(place: Path, to: Path, hour: str, segments: Sequence[Segment], tally: Tally) -> list[Name]:
+def _sync_hour(
+    place: Path, to: Path, hour: str, segments: Sequence[Segment], tally: Tally
+) -> list[SegmentName]:
     """The names of those that are safe now. OSError when `to` cannot be written."""
     make_directories(to / hour, Path(to.anchor), 0o777)
     there = sizes(to / hour)
@@ -142,7 +144,7 @@ def _write(to: Path, segment: Segment, content: bytes) -> None:
         raise
 
 
-def _write_down(place: Path, found: Sequence[Segment], safe: Sequence[Name], tally: Tally) -> None:
+def _write_down(place: Path, found: Sequence[Segment], safe: Sequence[SegmentName], tally: Tally) -> None:
     path = place / SYNCED
     known, wrong = read_marker(path)
     marker = known.only({segment.name.run for segment in found}).add(safe)

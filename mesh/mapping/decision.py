@@ -9,7 +9,7 @@ from typing import Protocol
 
 
 class View(Protocol):
-    """The view of other nodes at this moment, by name."""
+    """The view of other nodes at this moment: what is known of each name."""
 
     def is_known(self, node: str) -> bool:
         """May it be linked, or is it linked now?"""

@@ -14,7 +14,7 @@ Waiting = Sequence[tuple[Taker, Portion]]
 
 
 class Pacing:
-    """The sources that are held back, each in its order."""
+    """The work that is held back, in order for each source."""
 
     def __init__(self) -> None:
         self._held: dict[Hashable, deque[tuple[Waiting, Callable[[], None]]]] = {}

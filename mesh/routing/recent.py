@@ -50,7 +50,7 @@ class Recent:
 
 
 def _newest(run: list[Envelope]) -> list[Last]:
-    """The last messages that one stream said of each topic."""
+    """The newest value of each topic in a run of one stream."""
     found: list[list[Last]] = []
     seen: set[str] = set()
     for envelope in reversed(run):

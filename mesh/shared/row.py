@@ -13,15 +13,14 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from discovery.state import Natural, Uuid
 from mesh.errors import LocalError
-from mesh.wire.codec import Number
 from mesh.wire.limits import KIB
 
 VALUE = 240 * KIB  # bytes of a value at most: a row travels in one message
 DIGEST = 8  # bytes
 
 KindName = Annotated[str, Meta(pattern=r"^[a-z]{1,16}\Z")]
-Uuid = Annotated[bytes, Meta(min_length=16, max_length=16)]
 Rank = tuple[int, bytes, bytes]
 
 
@@ -30,10 +29,10 @@ class SharedRow(msgspec.Struct, frozen=True, array_like=True, dict=True):
 
     kind: KindName
     name: Annotated[str, Meta(max_length=255)]
-    stamp: Number  # the hybrid clock when it was written
+    stamp: Natural  # the hybrid clock when it was written
     value: Annotated[bytes, Meta(max_length=VALUE)]  # b"": it was deleted
     author: Uuid  # the node that wrote it
-    boot: Number  # of that node
+    boot: Natural  # of that node
     key: Annotated[bytes, Meta(max_length=32)] = b""  # its Ed25519 key; b"" in a mesh without keys
     signature: Annotated[bytes, Meta(max_length=64)] = b""
 

@@ -104,7 +104,7 @@ class Node:
 
 
 def process(held: Holdings, driver: Driver, began: float) -> Process:
-    """The state of a node's process, which began then, for `info`."""
+    """The figures of a node's process, which began then."""
     now = time.monotonic()
     return Process(
         uptime=now - began,

@@ -7,18 +7,18 @@ from typing import Annotated
 
 import msgspec
 
-from mesh.snapshots.segment import Name
+from mesh.snapshots.segment import SegmentName
 
 # Files beside the segments: written by ingest, and by `mesh snapshots sync`.
 INGESTED, SYNCED = "_ingested.json", "_synced.json"
 
-Number = Annotated[int, msgspec.Meta(ge=1)]
-Range = tuple[Number, Number]  # first and last, both included
+SegmentNumber = Annotated[int, msgspec.Meta(ge=1)]
+Range = tuple[SegmentNumber, SegmentNumber]  # first and last, both included
 _decoder = msgspec.json.Decoder(dict[str, list[Range]])
 
 
 class Marker(msgspec.Struct, frozen=True):
-    """The segments in one of these files: for each `Name.run` the ranges of numbers, in order and apart."""
+    """The segments that one of these files names: for each run the ranges of numbers, in order and apart."""
 
     ranges: dict[str, tuple[Range, ...]] = {}
 
@@ -36,13 +36,13 @@ class Marker(msgspec.Struct, frozen=True):
         """The bytes that `parse` reads."""
         return msgspec.json.encode(self.ranges, order="sorted")
 
-    def covers(self, name: Name) -> bool:
+    def covers(self, name: SegmentName) -> bool:
         """Is this segment safe elsewhere?"""
         ranges = self.ranges.get(name.run, ())
         after = bisect_right(ranges, (name.number + 1,))  # the first range that begins behind it
         return after > 0 and name.number <= ranges[after - 1][1]
 
-    def add(self, names: Iterable[Name]) -> "Marker":
+    def add(self, names: Iterable[SegmentName]) -> "Marker":
         """These too."""
         more: defaultdict[str, list[Range]] = defaultdict(list)
         for name in names:

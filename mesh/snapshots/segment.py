@@ -19,7 +19,7 @@ _UNFIT = re.compile(r"^[._]|:")
 _ESCAPED = re.compile(r"~([0-9a-f]{2})")
 
 
-class Name(msgspec.Struct, frozen=True, gc=False):
+class SegmentName(msgspec.Struct, frozen=True, gc=False):
     """The name of a segment: who wrote it, in which boot, and which of that boot it is, counted from 1."""
 
     node: str
@@ -28,7 +28,7 @@ class Name(msgspec.Struct, frozen=True, gc=False):
     number: int
 
     @classmethod
-    def parse(cls, text: str) -> "Name | None":
+    def parse(cls, text: str) -> "SegmentName | None":
         """Read what `str()` gave; None for the name of any other file."""
         found = _NAME.fullmatch(text)
         if found is None:
@@ -54,7 +54,7 @@ class Name(msgspec.Struct, frozen=True, gc=False):
 class Segment(msgspec.Struct, frozen=True, gc=False):
     """A segment on a disk."""
 
-    name: Name
+    name: SegmentName
     hour: str  # the directory in which it stands: "date=2026-01-31/hour=09"
     bytes: int
 

@@ -13,7 +13,7 @@ START = 256 * 1024  # bytes that a start may need, for identity, lock and log, b
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _CANNOT = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)  # this file system does not reserve
 
-Tell = Callable[[str, str], None]  # level, text
+Tell = Callable[[str, str], None]  # a level of logging, in small letters, and what is to be said
 
 
 def is_full(error: OSError) -> bool:

@@ -5,8 +5,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 
 from mesh.errors import RemoteError
+from mesh.wire.limits import LARGEST_NUMBER
 
-LARGEST_NUMBER = 2**63 - 1  # what SQLite and PostgreSQL can hold
 MOST_PACKED = 1_000_000  # ranges that `unpack` admits: 16 MB
 
 # Law: firsts[i] <= lasts[i], and lasts[i] + 1 < firsts[i + 1]. Ranges that touch are one.

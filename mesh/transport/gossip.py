@@ -35,7 +35,7 @@ REDIAL, REDIAL_MAX = 200, 10_000  # ms between tries to reach a PUB that does no
 
 
 class Gossip:
-    """The gossip of all nodes. `heard` gets each message as its frames; `idle` ends a batch of them."""
+    """The sockets of gossip. `heard` gets each message as its frames; `idle` ends a batch of them."""
 
     def __init__(
         self,

@@ -5,17 +5,15 @@ promises. With msgpack 1,023 nested array heads, 3 KiB in all, took 67 MB before
 """
 
 from collections.abc import Callable
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgpack
 import msgspec
-from msgspec import Meta
 
 from mesh.errors import RemoteError
-from mesh.wire.limits import DEPTH, LARGEST_NUMBER
+from mesh.wire.limits import DEPTH
 
 T = TypeVar("T")
-Number = Annotated[int, Meta(ge=0, le=LARGEST_NUMBER)]
 
 
 def pack(value: Any) -> bytes:

@@ -10,8 +10,9 @@ from typing import Annotated, Any, ClassVar, get_args
 import msgspec
 from msgspec import Meta
 
+from discovery.state import Natural
 from mesh.errors import RemoteError
-from mesh.wire.codec import Number, check_plain, malformed, reader
+from mesh.wire.codec import check_plain, malformed, reader
 from mesh.wire.limits import CALL_FRAME, CONTROL_FRAME, FRAME, INTEREST_FRAME, WAYS
 
 NODE_CONTROL, NODE_DATA, CLIENT = "control", "data", "client"  # what a connection is for
@@ -38,7 +39,7 @@ class Introduction(msgspec.Struct, frozen=True, array_like=True):
 
     uuid: bytes
     name: str
-    boot: Number
+    boot: Natural
     address: str  # where its ROUTER can be dialled; "" = it only dials out
     also: tuple[str, ...] = ()  # the same on its other interfaces
     gossip: str = ""  # where its PUB is; "tcp://*:7711" = that port, at the host where it was reached
@@ -61,13 +62,13 @@ class Hello(Command, frozen=True, tag=1):
     session: int = 0  # its session number (0: give me one),
     stream: bytes = b""  # its stream id
     token: bytes = b""  # and what lets it resume
-    boot_seen: Number = 0  # boot of the other end that `have` counts from
-    have: Number = 0  # last item message received
-    next: Number = 1  # number of the next item message this side will send
+    boot_seen: Natural = 0  # boot of the other end that `have` counts from
+    have: Natural = 0  # last item message received
+    next: Natural = 1  # number of the next item message this side will send
     signature: bytes = b""  # of a node, in a mesh with keys, by its Ed25519 key; of a client by its stream's
     software: str = ""
     passwd: str = ""  # where the other end asks for one; never without CURVE
-    alive: Number = 0  # of a node: how many it counts as alive, itself included
+    alive: Natural = 0  # of a node: how many it counts as alive, itself included
     key: bytes = b""  # of a client: the public half of the Ed25519 key that its stream is named after
     process: bytes = b""  # of a node: drawn at the start of its process, so that two of one uuid differ
     speaks: tuple[str, ...] = ()  # what it understands beyond version 1
@@ -89,17 +90,17 @@ class Welcome(Command, frozen=True, tag=3):
     node: Introduction
     cluster: str
     proof: bytes = b""
-    boot_seen: Number = 0
-    have: Number = 0
-    next: Number = 1
+    boot_seen: Natural = 0
+    have: Natural = 0
+    next: Natural = 1
     session: str = ""  # to a client: its absolute name,
     token: bytes = b""  # what to resume with,
-    max_content: Number = 0
-    window: tuple[Number, Number] = (0, 0)  # bytes and envelopes that may be unanswered
+    max_content: Natural = 0
+    window: tuple[Natural, Natural] = (0, 0)  # bytes and envelopes that may be unanswered
     nodes: tuple[Introduction, ...] = ()  # whom else I know
     signature: bytes = b""  # in a mesh with keys: of the proof, by the node's Ed25519 key
     passwd: str = ""  # as in Hello: who dials may ask for one, too
-    alive: Number = 0  # as in Hello
+    alive: Natural = 0  # as in Hello
     speaks: tuple[str, ...] = ()  # as in Hello
 
 
@@ -149,14 +150,14 @@ class Login(Command, frozen=True, tag=10):
 class Piece(Command, frozen=True, tag=18):
     """The next bytes of a message that is too long to travel at once: of its frames, end to end."""
 
-    sizes: tuple[Number, ...]  # with the first piece: the length of each frame
+    sizes: tuple[Natural, ...]  # with the first piece: the length of each frame
     data: bytes
 
 
 class PieceAck(Command, frozen=True, tag=19):
     """So many bytes of pieces have arrived on this connection."""
 
-    taken: Number
+    taken: Natural
 
 
 # --- who is there ------------------------------------------------------------------------------------
@@ -166,7 +167,7 @@ class Rumour(msgspec.Struct, frozen=True, array_like=True):
     """A word about a node: "alive", "suspect", "dead" or "left"; `by` is the uuid of its accuser."""
 
     node: Introduction
-    incarnation: Number
+    incarnation: Natural
     state: str
     by: bytes = b""
 
@@ -174,16 +175,16 @@ class Rumour(msgspec.Struct, frozen=True, array_like=True):
 class Probe(Command, frozen=True, tag=11):
     """Do you, that node in that boot, live?"""
 
-    number: Number
+    number: Natural
     uuid: bytes
-    boot: Number
+    boot: Natural
     rumours: tuple[Rumour, ...] = ()
 
 
 class ProbeFor(Command, frozen=True, tag=12):
     """Ask that node for me whether it lives."""
 
-    number: Number
+    number: Natural
     node: Introduction
     rumours: tuple[Rumour, ...] = ()
 
@@ -191,7 +192,7 @@ class ProbeFor(Command, frozen=True, tag=12):
 class Probed(Command, frozen=True, tag=13):
     """The answer to either: it lives; or, from who was to ask for us, it did not answer."""
 
-    number: Number
+    number: Natural
     lives: bool = True
     rumours: tuple[Rumour, ...] = ()
 
@@ -223,7 +224,7 @@ class Hear(Command, frozen=True, tag=16):
 class Unknown(Command, frozen=True, tag=27):
     """You have said a command that I do not know, from version 2 of the wire on. Nobody answers this."""
 
-    command: Number  # its tag
+    command: Natural  # its tag
     field: Any = None  # the first one after it, as it stood; None when it was large
 
 
@@ -233,17 +234,17 @@ class Unknown(Command, frozen=True, tag=27):
 class Publish(Command, frozen=True, tag=20):
     """Envelopes follow: for each, how many frames its body has."""
 
-    frames: tuple[Number, ...]
+    frames: tuple[Natural, ...]
 
 
 class Answer(msgspec.Struct, frozen=True, array_like=True):
     """The answer to numbers `first`..`last` of a domain's stream."""
 
     domain: str
-    first: Number
-    last: Number
+    first: Natural
+    last: Natural
     state: str = "OK"  # OK, FORWARD_WARNING or the code of a refusal
-    matched: Number = 0  # subscriptions here and nodes elsewhere that it went to
+    matched: Natural = 0  # subscriptions here and nodes elsewhere that it went to
     text: str = ""
 
 
@@ -254,7 +255,7 @@ class Answers(Command, frozen=True, tag=21):
 class Forward(Command, frozen=True, tag=24):
     """Node to node: envelopes for their master, or for the next node on the way; `frames` as in Publish."""
 
-    frames: tuple[Number, ...]
+    frames: tuple[Natural, ...]
 
 
 class Outcome(msgspec.Struct, frozen=True, array_like=True):
@@ -285,8 +286,8 @@ class Ways(Command, frozen=True, tag=26):
 class ItemHead(msgspec.Struct, frozen=True, array_like=True):
     """One envelope on its way to a subscriber."""
 
-    frames: Number  # frames of its body
-    position: Number = 0  # in the log of its master; 0 = transient
+    frames: Natural  # frames of its body
+    position: Natural = 0  # in the log of its master; 0 = transient
     master: bytes = b""  # uuid of that master
     targets: tuple[tuple[U32, bytes], ...] = ()  # to a client: (subscription, u16 indices; empty = all)
     gaps: tuple[tuple[U32, U32], ...] = ()  # (subscription, messages that were dropped before this)
@@ -295,16 +296,16 @@ class ItemHead(msgspec.Struct, frozen=True, array_like=True):
 class Items(Command, frozen=True, tag=22):
     """Numbered per direction and pair of boots; envelopes follow."""
 
-    seq: Number
+    seq: Natural
     heads: tuple[ItemHead, ...]
 
 
 class Ack(Command, frozen=True, tag=23):
     """The count of what arrived, and may be forgotten. Cumulative; an older one changes nothing."""
 
-    have: Number  # item messages received
-    taken: tuple[tuple[U32, Number], ...] = ()  # client: (subscription, items used up since it was made)
-    settled: tuple[tuple[bytes, Number], ...] = ()  # node: (master, position up to which all is done)
+    have: Natural  # item messages received
+    taken: tuple[tuple[U32, Natural], ...] = ()  # client: (subscription, items used up since it was made)
+    settled: tuple[tuple[bytes, Natural], ...] = ()  # node: (master, position up to which all is done)
 
 
 # --- interest and queries ----------------------------------------------------------------------------
@@ -322,16 +323,16 @@ class Interest(Command, frozen=True, tag=30):
     """Node to node: what my clients want from you. `full` replaces all that was said before; what comes in
     parts has the same version in each, and `more` in all but the last."""
 
-    version: Number
+    version: Natural
     full: bool
     add: tuple[Query, ...] = ()
     remove: tuple[Query, ...] = ()
-    positions: tuple[tuple[bytes, Number], ...] = ()  # with full: (master, how far I have its log from you)
+    positions: tuple[tuple[bytes, Natural], ...] = ()  # with full: (master, how far I have its log from you)
     more: bool = False
 
 
 class Interested(Command, frozen=True, tag=31):
-    version: Number
+    version: Natural
 
 
 class Subscribe(Command, frozen=True, tag=32):
@@ -372,7 +373,7 @@ class Reply(Command, frozen=True, tag=35):
     value: Any = None
     code: str = ""
     text: str = ""
-    frames: tuple[Number, ...] = ()
+    frames: tuple[Natural, ...] = ()
 
 
 AnyCommand = (
@@ -402,7 +403,7 @@ class UnknownCommand(RemoteError):
 class _Strange(msgspec.Struct, array_like=True):
     """The part of a command that can be read whatever it says."""
 
-    tag: Number
+    tag: Natural
     field: msgspec.Raw = msgspec.Raw(b"\xc0")
 
 

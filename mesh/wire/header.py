@@ -10,9 +10,10 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from discovery.state import Natural
 from mesh.errors import RemoteError
 from mesh.values import LONGEST_KEY
-from mesh.wire.codec import Number, malformed, reader
+from mesh.wire.codec import malformed, reader
 from mesh.wire.limits import CONTROL_FRAME, ENVELOPE_BYTES, ENVELOPE_MESSAGES, FRAME, LARGEST_SEQUENCE, ROUTE
 
 FEW = ENVELOPE_BYTES // LONGEST_KEY  # keys that are never too long together
@@ -28,15 +29,15 @@ class Header(msgspec.Struct, frozen=True, array_like=True):
     last: FromOne
     keys: Annotated[tuple[str, ...], Meta(min_length=1, max_length=ENVELOPE_MESSAGES)]
     count: Annotated[int, Meta(ge=1, le=ENVELOPE_MESSAGES)]
-    sizes: Number | bytes
+    sizes: Natural | bytes
     index: bytes = b""
-    props: Number | bytes = 0
-    flags: Number = 0
+    props: Natural | bytes = 0
+    flags: Natural = 0
     low: FromOne = 1
     sender: str = ""
-    sent: Number = 0
-    expires: Number = 0
-    route: Annotated[tuple[tuple[str, Number, Number], ...], Meta(max_length=ROUTE)] = ()
+    sent: Natural = 0
+    expires: Natural = 0
+    route: Annotated[tuple[tuple[str, Natural, Natural], ...], Meta(max_length=ROUTE)] = ()
     numbers: Annotated[tuple[FromOne, ...], Meta(max_length=2 * ENVELOPE_MESSAGES)] = ()
     to: Annotated[str, Meta(max_length=LONGEST_KEY)] = ""
 

@@ -6,9 +6,10 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from discovery.state import Natural
 from mesh.errors import BadArgument, MessageTooLarge, RemoteError
 from mesh.values import NO_HEADERS, Headers
-from mesh.wire.codec import Number, pack, reader
+from mesh.wire.codec import pack, reader
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import CONTROL_FRAME
 
@@ -25,7 +26,7 @@ class Properties:
 
 class Record(msgspec.Struct, frozen=True, array_like=True):
     headers: tuple[tuple[str, str], ...] = ()
-    expires: Number = 0
+    expires: Natural = 0
     priority: Annotated[int, Meta(ge=0, le=9)] = 5
     reply_to: str = ""
 

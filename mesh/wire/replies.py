@@ -222,7 +222,7 @@ class EventRows(ReplyValue, frozen=True, kw_only=True):
 
 
 class Process(Struct, frozen=True, kw_only=True):
-    """The state of a node's process."""
+    """The figures of a node's process."""
 
     uptime: float = 0.0
     pid: int = 0

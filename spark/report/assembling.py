@@ -147,7 +147,7 @@ def fair_shares(balance: Sequence[Quality]) -> dict[str, tuple[float, float]]:
 
 
 def alive(spans: Iterable[Span], times: Sequence[datetime], width: timedelta) -> Values:
-    """How many nodes were there in each bucket, for some of it at least; each counts once."""
+    """The number of nodes in each bucket, for some of it at least; each counts once."""
     known = list(spans)
     return tuple(
         len({node for node, since, until in known if since < start + width and until >= start})

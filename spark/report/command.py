@@ -51,7 +51,7 @@ def command(
     master: str | None,
     conf: Mapping[str, str],
 ) -> None:
-    """What has happened in the mesh: on the terminal, as a page with --html, as one document with --json.
+    """Show what has happened in the mesh: on the terminal, as a page with --html, as JSON with --json.
 
     With --from, what the nodes wrote down there is gathered into the history first.
     """
@@ -77,7 +77,7 @@ def command(
 
 
 def _check(html: Path) -> None:
-    """What would fail in the end fails before the long job. SparkJobError NO_PLOTLY, CANNOT_WRITE."""
+    """Fail now, before the long job, where it would in the end. SparkJobError NO_PLOTLY, CANNOT_WRITE."""
     if find_spec("plotly") is None:
         what = "The page's charts need Plotly, which is not installed in the Python that runs this."
         raise SparkJobError(what, "Install it:  pip install 'heronry[spark]'", "NO_PLOTLY")

@@ -64,7 +64,7 @@ def _restless(facts: Facts) -> Iterator[Finding]:
 
 
 def _so(names: list[str]) -> str:
-    """Those of whom the same is to be said."""
+    """A sentence on those of whom the same is to be said."""
     return f" So {'does' if len(names) == 1 else 'do'} {listed(names)}." if names else ""
 
 

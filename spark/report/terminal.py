@@ -77,7 +77,7 @@ def _nodes(facts: Facts, width: int) -> RenderableType:
 
 
 def _columns(facts: Facts, width: int) -> dict[str, Callable[[Node], str]]:
-    """Those that fit."""
+    """The columns that fit."""
     shown = dict(COLUMNS)
     wide = {
         title: GAP + max(len(title), *(len(cell(node)) for node in facts.nodes[:NODES]))

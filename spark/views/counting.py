@@ -43,5 +43,5 @@ def totals(history: DataFrame, kind: str, about: Sequence[str], counters: Sequen
 
 
 def within(name: str) -> Column:
-    """What of a counter that `totals` tells was counted within the history, over all rows of a group."""
+    """The part of a counter of `totals` that was counted within the history, over all rows of a group."""
     return F.sum(F.col(name) - F.col(f"{name}_before")).alias(name)

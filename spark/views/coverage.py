@@ -45,7 +45,7 @@ def quarantined(history: DataFrame) -> DataFrame:
 
 
 def _states(history: DataFrame) -> DataFrame:
-    """What nodes said of themselves."""
+    """The states that nodes told of themselves, by node and boot."""
     missing = F.max("_newest") - F.min("_oldest") + 1 - F.sum("_versions")
     # From 1970 to the moment in which a clock was set is no silence.
     before = settled(F.lag("_last").over(Window.partitionBy("uuid").orderBy("_span", "_first")))
@@ -98,7 +98,7 @@ def _spans(history: DataFrame) -> DataFrame:
 
 
 def _lines(history: DataFrame) -> DataFrame:
-    """What they wrote besides."""
+    """The lines that nodes wrote besides, by observer."""
     others = history.where(~F.col("kind").isin("state", "quarantine")).where(F.col("observer_uuid") != "")
     return others.groupBy(F.col("observer").alias("node"), F.col("observer_uuid").alias("uuid")).agg(
         F.count("*").alias("lines"),

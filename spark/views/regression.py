@@ -51,7 +51,7 @@ class Line:
 
     @property
     def r2(self) -> Column:
-        """What share of y's spread x explains; null where y has none."""
+        """The share of y's spread that x explains; null where y has none."""
         return F.when(self._of("syy") > 0, F.least(F.lit(1.0), self._explained / self._of("syy")))
 
     @property
@@ -64,7 +64,7 @@ class Line:
         return self._of("y") + self.slope * (x - self._of("x"))
 
     def crossing(self, level: float) -> Crossing:
-        """Where a rising line reaches `level`: Fieller's interval, all levels at which the line's
+        """The place where a rising line reaches `level`: Fieller's interval, all levels at which the line's
         confidence band holds `level`. It is wider to the side of what is further off, as it should be."""
         ahead = F.try_divide(F.lit(level) - self._of("y"), self.slope)
         sureness = 1 - self._doubt

@@ -30,7 +30,7 @@ the change, and say there why."""
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the figures for programs, and compare nothing.")
 def main(accept: bool, file: Path, as_json: bool) -> None:
-    """What does an envelope cost, and each message in it?
+    """Count what an envelope costs, and each message in it.
 
     Counts the instructions and calls that real cores and clients execute, which no busy machine changes, and
     compares them with what was accepted. Exit code 1 when a figure is more than 3 % above that.

@@ -44,7 +44,7 @@ class Change:
 
 
 def read(file: Path, python: str = PYTHON) -> dict[str, Cost] | None:
-    """What the paths cost when somebody accepted it; None: nobody has, on this Python."""
+    """The costs of the paths when somebody accepted them; None: nobody has, on this Python."""
     accepted = _all(file).get(python)
     if accepted is None:
         return None

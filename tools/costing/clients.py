@@ -44,7 +44,7 @@ class ClientPath(ABC):
         return await self.client.subscribe(KEY, initial=False).__aenter__()
 
     def bill(self, count: int) -> Bill:
-        """What an envelope of so many messages came to."""
+        """The bill for an envelope of so many messages."""
 
         async def run() -> None:
             self.carry_out(count)
@@ -102,10 +102,10 @@ class Arriving(ClientPath):
 
     @abstractmethod
     def use(self, count: int) -> int:
-        """What has arrived; returns how many messages that was."""
+        """Use what has arrived; returns how many messages that was."""
 
     def finished(self, step: Coroutine[Any, Any, Any]) -> Any:
-        """What it returns, which it does without waiting."""
+        """The result of a step, which does not wait."""
         try:
             self.meter.run(step.send, None)
         except StopIteration as end:
@@ -114,7 +114,7 @@ class Arriving(ClientPath):
 
 
 class Contents(Arriving):
-    """`async for batch in subscription.batches(): batch.contents()`"""
+    """The path of `async for batch in subscription.batches(): batch.contents()`."""
 
     def use(self, count: int) -> int:
         batch = self.finished(self.subscription.next_batch())
@@ -124,7 +124,7 @@ class Contents(Arriving):
 
 
 class Messages(Arriving):
-    """`async for batch in subscription.batches(): for message in batch: …`"""
+    """The path of `async for batch in subscription.batches(): for message in batch: …`."""
 
     def use(self, count: int) -> int:
         batch = self.finished(self.subscription.next_batch())
@@ -134,7 +134,7 @@ class Messages(Arriving):
 
 
 class OneByOne(Arriving):
-    """`async for message in subscription: …`"""
+    """The path of `async for message in subscription: …`."""
 
     def use(self, count: int) -> int:
         # The first of them finds the end of the batch before.

@@ -20,7 +20,7 @@ LEFT_OUT = (str(ROOT / "tools"), str(Path(asyncio.__file__).parent))
 
 @dataclass(slots=True)
 class Spent:
-    """What one function took: bytecode instructions, times it was entered, calls of what is written in C."""
+    """The work of one function: bytecode instructions, times it was entered, calls of C code."""
 
     instructions: int = 0
     calls: int = 0
@@ -29,7 +29,7 @@ class Spent:
 
 @dataclass
 class Bill:
-    """What it came to, and for what."""
+    """The bill for some work, by function."""
 
     functions: dict[str, Spent] = field(default_factory=dict)
 
@@ -51,7 +51,7 @@ class Meter:
         self._is_counting = False
 
     def take(self) -> Bill:
-        """What was counted since the last time."""
+        """The bill for what was counted since the last time."""
         bill, self._bill = self._bill, Bill()
         self._known.clear()
         return bill

@@ -29,7 +29,7 @@ ON_THE_WAY = {
 
 
 class MeteredNode(SimNode):
-    """What its core does with what comes in is counted; what it does because time passes is not."""
+    """A node whose core is counted when it takes what comes in, but not when time passes."""
 
     net: MeteredNetwork
 
@@ -102,7 +102,7 @@ class NodePath:
         return client.subscribed(pattern="bench/#", domain=domain)
 
     def bill(self, count: int) -> Bill:
-        """What an envelope of so many messages came to."""
+        """The bill for an envelope of so many messages."""
         self._net.meter.take()
         before = [len(subscription.got) for subscription in self._subscriptions]
         keys = " ".join(islice(self._keys, count))

@@ -22,7 +22,7 @@ class Path(Protocol):
     """A way that envelopes take."""
 
     def bill(self, count: int) -> Bill:
-        """What an envelope of so many messages came to."""
+        """The bill for an envelope of so many messages."""
 
 
 PATHS: dict[str, Callable[[], Path]] = {
@@ -41,7 +41,7 @@ PATHS: dict[str, Callable[[], Path]] = {
 
 @dataclass(frozen=True)
 class Cost:
-    """`figures`: of an envelope and of each message in it. `functions`: instructions, in a full envelope."""
+    """The cost of a path. `figures`: of an envelope and of each message. `functions`: of a full envelope."""
 
     figures: dict[str, dict[str, float]]
     functions: dict[str, int]

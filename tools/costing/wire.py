@@ -37,7 +37,7 @@ class Wire:
         self._loop = loop
 
     def dial(self, key: Any, address: str, curve: Any) -> None:
-        """It is there."""
+        """Have the connection there at once."""
 
     def send(self, key: Any, frames: list[bytes]) -> None:
         command, envelopes = read(frames)

@@ -22,7 +22,7 @@ def lines(path: Path, most: int | None = None, every: int = 1) -> Iterator[bytes
 
 
 def expected(count: int, every: int) -> int:
-    """How many of `count` lines shall arrive."""
+    """The number of `count` lines that shall arrive."""
     return -(-count // every)
 
 
@@ -42,7 +42,7 @@ def difference(published: Path, count: int, arrived: Path, every: int = 1) -> st
 
 
 def word(every: int) -> str:
-    """What is sent where every line is, and where only some are."""
+    """The noun for what is sent: a line where each is, a letter where only some are."""
     return "line" if every == 1 else "letter"
 
 

@@ -16,7 +16,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """What was seen of one."""
+    """The record of one kill."""
 
     warning: float  # s until the first FORWARD_WARNING
     note: str  # that came with it
@@ -26,7 +26,7 @@ class Kill:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a round came to."""
+    """The outcome of a round."""
 
     name: str
     published: int

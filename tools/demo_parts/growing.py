@@ -4,7 +4,7 @@ from pathlib import Path
 
 
 class Lines:
-    """How many lines a growing file has, and the last of them."""
+    """The lines of a growing file: how many, and the last of them."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

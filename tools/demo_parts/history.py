@@ -22,7 +22,7 @@ COUNTED = {
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """What a node said at its clean end."""
+    """The figures that a node told at its clean end."""
 
     node: str
     boot: int
@@ -30,7 +30,7 @@ class Stopped:
 
 
 class History:
-    """`report` is the page that is written."""
+    """The history of a demo. `report` is the page that is written."""
 
     def __init__(self, processes: Processes, screen: Screen, nodes: dict[str, Node], report: Path) -> None:
         self._processes, self._screen, self._nodes, self._report = processes, screen, nodes, report
@@ -67,7 +67,7 @@ def unseen(facts: dict[str, Any], nodes: Iterable[str]) -> list[str]:
 
 
 def differences(facts: dict[str, Any], stopped: list[Stopped]) -> list[str]:
-    """Where the report has other counts than a node that stopped cleanly, in words."""
+    """The counts that the report has otherwise than a node that stopped cleanly, in words."""
     found = []
     for it in stopped:
         rows = [r for r in facts["counters"] if (r["observer"], r["observer_boot"]) == (it.node, it.boot)]

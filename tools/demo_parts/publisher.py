@@ -99,7 +99,7 @@ class Writer:
             await self._waiting.put(published)
 
     async def _await_last_words(self) -> None:
-        """What the master says of a message that had to wait. A refusal ends the program."""
+        """Write down what the master says of messages that had to wait. A refusal ends the program."""
         while (published := await self._waiting.get()) is not None:
             final = await self._m.final(published)
             self._final.write(final.state.encode() + b"\n")

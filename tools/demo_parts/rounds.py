@@ -23,7 +23,7 @@ PARTS = "tools.demo_parts"
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """Somebody who writes down what arrives at a node."""
+    """A receiver who writes down what arrives at a node."""
 
     node: str
     lines: Lines

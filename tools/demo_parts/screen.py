@@ -37,7 +37,7 @@ class Screen:
             self._console.print(f"  {line}", style=style, markup=False, soft_wrap=True)
 
     def fail(self, text: str) -> None:
-        """What went wrong, to stderr."""
+        """Print what went wrong, to stderr."""
         self._errors.print(text, style="bold red", markup=False, soft_wrap=True)
 
     @contextmanager
@@ -53,7 +53,7 @@ class Screen:
         self._live = None
 
     def rows(self, rows: Sequence[Row]) -> None:
-        """How things stand."""
+        """Show how things stand."""
         now = time.monotonic()
         if now - self._shown < (FRAME if self._live else LINE):
             return

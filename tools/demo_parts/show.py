@@ -45,7 +45,7 @@ class Demo:
         self._tell("events", "--url", "avalon", "--count", "8")
 
     def report(self, page: Path) -> None:
-        """What the nodes wrote down of all that, as Spark reads it. Ends all that runs."""
+        """Show what the nodes wrote down of all that, as Spark reads it. Ends all that runs."""
         self._processes.end_all_but([node.pid for node in self.nodes.values()])
         History(self._processes, self._screen, self.nodes, page).tell()
 

@@ -82,7 +82,7 @@ class Blemishes:
 
     @property
     def is_late(self) -> bool:
-        """It comes when its hour is long past."""
+        """Whether a segment comes when its hour is long past."""
         return self._is_due(LATE)
 
     def _is_due(self, when: tuple[int, int]) -> bool:

@@ -69,11 +69,11 @@ class Machine:
     first_boot: int
 
     def busy(self, at: int) -> float:
-        """Which share of its capacity is used at this time of the day, 0..1."""
+        """The share of its capacity that it uses at this time of the day, 0..1."""
         return self.peak * self.daily(at)
 
     def daily(self, at: int) -> float:
-        """How busy the hour is: 1 at the busiest, 0.2 at night."""
+        """The share of its peak at this hour: 1 at the busiest, 0.2 at night."""
         return 0.6 + 0.4 * math.cos(2 * math.pi * (at - self.busiest) / DAY)
 
 

@@ -13,7 +13,7 @@ WAITING = 5  # ticks until a node is said to be dead that went silent
 
 
 class End(StrEnum):
-    """How a boot ended."""
+    """The ways in which a boot ends."""
 
     STOPPED = "stopped"  # on purpose: it says goodbye, and its counters are complete
     KILLED = "killed"  # the others notice at once that nobody listens there
@@ -52,7 +52,7 @@ def draw(boots: Sequence[int], ticks: int, chance: random.Random) -> list[Life]:
 
 
 def _outages(index: int, count: int, ticks: int, chance: random.Random) -> list[Outage]:
-    """Those that every history of some length has, and some by chance."""
+    """The outages that every history of some length has, and some by chance."""
     if ticks < SHORT or count < 2:
         return []
     planned: list[Outage] = []

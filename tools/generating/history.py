@@ -26,7 +26,7 @@ ROUND = 4096  # different numbers of chance
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What is to be made up. `since` in µs since 1970; `close`: ticks after which a segment is closed."""
+    """The history to be made up. `since` in µs since 1970; `close`: ticks after which a segment is closed."""
 
     nodes: int
     ticks: int
@@ -40,7 +40,7 @@ class Wish:
 
 
 class History:
-    """`run` writes it all; afterwards `truth` and `summary` say what it was."""
+    """A made-up history. `run` writes it all; afterwards `truth` and `summary` say what it was."""
 
     def __init__(self, wish: Wish) -> None:
         chance = random.Random(wish.seed)
@@ -67,7 +67,7 @@ class History:
         self.until = self._at(tick + 1)
 
     def summary(self) -> dict[str, Any]:
-        """What was written, for JSON."""
+        """The figures of what was written, for JSON."""
         machines = {
             machine.name: {
                 "uuid": machine.uuid,
@@ -155,7 +155,7 @@ class History:
         self._news[dead].append((node, wording.event("dead", f"{name} (boot {life.boot}) did not answer")))
 
     def _stop(self, tick: int, is_last: bool) -> None:
-        """Those whose time has come say goodbye; at the last tick all do."""
+        """Let those say goodbye whose time has come; at the last tick all do."""
         at = self._at(tick, GOODBYE)
         going = [node for node in self._roster.speakers if is_last or node.life.end == tick]
         for node in going:
@@ -212,7 +212,7 @@ class History:
             self._die(node, tick)
 
     def _state(self, node: Alive, at: int) -> None:
-        """It says how it is; others hear it and write it down, as it does itself."""
+        """Have a node say how it is; others hear it and write it down, as it does itself."""
         machine, log = node.machine, node.log
         if machine.clock.unset:
             log.offset = machine.clock.offset(at, node.began)

@@ -36,7 +36,7 @@ class Alive:
 
 
 class Roster:
-    """`alive` by index; `speakers` in the order in which they speak within a tick."""
+    """The nodes that live. `alive` by index; `speakers` in the order in which they speak within a tick."""
 
     def __init__(self) -> None:
         self.alive: dict[int, Alive] = {}

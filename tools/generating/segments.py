@@ -65,13 +65,13 @@ class Log:
         self._lines.append(f'{self._heads[kind]}{self.line},"ts":"{self._ts}",{rest}')
 
     def close(self, now: int) -> None:
-        """What was written so far is a segment; the next one is opened at the true time `now` (µs)."""
+        """Close the segment that was written so far, and open the next one at the true time `now` (µs)."""
         if self._lines:
             self._put()
         self._begin(now)
 
     def abandon(self) -> None:
-        """It is killed, and nobody will ever finish what it has begun."""
+        """Leave what it has begun as it is: it is killed, and nobody will ever finish that."""
         truth = self._shelf.truth
         content = self._content()
         self._shelf.put("_" + self._next(), self._opened, content[:-100])

@@ -9,7 +9,7 @@ from mesh.snapshots.line import KINDS, STATE
 
 @dataclass(slots=True)
 class Boot:
-    """What one boot of a node counted: the last that it wrote. Times are true ones, ISO 8601."""
+    """The counts of one boot of a node: the last that it wrote. Times are true ones, ISO 8601."""
 
     observer: str
     observer_uuid: str

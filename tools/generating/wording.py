@@ -24,13 +24,13 @@ def moment(at: int) -> str:
 
 
 def heads(observer: Machine, boot: int) -> dict[str, str]:
-    """What each line of an observer's boot begins with, by kind; its number follows, and `ts`."""
+    """The beginning of each line of an observer's boot, by kind; its number follows, and `ts`."""
     who = f'"observer":"{observer.name}","observer_uuid":"{observer.uuid}","observer_boot":{boot}'
     return {kind: f'{{"kind":"{kind}","cluster":"{CLUSTER}",{who},"line":' for kind in KINDS}
 
 
 def about(machine: Machine, boot: int) -> str:
-    """Whom a line is about; `age` follows."""
+    """The fields that say whom a line is about; `age` follows."""
     return f'"node":"{machine.name}","uuid":"{machine.uuid}","boot":{boot},"age":'
 
 

@@ -38,7 +38,7 @@ def figures() -> Mapping[str, int]:
 )
 @click.option("--names", is_flag=True, help="Name what has two meanings, and what is set from outside.")
 def main(file: Path | None, before: Path | None, names: bool) -> None:
-    """How large, how crowded and how tangled is the source?"""
+    """Count how large, how crowded and how tangled the source is."""
     now = figures()
     was = json.loads(before.read_text()) if before else {}
     table = Table("", *(["before"] if was else []), "now", box=None)

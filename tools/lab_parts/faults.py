@@ -14,7 +14,7 @@ LOOPS, FLAPS = 3, 3
 
 @dataclass(frozen=True, slots=True)
 class Victims:
-    """What a fault may take: nodes (host i has the i-th), and the lab, if there is one."""
+    """The things that a fault may take: nodes (host i has the i-th), and the lab, if there is one."""
 
     processes: Processes
     nodes: Sequence[Node]

@@ -5,18 +5,18 @@ from pathlib import Path
 
 
 def on_core(core: int) -> list[str]:
-    """It runs on this core only."""
+    """A command's front that lets it run on this core only."""
     return ["taskset", "--cpu-list", str(core)]
 
 
 def limited(*, descriptors: int = 0, memory: int = 0) -> list[str]:
-    """It has only so many descriptors, or bytes of address space; 0: as many as ever."""
+    """A command's front that leaves it so many descriptors, or bytes of address space; 0: as many as ever."""
     limits = {"nofile": descriptors, "as": memory}
     return ["prlimit", *(f"--{name}={most}" for name, most in limits.items() if most)]
 
 
 def on_small_disk(place: Path, size: str) -> list[str]:
-    """What it alone sees at `place` is an empty disk of that size, such as 2m; needs root."""
+    """A command's front that shows it an empty disk of that size, such as 2m, at `place`; needs root."""
     mount = 'mount -t tmpfs -o size="$1",mode=700 lab "$2" && shift 2 && exec "$@"'
     return ["unshare", "--mount", "--propagation", "private", "sh", "-c", mount, "sh", size, str(place)]
 

@@ -14,7 +14,7 @@ END = 2**62
 
 @dataclass(slots=True)
 class Came:
-    """What one subscriber was given of one publisher."""
+    """The numbers that one subscriber was given of one publisher."""
 
     numbers: Ranges = field(default_factory=Ranges)
     highest: int = 0
@@ -57,7 +57,7 @@ class Count:
 
 
 def counted(answered: Pairs, came: dict[str, Any]) -> Count:
-    """What a subscriber was owed of a publisher, and what went wrong."""
+    """The count of what a subscriber was owed of a publisher, and of what went wrong."""
     have = ranges(came["numbers"])
     gaps = [gap for first, last in answered for gap in have.missing(first, last)]
     return Count(size(answered), size(gaps), came["doubled"], came["disordered"])
@@ -81,7 +81,7 @@ def ranges(given: Iterable[Iterable[int]]) -> Ranges:
 
 
 def size(given: Iterable[Iterable[int]]) -> int:
-    """How many numbers these ranges hold."""
+    """The count of the numbers in these ranges."""
     return sum(last - first + 1 for first, last in given)
 
 

@@ -103,7 +103,7 @@ class NetLab:
         return process
 
     def output(self, host: int, argv: Sequence[str]) -> str:
-        """What a program says that is soon done; CalledProcessError when it fails."""
+        """The output of a program that is soon done; CalledProcessError when it fails."""
         done = subprocess.run(self.command(host, argv), capture_output=True, text=True, check=True)
         return done.stdout
 
@@ -258,7 +258,7 @@ class NetLab:
 
 @cache
 def why_not() -> str:
-    """What is missing for a lab here; "" when one can be built."""
+    """The reason why no lab can be built here; "" when one can."""
     if os.geteuid() != 0:
         return "network namespaces need root"
     if shutil.which("ip") is None:
@@ -271,7 +271,7 @@ def why_not() -> str:
 
 
 class Refused(Exception):
-    """`ip` could not do what it was asked for."""
+    """The refusal of `ip` to do what it was asked for."""
 
 
 def _port(host: int) -> str:

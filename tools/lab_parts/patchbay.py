@@ -43,7 +43,7 @@ class Patchbay:
 
     @property
     def rules(self) -> Path:
-        """Where it takes them."""
+        """The path of its rules."""
         assert self._place is not None
         return self._place / "rules"
 
@@ -60,7 +60,7 @@ class Patchbay:
         self._socket.connect(str(rules))
 
     def rule(self, one: str, other: str, rule: Mapping[str, object]) -> None:
-        """What becomes of that which goes from the one port to the other; returns when it is so."""
+        """Set what becomes of that which goes from the one port to the other; returns when it is so."""
         self._say({"from": one, "to": other, **rule})
 
     def split(self, groups: Sequence[Sequence[str]]) -> None:

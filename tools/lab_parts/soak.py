@@ -40,7 +40,7 @@ class Plan:
 
 @dataclass(slots=True)
 class Result:
-    """What the run came to."""
+    """The result of a run, in counts."""
 
     counts: dict[str, Count] = field(default_factory=dict)  # by subscriber
     faults: Counter[int] = field(default_factory=Counter)  # by row
@@ -146,7 +146,7 @@ class Soak:
         return all(self._said(name)["done"] for name in NAMES)
 
     def _count(self) -> int:
-        """How many are missing still."""
+        """Count, by subscriber; returns how many messages are missing still."""
         result = self.result
         said = {number: self._said(name) for number, name in enumerate(NAMES)}
         none = ledger.Came().described()
@@ -180,7 +180,7 @@ def soaked(plan: Plan, tell: Tell) -> Result:
 
 
 def _kept(place: Path) -> Path:
-    """Where what was written outlives the run."""
+    """The path to which what was written is copied, to outlive the run."""
     kept = Path(tempfile.mkdtemp(prefix="mesh-soak-"))
     for path in place.iterdir():
         if path.suffix in (".json", ".err"):

@@ -28,7 +28,7 @@ MOST = 100_000  # unanswered messages
 
 
 class Book:
-    """Which numbers were answered, and how."""
+    """The numbers that were answered, and how."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

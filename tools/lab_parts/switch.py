@@ -35,7 +35,7 @@ BEHIND = 0.02  # s that a reordered frame lets others go first, if its way has n
 
 @dataclass(frozen=True)
 class Rule:
-    """What becomes of a frame on its way from one port to another. Times in s, the rest chances up to 1."""
+    """The fate of frames from one port to another. Times in s, the rest chances up to 1."""
 
     delay: float = 0.0
     jitter: float = 0.0

@@ -45,7 +45,7 @@ class SimNode:
 
 
 class GossipMesh:
-    """`alive` is what membership tells everybody. `loss` is the share of messages that a listener misses."""
+    """A mesh of gossip. `alive` is what membership tells all, `loss` the share of messages missed."""
 
     def __init__(self, count: int, seed: int = 0, loss: float = 0.0) -> None:
         self.rng = Random(seed)

@@ -104,7 +104,7 @@ def gathered(messages: Sequence[Sent], stamped: bool = True) -> Envelope:
 
 
 def messages_of(envelope: Envelope) -> list[Sent]:
-    """What an envelope holds, read message by message."""
+    """The messages of an envelope, read one by one."""
     return [
         Sent(envelope.number(i), envelope.keys[envelope.row(i)], *envelope.message(i))
         for i in range(envelope.count)

@@ -62,7 +62,7 @@ class SwimNetwork(SwimWires[SwimNode]):
                 other.linked.discard(node.node.uuid)
 
     def leave(self, node: SwimNode) -> None:
-        """It says goodbye to those it has a connection to, and ends."""
+        """End a node that says goodbye to those it has a connection to."""
         for uuid in node.linked:
             other = self.process(uuid)
             self.after(SPEED, self._bye, other, node)
@@ -79,7 +79,7 @@ class SwimNetwork(SwimWires[SwimNode]):
         self.after(seconds, self.resume, node)
 
     def resume(self, node: SwimNode) -> None:
-        """It reads what came before it looks at the clock, and no timer counts the pause."""
+        """Let it read what came before it looks at the clock; no timer counts the pause."""
         if node.paused is None:
             return
         node.members.lagged(self.now - node.paused)

@@ -21,7 +21,7 @@ RETRY = 0.2  # s after which what was lost is sent again, then twice as much
 
 @dataclass(frozen=True, slots=True)
 class Happened:
-    """What a node concluded."""
+    """The conclusion of a node."""
 
     at: float
     observer: str
@@ -137,5 +137,5 @@ class SwimWires(Generic[E]):
 
 
 def subject(event: MemberEvent) -> str:
-    """Whom it is about."""
+    """The name of the node that it is about."""
     return event.newcomer.name if isinstance(event, NameClash) else event.member.name

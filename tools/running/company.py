@@ -80,7 +80,7 @@ class Company:
 
 @contextmanager
 def logs_kept(processes: Processes) -> Iterator[None]:
-    """What the nodes wrote outlives a failure within this, and the failure says where it is."""
+    """Keep what the nodes wrote when something fails within this; the failure says where it is."""
     try:
         yield
     except Failed as error:

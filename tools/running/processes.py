@@ -130,7 +130,7 @@ class Processes:
         return program
 
     def end_all_but(self, pids: Collection[int]) -> None:
-        """What else runs, ends."""
+        """End what else runs."""
         self.end([program for program in self._programs if program.pid not in pids])
 
     def end(self, programs: list[Program], number: int = signal.SIGTERM) -> None:

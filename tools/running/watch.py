@@ -16,7 +16,7 @@ WRONG = ("dead", "conflict")
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """`by` says that something of this kind happened to `node`; `at`: s since 1970, by its own clock."""
+    """A word of `by`: something of this kind happened to `node`; `at`: s since 1970, by its own clock."""
 
     by: str
     kind: str
@@ -78,11 +78,11 @@ class Watch:
                 self.said += [Said(name, e["kind"], e["node"], e["wall"] / 1e9) for e in events]
 
     def forget(self) -> None:
-        """What was said until now."""
+        """Forget what was said until now."""
         self.look()
         self.said.clear()
 
     def rows(self, name: str) -> list[dict[str, Any]]:
-        """Whom this node knows, as `mesh ls` shows it."""
+        """The nodes that this one knows, as `mesh ls` shows them."""
         rows: list[dict[str, Any]] = self._clients[name][0].call("ls")["nodes"]
         return rows

@@ -100,7 +100,7 @@ def _run(
 
 
 class Interim:
-    """How far it is, in a line now and then, where nothing can be drawn over."""
+    """The progress, in a line now and then, where nothing can be drawn over."""
 
     def __init__(self, console: Console, began: float) -> None:
         self._console, self._began, self._last = console, began, began

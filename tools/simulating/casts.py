@@ -42,8 +42,8 @@ SEVERAL = {
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """`rules` is one of plain, chain, several, drawn, free; `masters` those that log what is in a domain, or
-    has a key, and () = the node where it was published."""
+    """A cast. `rules` is one of plain, chain, several, drawn, free; `masters` those that log what is in a
+    domain, or has a key, and () = the node where it was published."""
 
     rules: str
     nodes: tuple[str, ...]
@@ -55,7 +55,7 @@ class Cast:
     keys: Masters = field(default_factory=dict)  # and by key
 
     def settings(self, node: str) -> dict[str, Any]:
-        """What this node is told of others."""
+        """The settings that tell this node of others."""
         if self.rules == "plain":
             return {}
         known = self.known.get(node, ())

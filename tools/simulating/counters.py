@@ -19,5 +19,5 @@ SOMETIMES = (
 
 
 def never(counts: Counter[str], stories: int) -> list[str]:
-    """What should have happened in so many stories of all profiles, and did not."""
+    """The things that should have happened in so many stories of all profiles, and did not."""
     return [what for what in SOMETIMES if not counts[what]] if stories >= ENOUGH else []

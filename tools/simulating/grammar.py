@@ -32,7 +32,7 @@ class Territory:
         return Rule(node, self.strata[node], self.domains, self.keys, refid)
 
     def rules(self, node: str, dice: Random) -> Iterator[Rule]:
-        """What its file says of it."""
+        """The rules that a node's file says of it."""
         stratum = self.strata[node]
         if stratum <= 1:  # a master, or next to them
             yield from map(self.rule, self.masters)

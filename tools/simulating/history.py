@@ -10,7 +10,7 @@ from hashlib import sha256
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """`who` did or met `kind`. Which of the other fields count, KINDS says."""
+    """An event: `who` did or met `kind`. Which of the other fields count, KINDS says."""
 
     at: float
     kind: str

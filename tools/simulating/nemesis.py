@@ -50,7 +50,7 @@ def crash(dice: Random, script: Script, now: float) -> Iterator[Step]:
 
 
 def power(dice: Random, script: Script, now: float) -> Iterator[Step]:
-    """Nobody says that it is gone: half-open connections."""
+    """Turn off a node without anybody saying that it is gone: half-open connections."""
     node = _node(dice, script)
     yield Step(now, "power off", (node,))
     yield Step(now + dice.choice([1.0, 5.0, 20.0, 90.0]), "start", (node,))
@@ -163,7 +163,7 @@ def rot(dice: Random, script: Script, now: float) -> Iterator[Step]:
 
 
 def old_copies(script: Script, dice: Random) -> Iterator[Step]:
-    """Somebody puts an old copy of a store in its place; its node must not go on with it."""
+    """Put an old copy of a store in its place, as somebody might; its node must not go on with it."""
     now = WARM_UP + dice.uniform(0.0, 20.0)
     while now + 60.0 < script.seconds:
         node, age = _node(dice, script), dice.choice([6.0, 15.0, 30.0])

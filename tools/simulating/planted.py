@@ -222,7 +222,7 @@ def does_not_ask_who_began_anew() -> list[Patch]:
     meet = DataLinks.meet
 
     def trusts(self: Any, peer: Any, said: Any) -> int:
-        """It is taken for the process that it was: the numbers go on, and nothing comes again."""
+        """Take a node for the process that it was: the numbers go on, and nothing comes again."""
         with patch.object(Outlet, "restart"), patch.object(PeerFeed, "restart"):
             meet(self, peer, said)
         return int(said.have)

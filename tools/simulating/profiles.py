@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """`faults` are those that may be enabled, each by chance; () = all. `seconds` that a story lasts."""
+    """A profile. `faults` are those that may be enabled, each by chance; () = all. `seconds` of a story."""
 
     name: str
     faults: tuple[str, ...] = ()

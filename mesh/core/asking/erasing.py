@@ -32,7 +32,7 @@ from mesh.wire.replies import Erased
 LONGEST = 200  # letters of what keeps a master from it
 REMEMBERED = 4096  # erasures whose outcome is known when they are asked for again
 # (was there such a topic?, masters that cannot be reached, or what keeps others from it)
-Then = Callable[[bool, list[str]], None]
+OnErased = Callable[[bool, list[str]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Erasing:
         self._nodes = nodes
         self._judge = judge
         self._done: OrderedDict[tuple[bytes, int, str], bool] = OrderedDict()
-        self._going: dict[Erasure, list[Then]] = {}  # on their way to the disk, and who asked
+        self._going: dict[Erasure, list[OnErased]] = {}  # on their way to the disk, and who asked
 
     def erase(
         self, erasure: Erasure, then: Callable[[bool], None], failed: Callable[[MasterAway], None]
@@ -118,7 +118,9 @@ class Erasing:
 
         self._questions.when_settled(lambda: self._everywhere(erasure, CLIENTS, CONFIRM, came))
 
-    def erase_for(self, peer: Peer, ask: AskErase, then: Then, failed: Callable[[LocalError], None]) -> None:
+    def erase_for(
+        self, peer: Peer, ask: AskErase, then: OnErased, failed: Callable[[LocalError], None]
+    ) -> None:
         """For a peer. LocalError for what cannot be."""
         erasure = _asked(ask)
         route = erasure.route
@@ -136,7 +138,7 @@ class Erasing:
 
         self._judge(peer, route, judged)
 
-    def _everywhere(self, erasure: Erasure, by: bytes, within: float, then: Then) -> None:
+    def _everywhere(self, erasure: Erasure, by: bytes, within: float, then: OnErased) -> None:
         domains = [erasure.domain] if erasure.domain else ["", *self._router.domains_of(erasure.key)]
         queries = [Query("exact", erasure.key, domain) for domain in domains]
         use = Use.SUBSCRIBE if erasure.is_copy else Use.ERASE
@@ -166,7 +168,7 @@ class Erasing:
         for peer, domain in asked:
             self._ask(peer, replace(erasure, domain=domain, is_copy=peer.node.name in masters), within, one)
 
-    def _ask(self, peer: Peer, erasure: Erasure, within: float, then: Then) -> None:
+    def _ask(self, peer: Peer, erasure: Erasure, within: float, then: OnErased) -> None:
         def came(replies: Replies[Erased], missing: list[str]) -> None:
             values = [told.value for told in replies.values()]
             missing = missing + [peer.node.name for told in replies.values() if told.code]
@@ -184,7 +186,7 @@ class Erasing:
         )
         self._questions.ask_all([peer], question, Erased, came, within)
 
-    def _here(self, erasure: Erasure, then: Then) -> None:
+    def _here(self, erasure: Erasure, then: OnErased) -> None:
         """Of the topics that this node is master of."""
         retained = self._router.log.retained
         domains = [d for d in retained.domains(erasure.key) if erasure.domain in ("", d)]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from mesh.core.desk.asked import Verb
 from mesh.core.desk.facts import Fact, Heard, Trace
-from mesh.core.desk.part import Part, Taking, Then
+from mesh.core.desk.part import Handler, Part, Taking
 from mesh.errors import RemoteError
 from mesh.routing.feed import Feed
 from mesh.routing.taker import Addressees
@@ -14,14 +14,14 @@ from mesh.wire.commands import Command
 from mesh.wire.limits import PIECES
 
 
-class Table(dict[type[Command], Then]):
+class Table(dict[type[Command], Handler]):
     """The commands that one kind of sender may send, and who takes each."""
 
     def __init__(self, sender: str) -> None:
         super().__init__()
         self._sender = sender
 
-    def __missing__(self, command: type[Command]) -> Then:
+    def __missing__(self, command: type[Command]) -> Handler:
         raise RemoteError(f"{self._sender} sent {command.__name__}", code="UNEXPECTED")
 
     def enter(self, takings: Sequence[Taking]) -> None:

@@ -18,8 +18,8 @@ from mesh.wire.envelope import Envelope
 from mesh.wire.replies import Process
 
 C = TypeVar("C", bound=Command)
-Then = Callable[[Conn, Any, Any, list[Envelope]], None]
-Taking = tuple[type[Command], Then]
+Handler = Callable[[Conn, Any, Any, list[Envelope]], None]
+Taking = tuple[type[Command], Handler]
 Restored = Sequence[tuple[int, Envelope]]  # envelopes of the store, by position
 
 

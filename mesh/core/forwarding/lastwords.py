@@ -16,7 +16,7 @@ from mesh.wire.envelope import Envelope
 MOST = 4096  # streams whose refusals are remembered
 EACH = 1024  # refusals of one stream
 
-Part = tuple[int, int, Answer | None]
+SpanAnswer = tuple[int, int, Answer | None]
 
 
 class LastWords:
@@ -41,7 +41,7 @@ class LastWords:
         if len(self._said) > MOST:
             self._said.popitem(last=False)
 
-    def again(self, e: Envelope, first: int, last: int, is_own: bool) -> Iterator[Part]:
+    def again(self, e: Envelope, first: int, last: int, is_own: bool) -> Iterator[SpanAnswer]:
         """first..last: what was refused before, with the answer, and the rest (None), that in order."""
         given_up = self._given_up(e) if is_own else None
         for a, b, answer in self.parts(e.stream, e.domain, first, last, e.low):
@@ -57,7 +57,7 @@ class LastWords:
         )
         return Answer(e.domain, first, last, error.code, 0, str(error))
 
-    def parts(self, stream: bytes, domain: str, first: int, last: int, low: int) -> Iterator[Part]:
+    def parts(self, stream: bytes, domain: str, first: int, last: int, low: int) -> Iterator[SpanAnswer]:
         """first..last in order: what was refused already, with the answer, and the rest (None). Below `low`
         its publisher knows everything."""
         said = self._said.get((stream, domain), {})

@@ -20,7 +20,7 @@ from mesh.names import SessionName
 from mesh.wire.calls import AskRoute
 from mesh.wire.replies import Step, Steps
 
-Then = Callable[[list[Step]], None]
+OnSteps = Callable[[list[Step]], None]
 TRACE = "trace"  # a stream that nobody publishes
 STEPS = 128  # of one way, also through several masters: so many fit into a reply
 LONGEST = 1200  # letters of each word in a step
@@ -55,7 +55,7 @@ class Routes(Part):
             return
         self._questions.when_settled(lambda: self._decided(ask, then))
 
-    def _decided(self, ask: AskRoute, then: Then) -> None:
+    def _decided(self, ask: AskRoute, then: OnSteps) -> None:
         visited = ask.visited[:STEPS]
         decision = self._decide(ask, visited)
         me = self._desk.me.name
@@ -78,7 +78,7 @@ class Routes(Part):
         return self._mapping.address(SessionName.parse(ask.to), ask.domain, self._nodes, visited, of=TRACE)
 
     def _pass_on(
-        self, nodes: Sequence[str], ask: AskRoute, steps: list[Step], waits: list[Step], then: Then
+        self, nodes: Sequence[str], ask: AskRoute, steps: list[Step], waits: list[Step], then: OnSteps
     ) -> None:
         """Ask each of these nodes, and put what they say between what is said already."""
         peers = {node: peer for node in nodes if (peer := self._nodes.named(node)) is not None}

@@ -11,7 +11,7 @@ from mesh.core.peers.dialler import Dialler
 from mesh.core.peers.facts import Lived, PeerJoined, PeerLost, ViewChanged, WaysChanged
 from mesh.core.peers.introductions import as_introduction
 from mesh.core.peers.peer import Peer
-from mesh.core.peers.reach_table import Action, ReachEvent
+from mesh.core.peers.reach_table import ReachAction, ReachEvent
 from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Rumour, Rumours
 
 EVENTS: dict[type[Sighted | Lived], ReachEvent] = {
@@ -65,27 +65,27 @@ class Changes:
             self._dialler.watchlist.add(peer)
             self._desk.wake(peer.reach.due)
 
-    def _carry_out(self, action: Action, peer: Peer, gone: int) -> None:
+    def _carry_out(self, action: ReachAction, peer: Peer, gone: int) -> None:
         """`gone`: the boot that it had."""
         now, link, apply = self._desk.now, peer.link, self._dialler.apply
         match action:
-            case Action.HANG_UP:
+            case ReachAction.HANG_UP:
                 self._dialler.drop(peer, NODE_CONTROL)
-            case Action.LOG_IN:
+            case ReachAction.LOG_IN:
                 if link.is_dialling and not peer.dials[NODE_DATA]:
                     apply(peer, link.disconnected(now))  # the process before was asked to
                 apply(peer, link.restarted(now))
-            case Action.FOLLOW:
+            case ReachAction.FOLLOW:
                 apply(peer, link.address(now))
-            case Action.SILENCE | Action.BYE:
-                apply(peer, link.bye(now) if action is Action.BYE else link.silence(now))
+            case ReachAction.SILENCE | ReachAction.BYE:
+                apply(peer, link.bye(now) if action is ReachAction.BYE else link.silence(now))
                 apply(peer, link.unwanted(now))  # wanted anew when it is back
-            case Action.LOSE:
+            case ReachAction.LOSE:
                 self._say(PeerLost(peer, gone))
-            case Action.JOIN:
+            case ReachAction.JOIN:
                 self._say(PeerJoined(peer))
                 self._announce(peer)
-            case Action.TELL_PLACE:
+            case ReachAction.TELL_PLACE:
                 self._tell_where_it_was(peer)
 
     def _say(self, fact: PeerJoined | PeerLost) -> None:

@@ -14,7 +14,7 @@ from mesh.core.peers.peer import Peer
 from mesh.core.peers.reach_table import ReachEvent
 from mesh.core.peers.watchlist import Watchlist
 from mesh.links.backoff import delay
-from mesh.links.table import Action
+from mesh.links.table import LinkAction
 from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Bye, Login, Ping, Pong
 
 REPLACED = "replaced"  # a goodbye of one connection only
@@ -33,17 +33,17 @@ class Dialler:
 
     # --- one peer -------------------------------------------------------------------------------------
 
-    def apply(self, peer: Peer, actions: tuple[Action, ...]) -> None:
+    def apply(self, peer: Peer, actions: tuple[LinkAction, ...]) -> None:
         """Do what the link table asks for."""
         self.watchlist.add(peer)
         for action in actions:
-            if action is Action.DIAL:
+            if action is LinkAction.DIAL:
                 self._login(peer)
-            elif action is Action.HANG_UP:
+            elif action is LinkAction.HANG_UP:
                 self.drop(peer, NODE_DATA)
-            elif action is Action.PROBE:
+            elif action is LinkAction.PROBE:
                 self.ping(peer)
-            elif action is Action.NOTE:
+            elif action is LinkAction.NOTE:
                 state = peer.link.describe(self._desk.now)
                 text = f"{peer.node.name}: {state}: {peer.link.reason}"
                 self._desk.event("link", text, peer.node, level="warning")
@@ -161,7 +161,7 @@ class Dialler:
 
     @property
     def room(self) -> int:
-        """The number of strangers to dial yet. In a crowd the first that answer tell of the others."""
+        """The number of strangers it may still dial. In a crowd the first that answer tell of the others."""
         dialled = (c.dialled and c.role == NODE_CONTROL and not c.seed for c in self._unanswered())
         return max(0, STRANGERS - sum(dialled))
 

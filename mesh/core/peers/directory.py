@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from mesh.core.desk.conn import Conn
 from mesh.core.peers.peer import Peer
-from mesh.links.table import State
+from mesh.links.table import LinkState
 from mesh.routing.feed import Feed
 from mesh.wire.commands import Introduction
 
@@ -67,7 +67,7 @@ class Directory:
 
     def askable(self) -> list[Peer]:
         """Peers that can be asked something: alive, and not shut out by either side."""
-        return [peer for peer in self.living() if peer.link.state is not State.NOT_ALLOWED]
+        return [peer for peer in self.living() if peer.link.state is not LinkState.NOT_ALLOWED]
 
     def is_alive(self, uuid: bytes) -> bool:
         return uuid in self.peers and self.peers[uuid].alive

@@ -63,7 +63,7 @@ class WaysChanged(Fact):
 
 
 @dataclass(frozen=True, slots=True)
-class Connected(Fact):
+class PeerConnected(Fact):
     """The control connection of a peer stands."""
 
     peer: Peer

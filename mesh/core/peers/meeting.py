@@ -11,7 +11,7 @@ from mesh.core.desk.desk import Desk
 from mesh.core.desk.effects import Stop
 from mesh.core.desk.part import Beginning, Part
 from mesh.core.peers.dialler import Dialler
-from mesh.core.peers.facts import Connected, Unwelcome
+from mesh.core.peers.facts import PeerConnected, Unwelcome
 from mesh.core.peers.introductions import as_node
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
@@ -102,7 +102,7 @@ class Meeting(Part):
             self._dialler.apply(peer, peer.link.allowed(self._desk.now))
         if conn.role == NODE_CONTROL:
             self._neighbours.liveness.connected(peer)
-            self._desk.say(Connected(peer))
+            self._desk.say(PeerConnected(peer))
 
     def denied(self, conn: Conn, r: Refuse) -> None:
         """We do not want whoever answers there."""
@@ -177,7 +177,7 @@ class Meeting(Part):
         return None
 
     def _proven(self, peer: Peer, node: Introduction) -> None:
-        """Take what a peer says of itself for more than what others said; only that is kept on disk."""
+        """Prefer what a peer says of itself to what others said: only that is kept on disk."""
         peer.key = node.key
         if peer.node.key != node.key:
             peer.node = replace(peer.node, key=node.key)

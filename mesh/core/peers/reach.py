@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from mesh.core.peers.reach_table import REACH_TABLE, Action, ReachEvent, ReachState
+from mesh.core.peers.reach_table import REACH_TABLE, ReachAction, ReachEvent, ReachState
 from mesh.links.backoff import Timing, delay
 from mesh.links.table import step
 from mesh.wire.commands import Call, Census, Probe, ProbeFor
@@ -48,7 +48,7 @@ class Reach:
         """May it be dialled?"""
         return now >= self.due and self.state is not ReachState.LEFT
 
-    def happens(self, event: ReachEvent, now: float) -> list[Action]:
+    def happens(self, event: ReachEvent, now: float) -> list[ReachAction]:
         """Take a step of the table, and return the actions that are left to the caller."""
         self.state, actions = step(REACH_TABLE, self.state, event, "docs/design.md", "REACH_EVENT")
         return [action for action in actions if self._is_for_caller(action, now)]
@@ -77,22 +77,22 @@ class Reach:
         self.due = now + STAGGER
         return self.untried.pop(0)
 
-    def _is_for_caller(self, action: Action, now: float) -> bool:
+    def _is_for_caller(self, action: ReachAction, now: float) -> bool:
         """Carry out what is about waiting; True if it is about something else."""
         match action:
-            case Action.SOON:
+            case ReachAction.SOON:
                 self.due = min(self.due, now + HEAD_START)
-            case Action.NOW:
+            case ReachAction.NOW:
                 self.due = min(self.due, now)
-            case Action.FORGIVE:
+            case ReachAction.FORGIVE:
                 self.attempt, self.untried = 0, None
-            case Action.BACK_OFF:
+            case ReachAction.BACK_OFF:
                 self._back_off(now, self.attempt + 1 < SHORT)
-            case Action.RETRY:
+            case ReachAction.RETRY:
                 self._back_off(now, is_short=True)
-            case Action.RETRY_RARELY:
+            case ReachAction.RETRY_RARELY:
                 self.due = now + self._timing.high
-            case Action.AFRESH:
+            case ReachAction.AFRESH:
                 self.attempt, self.untried, self.question = 0, None, None
                 self.due = now + self._wait(1)
             case _:

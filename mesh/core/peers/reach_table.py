@@ -37,7 +37,7 @@ class ReachEvent(Enum):
     SAID_TO_LEAVE = "others say that it leaves, in a boot that we have never met"
 
 
-class Action(Enum):
+class ReachAction(Enum):
     """The actions that follow from an event; the value is the explanation in the docs."""
 
     SOON = "dial after a short while, in which the other may dial first"
@@ -57,8 +57,8 @@ class Action(Enum):
     TELL_PLACE = "tell the peer where it was: if that is another process, both learn of it so"
 
 
-ReachCell = tuple[ReachState, tuple[Action, ...]]
-A = Action
+ReachCell = tuple[ReachState, tuple[ReachAction, ...]]
+A = ReachAction
 
 # Of a process that we never met others say that it left. Two who believed a liar that of each other would
 # both wait to be dialled: so it is dialled, as the dead are.

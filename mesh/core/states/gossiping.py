@@ -18,7 +18,7 @@ from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.states.facts import OurWaysChanged, Spoke, StateHeard
 from mesh.core.states.statetopics import PREFIX, StateTopics
-from mesh.core.states.ways import Ways
+from mesh.core.states.ways import OwnWays
 from mesh.operations import StoreReach
 from mesh.proof import same
 from mesh.wire.commands import Hear, Query, States
@@ -37,7 +37,7 @@ class Gossiping(Part):
         neighbours: Neighbours,
         censuses: Censuses,
         topics: StateTopics,
-        ways: Ways,
+        ways: OwnWays,
         software: str,
     ) -> None:
         self._desk = desk

@@ -12,7 +12,7 @@ from mesh.core.desk.effects import Stop
 from mesh.core.desk.facts import Hearing, hear
 from mesh.core.desk.part import Beginning, Part, Taking, take
 from mesh.core.peers.dialler import Dialler
-from mesh.core.peers.facts import Connected, Unwelcome
+from mesh.core.peers.facts import PeerConnected, Unwelcome
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.states.gossiping import Gossiping
@@ -56,7 +56,7 @@ class Recall(Part):
         return self._desk.serves
 
     def hears(self) -> Sequence[Hearing]:
-        return (hear(Connected, lambda fact: self._joined(fact.peer)), hear(Unwelcome, self._refused))
+        return (hear(PeerConnected, lambda fact: self._joined(fact.peer)), hear(Unwelcome, self._refused))
 
     def from_peers(self) -> Sequence[Taking]:
         return (take(Login, lambda conn, peer, command, _: self._login(peer)),)
@@ -113,7 +113,7 @@ class Recall(Part):
         return None
 
     def _refused(self, fact: Unwelcome) -> None:
-        """Keep a refusal to let us in: it is believed unless another node does let us."""
+        """Keep a refusal to let us in: it is believed unless another node lets us in."""
         self._unwelcome = fact.stop
         if self.is_over:
             self._leave_if_unwelcome()

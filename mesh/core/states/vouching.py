@@ -24,7 +24,7 @@ from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.states.facts import RoutesVouched, Spoke, StateHeard
 from mesh.core.states.gossiping import Gossiping, signed_text
-from mesh.core.states.ways import Ways
+from mesh.core.states.ways import OwnWays
 from mesh.errors import RemoteError
 from mesh.wire import commands as c
 from mesh.wire.commands import Introduction
@@ -35,7 +35,7 @@ BELIEVED = 4096  # routes that were found to be right
 AGAIN = 0.25  # s between two questions to one peer
 
 
-class Said(Struct, frozen=True):
+class Vouched(Struct, frozen=True):
     """The ways that a node named, and who it is."""
 
     node: Introduction
@@ -46,14 +46,15 @@ class Said(Struct, frozen=True):
 class Vouching(Part):
     """The ways that nodes name, as they are proven. Says RoutesVouched."""
 
-    def __init__(self, desk: Desk, neighbours: Neighbours, gossiping: Gossiping, ways: Ways) -> None:
+    def __init__(self, desk: Desk, neighbours: Neighbours, gossiping: Gossiping, ways: OwnWays) -> None:
         self._desk = desk
         self._keyring = desk.settings.keyring
         self._neighbours = neighbours
         self._line_of = gossiping.gossip.line
         self._ours = ways
         self._declared: tuple[str, ...] = ()  # our ways, in our last state
-        self._said: OrderedDict[tuple[bytes, str], Said] = OrderedDict()  # by peer (Rule 3; else b""), name
+        # By peer (Rule 3; else b""), name:
+        self._said: OrderedDict[tuple[bytes, str], Vouched] = OrderedDict()
         self._believed: set[tuple[bytes, Sequence[str]]] = set()  # routes, by the uuid of who brings them
 
     def hears(self) -> Sequence[Hearing]:
@@ -87,7 +88,7 @@ class Vouching(Part):
         said = self._found(peer, node)
         return said is not None and way in said.ways
 
-    def _found(self, peer: Peer, node: str) -> Said | None:
+    def _found(self, peer: Peer, node: str) -> Vouched | None:
         """The ways that a node named; by the word of this peer, if nobody else knows them."""
         if (b"", node) in self._said or self._is_met(node):
             return self._said.get((b"", node))
@@ -113,7 +114,7 @@ class Vouching(Part):
         if self._keyring is None or peer is None or line is None or peer.node.name != known.state.name:
             return
         if self._neighbours.named(known.state.name) is peer:
-            self._learn(b"", Said(peer.node, line, known.state.ways))
+            self._learn(b"", Vouched(peer.node, line, known.state.ways))
 
     def told(self, peer: Peer, command: c.Ways) -> None:
         """A peer asks, or answers."""
@@ -146,9 +147,9 @@ class Vouching(Part):
         if not self._keyring.verify(key, line.signature, signed_text(line)):
             self._desk.count("forged")
             return
-        self._learn(b"" if is_known else peer.node.uuid, Said(node, line, state.ways))
+        self._learn(b"" if is_known else peer.node.uuid, Vouched(node, line, state.ways))
 
-    def _learn(self, by: bytes, said: Said) -> None:
+    def _learn(self, by: bytes, said: Vouched) -> None:
         key = by, said.node.name
         before = self._said.get(key)
         is_same = before is not None and before.node.uuid == said.node.uuid
@@ -176,7 +177,7 @@ class Vouching(Part):
         """Let who is one of our ways know that it is, before it brings anything of ours to others."""
         line = self._line_of(self._desk.me.uuid)
         if self._keyring is not None and line is not None and peer.node.name in self._ours.names:
-            self._tell(peer, [Said(self._desk.me, line, ())])
+            self._tell(peer, [Vouched(self._desk.me, line, ())])
 
     def _spoke(self, fact: Spoke) -> None:
         """We have said how we are: who is a new way of ours hears that from us."""
@@ -186,7 +187,7 @@ class Vouching(Part):
                 if (peer := self._neighbours.named(name)) is not None:
                     self.introduce(peer)
 
-    def _tell(self, peer: Peer, said: Sequence[Said]) -> None:
+    def _tell(self, peer: Peer, said: Sequence[Vouched]) -> None:
         if said:
             me = self._desk.me
             lines = tuple(one.line for one in said)

@@ -14,7 +14,7 @@ from mesh.core.ways.facts import WayTold
 from mesh.mapping.rules import Rule, has_several
 
 
-class Ways(Part):
+class OwnWays(Part):
     """At most WAYS names: those that may send on what they get from here come first. Says OurWaysChanged."""
 
     def __init__(self, desk: Desk) -> None:

@@ -74,7 +74,7 @@ class Sessions(Part):
             self.owe(session, answer)
 
     def owe(self, session: Session, answer: Answer) -> None:
-        """Tell it with the next flush."""
+        """Have a session told of an answer with the next flush."""
         session.answers.append(answer)
         self._answering[session] = None
 

@@ -172,7 +172,7 @@ class Subscribing(Part):
         self._give()
 
     def _give(self) -> None:
-        """Give as many as there is time for the last values that can be had now."""
+        """Give the last values that can be had now, to as many feeds as there is time for."""
         ready = [] if self._is_spent else list(islice(self._ready.items(), TURN))
         for feed, (session, query) in ready:
             self._is_spent = True

@@ -29,7 +29,7 @@ Waiting = tuple[str, int, int, float | None]  # name of a queue, messages, bytes
 
 
 class Recording(Part):
-    """The writing down. `queues()` says what waits here. Idle unless the settings have an interval."""
+    """The record of the mesh. `queues()` says what waits here. Idle unless the settings have an interval."""
 
     def __init__(
         self,

@@ -16,7 +16,7 @@ from mesh.core.peers.peer import Peer
 KEPT = 100_000  # choices that are remembered
 SWEEP = 60.0  # s between two looks at whom nothing was sent for long
 
-State = tuple[float | None, float, int | None]  # load (0..1), age of what it said (s), free RAM (bytes)
+NodeLoad = tuple[float | None, float, int | None]  # load (0..1), age of what it said (s), free RAM (bytes)
 
 
 def name_of(balancer: Balancer) -> str:
@@ -34,7 +34,7 @@ class Balancing:
         desk: Desk,
         balancer: Balancer,
         peer: Callable[[str], Peer | None],
-        state_of: Callable[[str], State | None],
+        state_of: Callable[[str], NodeLoad | None],
         weight_of: Callable[[str], float],
     ) -> None:
         self._desk = desk

@@ -11,7 +11,7 @@ from mesh.core.peers.reach import LIVING
 from mesh.core.ways.balancing import Balancing
 from mesh.core.ways.questions import Questions
 from mesh.core.ways.whereabouts import Whereabouts
-from mesh.links.table import State
+from mesh.links.table import LinkState
 
 
 class Nodes:
@@ -74,4 +74,4 @@ class Nodes:
 
 def _answers(peer: Peer) -> bool:
     # Spelt out, as this is asked for each envelope.
-    return peer.reach.state in LIVING and peer.link.state is not State.NOT_ALLOWED
+    return peer.reach.state in LIVING and peer.link.state is not LinkState.NOT_ALLOWED

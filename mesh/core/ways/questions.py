@@ -46,7 +46,7 @@ class Told(Generic[R]):
 
 
 Replies = dict[bytes, Told[R]]  # by the uuid of who replied
-Then = Callable[[Replies[R], list[str]], None]  # (replies, names of nodes that did not reply)
+OnReplies = Callable[[Replies[R], list[str]], None]  # (replies, names of nodes that did not reply)
 
 
 @dataclass(slots=True, eq=False)
@@ -64,7 +64,7 @@ class Question(Generic[R]):
 
     need: dict[bytes, str]  # uuid -> name of those that have yet to reply
     deadline: float
-    then: Then[R]
+    then: OnReplies[R]
     says: type[R]  # what is replied to it
     begun: float
     is_counted: bool  # it is a get, whose answers are counted
@@ -152,7 +152,7 @@ class Questions(Part):
         peers: Iterable[Peer],
         ask: Ask,
         says: type[R],
-        then: Then[R],
+        then: OnReplies[R],
         within: float = CONFIRM,
         by: Callable[[Peer, Call], None] | None = None,
     ) -> None:

@@ -42,7 +42,7 @@ class Axis:
 
     @property
     def edges(self) -> Sequence[datetime]:
-        """Where they begin, and where the last one ends."""
+        """The edges of the buckets: where each begins, and where the last one ends."""
         return [*self.times, self.times[-1] + self.width] if self.times else []
 
     @property

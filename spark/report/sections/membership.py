@@ -123,7 +123,7 @@ def _flapping(facts: Facts) -> Html:
 
 
 def detection(facts: Facts) -> Section:
-    """How long a death went unnoticed."""
+    """The section on how long deaths went unnoticed."""
     return Section("detection", "How soon deaths were noticed", HOW_SOON, _detection(facts))
 
 

@@ -141,7 +141,7 @@ def _clock(clock: Clock) -> tuple[str, ...]:
 
 
 def quality(facts: Facts) -> Section:
-    """How much of what happened is known."""
+    """The section on how much of what happened is known."""
     told = [f"{number(count)} {KINDS.get(kind, kind)}" for kind, count in facts.kinds.items()]
     words = nothing(f"Made from {', '.join(told)}." if told else "There is not a single line.")
     return Section(

@@ -3,19 +3,19 @@
 import pytest
 
 from mesh.core.peers.reach import HEAD_START, SHORT, SHORT_WAIT, STAGGER, Reach
-from mesh.core.peers.reach_table import REACH_TABLE, Action, ReachEvent, ReachState
+from mesh.core.peers.reach_table import REACH_TABLE, ReachAction, ReachEvent, ReachState
 from mesh.links.backoff import Timing
 from mesh.wire.commands import Census
 
 PLACES = ("tcp://10.0.0.1:1", "", "tcp://10.0.0.2:1", "tcp://10.0.0.1:1")
 OWN = {
-    Action.SOON,
-    Action.NOW,
-    Action.FORGIVE,
-    Action.BACK_OFF,
-    Action.RETRY,
-    Action.RETRY_RARELY,
-    Action.AFRESH,
+    ReachAction.SOON,
+    ReachAction.NOW,
+    ReachAction.FORGIVE,
+    ReachAction.BACK_OFF,
+    ReachAction.RETRY,
+    ReachAction.RETRY_RARELY,
+    ReachAction.AFRESH,
 }
 INTO = {
     ReachState.AWAY: (),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mesh.core.peers.reach_table import REACH_TABLE, Action, ReachEvent, ReachState
+from mesh.core.peers.reach_table import REACH_TABLE, ReachAction, ReachEvent, ReachState
 from tests.mesh.tables import drawn, reached
 
 # Written by hand, against slips in the table. W away, T told of, A alive, S suspect, L left, - cannot happen.
@@ -34,7 +34,14 @@ LETTERS = {
 CELLS = drawn(LEADS_TO, ReachEvent, LETTERS)
 LEGAL = [(state, event) for state, row in REACH_TABLE.items() for event in row]
 LIVING = (ReachState.ALIVE, ReachState.SUSPECT)
-WAITS = {Action.SOON, Action.NOW, Action.BACK_OFF, Action.RETRY, Action.RETRY_RARELY, Action.AFRESH}
+WAITS = {
+    ReachAction.SOON,
+    ReachAction.NOW,
+    ReachAction.BACK_OFF,
+    ReachAction.RETRY,
+    ReachAction.RETRY_RARELY,
+    ReachAction.AFRESH,
+}
 
 
 def test_the_hand_written_table_names_every_cell() -> None:
@@ -60,9 +67,9 @@ def test_others_hear_that_it_joined_or_is_lost_exactly_when_it_begins_or_ends_to
 ) -> None:
     target, actions = REACH_TABLE[state][event]
     is_another = event in (ReachEvent.JOINED, ReachEvent.RESTARTED)
-    assert (Action.JOIN in actions) == is_another == (Action.LOG_IN in actions)
+    assert (ReachAction.JOIN in actions) == is_another == (ReachAction.LOG_IN in actions)
     ends = state in LIVING and target not in LIVING
-    assert (Action.LOSE in actions) == (ends or event is ReachEvent.RESTARTED)
+    assert (ReachAction.LOSE in actions) == (ends or event is ReachEvent.RESTARTED)
     if state not in LIVING and target in LIVING:
         assert event is ReachEvent.JOINED
 
@@ -70,10 +77,12 @@ def test_others_hear_that_it_joined_or_is_lost_exactly_when_it_begins_or_ends_to
 @pytest.mark.parametrize(("state", "event"), LEGAL)
 def test_who_is_lost_is_hung_up_on_first_and_dialled_anew(state: ReachState, event: ReachEvent) -> None:
     _, actions = REACH_TABLE[state][event]
-    if Action.LOSE in actions:
-        assert actions.index(Action.HANG_UP) < actions.index(Action.LOSE)
-        assert (Action.AFRESH in actions) != (event is ReachEvent.RESTARTED)
-        assert (Action.SILENCE in actions) + (Action.BYE in actions) == (Action.AFRESH in actions)
+    if ReachAction.LOSE in actions:
+        assert actions.index(ReachAction.HANG_UP) < actions.index(ReachAction.LOSE)
+        assert (ReachAction.AFRESH in actions) != (event is ReachEvent.RESTARTED)
+        assert (ReachAction.SILENCE in actions) + (ReachAction.BYE in actions) == (
+            ReachAction.AFRESH in actions
+        )
 
 
 @pytest.mark.parametrize(("state", "event"), LEGAL)
@@ -83,4 +92,4 @@ def test_a_cell_says_once_at_most_when_to_dial_next(state: ReachState, event: Re
 
 @pytest.mark.parametrize("state", LIVING)
 def test_who_is_alive_never_waits_for_long_after_a_connection_that_broke(state: ReachState) -> None:
-    assert REACH_TABLE[state][ReachEvent.ENDED][1] == (Action.RETRY,)
+    assert REACH_TABLE[state][ReachEvent.ENDED][1] == (ReachAction.RETRY,)

@@ -14,7 +14,7 @@ from mesh.core.desk.settings import Settings
 from mesh.core.peers import held
 from mesh.core.states.facts import OurWaysChanged
 from mesh.core.states.gossiping import signed_text
-from mesh.core.states.ways import Ways, by_rules
+from mesh.core.states.ways import OwnWays, by_rules
 from mesh.core.ways.facts import WayTold
 from mesh.mapping.rules import Rule
 from mesh.operations import Image, StoreReach
@@ -327,9 +327,9 @@ def test_trial_A4_ways_are_named_before_those_that_keep_what_they_get() -> None:
 NOTHING = Beginning(Image([], {}, 1), None, lambda: StoreReach(0, 0))
 
 
-def ways_of(*rules: Rule) -> tuple[Ways, Desk]:
+def ways_of(*rules: Rule) -> tuple[OwnWays, Desk]:
     desk = Desk(Settings(me=c.Introduction(b"m" * 16, "me", 1, ""), rules=rules), bytes, lambda: 0.5)
-    return Ways(desk), desk
+    return OwnWays(desk), desk
 
 
 def test_trial_A4_a_way_that_was_found_is_told_at_once_and_not_taken_back() -> None:

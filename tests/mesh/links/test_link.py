@@ -5,10 +5,16 @@ import pytest
 from mesh.errors import LocalError
 from mesh.links.backoff import Timing
 from mesh.links.link import Link
-from mesh.links.table import LINK_TABLE, Action, Event, State
+from mesh.links.table import LINK_TABLE, LinkAction, LinkEvent, LinkState
 
 PEER = b"p" * 16
-DIAL, HANG_UP, RESUME, NOTE, PROBE = Action.DIAL, Action.HANG_UP, Action.RESUME, Action.NOTE, Action.PROBE
+DIAL, HANG_UP, RESUME, NOTE, PROBE = (
+    LinkAction.DIAL,
+    LinkAction.HANG_UP,
+    LinkAction.RESUME,
+    LinkAction.NOTE,
+    LinkAction.PROBE,
+)
 
 
 def fresh(now: float = 0.0) -> Link:
@@ -41,30 +47,30 @@ def fail(link: Link, times: int) -> None:
     assert link.is_dialling
 
 
-IN_STATE: dict[State, Callable[[], Link]] = {
-    State.LOGGED_IN: logged_in,
-    State.POLLING: dialling,
-    State.NOT_ALLOWED: refused,
+IN_STATE: dict[LinkState, Callable[[], Link]] = {
+    LinkState.LOGGED_IN: logged_in,
+    LinkState.POLLING: dialling,
+    LinkState.NOT_ALLOWED: refused,
 }
-SAY: dict[Event, Callable[[Link, float], tuple[Action, ...]]] = {
-    Event.WANTED: Link.wanted,
-    Event.UNWANTED: Link.unwanted,
-    Event.HELLO: Link.hello,
-    Event.REFUSED: lambda link, now: link.refused(now, "VERSION", "too old"),
-    Event.DENIED: lambda link, now: link.denied(now, "REVOKED", "its key was revoked"),
-    Event.ALLOWED: Link.allowed,
-    Event.SILENCE: Link.silence,
-    Event.BYE: Link.bye,
-    Event.DISCONNECTED: Link.disconnected,
-    Event.ADDRESS: Link.address,
-    Event.RESTARTED: Link.restarted,
+SAY: dict[LinkEvent, Callable[[Link, float], tuple[LinkAction, ...]]] = {
+    LinkEvent.WANTED: Link.wanted,
+    LinkEvent.UNWANTED: Link.unwanted,
+    LinkEvent.HELLO: Link.hello,
+    LinkEvent.REFUSED: lambda link, now: link.refused(now, "VERSION", "too old"),
+    LinkEvent.DENIED: lambda link, now: link.denied(now, "REVOKED", "its key was revoked"),
+    LinkEvent.ALLOWED: Link.allowed,
+    LinkEvent.SILENCE: Link.silence,
+    LinkEvent.BYE: Link.bye,
+    LinkEvent.DISCONNECTED: Link.disconnected,
+    LinkEvent.ADDRESS: Link.address,
+    LinkEvent.RESTARTED: Link.restarted,
 }
-OWN = {Action.BACK_OFF, Action.RETRY_RARELY, Action.FORGIVE}
+OWN = {LinkAction.BACK_OFF, LinkAction.RETRY_RARELY, LinkAction.FORGIVE}
 
 
 @pytest.mark.parametrize("event", SAY)
-@pytest.mark.parametrize("state", State)
-def test_a_link_does_what_each_cell_says(state: State, event: Event) -> None:
+@pytest.mark.parametrize("state", LinkState)
+def test_a_link_does_what_each_cell_says(state: LinkState, event: LinkEvent) -> None:
     link = IN_STATE[state]()
     assert link.state is state
     actions = SAY[event](link, 1.0)
@@ -72,12 +78,12 @@ def test_a_link_does_what_each_cell_says(state: State, event: Event) -> None:
     assert link.state is target
     assert link.since == (0.0 if target is state else 1.0)
     # One second after a dial or a refusal only a change lets a dial through, and only one at a time.
-    may_dial = Action.FORGIVE in listed and (state is not State.POLLING or HANG_UP in listed)
+    may_dial = LinkAction.FORGIVE in listed and (state is not LinkState.POLLING or HANG_UP in listed)
     assert actions == tuple(a for a in listed if a not in OWN and (a is not DIAL or may_dial))
 
 
-@pytest.mark.parametrize("state", [State.POLLING, State.NOT_ALLOWED])
-def test_a_link_dials_when_it_is_due(state: State) -> None:
+@pytest.mark.parametrize("state", [LinkState.POLLING, LinkState.NOT_ALLOWED])
+def test_a_link_dials_when_it_is_due(state: LinkState) -> None:
     link = IN_STATE[state]()
     link.disconnected(1.0)
     due = link.deadline()
@@ -180,7 +186,7 @@ def test_only_a_login_that_stood_starts_the_back_off_anew(stood: float, attempt:
 
 @pytest.mark.parametrize("change", [Link.address, Link.restarted])
 def test_a_peer_that_moved_or_restarted_is_dialled_at_once(
-    change: Callable[[Link, float], tuple[Action, ...]],
+    change: Callable[[Link, float], tuple[LinkAction, ...]],
 ) -> None:
     link = dialling()
     link.disconnected(1.0)
@@ -200,7 +206,7 @@ def test_the_peers_no_is_asked_again_rarely_and_ever_more_so() -> None:
         due = link.deadline() or 0.0
         waits.append(due - asked)
         assert link.tick(due) == (DIAL,)
-        assert link.state is State.NOT_ALLOWED
+        assert link.state is LinkState.NOT_ALLOWED
         link.refused(due, "NAME_IN_USE", "still")
         asked = due
     assert waits == [60, 120, 240, 480, 960, 1920, 3600, 3600]
@@ -224,11 +230,11 @@ def test_a_refused_link_that_cannot_even_connect_waits_rarely_too() -> None:
 
 @pytest.mark.parametrize("change", [Link.address, Link.restarted])
 def test_the_peers_no_is_asked_again_at_once_when_the_peer_changed(
-    change: Callable[[Link, float], tuple[Action, ...]],
+    change: Callable[[Link, float], tuple[LinkAction, ...]],
 ) -> None:
     link = refused()
     assert DIAL in change(link, 1.0)
-    assert link.state is State.NOT_ALLOWED
+    assert link.state is LinkState.NOT_ALLOWED
     link.refused(1.5, "NAME_IN_USE", "still")
     assert link.deadline() == 61.5
 
@@ -282,7 +288,7 @@ def test_a_hello_from_a_peer_that_we_deny_is_our_own_fault() -> None:
     with pytest.raises(LocalError, match="REVOKED") as caught:
         link.hello(1.0)
     assert caught.value.code == "LINK_EVENT"
-    assert link.state is State.NOT_ALLOWED
+    assert link.state is LinkState.NOT_ALLOWED
 
 
 def test_a_peer_that_changes_its_mind_and_dials_us_is_logged_in() -> None:

@@ -4,34 +4,34 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesh.links.link import Link
-from mesh.links.table import Action, Event, State
+from mesh.links.table import LinkAction, LinkEvent, LinkState
 from tests.mesh.links.test_link import SAY
 
-CHANGES = {Event.ADDRESS, Event.RESTARTED, Event.ALLOWED}
-STORY = st.lists(st.tuples(st.sampled_from([*SAY, Event.DUE]), st.floats(0, 100)), max_size=60)
+CHANGES = {LinkEvent.ADDRESS, LinkEvent.RESTARTED, LinkEvent.ALLOWED}
+STORY = st.lists(st.tuples(st.sampled_from([*SAY, LinkEvent.DUE]), st.floats(0, 100)), max_size=60)
 
 
-def tell(link: Link, event: Event, now: float) -> tuple[Action, ...]:
-    if event is Event.DUE:
+def tell(link: Link, event: LinkEvent, now: float) -> tuple[LinkAction, ...]:
+    if event is LinkEvent.DUE:
         return link.tick(now)
-    if event is Event.HELLO and link.by in ("me", "both"):
+    if event is LinkEvent.HELLO and link.by in ("me", "both"):
         return ()  # the node refuses such a HELLO before the link hears of it
     return SAY[event](link, now)
 
 
 def check(link: Link) -> None:
-    assert bool(link.by) == bool(link.code) == (link.state is State.NOT_ALLOWED)
-    is_waiting = link.state is not State.LOGGED_IN and link.is_wanted and not link.is_dialling
+    assert bool(link.by) == bool(link.code) == (link.state is LinkState.NOT_ALLOWED)
+    is_waiting = link.state is not LinkState.LOGGED_IN and link.is_wanted and not link.is_dialling
     assert (link.next_try is not None) == (is_waiting and link.by in ("", "peer"))
     if link.is_dialling:
         assert link.is_wanted
-        assert link.state is not State.LOGGED_IN
+        assert link.state is not LinkState.LOGGED_IN
         assert link.by in ("", "peer")
     assert link.attempt >= 1
 
 
 @given(STORY, st.integers())
-def test_whatever_happens_the_laws_of_a_link_hold(story: list[tuple[Event, float]], seed: int) -> None:
+def test_whatever_happens_the_laws_of_a_link_hold(story: list[tuple[LinkEvent, float]], seed: int) -> None:
     now = 0.0
     link = Link(b"p" * 16, now, random.Random(seed).random)
     for event, passed in story:
@@ -39,21 +39,23 @@ def test_whatever_happens_the_laws_of_a_link_hold(story: list[tuple[Event, float
         next_try, was_dialling, was_in = link.next_try, link.is_dialling, link.state
         actions = tell(link, event, now)
         check(link)
-        assert not {Action.BACK_OFF, Action.RETRY_RARELY, Action.FORGIVE} & set(actions)
-        assert (Action.RESUME in actions) == (event is Event.HELLO and link.state is State.LOGGED_IN)
-        if Action.DIAL in actions:
+        assert not {LinkAction.BACK_OFF, LinkAction.RETRY_RARELY, LinkAction.FORGIVE} & set(actions)
+        assert (LinkAction.RESUME in actions) == (
+            event is LinkEvent.HELLO and link.state is LinkState.LOGGED_IN
+        )
+        if LinkAction.DIAL in actions:
             assert link.is_dialling
-            assert not was_dialling or Action.HANG_UP in actions
+            assert not was_dialling or LinkAction.HANG_UP in actions
             is_due = next_try is not None and now >= next_try
-            was_idle = next_try is None and event is Event.WANTED
+            was_idle = next_try is None and event is LinkEvent.WANTED
             assert is_due or was_idle or event in CHANGES
-        if was_in is State.LOGGED_IN and link.state is not was_in:
-            assert Action.HANG_UP in actions
+        if was_in is LinkState.LOGGED_IN and link.state is not was_in:
+            assert LinkAction.HANG_UP in actions
 
 
 @given(STORY, st.integers())
 def test_a_dial_that_is_due_always_comes_and_time_never_stands_still(
-    story: list[tuple[Event, float]], seed: int
+    story: list[tuple[LinkEvent, float]], seed: int
 ) -> None:
     now = 0.0
     link = Link(b"p" * 16, now, random.Random(seed).random)
@@ -65,14 +67,14 @@ def test_a_dial_that_is_due_always_comes_and_time_never_stands_still(
         if deadline is None:
             break
         now = max(now, deadline)
-        assert link.tick(now) in ((Action.DIAL,), (Action.HANG_UP,))
+        assert link.tick(now) in ((LinkAction.DIAL,), (LinkAction.HANG_UP,))
         assert link.deadline() is not None
         assert (link.deadline() or 0.0) > now
 
 
 @given(STORY, st.integers())
 def test_from_everywhere_a_peer_that_answers_is_logged_in_again(
-    story: list[tuple[Event, float]], seed: int
+    story: list[tuple[LinkEvent, float]], seed: int
 ) -> None:
     now = 0.0
     link = Link(b"p" * 16, now, random.Random(seed).random)
@@ -83,11 +85,11 @@ def test_from_everywhere_a_peer_that_answers_is_logged_in_again(
         link.allowed(now)
     link.wanted(now)
     for _ in range(3):  # at most: give up a dial that hangs, wait, dial
-        if link.is_dialling or link.state is State.LOGGED_IN:
+        if link.is_dialling or link.state is LinkState.LOGGED_IN:
             break
         now = max(now, link.deadline() or now)
         link.tick(now)
-    if link.state is not State.LOGGED_IN:
+    if link.state is not LinkState.LOGGED_IN:
         assert link.is_dialling
         link.hello(now)
-    assert link.state is State.LOGGED_IN
+    assert link.state is LinkState.LOGGED_IN

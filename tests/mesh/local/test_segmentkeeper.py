@@ -8,8 +8,8 @@ import pytest
 
 from mesh.local import segmentfiles, segmentkeeper
 from mesh.local.segmentkeeper import LOOK, SegmentKeeper
+from mesh.local.troubles import QUIET, Troubles
 from mesh.snapshots.segment import Segment
-from mesh.snapshots.troubles import QUIET, Troubles
 from tests.mesh.local.snapshotting import BROKEN, Told, faulty_os, files, mark, put, put_unfinished
 from tests.mesh.snapshots.lines import HOUR, UUID8, segment
 

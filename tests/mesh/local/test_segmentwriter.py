@@ -10,8 +10,8 @@ import pytest
 
 from mesh.local import segmentfiles
 from mesh.local.segmentwriter import AGAIN, SegmentWriter
-from mesh.snapshots.segment import BYTES, SECONDS, Name
-from mesh.snapshots.troubles import QUIET
+from mesh.local.troubles import QUIET
+from mesh.snapshots.segment import BYTES, SECONDS, SegmentName
 from tests.mesh.local.snapshotting import (
     BROKEN,
     FULL,
@@ -26,7 +26,7 @@ from tests.mesh.local.snapshotting import (
 )
 from tests.mesh.snapshots.lines import HOUR, UUID8, line, segment
 
-FIRST = Name("heron", UUID8, 7, 1)
+FIRST = SegmentName("heron", UUID8, 7, 1)
 PLENTY = 10**9
 
 

@@ -1,7 +1,7 @@
 """Snapshot lines and segments, for tests of what becomes of them."""
 
 from mesh.snapshots.line import Line
-from mesh.snapshots.segment import Name, Segment
+from mesh.snapshots.segment import Segment, SegmentName
 
 UUID = bytes.fromhex("1a2b3c4d" + "00" * 12)
 UUID8 = "1a2b3c4d"
@@ -28,4 +28,4 @@ def segment(
     number: int, *, boot: int = 7, size: int = 100, hour: str = HOUR, node: str = "heron", uuid8: str = UUID8
 ) -> Segment:
     """One of the node "heron", unless told otherwise."""
-    return Segment(Name(node, uuid8, boot, number), hour, size)
+    return Segment(SegmentName(node, uuid8, boot, number), hour, size)

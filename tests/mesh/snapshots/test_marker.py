@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesh.snapshots.marker import Marker
-from mesh.snapshots.segment import Name
+from mesh.snapshots.segment import SegmentName
 
 numbers = st.sets(st.integers(1, 60))
 
 
-def name(number: int, boot: int = 7, node: str = "heron") -> Name:
-    return Name(node, "1a2b3c4d", boot, number)
+def name(number: int, boot: int = 7, node: str = "heron") -> SegmentName:
+    return SegmentName(node, "1a2b3c4d", boot, number)
 
 
 def test_what_was_added_is_covered_and_nothing_else() -> None:

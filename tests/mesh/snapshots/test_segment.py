@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesh.snapshots.segment import BYTES, SECONDS, Name, hour, is_full
+from mesh.snapshots.segment import BYTES, SECONDS, SegmentName, hour, is_full
 from tests.mesh.snapshots.lines import segment
 
 names = st.builds(
-    Name,
+    SegmentName,
     node=st.from_regex(r"[A-Za-z0-9_.:-]{1,64}", fullmatch=True),
     uuid8=st.from_regex(r"[0-9a-f]{8}", fullmatch=True),
     boot=st.integers(1, 10**19 - 1),
@@ -28,19 +28,19 @@ names = st.builds(
     ],
 )
 def test_a_name_is_written_so_that_spark_reads_the_file(node: str, text: str) -> None:
-    name = Name(node, "1a2b3c4d", 7, 12)
+    name = SegmentName(node, "1a2b3c4d", 7, 12)
     assert str(name) == text
-    assert Name.parse(text) == name
+    assert SegmentName.parse(text) == name
     assert name.unfinished == f"_{text}"
     assert f"{name.run}-12.jsonl" == text
 
 
 @given(names)
-def test_every_name_comes_back_and_is_seen_by_spark(name: Name) -> None:
+def test_every_name_comes_back_and_is_seen_by_spark(name: SegmentName) -> None:
     text = str(name)
-    assert Name.parse(text) == name
+    assert SegmentName.parse(text) == name
     assert text[0] not in "._" and ":" not in text
-    assert Name.parse(name.unfinished) is None
+    assert SegmentName.parse(name.unfinished) is None
     assert len(text) <= 255
 
 
@@ -71,12 +71,12 @@ def test_every_name_comes_back_and_is_seen_by_spark(name: Name) -> None:
     ],
 )
 def test_any_other_name_is_none_of_ours(text: str) -> None:
-    assert Name.parse(text) is None
+    assert SegmentName.parse(text) is None
 
 
 @given(st.text())
 def test_no_text_at_all_does_harm(text: str) -> None:
-    name = Name.parse(text)
+    name = SegmentName.parse(text)
     assert name is None or str(name) == text
 
 

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesh.errors import RemoteError
-from mesh.streams.ranges import LARGEST_NUMBER, Ranges
+from mesh.streams.ranges import Ranges
+from mesh.wire.limits import LARGEST_NUMBER
 
 SPANS = st.tuples(st.integers(1, 40), st.integers(0, 8)).map(lambda span: (span[0], span[0] + span[1]))
 ADDED = st.lists(SPANS, max_size=12)

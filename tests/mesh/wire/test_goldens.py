@@ -10,13 +10,13 @@ import pytest
 
 from discovery import adverts, lines
 from discovery import state as node_state
+from discovery.state import Natural
 from mesh.core.desk.settings import Settings
 from mesh.core.node import NodeCore
 from mesh.proof import prove
 from mesh.routing.verdict import PARTLY_REFUSED
 from mesh.wire import commands as c
 from mesh.wire import limits
-from mesh.wire.codec import Number
 from mesh.wire.envelope import ERASED, FORCE_QUEUING, INITIAL, LOCAL_ONLY, PERSISTENT
 from mesh.wire.frames import read, write
 from mesh.wire.header import Header
@@ -240,7 +240,7 @@ def test_the_flags_are_those_of_the_code() -> None:
 
 
 def test_numbers_end_where_the_page_says() -> None:
-    assert get_args(Number)[1].le == limits.LARGEST_NUMBER == 2**63 - 1
+    assert get_args(Natural)[1].le == limits.LARGEST_NUMBER == 2**63 - 1
     assert "2⁶³" in section("Notation")
 
 

@@ -9,7 +9,7 @@ SLOW = 0.85  # of how long it takes until all know: many are told by many
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """`key` as the experiment calls it; `unit` s or B; `limit` of the exponent."""
+    """A figure to follow. `key` as the experiment calls it; `unit` s or B; `limit` of the exponent."""
 
     key: str
     what: str
@@ -19,7 +19,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """`usual`: the largest size if none is asked for; `most`: the largest that makes sense."""
+    """An experiment. `usual`: the largest size if none is asked for; `most`: the largest that makes sense."""
 
     name: str
     least: int

@@ -18,7 +18,7 @@ REAL = {"real connections": sockets.measured, "nodes, real": processes.measured}
 
 @dataclass(slots=True)
 class Followed:
-    """`ended` says why it goes no further, `wrong` what did not happen as it should."""
+    """The values along a curve. `ended` says why there are no more, `wrong` what did not go as it should."""
 
     experiment: Experiment
     values: list[tuple[int, dict[str, float]]] = field(default_factory=list)

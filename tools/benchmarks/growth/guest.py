@@ -14,7 +14,7 @@ CONTENT = b"x" * 100
 
 
 class Line(Protocol):
-    """Where a client's words go."""
+    """The line that takes a client's words."""
 
     def accept(self, key: Any) -> deque[list[bytes]]: ...
     def say(self, key: Any, frames: list[bytes]) -> None: ...

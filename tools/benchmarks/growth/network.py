@@ -20,7 +20,7 @@ PATIENCE = 120.0  # simulated s
 
 
 class Counted(SimNode):
-    """`spent`: seconds of CPU of its core, and of its store in memory."""
+    """A node whose time is counted. `spent`: seconds of CPU of its core, and of its store in memory."""
 
     spent = 0.0
 
@@ -43,7 +43,7 @@ class Counted(SimNode):
 
 
 class CountedWorker(Worker):
-    """What it does is counted to its node."""
+    """A worker whose time is counted to its node."""
 
     process: Counted
 

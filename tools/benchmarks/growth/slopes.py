@@ -20,7 +20,7 @@ WORST = "worse than quadratic"
 
 
 def tail(points: Points) -> list[tuple[float, float]]:
-    """Those from which growth is read; a value of nothing has no logarithm."""
+    """The points from which growth is read; a value of nothing has no logarithm."""
     if not points:
         return []
     least = points[-1][0] / TAIL

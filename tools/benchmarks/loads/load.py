@@ -7,7 +7,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """`topics` are used in rotation; `persistent` and `alone` (each awaits its answer) as they say."""
+    """The load of one run. `topics` are used in rotation; with `alone` each message awaits its answer."""
 
     name: str
     root: str  # of the topics: no two runs share one

@@ -65,7 +65,7 @@ def wait_for(processes: Processes, *programs: Program) -> None:
 
 
 def said(program: Program) -> Any:
-    """What it printed. Failed when it ended badly."""
+    """The JSON that a program printed. Failed when it ended badly."""
     if program.code:
         raise Failed(f"{program.name}: {program.words()}")
     return json.loads(program.out.read_text())

@@ -24,7 +24,7 @@ QUIET = 0.2  # s in which whatever would come twice shows itself
 
 
 class Tally:
-    """What has arrived, each subscription for itself."""
+    """The messages that have arrived, each subscription for itself."""
 
     def __init__(self, size: int) -> None:
         self.count = 0

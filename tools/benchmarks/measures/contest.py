@@ -91,7 +91,7 @@ def rows(found: Sequence[Trial], picked: Collection[str], cases: Collection[str]
 
 
 def work(trials: Sequence[Trial]) -> list[Row]:
-    """What a message costs the node."""
+    """The work that a message makes for the node."""
     return [Row(CPU, median(trial.cpu["server"] for trial in trials))] if trials and not flaws(trials) else []
 
 

@@ -47,7 +47,7 @@ WAYS = (
 
 @dataclass(slots=True)
 class Ends:
-    """What was measured of one way to go. Times in s."""
+    """The measured ends of one way to go. Times in s."""
 
     way: Way
     seen: list[float] = field(default_factory=list)  # until all others said so
@@ -58,7 +58,7 @@ class Ends:
 
 @dataclass(slots=True)
 class Found:
-    """How nodes that were started at once found each other. Times in s, from the start of the last one."""
+    """The times in s until nodes that were started at once found each other, from the start of the last."""
 
     seen: list[float] = field(default_factory=list)
     ready: list[float] = field(default_factory=list)

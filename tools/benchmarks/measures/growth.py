@@ -16,7 +16,7 @@ def steps(most: int | None, chosen: Sequence[Experiment] = EXPERIMENTS) -> int:
 
 
 def with_words(text: str) -> Sequence[Experiment]:
-    """Those in whose names one of the words between the commas stands; ArgumentTypeError if in none."""
+    """The experiments with one of the words between the commas in their names; ArgumentTypeError if none."""
     words = [word.strip() for word in text.split(",") if word.strip()]
     for word in words:
         if not any(word in experiment.name for experiment in EXPERIMENTS):

@@ -58,7 +58,7 @@ def killed(story: Story, seed: int) -> tuple[float, int]:
 
 
 def an_hour(size: int, seed: int) -> int:
-    """How often somebody is called dead while nobody dies, and packets are lost."""
+    """The number of times that somebody is called dead while nobody dies, and packets are lost."""
     net = SwimNetwork(seed, loss=LOSS)
     net.together(size)
     net.run(3600.0)

@@ -31,7 +31,7 @@ def measured(seconds: float, advance: Callable[[], None]) -> Report:
 
 
 def write_alone(processes: Processes, seconds: float) -> dict[str, Any]:
-    """What each pace took, by its name."""
+    """The figures of each pace, by its name."""
     module = "tools.benchmarks.loads.snapshot_writer"
     programs = {
         name: processes.start(name, module, str(processes.place / name), str(seconds), str(pace))
@@ -73,7 +73,7 @@ def _cpu(node: Node) -> float:
 
 
 def told(alone: dict[str, Any], used: Mapping[bool, Sequence[float]]) -> Report:
-    """What came of the log alone, and of whole nodes."""
+    """The report on the log alone, and on whole nodes."""
     idle, writing, hurried = (alone[name] for name in PACES)
     cost = percent(writing) - percent(idle)
     each = 1e6 * hurried["cpu"] / hurried["lines"]
@@ -102,6 +102,6 @@ def percent(run: dict[str, Any]) -> float:
 
 
 def lost(run: dict[str, Any]) -> str:
-    """What was not written; "" if all was."""
+    """The flaw of a run in which lines were not written; "" if all were."""
     missing = run["lines"] - run["snapshot_lines"]
     return f"{missing} lines were lost: {'; '.join(run['told'])}" if missing else ""

@@ -27,7 +27,7 @@ LEAST, MOST = 900.0, 300.0  # s that a job may take, and s more for each million
 
 
 def sizes(most: int) -> list[int]:
-    """Those up to so many lines."""
+    """The sizes up to so many lines."""
     return [size for size in SIZES if size <= most] or [most]
 
 
@@ -115,7 +115,7 @@ def resident(family: Iterable[psutil.Process]) -> float:
 
 
 def told(runs: Sequence[Measured]) -> Report:
-    """What came of them, the fewest lines first."""
+    """The report on the runs, the fewest lines first."""
     rows = [Row(name(run.lines), run.seconds, _note(run), "; ".join(run.wrong[:3])) for run in runs]
     if len(runs) > 1:
         first, last = (1e6 * run.seconds / run.lines for run in (runs[0], runs[-1]))

@@ -82,7 +82,7 @@ class Trial:
         return node
 
     def watched(self, what: str, act: Callable[[], object]) -> None:
-        """What the longest call was, from that act on until all of it has settled."""
+        """Note the longest call, from that act on until all of it has settled."""
         self.ibis.taken()
         act()
         self.net.run(FAR)

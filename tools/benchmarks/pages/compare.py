@@ -13,7 +13,7 @@ Old = dict[str, float]  # figures by their names
 
 
 def earlier(text: str) -> Old:
-    """What the PART.json of an earlier run says, or all in a folder; what had no result is left out."""
+    """The figures in the PART.json of an earlier run, or of all in a folder; without what had no result."""
     path = Path(text)
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     found: Old = {}

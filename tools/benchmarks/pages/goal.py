@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """`limit` in `unit`; None where no figure is promised, only reported. `more`: more is better."""
+    """A goal. `limit` in `unit`; None where no figure is promised, only reported. `more`: more is better."""
 
     what: str
     unit: str
@@ -13,7 +13,7 @@ class Goal:
     more: bool = False
 
     def ratio(self, measured: float) -> float | None:
-        """How well it is reached: 1 or above is good."""
+        """The degree to which it is reached: 1 or above is good."""
         if self.limit is None or not measured:
             return None
         return measured / self.limit if self.more else self.limit / measured

@@ -39,7 +39,7 @@ class Row:
 
 @dataclass(slots=True)
 class Report:
-    """What one part of the benchmark has found. `details` is whatever else a program may want."""
+    """The findings of one part of the benchmark. `details` is whatever else a program may want."""
 
     part: str
     rows: list[Row] = field(default_factory=list)
@@ -64,7 +64,7 @@ def shown(report: Report) -> Table:
 
 
 def cells(row: Row) -> tuple[str, ...]:
-    """What stands in a line of the table."""
+    """The cells of a row in the table."""
     goal = row.goal
     bound = "" if goal.limit is None else f"{'≥' if goal.more else '≤'} {number(goal.limit)}"
     if row.missing:

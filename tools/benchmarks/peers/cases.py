@@ -16,7 +16,7 @@ WINDOW = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """`pairs` senders, each with a topic of its own and `fan` receivers that all get all of it."""
+    """A case: `pairs` senders, each with a topic of its own and `fan` receivers that all get all of it."""
 
     what: str
     who: tuple[str, ...]
@@ -74,6 +74,6 @@ def row_of(case: str, who: str) -> str:
 
 
 def cases_of(text: str) -> list[str]:
-    """Those whose names stand between the commas; all if none does."""
+    """The cases whose names stand between the commas; all if none does."""
     names = named(text, "case", CASES)
     return [name for name in CASES if not names or name in names]

@@ -27,7 +27,7 @@ Figures = dict[str, float]
 
 
 class Sending:
-    """Which message is next, and when is it due? They are made before the clock runs.
+    """The messages to send, and when each is due. They are made before the clock runs.
 
     The first of a schedule says when it was due; when the others were is known from their numbers.
     """
@@ -75,7 +75,7 @@ class Sending:
                 await asyncio.sleep(0)
 
     def _due(self) -> int:
-        """How many are by now."""
+        """The number of messages that are due by now."""
         rate, passed = self.load.rate, time.monotonic() - self.began
         return min(self.load.messages, int(passed * rate) + 1) if rate else self.load.messages
 
@@ -90,7 +90,7 @@ class Sending:
 
 
 class Tally:
-    """What has arrived, and when."""
+    """The messages that have arrived, and when."""
 
     def __init__(self, load: Load) -> None:
         self.load = load
@@ -142,7 +142,7 @@ class Tally:
         return found | (self._under_way(numbers) if self.load.rate and numbers else {})
 
     def _under_way(self, numbers: Sequence[int]) -> Figures:
-        """What is late in the sender is part of it: from when a message was due."""
+        """The latencies; what is late in the sender is part of them: from when a message was due."""
         dues = [DUE.unpack_from(head, NUMBER)[0] for head in self.heads if not any(head[:NUMBER])]
         times: list[float] = []
         for at, end in self._came:
@@ -163,7 +163,7 @@ async def all_of(tally: Tally) -> None:
 
 
 def run(send: Callable[[str, Load], Any], receive: Callable[[str, Load], Any]) -> None:
-    """What a client does when it is started as a program."""
+    """Run a client that was started as a program."""
     role, address, packed = sys.argv[1:]
     found = (send if role == "send" else receive)(address, Load.unpacked(packed))
     print(json.dumps(asyncio.run(found) if asyncio.iscoroutine(found) else found))

@@ -7,7 +7,7 @@ from tools.benchmarks.peers.cases import CASES, row_of
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """What one has, of what another has in the same round."""
+    """A ratio: the figure of one, by that of another in the same round."""
 
     case: str
     who: str
@@ -18,7 +18,7 @@ class Ratio:
 
     @property
     def cases(self) -> set[str]:
-        """Those without which there is none."""
+        """The cases without which there is no ratio."""
         return {self.case, self.other or self.case}
 
     @property

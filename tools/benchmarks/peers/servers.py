@@ -31,7 +31,7 @@ set_tcp_nodelay true
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Where clients send to and receive at; a line has its clients at its two ends."""
+    """The programs of a server, and where clients send to and receive at; a line has clients at both ends."""
 
     programs: tuple[Program, ...]
     inward: str

@@ -21,7 +21,7 @@ SIDES = ("server", "senders", "receivers")
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Who is to be measured with what; a load for each sender."""
+    """The plan of a trial: who is to be measured with what; a load for each sender."""
 
     case: str
     who: str
@@ -31,7 +31,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What came of it. `figure` in the case's unit; `flaw` says why there is none."""
+    """The result of a trial. `figure` in the case's unit; `flaw` says why there is none."""
 
     case: str
     who: str
@@ -70,7 +70,7 @@ def try_out(processes: Processes, server: Server, plan: Plan) -> Trial:
 def _exchanged(
     processes: Processes, server: Server, plan: Plan, programs: list[Program]
 ) -> tuple[list[Said], list[Said]]:
-    """What receivers and senders say in the end."""
+    """The words of receivers and senders in the end."""
     who = PEERS[plan.who]
     wanted = _receivers(who, CASES[plan.case], plan.loads)
     for number, load in enumerate(wanted):

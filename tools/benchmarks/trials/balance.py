@@ -14,7 +14,7 @@ STEPS = 3 * len(STRATEGIES)
 
 
 def share(gets: Sequence[Get], node: str) -> float:
-    """Which part of them it answered, in %; 0 of none."""
+    """The part of the gets that a node answered, in %; 0 of none."""
     return 100 * sum(get.source == node for get in gets) / len(gets) if gets else 0.0
 
 
@@ -36,7 +36,7 @@ def measured(count: int, advance: Callable[[], None]) -> Report:
 
 
 def told(in_turn: Trial, by_load: Trial, count: int) -> Report:
-    """What came of RoundRobin, and of LeastLoaded."""
+    """The report on RoundRobin, and on LeastLoaded."""
     rows = [*_in_turn(in_turn, count), *_by_load(by_load, count)]
     return Report("balance", rows, {trial.strategy: _details(trial, count) for trial in (in_turn, by_load)})
 

@@ -36,7 +36,7 @@ class Get:
 
 @dataclass(slots=True)
 class Trial:
-    """What one strategy did. `busy` and `relieved` are the times at which that began (s)."""
+    """The trial of one strategy. `busy` and `relieved` are the times at which that began (s)."""
 
     strategy: str
     gets: list[Get] = field(default_factory=list)  # as they were asked
@@ -128,7 +128,7 @@ def _start(processes: Processes, strategy: str) -> None:
 
 
 def _fill(processes: Processes) -> Program:
-    """What will keep the victim busy has published there what it reads."""
+    """Start the program that will keep the victim busy; it publishes there what it reads."""
     ready = processes.place / "filled"
     load = processes.start(
         "load", "tools.benchmarks.loads.balance_load", VICTIM, OWN, str(TOPICS), str(ready)
@@ -143,13 +143,13 @@ def _row(m: sync.Client) -> dict[str, Any]:
 
 
 def _told(m: sync.Client) -> str:
-    """How loaded the victim is, for the node that asks."""
+    """The load of the victim, for the node that asks."""
     row = _row(m)
     return f"load {row['load']:.2f}, loop {1000 * row['lag']:.0f} ms late"
 
 
 def read_gets(answers: Path) -> list[Get]:
-    """What the reader wrote down, as it asked."""
+    """The gets that the reader wrote down, as it asked."""
     lines = (line.split() for line in answers.read_text().splitlines())
     gets = [Get(float(at), float(taken), source) for at, taken, source in lines]
     return sorted(gets, key=lambda get: get.at)

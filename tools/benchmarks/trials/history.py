@@ -41,7 +41,7 @@ class Killed:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a publisher was told of a message: "OK", "FORWARD_WARNING", or why not; and the last word."""
+    """The answer to a message: "OK", "FORWARD_WARNING", or why not; and the last word."""
 
     number: int
     posted: float

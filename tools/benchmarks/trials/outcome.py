@@ -12,7 +12,7 @@ from tools.benchmarks.trials.verdict import WRONG, Anomaly, judged, nearest, rec
 
 @dataclass(slots=True)
 class Outcome:
-    """What a campaign came to."""
+    """The outcome of a campaign."""
 
     story: Story
     seed: int

@@ -20,7 +20,7 @@ MB = 1e6
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """`grown`: MB by which the readers' node grew at most. `p99` of lone messages beside the flood, in s."""
+    """A round. `grown`: MB by which the readers' node grew at most. `p99` (s) of lone messages meanwhile."""
 
     is_stopped: bool
     p99: float

@@ -19,7 +19,7 @@ def measured(rounds: int, count: int, advance: Callable[[], None]) -> Report:
 
 
 def told(rounds: Sequence[Round]) -> Report:
-    """What came of them."""
+    """The report on the rounds."""
     in_turn = [each.in_turn for each in rounds]
     weighted = [each.weighted for each in rounds]
     ratios = [slow(w, MOST) / slow(t, MOST) for t, w in zip(in_turn, weighted, strict=True)]

@@ -25,7 +25,7 @@ IN_TURN, WEIGHTED = "RoundRobin", "WeightedRoundRobin"
 
 @dataclass(slots=True)
 class Phase:
-    """What one strategy did."""
+    """The phase of one strategy."""
 
     strategy: str
     gets: list[Get] = field(default_factory=list)  # as they were asked
@@ -85,7 +85,7 @@ def ask(
 
 
 def learn(processes: Processes, snapshots: Path) -> Path:
-    """What comes of that history: a weights.json."""
+    """The path of the weights.json that comes of that history."""
     history, file = processes.place / "history", processes.place / "weights.json"
     master = ("--master", "local[2]")
     _job(processes, "ingest", "--from", str(snapshots), "--to", str(history), *master)

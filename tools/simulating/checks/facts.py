@@ -25,8 +25,8 @@ LOUD = ("FORWARD_WARNING", "STORE_FULL", "TAILBACK_FULL", "NOT_CONNECTED", "UNKN
 
 @dataclass(frozen=True)
 class Facts:
-    """`masters`: of each domain, "*" for any other that has a name, and `keys` of single keys; without any it
-    is the node where a message was published."""
+    """The facts of a story. `masters`: of each domain, "*" for any other that has a name, and `keys` of
+    single keys; without any it is the node where a message was published."""
 
     nodes: tuple[str, ...]
     masters: dict[str, tuple[str, ...]]
@@ -60,7 +60,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Violation:
-    """`events` are those that show it."""
+    """A violation of an invariant. `events` are those that show it."""
 
     invariant: str
     what: str

@@ -36,7 +36,7 @@ class Lives:
         return any(a <= end and b >= begin and what not in but for a, b, what in self._ills[who])
 
     def news_since(self, who: str, at: float) -> float:
-        """How old may be what it reads then? Whoever went on after a pause reads what came during it."""
+        """The time from which on its news may be. Whoever went on after a pause reads what came during it."""
         return min(
             (a for a, b, what in self._ills[who] if what == "pause" and a <= at <= b + 1.0), default=at
         )

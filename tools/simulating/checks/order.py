@@ -100,7 +100,7 @@ def _ways(given: Event) -> list[str]:
 
 
 class Owed:
-    """What each subscription must be given or told of: published after it was confirmed, and answered OK.
+    """The messages that a subscription must be given or told of: published after it stood, and answered OK.
 
     Whoever subscribed before the first fault is known everywhere that his node had met by then. Of others a
     master may not have heard; in a mesh without rules it says itself for whom it took a message.

@@ -46,7 +46,7 @@ def nothing_left(history: History, facts: Facts) -> list[Violation]:
 
 
 def _owed_to_the_honest(history: History, facts: Facts) -> list[Event]:
-    """Who is on the way to a liar settles nothing that waits for it."""
+    """The events of what waits, but for whom is on the way to a liar: they settle nothing for it."""
     owed, behind, grows = list(history.of("owed")), {facts.liar, *facts.apart}, True
     while grows:
         found = {event.who for event in owed if event.to in behind} - behind

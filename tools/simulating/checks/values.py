@@ -31,8 +31,8 @@ def topic_of(event: Event) -> Topic:
 
 @dataclass
 class Known:
-    """What each node has taken so far, in order: the newest of each topic that was answered OK, and when each
-    message and the end of each topic came there last."""
+    """The values that each node has taken so far, in order: the newest of each topic that was answered OK,
+    and when each message and the end of each topic came there last."""
 
     # What a process took that died before the commit was nobody's value, and the stamp that it gave is void:
     # it comes again, and the next process stamps it anew, even lower if the clock was set back. So of each
@@ -158,7 +158,7 @@ def _is_stamped_apart(known: Known, message: Id) -> bool:
 
 
 def _lost(history: History) -> set[Id]:
-    """What one of several masters may have, and another not."""
+    """The messages that one of several masters may have, and another not."""
     said, ends = answers(history), [end.at for end in restarts(history)]
     return {
         known

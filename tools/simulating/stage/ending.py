@@ -52,7 +52,7 @@ class Ending:
         self._scene.within(HEALED, self._have_met)
 
     def _have_met(self) -> bool:
-        """Who stopped because its name was taken, is started again; who stands still goes on by itself."""
+        """Start those again that stopped for a taken name; others go on by themselves. Have all met?"""
         for name in self._nodes:
             self._machines.start(name)
         everybody, nodes = set(self._nodes), self._nodes.values()
@@ -72,7 +72,7 @@ class Ending:
             self._read(LAST)
 
     def _use_up(self) -> None:
-        """Nobody is slow any more, and those come who ask and who fetch what waits for them."""
+        """Have nobody slow any more, and those come who ask and who fetch what waits for them."""
         for name in sorted(self._clients):
             for s in list(self._clients[name].subscriptions.values()):
                 self._clients[name].use(s)
@@ -83,7 +83,7 @@ class Ending:
                 self._clients[f"later-{name}"].open_inbox()
 
     def _read(self, turn: int) -> None:
-        """What does each node say of each topic? Whoever seemed slow may show first that it is not."""
+        """Ask each node for each topic. Whoever seemed slow may show first that it is not."""
         askers = [self._clients[f"asker-{name}"] for name in self._nodes]
         for asker in askers:
             for domain in self._cast.domains:
@@ -109,7 +109,7 @@ class Ending:
         return found
 
     def _last_publishes(self) -> None:
-        """Whoever is owed anything, or a gap, learns it with one more message.
+        """Publish once more, so that whoever is owed anything, or a gap, learns it.
 
         One topic stays as it is, to be read once more."""
         self._scene.tell("last")

@@ -17,7 +17,7 @@ OWN = ("_durable", "_clock", "_path", "_file", "_copy", "_copied", "_newest", "_
 
 
 class SimStore(MemoryStore):
-    """`durable` is told of every commit that nothing can undo any more."""
+    """A store in memory. `durable` is told of every commit that nothing can undo any more."""
 
     def __init__(self, durable: Callable[[Sequence[Op]], None], clock: Callable[[], float] = float) -> None:
         super().__init__()
@@ -118,7 +118,7 @@ class SimStore(MemoryStore):
         return True
 
     def restore(self) -> None:
-        """Somebody has put a good copy there, the newest."""
+        """Put a good copy there, as somebody might: the newest."""
         if self._newest is not None:
             vars(self).update(self._newest)
             self._newest = None

@@ -18,8 +18,8 @@ CONTENT = b"never published"
 
 @dataclass(frozen=True, slots=True)
 class Forger:
-    """`me` is who forges, `others` those who do not name it as their way, `streams` of anybody's clients.
-    `is_signed`: in this mesh the whole way of a message counts, else only its two ends."""
+    """A maker of lies. `me` is who forges, `others` those who do not name it as their way, `streams` of
+    anybody's clients. `is_signed`: in this mesh the whole way of a message counts, else only its two ends."""
 
     me: str
     others: Sequence[str]

@@ -41,7 +41,7 @@ class OnDisk:
         self._store.commit(ops)
 
     def close(self) -> None:
-        """It stays."""
+        """Do nothing: the disk stays."""
 
 
 class SimRoom(Room):
@@ -57,7 +57,7 @@ class SimRoom(Room):
 
 
 def nobody_hears(level: str, text: str) -> None:
-    """What a node would write into its log."""
+    """Drop what a node would write into its log."""
 
 
 class Place:

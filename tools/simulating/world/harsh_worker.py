@@ -42,7 +42,7 @@ class HarshProcess(Process, Protocol):
 
 
 class HarshWorker(Worker):
-    """What it writes is in the cache at once, and on the disk when it is synced."""
+    """A worker whose writes are in the cache at once, and on the disk when they are synced."""
 
     process: HarshProcess
 
@@ -99,7 +99,7 @@ class HarshWorker(Worker):
         self.jobs.clear()
 
     def tend(self) -> None:
-        """What it does when it looks for more to do."""
+        """Look for more to do, and set the time of the next look."""
         process = self.process
         if not self.is_at_work or self.batch or process.is_closing:
             return

@@ -35,7 +35,7 @@ class Liar:
         self._said: deque[list[bytes]] = deque(maxlen=KEPT)
 
     def said(self, frames: list[bytes]) -> list[list[bytes]]:
-        """What it sends instead of these."""
+        """The messages that it sends instead of these."""
         command = decode(frames[0])
         if isinstance(command, c.Hello | c.Welcome | c.Challenge | c.Refuse):
             return [self._twisted(frames) if self._dice.random() < GREETING else frames]

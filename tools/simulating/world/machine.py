@@ -24,7 +24,7 @@ UNWITNESSED = 5.0  # s: of what was committed so shortly before its end, a proce
 
 
 class HarshNode(StoppableNode):
-    """`armed`: where it crashes next, and how long it is down then."""
+    """A node on a harsh machine. `armed`: where it crashes next, and how long it is down then."""
 
     net: HarshNetwork
     worker: HarshWorker
@@ -94,7 +94,7 @@ class HarshNode(StoppableNode):
 
     @property
     def guard(self) -> Witnessed:
-        """What stands between its process and its store."""
+        """The guard between its process and its store."""
         return self._place.guard
 
     def _hired(self) -> HarshWorker:

@@ -89,7 +89,7 @@ class Pipe:
         self.net.at(self._last[self.ends.index(who)], self.lose)
 
     def lose(self) -> None:
-        """It broke: what is under way is lost, and the dialler is told."""
+        """Break: what is under way is lost, and the dialler is told."""
         if self.is_open:
             self.is_open = False
             self.net.after(0.001, lambda: self.ends[0].gone(self.keys[0]))
@@ -175,7 +175,7 @@ class Network(Generic[N]):
         return frozenset((sender, receiver)) not in self.cuts
 
     def chance(self, what: str) -> Random:
-        """Where a part of the mesh gets its dice from."""
+        """The dice of a part of the mesh."""
         return self.rng
 
     def delay(self, sender: str, receiver: str) -> float:

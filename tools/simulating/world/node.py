@@ -95,11 +95,11 @@ class SimNode:
 
     @property
     def rooms(self) -> tuple[Room, ...]:
-        """What its core has above all parts."""
+        """The rooms that its core has above all parts."""
         return ROOMS
 
     def _hired(self) -> Worker:
-        """Whoever writes for this process."""
+        """The worker that writes for this process."""
         return Worker(self, self.disk)
 
     @property
@@ -144,7 +144,7 @@ class SimNode:
                 pipe.end(self)
 
     def _fall_silent(self) -> None:
-        """Nobody can dial it any more."""
+        """Leave its addresses: nobody can dial it any more."""
         self.is_up = False
         del self.net.bound[self.address], self.net.bound[self.ipc]
 
@@ -157,11 +157,11 @@ class SimNode:
 
     @property
     def wall(self) -> int:
-        """What its wall clock shows."""
+        """The time that its wall clock shows."""
         return self.net.wall + self.jumped
 
     def leap(self, ns: int) -> None:
-        """Somebody sets its wall clock."""
+        """Set its wall clock, by `ns`."""
         self.jumped += ns
 
     def when(self, moment: float) -> float:

@@ -49,7 +49,7 @@ COUNTERS = {
 
 
 class Watched(Protocol):
-    """What an observer must know of its node, and tell it."""
+    """A node as its observer must know it, and tell it."""
 
     core: NodeCore
 
@@ -165,7 +165,7 @@ class Observer(Part):
     # --- samples --------------------------------------------------------------------------------------------
 
     def sample(self) -> None:
-        """How much waits here: told when it is more than ever."""
+        """Tell how much waits here, when it is more than ever."""
         core = self._node.core
         feeds: list[Feed] = list(core.parts.neighbours.feeds())
         feeds += [f for s in core.parts.clients.sessions.values() for f in s.feeds.values()]
@@ -180,7 +180,7 @@ class Observer(Part):
             self._add(self._event("sample", text=what, stamp=amount))
 
     def end(self) -> None:
-        """What is left when all is over."""
+        """Tell what is left when all is over."""
         core = self._node.core
         self._count()
         figures = core.parts.desk.figures()

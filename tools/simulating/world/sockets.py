@@ -17,7 +17,7 @@ class Owner(Listener, Protocol):
 
 
 class Sockets:
-    """Those of one process, in one of its lives: a later one counts anew."""
+    """The connections of one process, in one of its lives: a later one counts anew."""
 
     def __init__(self, net: Network[Any], owner: Owner, life: int) -> None:
         self.came_in: dict[Hashable, Pipe] = {}
@@ -35,7 +35,7 @@ class Sockets:
             pipe.end(self._owner)
 
     def forget(self, key: Hashable) -> None:
-        """It is gone."""
+        """Forget a connection that is gone."""
         self._known.discard(key)
         self._dialled.pop(key, None)
 
@@ -76,7 +76,7 @@ class Sockets:
                 net.after(wait, lambda node=node: node.gossiped(frames))  # type: ignore[misc]
 
     def knock(self, uuid: bytes, address: str) -> None:
-        """What the other machine's operating system says; nothing, when nothing passes."""
+        """Ask the other machine's operating system, which says nothing when nothing passes."""
         net, mine = self._net, self._owner
         place = next((n for n in net.nodes.values() if address in (n.address, n.ipc)), None)
         if place is None or not net.passes(mine.name, place.name):

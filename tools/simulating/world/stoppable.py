@@ -12,7 +12,7 @@ LATE = 0.25  # s: a loop that is later than that judges nobody before it has rea
 
 
 class StoppableNode(SimNode):
-    """`stalled`: what it will do when it goes on."""
+    """A node that can be stopped. `stalled`: what it will do when it goes on."""
 
     def __init__(self, *arguments: Any) -> None:
         self.stalled: list[Callable[[], None]] = []
@@ -36,7 +36,7 @@ class StoppableNode(SimNode):
             self.net.at(self._stopped_until, lambda: self.go_on(boot))
 
     def go_on(self, boot: int) -> None:
-        """What came meanwhile is read before anybody is judged."""
+        """Read what came meanwhile before anybody is judged."""
         if not self.is_up or boot != self.disk.boot:
             return
         self._stopped_until = 0.0
@@ -56,7 +56,7 @@ class StoppableNode(SimNode):
             super()._tick(self._life)
 
     def awake(self, what: Callable[[], None]) -> None:
-        """It does that, as soon as it runs."""
+        """Do that, as soon as the process runs."""
         if self.is_stopped:
             self.stalled.append(what)
         else:

@@ -12,7 +12,7 @@ from mesh.store.memory import MemoryStore
 
 @dataclass
 class Disk:
-    """What survives a kill -9, and whether there is room on it."""
+    """The disk that survives a kill -9, and whether there is room on it."""
 
     store: MemoryStore
     is_full: bool = False
@@ -38,4 +38,4 @@ class Disk:
         return self.store.reach
 
     def close(self) -> None:
-        """It stays."""
+        """Do nothing: the disk stays."""

@@ -121,7 +121,7 @@ class HarshNetwork(SimNetwork):
             self._wires[sender, receiver] = wire
 
     def lay(self, base: Wire) -> None:
-        """What all wires are that nothing ails."""
+        """Set the wire that each is when nothing ails it."""
         self._base = base
 
     def delay(self, sender: str, receiver: str) -> float:
@@ -166,7 +166,7 @@ class HarshNetwork(SimNetwork):
 
 
 def life(end: End) -> int:
-    """Which process of a node it is; a client has one."""
+    """The number of an end's process, by its node's boot; a client has one."""
     return end.disk.boot if isinstance(end, SimNode) else 0
 
 

@@ -1,6 +1,6 @@
 """A person is told once when something goes wrong, and once when it is over."""
 
-from mesh.snapshots.troubles import QUIET, Troubles
+from mesh.local.troubles import QUIET, Troubles
 
 
 def test_a_trouble_is_told_once_and_once_that_it_is_over() -> None:

@@ -1,10 +1,8 @@
 """What has a person been told already? Each trouble is told when it begins, and when it is over."""
 
-from collections.abc import Callable
+from mesh.store.room import Tell
 
 QUIET = 60.0  # s without it, after which a trouble is over: a disk that is nearly full fails now and then
-
-Tell = Callable[[str, str], None]  # a level of logging, in small letters, and what is to be said
 
 
 class Troubles:
