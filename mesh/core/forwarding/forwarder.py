@@ -272,7 +272,7 @@ class Forwarder(Part):
         entry = self.onward.add(envelope, source, self._desk.now)
         entry.was_sent = was_sent
         if not source and not envelope.to:
-            self._router.remember_domain(envelope)
+            self._router.cache.went(envelope)
         what = " ".join(filter(None, (envelope.keys[0], envelope.domain, envelope.to)))
         whom = ", ".join(decision.hops)
         self._desk.note("debug", f"{what}: {decision.kind.value} {whom}: {decision.why}")

@@ -185,7 +185,7 @@ class DataLinks(Part):
         """Note what a peer has dropped for us before this item."""
         for path, messages in read_gaps(head.gaps):
             self._missed(peer, path, messages)
-        self._router.empty_cache()
+        self._router.cache.empty()
 
     def _missed(self, source: Peer, path: Path, messages: int) -> None:
         """Another node has dropped what was for us: so it is missed by all who get it here, and from here.

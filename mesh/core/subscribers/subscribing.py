@@ -155,13 +155,14 @@ class Subscribing(Part):
         now come when they can be (see `_review`)."""
 
         def deliver(found: Found) -> None:
-            self._router.initial(feed, [(value.master, value.envelope) for value in found.values])
+            values = [(value.master, value.envelope) for value in found.values]
+            self._router.joining.initial(feed, values, self._desk.now)
             session.outlet.flush(self._desk.raw)
             if found.away and not feed.closed:
                 self._lacking.setdefault(self._demand.row(query), {})[feed] = (session, query)
             done()
 
-        self._router.joining(feed)
+        self._router.joining.begins(feed)
         self._lookup.get(query, deliver, after=True)
 
     def _review(self) -> None:
