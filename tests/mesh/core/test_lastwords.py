@@ -84,7 +84,7 @@ def test_what_a_way_refused_in_vain_it_does_not_take_behind_what_followed() -> N
     (first,) = (e for e in frodo.parts.forwarder.onward.entries() if e.envelope.first == 1)
     c.net.until(lambda: first.is_done)
     came = replace(first.envelope, route=first.envelope.route[:-1])
-    frodo.parts.forwarder.forwarded(frodo.parts.neighbours.peers[bilbo], [came])  # as if it had not heard
+    frodo.parts.forwarder.incoming.forwarded(frodo.parts.neighbours.peers[bilbo], [came])  # as if unheard
     c.net.run(1)
     assert frodo.parts.forwarder.onward.messages == 1
     c["heron"].start()
@@ -108,7 +108,7 @@ def test_a_letter_that_was_refused_is_not_taken_behind_what_followed_after_a_res
             route=(c["avalon"].core.parts.desk.hop(0),),
         )
         heron = c["heron"].core
-        heron.parts.forwarder.forwarded(heron.parts.neighbours.peers[c["avalon"].uuid], [letter])
+        heron.parts.forwarder.incoming.forwarded(heron.parts.neighbours.peers[c["avalon"].uuid], [letter])
         c.net.run(5)
 
     forwarded(1)

@@ -266,7 +266,7 @@ def test_trial_A4_what_waits_is_bounded_and_comes_again_on_another_connection() 
     for n in range(8):
         forward(mallory, heron, said("bilbo", "mallory", first=n + 1, content=b"x" * 1000))
     heron.net.run(0.5)
-    assert len(heron.core.parts.forwarder._provenance.held) < 4
+    assert len(heron.core.parts.forwarder.incoming.provenance.held) < 4
     assert any("FORGED_SENDER" in note for note in heron.notes)
 
 
@@ -311,7 +311,7 @@ def test_without_keys_nodes_are_of_one_user_and_nothing_waits() -> None:
     joe = client_of(bilbo, "joe")
     joe.publish(K, b"We win", domain=RUGBY)
     assert joe.settled().state(1, RUGBY) == "OK"
-    assert (len(heron.core.parts.forwarder._provenance.held), heron.metric("forged")) == (0, 0)
+    assert (len(heron.core.parts.forwarder.incoming.provenance.held), heron.metric("forged")) == (0, 0)
 
 
 # --- which ways a node names --------------------------------------------------------------------------
