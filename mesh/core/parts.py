@@ -40,6 +40,7 @@ from mesh.core.states.ways import OwnWays
 from mesh.core.status import Status
 from mesh.core.subscribers.clients import Clients
 from mesh.core.subscribers.datalink import DataLinks
+from mesh.core.subscribers.firstvalues import FirstValues
 from mesh.core.subscribers.inboxes import Inboxes
 from mesh.core.subscribers.lastvalues import LastValues
 from mesh.core.subscribers.sessions import Sessions
@@ -132,8 +133,9 @@ class Parts:
         )
         wanted = self.wanted = Wanted(desk, disk, router, n, demand, questions, links.received)
         inboxes = self.inboxes = Inboxes(desk, disk, shelf, dead, sessions)
+        first = self.first_values = FirstValues(desk, router.joining, demand, questions, lookup)
         subscribing = self.subscribing = Subscribing(
-            desk, disk, router, demand, questions, lookup, inboxes, settling, links.received
+            desk, disk, router, demand, questions, first, inboxes, settling, links.received
         )
         clients = self.clients = Clients(desk, disk, router, nodes, forwarder, subscribing, sessions)
         recording = self.recording = Recording(desk, n, router.busy, strategy, weights.of, self._queues)
@@ -149,7 +151,7 @@ class Parts:
             (
                 desk.events, disk, n, n.acquaintances, meeting, censuses, router, nodes.whereabouts, ways,
                 recall, gossiping, vouching, demand, lookup, forwarder.shipping, forwarder, sessions, links,
-                wanted, inboxes, last_values, routes, subscribing, clients, shared, weights, recording,
+                wanted, inboxes, last_values, routes, first, subscribing, clients, shared, weights, recording,
                 admission, status, Verbs(desk, wanted), self.reception, questions,
                 *(room(self) for room in rooms),
             )

@@ -8,7 +8,7 @@ import pytest
 from mesh.core.asking import demand as demands
 from mesh.core.peers.peer import Peer
 from mesh.core.peers.reach_table import ReachState
-from mesh.core.subscribers import subscribing
+from mesh.core.subscribers import firstvalues
 from mesh.mapping.rules import Rule
 from mesh.routing import interest, rulings
 from mesh.routing.upstream import Upstream
@@ -233,7 +233,7 @@ def test_trial_18_6_who_is_away_is_asked_no_more_only_when_it_is_back_and_in_par
 def test_trial_18_6_last_values_that_were_away_are_looked_for_once_and_come_in_turns(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(subscribing, "TURN", 4)
+    monkeypatch.setattr(firstvalues, "TURN", 4)
     net, nodes = mesh({"ibis": (Rule("heron", domains=(NEWS,)),)}, "ibis", "heron")
     joe, ann = client_of(nodes["heron"]), client_of(nodes["ibis"], "ann")
     for n in range(30):
@@ -246,9 +246,9 @@ def test_trial_18_6_last_values_that_were_away_are_looked_for_once_and_come_in_t
     ann.unsubscribe(gone)
     net.run(1)
     core = nodes["ibis"].core
-    assert sum(map(len, core.parts.subscribing._lacking.values())) == 30, "what is given up lacks nothing"
+    assert sum(map(len, core.parts.first_values._lacking.values())) == 30, "what is given up lacks nothing"
     sources = core.parts.demand._mapping.sources = Counted(core.parts.demand._mapping.sources)  # type: ignore[method-assign]
-    core.parts.subscribing._review()
+    core.parts.first_values.review()
     assert sources.calls == 1
     confirm = core.parts.questions.confirm = Counted(core.parts.questions.confirm).per_turn(nodes["ibis"])  # type: ignore[method-assign]
     nodes["heron"].start()
@@ -257,7 +257,7 @@ def test_trial_18_6_last_values_that_were_away_are_looked_for_once_and_come_in_t
     net.until(lambda: confirm.calls >= 30)
     assert confirm.most <= 4 and net.now - began < SOON
     net.until(lambda: all(each.contents for each in heard))
-    assert not core.parts.subscribing._lacking and not core.parts.subscribing._ready
+    assert not core.parts.first_values._lacking and not core.parts.first_values._ready
 
 
 def test_trial_18_6_how_far_logs_have_come_is_kept_and_goes_back_with_who_brought_them(
