@@ -24,19 +24,16 @@ from mesh.core.subscribers.sessions import Sessions
 from mesh.core.subscribers.settling import Settling
 from mesh.core.subscribers.solicited import Solicited
 from mesh.core.ways.nodes import Nodes
-from mesh.core.ways.questions import Questions
 from mesh.routing.log import position_key
 from mesh.routing.merging import Merging
 from mesh.routing.parcel import Parcel
 from mesh.routing.upstream import Upstream
 from mesh.wire.commands import Ack, Hello, ItemHead, Items, Welcome
 from mesh.wire.envelope import Envelope
-from mesh.wire.limits import HOPS, MIB
+from mesh.wire.limits import HOPS
 
 BEHIND = 0.2  # s after which a peer is told again that readers here are behind, and go on
 SETTLED = 1000  # masters in one ACK: it has to fit into a frame
-WANTED = 1_000_000  # queries of one peer, each a row on disk,
-WANTED_BYTES = 256 * MIB  # and what they take by their texts
 
 Greeting = TypeVar("Greeting", Hello, Welcome)
 
@@ -53,7 +50,6 @@ class DataLinks(Part):
         nodes: Nodes,
         has_several: bool,
         demand: Demand,
-        questions: Questions,
         forwarder: Forwarder,
         sessions: Sessions,
         settling: Settling,
@@ -70,7 +66,6 @@ class DataLinks(Part):
         self._solicited = Solicited(desk, demand, neighbours.acquaintances.was_met)
         self._router = router
         self._demand = demand
-        self._questions = questions
         self._forwarder = forwarder
         self._received: dict[bytes, int] = {}  # master -> how far we have its log, by whomever
         self._acking = settling.acking
