@@ -253,8 +253,9 @@ def test_an_end_of_a_topic_that_was_not_on_the_disk_before_a_crash_was_not_taken
     asked, accepted, answered = ERASED
     for stored, found in ((), 0), ((replace(accepted, kind="log"),), 1):
         died = (asked, accepted, *stored, said("crash", "a", 5.15), answered)
-        events = (node("accept", 1), ok(1), *died, node("value", 1, at=9))
-        assert len(CHECKS["V3"](history(events), PLAIN)) == found
+        for before in ((), ERASED):
+            events = (*before, node("accept", 1), ok(1), *died, node("value", 1, at=9))
+            assert len(CHECKS["V3"](history(events), PLAIN)) == found
 
 
 def test_of_a_liar_nothing_counts_that_it_or_its_clients_say_or_are_told() -> None:

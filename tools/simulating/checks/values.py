@@ -186,7 +186,8 @@ def erased_for_good(history: History, facts: Facts) -> list[Violation]:
         elif event.kind == "accept" and "e" in event.flags:
             on_disk.discard((event.who, topic_of(event)))
         elif event.kind in ("crash", "stop"):
-            known.forget_ends(event.who, on_disk | gone.keys())
+            answered = {end for end, at in gone.items() if at >= known.ended.get(end, 0)}
+            known.forget_ends(event.who, on_disk | answered)
         if event.kind == "erase":
             asked[event.who, topic_of(event)].append(place)
         elif event.kind == "erased":
