@@ -6,7 +6,7 @@ The shell calls `receive`, `stored`, `disconnected` and `tick`, and after each c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import msgspec
 
@@ -16,8 +16,8 @@ from mesh.core.desk.conn import Conn
 from mesh.core.desk.effects import ConnKey, Effect
 from mesh.core.desk.facts import ConnEnded
 from mesh.core.desk.part import Beginning
-from mesh.core.desk.settings import CONNECT, Settings
-from mesh.core.parts import ROOMS, Parts, Room
+from mesh.core.desk.settings import CONNECT
+from mesh.core.parts import Parts
 from mesh.errors import ONE_MESH, LocalError, MeshError, RemoteError
 from mesh.operations import Image, StoreReach
 from mesh.printable import harmless
@@ -36,15 +36,9 @@ LAZY_COMMIT = 1.0  # s that changes which nobody waits for may stay in memory
 class NodeCore:
     """Everything a node decides."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        ids: Callable[[int], bytes],
-        jitter: Callable[[], float],
-        rooms: Sequence[Room] = ROOMS,
-    ) -> None:
-        self.parts = Parts(settings, ids, jitter, rooms)
-        self._desk, self._conns = self.parts.desk, self.parts.dialler.conns
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+        self._desk, self._conns = parts.desk, parts.dialler.conns
         self._committed = 0.0
 
     # --- what the shell calls -----------------------------------------------------------------------

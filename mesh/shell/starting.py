@@ -13,6 +13,7 @@ from functools import partial
 from discovery.adverts import Adverts
 from mesh.config import Config
 from mesh.core.node import NodeCore
+from mesh.core.parts import Parts
 from mesh.local.localnodes import NodeFile
 from mesh.local.private import cookie, state_dir
 from mesh.security.signing import verify
@@ -120,7 +121,7 @@ def _core(
         data.seal,
         accept_rollback,
     )
-    return NodeCore(settings, os.urandom, random.random)
+    return NodeCore(Parts(settings, os.urandom, random.random))
 
 
 def _finding(

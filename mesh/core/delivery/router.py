@@ -248,9 +248,8 @@ class Router(Part):
         for key in envelope.keys:
             if key or not envelope.to:
                 check_key(key)
-            if (
-                key.startswith(SYSTEM) and not envelope.to
-            ):  # from a client of this node it does not come so far
+            # From a client of this node it does not come so far.
+            if key.startswith(SYSTEM) and not envelope.to:
                 self._check_own(key, envelope)
                 return
         if envelope.to:  # it may have none, and what is published must not

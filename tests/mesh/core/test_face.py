@@ -103,7 +103,7 @@ class Greetings(Part):
 
 
 def core(*rooms: Any) -> NodeCore:
-    return NodeCore(Settings(me=ME), bytes, lambda: 0.5, rooms)
+    return NodeCore(Parts(Settings(me=ME), bytes, lambda: 0.5, rooms))
 
 
 def begun(row: bytes = b"") -> tuple[NodeCore, Greetings]:

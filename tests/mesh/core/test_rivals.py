@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from mesh.core.desk.effects import Send, Stop
 from mesh.core.desk.settings import Keyring, Settings
 from mesh.core.node import NodeCore
+from mesh.core.parts import Parts
 from mesh.core.peers.rivals import DIALS, PLACES
 from mesh.security.signing import public_key, sign, verify
 from mesh.store.memory import MemoryStore
@@ -37,7 +38,7 @@ def core(
         secrets=dict.fromkeys(("node", "client", "monitor"), SECRET),
     )
     settings = Settings(me=me, secret=SECRET, keyring=ring if keyed else None, seal=seal)
-    made = NodeCore(settings, Random(chance).randbytes, Random(chance).random)
+    made = NodeCore(Parts(settings, Random(chance).randbytes, Random(chance).random))
     made.start(MemoryStore().load(), 0.0, 0)
     made.take_effects()
     return made

@@ -13,6 +13,7 @@ from discovery import state as node_state
 from discovery.state import Natural
 from mesh.core.desk.settings import Settings
 from mesh.core.node import NodeCore
+from mesh.core.parts import Parts
 from mesh.proof import prove
 from mesh.routing.verdict import PARTLY_REFUSED
 from mesh.wire import commands as c
@@ -165,7 +166,7 @@ def test_the_advert_is_that_of_the_example() -> None:
 
 
 def test_the_page_says_of_every_metric_what_it_counts() -> None:
-    core = NodeCore(Settings(me=HERON), bytes, lambda: 0.5)
+    core = NodeCore(Parts(Settings(me=HERON), bytes, lambda: 0.5))
     named = [name for row in rows(section("Metrics")) for name in re.findall(r"`(\w+)`", row[0])]
     assert sorted(named) == sorted(core.parts.desk.figures())
 

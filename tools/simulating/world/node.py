@@ -21,7 +21,7 @@ from mesh.core.desk.effects import (
 )
 from mesh.core.desk.settings import Settings
 from mesh.core.node import NodeCore
-from mesh.core.parts import ROOMS, Room
+from mesh.core.parts import ROOMS, Parts, Room
 from mesh.operations import Image
 from mesh.security.signing import verify
 from mesh.snapshots.line import Line
@@ -81,7 +81,7 @@ class SimNode:
             **self._settings,
         )
         rng = self.rng
-        self.core = NodeCore(settings, rng.randbytes, rng.random, self.rooms)
+        self.core = NodeCore(Parts(settings, rng.randbytes, rng.random, self.rooms))
         self.is_up, self.is_closing, self.stop = True, False, None
         self._alarm = 0.0
         self._life = self.disk.boot
