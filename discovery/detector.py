@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 
-from discovery.asks import Knock, Lives, Probe, ProbeFor, Spread, Tell
 from discovery.fates import Fates, Results
 from discovery.health import Health
 from discovery.hearsay import HEARSAY
 from discovery.member import Node, Presence, Rumour
 from discovery.news import FRESH, PACKET, News
+from discovery.requests import DialProbe, DirectProbe, IndirectProbe, Inform, Lives, Spread
 from discovery.table import MemberRecord, MemberTable
 from discovery.timers import Timer, Timers, call_off
 from discovery.timing import SwimTiming
@@ -114,7 +114,7 @@ class Detector:
         if self._table.alive > HEARSAY:  # in which chance would seldom find one to whom there is a connection
             return [Spread(self._news.take(self._table.alive))]
         some = self._table.roster.some(self._timing.indirect, about)
-        return [Tell(to, self.packet(to)) for to in some]
+        return [Inform(to, self.packet(to)) for to in some]
 
     # --- our own probes -----------------------------------------------------------------------------------
 
@@ -126,12 +126,12 @@ class Detector:
         self._timers.after(self._timing.period * self._health.patience, now, self._next)
         return [self._ask(self._table.records[uuid], now)]
 
-    def _ask(self, record: MemberRecord, now: float) -> Probe:
+    def _ask(self, record: MemberRecord, now: float) -> DirectProbe:
         number = next(self._numbers)
         question = self._questions[number] = OpenProbe(record, record.boot, now)
         wait = self._timing.timeout * self._health.patience
         question.timer = self._timers.after(wait, now, lambda now: self._ask_others(number, now))
-        return Probe(record.uuid, number, record.uuid, question.boot, self.packet(record.uuid))
+        return DirectProbe(record.uuid, number, record.uuid, question.boot, self.packet(record.uuid))
 
     def _ask_others(self, number: int, now: float) -> Results:
         question = self._questions[number]
@@ -146,7 +146,7 @@ class Detector:
         node = question.record.node
         helpers = self._table.roster.some(self._timing.indirect, node.uuid)
         question.helpers = set(helpers)
-        return [ProbeFor(to, number, node, self.packet(to)) for to in helpers]
+        return [IndirectProbe(to, number, node, self.packet(to)) for to in helpers]
 
     def _unanswered(self, number: int, now: float) -> Results:
         question = self._questions.pop(number)
@@ -193,7 +193,7 @@ class Detector:
         errand = self._errands[mine] = Errand(node.uuid, by, number)
         wait = EARLY * self._timing.timeout
         errand.timer = self._timers.after(wait, now, lambda now: self._report(errand, mine, False))
-        return [Probe(node.uuid, mine, node.uuid, node.boot, self.packet(node.uuid))]
+        return [DirectProbe(node.uuid, mine, node.uuid, node.boot, self.packet(node.uuid))]
 
     def _report(self, errand: Errand, number: int, lives: bool) -> Results:
         del self._errands[number]
@@ -206,7 +206,7 @@ class Detector:
         """The connection to it broke: is the process gone?"""
         is_asked = any(question.record is record for question in self._questions.values())
         asks: Results = [] if is_asked else [self._ask(record, now)]
-        return [*asks, Knock(record.node)] if record.node.address else asks
+        return [*asks, DialProbe(record.node)] if record.node.address else asks
 
     def refused(self, record: MemberRecord, now: float) -> Results:
         """Ask others, and wait once: nobody listens at its address, says the machine there."""
@@ -238,4 +238,4 @@ class Detector:
             return []
         self._timers.after(RECALL * self._timing.period, now, self._recall)
         number = next(self._numbers)  # nothing follows if it is not answered
-        return [Probe(record.uuid, number, record.uuid, record.boot, self.packet(record.uuid))]
+        return [DirectProbe(record.uuid, number, record.uuid, record.boot, self.packet(record.uuid))]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from discovery.asks import Ask, Tell
 from discovery.member import (
     Conflict,
     Dead,
@@ -18,13 +17,14 @@ from discovery.member import (
     Trusted,
 )
 from discovery.news import News
+from discovery.requests import Inform, Request
 from discovery.rivalry import SILENCE, Rivalry
 from discovery.suspicion import Suspicion
 from discovery.table import MemberRecord, MemberTable, farewell, fresh, weigh
 from discovery.timers import Timers, call_off
 from discovery.timing import SwimTiming
 
-Results = list[MemberEvent | Ask]
+Results = list[MemberEvent | Request]
 
 SWEEP = 10.0  # s between two looks for what is to be forgotten
 
@@ -72,7 +72,7 @@ class Fates:
         accusation = record.rumour(Presence.DEAD)
         self._table.move(record, Presence.ALIVE, now)
         self._news.drop(record.uuid)
-        return [Joined(record.member), Tell(record.uuid, (accusation,))]
+        return [Joined(record.member), Inform(record.uuid, (accusation,))]
 
     def restart(self, record: MemberRecord, node: Node, now: float) -> Results:
         """Take in that a node is another process now."""

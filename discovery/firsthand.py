@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from discovery.asks import Tell
 from discovery.detector import Detector
 from discovery.fates import Fates, Results
 from discovery.member import Member, NameClash, Node, Presence
+from discovery.requests import Inform
 from discovery.table import MemberRecord, MemberTable, better_via
 
 # Rule 1: the highest boot that a node spoke with wins; a lower one is old news, counted and dropped.
@@ -98,7 +98,7 @@ class Firsthand:
             return []
         # The others go on suspecting it until it denies that itself.
         accusation = record.rumour(Presence.SUSPECT, record.accuser)
-        return [*self._fates.trust(record, now), Tell(record.uuid, (accusation,))]
+        return [*self._fates.trust(record, now), Inform(record.uuid, (accusation,))]
 
     def spoke(self, uuid: bytes, now: float) -> Results:
         """Note that it spoke on its control connection, of which nothing is left under way when it dies."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from discovery.asks import Tell
 from discovery.fates import Fates, Results
 from discovery.health import Health
 from discovery.member import Doubled, Node, Presence, Rumour
 from discovery.news import News
+from discovery.requests import Inform
 from discovery.table import GONE, GRAVITY, MemberRecord, MemberTable, better_via, leaps, weigh
 from discovery.timing import SwimTiming
 
@@ -111,7 +111,7 @@ class Hearsay:
             self._health.worse(1)  # perhaps we were too slow
         else:
             self.renew()  # denied already, and not heard there
-        return [Tell(by, (me.rumour(Presence.ALIVE),))]
+        return [Inform(by, (me.rumour(Presence.ALIVE),))]
 
     # --- others -------------------------------------------------------------------------------------------
 
@@ -150,7 +150,7 @@ class Hearsay:
         is_own_word = self._by == record.uuid
         is_end = rumour.state in GONE and rumour.node.boot == record.boot
         if is_end and not is_own_word and self._spoke(record, now):
-            return [Tell(record.uuid, (rumour,))]  # so that it denies that
+            return [Inform(record.uuid, (rumour,))]  # so that it denies that
         if rumour.state in GONE:
             return self._end(record, replace(rumour, node=node), now)
         if record.is_living:
@@ -206,7 +206,7 @@ class Hearsay:
         if rumour.state is Presence.ALIVE:
             self._news.add(rumour)
         elif self._spoke(record, now):
-            results.append(Tell(record.uuid, (rumour,)))  # so that it denies that
+            results.append(Inform(record.uuid, (rumour,)))  # so that it denies that
         else:
             results += self._fates.suspect(record, rumour.by, now)
         return results

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from discovery.adverts import Advert, Adverts, Near, Rejected
-from discovery.multicast import CannotSpeak, Ear, Speaker, Wanted
+from discovery.multicast import Announcement, CannotSpeak, Ear, Speaker
 
 WAITING = 1024  # sights that wait to be taken; more are dropped
 PAUSE = 5.0  # s between two announcements of changes
@@ -64,7 +64,7 @@ class Mdns:
         self, adverts: Adverts, advert: Advert, interfaces: Sequence[str], tell: Callable[[], None]
     ) -> None:
         self._adverts = adverts
-        self._wanted = self._tried = Wanted(advert, tuple(interfaces))
+        self._wanted = self._tried = Announcement(advert, tuple(interfaces))
         self._tell = tell
         self._sights: queue.Queue[Sight] = queue.Queue(WAITING)
         self._dropped = 0
@@ -95,7 +95,7 @@ class Mdns:
 
     def update(self, advert: Advert, interfaces: Sequence[str]) -> None:
         """Say this from now on. It is announced at once, but no two changes within five seconds."""
-        self._wanted = Wanted(advert, tuple(interfaces))
+        self._wanted = Announcement(advert, tuple(interfaces))
         self._rouse()
 
     def take(self) -> list[Sight]:

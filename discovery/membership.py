@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from discovery.asks import Ask, Knock, Lives, Probe, ProbeFor, Spread, Tell
 from discovery.detector import Detector
 from discovery.fates import Fates, Results
 from discovery.firsthand import Firsthand
@@ -34,6 +33,7 @@ from discovery.member import (
     Trusted,
 )
 from discovery.news import News
+from discovery.requests import DialProbe, DirectProbe, IndirectProbe, Inform, Lives, Request, Spread
 from discovery.table import CAPACITY, MemberRecord, MemberTable, fresh
 from discovery.timers import Timers
 from discovery.timing import SwimTiming
@@ -42,26 +42,26 @@ from discovery.timing import SwimTiming
 __all__ = [
     "CAPACITY",
     "HEARSAY",
-    "Ask",
     "Conflict",
     "Dead",
+    "DialProbe",
+    "DirectProbe",
     "Doubled",
+    "IndirectProbe",
+    "Inform",
     "Joined",
-    "Knock",
     "Left",
     "Lives",
     "MemberEvent",
     "Membership",
     "Moved",
     "NameClash",
-    "Probe",
-    "ProbeFor",
+    "Request",
     "Restarted",
     "Sighted",
     "Spread",
     "Suspected",
     "SwimTiming",
-    "Tell",
     "Trusted",
 ]
 
@@ -156,7 +156,7 @@ class Membership:
         return [] if record is None else self._detector.disconnected(record, now)
 
     def knocked(self, uuid: bytes, refused: bool, now: float) -> Results:
-        """The outcome of a Knock. Only a refusal says something: silence may be any machine's fault."""
+        """The outcome of a DialProbe. Only a refusal says something: silence may be any machine's fault."""
         record = self._living(uuid)
         return self._detector.refused(record, now) if refused and record is not None else []
 

@@ -19,7 +19,7 @@ TAKE_AGAIN = 0.1  # s until more of those that wait are looked at
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Announcement:
     """A service that is to be announced, and where."""
 
     advert: Advert
@@ -33,7 +33,7 @@ class CannotSpeak(Exception):
 class Speaker:
     """One zeroconf with its sockets, our service in it, and a look-out for others'."""
 
-    def __init__(self, adverts: Adverts, wanted: Wanted) -> None:
+    def __init__(self, adverts: Adverts, wanted: Announcement) -> None:
         """Opens the sockets. To be made in a running loop; OSError and more when that fails."""
         self._adverts = adverts
         self._spoken = wanted
@@ -53,7 +53,7 @@ class Speaker:
         """Say goodbye and close the sockets."""
         await self._zeroconf.async_close()
 
-    async def go_over(self, wanted: Wanted) -> None:
+    async def go_over(self, wanted: Announcement) -> None:
         """Announce what is new of us. The next look goes over to new interfaces."""
         if wanted.advert != self._spoken.advert:
             await (await self._zeroconf.async_update_service(self._service(wanted.advert)))

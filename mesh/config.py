@@ -14,7 +14,7 @@ from msgspec import Meta
 from msgspec.structs import FieldInfo
 
 from mesh.config_nodes import NodeRecord, node_settings
-from mesh.config_source import File, Setting, fitted, read_file
+from mesh.config_source import ConfigFile, Setting, fitted, read_file
 from mesh.config_store import check_store
 from mesh.errors import BadConfig, BadName
 from mesh.mapping.rules import Rule
@@ -196,7 +196,7 @@ def settings(
     return (*found.values(), *nodes)
 
 
-def _from_file(file: File) -> Iterator[Setting]:
+def _from_file(file: ConfigFile) -> Iterator[Setting]:
     for keys, value in _flat(file.table):
         yield _checked(".".join(keys), value, file.origin(*keys))
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from mesh.config_source import File, Setting, fitted
+from mesh.config_source import ConfigFile, Setting, fitted
 from mesh.errors import BadConfig, BadKey, BadName
 from mesh.mapping.rules import ANY_DOMAIN, Rule
 from mesh.names import node_name
@@ -45,7 +45,7 @@ class NodeRecord:
     passwd: str | None = field(default=None, repr=False)
 
 
-def node_settings(file: File) -> tuple[Setting, ...]:
+def node_settings(file: ConfigFile) -> tuple[Setting, ...]:
     """`nodes.NAME`, a NodeRecord, for each node of the file, and after it `nodes.NAME.master`, its Rules.
 
     Raises BadConfig, which names the place, the key and what would be right.
@@ -59,7 +59,7 @@ def node_settings(file: File) -> tuple[Setting, ...]:
     return tuple(found)
 
 
-def _of_node(file: File, name: str, nodes: Mapping[str, Any]) -> Iterator[Setting]:
+def _of_node(file: ConfigFile, name: str, nodes: Mapping[str, Any]) -> Iterator[Setting]:
     section, origin = nodes[name], file.origin("nodes", name)
     if not isinstance(section, dict):
         hint = "Write [nodes.NAME] for each node, and its keys in the lines below."
@@ -87,7 +87,7 @@ def _of_node(file: File, name: str, nodes: Mapping[str, Any]) -> Iterator[Settin
     yield from rules
 
 
-def _rule(file: File, name: str, number: int, table: dict[str, Any], nodes: Collection[str]) -> Rule:
+def _rule(file: ConfigFile, name: str, number: int, table: dict[str, Any], nodes: Collection[str]) -> Rule:
     at = ("nodes", name, "master", str(number))
     title = f"[[nodes.{_spelt(name)}.master]]"
     rule = Rule(name, **_values(file, at, title, table, RULE_KEYS))
@@ -104,7 +104,11 @@ def _rule(file: File, name: str, number: int, table: dict[str, Any], nodes: Coll
 
 
 def _values(
-    file: File, at: tuple[str, ...], title: str, table: dict[str, Any], known: Mapping[str, tuple[Any, str]]
+    file: ConfigFile,
+    at: tuple[str, ...],
+    title: str,
+    table: dict[str, Any],
+    known: Mapping[str, tuple[Any, str]],
 ) -> dict[str, Any]:
     """The table's values, each of its type."""
     found = {}

@@ -32,7 +32,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class ConfigFile:
     """A file, as TOML understands it, and the line of each key and section."""
 
     path: Path
@@ -46,11 +46,11 @@ class File:
         return f"{self.path}:{line}" if line else str(self.path)
 
 
-def read_file(path: Path) -> File:
+def read_file(path: Path) -> ConfigFile:
     """The file; BadConfig when it is not there, too large, or neither UTF-8 nor TOML."""
     text = _read(path)
     try:
-        return File(path, tomllib.loads(text), _lines(text))
+        return ConfigFile(path, tomllib.loads(text), _lines(text))
     except (ValueError, RecursionError) as error:  # a plain ValueError: an integer of 5,000 digits
         raise BadConfig(f"{path}: this is not TOML: {error}.") from error
 

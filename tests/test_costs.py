@@ -65,7 +65,7 @@ def test_two_runs_count_the_same() -> None:
     ("module", "owner", "method", "turns", "path", "figure"),
     [
         ("routing.feed", "Feed", "offer", 150, "node, to one subscriber", "instructions for each envelope"),
-        ("routing.subscriptions", "Subscriptions", "plan", 150, "node, 1,000 topics in turn",
+        ("routing.subscriptions", "SubscriptionIndex", "plan", 150, "node, 1,000 topics in turn",
          "instructions for each envelope"),
         ("client.publishing", "Publishing", "post", 10, "client, posts", "instructions for each message"),
         ("streams.seen", "Seen", "fresh", 50, "client, takes one message at a time",

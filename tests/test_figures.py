@@ -25,7 +25,7 @@ from mesh.routing import feed
 from mesh.security import zap
 from mesh.shell import damper, driver, lag
 from mesh.store import room, witnessed
-from mesh.store.lease import Terms
+from mesh.store.lease import LeaseTiming
 from mesh.streams import origin
 from mesh.values import LONGEST_DOMAIN, LONGEST_KEY
 from mesh.wire import limits
@@ -46,7 +46,7 @@ WORDS: dict[float, str] = {
 ORDINALS: dict[float, str] = {50: "fiftieth"}
 KIB, WEEK_NS = 1024, 7 * int(DAY) * 10**9
 CORE = {field.name: field.default for field in fields(settings.Settings)}
-LIMITS, TIMING, SWIM, LEASE = Limits(), TimingSettings(), SwimTiming(), Terms()
+LIMITS, TIMING, SWIM, LEASE = Limits(), TimingSettings(), SwimTiming(), LeaseTiming()
 
 # What stands on a page, with {} for each figure, in digits or (:w) in words; and the figures of the code.
 SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {

@@ -16,14 +16,14 @@ from mesh.cli.bench_get import get
 from mesh.cli.bench_load import BENCH, Plan, new_run, publish, until_heard
 from mesh.cli.bench_pub import pub
 from mesh.cli.bench_sub import sub
-from mesh.cli.bench_tally import Result, Tally, summary
+from mesh.cli.bench_tally import Result, RunTally, summary
 from mesh.cli.options import plainly, tell, tell_json
 
 RATE, LONE = 500.0, 1000  # messages a second, and how many, when single messages are timed
 PARTS = ("throughput", "latency")
 
 
-class Parts(click.Group):
+class DefaultGroup(click.Group):
     """Without a part, it is all that can be done in this one process."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -32,7 +32,7 @@ class Parts(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group("bench", cls=Parts, commands=[pub, sub, get])
+@click.group("bench", cls=DefaultGroup, commands=[pub, sub, get])
 def command() -> None:
     """Measure how fast it is here, and whether everything arrives once and in order.
 
@@ -98,7 +98,7 @@ def run(
 
 def measure(name: str, plan: Plan, url: str | None, to: str | None) -> Result:
     """Publish at one node, and subscribe at it or another."""
-    tally = Tally(new_run())
+    tally = RunTally(new_run())
     with (
         sync.connect(url) as m,
         sync.connect(to or url) as n,

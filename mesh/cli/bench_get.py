@@ -61,7 +61,7 @@ def get(
         if key is None:
             m.publish(KEY, b"value", domain=domain)
         query = {**options.query(key or KEY), "domain": domain, "fresh": fresh}
-        result = Asking(m, query, number, seconds).measured(parallel)
+        result = GetRun(m, query, number, seconds).measured(parallel)
     if as_json:
         tell_json(asdict(result))
     else:
@@ -71,7 +71,7 @@ def get(
     return 1 if result.empty else 0
 
 
-class Asking:
+class GetRun:
     """The same question, `number` times if `seconds` suffice."""
 
     def __init__(self, m: sync.Client, query: dict[str, Any], number: int, seconds: float) -> None:

@@ -8,7 +8,7 @@ from rich.progress import Progress
 from mesh import sync
 from mesh.cli import options
 from mesh.cli.bench_load import BENCH, progress
-from mesh.cli.bench_tally import HEAD, LOOK, PATIENCE, Tally
+from mesh.cli.bench_tally import HEAD, LOOK, PATIENCE, RunTally
 from mesh.cli.options import count, say, tell, tell_json
 from mesh.errors import MeshTimeout
 
@@ -17,14 +17,14 @@ class Runs:
     """The runs of all that publish at the same time, as far as they have come."""
 
     def __init__(self) -> None:
-        self.tallies: dict[int, Tally] = {}
+        self.tallies: dict[int, RunTally] = {}
         self._heard = time.monotonic()
 
     def add(self, contents: list[bytes]) -> None:
         """Count contents that came together, each for its run."""
         self._heard = time.monotonic()
         for run in {HEAD.unpack_from(content)[0] for content in contents if len(content) >= HEAD.size}:
-            self.tallies.setdefault(run, Tally(run)).add(contents)
+            self.tallies.setdefault(run, RunTally(run)).add(contents)
 
     @property
     def arrived(self) -> int:
@@ -89,7 +89,7 @@ def _read(subscription: sync.Subscription, runs: Runs, bar: Progress, end: float
     return True
 
 
-def _is_right(tally: Tally) -> bool:
+def _is_right(tally: RunTally) -> bool:
     return not (tally.lost or tally.doubled or tally.disordered)
 
 
@@ -103,7 +103,7 @@ def _tell(runs: Runs, as_json: bool) -> None:
         tell(line for tally in tallies for line in _told(tally))
 
 
-def _described(tally: Tally) -> dict[str, object]:
+def _described(tally: RunTally) -> dict[str, object]:
     return {
         "published": tally.expected,
         "arrived": tally.arrived,
@@ -115,7 +115,7 @@ def _described(tally: Tally) -> dict[str, object]:
     }
 
 
-def _told(tally: Tally) -> list[str]:
+def _told(tally: RunTally) -> list[str]:
     of = " so far" if tally.expected is None else f" of {tally.expected:,}"
     late = f"   before it subscribed {tally.missed:,}" if tally.missed else ""
     return [

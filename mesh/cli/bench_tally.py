@@ -36,7 +36,7 @@ class Result:
         return not (self.lost or self.doubled or self.disordered)
 
 
-class Tally:
+class RunTally:
     """The messages that a subscriber has of one run."""
 
     def __init__(self, run: int) -> None:
@@ -111,7 +111,7 @@ class Tally:
         return self.arrived / received if received else 0.0
 
 
-def summary(tally: Tally, published: int, took: float) -> Result:
+def summary(tally: RunTally, published: int, took: float) -> Result:
     """`took`: seconds until all were answered."""
     p50, p99, worst = percentiles([latency / 1e9 for latency in tally.latencies])
     return Result(

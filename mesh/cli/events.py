@@ -20,7 +20,7 @@ KINDS = (
 )  # fmt: skip
 PAUSE = 0.5  # s between questions while it follows
 
-Event = dict[str, Any]
+EventFields = dict[str, Any]
 
 
 @click.command("events")
@@ -58,7 +58,7 @@ def command(follow: bool, most: int | None, kinds: tuple[str, ...], as_json: boo
             _print(event, as_json)
 
 
-def _so_far(m: sync.Client, after: int = 0, boot: int = 0) -> Iterator[Event]:
+def _so_far(m: sync.Client, after: int = 0, boot: int = 0) -> Iterator[EventFields]:
     """All that are there now, with higher numbers than `after` in that boot of the node; 0: any."""
     while True:
         found = m.call("events", after=after)
@@ -71,7 +71,7 @@ def _so_far(m: sync.Client, after: int = 0, boot: int = 0) -> Iterator[Event]:
             after = found["next"]
 
 
-def _following(m: sync.Client) -> Iterator[Event]:
+def _following(m: sync.Client) -> Iterator[EventFields]:
     """The events that there are, and those that come, over restarts of the node too."""
     last = boot = 0
     while True:
@@ -87,15 +87,15 @@ def _following(m: sync.Client) -> Iterator[Event]:
         time.sleep(PAUSE)
 
 
-def _of_kinds(events: Iterator[Event], kinds: tuple[str, ...]) -> Iterator[Event]:
+def _of_kinds(events: Iterator[EventFields], kinds: tuple[str, ...]) -> Iterator[EventFields]:
     return (event for event in events if not kinds or event["kind"] in kinds)
 
 
-def _print(event: Event, as_json: bool) -> None:
+def _print(event: EventFields, as_json: bool) -> None:
     click.echo(json.dumps(event) if as_json else line(event))
 
 
-def line(event: Event) -> str:
+def line(event: EventFields) -> str:
     """When, what, who, and the rest."""
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(event["wall"] / 1e9))
     return harmless(f"{when}  {event['kind']:<10}  {event['node'] or '-':<12}  {event['text']}")

@@ -50,7 +50,7 @@ VERBS = {
 FAILED, CRASHED, TIMEOUT, INTERRUPTED = 2, 70, 124, 130
 
 
-class Verbs(click.Group):
+class LazyGroup(click.Group):
     """A group whose commands are placeholders with one line of help, until one is wanted."""
 
     def resolve_command(
@@ -63,7 +63,7 @@ class Verbs(click.Group):
 
 
 @click.group(
-    cls=Verbs,
+    cls=LazyGroup,
     commands=[click.Command(verb, short_help=line) for verb, line in VERBS.items()],
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Begin with `mesh up`. Exit code: 0 yes, 1 no, 2 an error, 70 a node failed, 124 too late.",

@@ -47,7 +47,7 @@ def command(
     qos = {"persistent": persistent, "domain": domain, "headers": options.headers(given), "expiry": expiry}
     with sync.connect(url) as m:
         options.tell_of_connection(m)
-        publishing = Publishing(m, key, qos)
+        publishing = PublishRun(m, key, qos)
         if content is not None:
             publishing.post(content.encode(errors="surrogateescape"))
         else:
@@ -56,7 +56,7 @@ def command(
         publishing.report("line" if content is None else "message")
 
 
-class Publishing:
+class PublishRun:
     """Posts in order, counts, and says how it goes."""
 
     def __init__(self, m: sync.Client, key: str, qos: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ from mesh.cli.table import tell_table
 from mesh.errors import DataDirRefused
 from mesh.local.private import refused
 from mesh.local.segmentfiles import find, read_marker
-from mesh.local.syncing import Problem, Tally, sync
+from mesh.local.syncing import Problem, SyncTally, sync
 from mesh.snapshots.marker import INGESTED, SYNCED, Marker
 from mesh.snapshots.segment import Segment
 
@@ -82,7 +82,7 @@ def sync_command(to: str, given: tuple[str, ...], as_json: bool) -> int:
     """
     if "://" in to:
         raise click.UsageError(f"--to {to!r} is no directory. For object storage:  mesh ingest")
-    sources, tally = _places(given), Tally()
+    sources, tally = _places(given), SyncTally()
     for place in sources:
         try:
             sync(place, Path(to).absolute(), tally)
@@ -99,7 +99,7 @@ def sync_command(to: str, given: tuple[str, ...], as_json: bool) -> int:
     return 2 if tally.problems else 0
 
 
-def _done(tally: Tally) -> str:
+def _done(tally: SyncTally) -> str:
     copied = f"copied {count(tally.copied, 'segment')} ({size(tally.bytes)})"
     return f"{copied}, {tally.present:,} {'was' if tally.present == 1 else 'were'} there"
 

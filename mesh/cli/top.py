@@ -77,7 +77,7 @@ def _tell(m: sync.Client, console: Console, once: bool, interval: float, as_json
 
 def _show(m: sync.Client, console: Console, interval: float) -> None:
     """Fill the screen with it."""
-    asking = Asking(m, interval)
+    asking = Poller(m, interval)
     order, shown = "", 0.0
     with keyboard() as keys, Live(console=console, auto_refresh=False, screen=True) as live:
         while (key := keys.next(LOOK)) != QUIT:
@@ -97,7 +97,7 @@ def _screen(found: dict[str, Any] | None, came: float, order: str, console: Cons
     return Group(body, Text(), Text.assemble(foot, (trouble, "red")))
 
 
-class Asking:
+class Poller:
     """Asks in a thread of its own, so that a node that is away holds up nobody at the keyboard."""
 
     def __init__(self, m: sync.Client, interval: float) -> None:

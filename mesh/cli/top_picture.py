@@ -13,15 +13,15 @@ from mesh.cli.table import Cell, fitting, table_of
 from mesh.printable import harmless
 
 BLOCKS = 8  # of a bar
-Node = dict[str, Any]
+NodeFields = dict[str, Any]
 
 
 class Column(NamedTuple):
     """A column. `order` is what is sorted by, the largest first; None: nobody would."""
 
     title: str
-    cell: Callable[[Node], Cell]
-    order: Callable[[Node], float | None] | None = None
+    cell: Callable[[NodeFields], Cell]
+    order: Callable[[NodeFields], float | None] | None = None
 
 
 def _figure(title: str, key: str, cell: Callable[[Any], str]) -> Column:
@@ -74,7 +74,7 @@ def _marked(title: str, order: str) -> str:
     return f"{title} ▼" if title == order else title
 
 
-def ordered(nodes: list[Node], order: str) -> list[Node]:
+def ordered(nodes: list[NodeFields], order: str) -> list[NodeFields]:
     """By name; or by a column, the largest first and what nobody knows last."""
     by_name = sorted(nodes, key=lambda node: str(node["name"]))
     for column in COLUMNS:

@@ -23,7 +23,7 @@ class Versioned(msgspec.Struct):
     version: int
 
 
-class File(msgspec.Struct):
+class WeightsFile(msgspec.Struct):
     """The part of it that is read; the rest is for people."""
 
     cluster: str
@@ -32,21 +32,21 @@ class File(msgspec.Struct):
     weights: dict[str, Any]
 
 
-class Row(msgspec.Struct):
+class NodeWeight(msgspec.Struct):
     """The part of one node's row that is read."""
 
     weight: float
     reason: str = ""
 
 
-class Found(NamedTuple):
+class GivenWeights(NamedTuple):
     """The weights for the argument `set` of a node. Reasons that took too much room are left out."""
 
     given: dict[str, Any]
     has_reasons: bool
 
 
-def read(path: Path) -> Found:
+def read(path: Path) -> GivenWeights:
     """All of it. LocalError BAD_WEIGHTS or BAD_NAME."""
     try:
         with path.open("rb") as file:
@@ -61,12 +61,12 @@ def read(path: Path) -> Found:
         raise LocalError(f"{path}: {error.what}", hint=error.hint or HINT, code=error.code) from error
 
 
-def _found(data: bytes) -> Found:
+def _found(data: bytes) -> GivenWeights:
     try:
         version = msgspec.json.decode(data, type=Versioned).version
         if version != VERSION:
             raise bad(f"version {version} of such files is not known here, only {VERSION}.")
-        file = msgspec.json.decode(data, type=File)
+        file = msgspec.json.decode(data, type=WeightsFile)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise bad(f"this is no file of weights: {error}.") from error
     made, expires = _ns("made", file.made), _ns("expires", file.expires)
@@ -76,12 +76,12 @@ def _found(data: bytes) -> Found:
     has_reasons = len(packed(fullest)) <= PACKED
     rows = {node: [it.weight, it.reason if has_reasons else ""] for node, it in weights.items()}
     given = {"cluster": file.cluster, "made": made, "expires": expires, "weights": rows}
-    return Found(given, has_reasons)
+    return GivenWeights(given, has_reasons)
 
 
 def _weight(node: str, said: Any) -> Weight:
     try:
-        row = msgspec.convert(said, Row)
+        row = msgspec.convert(said, NodeWeight)
     except msgspec.ValidationError as error:
         raise bad(f"what stands there of {node!r:.80} is no weight: {error}.") from error
     return Weight(row.weight, row.reason if len(row.reason) <= REASON else f"{row.reason[: REASON - 1]}…")

@@ -47,7 +47,7 @@ from mesh.core.subscribers.sessions import Sessions
 from mesh.core.subscribers.settling import Settling
 from mesh.core.subscribers.subscribing import Subscribing
 from mesh.core.subscribers.wanted import Wanted
-from mesh.core.telling.recording import Recording, Waiting
+from mesh.core.telling.recording import QueueDepth, Recording
 from mesh.core.ways.balancing import Balancing, name_of
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Questions
@@ -146,7 +146,7 @@ class Parts:
             )
         )  # fmt: skip
 
-    def _queues(self) -> Iterator[Waiting]:
+    def _queues(self) -> Iterator[QueueDepth]:
         """The queues of this node: for masters that are away, and for sessions."""
         for hop in self.forwarder.onward.hops():
             depth = self.forwarder.tailback.depth(hop)

@@ -19,29 +19,29 @@ _HOUR = re.compile(r"hour=\d\d")
 # Law: under the name of a closed segment there are only whole lines, and they are on the disk.
 
 
-class Found(msgspec.Struct, frozen=True):
+class SegmentFiles(msgspec.Struct, frozen=True):
     """The segments in a directory: closed ones, and those that are or were being written."""
 
     closed: list[Segment] = []  # each has its own
     unfinished: list[Segment] = []
 
 
-def find(place: Path) -> Found:
+def find(place: Path) -> SegmentFiles:
     """The segments in `place`, of all nodes, hour by hour; none if it is not there.
 
     What is no segment is passed over. OSError as it comes.
     """
-    found = Found()
+    found = SegmentFiles()
     for hour in find_by_hour(place):
         found.closed.extend(hour.closed)
         found.unfinished.extend(hour.unfinished)
     return found
 
 
-def find_by_hour(place: Path, uuid8: str = "") -> Iterator[Found]:
+def find_by_hour(place: Path, uuid8: str = "") -> Iterator[SegmentFiles]:
     """The same, of all nodes or of one, without holding all of it: there may be a hundred thousand."""
     for hour in _hours(place):
-        found = Found()
+        found = SegmentFiles()
         for text, size in sizes(place / hour).items():
             if uuid8 not in text:
                 continue  # a quick look: the directory of many nodes has many files

@@ -27,7 +27,7 @@ class Problem:
 
 
 @dataclass(slots=True)
-class Tally:
+class SyncTally:
     """The count of what was copied. `present`: segments that were there already."""
 
     copied: int = 0
@@ -39,7 +39,7 @@ class Tally:
         self.problems.append(Problem(path, code, text))
 
 
-def sync(place: Path, to: Path, tally: Tally) -> None:
+def sync(place: Path, to: Path, tally: SyncTally) -> None:
     """Copy the closed segments in `place` to the same paths below `to`, and write down that they are safe.
 
     What is there already is not copied again. A run that was killed leaves `_….part` files there, which
@@ -92,7 +92,7 @@ def _alone(place: Path) -> Iterator[None]:
 
 
 def _sync_hour(
-    place: Path, to: Path, hour: str, segments: Sequence[Segment], tally: Tally
+    place: Path, to: Path, hour: str, segments: Sequence[Segment], tally: SyncTally
 ) -> list[SegmentName]:
     """The names of those that are safe now. OSError when `to` cannot be written."""
     make_directories(to / hour, Path(to.anchor), 0o777)
@@ -114,7 +114,7 @@ def _sync_hour(
     return safe
 
 
-def _copied(place: Path, to: Path, segment: Segment, tally: Tally) -> bool:
+def _copied(place: Path, to: Path, segment: Segment, tally: SyncTally) -> bool:
     try:
         content = (place / segment.path).read_bytes()
     except FileNotFoundError:  # its node has deleted it meanwhile
@@ -144,7 +144,7 @@ def _write(to: Path, segment: Segment, content: bytes) -> None:
         raise
 
 
-def _write_down(place: Path, found: Sequence[Segment], safe: Sequence[SegmentName], tally: Tally) -> None:
+def _write_down(place: Path, found: Sequence[Segment], safe: Sequence[SegmentName], tally: SyncTally) -> None:
     path = place / SYNCED
     known, wrong = read_marker(path)
     marker = known.only({segment.name.run for segment in found}).add(safe)

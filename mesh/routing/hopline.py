@@ -43,7 +43,7 @@ class Late:
 
 
 @dataclass(slots=True)
-class Line:
+class HopLine:
     """The entries that go to one node for one domain, or for one node behind it."""
 
     # Taken from the front, which a dict would look for ever longer.

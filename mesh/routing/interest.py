@@ -29,7 +29,7 @@ def weight(query: Query) -> int:
 
 
 @dataclass(slots=True)
-class Asked:
+class PeerInterest:
     """The queries that one peer was asked for. Each change has a version, so that it can confirm it."""
 
     version: int = 0
@@ -61,15 +61,15 @@ class Interests:
     def __init__(self) -> None:
         self._wants: dict[Query, Counter[bytes]] = {}
         self._trie: Trie[Query] = Trie()  # of the same queries
-        self._asked: dict[bytes, Asked] = {}
+        self._asked: dict[bytes, PeerInterest] = {}
         self._has_later_kinds = False  # of queries, than those that everybody understands
 
     def __len__(self) -> int:
         return len(self._wants)
 
-    def asked(self, peer: bytes) -> Asked:
+    def asked(self, peer: bytes) -> PeerInterest:
         """The queries that a peer was asked for."""
-        return self._asked.setdefault(peer, Asked())
+        return self._asked.setdefault(peer, PeerInterest())
 
     def queries(self) -> list[Query]:
         return list(self._wants)

@@ -16,7 +16,7 @@ from mesh.wire.envelope import ERASED, Envelope
 STREAMS = 10_000  # of publishers, that were heard of last
 
 Masters = tuple[str, ...]
-Stream = tuple[bytes, str, Masters]
+MergedStream = tuple[bytes, str, Masters]
 
 
 class Merging:
@@ -25,7 +25,7 @@ class Merging:
     def __init__(self, me: str, masters: Callable[[str, str], Masters]) -> None:
         self._me = me
         self._masters = masters
-        self._highest: OrderedDict[Stream, int] = OrderedDict()  # that was handed on
+        self._highest: OrderedDict[MergedStream, int] = OrderedDict()  # that was handed on
         # By stream: what somebody here still needs, each with its repeats.
         self._open: dict[tuple[bytes, str], dict[Parcel, list[Parcel]]] = {}
 
@@ -72,12 +72,12 @@ class Merging:
             self._open.pop(_lane(parcel), None)
         return repeats
 
-    def _streams(self, e: Envelope) -> list[Stream | None]:
+    def _streams(self, e: Envelope) -> list[MergedStream | None]:
         """For each key: what counts together; None for what has one master."""
         shared = [self._masters(key, e.domain) for key in e.keys]
         return [(e.stream, e.domain, m) if len(m) > 1 and self._me not in m else None for m in shared]
 
-    def _raise(self, stream: Stream | None, number: int) -> None:
+    def _raise(self, stream: MergedStream | None, number: int) -> None:
         if stream is not None:
             self._highest[stream] = max(number, self._highest.get(stream, 0))
             self._highest.move_to_end(stream)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator
 from itertools import takewhile
 
 from mesh.routing.entry import HERE, Entry
-from mesh.routing.hopline import Line
+from mesh.routing.hopline import HopLine
 from mesh.streams.ranges import Ranges
 from mesh.wire.envelope import Envelope
 
@@ -27,7 +27,7 @@ class Onward:
         self._window = (window_bytes, window_count)
         self._entries: dict[int, Entry] = {}  # by serial
         self._lanes: dict[tuple[bytes, str], OrderedDict[int, Entry]] = {}
-        self._lines: dict[str, dict[tuple[str, str], Line]] = {}  # by next node, and track
+        self._lines: dict[str, dict[tuple[str, str], HopLine]] = {}  # by next node, and track
         self._serial = 0
         self.bytes = 0
         self.messages = 0
@@ -101,7 +101,7 @@ class Onward:
                     self._put_in(entry, hop)
 
     def _put_in(self, entry: Entry, hop: str) -> None:
-        line = self._lines.setdefault(hop, {}).setdefault(entry.track, Line())
+        line = self._lines.setdefault(hop, {}).setdefault(entry.track, HopLine())
         line.messages += entry.lacking[hop].count()
         line.bytes += entry.size
         line.wait(entry)
@@ -173,11 +173,11 @@ class Onward:
         line = self.line_of(entry, hop)
         return line is not None and entry in line.flight
 
-    def line_of(self, entry: Entry, hop: str) -> Line | None:
+    def line_of(self, entry: Entry, hop: str) -> HopLine | None:
         """The line in which it stands for that node, unless that has had its last word."""
         return self._lines.get(hop, {}).get(entry.track)
 
-    def lines(self, hop: str) -> list[Line]:
+    def lines(self, hop: str) -> list[HopLine]:
         """The lines to that node."""
         return list(self._lines.get(hop, {}).values())
 
@@ -185,7 +185,7 @@ class Onward:
         """Nodes to which something goes, or for which it waits."""
         return list(self._lines)
 
-    def _is_open(self, line: Line) -> bool:
+    def _is_open(self, line: HopLine) -> bool:
         return line.flight_bytes < self._window[0] and len(line.flight) < self._window[1]
 
     def _take_out(self, entry: Entry, hop: str) -> None:

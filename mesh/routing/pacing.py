@@ -10,19 +10,19 @@ from collections.abc import Callable, Hashable, Sequence
 from mesh.routing.portion import Portion
 from mesh.routing.taker import Taker
 
-Waiting = Sequence[tuple[Taker, Portion]]
+DuePortions = Sequence[tuple[Taker, Portion]]
 
 
 class Pacing:
     """The work that is held back, in order for each source."""
 
     def __init__(self) -> None:
-        self._held: dict[Hashable, deque[tuple[Waiting, Callable[[], None]]]] = {}
+        self._held: dict[Hashable, deque[tuple[DuePortions, Callable[[], None]]]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._held)
 
-    def hold(self, source: Hashable, waiting: Waiting, release: Callable[[], None]) -> None:
+    def hold(self, source: Hashable, waiting: DuePortions, release: Callable[[], None]) -> None:
         """Call `release` when nothing of `waiting` waits any more, and nothing before it is held."""
         if waiting or source in self._held:
             self._held.setdefault(source, deque()).append((waiting, release))

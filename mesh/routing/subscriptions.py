@@ -16,7 +16,7 @@ T = TypeVar("T", bound=Taker)
 CACHE = 100_000  # keys whose answer is remembered
 
 
-class Subscriptions(Generic[T]):
+class SubscriptionIndex(Generic[T]):
     """Queries of many takers; a taker is named once however many of its queries match."""
 
     def __init__(self) -> None:

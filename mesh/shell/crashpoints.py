@@ -23,7 +23,7 @@ LEAVE = 0.2  # s until what was sent has left: ZeroMQ sends in a thread of its o
 SENT: dict[str, type[Command]] = {"answer": Answers, "forward": Forward, "outcome": Outcomes, "items": Items}
 NAMES = tuple(f"{what}.{when}" for what in ("commit", *SENT) for when in ("before", "after"))
 
-Send = Callable[[Hashable, list[bytes]], None]
+SendFrames = Callable[[Hashable, list[bytes]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,11 @@ class CrashPoint:
     def store(self, store: Store) -> Store:
         return _CrashingStore(store, self) if self.what == "commit" else store
 
-    def sender(self, send: Send) -> Send:
+    def sender(self, send: SendFrames) -> SendFrames:
         """The same, or what dies when it sends."""
         return self._dying(send) if self.what in SENT else send
 
-    def _dying(self, send: Send) -> Send:
+    def _dying(self, send: SendFrames) -> SendFrames:
         kind, passings = tag(SENT[self.what]), count(1)
 
         def sending(conn: Hashable, frames: list[bytes]) -> None:

@@ -15,7 +15,7 @@ from mesh.operations import Image, StoreReach
 from mesh.shell.damper import Damper
 from mesh.shell.failing import failure
 from mesh.shell.lag import Lag
-from mesh.shell.poison import Poison, Verdict
+from mesh.shell.poison import Guilt, Poison
 from mesh.shell.world import World
 from mesh.wire.commands import Introduction
 from mesh.wire.replies import Process
@@ -123,7 +123,7 @@ class Driver:
         self._call(partial(self.core.disconnected, key), "a connection's end")
 
     def heard(self, frames: list[bytes]) -> None:
-        if not self._is_wary or self._poison.verdict(frames) is not Verdict.GUILTY:
+        if not self._is_wary or self._poison.verdict(frames) is not Guilt.GUILTY:
             self._call(partial(self.core.gossiped, frames), "gossip", [frames])
 
     def failed(self, key: Hashable, error: Refused) -> None:
@@ -274,16 +274,16 @@ class Driver:
         if self._is_over:
             return False
         verdict = self._poison.verdict(frames)
-        if verdict is Verdict.GUILTY:
+        if verdict is Guilt.GUILTY:
             if who := self._call(partial(self.core.poisoned, key), "a known message"):
                 self.tell(
                     "poisoned", f"{who} sent what this node failed over: its connection is closed", "warning"
                 )
-        elif verdict is Verdict.SUSPECT:
+        elif verdict is Guilt.SUSPECT:
             self._turn()
             self._call(partial(self.core.receive, key, frames), "a message", [frames])
             self._turn_messages = [frames]
             self._turn()
             if not self._is_over:
                 self._poison.acquit(frames)
-        return verdict is Verdict.CLEAN
+        return verdict is Guilt.CLEAN

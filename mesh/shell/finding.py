@@ -20,7 +20,7 @@ LOOK = 3.0  # s between two looks at the interfaces
 Places = tuple[tuple[str, ...], tuple[str, ...]]  # addresses to be dialled at, interfaces for mDNS
 
 
-class Hears(Protocol):
+class FindingListener(Protocol):
     """A part that is told what the network says."""
 
     def advertised(self, node: Introduction) -> None: ...
@@ -50,7 +50,7 @@ class Finding:
         bound: Sequence[str],
         adverts: Adverts,
         me: Callable[[], Introduction],
-        hears: Hears,
+        hears: FindingListener,
     ) -> None:
         self._loop = loop
         self._settings = settings

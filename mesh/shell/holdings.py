@@ -18,7 +18,7 @@ from mesh.local.mounts import check_disk
 from mesh.local.segments import SegmentLog
 from mesh.operations import Image
 from mesh.security.keyring import MeshKeys, keyring
-from mesh.shell.preparing import Prepared
+from mesh.shell.preparing import Preparation
 from mesh.shell.teller import Teller
 from mesh.store.base import NodeStore, begin
 from mesh.store.opening import open_store
@@ -42,7 +42,7 @@ class Holdings:
 
 
 def take(
-    config: Config, state: Path, ready: Prepared, accept_rollback: bool, teller: Teller, undo: ExitStack
+    config: Config, state: Path, ready: Preparation, accept_rollback: bool, teller: Teller, undo: ExitStack
 ) -> tuple[Holdings, Image]:
     """All of that, and what the store holds; `undo` lets go.
 

@@ -24,7 +24,7 @@ log = logging.getLogger("mesh.node")
 SETTLED = 1.0  # s after its start that a node needs no more memory than later
 
 
-class Node:
+class NodeRuntime:
     """A running node, as `mesh.shell.starting.start` makes it: `run` until it is told to stop, then `close`.
 
     `undo` lets go of all that the start has taken.

@@ -16,6 +16,7 @@ import msgspec
 
 from mesh.core.access.door import SOFTWARE
 from mesh.local.private import read_private, write_private
+from mesh.wire.pieces import Frames
 
 log = logging.getLogger("mesh.node")
 FILE = "poison.json"
@@ -23,11 +24,10 @@ KEPT = 64  # messages of each kind, the newest
 MOST = 64 * 1024  # bytes of the file
 DIGEST = 16  # bytes
 
-Message = Sequence[bytes]  # its frames
 Mark = tuple[int, bytes]  # length and digest of a message
 
 
-class Verdict(Enum):
+class Guilt(Enum):
     """The verdicts on a message."""
 
     CLEAN = auto()
@@ -60,20 +60,20 @@ class Poison:
         """As a rule. Then no message need be looked at."""
         return not self._lengths
 
-    def verdict(self, message: Message) -> Verdict:
+    def verdict(self, message: Frames) -> Guilt:
         """Only what is as long as a known one is read for that."""
         if sum(map(len, message)) not in self._lengths:
-            return Verdict.CLEAN
+            return Guilt.CLEAN
         mark = _mark(message)
         if mark in self._guilty:
-            return Verdict.GUILTY
-        return Verdict.SUSPECT if mark in self._suspects else Verdict.CLEAN
+            return Guilt.GUILTY
+        return Guilt.SUSPECT if mark in self._suspects else Guilt.CLEAN
 
-    def acquit(self, message: Message) -> None:
+    def acquit(self, message: Frames) -> None:
         """Acquit a message that was heard alone, while nothing failed."""
         self._suspects.pop(_mark(message), None)
 
-    def blame(self, messages: Sequence[Message], is_sure: bool, why: str) -> None:
+    def blame(self, messages: Sequence[Frames], is_sure: bool, why: str) -> None:
         """The core has failed over one of these: write it down."""
         known = self._guilty if is_sure else self._suspects
         known.update(dict.fromkeys(map(_mark, messages[-KEPT:])))
@@ -104,7 +104,7 @@ def _read(path: Path) -> _Kept:
     return kept if kept.release == SOFTWARE else _Kept("", why=kept.why)
 
 
-def _mark(message: Message) -> Mark:
+def _mark(message: Frames) -> Mark:
     digest = blake2b(digest_size=DIGEST)
     for frame in message:
         digest.update(len(frame).to_bytes(8))

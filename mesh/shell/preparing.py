@@ -30,23 +30,23 @@ from mesh.store.opening import look
 from mesh.transport import Sockets
 
 
-class Probe(Protocol):
+class Sampler(Protocol):
     """A probe that measures the machine."""
 
     def sample(self, lag: float = 0.0) -> Sample: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class Preparation:
     """The parts of a start that were checked. `data` and `snapshots`: None = in the usual place."""
 
-    probe: Probe
+    probe: Sampler
     data: Path | None
     snapshots: Path | None
     has_keys: bool
 
 
-def prepared(config: Config, state: Path) -> Prepared:
+def prepared(config: Config, state: Path) -> Preparation:
     """All that a start needs and that may be wrong. BadConfig, BadName, BindRefused, KeysRefused …"""
     node = config.node
     if node.id is not None:
@@ -58,7 +58,7 @@ def prepared(config: Config, state: Path) -> Prepared:
     to_bind(node.bind, has_keys)
     seeds(config, _name(config))
     balancer_of(config, random.random, lambda text: None)
-    return Prepared(
+    return Preparation(
         probe=FileProbe(Path(node.probe)) if node.probe else MachineProbe(),
         data=place("node.data", node.data) if node.data else None,
         snapshots=place("snapshots.dir", config.snapshots.dir) if config.snapshots.dir else None,

@@ -23,7 +23,7 @@ from mesh.shell.driver import Driver
 from mesh.shell.finding import Finding, addresses
 from mesh.shell.holdings import Holdings, in_time, take
 from mesh.shell.memory import take_descriptors
-from mesh.shell.node import Node, process
+from mesh.shell.node import NodeRuntime, process
 from mesh.shell.poison import Poison
 from mesh.shell.preparing import prepared, seeds
 from mesh.shell.settings import allowance_of, settings_of
@@ -34,7 +34,7 @@ from mesh.transport import Sockets
 from mesh.wire.commands import Introduction
 
 
-async def start(config: Config, environ: Mapping[str, str], accept_rollback: bool = False) -> Node:
+async def start(config: Config, environ: Mapping[str, str], accept_rollback: bool = False) -> NodeRuntime:
     """Take the data directory, load the store, bind, and be there for clients and other nodes.
 
     `accept_rollback`: go on with a store that went backwards, without what is lost.
@@ -67,7 +67,7 @@ async def start(config: Config, environ: Mapping[str, str], accept_rollback: boo
         file = _file(config, held, driver.world)
         undo.callback(file.remove, state)
         file.write(state)
-        return Node(held, driver, finding, undo.pop_all())
+        return NodeRuntime(held, driver, finding, undo.pop_all())
 
 
 def _world(

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from mesh.store.room import Tell
 
 log = logging.getLogger("mesh.node")
-Hear = Callable[[str, str, str], None]  # kind, text, level
+Hearer = Callable[[str, str, str], None]  # kind, text, level
 
 
 def _to_log(kind: str, text: str, level: str) -> None:
@@ -22,7 +22,7 @@ class Teller:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._hear: Hear = _to_log
+        self._hear: Hearer = _to_log
 
     def of(self, kind: str) -> Tell:
         """A `tell` for that kind; any thread may call it."""
@@ -33,7 +33,7 @@ class Teller:
         return tell
 
     @contextmanager
-    def to(self, hear: Hear) -> Iterator[None]:
+    def to(self, hear: Hearer) -> Iterator[None]:
         """A node is there, and hears; behind it, all goes to the log again."""
         self._hear = hear
         try:

@@ -18,14 +18,14 @@ from mesh.core.desk.effects import (
     Listen,
     Note,
     Proven,
-    Record,
     Send,
     Stop,
+    WriteLine,
 )
 from mesh.errors import MeshError
 from mesh.local.segments import SegmentLog
 from mesh.shell.binding import Bound
-from mesh.shell.crashpoints import Send as Put
+from mesh.shell.crashpoints import SendFrames
 from mesh.shell.knocking import is_refused
 from mesh.shell.resolving import is_ip, resolved
 from mesh.snapshots.line import EVENT, Line
@@ -53,7 +53,7 @@ class World:
         self,
         sockets: Sockets,
         bound: Bound,
-        put: Put,
+        put: SendFrames,
         worker: StoreWorker,
         snapshots: SegmentLog | None,
         hears: Hears,
@@ -87,7 +87,7 @@ class World:
                 self._later(self._knock(uuid, address))
             case Proven(conn, user, is_node):
                 self.sockets.proven(conn, user, is_node)
-            case Record(line):
+            case WriteLine(line):
                 self._record(line)
             case Note(level, text):
                 log.log(logging.getLevelNamesMapping()[level.upper()], "%s", text)

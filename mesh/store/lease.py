@@ -13,7 +13,7 @@ LEASE_LOST = "LEASE_LOST"
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class LeaseTiming:
     """The times of a lease, in seconds; all others are shares of `ttl`."""
 
     ttl: float = 10.0
@@ -43,7 +43,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class LeaseClaim:
     """A claim on a resource: a node by its uuid and boot, and the place where it runs, for people."""
 
     resource: str
@@ -66,16 +66,16 @@ class Lease:
         return f"boot {self.boot} of node {self.holder.hex()[:8]} at {self.place}, epoch {self.epoch}"
 
 
-def serves_until(sent: float, terms: Terms) -> float:
+def serves_until(sent: float, terms: LeaseTiming) -> float:
     """When a holder must stop whose last successful renewal was sent then."""
     return sent + terms.useful
 
 
-def may_serve(sent: float, now: float, terms: Terms) -> bool:
+def may_serve(sent: float, now: float, terms: LeaseTiming) -> bool:
     return now < serves_until(sent, terms)
 
 
-def pause(sent: float, failed: bool, now: float, terms: Terms) -> float:
+def pause(sent: float, failed: bool, now: float, terms: LeaseTiming) -> float:
     """Seconds until the next renewal; `failed`: one was tried since then, in vain."""
     return terms.retry if failed else max(0.0, sent + terms.interval - now)
 

@@ -9,7 +9,7 @@ from mesh.config_store import MEMORY, SQLITE
 from mesh.errors import NotAvailable
 from mesh.store.base import NodeStore, Store, Untended
 from mesh.store.memory import MemoryStore
-from mesh.store.room import Room, Tell, broken, reserve_of
+from mesh.store.room import DiskSpace, Tell, broken, reserve_of
 from mesh.store.roomy import Roomy
 from mesh.store.sqlite import CHECKPOINT, SQLiteStore
 from mesh.store.witness import Witness
@@ -54,7 +54,7 @@ def open_guarded(
             witness = opened.enter_context(closing(Witness(directory / "witness", uuid, boot)))
         store = opened.enter_context(closing(SQLiteStore(path, most)))
         with _named(directory / "reserve"):
-            room = Room(directory, reserve, store.spare, tell)
+            room = DiskSpace(directory, reserve, store.spare, tell)
         opened.pop_all()
     roomy = Roomy(store, room, path, reserve // 16, clock)
     return Witnessed(roomy, witness, boot, tell, accept_rollback, clock)

@@ -12,10 +12,10 @@ from mesh.errors import StoreError, StoreFull
 from mesh.operations import Image, Op, StoreReach
 from mesh.store.change import Change, fold
 from mesh.store.integrity import Audit
-from mesh.store.lease import Claim, Terms
-from mesh.store.postgres_connection import Connection, Kind, Trouble
+from mesh.store.lease import LeaseClaim, LeaseTiming
+from mesh.store.postgres_connection import Connection, FailureKind, Trouble
 from mesh.store.postgres_lease import Keeper, fence
-from mesh.store.postgres_rows import Count, create_owner, read_count, read_image, write_change
+from mesh.store.postgres_rows import StoreProgress, create_owner, read_count, read_image, write_change
 from mesh.store.postgres_setup import check_settings, look_at, prepare
 
 _log = logging.getLogger(__name__)
@@ -35,13 +35,19 @@ class PostgresStore:
     # Rule 2: a commit is tried until it is known to be written, as long as one lease runs.
 
     def __init__(
-        self, url: str, owner: bytes, boot: int, *, terms: Terms | None = None, allow_unsafe: bool = False
+        self,
+        url: str,
+        owner: bytes,
+        boot: int,
+        *,
+        terms: LeaseTiming | None = None,
+        allow_unsafe: bool = False,
     ) -> None:
         """`url` holds no password, so it can be shown. `allow_unsafe`: though the server may lose it all."""
         self._url, self._owner, self._allow_unsafe = url, UUID(bytes=owner), allow_unsafe
-        self._terms = terms or Terms()
+        self._terms = terms or LeaseTiming()
         place = f"{socket.gethostname()}, process {os.getpid()}"
-        self._claim = Claim(f"store/{owner.hex()}", owner, boot, place)
+        self._claim = LeaseClaim(f"store/{owner.hex()}", owner, boot, place)
         self._end: StoreError | None = None  # why it is at its end
         self._closed = False
         try:
@@ -64,7 +70,7 @@ class PostgresStore:
     def look(cls, url: str) -> None:
         """Could it be opened? StoreError as by opening it; nothing is written."""
         store = cls.__new__(cls)
-        store._url, store._terms, store._allow_unsafe = url, Terms(), False
+        store._url, store._terms, store._allow_unsafe = url, LeaseTiming(), False
         try:
             with contextlib.closing(store._connect()) as connection:
                 look_at(connection, url)
@@ -87,7 +93,7 @@ class PostgresStore:
         change = fold(ops, self._count.next_position)
         if not change:
             return
-        after = Count(change.next_position, self._count.commits + 1)
+        after = StoreProgress(change.next_position, self._count.commits + 1)
         try:
             self._write(change, after)
         except StoreError as error:
@@ -106,7 +112,7 @@ class PostgresStore:
     def reach(self) -> StoreReach:
         return self._count.reach
 
-    def _write(self, change: Change, after: Count) -> None:
+    def _write(self, change: Change, after: StoreProgress) -> None:
         begun, tried = time.monotonic(), False
         while not self._try(change, after, tried):
             # The lease may be fine while this commit never succeeds, as when a statement takes too long.
@@ -119,7 +125,7 @@ class PostgresStore:
             tried = True
             self._keeper.wait()
 
-    def _try(self, change: Change, after: Count, tried: bool) -> bool:
+    def _try(self, change: Change, after: StoreProgress, tried: bool) -> bool:
         """Is it written now? `tried`: it may have been written before."""
         self._keeper.check()
         unwritten = not tried
@@ -133,15 +139,15 @@ class PostgresStore:
                 write_change(db, self._owner, change, after.commits)
             return True
         except Trouble as trouble:
-            if trouble.kind is Kind.FULL and unwritten:
+            if trouble.kind is FailureKind.FULL and unwritten:
                 raise self._full(trouble) from trouble
-            if trouble.kind is Kind.FAILED:
+            if trouble.kind is FailureKind.FAILED:
                 raise self._failure(trouble) from trouble
             if not tried:
                 _log.warning("%s: %s; trying again", self._url, trouble)
             return False
 
-    def _is_written(self, after: Count, tried: bool) -> bool:
+    def _is_written(self, after: StoreProgress, tried: bool) -> bool:
         """Whether the commit is there: locked until this transaction ends. StoreError if others wrote."""
         audit = Audit()
         found = read_count(self._connection, self._owner, audit, lock=True)
@@ -180,7 +186,7 @@ class PostgresStore:
     def _create(self, db: Connection) -> None:
         create_owner(db, self._owner)
 
-    def _read_count(self) -> Count:
+    def _read_count(self) -> StoreProgress:
         audit = Audit()
         count = read_count(self._connection, self._owner, audit)
         self._judge(audit)

@@ -26,7 +26,7 @@ _NETWORK: dict[str, Any] = {
 _LIMITS = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout")
 
 
-class Kind(Enum):
+class FailureKind(Enum):
     """The kinds of failure, by what each means for what was asked."""
 
     AGAIN = "it may succeed if it is asked again; a commit may have been written"
@@ -36,21 +36,21 @@ class Kind(Enum):
 
 # The first that an error's SQLSTATE begins with decides.
 _KINDS = {
-    "53300": Kind.AGAIN,  # too many connections
-    "53": Kind.FULL,  # disk full, out of memory
-    "08": Kind.AGAIN,  # connection exceptions
-    "57P": Kind.AGAIN,  # the server stops, has crashed, or is starting
-    "57014": Kind.AGAIN,  # statement_timeout
-    "55P03": Kind.AGAIN,  # lock_timeout
-    "25P03": Kind.AGAIN,  # idle_in_transaction_session_timeout
-    "40": Kind.AGAIN,  # rolled back for the sake of another transaction
+    "53300": FailureKind.AGAIN,  # too many connections
+    "53": FailureKind.FULL,  # disk full, out of memory
+    "08": FailureKind.AGAIN,  # connection exceptions
+    "57P": FailureKind.AGAIN,  # the server stops, has crashed, or is starting
+    "57014": FailureKind.AGAIN,  # statement_timeout
+    "55P03": FailureKind.AGAIN,  # lock_timeout
+    "25P03": FailureKind.AGAIN,  # idle_in_transaction_session_timeout
+    "40": FailureKind.AGAIN,  # rolled back for the sake of another transaction
 }
 
 
 class Trouble(Exception):
     """The database did not do what was asked. The text is the database's."""
 
-    def __init__(self, kind: Kind, words: str) -> None:
+    def __init__(self, kind: FailureKind, words: str) -> None:
         super().__init__(words)
         self.kind = kind
 
@@ -145,11 +145,13 @@ def _told() -> Iterator[None]:
         raise Trouble(_kind(error), _words(error)) from error
 
 
-def _kind(error: psycopg.Error) -> Kind:
+def _kind(error: psycopg.Error) -> FailureKind:
     if error.sqlstate is None:  # the server said nothing: it could not be reached, or is no longer there
         reached = isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError))
-        return Kind.AGAIN if reached else Kind.FAILED
-    return next((kind for begin, kind in _KINDS.items() if error.sqlstate.startswith(begin)), Kind.FAILED)
+        return FailureKind.AGAIN if reached else FailureKind.FAILED
+    return next(
+        (kind for begin, kind in _KINDS.items() if error.sqlstate.startswith(begin)), FailureKind.FAILED
+    )
 
 
 def _words(error: psycopg.Error) -> str:

@@ -10,16 +10,16 @@ from uuid import UUID
 from mesh.errors import StoreError
 from mesh.store.lease import (
     LEASE_LOST,
-    Claim,
     Lease,
-    Terms,
+    LeaseClaim,
+    LeaseTiming,
     may_serve,
     may_take,
     pause,
     refusal,
     serves_until,
 )
-from mesh.store.postgres_connection import Connection, Kind, Trouble
+from mesh.store.postgres_connection import Connection, FailureKind, Trouble
 
 _log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ def read(db: Connection, resource: str, lock: str = "") -> Lease | None:
     return Lease(rows[0][0].bytes, *rows[0][1:]) if rows else None
 
 
-def take(db: Connection, claim: Claim, terms: Terms) -> int | Lease:
+def take(db: Connection, claim: LeaseClaim, terms: LeaseTiming) -> int | Lease:
     """The new epoch, or the lease that somebody else still has. The transaction is the caller's."""
     me = (UUID(bytes=claim.holder), claim.boot, claim.place)
     db.execute(_FIRST, (claim.resource, *me))
@@ -56,7 +56,7 @@ def take(db: Connection, claim: Claim, terms: Terms) -> int | Lease:
     return int(db.execute(_TAKE, (*me, terms.ttl, claim.resource))[0][0])
 
 
-def fence(db: Connection, claim: Claim, epoch: int) -> None:
+def fence(db: Connection, claim: LeaseClaim, epoch: int) -> None:
     """Let nobody take the lease before this transaction has ended. StoreError if it is not ours.
 
     It is a lock on the row: a look alone would let a holder commit that was overtaken after it had looked.
@@ -68,7 +68,7 @@ def fence(db: Connection, claim: Claim, epoch: int) -> None:
         raise lost(claim, why, lease)
 
 
-def lost(claim: Claim, code: str, lease: Lease | None, words: str = "") -> StoreError:
+def lost(claim: LeaseClaim, code: str, lease: Lease | None, words: str = "") -> StoreError:
     if code == LEASE_LOST:
         return StoreError(
             f"The lease on {claim.resource} ran out before it could be renewed{words}.",
@@ -92,8 +92,8 @@ class Keeper:
     def __init__(
         self,
         reach: Callable[[], Connection],
-        claim: Claim,
-        terms: Terms,
+        claim: LeaseClaim,
+        terms: LeaseTiming,
         first: Callable[[Connection], None],
         on_loss: Callable[[], None],
     ) -> None:
@@ -166,7 +166,7 @@ class Keeper:
                     first(self._connection)
                 return taken
         except Trouble as trouble:
-            if trouble.kind is not Kind.AGAIN or self._connection.is_broken:
+            if trouble.kind is not FailureKind.AGAIN or self._connection.is_broken:
                 raise
             return read(self._connection, self._claim.resource)
 
@@ -213,7 +213,7 @@ class Keeper:
             self._on_loss()
 
 
-def _in_use(claim: Claim, lease: Lease | None) -> StoreError:
+def _in_use(claim: LeaseClaim, lease: Lease | None) -> StoreError:
     return StoreError(
         f"{claim.resource} is open in another process: {lease}.",
         hint="Stop that process, or give this node a --data directory of its own.",

@@ -62,7 +62,7 @@ _AROUND = (
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class StoreProgress:
     """The place of a store: the position that is next, and how many commits there were."""
 
     next_position: int
@@ -80,14 +80,14 @@ def create_owner(db: Connection, owner: UUID) -> None:
     )
 
 
-def read_count(db: Connection, owner: UUID, audit: Audit, lock: bool = False) -> Count:
+def read_count(db: Connection, owner: UUID, audit: Audit, lock: bool = False) -> StoreProgress:
     """`lock`: until the transaction ends nobody else reads it so. The count is 0 where it is lost."""
     rows = db.execute(f"{_META} FOR UPDATE" if lock else _META, (owner,))
     if not rows:
         audit.note("the count of positions is missing")
     elif audit.is_sound("the count of positions", rows[0][:2], rows[0][2]):
-        return Count(*rows[0][:2])
-    return Count(0, 0)
+        return StoreProgress(*rows[0][:2])
+    return StoreProgress(0, 0)
 
 
 def read_image(db: Connection, owner: UUID, audit: Audit) -> Image:

@@ -97,7 +97,7 @@ def make_room(directory: Path) -> None:
         trial.give()
 
 
-class Room:
+class DiskSpace:
     """The room on a disk. `wanted`: bytes that shall stay free; 0 = all may be filled, nothing is reserved.
 
     `spare()` says how many bytes the store can fill again without a larger file: where consumers made

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mesh.errors import StoreFull
 from mesh.operations import Append, Image, Op, Put, StoreReach
-from mesh.store.room import Room
+from mesh.store.room import DiskSpace
 from mesh.store.sqlite import SQLiteStore
 
 PERIOD = 1.0  # s between two looks at the disk
@@ -22,7 +22,7 @@ class Roomy:
     def __init__(
         self,
         store: SQLiteStore,
-        room: Room,
+        room: DiskSpace,
         path: Path,
         often: int = 0,
         clock: Callable[[], float] = time.monotonic,

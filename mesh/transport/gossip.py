@@ -34,7 +34,7 @@ LIMITS = {zmq.PUB: (4 * KIB, 16, 16), zmq.SUB: (512 * KIB, 16, 256)}
 REDIAL, REDIAL_MAX = 200, 10_000  # ms between tries to reach a PUB that does not answer
 
 
-class Gossip:
+class GossipSockets:
     """The sockets of gossip. `heard` gets each message as its frames; `idle` ends a batch of them."""
 
     def __init__(

@@ -15,11 +15,11 @@ import zmq
 
 from mesh.transport.options import Socket
 
-_KEPT: list[Context] = []  # never to be collected, since that would wait
+_KEPT: list[OwnedContext] = []  # never to be collected, since that would wait
 SPARE = 16  # closed sockets, at least, that may be remembered before they are looked for
 
 
-class Context(zmq.Context[Socket]):
+class OwnedContext(zmq.Context[Socket]):
     """A context that holds its sockets, so that somebody can still close them when all else is forgotten."""
 
     # Named here, or pyzmq would take it for an option of ZeroMQ's.
@@ -44,7 +44,7 @@ class Lifetime:
     """A context for as long as its `owner` lives, and no longer."""
 
     def __init__(self, owner: object) -> None:
-        self.context = Context()
+        self.context = OwnedContext()
         self._forgotten = weakref.finalize(owner, let_go, self.context, os.getpid())
         # With the process all of it ends anyway, and until then a thread may be using it.
         self._forgotten.atexit = False
@@ -55,7 +55,7 @@ class Lifetime:
         self._forgotten.detach()  # not before: Ctrl-C may come while we wait
 
 
-def let_go(context: Context, process: int) -> None:
+def let_go(context: OwnedContext, process: int) -> None:
     """Close all and wait for nothing: this runs wherever Python collects garbage, in any thread."""
     if os.getpid() != process:  # forked off: ZeroMQ's threads belong to the other process
         _KEPT.append(context)

@@ -13,7 +13,7 @@ import zmq
 from mesh.errors import BindRefused, Refused
 from mesh.security.keys import Keys
 from mesh.security.zap import DOMAIN
-from mesh.transport.gossip import Gossip
+from mesh.transport.gossip import GossipSockets
 from mesh.transport.guard import Allowance
 from mesh.transport.handshakes import FAILED, Doorman, failure
 from mesh.transport.library import check_ours
@@ -87,7 +87,7 @@ class Sockets:
         self._failed = failed or (lambda key, error: stranger(error.what))
         self._zap = ZapHandler(loop, self._context, stranger) if keys and keys.server.secret else None
         self._watch = Watch(loop, allowance, self._take, stranger)
-        self._gossip = Gossip(loop, self._context, heard, idle, keys, self._watch)
+        self._gossip = GossipSockets(loop, self._context, heard, idle, keys, self._watch)
         self._routers: dict[int, Listener] = {}
         self._dialled: dict[Key, tuple[Socket, Socket]] = {}
         # Of those who came in the descriptor; and the other way round, to know who is gone.

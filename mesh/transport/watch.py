@@ -24,7 +24,7 @@ RESET = struct.pack("ii", 1, 0)
 SHARE = 100  # at most one of so many parts of the time is spent in asking the kernel
 
 
-class Line(socket.socket):
+class BorrowedSocket(socket.socket):
     """A connection of ZeroMQ's, which closes it, and nobody here."""
 
     def __del__(self) -> None:
@@ -48,7 +48,7 @@ class Watch:
         self._loop, self._take, self._tell = loop, take, tell
         room = min(allowance.connections, most_guests())
         self._guard = Guard(replace(allowance, connections=room))
-        self._lines: dict[int, Line] = {}
+        self._lines: dict[int, BorrowedSocket] = {}
         self._growing: set[int] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._due = self._earliest = self._next_full = 0.0
@@ -71,7 +71,7 @@ class Watch:
         """A connection was accepted there."""
         self.gone(number)
         try:
-            line = Line(fileno=number)  # no copy: there may be no descriptor for one
+            line = BorrowedSocket(fileno=number)  # no copy: there may be no descriptor for one
         except OSError:  # it has ended since
             return
         try:

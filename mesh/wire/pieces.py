@@ -17,7 +17,7 @@ from mesh.wire.limits import FRAME, FRAMES, PIECE, PIECES_WINDOW, WHOLE
 PASSING = frozenset(kind.__struct_config__.tag for kind in (Ping, Pong, PieceAck, Bye, Refuse, Who))
 
 FEW, SHORT = 3, WHOLE // 2  # frames; bytes of the last of them
-Message = list[bytes]  # its frames
+Frames = list[bytes]  # of one message
 
 
 class Cutter:
@@ -25,11 +25,11 @@ class Cutter:
 
     def __init__(self) -> None:
         self.is_busy = False  # a message is on its way of which not all has left
-        self._line: deque[Message] = deque()  # behind it
+        self._line: deque[Frames] = deque()  # behind it
         self._pieces: Iterator[Piece] = iter(())
         self._sent = self._taken = 0  # bytes in pieces
 
-    def send(self, message: Message) -> list[Message]:
+    def send(self, message: Frames) -> list[Frames]:
         """The messages that leave now that this one is to be sent."""
         if self.is_busy:
             if len(message) == 1 and message[0][1] in PASSING:
@@ -41,7 +41,7 @@ class Cutter:
         self._line.append(message)
         return self._next()
 
-    def acked(self, taken: int) -> list[Message]:
+    def acked(self, taken: int) -> list[Frames]:
         """The messages that leave now that the other end has so many bytes in pieces."""
         if taken > self._sent:
             raise RemoteError(
@@ -50,8 +50,8 @@ class Cutter:
         self._taken = max(taken, self._taken)
         return self._next()
 
-    def _next(self) -> list[Message]:
-        leaving: list[Message] = []
+    def _next(self) -> list[Frames]:
+        leaving: list[Frames] = []
         while self._sent - self._taken < PIECES_WINDOW:
             piece = next(self._pieces, None)
             if piece is not None:
@@ -70,12 +70,12 @@ class Cutter:
         return leaving
 
 
-def is_short(message: Message) -> bool:
+def is_short(message: Frames) -> bool:
     """Found at a glance, as it is of nearly all: a command, a header and a body, or less."""
     return len(message) <= FEW and len(message[-1]) <= SHORT
 
 
-def cut(message: Message) -> Iterator[Piece]:
+def cut(message: Frames) -> Iterator[Piece]:
     """The pieces of a message; the first says how long each frame is."""
     sizes = tuple(map(len, message))
     parts: list[bytes] = []
@@ -102,12 +102,12 @@ class Gatherer:
         self._most = most
         self._command = command  # bytes of the first frame, at most: alone it may be longer than ZeroMQ takes
         self._sizes: Sequence[int] = ()  # of its frames; () = none is coming
-        self._frames: Message = []  # of these, those that are whole,
+        self._frames: Frames = []  # of these, those that are whole,
         # and what there is of the next one. Not a list of parts: many small ones would take far more.
         self._part = bytearray()
         self._lack = 0  # bytes of that
 
-    def take(self, piece: Piece) -> Message | None:
+    def take(self, piece: Piece) -> Frames | None:
         """The message, when this was the last of it. RemoteError when it cannot be a piece."""
         if piece.sizes:
             self._begin(piece.sizes)
@@ -143,7 +143,7 @@ class Gatherer:
             done = len(self._frames)
             self._lack = self._sizes[done] if done < len(self._sizes) else 0
 
-    def _end(self) -> Message:
+    def _end(self) -> Frames:
         message = self._frames
         self._sizes, self._frames, self.held = (), [], 0
         if message[0][1:2] == encode(Piece((), b""))[1:2]:

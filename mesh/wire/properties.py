@@ -24,7 +24,7 @@ class Properties:
     reply_to: str = ""
 
 
-class Record(msgspec.Struct, frozen=True, array_like=True):
+class PropertiesRecord(msgspec.Struct, frozen=True, array_like=True):
     headers: tuple[tuple[str, str], ...] = ()
     expires: Natural = 0
     priority: Annotated[int, Meta(ge=0, le=9)] = 5
@@ -32,7 +32,7 @@ class Record(msgspec.Struct, frozen=True, array_like=True):
 
 
 NO_PROPERTIES = Properties()
-_read = reader(Record, CONTROL_FRAME)
+_read = reader(PropertiesRecord, CONTROL_FRAME)
 
 
 def encode_properties(p: Properties) -> bytes:

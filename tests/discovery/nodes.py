@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from random import Random
 
-from discovery.asks import Ask
 from discovery.member import MemberEvent, Node, Presence, Rumour
-from discovery.membership import Membership, Probe, SwimTiming
+from discovery.membership import DirectProbe, Membership, SwimTiming
+from discovery.requests import Request
 
 AT, ELSEWHERE = "tcp://127.0.0.1:7001", "tcp://127.0.0.1:7999"
-Results = list[MemberEvent | Ask]
+Results = list[MemberEvent | Request]
 
 
 def uuid(name: str) -> bytes:
@@ -52,20 +52,20 @@ def state(members: Membership, name: str) -> Presence | None:
     return None if found is None else found.state
 
 
-def until(members: Membership, end: float) -> list[tuple[float, MemberEvent | Ask]]:
+def until(members: Membership, end: float) -> list[tuple[float, MemberEvent | Request]]:
     """Time passes; what came of it, and when."""
-    found: list[tuple[float, MemberEvent | Ask]] = []
+    found: list[tuple[float, MemberEvent | Request]] = []
     while (due := members.deadline()) <= end:
         found += [(due, result) for result in members.tick(due)]
     return found
 
 
-def until_probe(members: Membership, of: str, within: float = 60.0) -> tuple[float, Probe]:
+def until_probe(members: Membership, of: str, within: float = 60.0) -> tuple[float, DirectProbe]:
     """Time passes until that node is probed."""
     while (due := members.deadline()) <= within:
         for result in members.tick(due):
-            if isinstance(result, Probe) and result.to == uuid(of):
+            if isinstance(result, DirectProbe) and result.to == uuid(of):
                 return due, result
-            if isinstance(result, Probe):
+            if isinstance(result, DirectProbe):
                 members.answered(result.to, result.number, True, (), due)
     raise AssertionError(f"{of} was not probed within {within} s")

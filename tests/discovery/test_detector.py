@@ -5,7 +5,16 @@ import pytest
 
 from discovery.health import WORST, Health
 from discovery.member import Dead, Presence, Suspected, Trusted
-from discovery.membership import Knock, Lives, Membership, Probe, ProbeFor, Spread, SwimTiming, Tell
+from discovery.membership import (
+    DialProbe,
+    DirectProbe,
+    IndirectProbe,
+    Inform,
+    Lives,
+    Membership,
+    Spread,
+    SwimTiming,
+)
 from discovery.suspicion import Suspicion
 from tests.discovery.nodes import (
     AT,
@@ -28,9 +37,9 @@ from tests.discovery.nodes import (
 SUSPECT, DEAD, ALIVE = Presence.SUSPECT, Presence.DEAD, Presence.ALIVE
 
 
-def asks(members: Membership, end: float) -> list[tuple[float, ProbeFor]]:
+def asks(members: Membership, end: float) -> list[tuple[float, IndirectProbe]]:
     """Whom it asks for help until then, and when."""
-    return [(at, result) for at, result in until(members, end) if isinstance(result, ProbeFor)]
+    return [(at, result) for at, result in until(members, end) if isinstance(result, IndirectProbe)]
 
 
 def fates(members: Membership, end: float, of: str = "heron") -> list[tuple[float, str]]:
@@ -38,7 +47,7 @@ def fates(members: Membership, end: float, of: str = "heron") -> list[tuple[floa
     found: list[tuple[float, str]] = []
     while (due := members.deadline()) <= end:
         for result in members.tick(due):
-            if isinstance(result, Probe) and result.to != uuid(of):
+            if isinstance(result, DirectProbe) and result.to != uuid(of):
                 members.answered(result.to, result.number, True, (), due)
             if isinstance(result, Suspected | Trusted | Dead) and result.member.uuid == uuid(of):
                 found.append((due, type(result).__name__))
@@ -61,7 +70,7 @@ def test_each_node_is_probed_once_a_round_one_each_period() -> None:
     while len(probes) < 21:
         due = members.deadline()
         for result in members.tick(due):
-            assert isinstance(result, Probe)
+            assert isinstance(result, DirectProbe)
             assert result.to == result.uuid
             probes.append((due, result.to))
             members.answered(result.to, result.number, True, (), due)
@@ -145,7 +154,7 @@ def test_we_answer_for_this_process_only() -> None:
 def test_a_helper_probes_and_passes_the_answer_on() -> None:
     members = membership("heron", "ibis")
     [probe] = members.probe_for(IBIS, 77, node("heron"), (), 5.0)
-    assert isinstance(probe, Probe)
+    assert isinstance(probe, DirectProbe)
     assert (probe.to, probe.uuid, probe.boot) == (HERON, HERON, 1)
     [answer] = members.answered(HERON, probe.number, True, (), 5.1)
     assert isinstance(answer, Lives)
@@ -156,7 +165,7 @@ def test_a_helper_probes_and_passes_the_answer_on() -> None:
 def test_a_helper_that_hears_nothing_says_so_before_the_asker_gives_up() -> None:
     members = membership("heron", "ibis")
     [probe] = members.probe_for(IBIS, 77, node("heron"), (), 5.0)
-    assert isinstance(probe, Probe)
+    assert isinstance(probe, DirectProbe)
     [(at, answer)] = [(at, r) for at, r in until(members, 5.6) if isinstance(r, Lives)]
     assert (round(at, 6), answer.to, answer.number, answer.lives) == (5.4, IBIS, 77, False)
     assert "Lives" not in kinds(members.answered(HERON, probe.number, True, (), 5.7))
@@ -164,7 +173,7 @@ def test_a_helper_that_hears_nothing_says_so_before_the_asker_gives_up() -> None
 
 def test_a_helper_that_is_asked_for_a_stranger_gets_to_know_it_first() -> None:
     members = membership("ibis")
-    assert kinds(members.probe_for(IBIS, 77, node("heron"), (), 5.0)) == ["Sighted", "Probe"]
+    assert kinds(members.probe_for(IBIS, 77, node("heron"), (), 5.0)) == ["Sighted", "DirectProbe"]
 
 
 def test_who_asks_a_helper_for_ourselves_gets_the_answer_at_once() -> None:
@@ -180,7 +189,7 @@ def test_who_asks_a_helper_for_ourselves_gets_the_answer_at_once() -> None:
 def test_nobody_can_make_us_remember_errands_without_bound() -> None:
     members = membership("ibis")
     found = [members.probe_for(IBIS, number, node("heron"), (), 5.0) for number in range(2000)]
-    assert sum(any(isinstance(r, Probe) for r in results) for results in found) == 1024
+    assert sum(any(isinstance(r, DirectProbe) for r in results) for results in found) == 1024
 
 
 # --- suspicion ----------------------------------------------------------------------------------------------
@@ -234,7 +243,7 @@ def test_a_suspect_that_speaks_is_trusted_and_told_to_deny_it_to_the_others() ->
     trusted, told = members.heard(HERON, 10.0)
     assert isinstance(trusted, Trusted)
     assert trusted.member.state is ALIVE
-    assert told == Tell(HERON, (rumour(SUSPECT),))
+    assert told == Inform(HERON, (rumour(SUSPECT),))
     assert members.heard(HERON, 10.1) == []
     _, probe = until_probe(members, "stork")
     assert {rumour.state for rumour in probe.rumours} == {ALIVE}  # it spreads what is void no further
@@ -252,7 +261,7 @@ def test_a_suspect_hears_of_it_first_when_it_is_probed() -> None:
 def test_what_we_conclude_ourselves_is_told_to_some_at_once() -> None:
     members = membership("heron", "ibis", "stork", "egret", "gull")
     at, _ = until_probe(members, "heron")
-    tells = [(when, r) for when, r in until(members, at + 1.05) if isinstance(r, Tell)]
+    tells = [(when, r) for when, r in until(members, at + 1.05) if isinstance(r, Inform)]
     assert {round(when - at, 6) for when, _ in tells} == {1.0}
     assert len({tell.to for _, tell in tells} - {HERON}) == 3
     assert all(tell.rumours[0].state is SUSPECT and tell.rumours[0].by == ME.uuid for _, tell in tells)
@@ -297,7 +306,7 @@ def test_health_has_a_best_and_a_worst() -> None:
 
 def gap(members: Membership, start: float) -> float:
     """Seconds between two probes."""
-    probes = [at for at, result in until(members, start + 30.0) if isinstance(result, Probe)]
+    probes = [at for at, result in until(members, start + 30.0) if isinstance(result, DirectProbe)]
     return round(probes[1] - probes[0], 6)
 
 
@@ -333,7 +342,7 @@ def test_who_is_known_to_be_dead_while_we_wait_for_its_answer_says_nothing_about
         results = [result for _, result in until(members, at + wait)]
         members.rumoured(IBIS, (rumour(DEAD),), at + wait)
         results += [result for _, result in until(members, at + 0.99)]
-        assert sum(isinstance(result, ProbeFor) for result in results) == asked
+        assert sum(isinstance(result, IndirectProbe) for result in results) == asked
         assert gap(members, at + 0.99) == 1.0
 
 
@@ -360,8 +369,10 @@ def test_a_late_loop_prolongs_a_suspicion() -> None:
 # --- hints --------------------------------------------------------------------------------------------------
 
 
-def split(results: Results) -> tuple[list[Probe], list[Knock]]:
-    return [r for r in results if isinstance(r, Probe)], [r for r in results if isinstance(r, Knock)]
+def split(results: Results) -> tuple[list[DirectProbe], list[DialProbe]]:
+    return [r for r in results if isinstance(r, DirectProbe)], [
+        r for r in results if isinstance(r, DialProbe)
+    ]
 
 
 def test_a_lost_connection_is_a_reason_to_probe_and_knock_at_once() -> None:
@@ -374,7 +385,7 @@ def test_a_lost_connection_is_a_reason_to_probe_and_knock_at_once() -> None:
 def test_nobody_knocks_where_there_is_no_address() -> None:
     members = membership("ibis")
     members.hear(node("heron", address=""), 0.0)
-    assert kinds(members.disconnected(HERON, 5.0)) == ["Probe"]
+    assert kinds(members.disconnected(HERON, 5.0)) == ["DirectProbe"]
 
 
 def test_a_lost_connection_to_one_that_is_not_alive_is_nothing() -> None:
@@ -388,7 +399,7 @@ def test_where_nobody_listens_and_nobody_vouches_the_node_is_dead_within_a_perio
     members = membership("heron", "ibis", "stork", "egret", "gull")
     members.disconnected(HERON, 5.0)
     helpers = members.knocked(HERON, True, 5.01)
-    assert kinds(helpers) == ["ProbeFor"] * 3
+    assert kinds(helpers) == ["IndirectProbe"] * 3
     assert members.knocked(HERON, True, 5.02) == []
     [(at, dead)] = [(at, r) for at, r in until(members, 7.0) if isinstance(r, Dead)]
     assert (round(at, 6), dead.member.name) == (6.01, "heron")
@@ -429,7 +440,7 @@ def test_one_sign_of_life_is_enough(sign: object) -> None:
     members = membership("heron", "ibis", "stork")
     members.disconnected(HERON, 5.0)
     [helper, *_] = members.knocked(HERON, True, 5.01)
-    assert isinstance(helper, ProbeFor)
+    assert isinstance(helper, IndirectProbe)
     assert callable(sign)
     sign(members, helper.number)
     assert "Dead" not in [fate for _, fate in fates(members, 6.5)]
@@ -448,7 +459,7 @@ def test_a_helper_that_hears_nothing_does_not_vouch() -> None:
     members = membership("heron", "ibis", "stork")
     members.disconnected(HERON, 5.0)
     for ask in members.knocked(HERON, True, 5.01):
-        assert isinstance(ask, ProbeFor)
+        assert isinstance(ask, IndirectProbe)
         members.answered(ask.to, ask.number, False, (), 5.4)
     assert "Dead" in [fate for _, fate in fates(members, 6.1)]
 
@@ -459,7 +470,7 @@ def test_a_helper_that_hears_nothing_does_not_vouch() -> None:
 def test_one_of_the_dead_is_probed_now_and_then_and_told_what_is_said_of_it() -> None:
     members = membership("heron")
     members.rumoured(IBIS, (rumour(DEAD),), 10.0)
-    probes = [(at, r) for at, r in until(members, 45.0) if isinstance(r, Probe) and r.to == HERON]
+    probes = [(at, r) for at, r in until(members, 45.0) if isinstance(r, DirectProbe) and r.to == HERON]
     assert [round(at) for at, _ in probes] == [20, 30, 40]
     assert all(probe.rumours[0].state is DEAD for _, probe in probes)
 

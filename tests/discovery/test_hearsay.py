@@ -21,7 +21,7 @@ from discovery.member import (
     Rumour,
     Sighted,
 )
-from discovery.membership import HEARSAY, Membership, NameClash, Probe, Tell
+from discovery.membership import HEARSAY, DirectProbe, Inform, Membership, NameClash
 from discovery.table import SEEN_FOR, TOLD
 from tests.discovery.nodes import (
     AT,
@@ -81,7 +81,7 @@ def test_who_asked_for_all_believes_the_answer_though_it_knew_few_and_does_not_s
     members, told = membership("ibis"), tuple(rumour(ALIVE, f"n{i}") for i in range(HEARSAY + 1))
     assert set(kinds(members.rumoured(IBIS, told, 1.0, is_answer=True))) == {"Joined"}
     assert members.count == HEARSAY + 3
-    probes = [ask for _, ask in until(members, 3.0) if isinstance(ask, Probe)]
+    probes = [ask for _, ask in until(members, 3.0) if isinstance(ask, DirectProbe)]
     assert {r.node.uuid for probe in probes for r in probe.rumours} <= {IBIS}
 
 
@@ -139,16 +139,16 @@ def test_trial_A2_a_goodbye_that_another_tells_of_shuts_nobody_out() -> None:
     believe it only until it speaks, or its denial has come to them."""
     members = crowd()
     members.hear(node("heron"), 0.0)
-    assert members.rumoured(N1, (rumour(LEFT),), 0.5) == [Tell(HERON, (rumour(LEFT),))]
+    assert members.rumoured(N1, (rumour(LEFT),), 0.5) == [Inform(HERON, (rumour(LEFT),))]
     assert state(members, "heron") is ALIVE
     assert kinds(members.rumoured(N1, (rumour(LEFT),), 9.0)) == ["Left"]
     assert members.rumoured(N1, (rumour(ALIVE), rumour(DEAD)), 9.0) == [], "no denial, these"
-    assert kinds(members.hear(node("heron"), 10.0)) == ["Joined", "Tell"], "which it shall deny to all"
+    assert kinds(members.hear(node("heron"), 10.0)) == ["Joined", "Inform"], "which it shall deny to all"
     assert members.rumoured(N1, (rumour(LEFT),), 29.0) == []
     assert kinds(members.rumoured(N1, (rumour(LEFT, incarnation=1),), 30.0)) == ["Left"]
     assert kinds(members.rumoured(N1, (rumour(ALIVE, incarnation=2),), 31.0)) == ["Joined"]
     [told] = members.rumoured(HERON, (rumour(LEFT, "me", 3),), 51.0)
-    assert told == Tell(HERON, (Rumour(ME, 1, ALIVE),)), "and so do we"
+    assert told == Inform(HERON, (Rumour(ME, 1, ALIVE),)), "and so do we"
 
 
 def test_trial_A2_a_boot_far_above_the_last_is_nobodys_word_of_another() -> None:
@@ -199,7 +199,7 @@ def test_who_denied_one_suspicion_and_is_accused_again_is_trusted_and_suspected(
 def test_what_a_node_said_just_now_counts_for_more_than_a_suspicion_and_it_is_told() -> None:
     members = membership("heron", "ibis", "stork")
     members.heard(HERON, 9.0)
-    assert members.rumoured(IBIS, (rumour(SUSPECT),), 9.5) == [Tell(HERON, (rumour(SUSPECT),))]
+    assert members.rumoured(IBIS, (rumour(SUSPECT),), 9.5) == [Inform(HERON, (rumour(SUSPECT),))]
     assert members.rumoured(IBIS, (rumour(SUSPECT),), 9.6) == []
     assert state(members, "heron") is ALIVE
 
@@ -207,7 +207,7 @@ def test_what_a_node_said_just_now_counts_for_more_than_a_suspicion_and_it_is_to
 def test_who_spoke_just_now_is_not_dead_because_somebody_has_old_news_but_later_it_may_be() -> None:
     members = membership("heron", "ibis", "stork")
     members.heard(HERON, 9.0)
-    assert members.rumoured(IBIS, (rumour(DEAD),), 9.5) == [Tell(HERON, (rumour(DEAD),))]
+    assert members.rumoured(IBIS, (rumour(DEAD),), 9.5) == [Inform(HERON, (rumour(DEAD),))]
     assert state(members, "heron") is ALIVE
     assert kinds(members.rumoured(IBIS, (rumour(DEAD),), 10.5)) == ["Dead"]
 
@@ -318,7 +318,7 @@ def test_we_deny_what_is_said_of_our_end_and_tell_everybody(word: Presence) -> N
     members = membership("heron", "ibis")
     [told] = members.rumoured(IBIS, (rumour(word, "me", 3),), 1.0)
     denial = Rumour(ME, 1, ALIVE)
-    assert told == Tell(IBIS, (denial,))
+    assert told == Inform(IBIS, (denial,))
     assert members.me.incarnation == 1
     for name in ("heron", "ibis"):
         _, probe = until_probe(members, name)
@@ -334,7 +334,7 @@ def test_our_denial_goes_with_the_answer_to_who_probes_a_suspect() -> None:
 def test_what_we_denied_already_we_deny_again_with_the_same_words() -> None:
     members = membership("heron", "ibis")
     members.rumoured(IBIS, (rumour(DEAD, "me", 3),), 1.0)
-    assert members.rumoured(HERON, (rumour(DEAD, "me", 3),), 2.0) == [Tell(HERON, (Rumour(ME, 1, ALIVE),))]
+    assert members.rumoured(HERON, (rumour(DEAD, "me", 3),), 2.0) == [Inform(HERON, (Rumour(ME, 1, ALIVE),))]
 
 
 def test_what_is_said_of_another_boot_of_ours_is_not_about_us() -> None:
@@ -358,7 +358,7 @@ def test_who_moves_says_so_with_a_higher_incarnation() -> None:
     members = membership("heron")
     moved = node("me", 3, ELSEWHERE)
     [told] = members.readdressed(moved, 1.0)
-    assert isinstance(told, Tell)
+    assert isinstance(told, Inform)
     assert told.rumours[0] == Rumour(moved, 1, ALIVE)
     assert (members.me.node, members.me.incarnation) == (moved, 1)
     _, probe = until_probe(members, "heron")
@@ -455,7 +455,7 @@ def test_rumours_about_one_node_change_no_other(words: list[Rumour]) -> None:
 def test_no_packet_holds_more_than_thirty_two_rumours() -> None:
     members = membership(*(f"n{i}" for i in range(50)))
     for _, result in until(members, 30.0):
-        if isinstance(result, Probe):
+        if isinstance(result, DirectProbe):
             assert len(result.rumours) <= 32
             members.rumoured(result.to, (), 0.0)
 

@@ -17,7 +17,7 @@ import discovery.mdns
 import discovery.multicast
 from discovery.adverts import Advert, Adverts, Rejected
 from discovery.mdns import Discovered, Down, Mdns, Sight, Up, _Flood, _Load
-from discovery.multicast import ASKED, TYPE, Speaker, Wanted
+from discovery.multicast import ASKED, TYPE, Announcement, Speaker
 
 pytestmark = pytest.mark.whole  # for its length
 
@@ -399,4 +399,4 @@ def test_a_service_is_said_in_one_packet_of_any_network(secret: bytes) -> None:
         out.add_answer_at_time(record, 0)
     assert len(out.packets()) == 1
     assert len(out.packets()[0]) < 1200
-    assert Wanted(advert, LOOPBACK).advert is advert
+    assert Announcement(advert, LOOPBACK).advert is advert

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discovery.asks import Ask
 from discovery.member import Member, Node, Presence, Rumour
 from discovery.membership import (
     CAPACITY,
     Conflict,
     Dead,
+    Inform,
     Joined,
     Left,
     MemberEvent,
@@ -19,9 +19,9 @@ from discovery.membership import (
     Restarted,
     Sighted,
     Suspected,
-    Tell,
     Trusted,
 )
+from discovery.requests import Request
 from tests.discovery.nodes import (
     AT,
     ELSEWHERE,
@@ -229,14 +229,14 @@ def test_a_dead_node_that_speaks_is_alive_and_told_to_deny_its_death() -> None:
     members = dead_heron()
     joined, told = members.hear(node("heron"), 11.0)
     assert joined == Joined(member(node("heron"), ALIVE, 11.0))
-    assert isinstance(told, Tell)
+    assert isinstance(told, Inform)
     assert told.to == HERON
     assert [(r.node.uuid, r.state, r.incarnation) for r in told.rumours] == [(HERON, DEAD, 0)]
 
 
 def test_a_dead_node_that_asks_us_on_a_connection_it_still_has_is_alive_as_well() -> None:
     members = dead_heron()
-    assert kinds(members.probe(HERON, 1, ME.uuid, ME.boot, (), 11.0)) == ["Joined", "Tell", "Lives"]
+    assert kinds(members.probe(HERON, 1, ME.uuid, ME.boot, (), 11.0)) == ["Joined", "Inform", "Lives"]
 
 
 def test_what_was_still_under_way_from_a_dead_node_does_not_raise_it() -> None:
@@ -488,7 +488,7 @@ def test_what_is_told_of_each_node_makes_sense_in_its_order(story: list[Step], i
         assert len(names) == len(set(names))
 
 
-def happen(members: Membership, step: Step, now: float) -> list[MemberEvent | Ask]:
+def happen(members: Membership, step: Step, now: float) -> list[MemberEvent | Request]:
     what, who, name, boot, address, presence, incarnation, _ = step
     who_is = Node(uuid(who), name, boot, address)
     rumours = (Rumour(who_is, incarnation, presence, uuid("n1")),)

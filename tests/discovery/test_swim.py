@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from discovery.member import Conflict, Dead, Joined, MemberEvent, Presence, Restarted, Suspected, Trusted
-from discovery.membership import Tell
+from discovery.membership import Inform
 from tests.discovery.nodes import uuid
 from tests.seeds import stories
 from tools.models.swim_network import SwimNetwork
@@ -125,7 +125,7 @@ def test_old_rumours_do_not_raise_the_dead() -> None:
     net.kill(nodes[0])
     net.until(net.are_complete, 30.0)
     for node in nodes[1:]:
-        node.receive(nodes[2], Tell(node.node.uuid, old))
+        node.receive(nodes[2], Inform(node.node.uuid, old))
     net.run(30.0)
     assert net.are_complete()
 

@@ -7,9 +7,9 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discovery.asks import Ask
 from discovery.member import MemberEvent, Presence
 from discovery.news import PACKET, News
+from discovery.requests import Request
 from discovery.roster import Roster
 from discovery.timers import Timers, call_off
 from tests.discovery.nodes import rumour
@@ -147,7 +147,7 @@ class Record:
         self.done: list[tuple[str, float]] = []
 
     def after(self, seconds: float, what: str, now: float = 0.0) -> None:
-        def act(now: float) -> list[MemberEvent | Ask]:
+        def act(now: float) -> list[MemberEvent | Request]:
             self.done.append((what, now))
             return []
 

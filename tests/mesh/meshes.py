@@ -9,7 +9,7 @@ from typing import Any
 import mesh
 from mesh.client.client import Client
 from mesh.config import load
-from mesh.shell.node import Node
+from mesh.shell.node import NodeRuntime
 from mesh.shell.starting import start
 from tests.mesh.running import environment, state_directory
 
@@ -19,7 +19,7 @@ LIMIT = 20.0  # s that anything here may take
 class Mesh:
     """Nodes by name, and clients of them."""
 
-    def __init__(self, environ: dict[str, str], nodes: dict[str, Node]) -> None:
+    def __init__(self, environ: dict[str, str], nodes: dict[str, NodeRuntime]) -> None:
         self.environ = environ
         self.nodes = nodes
 
@@ -37,7 +37,7 @@ async def mesh_of(*names: str, settings: dict[str, object] | None = None) -> Asy
     async with AsyncExitStack() as stack:
         state = stack.enter_context(state_directory())
         environ = environment(state)
-        nodes: dict[str, Node] = {}
+        nodes: dict[str, NodeRuntime] = {}
         for name in names:
             peers = [node.described()["tcp"][0] for node in nodes.values()][:1]
             given = {

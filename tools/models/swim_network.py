@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from math import inf
 
 from discovery.member import Node
-from discovery.membership import SwimTiming, Tell
+from discovery.membership import Inform, SwimTiming
 from tools.models.swim_node import SwimNode
 from tools.models.swim_wires import SPEED, SwimWires
 
@@ -66,7 +66,7 @@ class SwimNetwork(SwimWires[SwimNode]):
         for uuid in node.linked:
             other = self.process(uuid)
             self.after(SPEED, self._bye, other, node)
-            self.send(node, other, Tell(uuid, node.members.goodbye()))
+            self.send(node, other, Inform(uuid, node.members.goodbye()))
         node.is_up = False
 
     def _bye(self, other: SwimNode, node: SwimNode) -> None:

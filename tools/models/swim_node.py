@@ -13,21 +13,21 @@ from math import inf
 from discovery.member import Member, Node, Presence, Rumour
 from discovery.membership import (
     HEARSAY,
-    Ask,
     Conflict,
     Dead,
-    Knock,
+    DialProbe,
+    DirectProbe,
+    IndirectProbe,
+    Inform,
     Left,
     Lives,
     MemberEvent,
     Membership,
     NameClash,
-    Probe,
-    ProbeFor,
+    Request,
     Restarted,
     Sighted,
     Spread,
-    Tell,
 )
 from tools.models.swim_wires import SPEED, Happened, SwimWires
 
@@ -44,7 +44,7 @@ class Hello:
     known: tuple[Rumour, ...] = ()
 
 
-Message = Ask | Hello
+Message = Request | Hello
 
 
 class SwimNode:
@@ -93,13 +93,13 @@ class SwimNode:
     def _read(self, sender: SwimNode, message: Message) -> None:
         m, by, now = self.members, sender.node.uuid, self.net.now
         match message:
-            case Probe(_, number, uuid, boot, rumours):
+            case DirectProbe(_, number, uuid, boot, rumours):
                 self.act(m.probe(by, number, uuid, boot, rumours, now))
             case Lives(_, number, lives, rumours):
                 self.act(m.answered(by, number, lives, rumours, now))
-            case ProbeFor(_, number, node, rumours):
+            case IndirectProbe(_, number, node, rumours):
                 self.act(m.probe_for(by, number, node, rumours, now))
-            case Tell(_, rumours):
+            case Inform(_, rumours):
                 self.act(m.rumoured(by, rumours, now))
             case Hello():
                 self._greeted(sender, message)
@@ -121,30 +121,30 @@ class SwimNode:
 
     # --- out ----------------------------------------------------------------------------------------------
 
-    def act(self, results: Iterable[MemberEvent | Ask]) -> None:
+    def act(self, results: Iterable[MemberEvent | Request]) -> None:
         """Carry out what membership wants, and look at the clock."""
         for result in results:
-            if isinstance(result, Ask):
+            if isinstance(result, Request):
                 self._carry_out(result)
             else:
                 self._note(result)
         self.wake()
 
-    def _carry_out(self, ask: Ask) -> None:
+    def _carry_out(self, ask: Request) -> None:
         if isinstance(ask, Spread):
             self._spread(ask.rumours)
-        elif isinstance(ask, Knock):
+        elif isinstance(ask, DialProbe):
             self.net.after(SPEED, self._knock, ask.node)
         elif self.speaker is not None and ask.to == self.speaker.node.uuid:
             self.net.send(self, self.speaker, ask)
-        elif ask.to in self.linked or self.dial(ask.to, isinstance(ask, Tell)):
+        elif ask.to in self.linked or self.dial(ask.to, isinstance(ask, Inform)):
             self.net.send(self, self.net.process(ask.to), ask)
 
     def _spread(self, rumours: tuple[Rumour, ...]) -> None:
         known = list(self.net.processes)
         for uuid in self.net.random.sample(known, min(FEW, len(known))):
             if uuid in self.linked:
-                self.net.send(self, self.net.process(uuid), Tell(uuid, rumours))
+                self.net.send(self, self.net.process(uuid), Inform(uuid, rumours))
 
     def dial(self, uuid: bytes, is_idle: bool = False) -> bool:
         """Say hello first, unless it is not worth it."""

@@ -19,7 +19,7 @@ from mesh.mapping.decision import Sources, Use
 from mesh.mapping.mapping import Mapping
 from mesh.patterns import SYSTEM
 from mesh.reserved import DEAD_LETTERS
-from mesh.routing.interest import CLIENTS, Asked, Interests
+from mesh.routing.interest import CLIENTS, Interests, PeerInterest
 from mesh.routing.told import MORE, in_one, parts
 from mesh.wire.commands import Interest, Query
 from mesh.wire.limits import FRAME, INTEREST_FRAME, PIECES
@@ -173,7 +173,7 @@ class Demand(Part):
                 need[peer.node.uuid] = asked.version
         return need
 
-    def asked(self, peer: Peer) -> Asked:
+    def asked(self, peer: Peer) -> PeerInterest:
         """The queries that a peer is asked for."""
         return self.interests.asked(peer.node.uuid)
 

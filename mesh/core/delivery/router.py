@@ -23,7 +23,7 @@ from mesh.routing.pacing import Pacing
 from mesh.routing.parcel import Parcel
 from mesh.routing.peerfeed import PeerFeed
 from mesh.routing.portion import Portion
-from mesh.routing.subscriptions import Subscriptions
+from mesh.routing.subscriptions import SubscriptionIndex
 from mesh.routing.taker import Addressees, Taker, Targets
 from mesh.streams.ranges import Ranges
 from mesh.values import check_domain, check_key
@@ -46,9 +46,9 @@ class Router(Part):
         self, desk: Desk, log: Log, disk: Disk, boot_of: Callable[[bytes], int], keeps_cache: bool
     ) -> None:
         """`boot_of(master)` is that of a node, as far as it is known, else 0."""
-        self.clients = Subscriptions[Feed]()
-        self.peers = Subscriptions[PeerFeed]()  # what peers want of this node's own log,
-        self.relays = Subscriptions[PeerFeed]()  # and what this node gets for them from others
+        self.clients = SubscriptionIndex[Feed]()
+        self.peers = SubscriptionIndex[PeerFeed]()  # what peers want of this node's own log,
+        self.relays = SubscriptionIndex[PeerFeed]()  # and what this node gets for them from others
         self.log = log
         self.shelf = log.shelf
         self._disk = disk

@@ -68,7 +68,7 @@ class Commit(Struct, frozen=True):
     store: str = ""
 
 
-class Record(Struct, frozen=True):
+class WriteLine(Struct, frozen=True):
     """Write this line into the snapshots."""
 
     line: Line
@@ -88,4 +88,4 @@ class Stop(Struct, frozen=True):
     code: str = ""
 
 
-Effect = Send | Dial | HangUp | Gossip | Listen | Knock | Proven | Commit | Record | Note | Stop
+Effect = Send | Dial | HangUp | Gossip | Listen | Knock | Proven | Commit | WriteLine | Note | Stop

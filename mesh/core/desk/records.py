@@ -9,7 +9,7 @@ from mesh.wire.commands import Query
 LARGEST = 64 * 1024 * 1024  # bytes; an earlier release kept all queries of a node in one record
 
 
-class Record(msgspec.Struct, frozen=True, array_like=True):
+class FeedRecord(msgspec.Struct, frozen=True, array_like=True):
     """A feed as it is stored. `owner` is a session, or the name of a node; the rest is as the feed has it.
     Each query of a node has a record of its own.
     """
@@ -28,7 +28,7 @@ class Record(msgspec.Struct, frozen=True, array_like=True):
         feed.floors.update(self.floors)
 
 
-read_record = reader(Record, LARGEST)
+read_record = reader(FeedRecord, LARGEST)
 
 
 def query_key(feed: Feed, query: Query) -> bytes:

@@ -17,7 +17,7 @@ Believes = Callable[[Peer, Envelope], bool]
 
 
 @dataclass(slots=True)
-class Waiting:
+class HeldEnvelopes:
     """The envelopes that one peer has brought, and since when each waits; in its order."""
 
     envelopes: list[tuple[float, Envelope]] = field(default_factory=list)
@@ -35,7 +35,7 @@ class Held:
 
     def __init__(self, window_bytes: int, window_count: int) -> None:
         self._most = WINDOWS * (window_bytes + EACH * window_count)
-        self._of: dict[Peer, Waiting] = {}
+        self._of: dict[Peer, HeldEnvelopes] = {}
 
     def __bool__(self) -> bool:
         return bool(self._of)
@@ -49,7 +49,7 @@ class Held:
 
     def add(self, peer: Peer, envelope: Envelope, now: float) -> None:
         """Have an envelope wait."""
-        self._of.setdefault(peer, Waiting()).add(now, envelope)
+        self._of.setdefault(peer, HeldEnvelopes()).add(now, envelope)
 
     def is_crowded(self, peer: Peer) -> bool:
         """Has that one brought more than may wait?"""
@@ -74,7 +74,7 @@ class Held:
         crowded = {peer for peer in self._of if self.is_crowded(peer)}
         before, self._of = self._of, {}
         for peer, waiting in before.items():
-            stays = Waiting()
+            stays = HeldEnvelopes()
             for since, envelope in waiting.envelopes:
                 is_believed = envelope.stream not in stays.streams and believes(peer, envelope)
                 is_over = now - since >= PATIENCE or (peer in crowded and denies(peer, envelope))

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from discovery.membership import Ask, Knock, Lives, MemberEvent, Membership, Probe, ProbeFor, Spread, Tell
+from discovery.fates import Results
+from discovery.membership import (
+    DialProbe,
+    DirectProbe,
+    IndirectProbe,
+    Inform,
+    Lives,
+    Membership,
+    Request,
+    Spread,
+)
 from mesh.core.desk import effects
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
@@ -14,7 +24,6 @@ from mesh.core.peers.peer import Peer
 from mesh.core.peers.reach import ReachQuestion
 from mesh.wire import commands as c
 
-Happened = Sequence[MemberEvent | Ask]
 FEW = 3  # to whom fresh news is told
 
 
@@ -25,7 +34,7 @@ class Liveness:
         self,
         desk: Desk,
         membership: Membership,
-        happened: Callable[[Happened], None],
+        happened: Callable[[Results], None],
         peer: Callable[[bytes], Peer | None],
         dialler: Dialler,
     ) -> None:
@@ -37,21 +46,21 @@ class Liveness:
 
     # --- what membership wants ----------------------------------------------------------------------------
 
-    def carry_out(self, ask: Ask) -> None:
+    def carry_out(self, request: Request) -> None:
         """Put it on the way. A probe waits for a control connection, if there is none."""
-        match ask:
-            case Probe(to, number, uuid, boot, rumours):
+        match request:
+            case DirectProbe(to, number, uuid, boot, rumours):
                 self.ask(self._peer(to), c.Probe(number, uuid, boot, to_wire(rumours)))
-            case ProbeFor(to, number, node, rumours):
+            case IndirectProbe(to, number, node, rumours):
                 self.ask(self._peer(to), c.ProbeFor(number, as_introduction(node), to_wire(rumours)))
             case Lives(to, number, lives, rumours):
                 self._say(self._peer(to), c.Probed(number, lives, to_wire(rumours)))
-            case Tell(to, rumours):
+            case Inform(to, rumours):
                 self._say(self._peer(to), c.Rumours(to_wire(rumours)))
             case Spread(rumours):
                 for conn in self._some():
                     self._desk.send(conn, c.Rumours(to_wire(rumours)))
-            case Knock(node):
+            case DialProbe(node):
                 peer = self._peer(node.uuid)
                 address = (peer.reached if peer is not None else "") or node.address
                 if address:
@@ -96,7 +105,7 @@ class Liveness:
         ):
             self._desk.send(conn, answer)  # on the connection it came by
 
-    def _take(self, happened: Happened) -> list[c.Probed]:
+    def _take(self, happened: Results) -> list[c.Probed]:
         """Everything but the answers, which are returned."""
         answers = [h for h in happened if isinstance(h, Lives)]
         self._happened([h for h in happened if not isinstance(h, Lives)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from discovery.fates import Results
 from discovery.member import Presence
 from discovery.membership import Doubled, MemberEvent, Membership, NameClash, Sighted, SwimTiming
 from mesh.core.desk.conn import Conn
@@ -17,7 +18,7 @@ from mesh.core.peers.dialler import REPLACED, Dialler
 from mesh.core.peers.directory import Directory
 from mesh.core.peers.facts import PeerJoined
 from mesh.core.peers.introductions import as_introduction, as_node
-from mesh.core.peers.liveness import Happened, Liveness
+from mesh.core.peers.liveness import Liveness
 from mesh.core.peers.peer import Peer
 from mesh.core.peers.reach import HEAD_START
 from mesh.core.peers.rounds import Rounds
@@ -166,7 +167,7 @@ class Neighbours(Part):
 
     # --- what follows -------------------------------------------------------------------------------------
 
-    def happened(self, happened: Happened) -> None:
+    def happened(self, happened: Results) -> None:
         for event in happened:
             if isinstance(event, MemberEvent):
                 self._event(event)

@@ -13,7 +13,7 @@ from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
 from mesh.core.desk.part import Part, Taking, take
-from mesh.core.desk.records import Record, write_record
+from mesh.core.desk.records import FeedRecord, write_record
 from mesh.core.subscribers.firstvalues import FirstValues
 from mesh.core.subscribers.inboxes import Inboxes
 from mesh.core.subscribers.privacy import as_seen_by
@@ -248,7 +248,7 @@ class Subscribing(Part):
         for table in ("feed", "position"):
             self._disk.later(table, feed.key, Delete(table, feed.key))
 
-    def restore(self, session: Session, key: bytes, record: Record, position: bytes) -> None:
+    def restore(self, session: Session, key: bytes, record: FeedRecord, position: bytes) -> None:
         """From the store, at start: a feed of a session that may come back."""
         policy = overflow(record.overflow)
         queries = [query for query, _ in record.queries]

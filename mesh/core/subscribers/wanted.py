@@ -12,7 +12,7 @@ from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
 from mesh.core.desk.facts import Hearing, hear
 from mesh.core.desk.part import Beginning, Part, Taking, take
-from mesh.core.desk.records import Record, query_key, read_record, write_record
+from mesh.core.desk.records import FeedRecord, query_key, read_record, write_record
 from mesh.core.peers.facts import LoggedIn, LoggedOut
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
@@ -283,7 +283,7 @@ class Wanted(Part):
         peer.exchange.feed.restart()
         self._delete("position", peer.exchange.feed.key)
 
-    def _restore(self, peer: Peer, key: bytes, record: Record, position: bytes) -> None:
+    def _restore(self, peer: Peer, key: bytes, record: FeedRecord, position: bytes) -> None:
         """From the store, at start: what it wanted, and how far it was."""
         record.put_into(peer.exchange.feed)
         for query, _ in record.queries:

@@ -10,7 +10,7 @@ from discovery.gossip import Known
 from discovery.state import NodeState
 from mesh.core.delivery.busytopics import BusyTopics
 from mesh.core.desk.desk import Desk
-from mesh.core.desk.effects import Record
+from mesh.core.desk.effects import WriteLine
 from mesh.core.desk.facts import Happened, Hearing, hear
 from mesh.core.desk.part import Beginning, Part
 from mesh.core.peers.facts import PeerJoined, PeerLost
@@ -25,7 +25,7 @@ from mesh.wire.commands import Introduction
 LINKS, QUEUES, TOPICS = 64, 32, 64  # lines of a kind at a time, at most
 STARTED, STOPPED = "started", "stopped"  # of this node itself
 
-Waiting = tuple[str, int, int, float | None]  # name of a queue, messages, bytes, age of the oldest in s
+QueueDepth = tuple[str, int, int, float | None]  # name of a queue, messages, bytes, age of the oldest in s
 
 
 class Recording(Part):
@@ -38,7 +38,7 @@ class Recording(Part):
         topics: BusyTopics,
         strategy: str,
         weight_of: Callable[[str], float],
-        queues: Callable[[], Iterable[Waiting]],
+        queues: Callable[[], Iterable[QueueDepth]],
     ) -> None:
         self._desk = desk
         self._neighbours = neighbours
@@ -198,7 +198,7 @@ class Recording(Part):
         self._number += 1
         desk, me = self._desk, self._desk.me
         desk.emit(
-            Record(
+            WriteLine(
                 Line(
                     kind=kind,
                     cluster=desk.settings.cluster,

@@ -23,7 +23,7 @@ FAR = 16
 ASKED = 64  # nodes at once: each of them connects, and is told the names of all
 
 
-class Nodes(Protocol):
+class Askable(Protocol):
     """The other nodes."""
 
     def is_alive(self, node: str) -> bool:
@@ -36,7 +36,7 @@ class Nodes(Protocol):
 class Whereabouts(Part):
     """Says WayTold when an answer has come."""
 
-    def __init__(self, desk: Desk, questions: Questions, nodes: Nodes) -> None:
+    def __init__(self, desk: Desk, questions: Questions, nodes: Askable) -> None:
         self._desk = desk
         self._questions = questions
         self._nodes = nodes

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from mesh.cli import bench_sub
-from mesh.cli.bench_get import Asking
+from mesh.cli.bench_get import GetRun
 from mesh.cli.bench_sub import Runs
-from mesh.cli.bench_tally import BEGIN, HEAD, OVER, Tally, percentiles, summary
+from mesh.cli.bench_tally import BEGIN, HEAD, OVER, RunTally, percentiles, summary
 from mesh.cli.main import main
 from mesh.errors import MasterAway
 from tests.mesh.cli.fake import FakeClient, Given
@@ -18,8 +18,8 @@ from tests.mesh.cli.fake import FakeClient, Given
 RUN = 7
 
 
-def tally(numbers: Iterable[int], run: int = RUN) -> Tally:
-    made = Tally(RUN)
+def tally(numbers: Iterable[int], run: int = RUN) -> RunTally:
+    made = RunTally(RUN)
     made.add([HEAD.pack(run, number, time.monotonic_ns()) for number in numbers])
     return made
 
@@ -71,7 +71,7 @@ def test_what_is_lost_is_waited_for_a_while_and_then_is_lost(monkeypatch: pytest
 
 
 def test_who_subscribes_late_has_missed_what_was_before_and_lost_nothing() -> None:
-    tally = Runs().tallies.setdefault(RUN, Tally(RUN))
+    tally = Runs().tallies.setdefault(RUN, RunTally(RUN))
     tally.add(heard(5, 6, 8))
     assert (tally.published, tally.missed, tally.lost) == (9, 5, 1)
     tally.add(heard(7, OVER + 9))
@@ -134,7 +134,7 @@ def test_gets_are_counted_by_the_node_that_had_the_value(
 
 
 def test_gets_end_when_time_is_up() -> None:
-    asking = Asking(FakeClient(get=[]), {"key": "k"}, 10**6, 0.05)  # type: ignore[arg-type]
+    asking = GetRun(FakeClient(get=[]), {"key": "k"}, 10**6, 0.05)  # type: ignore[arg-type]
     result = asking.measured(2)
     assert 0 < result.gets == result.empty < 10**6
 

@@ -11,14 +11,14 @@ import mesh
 from mesh.client.connected import TIMEOUT
 from mesh.config import load
 from mesh.errors import NodeNotFound
-from mesh.shell.node import Node
+from mesh.shell.node import NodeRuntime
 from mesh.shell.starting import start
 from tests.mesh.meshes import LIMIT, mesh_of
 from tests.mesh.running import environment, state_directory
 
 
 @asynccontextmanager
-async def node(environ: dict[str, str], bind: str = "tcp://127.0.0.1:0") -> AsyncIterator[Node]:
+async def node(environ: dict[str, str], bind: str = "tcp://127.0.0.1:0") -> AsyncIterator[NodeRuntime]:
     given = {"node.id": "a", "node.cluster": "patience", "node.bind": [bind], "discovery.mdns": False}
     made = await start(load(None, {}, given), environ)
     try:

@@ -12,7 +12,7 @@ import pytest
 from mesh.errors import DataDirRefused
 from mesh.local import syncing
 from mesh.local.segmentfiles import find, read_marker
-from mesh.local.syncing import Tally, sync
+from mesh.local.syncing import SyncTally, sync
 from mesh.snapshots.marker import SYNCED, Marker
 from tests.mesh.local.snapshotting import BROKEN, FULL, faulty_os, files, put, put_unfinished
 from tests.mesh.snapshots.lines import HOUR, segment
@@ -21,9 +21,9 @@ LATER = "date=2026-02-01/hour=00"
 COPYING = """
 import sys
 from pathlib import Path
-from mesh.local.syncing import Tally, sync
+from mesh.local.syncing import SyncTally, sync
 print(flush=True)
-sync(Path(sys.argv[1]), Path(sys.argv[2]), Tally())
+sync(Path(sys.argv[1]), Path(sys.argv[2]), SyncTally())
 """
 
 
@@ -34,8 +34,8 @@ class Way:
         self.place, self.to = top / "from", top / "to"
         self.place.mkdir()
 
-    def sync(self) -> Tally:
-        tally = Tally()
+    def sync(self) -> SyncTally:
+        tally = SyncTally()
         sync(self.place, self.to, tally)
         return tally
 
@@ -60,7 +60,7 @@ def test_closed_segments_are_copied_to_the_same_path_and_are_safe_then(way: Way)
     put(way.place, segment(5, node="wren", uuid8="99999999", size=20))
     put_unfinished(way.place, segment(3), b"{}\n")
     put(way.place, segment(4)).rename(way.place / HOUR / "notes.txt")
-    assert way.sync() == Tally(copied=3, bytes=81)
+    assert way.sync() == SyncTally(copied=3, bytes=81)
     assert files(way.to) == [
         f"{HOUR}/heron-1a2b3c4d-7-1.jsonl",
         f"{HOUR}/wren-99999999-7-5.jsonl",
@@ -75,8 +75,8 @@ def test_a_second_time_copies_only_what_is_new(way: Way) -> None:
     way.sync()
     before = (way.to / segment(1).path).stat()
     put(way.place, segment(2))
-    assert way.sync() == Tally(copied=1, bytes=100, present=1)
-    assert way.sync() == Tally(present=2)
+    assert way.sync() == SyncTally(copied=1, bytes=100, present=1)
+    assert way.sync() == SyncTally(present=2)
     assert (way.to / segment(1).path).stat().st_ino == before.st_ino
     assert way.safe(1, 2) == [1, 2]
 
@@ -89,7 +89,7 @@ def test_another_place_gets_all_of_them(way: Way, tmp_path: Path) -> None:
 
 
 def test_without_segments_nothing_is_done(way: Way) -> None:
-    assert way.sync() == Tally()
+    assert way.sync() == SyncTally()
     assert not way.to.exists()
     assert not (way.place / SYNCED).exists()
 
@@ -132,7 +132,7 @@ def test_one_that_its_node_deletes_meanwhile_is_no_problem(way: Way, monkeypatch
         return found
 
     monkeypatch.setattr(syncing, "find", find_and_delete)
-    assert way.sync() == Tally()
+    assert way.sync() == SyncTally()
     assert way.safe(1) == []
 
 
@@ -212,7 +212,7 @@ def test_a_damaged_marker_is_made_anew(way: Way) -> None:
     put(way.place, segment(1))
     way.sync()
     (way.place / SYNCED).write_text("{")
-    assert way.sync() == Tally(present=1)
+    assert way.sync() == SyncTally(present=1)
     assert way.safe(1) == [1]
 
 
@@ -249,7 +249,7 @@ def test_two_do_not_copy_the_same_directory_at_once(way: Way, monkeypatch: pytes
 
     def find_while_another_comes(place: Path) -> Any:
         with pytest.raises(DataDirRefused) as refusal:
-            sync(place, way.to, Tally())
+            sync(place, way.to, SyncTally())
         refusals.append(refusal.value)
         return find(place)
 
@@ -262,7 +262,7 @@ def test_a_directory_that_is_not_there_or_cannot_be_listed_is_refused(
     way: Way, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(DataDirRefused, match="cannot be used: No such file or directory"):
-        sync(way.place / "nowhere", way.to, Tally())
+        sync(way.place / "nowhere", way.to, SyncTally())
     monkeypatch.setattr(syncing, "find", BROKEN)
     with pytest.raises(DataDirRefused, match="cannot be used: Input/output error"):
         way.sync()

@@ -8,7 +8,7 @@ from mesh.errors import MeshError
 from mesh.patterns import matches
 from mesh.routing.feed import Feed
 from mesh.routing.overflow import Credit
-from mesh.routing.subscriptions import Subscriptions, check_query
+from mesh.routing.subscriptions import SubscriptionIndex, check_query
 from mesh.wire.commands import Query
 from tests.mesh.envelopes import envelope
 
@@ -18,13 +18,13 @@ def feed(name: str) -> Feed:
 
 
 def plan(
-    subscriptions: Subscriptions[Feed], keys: str, domain: str = ""
+    subscriptions: SubscriptionIndex[Feed], keys: str, domain: str = ""
 ) -> dict[str, tuple[int, ...] | None]:
     return {f.key.decode(): indices for f, indices in subscriptions.plan(envelope(keys, domain=domain))}
 
 
 def test_each_feed_gets_the_messages_it_wants() -> None:
-    subscriptions = Subscriptions[Feed]()
+    subscriptions = SubscriptionIndex[Feed]()
     subscriptions.add(feed("exact"), Query("exact", "a/x"))
     subscriptions.add(feed("pattern"), Query("pattern", "a/+"))
     subscriptions.add(feed("all"), Query("pattern", "#"))
@@ -33,7 +33,7 @@ def test_each_feed_gets_the_messages_it_wants() -> None:
 
 
 def test_a_feed_with_several_queries_gets_a_message_once() -> None:
-    subscriptions, one = Subscriptions[Feed](), feed("one")
+    subscriptions, one = SubscriptionIndex[Feed](), feed("one")
     subscriptions.add(one, Query("exact", "a"))
     subscriptions.add(one, Query("pattern", "#"))
     assert list(subscriptions.plan(envelope("a"))) == [(one, None)]
@@ -42,7 +42,7 @@ def test_a_feed_with_several_queries_gets_a_message_once() -> None:
 
 
 def test_the_same_text_as_key_and_as_pattern_are_two_queries() -> None:
-    subscriptions, peer = Subscriptions[Feed](), feed("peer")
+    subscriptions, peer = SubscriptionIndex[Feed](), feed("peer")
     subscriptions.add(peer, Query("exact", "a"))
     subscriptions.add(peer, Query("pattern", "a"))
     subscriptions.discard(peer, Query("exact", "a"))
@@ -52,7 +52,7 @@ def test_the_same_text_as_key_and_as_pattern_are_two_queries() -> None:
 
 
 def test_a_query_with_a_domain_matches_that_domain_only_and_one_without_matches_all() -> None:
-    subscriptions = Subscriptions[Feed]()
+    subscriptions = SubscriptionIndex[Feed]()
     subscriptions.add(feed("sport"), Query("pattern", "#", "sport"))
     subscriptions.add(feed("any"), Query("pattern", "#"))
     assert set(plan(subscriptions, "a", "sport")) == {"sport", "any"}
@@ -61,7 +61,7 @@ def test_a_query_with_a_domain_matches_that_domain_only_and_one_without_matches_
 
 
 def test_a_change_is_seen_at_once_although_answers_are_remembered() -> None:
-    subscriptions, one = Subscriptions[Feed](), feed("one")
+    subscriptions, one = SubscriptionIndex[Feed](), feed("one")
     assert plan(subscriptions, "a") == {}
     subscriptions.add(one, Query("exact", "a"))
     assert plan(subscriptions, "a") == {"one": None}
@@ -103,7 +103,7 @@ QUERIES = st.builds(
 def test_the_plan_is_what_asking_every_query_of_every_message_would_give(
     wanted: list[tuple[int, Query]], keys: list[str], domain: str, gone: int
 ) -> None:
-    subscriptions, feeds = Subscriptions[Feed](), [feed(str(n)) for n in range(4)]
+    subscriptions, feeds = SubscriptionIndex[Feed](), [feed(str(n)) for n in range(4)]
     for n, query in wanted:
         subscriptions.add(feeds[n], query)
     plan(subscriptions, " ".join(keys), domain)

@@ -16,7 +16,7 @@ from discovery.lines import MOST, StateLine, StateMessage, encode
 from discovery.state import NodeState
 from discovery.table import CAPACITY
 from mesh.core.states.gossiping import TOPIC, signed_text
-from mesh.shell.node import Node
+from mesh.shell.node import NodeRuntime
 from tests.mesh.meshes import Mesh, eventually
 from tests.mesh.security.keyed import keyed_mesh
 
@@ -40,7 +40,7 @@ def states(m: Mesh, at: str) -> dict[str, NodeState]:
     return {known.state.name: known.state for known in m.nodes[at].core.parts.gossiping.gossip.known.values()}
 
 
-def signed(by: Node, state: NodeState) -> StateLine:
+def signed(by: NodeRuntime, state: NodeState) -> StateLine:
     """A line with the signature of this node, whosever state it is."""
     ring = by.core.parts.desk.settings.keyring
     assert ring is not None
@@ -51,7 +51,7 @@ def signed(by: Node, state: NodeState) -> StateLine:
 class Liar:
     """frodo, who publishes what he likes on his own PUB."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: NodeRuntime) -> None:
         self.node = node
         self._number = 10**6  # above those of his honest messages
 

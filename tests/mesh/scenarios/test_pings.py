@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Hashable
 
-from mesh.shell.node import Node
+from mesh.shell.node import NodeRuntime
 from mesh.wire.commands import Ping
 from mesh.wire.frames import read
 from tests.mesh.meshes import eventually
@@ -24,7 +24,7 @@ address = "{heron}"
 """
 
 
-def counting(node: Node, pings: Counter[str], name: str) -> None:
+def counting(node: NodeRuntime, pings: Counter[str], name: str) -> None:
     """Count the pings that reach this node."""
     receive = node.core.receive
 

@@ -10,7 +10,7 @@ from mesh.config import load
 from mesh.security.derive import SERVER, derived, role_secret
 from mesh.security.keyfiles import MeshFile, write_mesh
 from mesh.security.signing import curve_pair
-from mesh.shell.node import Node
+from mesh.shell.node import NodeRuntime
 from mesh.shell.starting import start
 from tests.mesh.meshes import Mesh, alive, eventually
 from tests.mesh.running import environment, state_directory
@@ -44,7 +44,9 @@ def user(*files: MeshFile) -> Iterator[tuple[Path, dict[str, str]]]:
 
 
 @asynccontextmanager
-async def node(name: str, environ: dict[str, str], cluster: str, **settings: Any) -> AsyncIterator[Node]:
+async def node(
+    name: str, environ: dict[str, str], cluster: str, **settings: Any
+) -> AsyncIterator[NodeRuntime]:
     """One that runs; settings with `__` for the dot."""
     given = {
         "node.id": name,
@@ -66,7 +68,7 @@ async def keyed_mesh(*names: str, cluster: str = "test", **settings: Any) -> Asy
     """Nodes of one user that all know each other."""
     async with AsyncExitStack() as stack:
         _, environ = stack.enter_context(user(mesh_file(cluster)))
-        nodes: dict[str, Node] = {}
+        nodes: dict[str, NodeRuntime] = {}
         for name in names:
             peers = [at(first) for first in nodes.values()][:1]
             it = node(name, environ, cluster, node__peers=peers, **settings)
@@ -76,12 +78,12 @@ async def keyed_mesh(*names: str, cluster: str = "test", **settings: Any) -> Asy
         yield made
 
 
-def at(one: Node) -> str:
+def at(one: NodeRuntime) -> str:
     """Its TCP address."""
     return str(one.described()["tcp"][0])
 
 
-def events(one: Node, kind: str) -> list[str]:
+def events(one: NodeRuntime, kind: str) -> list[str]:
     """What it has noted of this kind."""
     return [e.text for e in one.core.parts.desk.events.after(0)[0] if e.kind == kind]
 

@@ -10,7 +10,7 @@ from mesh.cli.main import main
 from mesh.errors import Refused
 from mesh.security import pins
 from mesh.security.pins import Pins
-from mesh.shell.node import Node
+from mesh.shell.node import NodeRuntime
 from tests.mesh.running import state_directory
 from tests.mesh.security.keyed import at, mesh_file, node, user
 
@@ -54,7 +54,7 @@ def test_trial_A5_a_client_without_a_disk_that_can_be_written_comes_in_all_the_s
         assert Pins(state, "m").doubt("heron", ONE) == ("", "")
 
 
-async def _enters(one: Node, environ: dict[str, str]) -> None:
+async def _enters(one: NodeRuntime, environ: dict[str, str]) -> None:
     async with mesh.connect(at(one), environ=environ) as m:
         assert (await m.publish("k", b"v")).ok
 

@@ -21,8 +21,8 @@ from mesh.core.peers.facts import PeerJoined
 from mesh.core.reception import Reception
 from mesh.errors import CoreFailed, MeshError, PublishRefused
 from mesh.shell.driver import FAILED, NO_MESSAGE, Driver
-from mesh.shell.node import Node
-from mesh.shell.poison import FILE, KEPT, Poison, Verdict
+from mesh.shell.node import NodeRuntime
+from mesh.shell.poison import FILE, KEPT, Guilt, Poison
 from mesh.shell.starting import start
 from mesh.shell.world import World
 from tests.mesh.meshes import LIMIT, eventually
@@ -102,7 +102,7 @@ def test_whatever_a_core_fails_at_it_is_asked_nothing_more(
         await asyncio.wait_for(made.all_stored(), LIMIT)
         await asyncio.sleep(0)
         assert core.asked == asked
-        is_known = Poison(tmp_path).verdict([BAD]) is Verdict.GUILTY
+        is_known = Poison(tmp_path).verdict([BAD]) is Guilt.GUILTY
         assert is_known == (what in ("receive", "gossiped")) and Poison(tmp_path).why == str(made.why)
 
     asyncio.run(story())
@@ -129,18 +129,18 @@ def test_of_several_messages_that_may_have_done_it_the_guilty_one_is_found(tmp_p
 
     good = [b"one", b"another", b"three"]
     assert asyncio.run(life([*good, BAD])) == []
-    assert all(Poison(tmp_path).verdict([each]) is Verdict.SUSPECT for each in (*good, BAD))
+    assert all(Poison(tmp_path).verdict([each]) is Guilt.SUSPECT for each in (*good, BAD))
     assert asyncio.run(life([b"new", *good], bad=b"new")) == []  # what came before a suspect is not its fault
-    assert all(Poison(tmp_path).verdict([each]) is Verdict.SUSPECT for each in (*good, BAD))
+    assert all(Poison(tmp_path).verdict([each]) is Guilt.SUSPECT for each in (*good, BAD))
     assert asyncio.run(life([*good, BAD])) == []  # each was heard alone
-    assert Poison(tmp_path).verdict([BAD]) is Verdict.GUILTY
-    assert all(Poison(tmp_path).verdict([each]) is Verdict.CLEAN for each in good)
+    assert Poison(tmp_path).verdict([BAD]) is Guilt.GUILTY
+    assert all(Poison(tmp_path).verdict([each]) is Guilt.CLEAN for each in good)
     asked = asyncio.run(life([*good, BAD]))
     assert asked.count("receive") == 3 and asked.count("poisoned") == 1
 
 
 def test_a_message_alone_in_its_turn_is_guilty_at_once_and_not_with_something_else(tmp_path: Path) -> None:
-    async def story(alone: bool) -> Verdict:
+    async def story(alone: bool) -> Guilt:
         place = tmp_path / str(alone)
         os.mkdir(place)
         made, _ = driver(Core(lambda name, args: name == "take_effects"), place)
@@ -150,8 +150,8 @@ def test_a_message_alone_in_its_turn_is_guilty_at_once_and_not_with_something_el
         made._turn()
         return Poison(place).verdict([BAD])
 
-    assert asyncio.run(story(True)) is Verdict.GUILTY
-    assert asyncio.run(story(False)) is Verdict.SUSPECT
+    assert asyncio.run(story(True)) is Guilt.GUILTY
+    assert asyncio.run(story(False)) is Guilt.SUSPECT
     assert NO_MESSAGE == []
 
 
@@ -184,7 +184,7 @@ def config(store: str = "sqlite") -> Config:
     return load(None, {}, given)
 
 
-async def ended(node: Node, then: Callable[[], Any]) -> MeshError:
+async def ended(node: NodeRuntime, then: Callable[[], Any]) -> MeshError:
     """With what the node ends."""
     running = asyncio.create_task(node.run())
     await then()
@@ -272,8 +272,8 @@ def test_what_hears_a_fact_ends_the_node_over_the_message_that_brought_it(
             unheard.extend(frames)
         if self.why is not None and not seen:
             seen.append(b"".join(frames))
-            assert self._poison.verdict(frames) is Verdict.CLEAN  # known to the next process
-            assert Poison(state / "data" / "a").verdict(frames) is Verdict.GUILTY
+            assert self._poison.verdict(frames) is Guilt.CLEAN  # known to the next process
+            assert Poison(state / "data" / "a").verdict(frames) is Guilt.GUILTY
 
     async def story() -> None:
         environ = environment(state)
@@ -316,7 +316,7 @@ def test_a_node_that_brings_it_again_is_refused_and_everybody_else_is_served(
         if self._desk.me.name == "a" and any(BAD in envelope.body for envelope in envelopes):
             raise Fault
 
-    def refused(node: Node) -> bool:
+    def refused(node: NodeRuntime) -> bool:
         return any(event.kind == "poisoned" for event in node.core.parts.desk.events.after(0)[0])
 
     async def story() -> None:

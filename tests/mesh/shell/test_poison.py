@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mesh.core.access.door import SOFTWARE
 from mesh.shell import poison
-from mesh.shell.poison import FILE, KEPT, MOST, Poison, Verdict
+from mesh.shell.poison import FILE, KEPT, MOST, Guilt, Poison
 
 BAD = [b"command", b"header", b"body"]
 
@@ -22,18 +22,18 @@ def write(place: Path, content: bytes) -> None:
 
 def test_the_next_process_knows_what_this_one_has_failed_over(tmp_path: Path) -> None:
     first = Poison(tmp_path)
-    assert first.is_empty and first.verdict(BAD) is Verdict.CLEAN and not (tmp_path / FILE).exists()
+    assert first.is_empty and first.verdict(BAD) is Guilt.CLEAN and not (tmp_path / FILE).exists()
     first.blame([BAD], True, "why")
     first.blame([[b"one"], [b"another"]], False, "it failed")
     later = Poison(tmp_path)
     assert not later.is_empty and later.why == "it failed"
-    assert later.verdict(BAD) is Verdict.GUILTY
-    assert later.verdict([b"one"]) is later.verdict([b"another"]) is Verdict.SUSPECT
+    assert later.verdict(BAD) is Guilt.GUILTY
+    assert later.verdict([b"one"]) is later.verdict([b"another"]) is Guilt.SUSPECT
     later.acquit([b"one"])
     later.told()
     last = Poison(tmp_path)
-    assert last.why == "" and last.verdict([b"one"]) is Verdict.CLEAN
-    assert last.verdict([b"another"]) is Verdict.SUSPECT and last.verdict(BAD) is Verdict.GUILTY
+    assert last.why == "" and last.verdict([b"one"]) is Guilt.CLEAN
+    assert last.verdict([b"another"]) is Guilt.SUSPECT and last.verdict(BAD) is Guilt.GUILTY
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_the_next_process_knows_what_this_one_has_failed_over(tmp_path: Path) ->
 def test_other_messages_of_that_length_are_clean(tmp_path: Path, other: list[bytes]) -> None:
     Poison(tmp_path).blame([BAD], True, "")
     assert sum(map(len, other)) == sum(map(len, BAD))
-    assert Poison(tmp_path).verdict(other) is Verdict.CLEAN
+    assert Poison(tmp_path).verdict(other) is Guilt.CLEAN
 
 
 def test_only_what_is_as_long_as_a_known_one_is_hashed(
@@ -56,8 +56,8 @@ def test_only_what_is_as_long_as_a_known_one_is_hashed(
         return blake2b(digest_size=digest_size)
 
     monkeypatch.setattr(poison, "blake2b", counting)
-    assert known.verdict([b"x" * 10]) is Verdict.CLEAN and not hashed
-    assert known.verdict([b"x" * sum(map(len, BAD))]) is Verdict.CLEAN and hashed
+    assert known.verdict([b"x" * 10]) is Guilt.CLEAN and not hashed
+    assert known.verdict([b"x" * sum(map(len, BAD))]) is Guilt.CLEAN and hashed
 
 
 def test_the_file_is_bounded_and_keeps_the_newest(tmp_path: Path) -> None:
@@ -67,9 +67,9 @@ def test_the_file_is_bounded_and_keeps_the_newest(tmp_path: Path) -> None:
     known.blame([[b"s%03d" % number] for number in range(2 * KEPT)], False, "x" * 1000)
     assert (tmp_path / FILE).stat().st_size < MOST / 4
     later = Poison(tmp_path)
-    for kind, verdict in ((b"g%03d", Verdict.GUILTY), (b"s%03d", Verdict.SUSPECT)):
+    for kind, verdict in ((b"g%03d", Guilt.GUILTY), (b"s%03d", Guilt.SUSPECT)):
         found = [later.verdict([kind % number]) for number in range(2 * KEPT)]
-        assert found == [Verdict.CLEAN] * KEPT + [verdict] * KEPT
+        assert found == [Guilt.CLEAN] * KEPT + [verdict] * KEPT
 
 
 def test_another_release_may_have_mended_it(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_a_file_that_is_damaged_is_none(tmp_path: Path, content: bytes) -> None:
     write(tmp_path, content)
     assert Poison(tmp_path).is_empty
     Poison(tmp_path).blame([BAD], True, "")
-    assert Poison(tmp_path).verdict(BAD) is Verdict.GUILTY
+    assert Poison(tmp_path).verdict(BAD) is Guilt.GUILTY
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesh.store.lease import Lease, Terms, may_serve, may_take, pause, refusal, serves_until
+from mesh.store.lease import Lease, LeaseTiming, may_serve, may_take, pause, refusal, serves_until
 
-TERMS = Terms()
+TERMS = LeaseTiming()
 LEASE = Lease(b"h" * 16, 7, "heron, process 5", 3, 4.0)
 
 
@@ -28,8 +28,8 @@ def test_it_stops_before_anybody_may_take_over_however_slow_the_way(
 ) -> None:
     """The database wrote the new end `way` after the renewal was sent; its answer came even later."""
     runs_out = sent + way + ttl
-    assert serves_until(sent, Terms(ttl)) < runs_out
-    assert not may_serve(sent, max(sent + way + answer, runs_out), Terms(ttl))
+    assert serves_until(sent, LeaseTiming(ttl)) < runs_out
+    assert not may_serve(sent, max(sent + way + answer, runs_out), LeaseTiming(ttl))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mesh.config_store import check_store
-from mesh.store.lease import Terms
+from mesh.store.lease import LeaseTiming
 from tests.pages import ROOT, STORES, blocks, commands, terminal
 from tests.postgres import PostgresServer
 
@@ -40,4 +40,9 @@ def test_the_page_names_every_code_of_a_store_and_no_other() -> None:
 def test_the_times_of_the_page_are_those_of_a_lease() -> None:
     lease, renewal = re.findall(r"(\d+) seconds by the database's clock, renewed every (\d+)", PAGE)[0]
     [useful] = re.findall(r"stops (\d+) seconds after", PAGE)
-    assert (float(lease), float(renewal), float(useful)) == (Terms().ttl, Terms().interval, Terms().useful)
+    lease_timing = LeaseTiming()
+    assert (float(lease), float(renewal), float(useful)) == (
+        lease_timing.ttl,
+        lease_timing.interval,
+        lease_timing.useful,
+    )

@@ -16,14 +16,14 @@ import pytest
 
 from mesh.errors import StoreError, StoreFull
 from mesh.operations import TABLES, Append, Drop, Image, Put
-from mesh.store.lease import Terms
+from mesh.store.lease import LeaseTiming
 from mesh.store.postgres import PostgresStore
 from tests.mesh.running import until
 from tests.postgres import USER, PostgresServer, server_or_skip
 
 pytestmark = pytest.mark.whole  # a server is killed, or leases run out: that takes its time
 
-LONG = Terms(120)  # a busy machine may need so long to start a server again
+LONG = LeaseTiming(120)  # a busy machine may need so long to start a server again
 EMPTY: dict[str, dict[bytes, bytes]] = {table: {} for table in TABLES}
 
 
@@ -326,7 +326,7 @@ def test_a_commit_whose_answer_was_lost_is_written_once(
 
 
 def test_a_store_whose_database_stays_away_is_at_its_end(own_server: PostgresServer, uuid: bytes) -> None:
-    store = PostgresStore(own_server.url(), uuid, 1, terms=Terms(3))
+    store = PostgresStore(own_server.url(), uuid, 1, terms=LeaseTiming(3))
     store.commit([Append(1, b"", b"")])
     own_server.stop()
     assert refusal(lambda: store.commit([Append(2, b"", b"")])).code == "LEASE_LOST"
@@ -337,7 +337,7 @@ def test_a_store_whose_database_stays_away_is_at_its_end(own_server: PostgresSer
     store.close()
 
 
-class Hasty(Terms):
+class Hasty(LeaseTiming):
     """Of a node that waits for no lock longer than a moment, so that its renewals find their way between."""
 
     patience = property(lambda self: 0.1)
@@ -356,7 +356,7 @@ def test_a_commit_that_is_kept_waiting_ends_the_store_though_the_lease_is_fine(
 
 
 def test_a_server_that_does_not_answer_keeps_nobody_waiting(own_server: PostgresServer, uuid: bytes) -> None:
-    store = PostgresStore(own_server.url(), uuid, 1, terms=Terms(3))
+    store = PostgresStore(own_server.url(), uuid, 1, terms=LeaseTiming(3))
     frozen = sessions(own_server)
     own_server.freeze(frozen)
     try:

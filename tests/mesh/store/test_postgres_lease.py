@@ -18,18 +18,18 @@ import pytest
 from mesh.errors import StoreError
 from mesh.operations import Append, Put
 from mesh.store import postgres_lease
-from mesh.store.lease import Terms
+from mesh.store.lease import LeaseTiming
 from mesh.store.postgres import PostgresStore
 from tests.mesh.running import LIMIT, until
 from tests.postgres import PostgresServer
 
 pytestmark = pytest.mark.whole  # a server is killed, or leases run out: that takes its time
 
-SHORT = Terms(1.0)
+SHORT = LeaseTiming(1.0)
 
 
 @dataclass(frozen=True)
-class Sleeper(Terms):
+class Sleeper(LeaseTiming):
     """Of a holder that neither renews nor looks at its clock, as one that is stopped between two lines."""
 
     idle: float = 60.0  # seconds until the server ends its open transaction
@@ -69,8 +69,8 @@ def test_a_store_that_was_closed_is_taken_at_once_under_a_higher_epoch(
 def test_a_holder_that_renews_stays_and_is_named_to_who_waits(
     postgres: PostgresServer, uuid: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with closing(PostgresStore(postgres.url(), uuid, 7, terms=Terms(4.0))) as holder:
-        refused = refusal(lambda: PostgresStore(postgres.url(), uuid, 8, terms=Terms(5.0)))
+    with closing(PostgresStore(postgres.url(), uuid, 7, terms=LeaseTiming(4.0))) as holder:
+        refused = refusal(lambda: PostgresStore(postgres.url(), uuid, 8, terms=LeaseTiming(5.0)))
         assert refused.code == "STORE_IN_USE"
         assert f"boot 7 of node {uuid.hex()[:8]} at " in str(refused)
         assert "waiting up to 5 s for the lease of boot 7 of node" in caplog.text
@@ -144,7 +144,7 @@ def test_of_a_takeover_in_the_middle_of_a_commit_one_waits_for_the_other(
     with ThreadPoolExecutor(2) as pool:
         commit = pool.submit(old.commit, [Append(1, b"old", b"")])
         assert stopper.reached.wait(LIMIT)
-        taken = pool.submit(PostgresStore, postgres.url(), uuid, 2, terms=Terms(30.0))
+        taken = pool.submit(PostgresStore, postgres.url(), uuid, 2, terms=LeaseTiming(30.0))
         if first == b"old":
             until(lambda: lease(postgres, uuid) == (1, True) and waits_for_a_lock(postgres))
             assert not taken.done()
@@ -166,7 +166,7 @@ def waits_for_a_lock(postgres: PostgresServer) -> bool:
     return len(postgres.sql(query)) > 0
 
 
-class Patient(Terms):
+class Patient(LeaseTiming):
     """Of a holder whose open transactions nobody ends, so that a commit may take as long as it takes."""
 
     patience = property(lambda self: 60.0)
@@ -185,7 +185,7 @@ def test_trial_B7_a_long_commit_does_not_hold_up_the_renewals_of_its_own_node(
             assert stopper.reached.wait(LIMIT)
             for _ in range(2):
                 until(renewed_after(postgres, uuid))
-            other = pool.submit(PostgresStore, postgres.url(), uuid, 2, terms=Terms(2.0))
+            other = pool.submit(PostgresStore, postgres.url(), uuid, 2, terms=LeaseTiming(2.0))
             refused = refusal(lambda: other.result(LIMIT))
             assert refused.code == "STORE_IN_USE" and "boot 1 of node" in str(refused)
             until(renewed_after(postgres, uuid))
@@ -208,7 +208,7 @@ def test_trial_B7_statements_that_are_slow_one_by_one_do_not_cost_the_lease(
 ) -> None:
     """Each takes less than a statement may, all together longer than the lease runs."""
     url = postgres.database()
-    with closing(PostgresStore(url, uuid, 1, terms=Terms(5.0))) as store:
+    with closing(PostgresStore(url, uuid, 1, terms=LeaseTiming(5.0))) as store:
         postgres.sql(
             "CREATE FUNCTION heronry.slow() RETURNS trigger LANGUAGE plpgsql "
             "AS 'BEGIN PERFORM pg_sleep(2); RETURN NULL; END'",
@@ -248,10 +248,10 @@ HOLDER = """
 import sys
 from mesh.errors import StoreError
 from mesh.operations import Append
-from mesh.store.lease import Terms
+from mesh.store.lease import LeaseTiming
 from mesh.store.postgres import PostgresStore
 
-store = PostgresStore(sys.argv[1], bytes.fromhex(sys.argv[2]), 1, terms=Terms(4.0))
+store = PostgresStore(sys.argv[1], bytes.fromhex(sys.argv[2]), 1, terms=LeaseTiming(4.0))
 position = 1
 try:
     while True:

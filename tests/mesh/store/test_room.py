@@ -11,13 +11,13 @@ import pytest
 from mesh.errors import StoreFull
 from mesh.operations import Append, Delete, Drop, Put
 from mesh.store.opening import open_guarded
-from mesh.store.room import RESERVE, START, Reserve, Room, make_room
+from mesh.store.room import RESERVE, START, DiskSpace, Reserve, make_room
 from mesh.store.witnessed import PERIOD
 
 KIB = 1024
 
 
-class Disk(Room):
+class Disk(DiskSpace):
     """With as much free as the test says."""
 
     def __init__(self, directory: Path, wanted: int) -> None:
@@ -189,7 +189,7 @@ def test_a_reserve_that_was_given_up_is_taken_again_before_anything_is_added(tmp
 def test_trial_B5_last_values_that_nobody_subscribes_to_do_not_fill_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Room, "free", property(lambda room: 0))
+    monkeypatch.setattr(DiskSpace, "free", property(lambda room: 0))
     store = open_guarded(tmp_path, b"m" * 16, 1, 800 * KIB, lambda level, text: None)
     store.load()
     value, row = Put("retained", b"k", b"v"), Put("stream", b"s", b"row", (1, 1))
@@ -206,7 +206,7 @@ def test_a_store_with_little_room_refuses_what_adds_and_takes_what_frees(
 ) -> None:
     told: list[str] = []
     left = [10_000 * KIB]
-    monkeypatch.setattr(Room, "free", property(lambda room: left[0]))
+    monkeypatch.setattr(DiskSpace, "free", property(lambda room: left[0]))
     now = [0.0]
     store = open_guarded(
         tmp_path, b"m" * 16, 1, 800 * KIB, lambda level, text: told.append(level), clock=lambda: now[0]

@@ -14,7 +14,7 @@ import pytest
 from mesh.errors import StoreError
 from mesh.operations import BOOT, TABLES, Append, Drop, Image, Op, Put
 from mesh.store.change import fold
-from mesh.store.lease import Terms
+from mesh.store.lease import LeaseTiming
 from mesh.store.postgres import PostgresStore
 from mesh.store.postgres_connection import Connection
 from mesh.store.postgres_rows import create_owner, write_change
@@ -48,7 +48,7 @@ POSTGRES_1 = (
     "CREATE UNIQUE INDEX side_key ON heronry.side (owner, name, sha256(key))",
     "INSERT INTO heronry.version VALUES (1)",
 )
-LONG = Terms(120)  # on a busy machine
+LONG = LeaseTiming(120)  # on a busy machine
 WAITING = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
 COLUMNS = (
     "SELECT column_name::text, data_type::text, is_nullable::text, column_default::text "

@@ -9,7 +9,7 @@ from pathlib import Path
 import zmq
 
 from mesh.transport import Sockets
-from mesh.transport.lifetime import SPARE, Context, Lifetime
+from mesh.transport.lifetime import SPARE, Lifetime, OwnedContext
 from mesh.wire.limits import CHUNK
 from tests.mesh.transport.ends import LIMIT, End, eventually, node_keys
 
@@ -73,7 +73,7 @@ def threads() -> int:
 
 
 def test_a_context_remembers_open_sockets_only() -> None:
-    context = Context()
+    context = OwnedContext()
     kept = context.socket(zmq.PAIR)
     for _ in range(10 * SPARE):
         context.socket(zmq.PAIR).close()

@@ -21,7 +21,7 @@ from mesh.wire import limits
 from mesh.wire.envelope import ERASED, FORCE_QUEUING, INITIAL, LOCAL_ONLY, PERSISTENT
 from mesh.wire.frames import read, write
 from mesh.wire.header import Header
-from mesh.wire.properties import Record, decode_properties
+from mesh.wire.properties import PropertiesRecord, decode_properties
 from tests.mesh.wire.goldens import (
     COOKIE,
     DIALLER,
@@ -51,7 +51,7 @@ SHAPES: dict[str, type[msgspec.Struct]] = {
     **{shape.__name__: shape for shape in PARTS},
     **{shape.__name__: shape for shape in (lines.StateMessage, lines.StateLine, node_state.NodeState)},
     "Header": Header,
-    "Properties": Record,
+    "Properties": PropertiesRecord,
 }
 
 

@@ -6,7 +6,7 @@ import tracemalloc
 from random import Random
 
 from discovery.member import Node, Presence, Rumour
-from discovery.membership import Membership, Probe
+from discovery.membership import DirectProbe, Membership
 
 MEMBERS = 1000
 PROBED = 600  # s of which the cost is measured
@@ -60,7 +60,7 @@ def cost(size: int = MEMBERS, seconds: int | None = None) -> float:
         while members.deadline() <= second + 1:
             now = members.deadline()
             for ask in members.tick(now):
-                if isinstance(ask, Probe):
+                if isinstance(ask, DirectProbe):
                     members.answered(ask.to, ask.number, True, rumours, now + 0.001)
     return 100 * (time.process_time() - start) / seconds
 

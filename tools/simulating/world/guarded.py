@@ -12,7 +12,7 @@ from typing import Any
 from mesh.errors import StoreFull
 from mesh.local.datadir import DataDir
 from mesh.operations import Append, Image, Op, Put
-from mesh.store.room import RESERVED, Room
+from mesh.store.room import RESERVED, DiskSpace
 from mesh.store.roomy import Roomy
 from mesh.store.witness import Witness
 from mesh.store.witnessed import Witnessed
@@ -44,7 +44,7 @@ class OnDisk:
         """Do nothing: the disk stays."""
 
 
-class SimRoom(Room):
+class SimRoom(DiskSpace):
     """The real one, on a disk that is full or has plenty."""
 
     def __init__(self, disk: Disk, directory: Path, spare: Callable[[], int]) -> None:

@@ -15,9 +15,9 @@ from mesh.core.desk.effects import (
     Knock,
     Listen,
     Note,
-    Record,
     Send,
     Stop,
+    WriteLine,
 )
 from mesh.core.desk.settings import Settings
 from mesh.core.node import NodeCore
@@ -235,7 +235,7 @@ class SimNode:
                 self.worker.take(effect)
             case Note(level, text):
                 self.notes.append(f"{level}: {text}")
-            case Record(line):
+            case WriteLine(line):
                 self.lines.append(line)
             case Stop():
                 self.stop = effect

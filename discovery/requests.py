@@ -8,7 +8,7 @@ from discovery.member import Node, Rumour
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
+class DirectProbe:
     """Ask `to` whether it is that node, in that boot, and lives. Needs a connection, if there is none."""
 
     to: bytes
@@ -19,7 +19,7 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True)
-class ProbeFor:
+class IndirectProbe:
     """Ask `to` whether it can reach that node."""
 
     to: bytes
@@ -39,7 +39,7 @@ class Lives:
 
 
 @dataclass(frozen=True, slots=True)
-class Tell:
+class Inform:
     """News for `to` that should not wait; where no connection is, they are not worth one."""
 
     to: bytes
@@ -54,10 +54,10 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class Knock:
+class DialProbe:
     """Try to open a connection to that node's address, and say whether the machine there refused it."""
 
     node: Node
 
 
-Ask = Probe | ProbeFor | Lives | Tell | Spread | Knock
+Request = DirectProbe | IndirectProbe | Lives | Inform | Spread | DialProbe
