@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 from mesh.client.core.effects import Effect
 
-
 NEVER = float("inf")
 CROWDED = 256  # alarms
 
