@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from mesh.client.arguments import seconds, text, whole
+from mesh.client.around import Around
 from mesh.client.core.calls import Reply
 from mesh.client.core.client import ClientCore
 from mesh.client.events import Event, Events
@@ -39,6 +40,7 @@ class Connected:
         timeout: float | None = None,
         cluster: str | None = None,
         environ: Mapping[str, str] = os.environ,
+        around: Around | None = None,
     ) -> None:
         self._waits = timeout is not None
         self._timeout = TIMEOUT if timeout is None else seconds("timeout", timeout)
@@ -47,9 +49,8 @@ class Connected:
         self._way = Way(text("address", address), text("cluster", cluster), environ)
         self._events = Events()
         key = StreamKey(secrets.token_bytes(STREAM_SEED))
-        self._shell = Shell(
-            (name, number, client is not None), key, 2 * self._timeout, self._way.find, self._events.tell
-        )
+        who, find = (name, number, client is not None), (around or self._way).find
+        self._shell = Shell(who, key, 2 * self._timeout, find, self._events.tell, around)
         self._core = self._shell.core
         self._publisher = self._core.publisher
 

@@ -50,7 +50,7 @@ class Publishing(Connected):
         return self._post(key, content, options)
 
     def _post(self, key: str, content: Content, options: Options) -> Receipt:
-        message = prepared(key, content, **options)
+        message = prepared(key, content, **options, wall=self._shell.wall)
         receipt = self.post_prepared(message)
         builder = self._publisher.builder
         # Headers can be changed by their owner: what was compared would be no copy.
@@ -112,7 +112,7 @@ class Publishing(Connected):
                 await self._post_when_room(key, content, options)
             return len(contents)
         while plain:
-            _, _, domain, flags, props, expires = prepared(key, b"", **options)
+            _, _, domain, flags, props, expires = prepared(key, b"", **options, wall=self._shell.wall)
             try:
                 post_many = self._publisher.post_many
                 del plain[: self._posted(post_many, key, plain, domain, flags, props, expires)]
@@ -237,7 +237,9 @@ class Publishing(Connected):
         names: Any = [destination] if is_one else destination
         for to in names:
             check_destination(to)
-        message = prepared(key, content, domain, None, headers, persistent, expiry, priority)
+        message = prepared(
+            key, content, domain, None, headers, persistent, expiry, priority, wall=self._shell.wall
+        )
         if yes_or_no("force_queuing", force_queuing):
             key, body, in_domain, flags, props, expires = message
             message = key, body, in_domain, flags | FORCE_QUEUING, props, expires

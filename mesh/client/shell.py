@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from mesh.client.access import Access
+from mesh.client.around import Around, Timer, Wires
 from mesh.client.core.client import ClientCore
 from mesh.client.core.desk import Desk
 from mesh.client.core.effects import Dial, Effect, Find, HangUp, Send, Tell
@@ -32,6 +34,8 @@ class Promised(asyncio.Future[Any]):
 class Shell:
     """What runs a client's core. `find(home)` says where the node is; `tell(kind, text)` hears events.
 
+    `around`: what it has in place of sockets, and of the clocks of this machine.
+
     The loop keeps it, so it must not keep the client: whoever drops that has it closed.
     """
 
@@ -42,16 +46,18 @@ class Shell:
         timeout: float,
         find: Callable[[str], Access],
         tell: Callable[[str, str], None],
+        around: Around | None = None,
     ) -> None:
         self.loop: asyncio.AbstractEventLoop | None = None  # where it was opened
-        self._find, self._tell = find, tell
+        self.wall: Callable[[], int] = time.time_ns if around is None else around.wall
+        self._find, self._tell, self._around = find, tell, around
         self.desk = Desk(self._promise, random.random, random.randbytes, self._wake)
-        self.core = ClientCore(self.desk, name, key, timeout)
-        self._sockets: Sockets | None = None
+        self.core = ClientCore(self.desk, name, key, timeout, None if around is None else around.outbox)
+        self._sockets: Wires | None = None
         self._framing = Framing(_nowhere)
         self._key = 0  # of the connection in use
         self._is_planned = False
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: Timer | None = None
         self._armed = float("inf")  # for when
 
     @property
@@ -61,10 +67,13 @@ class Shell:
     async def open(self, waits: bool) -> None:
         """Until the node has said WELCOME; raises what prevents it."""
         self.loop, self._is_planned = asyncio.get_running_loop(), False
-        self._sockets = Sockets(
+        clock = self._around or self.loop
+        self._time, self._call_at = clock.time, clock.call_at
+        wires = Sockets if self._around is None else self._around.wires
+        self._sockets = wires(
             self.loop, lambda *_: None, self._frames, self._gone, self._turn, failed=self._failed
         )
-        self.desk.now = self.loop.time()
+        self.desk.now = self._time()
         await self.core.line.open(waits)
 
     def close(self) -> None:
@@ -86,7 +95,7 @@ class Shell:
             raise not_open(self.loop)
         if self.loop is not running_loop():
             check_loop(self.loop)
-        self.desk.now = self.loop.time()
+        self.desk.now = self._time()
         return self.core
 
     def look(self) -> None:
@@ -127,7 +136,7 @@ class Shell:
         """Do what is to be done; come back when something is due."""
         if self._sockets is None or self.loop is None:
             return
-        now = self.loop.time()
+        now = self._time()
         while effects := self.desk.tick(now):
             for effect in effects:
                 self._do(self._sockets, now, effect)
@@ -136,9 +145,9 @@ class Shell:
             if self._timer is not None:
                 self._timer.cancel()
             self._armed = due
-            self._timer = self.loop.call_at(due, self._rung)
+            self._timer = self._call_at(due, self._rung)
 
-    def _do(self, sockets: Sockets, now: float, effect: Effect) -> None:
+    def _do(self, sockets: Wires, now: float, effect: Effect) -> None:
         match effect:
             case Send(key, command, envelopes):
                 if key == self._key:
@@ -167,7 +176,7 @@ class Shell:
     def _frames(self, key: Any, frames: list[bytes]) -> None:
         if key != self._key or self.loop is None:
             return
-        now = self.loop.time()
+        now = self._time()
         try:
             message: tuple[c.AnyCommand, list[Envelope]] | None = self._framing.received(now, frames)
         except RemoteError as error:
@@ -180,11 +189,11 @@ class Shell:
 
     def _gone(self, key: Any) -> None:
         if self.loop is not None:
-            self.core.gone(self.loop.time(), key)
+            self.core.gone(self._time(), key)
 
     def _failed(self, key: Any, error: Refused) -> None:
         if self.loop is not None:
-            self.core.failed(self.loop.time(), key, error)
+            self.core.failed(self._time(), key, error)
             self._turn()
 
 
