@@ -120,9 +120,12 @@ class Shell:
             raise not_open(self.loop)
         if self.loop is not running_loop():
             check_loop(self.loop)
+        self._plan(self.loop)
+
+    def _plan(self, loop: asyncio.AbstractEventLoop) -> None:
         if not self._is_planned:
             self._is_planned = True
-            self.loop.call_soon(self._planned)
+            loop.call_soon(self._planned)
 
     def _planned(self) -> None:
         self._is_planned = False
@@ -137,17 +140,15 @@ class Shell:
         if self._sockets is None or self.loop is None:
             return
         now = self._time()
-        while effects := self.desk.tick(now):
-            for effect in effects:
-                self._do(self._sockets, now, effect)
-        due = self.desk.due
-        if due < self._armed:
+        for effect in self.desk.tick(now):
+            self._do(self.loop, self._sockets, now, effect)
+        if self.desk.due < self._armed:
             if self._timer is not None:
                 self._timer.cancel()
-            self._armed = due
-            self._timer = self._call_at(due, self._rung)
+            self._armed = self.desk.due
+            self._timer = self._call_at(self._armed, self._rung)
 
-    def _do(self, sockets: Wires, now: float, effect: Effect) -> None:
+    def _do(self, loop: asyncio.AbstractEventLoop, sockets: Wires, now: float, effect: Effect) -> None:
         match effect:
             case Send(key, command, envelopes):
                 if key == self._key:
@@ -162,6 +163,7 @@ class Shell:
                 sockets.hang_up(key)
             case Find():
                 self._look_for_node(now)
+                self._plan(loop)
 
     def _look_for_node(self, now: float) -> None:
         try:
