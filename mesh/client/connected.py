@@ -11,7 +11,6 @@ from types import TracebackType
 from typing import Any, Self
 
 from mesh.client.arguments import seconds, text, whole
-from mesh.client.around import Around
 from mesh.client.core.calls import Reply
 from mesh.client.core.client import ClientCore
 from mesh.client.events import Event, Events
@@ -40,7 +39,6 @@ class Connected:
         timeout: float | None = None,
         cluster: str | None = None,
         environ: Mapping[str, str] = os.environ,
-        around: Around | None = None,
     ) -> None:
         self._waits = timeout is not None
         self._timeout = TIMEOUT if timeout is None else seconds("timeout", timeout)
@@ -49,10 +47,13 @@ class Connected:
         self._way = Way(text("address", address), text("cluster", cluster), environ)
         self._events = Events()
         key = StreamKey(secrets.token_bytes(STREAM_SEED))
-        who, find = (name, number, client is not None), (around or self._way).find
-        self._shell = Shell(who, key, 2 * self._timeout, find, self._events.tell, around)
+        self._shell = self._made((name, number, client is not None), key)
         self._core = self._shell.core
         self._publisher = self._core.publisher
+
+    def _made(self, name: tuple[str, int, bool], key: StreamKey) -> Shell:
+        """What runs its core, and must not keep this client."""
+        return Shell(name, key, 2 * self._timeout, self._way.find, self._events.tell)
 
     # --- coming and going -------------------------------------------------------------------------------
 
