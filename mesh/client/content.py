@@ -1,7 +1,7 @@
 """What may be published, and how is it put into bytes?"""
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypedDict, cast
 
 from mesh.client.arguments import seconds, whole, yes_or_no
@@ -62,8 +62,12 @@ def prepared(
     priority: int = 5,
     local_only: bool = False,
     codec: Codec | str | None = None,
+    *,
+    wall: Callable[[], int] = time.time_ns,
 ) -> Prepared:
-    """A message as the publisher takes it, its content copied. `expiry` in seconds from now."""
+    """A message as the publisher takes it, its content copied. `expiry` in seconds from now, which `wall`
+    tells in ns since 1970.
+    """
     if codec is not None:
         codec_of(codec)
     flags = 0
@@ -71,7 +75,7 @@ def prepared(
         flags = flags_of(persistent, local_only)
     props, expires = b"", 0
     if headers is not None or expiry is not None or priority != 5 or xml is not None:
-        props, expires = own_properties(headers, expiry, priority, xml)
+        props, expires = own_properties(headers, expiry, priority, xml, wall)
     if type(content) is not bytes:
         content = as_bytes(content)
     return key, content, "" if domain is None else domain, flags, props, expires
@@ -111,13 +115,17 @@ def check_destination(text: Any) -> str:
 
 
 def own_properties(
-    headers: Headers | Mapping[str, str] | None, expiry: float | None, priority: int, xml: str | None
+    headers: Headers | Mapping[str, str] | None,
+    expiry: float | None,
+    priority: int,
+    xml: str | None,
+    wall: Callable[[], int],
 ) -> tuple[bytes, int]:
     """(a message's own properties as bytes, when it expires in ns since 1970). `expiry` in seconds."""
     if xml is not None:
         not_yet("xml=", "keys with an XML body come with XPath queries")
     level = whole("priority", priority, 0, 9)
-    expires = 0 if expiry is None else time.time_ns() + int(seconds("expiry", expiry, zero=True) * 1e9)
+    expires = 0 if expiry is None else wall() + int(seconds("expiry", expiry, zero=True) * 1e9)
     if headers is not None and not isinstance(headers, Headers):
         headers = _headers(headers)
     try:

@@ -53,7 +53,7 @@ class Publishing(Connected):
 
     def _post(self, key: str, content: Content, options: Options) -> Receipt:
         if type(content) is bytes:
-            message = prepared(key, content, **options)
+            message = prepared(key, content, **options, wall=self._shell.wall)
         else:
             message = self.prepared(key, content, options)
         receipt = self.post_prepared(message)
@@ -66,7 +66,7 @@ class Publishing(Connected):
     def prepared(self, key: str, content: Content, options: Options) -> Prepared:
         """The message as `post_prepared` takes it; in any thread. BadType, BadArgument."""
         plain, options = as_content(content, options, self._codec)
-        return prepared(key, plain, **options)
+        return prepared(key, plain, **options, wall=self._shell.wall)
 
     def post_prepared(self, message: Prepared, to: str = "") -> Receipt:
         """As `post`, for a caller that prepares its messages in another thread."""
@@ -122,7 +122,7 @@ class Publishing(Connected):
                 await self._post_when_room(key, content, options)
             return len(contents)
         while plain:
-            _, _, domain, flags, props, expires = prepared(key, b"", **options)
+            _, _, domain, flags, props, expires = prepared(key, b"", **options, wall=self._shell.wall)
             try:
                 post_many = self._publisher.post_many
                 del plain[: self._posted(post_many, key, plain, domain, flags, props, expires)]

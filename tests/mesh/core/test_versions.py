@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 import mesh
-from mesh.client import shell
+from mesh.client import wired
 from mesh.core.asking.demand import Demand
 from mesh.core.desk.conn import Conn
 from mesh.errors import Refused
@@ -129,7 +129,7 @@ def test_a_client_that_is_to_speak_what_it_does_not_know_says_so(
     monkeypatch.setattr(wire, "WELCOME", replace(wire.WELCOME, version=version))
 
     async def story() -> None:
-        with patch.object(shell, "Sockets", wire.Wire), pytest.raises(Refused) as refused:
+        with patch.object(wired, "Sockets", wire.Wire), pytest.raises(Refused) as refused:
             await mesh.Client("ipc:///run/heron", client="joe").__aenter__()
         assert refused.value.code == "VERSION"
 
