@@ -6,7 +6,7 @@ import asyncio
 import atexit
 import functools
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
 
@@ -240,8 +240,8 @@ class Client(Later):
     def subscribe(
         self,
         key: str | None = None,
-        *,
-        pattern: str | None = None,
+        *keys: str,
+        pattern: str | Sequence[str] | None = None,
         xpath: str | None = None,
         domain: str | None = None,
         initial: bool = True,
@@ -250,6 +250,9 @@ class Client(Later):
         type: type[M] | None = None,
     ) -> Subscription[M]:
         """Messages of a key, of a topic pattern (`sensors/+/temp`, `sensors/#`) or of a domain.
+
+        Several keys, or a list of patterns, are read as one: in the order in which messages come, and none
+        twice; when one of them fails, so do all.
 
         Use it with `with`; inside, every node that can be reached knows of it. `initial`: begin with
         the last value of each topic. `overflow`: what gives way when transient messages come faster than
@@ -261,6 +264,7 @@ class Client(Later):
         """
         made = self.aio.subscribe(
             key,
+            *keys,
             pattern=pattern,
             xpath=xpath,
             domain=domain,
