@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable, Mapping
-from typing import Any, TypedDict
+from typing import Any
 
 from mesh.client.arguments import seconds, whole, yes_or_no
 from mesh.client.later import not_yet
@@ -16,21 +16,10 @@ Content = bytes | bytearray | memoryview | str
 Prepared = tuple[str, bytes, str, int, bytes, int]  # key, content, domain, flags, properties, expires
 
 
-class Options(TypedDict, total=False):
-    """What may be said of a message that is published. `expiry` in seconds from now."""
-
-    domain: str | None
-    xml: str | None
-    headers: Headers | Mapping[str, str] | None
-    persistent: bool
-    expiry: float | None
-    priority: int  # 0 to 9; 5 if not given
-    local_only: bool
-
-
 def prepared(
     key: str,
     content: Content,
+    *,
     domain: str | None = None,
     xml: str | None = None,
     headers: Headers | Mapping[str, str] | None = None,
