@@ -9,13 +9,13 @@ from mesh.client.events import Event
 from mesh.client.find import find_node
 from mesh.client.later import Later
 from mesh.client.like import making
-from mesh.client.publishing import Publishing
+from mesh.client.sending import Sending
 from mesh.errors import MeshError, NodeNotFound
 from mesh.local.localnodes import running_nodes
 from mesh.local.private import state_dir
 
 
-class Client(Publishing, Asking, Later):
+class Client(Sending, Asking, Later):
     """A session at a node. Make one with `mesh.connect`; all calls from one event loop."""
 
     async def __aenter__(self) -> Self:

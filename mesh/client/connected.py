@@ -54,11 +54,13 @@ class Connected:
         )
         self._events = Events()
         key = StreamKey(secrets.token_bytes(STREAM_SEED))
-        self._shell = Shell(
-            (name, number, client is not None), key, 2 * self._timeout, self._way.find, self._events.tell
-        )
+        self._shell = self._made((name, number, client is not None), key)
         self._core = self._shell.core
         self._publisher = self._core.publisher
+
+    def _made(self, name: tuple[str, int, bool], key: StreamKey) -> Shell:
+        """What runs its core, and must not keep this client."""
+        return Shell(name, key, 2 * self._timeout, self._way.find, self._events.tell)
 
     # --- coming and going -------------------------------------------------------------------------------
 

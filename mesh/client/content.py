@@ -1,7 +1,6 @@
 """What may be published, and how is it put into bytes?"""
 
-import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from mesh.client.arguments import seconds, whole, yes_or_no
@@ -14,30 +13,6 @@ from mesh.wire.properties import Properties, encode_properties
 
 Content = bytes | bytearray | memoryview | str
 Prepared = tuple[str, bytes, str, int, bytes, int]  # key, content, domain, flags, properties, expires
-
-
-def prepared(
-    key: str,
-    content: Content,
-    *,
-    domain: str | None = None,
-    xml: str | None = None,
-    headers: Headers | Mapping[str, str] | None = None,
-    persistent: bool = False,
-    expiry: float | None = None,
-    priority: int = 5,
-    local_only: bool = False,
-) -> Prepared:
-    """A message as the publisher takes it, its content copied. `expiry` in seconds from now."""
-    flags = 0
-    if persistent is not False or local_only is not False:
-        flags = flags_of(persistent, local_only)
-    props, expires = b"", 0
-    if headers is not None or expiry is not None or priority != 5 or xml is not None:
-        props, expires = own_properties(headers, expiry, priority, xml)
-    if type(content) is not bytes:
-        content = as_bytes(content)
-    return key, content, "" if domain is None else domain, flags, props, expires
 
 
 def flags_of(persistent: bool, local_only: bool) -> int:
@@ -74,13 +49,17 @@ def check_destination(text: Any) -> str:
 
 
 def own_properties(
-    headers: Headers | Mapping[str, str] | None, expiry: float | None, priority: int, xml: str | None
+    headers: Headers | Mapping[str, str] | None,
+    expiry: float | None,
+    priority: int,
+    xml: str | None,
+    wall: Callable[[], int],
 ) -> tuple[bytes, int]:
     """(a message's own properties as bytes, when it expires in ns since 1970). `expiry` in seconds."""
     if xml is not None:
         not_yet("xml=", "keys with an XML body come with XPath queries")
     level = whole("priority", priority, 0, 9)
-    expires = 0 if expiry is None else time.time_ns() + int(seconds("expiry", expiry, zero=True) * 1e9)
+    expires = 0 if expiry is None else wall() + int(seconds("expiry", expiry, zero=True) * 1e9)
     if headers is not None and not isinstance(headers, Headers):
         headers = _headers(headers)
     try:

@@ -8,7 +8,6 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
-SELF = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
 
 
 def like(
@@ -21,11 +20,6 @@ def like(
 def making(model: Callable[Concatenate[Any, P], Any]) -> Callable[[Callable[..., T]], Callable[P, T]]:
     """A function with the arguments of the method `model`."""
     return lambda function: _signed(function, list(inspect.signature(model).parameters.values())[1:])
-
-
-def method_like(model: Callable[P, Any]) -> Callable[[Callable[..., T]], Callable[Concatenate[Any, P], T]]:
-    """A method with the arguments of the function `model`."""
-    return lambda method: _signed(method, [SELF, *inspect.signature(model).parameters.values()])
 
 
 def _signed(function: Callable[..., T], parameters: list[inspect.Parameter]) -> Callable[..., T]:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast, overload
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from mesh.client.arguments import several, yes_or_no
+from mesh.client.arguments import several
 from mesh.client.connected import Connected
-from mesh.client.content import Content, Prepared, check_destination, prepared
-from mesh.client.like import like, method_like
+from mesh.client.content import Content, Prepared, as_bytes, flags_of, own_properties
+from mesh.client.like import like
 from mesh.client.oneloop import check_loop
 from mesh.client.receipt import Receipt
-from mesh.errors import BadArgument, BadQuery, MeshTimeout, PublishRefused, WouldBlock, shown
+from mesh.errors import BadArgument, BadQuery, MeshTimeout, WouldBlock, shown
 from mesh.reserved import check_free
 from mesh.values import Headers, Published, check_domain
-from mesh.wire.envelope import FORCE_QUEUING
 from mesh.wire.limits import ENVELOPE_MESSAGES
 
 P = ParamSpec("P")
@@ -46,7 +45,7 @@ class Publishing(Connected):
         PublishRefused (with `.code`), BadKey, MessageTooLarge, Closed; MeshTimeout, after which the message
         may still arrive: `final` knows.
         """
-        message = prepared(
+        message = self._prepared(
             key,
             content,
             domain=domain,
@@ -63,7 +62,46 @@ class Publishing(Connected):
         sent.append(await self._post_when_room(message, to))
         return await sent[0]
 
-    @method_like(prepared)
+    async def _sending(
+        self,
+        timeout: float | None,
+        work: Callable[Concatenate[list[Receipt], P], Coroutine[Any, Any, T]],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """As `_within`; a MeshTimeout names what was posted until then."""
+        sent: list[Receipt] = []
+        try:
+            return await self._within(timeout, work, sent, *args, **kwargs)
+        except MeshTimeout as error:
+            error.ids = tuple(receipt.id for receipt in sent)
+            raise
+
+    def _prepared(
+        self,
+        key: str,
+        content: Content,
+        *,
+        domain: str | None = None,
+        xml: str | None = None,
+        headers: Headers | Mapping[str, str] | None = None,
+        persistent: bool = False,
+        expiry: float | None = None,
+        priority: int = 5,
+        local_only: bool = False,
+    ) -> Prepared:
+        """A message as the publisher takes it, its content copied; in any thread."""
+        flags = 0
+        if persistent is not False or local_only is not False:
+            flags = flags_of(persistent, local_only)
+        props, expires = b"", 0
+        if headers is not None or expiry is not None or priority != 5 or xml is not None:
+            props, expires = own_properties(headers, expiry, priority, xml, self._shell.wall)
+        if type(content) is not bytes:
+            content = as_bytes(content)
+        return key, content, "" if domain is None else domain, flags, props, expires
+
+    @like(_prepared)
     def post(self, key: str, content: Content, **options: Any) -> Receipt:
         """Append a message and go on. Await the receipt, or `flush()`, to learn what became of it.
 
@@ -81,7 +119,7 @@ class Publishing(Connected):
                 slices.append(content)
                 builder.room -= size
                 return Receipt(self, builder.domain, builder.first + count)
-        receipt = self._post_prepared(prepared(key, content, **options))
+        receipt = self._post_prepared(self._prepared(key, content, **options))
         builder = publisher.builder
         # Headers can be changed by their owner: what was compared would be no copy.
         if builder is not None and not builder.props and options.get("headers") is None:
@@ -156,7 +194,7 @@ class Publishing(Connected):
                 await asyncio.sleep(0)  # others of this loop want their turn
         else:
             for content in contents:
-                await self._post_when_room(prepared(key, content, **options))
+                await self._post_when_room(self._prepared(key, content, **options))
                 count += 1
                 if count % 4096 == 0:
                     await asyncio.sleep(0)
@@ -168,10 +206,10 @@ class Publishing(Connected):
         plain = [content for content in contents if type(content) is bytes]
         if len(plain) < len(contents) or max(map(len, plain), default=0) > self._publisher.max_content:
             for content in contents:
-                await self._post_when_room(prepared(key, content, **options))
+                await self._post_when_room(self._prepared(key, content, **options))
             return len(contents)
         while plain:
-            _, _, domain, flags, props, expires = prepared(key, b"", **options)
+            _, _, domain, flags, props, expires = self._prepared(key, b"", **options)
             try:
                 post_many = self._publisher.post_many
                 del plain[: self._posted(post_many, key, plain, domain, flags, props, expires)]
@@ -184,7 +222,7 @@ class Publishing(Connected):
         self, key: str, content: Content, *, timeout: float | None = None, **options: Any
     ) -> None:
         """Publish without asking what becomes of it; waits only for room. Else as `publish`."""
-        await self._within(timeout, self._post_when_room, prepared(key, content, **options))
+        await self._within(timeout, self._post_when_room, self._prepared(key, content, **options))
 
     async def _post_when_room(self, message: Prepared, to: str = "") -> Receipt:
         while True:
@@ -245,112 +283,3 @@ class Publishing(Connected):
     def waiting(self) -> tuple[int, str]:
         """(messages of this session that wait for their master, what the last of them waits for)."""
         return self._publisher.waiting()
-
-    # --- to a named session -----------------------------------------------------------------------------
-
-    async def _send_one(
-        self,
-        destination: str,
-        content: Content,
-        *,
-        force_queuing: bool = False,
-        domain: str | None = None,
-        key: str = "",
-        headers: Headers | Mapping[str, str] | None = None,
-        persistent: bool = False,
-        expiry: float | None = None,
-        priority: int = 5,
-        timeout: float | None = None,
-    ) -> Published:
-        message = _letter(
-            force_queuing,
-            key,
-            content,
-            domain=domain,
-            headers=headers,
-            persistent=persistent,
-            expiry=expiry,
-            priority=priority,
-        )
-        return await self._sending(timeout, self._published, message, check_destination(destination))
-
-    async def _send_all(
-        self,
-        destination: list[str] | tuple[str, ...],
-        content: Content,
-        *,
-        force_queuing: bool = False,
-        domain: str | None = None,
-        key: str = "",
-        headers: Headers | Mapping[str, str] | None = None,
-        persistent: bool = False,
-        expiry: float | None = None,
-        priority: int = 5,
-        timeout: float | None = None,
-    ) -> list[Published | PublishRefused]:
-        message = _letter(
-            force_queuing,
-            key,
-            content,
-            domain=domain,
-            headers=headers,
-            persistent=persistent,
-            expiry=expiry,
-            priority=priority,
-        )
-        names = [check_destination(name) for name in destination]
-        return await self._sending(timeout, self._published_each, message, names)
-
-    @overload
-    @like(_send_one)
-    async def send(self) -> Published: ...
-    @overload
-    @like(_send_all)
-    async def send(self) -> list[Published | PublishRefused]: ...
-    @like(cast(Any, _send_all))
-    async def send(self, destination: Any, content: Content, **options: Any) -> Any:
-        """Send to one session (`/node/heron/client/joe/session/1`), or to every session of a client.
-
-        Without a node in front (`client/joe`) the domain says where. `force_queuing`: if nobody is there
-        it waits for somebody; else that raises NotConnected or UnknownNode. `matched` counts the sessions
-        that have it; 0: it waits. Several destinations: one result each, in order, refusals too.
-        Raises BadName, and what `publish` raises; `timeout` as there.
-        """
-        self._now()
-        send: Any = self._send_all if isinstance(destination, list | tuple) else self._send_one
-        return await send(destination, content, **options)
-
-    async def _sending(
-        self,
-        timeout: float | None,
-        work: Callable[Concatenate[list[Receipt], P], Coroutine[Any, Any, T]],
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> T:
-        """As `_within`; a MeshTimeout names what was posted until then."""
-        sent: list[Receipt] = []
-        try:
-            return await self._within(timeout, work, sent, *args, **kwargs)
-        except MeshTimeout as error:
-            error.ids = tuple(receipt.id for receipt in sent)
-            raise
-
-    async def _published_each(
-        self, sent: list[Receipt], message: Prepared, names: list[str]
-    ) -> list[Published | PublishRefused]:
-        for name in names:
-            sent.append(await self._post_when_room(message, name))
-        return [await _or_refusal(receipt) for receipt in sent]
-
-
-def _letter(force_queuing: bool, key: str, content: Content, **options: Any) -> Prepared:
-    message = prepared(key, content, **options)
-    flags = FORCE_QUEUING if yes_or_no("force_queuing", force_queuing) else 0
-    return (*message[:3], message[3] | flags, *message[4:])
-
-
-async def _or_refusal(receipt: Receipt) -> Published | PublishRefused:
-    try:
-        return await receipt
-    except PublishRefused as error:
-        return error

@@ -1,22 +1,22 @@
-"""A client's sockets, timers and dice, in the loop where it was opened."""
+"""A client's connection, timers and dice, in the loop where it was opened."""
 
 from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import Callable
-from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from mesh.client.access import Access
+from mesh.client.around import Around, Timer
 from mesh.client.core.client import ClientCore
 from mesh.client.core.desk import Desk
 from mesh.client.core.effects import Dial, Effect, Find, HangUp, Send, Tell
-from mesh.client.core.framing import Framing
 from mesh.client.oneloop import check_loop, not_open, running_loop
-from mesh.errors import MeshError, Refused, RemoteError
+from mesh.client.wired import Wired
+from mesh.errors import MeshError
 from mesh.security.streamkey import StreamKey
-from mesh.transport import Sockets
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 
@@ -29,8 +29,31 @@ class Promised(asyncio.Future[Any]):
         self.exception()
 
 
+Put = Callable[[c.Command, tuple[Envelope, ...]], None]
+
+
+class Carrier(Protocol):
+    """What brings commands to the node, and tells the core what comes from there."""
+
+    def dial(self, key: int, access: Access) -> Put:
+        """A new connection: what puts a command on it."""
+
+    def look(self) -> None:
+        """Take what has arrived, now."""
+
+    def hang_up(self, key: int) -> None:
+        """Nothing more of that connection, after what was put on it."""
+
+    def close(self) -> None:
+        """Likewise of all."""
+
+
+Carriers = Callable[[asyncio.AbstractEventLoop, ClientCore, Callable[[], None]], Carrier]
+
+
 class Shell:
-    """What runs a client's core. `find(home)` says where the node is; `tell(kind, text)` hears events.
+    """What runs a client's core. `find(home)` says where the node is; `tell(kind, text)` hears events;
+    `carriers` makes what brings commands there. `around`: what it has in place of this machine's clocks.
 
     The loop keeps it, so it must not keep the client: whoever drops that has it closed.
     """
@@ -42,59 +65,62 @@ class Shell:
         timeout: float,
         find: Callable[[str], Access],
         tell: Callable[[str, str], None],
+        carriers: Carriers = Wired,
+        around: Around | None = None,
     ) -> None:
         self.loop: asyncio.AbstractEventLoop | None = None  # where it was opened
-        self._find, self._tell = find, tell
+        self.wall: Callable[[], int] = time.time_ns if around is None else around.wall
+        self._find, self._tell, self._around = find, tell, around
         self.desk = Desk(self._promise, random.random, random.randbytes, self._wake)
-        self.core = ClientCore(self.desk, name, key, timeout)
-        self._sockets: Sockets | None = None
-        self._framing = Framing(_nowhere)
+        self.core = ClientCore(self.desk, name, key, timeout, None if around is None else around.outbox)
+        self._carriers = carriers
+        self._carrier: Carrier | None = None
+        self._put: Put = _nowhere
         self._key = 0  # of the connection in use
         self._is_planned = False
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: Timer | None = None
         self._armed = float("inf")  # for when
 
     @property
     def is_open(self) -> bool:
-        return self._sockets is not None
+        return self._carrier is not None
 
     async def open(self, waits: bool) -> None:
         """Until the node has said WELCOME; raises what prevents it."""
         self.loop, self._is_planned = asyncio.get_running_loop(), False
-        self._sockets = Sockets(
-            self.loop, lambda *_: None, self._frames, self._gone, self._turn, failed=self._failed
-        )
-        self.desk.now = self.loop.time()
+        clock = self._around or self.loop
+        self._time, self._call_at = clock.time, clock.call_at
+        self._carrier = self._carriers(self.loop, self.core, self._turn)
+        self.desk.now = self._time()
         await self.core.line.open(waits)
 
     def close(self) -> None:
         """Say goodbye and let go, now."""
-        if self._sockets is None:
+        if self._carrier is None:
             return
         self.core.line.close()
         self._turn()
-        sockets, self._sockets = self._sockets, None
-        self._framing = Framing(_nowhere)
-        sockets.close()
+        carrier, self._carrier = self._carrier, None
+        self._put = _nowhere
+        carrier.close()
         if self._timer is not None:
             self._timer.cancel()
             self._timer, self._armed = None, float("inf")
 
     def now(self) -> ClientCore:
         """The core, for one who tells it something now: Closed or WrongLoop if that cannot be."""
-        if self.loop is None or self._sockets is None:
+        if self.loop is None or self._carrier is None:
             raise not_open(self.loop)
         if self.loop is not running_loop():
             check_loop(self.loop)
-        self.desk.now = self.loop.time()
+        self.desk.now = self._time()
         return self.core
 
     def look(self) -> None:
         """Do what is to be done, and take what has arrived, without giving up the loop."""
-        if self._sockets is not None:
+        if self._carrier is not None:
             self._turn()
-            if self._key:
-                self._sockets.look(self._key)
+            self._carrier.look()
 
     def hurry(self) -> None:
         """What is to be done is done now, and not at the end of this turn."""
@@ -107,13 +133,16 @@ class Shell:
         return Promised(loop=self.loop)
 
     def _wake(self) -> None:
-        if self.loop is None or self._sockets is None:
+        if self.loop is None or self._carrier is None:
             raise not_open(self.loop)
         if self.loop is not running_loop():
             check_loop(self.loop)
+        self._plan(self.loop)
+
+    def _plan(self, loop: asyncio.AbstractEventLoop) -> None:
         if not self._is_planned:
             self._is_planned = True
-            self.loop.call_soon(self._planned)
+            loop.call_soon(self._planned)
 
     def _planned(self) -> None:
         self._is_planned = False
@@ -125,34 +154,32 @@ class Shell:
 
     def _turn(self) -> None:
         """Do what is to be done; come back when something is due."""
-        if self._sockets is None or self.loop is None:
+        if self._carrier is None or self.loop is None:
             return
-        now = self.loop.time()
-        while effects := self.desk.tick(now):
-            for effect in effects:
-                self._do(self._sockets, now, effect)
-        due = self.desk.due
-        if due < self._armed:
+        now = self._time()
+        for effect in self.desk.tick(now):
+            self._do(self.loop, self._carrier, now, effect)
+        if self.desk.due < self._armed:
             if self._timer is not None:
                 self._timer.cancel()
-            self._armed = due
-            self._timer = self.loop.call_at(due, self._rung)
+            self._armed = self.desk.due
+            self._timer = self._call_at(self._armed, self._rung)
 
-    def _do(self, sockets: Sockets, now: float, effect: Effect) -> None:
+    def _do(self, loop: asyncio.AbstractEventLoop, carrier: Carrier, now: float, effect: Effect) -> None:
         match effect:
             case Send(key, command, envelopes):
                 if key == self._key:
-                    self._framing.send(command, envelopes)
+                    self._put(command, envelopes)
             case Tell(kind, text):
                 self._tell(kind, text)
             case Dial(key, access):
-                self._key, self._framing = key, Framing(partial(sockets.send, key))
-                sockets.dial(key, access.address, access.curve)
+                self._key, self._put = key, carrier.dial(key, access)
             case HangUp(key):
                 self._key = 0
-                sockets.hang_up(key)
+                carrier.hang_up(key)
             case Find():
                 self._look_for_node(now)
+                self._plan(loop)
 
     def _look_for_node(self, now: float) -> None:
         try:
@@ -162,31 +189,6 @@ class Shell:
         else:
             self.core.found(now, access)
 
-    # --- from the sockets -------------------------------------------------------------------------------
 
-    def _frames(self, key: Any, frames: list[bytes]) -> None:
-        if key != self._key or self.loop is None:
-            return
-        now = self.loop.time()
-        try:
-            message: tuple[c.AnyCommand, list[Envelope]] | None = self._framing.received(now, frames)
-        except RemoteError as error:
-            self.core.gone(now, key, str(error))
-            return
-        if message is None:
-            self.core.moved(now, key)
-        else:
-            self.core.received(now, key, *message)
-
-    def _gone(self, key: Any) -> None:
-        if self.loop is not None:
-            self.core.gone(self.loop.time(), key)
-
-    def _failed(self, key: Any, error: Refused) -> None:
-        if self.loop is not None:
-            self.core.failed(self.loop.time(), key, error)
-            self._turn()
-
-
-def _nowhere(frames: list[bytes]) -> None:
+def _nowhere(command: c.Command, envelopes: tuple[Envelope, ...]) -> None:
     """Where there is no connection, nothing is put on it."""

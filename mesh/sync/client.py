@@ -17,7 +17,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast, overload
 from mesh.client import client as aio
 from mesh.client.arguments import several
 from mesh.client.client import Event
-from mesh.client.content import Content, prepared
+from mesh.client.content import Content
 from mesh.client.later import Later
 from mesh.client.like import like, making
 from mesh.errors import MeshTimeout, WouldBlock
@@ -158,7 +158,7 @@ class Client(Later):
     @_as(aio.Client.post)
     def post(self, key: str, content: Content, **options: Any) -> Receipt:
         self._thread.check()
-        message = prepared(key, content, **options)
+        message = self._aio._prepared(key, content, **options)
         self._aio._check(message)
         receipt = Receipt(self._run_within)
         if self._posts.add(receipt, message):

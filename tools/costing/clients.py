@@ -11,7 +11,7 @@ from collections.abc import Coroutine
 from typing import Any
 from unittest.mock import patch
 
-from mesh.client import shell
+from mesh.client import wired
 from mesh.client.client import Client
 from mesh.client.core.builder import Builder
 from mesh.client.core.subscriptions import ACK_AFTER
@@ -43,7 +43,7 @@ class ClientPath(ABC):
         self.meter = Meter()
         self.loop = StandingLoop()
         self.client = Client("ipc:///run/heron", client="joe")
-        with patch.object(shell, "Sockets", Wire):
+        with patch.object(wired, "Sockets", Wire):
             self.subscription = self.loop.run_until_complete(self._enter())
         self.wire = Wire.made
         for count in (100, 1):

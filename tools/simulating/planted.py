@@ -12,10 +12,10 @@ from discovery.detector import Detector
 from discovery.hearsay import Hearsay
 from discovery.table import weigh
 from mesh.core.access import door
-from mesh.core.delivery.router import Router
+from mesh.core.delivery.cache import Cache
 from mesh.core.desk.disk import Disk
 from mesh.core.desk.outlet import Outlet
-from mesh.core.forwarding.forwarder import Forwarder
+from mesh.core.forwarding.deciding import Deciding
 from mesh.core.states.vouching import Vouching
 from mesh.core.subscribers.datalink import DataLinks
 from mesh.core.subscribers.sessions import Sessions
@@ -209,13 +209,13 @@ def erases_in_memory() -> list[Patch]:
 
 
 def drops_the_last_piece() -> list[Patch]:
-    runs = Forwarder._runs
+    runs = Deciding.runs
 
     def but_one(self: Any, envelope: Any) -> Any:
         pieces = list(runs(self, envelope))
         return pieces[:-1] if len(pieces) > 1 else pieces
 
-    return [(Forwarder, "_runs", but_one)]
+    return [(Deciding, "runs", but_one)]
 
 
 def does_not_ask_who_began_anew() -> list[Patch]:
@@ -231,7 +231,7 @@ def does_not_ask_who_began_anew() -> list[Patch]:
 
 
 def keeps_its_cache() -> list[Patch]:
-    return [(Router, "empty_cache", lambda self: None)]
+    return [(Cache, "empty", lambda self: None)]
 
 
 def acknowledges_at_once() -> list[Patch]:

@@ -75,12 +75,12 @@ def test_a_node_that_joins_later_is_subscribed_at_too() -> None:
             given = {
                 "node.id": "b",
                 "node.peers": a.described()["tcp"],
-                "node.cluster": a.core.info().cluster,
+                "node.cluster": a.core.parts.status.info().cluster,
             }
             b = await start(load(None, {}, given), m.environ)
             try:
                 async with m.connect("b") as mb:
-                    await eventually(lambda: b.core.info().metrics["upstream_queries"] == 1)
+                    await eventually(lambda: b.core.parts.status.info().metrics["upstream_queries"] == 1)
                     assert (await mb.publish("late", b"hello")).matched == 1
                     [message] = await take(sub, 1)
                     assert message.content == b"hello"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesh.client import shell
+from mesh.client import wired
 from mesh.client.client import Client
 from mesh.errors import BadKey, Closed, MessageTooLarge, WouldBlock
 from mesh.values import message_id
@@ -36,7 +36,7 @@ POSTS = st.lists(st.tuples(st.sampled_from("abc"), SIZES, st.sampled_from(OPTION
 @contextmanager
 def client_on_a_wire() -> Iterator[tuple[asyncio.Runner, Client]]:
     client = Client("ipc:///run/heron", client="joe")
-    with asyncio.Runner() as runner, patch.object(shell, "Sockets", Wire):
+    with asyncio.Runner() as runner, patch.object(wired, "Sockets", Wire):
         runner.run(client.__aenter__())
         yield runner, client
 

@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 from msgspec.structs import replace
 
-from mesh.client import shell
+from mesh.client import wired as wiring
 from mesh.client.client import Client
 from mesh.client.receipt import Receipt
 from mesh.wire import commands as c
@@ -121,7 +121,7 @@ async def turns() -> None:
 async def wired(kind: type[HeardWire] = HeardWire, client: Client | None = None) -> AsyncIterator[Wired]:
     """A client on a wire of its own, that is closed in the end without asking what became of it all."""
     client = client or Client("ipc:///run/heron", client="joe")
-    with patch.object(shell, "Sockets", kind):
+    with patch.object(wiring, "Sockets", kind):
         await client.__aenter__()
     assert isinstance(Wire.made, kind)
     made = Wired(client, Wire.made)

@@ -1,0 +1,91 @@
+"""How do a client's commands get to its node and back, as a rule? As frames, by a socket of ZeroMQ."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Protocol
+
+from mesh.client.access import Access
+from mesh.client.core.client import ClientCore
+from mesh.client.core.framing import Framing
+from mesh.errors import Refused, RemoteError
+from mesh.security.keys import Keys
+from mesh.transport import Sockets
+from mesh.wire import commands as c
+from mesh.wire.envelope import Envelope
+
+
+class Wires(Protocol):
+    """Connections that are dialled: those of `mesh.transport.Sockets`, or others."""
+
+    def dial(self, key: Any, address: str, keys: Keys | None = None) -> None: ...
+    def send(self, key: Any, frames: list[bytes]) -> None: ...
+    def look(self, key: Any) -> None: ...
+    def hang_up(self, key: Any) -> None: ...
+    def close(self) -> None: ...
+
+
+class Wired:
+    """The sockets of one client, which uses one connection at a time. `turn` does what is to be done.
+
+    `make` makes others in place of sockets, with the same arguments; `clock` tells the s of another clock.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        core: ClientCore,
+        turn: Callable[[], None],
+        make: Callable[..., Wires] | None = None,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
+        self._time, self._core, self._turn = clock or loop.time, core, turn
+        self._sockets: Wires = (make or Sockets)(
+            loop, lambda *_: None, self._frames, self._gone, turn, failed=self._failed
+        )
+        self._key = 0  # of the connection in use
+        self._framing = Framing(lambda frames: None)
+
+    def dial(self, key: int, access: Access) -> Callable[[c.Command, tuple[Envelope, ...]], None]:
+        """A new connection: what puts a command on it."""
+        self._key, self._framing = key, Framing(partial(self._sockets.send, key))
+        self._sockets.dial(key, access.address, access.curve)
+        return self._framing.send
+
+    def look(self) -> None:
+        """Take what has arrived, now."""
+        if self._key:
+            self._sockets.look(self._key)
+
+    def hang_up(self, key: int) -> None:
+        """After what was put on it."""
+        self._key = 0
+        self._sockets.hang_up(key)
+
+    def close(self) -> None:
+        """What was just sent gets a moment to leave."""
+        self._key = 0
+        self._sockets.close()
+
+    def _frames(self, key: Any, frames: list[bytes]) -> None:
+        if key != self._key:
+            return
+        now = self._time()
+        try:
+            message: tuple[c.AnyCommand, list[Envelope]] | None = self._framing.received(now, frames)
+        except RemoteError as error:
+            self._core.gone(now, key, str(error))
+            return
+        if message is None:
+            self._core.moved(now, key)
+        else:
+            self._core.received(now, key, *message)
+
+    def _gone(self, key: Any) -> None:
+        self._core.gone(self._time(), key)
+
+    def _failed(self, key: Any, error: Refused) -> None:
+        self._core.failed(self._time(), key, error)
+        self._turn()
