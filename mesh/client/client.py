@@ -52,6 +52,7 @@ def connect(*args: Any, **options: Any) -> Client:
     well-known positive number, or None for one that the node makes up. `timeout` in seconds,
     5 by default; if it is given, a node that is not there is waited for so long, as while it is started anew.
     `cluster`: over TCP, the mesh whose keys are used; without it `MESH_CLUSTER`, else the only one there is.
+    `codec`: "json", "msgpack" or one of your own (`mesh.Codec`), for values that are neither bytes nor str.
     `patience`: seconds that a call waits for its end if its own `timeout` says nothing else; without it
     publishing waits as long as it takes. `environ`: instead of `os.environ`. Entering it raises
     NodeNotFound, KeysRefused or Refused.

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar
 
 from mesh.client.arguments import seconds, text, whole
+from mesh.client.codecs import Codec, codec_of
 from mesh.client.core.calls import Reply
 from mesh.client.core.client import ClientCore
 from mesh.client.events import Event, Events
@@ -42,8 +43,10 @@ class Connected:
         timeout: float | None = None,
         cluster: str | None = None,
         environ: Mapping[str, str] | None = None,
+        codec: Codec | str = "json",
         patience: float | None = None,
     ) -> None:
+        self._codec = codec_of(codec)
         self._patience = None if patience is None else seconds("patience", patience)
         self._waits = timeout is not None
         self._timeout = TIMEOUT if timeout is None else seconds("timeout", timeout)

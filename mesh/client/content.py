@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from mesh.client.arguments import seconds, whole, yes_or_no
+from mesh.client.codecs import HEADER, Codec, encoded, media_type
 from mesh.client.later import not_yet
 from mesh.errors import BadArgument, BadType, shown
 from mesh.names import SessionName
@@ -11,8 +12,26 @@ from mesh.values import NO_HEADERS, Headers
 from mesh.wire.envelope import LOCAL_ONLY, PERSISTENT
 from mesh.wire.properties import Properties, encode_properties
 
-Content = bytes | bytearray | memoryview | str
+Bytes = bytes | bytearray | memoryview | str  # what is published as it is
+Content = object  # these, or a value of which a codec makes bytes
+Headings = Headers | Mapping[str, str] | None
 Prepared = tuple[str, bytes, str, int, bytes, int]  # key, content, domain, flags, properties, expires
+
+
+def as_content(content: Content, headers: Headings, codec: Codec) -> tuple[bytes, Headings]:
+    """A value as bytes, and its headers with one that says so; bytes and text as they are."""
+    if isinstance(content, Bytes):
+        return as_bytes(content), headers
+    data = encoded(content, codec)
+    if headers is None or not isinstance(headers, Headers):
+        headers = NO_HEADERS if headers is None else _headers(headers)
+    said = headers.get(HEADER)
+    if said is None:
+        headers = Headers([(HEADER, codec.content_type), *headers.items()])
+    elif media_type(said) != media_type(codec.content_type):
+        hint = "Leave that header out, or give bytes."
+        raise BadArgument(f"a value is written as {codec.content_type}, and not as {shown(said)}.", hint=hint)
+    return data, headers
 
 
 def flags_of(persistent: bool, local_only: bool) -> int:
@@ -21,7 +40,7 @@ def flags_of(persistent: bool, local_only: bool) -> int:
     return yes | (LOCAL_ONLY if yes_or_no("local_only", local_only) else 0)
 
 
-def as_bytes(content: Content) -> bytes:
+def as_bytes(content: Bytes) -> bytes:
     """Text as UTF-8; BadType for anything that is neither text nor bytes."""
     if isinstance(content, str):
         try:

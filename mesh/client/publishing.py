@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from mesh.client.arguments import several
+from mesh.client.codecs import Codec, codec_of
 from mesh.client.connected import Connected
-from mesh.client.content import Content, Prepared, as_bytes, flags_of, own_properties
+from mesh.client.content import Content, Headings, Prepared, as_content, flags_of, own_properties
 from mesh.client.like import like
 from mesh.client.oneloop import check_loop
 from mesh.client.receipt import Receipt
 from mesh.errors import BadArgument, BadQuery, MeshTimeout, WouldBlock, shown
 from mesh.reserved import check_free
-from mesh.values import Headers, Published, check_domain
+from mesh.values import Published, check_domain
 from mesh.wire.limits import ENVELOPE_MESSAGES
 
 P = ParamSpec("P")
@@ -31,11 +32,12 @@ class Publishing(Connected):
         *,
         domain: str | None = None,
         xml: str | None = None,
-        headers: Headers | Mapping[str, str] | None = None,
+        headers: Headings = None,
         persistent: bool = False,
         expiry: float | None = None,
         priority: int = 5,
         local_only: bool = False,
+        codec: Codec | str | None = None,
         timeout: float | None = None,
     ) -> Published:
         """Publish and wait for the answer, at most `timeout` seconds. Concurrent calls share envelopes.
@@ -55,6 +57,7 @@ class Publishing(Connected):
             expiry=expiry,
             priority=priority,
             local_only=local_only,
+            codec=codec,
         )
         return await self._sending(timeout, self._published, message)
 
@@ -84,21 +87,22 @@ class Publishing(Connected):
         *,
         domain: str | None = None,
         xml: str | None = None,
-        headers: Headers | Mapping[str, str] | None = None,
+        headers: Headings = None,
         persistent: bool = False,
         expiry: float | None = None,
         priority: int = 5,
         local_only: bool = False,
+        codec: Codec | str | None = None,
     ) -> Prepared:
         """A message as the publisher takes it, its content copied; in any thread."""
+        if type(content) is not bytes or codec is not None:
+            content, headers = as_content(content, headers, self._codec if codec is None else codec_of(codec))
         flags = 0
         if persistent is not False or local_only is not False:
             flags = flags_of(persistent, local_only)
         props, expires = b"", 0
         if headers is not None or expiry is not None or priority != 5 or xml is not None:
             props, expires = own_properties(headers, expiry, priority, xml, self._shell.wall)
-        if type(content) is not bytes:
-            content = as_bytes(content)
         return key, content, "" if domain is None else domain, flags, props, expires
 
     @like(_prepared)
@@ -162,11 +166,12 @@ class Publishing(Connected):
         *,
         domain: str | None = None,
         xml: str | None = None,
-        headers: Headers | Mapping[str, str] | None = None,
+        headers: Headings = None,
         persistent: bool = False,
         expiry: float | None = None,
         priority: int = 5,
         local_only: bool = False,
+        codec: Codec | str | None = None,
         timeout: float | None = None,
     ) -> int:
         """Publish all of them under one key, and wait until all are answered; returns how many. In order.

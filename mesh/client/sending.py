@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, cast, overload
 
 from mesh.client.arguments import yes_or_no
-from mesh.client.content import Content, Prepared, check_destination
+from mesh.client.codecs import Codec
+from mesh.client.content import Content, Headings, Prepared, check_destination
 from mesh.client.like import like
 from mesh.client.publishing import Publishing
 from mesh.client.receipt import Receipt
 from mesh.errors import PublishRefused
-from mesh.values import Headers, Published
+from mesh.values import Published
 from mesh.wire.envelope import FORCE_QUEUING
 
 
@@ -26,13 +26,16 @@ class Sending(Publishing):
         force_queuing: bool = False,
         domain: str | None = None,
         key: str = "",
-        headers: Headers | Mapping[str, str] | None = None,
+        headers: Headings = None,
         persistent: bool = False,
         expiry: float | None = None,
         priority: int = 5,
+        codec: Codec | str | None = None,
         timeout: float | None = None,
     ) -> Published:
-        message = self._letter(force_queuing, key, content, domain, headers, persistent, expiry, priority)
+        message = self._letter(
+            force_queuing, key, content, domain, headers, persistent, expiry, priority, codec
+        )
         return await self._sending(timeout, self._published, message, check_destination(destination))
 
     async def _send_all(
@@ -43,13 +46,16 @@ class Sending(Publishing):
         force_queuing: bool = False,
         domain: str | None = None,
         key: str = "",
-        headers: Headers | Mapping[str, str] | None = None,
+        headers: Headings = None,
         persistent: bool = False,
         expiry: float | None = None,
         priority: int = 5,
+        codec: Codec | str | None = None,
         timeout: float | None = None,
     ) -> list[Published | PublishRefused]:
-        message = self._letter(force_queuing, key, content, domain, headers, persistent, expiry, priority)
+        message = self._letter(
+            force_queuing, key, content, domain, headers, persistent, expiry, priority, codec
+        )
         names = [check_destination(name) for name in destination]
         return await self._sending(timeout, self._published_each, message, names)
 
@@ -73,7 +79,7 @@ class Sending(Publishing):
         return await send(destination, content, **options)
 
     def _letter(self, force_queuing: bool, key: str, content: Content, *how: Any) -> Prepared:
-        names = ("domain", "headers", "persistent", "expiry", "priority")
+        names = ("domain", "headers", "persistent", "expiry", "priority", "codec")
         message = self._prepared(key, content, **dict(zip(names, how, strict=True)))
         flags = FORCE_QUEUING if yes_or_no("force_queuing", force_queuing) else 0
         return (*message[:3], message[3] | flags, *message[4:])

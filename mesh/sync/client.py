@@ -15,11 +15,13 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast, overload
 
 from mesh.client import client as aio
+from mesh.client import subscription
 from mesh.client.arguments import several
 from mesh.client.client import Event
 from mesh.client.content import Content
 from mesh.client.later import Later
 from mesh.client.like import like, making
+from mesh.client.message import T as M
 from mesh.errors import MeshTimeout, WouldBlock
 from mesh.sync.posts import Posts, Receipt
 from mesh.sync.subscription import Subscription
@@ -57,6 +59,18 @@ def _waited(
     work: Callable[..., Coroutine[Any, Any, Any]] = model
     has_limit = "timeout" in inspect.signature(model).parameters
     return lambda _: _here(model, call)
+
+
+def _read(
+    model: Callable[Concatenate[Any, P], subscription.Subscription[M]],
+) -> Callable[[Callable[..., Any]], Callable[Concatenate[Any, P], Subscription[M]]]:
+    """In place of a method: what that one gives, read without a loop."""
+
+    def made(self: Client, /, *args: Any, **kwargs: Any) -> Subscription[Any]:
+        work: Callable[..., subscription.Subscription[Any]] = model
+        return Subscription(self._thread, work(self._aio, *args, **kwargs))
+
+    return lambda _: _here(model, made)
 
 
 def _as(
@@ -217,17 +231,14 @@ class Client(Later):
 
     # --- subscribing ------------------------------------------------------------------------------------
 
-    @_as(aio.Client.subscribe)
-    def subscribe(self, *args: Any, **options: Any) -> Subscription:
-        return Subscription(self._thread, self._aio.subscribe(*args, **options))
+    @_read(aio.Client.subscribe)
+    def subscribe(self) -> Any: ...
+    @_read(aio.Client.inbox)
+    def inbox(self) -> Any: ...
 
     @_told(aio.Client.unsubscribe)
-    def unsubscribe(self, subscription: Subscription) -> None:
+    def unsubscribe(self, subscription: Subscription[Any]) -> None:
         subscription.unsubscribe()
-
-    @_as(aio.Client.inbox)
-    def inbox(self) -> Subscription:
-        return Subscription(self._thread, self._aio.inbox())
 
     @_as(aio.Client.events)
     def events(self) -> Iterator[Event]:
