@@ -5,7 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from itertools import chain, repeat
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
 
 from mesh.client.arguments import whole, yes_or_no
 from mesh.client.connected import Connected
@@ -19,10 +22,19 @@ from mesh.client.message import Batch, FoundMessage, Message, T
 from mesh.client.pages import goes_on, joined
 from mesh.client.reading import WHATEVER, Reader, reader_of
 from mesh.client.subscription import Subscription, TypedSubscription
-from mesh.errors import BadArgument, BadQuery, shown
+from mesh.errors import BadArgument, BadQuery, RemoteError, shown
 from mesh.names import node_name
 from mesh.values import check_domain, check_key
 from mesh.wire import commands as c
+from mesh.wire.replies import Info, NodeRow
+
+R = TypeVar("R")
+
+
+class Nodes(Struct, frozen=True):
+    """Of a reply to "ls", what `nodes` gives."""
+
+    nodes: list[NodeRow]
 
 
 class Asking(Connected):
@@ -91,33 +103,42 @@ class Asking(Connected):
         pattern: str | None = None,
         fresh: bool = False,
         type: type[T] | None = None,
+        timeout: float | None = None,
     ) -> list[Message[T]]:
         """The last value of each topic that matches.
 
         A node that has subscribed to a topic answers for its master; `fresh` asks the master all the same.
         `.source` of a message names the node that had it; `.stale` says for how many seconds that has been
         without its master. `type`: what `.value` is, as for `subscribe`. Raises MasterAway when the master
-        cannot be reached and nobody has the value.
+        cannot be reached and nobody has the value, MeshTimeout after `timeout` seconds.
         """
         reader = reader_of(self._codec, type) or WHATEVER
         q = query(key, pattern, xpath, domain)
         arguments = {"kind": q.kind, "text": q.text, "domain": q.domain, "fresh": yes_or_no("fresh", fresh)}
-        parts = await self._ask(lambda request: c.Call(request, "get", arguments))
+        parts = await self._within(timeout, self._ask, lambda request: c.Call(request, "get", arguments))
         return [message for part in parts for message in found(part, reader)]
 
     async def erase(
-        self, key: str | None = None, *, xpath: str | None = None, domain: str | None = None
+        self,
+        key: str | None = None,
+        *,
+        xpath: str | None = None,
+        domain: str | None = None,
+        timeout: float | None = None,
     ) -> list[str]:
         """Take a topic away, with its last value; returns the keys that were there.
 
         Each subscriber is told, by one message with the state ERASED. It happens after all that this
-        client has posted until now. Raises MasterAway.
+        client has posted until now. Raises MasterAway, MeshTimeout after `timeout` seconds.
         """
         if xpath is not None:
             not_yet("xpath=", XPATH)
         if key is None:
             raise BadQuery("nothing to erase.", hint="Give a key.")
         arguments = {"key": check_key(key), "domain": check_domain("" if domain is None else domain)}
+        return await self._within(timeout, self._erase, arguments)
+
+    async def _erase(self, arguments: dict[str, str]) -> list[str]:
         publisher = self._now().publisher
         publisher.seal()
         marks = publisher.outbox.marks()
@@ -145,9 +166,23 @@ class Asking(Connected):
         value = await self.call("route", **arguments)
         return list(value["steps"])
 
-    async def call(self, verb: str, **arguments: Any) -> Any:
-        """Ask the node: "ls", "info" or "down". A long list is asked for page by page, unless `after` or
-        `limit` say which page is wanted."""
+    async def nodes(self) -> list[NodeRow]:
+        """The nodes that the client's node knows, itself first. Times are in seconds.
+
+        A node of an earlier release says less: RemoteError if that is too little.
+        """
+        return _read(await self.call("ls"), Nodes).nodes
+
+    async def info(self) -> Info:
+        """The client's node: who it is, and its counters since it started. In seconds and bytes."""
+        return _read(await self.call("info"), Info)
+
+    async def call(self, /, verb: str, **arguments: Any) -> Any:
+        """The bare reply of the node to a verb, such as "peers" or "down", for tools that know docs/wire.md.
+
+        A long list is asked for page by page, unless `after` or `limit` say which page is wanted. For nodes
+        there are `nodes` and `info`, which have types.
+        """
         value = await self._called(verb, arguments)
         is_one_page = not {"after", "limit"}.isdisjoint(arguments)
         while not is_one_page and goes_on(value):
@@ -164,6 +199,15 @@ class Asking(Connected):
         start = time.perf_counter()
         await self.call("info")
         return time.perf_counter() - start
+
+
+def _read(value: Any, kind: type[R]) -> R:
+    """A reply as its type. What a later release adds is left out."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        hint = "Is it of another release? call() gives its reply as it is."
+        raise RemoteError(f"the node's reply cannot be read: {error}.", hint=hint, code="MALFORMED") from None
 
 
 def found(part: Reply, reader: Reader = WHATEVER) -> Iterator[FoundMessage[Any]]:
