@@ -7,24 +7,30 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mesh import sync
+    from mesh import errors, sync
     from mesh.client.client import Client, Event, connect
+    from mesh.client.codecs import Codec
     from mesh.client.message import Batch, Message
     from mesh.client.receipt import Receipt
     from mesh.client.subscription import Subscription
     from mesh.embedded.client import node
-    from mesh.errors import MeshError
+    from mesh.errors import BadContent, MeshError
     from mesh.values import Headers, Published
+    from mesh.wire.replies import Info, NodeRow
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "BadContent": "mesh.errors",
     "Batch": "mesh.client.message",
     "Client": "mesh.client.client",
+    "Codec": "mesh.client.codecs",
     "Event": "mesh.client.client",
     "Headers": "mesh.values",
+    "Info": "mesh.wire.replies",
     "MeshError": "mesh.errors",
     "Message": "mesh.client.message",
+    "NodeRow": "mesh.wire.replies",
     "Published": "mesh.values",
     "Receipt": "mesh.client.receipt",
     "Subscription": "mesh.client.subscription",
@@ -33,24 +39,33 @@ _HOMES = {
 }
 
 __all__ = [
+    "BadContent",
     "Batch",
     "Client",
+    "Codec",
     "Event",
     "Headers",
+    "Info",
     "MeshError",
     "Message",
+    "NodeRow",
     "Published",
     "Receipt",
     "Subscription",
     "connect",
+    "errors",
     "node",
     "sync",
 ]
 
 
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
+
+
 def __getattr__(name: str) -> Any:
-    if name == "sync":
-        return import_module("mesh.sync")
+    if name in ("errors", "sync"):
+        return import_module(f"mesh.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'mesh' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

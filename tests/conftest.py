@@ -10,9 +10,14 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
 ALLOWED_SKIPS = Path(__file__).with_name("allowed_skips.txt")
-LONGEST = "test_simulate.py"  # of all files
+SPARK = "tests/spark/"
+FIRST = (SPARK, "tests/tools/test_simulate.py")  # what takes the longest
+
+# Of what a JVM does in its first minute half is to compile: so those that tests start do that plainly.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
 
 # Started in the background, as under nohup, these are ignored; and so they would be in all that tests start.
 for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
@@ -54,8 +59,19 @@ def is_quick_part() -> bool:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # All of a file run in one worker: begun among the last, the longest would be what the others wait for.
-    items.sort(key=lambda item: item.path.name != LONGEST)
+    # Begun among the last, the longest would be what the other workers wait for.
+    items.sort(key=lambda item: not item.nodeid.startswith(FIRST))
+
+
+class SparkInOneWorker(LoadFileScheduling):  # type: ignore[misc]
+    """A file is run by one worker, and so is all of Spark: each JVM takes 20 s of CPU before it is of use."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return SPARK if nodeid.startswith(SPARK) else super()._split_scope(nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadFileScheduling | None:
+    return SparkInOneWorker(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_collection_finish() -> None:

@@ -15,13 +15,7 @@ from mesh.security.keyfiles import clusters, mesh_path
 
 
 @click.command("leave")
-@click.option(
-    "--cluster",
-    metavar="NAME",
-    envvar="MESH_CLUSTER",
-    show_envvar=True,
-    help="Which mesh. Default: the only one here.",
-)
+@options.keyed_mesh
 @options.as_json
 def command(cluster: str | None, as_json: bool) -> None:
     """Leave a mesh: none of this user's nodes and programs on this machine comes in any more.

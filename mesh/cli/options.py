@@ -31,6 +31,13 @@ url = click.option(
     show_envvar=True,
     help="The node: its name as in `mesh ls`, tcp://HOST[:PORT] or ipc://PATH. Default: the only one here.",
 )
+keyed_mesh = click.option(
+    "--cluster",
+    metavar="NAME",
+    envvar="MESH_CLUSTER",
+    show_envvar=True,
+    help="Which mesh. Default: the only one here.",
+)
 as_json = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 domain = click.option("--domain", metavar="NAME", help="The topic domain. Default: none.")
 file = click.option(

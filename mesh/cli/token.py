@@ -41,13 +41,7 @@ def seconds(ctx: click.Context, option: click.Parameter, text: str) -> int:
     show_default=True,
     help="Until when it can be joined with: 30m, 24h, 7d or never.",
 )
-@click.option(
-    "--cluster",
-    metavar="NAME",
-    envvar="MESH_CLUSTER",
-    show_envvar=True,
-    help="Of which mesh. Default: the only one here.",
-)
+@options.keyed_mesh
 @options.as_json
 def command(role: str, expires: int, cluster: str | None, as_json: bool) -> None:
     """Print a token, with which somebody else joins: `mesh join` asks for it.

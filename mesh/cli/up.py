@@ -141,7 +141,7 @@ async def _run(settings: Config, file: Path | None, as_json: bool, accept_rollba
     finally:
         await node.close()
     if as_json:
-        _say_last({"stopped": node.name, "boot": it["boot"], "metrics": node.core.figures()})
+        _say_last({"stopped": node.name, "boot": it["boot"], "metrics": node.core.parts.desk.figures()})
 
 
 def _say_ready(it: dict[str, Any], as_json: bool) -> None:

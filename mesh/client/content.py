@@ -1,10 +1,10 @@
 """What may be published, and how is it put into bytes?"""
 
-import time
-from collections.abc import Iterable, Mapping
-from typing import Any, TypedDict
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from mesh.client.arguments import seconds, whole, yes_or_no
+from mesh.client.codecs import HEADER, Codec, encoded, media_type
 from mesh.client.later import not_yet
 from mesh.errors import BadArgument, BadType, shown
 from mesh.names import SessionName
@@ -12,43 +12,26 @@ from mesh.values import NO_HEADERS, Headers
 from mesh.wire.envelope import LOCAL_ONLY, PERSISTENT
 from mesh.wire.properties import Properties, encode_properties
 
-Content = bytes | bytearray | memoryview | str
+Bytes = bytes | bytearray | memoryview | str  # what is published as it is
+Content = object  # these, or a value of which a codec makes bytes
+Headings = Headers | Mapping[str, str] | None
 Prepared = tuple[str, bytes, str, int, bytes, int]  # key, content, domain, flags, properties, expires
 
 
-class Options(TypedDict, total=False):
-    """What may be said of a message that is published. `expiry` in seconds from now."""
-
-    domain: str | None
-    xml: str | None
-    headers: Headers | Mapping[str, str] | None
-    persistent: bool
-    expiry: float | None
-    priority: int  # 0 to 9; 5 if not given
-    local_only: bool
-
-
-def prepared(
-    key: str,
-    content: Content,
-    domain: str | None = None,
-    xml: str | None = None,
-    headers: Headers | Mapping[str, str] | None = None,
-    persistent: bool = False,
-    expiry: float | None = None,
-    priority: int = 5,
-    local_only: bool = False,
-) -> Prepared:
-    """A message as the publisher takes it, its content copied. `expiry` in seconds from now."""
-    flags = 0
-    if persistent is not False or local_only is not False:
-        flags = flags_of(persistent, local_only)
-    props, expires = b"", 0
-    if headers is not None or expiry is not None or priority != 5 or xml is not None:
-        props, expires = own_properties(headers, expiry, priority, xml)
-    if type(content) is not bytes:
-        content = as_bytes(content)
-    return key, content, "" if domain is None else domain, flags, props, expires
+def as_content(content: Content, headers: Headings, codec: Codec) -> tuple[bytes, Headings]:
+    """A value as bytes, and its headers with one that says so; bytes and text as they are."""
+    if isinstance(content, Bytes):
+        return as_bytes(content), headers
+    data = encoded(content, codec)
+    if headers is None or not isinstance(headers, Headers):
+        headers = NO_HEADERS if headers is None else _headers(headers)
+    said = headers.get(HEADER)
+    if said is None:
+        headers = Headers([(HEADER, codec.content_type), *headers.items()])
+    elif media_type(said) != media_type(codec.content_type):
+        hint = "Leave that header out, or give bytes."
+        raise BadArgument(f"a value is written as {codec.content_type}, and not as {shown(said)}.", hint=hint)
+    return data, headers
 
 
 def flags_of(persistent: bool, local_only: bool) -> int:
@@ -57,7 +40,7 @@ def flags_of(persistent: bool, local_only: bool) -> int:
     return yes | (LOCAL_ONLY if yes_or_no("local_only", local_only) else 0)
 
 
-def as_bytes(content: Content) -> bytes:
+def as_bytes(content: Bytes) -> bytes:
     """Text as UTF-8; BadType for anything that is neither text nor bytes."""
     if isinstance(content, str):
         try:
@@ -85,13 +68,17 @@ def check_destination(text: Any) -> str:
 
 
 def own_properties(
-    headers: Headers | Mapping[str, str] | None, expiry: float | None, priority: int, xml: str | None
+    headers: Headers | Mapping[str, str] | None,
+    expiry: float | None,
+    priority: int,
+    xml: str | None,
+    wall: Callable[[], int],
 ) -> tuple[bytes, int]:
     """(a message's own properties as bytes, when it expires in ns since 1970). `expiry` in seconds."""
     if xml is not None:
         not_yet("xml=", "keys with an XML body come with XPath queries")
     level = whole("priority", priority, 0, 9)
-    expires = 0 if expiry is None else time.time_ns() + int(seconds("expiry", expiry, zero=True) * 1e9)
+    expires = 0 if expiry is None else wall() + int(seconds("expiry", expiry, zero=True) * 1e9)
     if headers is not None and not isinstance(headers, Headers):
         headers = _headers(headers)
     try:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
 from mesh.client.access import Access
+from mesh.client.around import Around, Timer
 from mesh.client.core.client import ClientCore
 from mesh.client.core.desk import Desk
 from mesh.client.core.effects import Dial, Effect, Find, HangUp, Send, Tell
@@ -51,7 +53,7 @@ Carriers = Callable[[asyncio.AbstractEventLoop, ClientCore, Callable[[], None]],
 
 class Shell:
     """What runs a client's core. `find(home)` says where the node is; `tell(kind, text)` hears events;
-    `carriers` makes what brings commands there.
+    `carriers` makes what brings commands there. `around`: what it has in place of this machine's clocks.
 
     The loop keeps it, so it must not keep the client: whoever drops that has it closed.
     """
@@ -64,17 +66,19 @@ class Shell:
         find: Callable[[str], Access],
         tell: Callable[[str, str], None],
         carriers: Carriers = Wired,
+        around: Around | None = None,
     ) -> None:
         self.loop: asyncio.AbstractEventLoop | None = None  # where it was opened
-        self._find, self._tell = find, tell
+        self.wall: Callable[[], int] = time.time_ns if around is None else around.wall
+        self._find, self._tell, self._around = find, tell, around
         self.desk = Desk(self._promise, random.random, random.randbytes, self._wake)
-        self.core = ClientCore(self.desk, name, key, timeout)
+        self.core = ClientCore(self.desk, name, key, timeout, None if around is None else around.outbox)
         self._carriers = carriers
         self._carrier: Carrier | None = None
         self._put: Put = _nowhere
         self._key = 0  # of the connection in use
         self._is_planned = False
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: Timer | None = None
         self._armed = float("inf")  # for when
 
     @property
@@ -84,8 +88,10 @@ class Shell:
     async def open(self, waits: bool) -> None:
         """Until the node has said WELCOME; raises what prevents it."""
         self.loop, self._is_planned = asyncio.get_running_loop(), False
+        clock = self._around or self.loop
+        self._time, self._call_at = clock.time, clock.call_at
         self._carrier = self._carriers(self.loop, self.core, self._turn)
-        self.desk.now = self.loop.time()
+        self.desk.now = self._time()
         await self.core.line.open(waits)
 
     def close(self) -> None:
@@ -107,7 +113,7 @@ class Shell:
             raise not_open(self.loop)
         if self.loop is not running_loop():
             check_loop(self.loop)
-        self.desk.now = self.loop.time()
+        self.desk.now = self._time()
         return self.core
 
     def look(self) -> None:
@@ -131,9 +137,12 @@ class Shell:
             raise not_open(self.loop)
         if self.loop is not running_loop():
             check_loop(self.loop)
+        self._plan(self.loop)
+
+    def _plan(self, loop: asyncio.AbstractEventLoop) -> None:
         if not self._is_planned:
             self._is_planned = True
-            self.loop.call_soon(self._planned)
+            loop.call_soon(self._planned)
 
     def _planned(self) -> None:
         self._is_planned = False
@@ -147,18 +156,16 @@ class Shell:
         """Do what is to be done; come back when something is due."""
         if self._carrier is None or self.loop is None:
             return
-        now = self.loop.time()
-        while effects := self.desk.tick(now):
-            for effect in effects:
-                self._do(self._carrier, now, effect)
-        due = self.desk.due
-        if due < self._armed:
+        now = self._time()
+        for effect in self.desk.tick(now):
+            self._do(self.loop, self._carrier, now, effect)
+        if self.desk.due < self._armed:
             if self._timer is not None:
                 self._timer.cancel()
-            self._armed = due
-            self._timer = self.loop.call_at(due, self._rung)
+            self._armed = self.desk.due
+            self._timer = self._call_at(self._armed, self._rung)
 
-    def _do(self, carrier: Carrier, now: float, effect: Effect) -> None:
+    def _do(self, loop: asyncio.AbstractEventLoop, carrier: Carrier, now: float, effect: Effect) -> None:
         match effect:
             case Send(key, command, envelopes):
                 if key == self._key:
@@ -172,6 +179,7 @@ class Shell:
                 carrier.hang_up(key)
             case Find():
                 self._look_for_node(now)
+                self._plan(loop)
 
     def _look_for_node(self, now: float) -> None:
         try:

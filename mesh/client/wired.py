@@ -5,23 +5,46 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from mesh.client.access import Access
 from mesh.client.core.client import ClientCore
 from mesh.client.core.framing import Framing
 from mesh.errors import Refused, RemoteError
+from mesh.security.keys import Keys
 from mesh.transport import Sockets
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 
 
-class Wired:
-    """The sockets of one client, which uses one connection at a time. `turn` does what is to be done."""
+class Wires(Protocol):
+    """Connections that are dialled: those of `mesh.transport.Sockets`, or others."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, core: ClientCore, turn: Callable[[], None]) -> None:
-        self._loop, self._core, self._turn = loop, core, turn
-        self._sockets = Sockets(loop, lambda *_: None, self._frames, self._gone, turn, failed=self._failed)
+    def dial(self, key: Any, address: str, keys: Keys | None = None) -> None: ...
+    def send(self, key: Any, frames: list[bytes]) -> None: ...
+    def look(self, key: Any) -> None: ...
+    def hang_up(self, key: Any) -> None: ...
+    def close(self) -> None: ...
+
+
+class Wired:
+    """The sockets of one client, which uses one connection at a time. `turn` does what is to be done.
+
+    `make` makes others in place of sockets, with the same arguments; `clock` tells the s of another clock.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        core: ClientCore,
+        turn: Callable[[], None],
+        make: Callable[..., Wires] | None = None,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
+        self._time, self._core, self._turn = clock or loop.time, core, turn
+        self._sockets: Wires = (make or Sockets)(
+            loop, lambda *_: None, self._frames, self._gone, turn, failed=self._failed
+        )
         self._key = 0  # of the connection in use
         self._framing = Framing(lambda frames: None)
 
@@ -49,7 +72,7 @@ class Wired:
     def _frames(self, key: Any, frames: list[bytes]) -> None:
         if key != self._key:
             return
-        now = self._loop.time()
+        now = self._time()
         try:
             message: tuple[c.AnyCommand, list[Envelope]] | None = self._framing.received(now, frames)
         except RemoteError as error:
@@ -61,8 +84,8 @@ class Wired:
             self._core.received(now, key, *message)
 
     def _gone(self, key: Any) -> None:
-        self._core.gone(self._loop.time(), key)
+        self._core.gone(self._time(), key)
 
     def _failed(self, key: Any, error: Refused) -> None:
-        self._core.failed(self._loop.time(), key, error)
+        self._core.failed(self._time(), key, error)
         self._turn()

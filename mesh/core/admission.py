@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from mesh.core.access.door import SOFTWARE, Door
 from mesh.core.desk.conn import Conn
@@ -90,26 +89,22 @@ class Admission(Part):
         elif peer is not None and conn.role == NODE_DATA:
             self._logged_in(peer, conn)
 
-    @property
-    def _alive(self) -> int:
-        return self._neighbours.membership.count
-
-    @property
-    def _speaks(self) -> tuple[str, ...]:
-        return self._desk.face.speaks
-
     def _greet(self, conn: Conn) -> Hello:
         """Our own first words."""
-        peer = self._neighbours.of(conn)
-        state: dict[str, Any] = {"alive": self._alive, "process": self._desk.process, "speaks": self._speaks}
-        if peer is not None and conn.role == NODE_DATA:
-            state.update(self._links.greeting(peer))
-        keyring = self._desk.settings.keyring
-        if peer is not None and keyring is not None and peer.node.name in keyring.passwds:
-            state["passwd"] = keyring.passwds[peer.node.name]
-        versions = (VERSION_MIN, self._desk.settings.wire_version)
-        cluster = self._desk.settings.cluster
-        return Hello(versions, conn.role, cluster, conn.nonce, node=self._desk.me, software=SOFTWARE, **state)
+        peer, s = self._neighbours.of(conn), self._desk.settings
+        hello = Hello(
+            (VERSION_MIN, s.wire_version),
+            conn.role,
+            s.cluster,
+            conn.nonce,
+            node=self._desk.me,
+            software=SOFTWARE,
+            passwd=s.keyring.passwds.get(peer.node.name, "") if peer and s.keyring else "",
+            alive=self._neighbours.membership.count,
+            process=self._desk.process,
+            speaks=self._desk.face.speaks,
+        )
+        return self._links.greeting(peer, hello) if peer and conn.role == NODE_DATA else hello
 
     def _admit(self, conn: Conn, h: Hello) -> Welcome | Refuse | None:
         if h.role == CLIENT:
@@ -119,15 +114,18 @@ class Admission(Part):
         if isinstance(peer, Refuse):
             return peer
         self._understood(conn, peer)
-        state: dict[str, Any] = {
-            "nodes": self._neighbours.others(peer.node.uuid),
-            "alive": self._alive,
-            "speaks": self._speaks,
-        }
+        welcome = Welcome(
+            conn.version,
+            self._desk.me,
+            self._desk.settings.cluster,
+            nodes=self._neighbours.others(peer.node.uuid),
+            alive=self._neighbours.membership.count,
+            speaks=self._desk.face.speaks,
+        )
         if h.role == NODE_DATA:
             conn.resume = self._links.meet(peer, h)
-            state.update(self._links.greeting(peer))
-        return Welcome(conn.version, self._desk.me, self._desk.settings.cluster, **state)
+            return self._links.greeting(peer, welcome)
+        return welcome
 
     def _entered(self, conn: Conn, w: Welcome) -> None:
         self._agree(conn)

@@ -14,7 +14,7 @@ from discovery.state import Sample
 from mesh.core.access.door import is_too_long
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.effects import ConnKey, Effect
-from mesh.core.desk.facts import ConnEnded, ProtocolBroken
+from mesh.core.desk.facts import ConnEnded
 from mesh.core.desk.part import Beginning
 from mesh.core.desk.settings import CONNECT
 from mesh.core.parts import Parts
@@ -33,8 +33,13 @@ FORWARD = 32  # addresses of other nodes in a goodbye, which has to fit into a f
 LAZY_COMMIT = 1.0  # s that changes which nobody waits for may stay in memory
 
 
-class NodeCore(Parts):
+class NodeCore:
     """Everything a node decides."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+        self._desk, self._conns = parts.desk, parts.dialler.conns
+        self._committed = 0.0
 
     # --- what the shell calls -----------------------------------------------------------------------
 
@@ -50,12 +55,11 @@ class NodeCore(Parts):
         """Take up what the store holds. `sample` measures the machine; without it no state is gossiped.
         `reach` tells how far the store has come."""
         self._at(now, wall)
-        self._process = process
-        beginning = Beginning(image, sample, reach)
-        for part in self.desk.face:
+        beginning = Beginning(image, sample, reach, process)
+        for part in self._desk.face:
             part.start(beginning)
         restored = [(position, decode(header, body)) for position, header, body in image.envelopes]
-        for part in self.desk.face:
+        for part in self._desk.face:
             part.resume(restored)
         self.tick(now, wall)
 
@@ -64,8 +68,8 @@ class NodeCore(Parts):
     ) -> None:
         """A connection came in that the shell has not named before; `user`: its public CURVE key. `within`:
         from the program in whose process this node runs."""
-        now = self.desk.now
-        self.desk.count("connections")
+        now = self._desk.now
+        self._desk.count("connections")
         self._conns[key] = Conn(key, False, trusted, endpoint, now, now, user=user, within=within)
 
     def receive(self, key: ConnKey, frames: list[bytes], now: float, wall: int) -> None:
@@ -76,17 +80,17 @@ class NodeCore(Parts):
             return
         conn.heard = now
         if is_too_long(conn, frames):
-            self.desk.count("not_open")
-            self.desk.send(conn, c.Who())
+            self._desk.count("not_open")
+            self._desk.send(conn, c.Who())
             return
         try:
-            command, envelopes = read(frames, self.desk.settings.max_content)
-            self._reception.take(conn, command, envelopes)
+            command, envelopes = read(frames, self._desk.settings.max_content)
+            self.parts.reception.take(conn, command, envelopes)
         except (RemoteError, LocalError) as error:
-            if isinstance(error, UnknownCommand) and self._reception.is_unknown(conn, error):
+            if isinstance(error, UnknownCommand) and self.parts.reception.is_unknown(conn, error):
                 return
             self._broke_protocol(conn, error)
-        if self.desk.facts:  # now: if a hearing fails, it is over this message
+        if self._desk.facts:  # now: if a hearing fails, it is over this message
             self._hear()
 
     def told(
@@ -99,12 +103,12 @@ class NodeCore(Parts):
             return
         conn.heard = now
         try:
-            self._reception.take(conn, *checked(command, envelopes, self.desk.settings.max_content))
+            self.parts.reception.take(conn, *checked(command, envelopes, self._desk.settings.max_content))
         except (RemoteError, LocalError) as error:
-            if isinstance(error, UnknownCommand) and self._reception.is_unknown(conn, error):
+            if isinstance(error, UnknownCommand) and self.parts.reception.is_unknown(conn, error):
                 return
             self._broke_protocol(conn, error)
-        if self.desk.facts:
+        if self._desk.facts:
             self._hear()
 
     def poisoned(self, key: ConnKey, now: float, wall: int) -> str:
@@ -121,7 +125,7 @@ class NodeCore(Parts):
     def stored(self, token: int, error: MeshError | None, now: float, wall: int) -> None:
         """A commit ended."""
         self._at(now, wall)
-        self.disk.stored(token, error)
+        self.parts.disk.stored(token, error)
 
     def disconnected(self, key: ConnKey, now: float, wall: int) -> None:
         """The transport says that a connection is gone."""
@@ -129,7 +133,7 @@ class NodeCore(Parts):
         conn = self._conns.pop(key, None)
         if conn is not None and not conn.closed:
             conn.close()
-            self.desk.say(ConnEnded(conn))
+            self._desk.say(ConnEnded(conn))
 
     def failed(self, key: ConnKey, why: str, hint: str, now: float, wall: int) -> bool:
         """The transport knows why a connection that we dialled comes to nothing. True: that is told here."""
@@ -143,119 +147,117 @@ class NodeCore(Parts):
     def gossiped(self, frames: list[bytes], now: float, wall: int) -> None:
         """A message from a PUB that is listened to."""
         self._at(now, wall)
-        self.gossiping.heard(frames)
+        self.parts.gossiping.heard(frames)
 
     def knocked(self, uuid: bytes, refused: bool, now: float, wall: int) -> None:
         """Take what the operating system at a node's address said to a Knock."""
         self._at(now, wall)
-        self.neighbours.liveness.knocked(uuid, refused)
+        self.parts.neighbours.liveness.knocked(uuid, refused)
 
     def left(self, now: float, wall: int) -> None:
         """Ping all, since somebody who had dialled us is gone: to that one it fails."""
         self._at(now, wall)
-        self.neighbours.rounds.ping_all()
+        self.parts.neighbours.rounds.ping_all()
 
     def advertised(self, node: c.Introduction, now: float, wall: int) -> None:
         """Multicast DNS tells of a node."""
         self._at(now, wall)
-        self.desk.count("adverts")
-        if node.uuid != self.desk.me.uuid:
-            self.neighbours.sighted(node, "mdns")
+        self._desk.count("adverts")
+        if node.uuid != self._desk.me.uuid:
+            self.parts.neighbours.sighted(node, "mdns")
 
     def near(self, name: str, address: str, now: float, wall: int) -> None:
         """Note a node of another mesh on this network, which says so. Perhaps it should be of ours."""
         self._at(now, wall)
-        if len(self.desk.near) < NEAR and (name, address) not in self.desk.near:
-            self.desk.near.append((name, address))
-            self.desk.event(
+        if len(self._desk.near) < NEAR and (name, address) not in self._desk.near:
+            self._desk.near.append((name, address))
+            self._desk.event(
                 "near", f"{name}, at {address}, is of another mesh: it has other keys. {ONE_MESH}"
             )
 
     def readdressed(self, address: str, also: tuple[str, ...], now: float, wall: int) -> None:
         """This node is to be found elsewhere from now on."""
         self._at(now, wall)
-        self.desk.me = msgspec.structs.replace(self.desk.me, address=address, also=also)
-        self.neighbours.readdressed()
+        self._desk.me = msgspec.structs.replace(self._desk.me, address=address, also=also)
+        self.parts.neighbours.readdressed()
 
     def lagged(self, seconds: float) -> None:
         """The loop was late by so much: what others could have said meanwhile is heard first."""
-        self.neighbours.membership.lagged(seconds)
+        self.parts.neighbours.membership.lagged(seconds)
 
     def tell(self, kind: str, text: str, now: float, wall: int, level: str = "info") -> None:
         """Something happened in the shell that people may want to read about."""
         self._at(now, wall)
-        self.desk.event(kind, text, level=level)
+        self._desk.event(kind, text, level=level)
 
     def tick(self, now: float, wall: int) -> None:
         """Time has passed."""
         self._at(now, wall)
-        self.desk.alarm = now + ALARM
-        silence = self.desk.settings.silence
-        for conn in [
-            x for x in self._conns.values() if x.role == c.CLIENT and now - x.heard > silence and not x.within
-        ]:
-            self.desk.hang_up(conn)
-            self.desk.say(ConnEnded(conn))
-        for conn in self.piecework.stopped():
+        self._desk.alarm = now + ALARM
+        silence = self._desk.settings.silence
+        for conn in [x for x in self._conns.values() if x.role == c.CLIENT and now - x.heard > silence]:
+            if not conn.within:
+                self._desk.end(conn)
+        for conn in self.parts.piecework.stopped():
             self._broke_protocol(conn, RemoteError("the rest of a message did not come", code="STOPPED"))
         for conn in self._conns.values():
             if not (conn.is_open or conn.dialled) and now - conn.opened > CONNECT:
-                self.desk.hang_up(conn)  # it says something, but no good HELLO
-        for (who, why), count in self.desk.refusals.over(now).items():
-            self.desk.note("info", f"refused {harmless(f'{who}: {why}')}: {count:,} more in a minute")
-        for tick in self.desk.face.ticks:
+                self._desk.hang_up(conn)  # it says something, but no good HELLO
+        for (who, why), count in self._desk.refusals.over(now).items():
+            self._desk.note("info", f"refused {harmless(f'{who}: {why}')}: {count:,} more in a minute")
+        for tick in self._desk.face.ticks:
             tick()
         for key in [k for k, x in self._conns.items() if x.closed]:
             del self._conns[key]
-        if now - self._committed >= LAZY_COMMIT and self.desk.serves:
+        if now - self._committed >= LAZY_COMMIT and self._desk.serves:
             self._committed = now
-            for part in self.desk.face:
+            for part in self._desk.face:
                 part.tidy()
-            self.disk.commit_later()
+            self.parts.disk.commit_later()
 
     @property
     def alarm(self) -> float:
         """When tick() is next worth calling."""
-        return self.desk.alarm
+        return self._desk.alarm
 
     def take_effects(self) -> list[Effect]:
         """The effects to be carried out now, in order."""
         self._flush()
-        desk = self.desk
+        desk = self._desk
         effects, desk.effects = desk.effects, []
         return effects
 
     def _flush(self) -> None:
         """Put on their way what has gathered for clients and for other nodes."""
-        if self.desk.facts:
+        if self._desk.facts:
             self._hear()
-        for flush in self._flushes:
+        for flush in self._desk.face.flushes:
             flush()
 
     def goodbye(self, now: float, wall: int) -> None:
         """Leave on purpose: tell everybody. Nothing that is counted happens after it."""
         self._at(now, wall)
         self._flush()  # before the word goodbye, behind which nobody listens; and it is counted
-        forward = tuple([p.node.address for p in self.neighbours.alive() if p.node.address][:FORWARD])
+        forward = tuple([p.node.address for p in self.parts.neighbours.alive() if p.node.address][:FORWARD])
         for conn in list(self._conns.values()):
             # Another process of our identity would be taken for gone, too.
-            if conn.is_open and (conn.role == c.CLIENT or not self.desk.is_doubled):
-                self.desk.send(conn, c.Bye("stopping", forward))
-        self.recording.finish()
-        if self.desk.serves:
-            self.disk.commit_later()
+            if conn.is_open and (conn.role == c.CLIENT or not self._desk.is_doubled):
+                self._desk.send(conn, c.Bye("stopping", forward))
+        self.parts.recording.finish()
+        if self._desk.serves:
+            self.parts.disk.commit_later()
 
     # --- within -----------------------------------------------------------------------------------------
 
     def _at(self, now: float, wall: int) -> None:
         """An event begins, after all that the last one has brought about."""
-        if self.desk.facts:
+        if self._desk.facts:
             self._hear()
-        self.desk.at(now, wall)
+        self._desk.at(now, wall)
 
     def _hear(self) -> None:
         """Let the parts know what has happened."""
-        facts, last, hears = self.desk.facts, self.desk.last_facts, self.desk.face.hears
+        facts, last, hears = self._desk.facts, self._desk.last_facts, self._desk.face.hears
         while facts:
             fact = facts.popleft()
             if type(fact) in last:
@@ -267,18 +269,9 @@ class NodeCore(Parts):
                 then(fact)
 
     def _who(self, conn: Conn) -> str:
-        session, peer = self._sessions.of(conn), self.neighbours.of(conn)
+        session, peer = self.parts.sessions.of(conn), self.parts.neighbours.of(conn)
         return session.text if session else peer.node.name if peer else "a stranger"
 
     def _broke_protocol(self, conn: Conn, error: MeshError) -> None:
-        who, peer = self._who(conn), self.neighbours.of(conn)
-        self.desk.count("malformed")
-        if self.desk.watched:
-            self.desk.say(ProtocolBroken(peer.node if peer else None, error.code))
-        # Who is not in yet could be anybody: he is counted, and fills no log.
-        level = "warning" if conn.is_open else "info"
-        if conn.is_open or self.desk.refusals.is_news(who, error.code, self.desk.now):
-            self.desk.note(level, f"{who} broke the protocol, its connection is closed: {error}")
-        self.desk.send(conn, c.Refuse(error.code, error.what))
-        self.desk.hang_up(conn)
-        self.desk.say(ConnEnded(conn))
+        peer = self.parts.neighbours.of(conn)
+        self._desk.broke_protocol(conn, self._who(conn), peer.node if peer else None, error)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from msgspec.structs import asdict
-
 from balancers.round_robin import RoundRobin
 from mesh.core.access.door import SOFTWARE
 from mesh.core.admission import Admission
@@ -42,6 +40,7 @@ from mesh.core.states.ways import OwnWays
 from mesh.core.status import Status
 from mesh.core.subscribers.clients import Clients
 from mesh.core.subscribers.datalink import DataLinks
+from mesh.core.subscribers.firstvalues import FirstValues
 from mesh.core.subscribers.inboxes import Inboxes
 from mesh.core.subscribers.lastvalues import LastValues
 from mesh.core.subscribers.sessions import Sessions
@@ -57,7 +56,6 @@ from mesh.mapping.mapping import Mapping
 from mesh.routing.log import Log
 from mesh.routing.merging import Merging
 from mesh.routing.shelf import Shelf
-from mesh.wire.replies import Info, Process
 
 Room = Callable[["Parts"], Part]  # a capability above all that is here, made with what it needs of that
 ROOMS: tuple[Room, ...] = ()  # of each node: a line for each capability
@@ -84,9 +82,8 @@ class Parts:
         timing = Timing(low=settings.backoff_min, high=settings.backoff_max)
         merging = Merging(settings.me.name, mapping.masters)
         settling = Settling(shelf, mapping, merging, peers)
-        dialler = self._dialler = Dialler(desk)
-        self._conns = dialler.conns
-        rivals = self._rivals = Rivals(desk, dialler)
+        dialler = self.dialler = Dialler(desk)
+        rivals = self.rivals = Rivals(desk, dialler)
         n = self.neighbours = Neighbours(
             desk,
             disk,
@@ -95,8 +92,8 @@ class Parts:
             partial(met, desk, timing, partial(exchange, desk, settling.released)),
             rivals.rumoured,
         )
-        meeting = self._meeting = Meeting(desk, dialler, n, rivals)
-        censuses = self._censuses = Censuses(desk, n)
+        meeting = self.meeting = Meeting(desk, dialler, n, rivals)
+        censuses = self.censuses = Censuses(desk, n)
 
         router = self.router = Router(desk, log, disk, n.directory.boot_of, not mapping.is_plain)
         ways = self.ways = OwnWays(desk)
@@ -105,7 +102,7 @@ class Parts:
         balancer = settings.balancer or RoundRobin(jitter)
         strategy = name_of(balancer)
         shared = self.shared = Shared(desk, disk, n, questions, gossiping)
-        weights = self.weights = Weights(desk, disk, n, questions, gossiping, shared, strategy)
+        weights = self.weights = Weights(desk, disk, n, gossiping, shared, strategy)
         balancing = Balancing(desk, balancer, n.named, gossiping.load_of, weights.of)
         nodes = self.nodes = Nodes(desk, n, questions, balancing)
         vouching = self.vouching = Vouching(desk, n, gossiping, ways)
@@ -115,29 +112,19 @@ class Parts:
         demand = self.demand = Demand(desk, mapping, n, nodes, questions.slow)
         lookup = Lookup(desk, router, demand, questions, nodes, gossiping, merging)
         erasing = Erasing(desk, router, demand, questions, nodes, provenance.judge)
-        sessions = Sessions(desk)
+        sessions = self.sessions = Sessions(desk)
         dead = DeadLetters(desk, disk, router)
         forwarder = self.forwarder = Forwarder(
             desk, disk, router, n, nodes, mapping, provenance, dead, sessions.answer
         )
         links = self.links = DataLinks(
-            desk,
-            disk,
-            router,
-            n,
-            nodes,
-            mapping.has_several,
-            demand,
-            questions,
-            forwarder,
-            sessions,
-            settling,
-            merging,
+            desk, disk, router, n, nodes, mapping.has_several, demand, forwarder, sessions, settling, merging
         )
         wanted = self.wanted = Wanted(desk, disk, router, n, demand, questions, links.received)
         inboxes = self.inboxes = Inboxes(desk, disk, shelf, dead, sessions)
+        first = self.first_values = FirstValues(desk, router.joining, demand, questions, lookup)
         subscribing = self.subscribing = Subscribing(
-            desk, disk, router, demand, questions, lookup, inboxes, settling, links.received
+            desk, disk, router, demand, questions, first, inboxes, settling, links.received
         )
         clients = self.clients = Clients(desk, disk, router, nodes, forwarder, subscribing, sessions)
         recording = self.recording = Recording(desk, n, router.busy, strategy, weights.of, self._queues)
@@ -146,41 +133,18 @@ class Parts:
         )
         last_values = LastValues(desk, lookup, erasing, forwarder, links)
         routes = Routes(desk, mapping, nodes, questions)
-        status = Status(desk, n, gossiping, forwarder, self.info)
-        self._sessions = sessions
-        self._reception = Reception(desk, admission, sessions, n, self.piecework)
+        status = self.status = Status(desk, n, gossiping, forwarder)
+        self.reception = Reception(desk, admission, sessions, n, self.piecework)
         # The lower floors first; only who asks again comes behind all who know then whom to ask.
         desk.face.fill(
             (
                 desk.events, disk, n, n.acquaintances, meeting, censuses, router, nodes.whereabouts, ways,
                 recall, gossiping, vouching, demand, lookup, forwarder.shipping, forwarder, sessions, links,
-                wanted, inboxes, last_values, routes, subscribing, clients, shared, weights, recording,
-                admission, status, Verbs(desk, wanted), self._reception, questions,
+                wanted, inboxes, last_values, routes, first, subscribing, clients, shared, weights, recording,
+                admission, status, Verbs(desk, wanted), self.reception, questions,
                 *(room(self) for room in rooms),
             )
         )  # fmt: skip
-        self._flushes = desk.face.flushes
-        self._committed = 0.0
-        self._process: Callable[[], Process] = Process
-
-    def info(self) -> Info:
-        """The identity of this node, and its metrics."""
-        me, settings = self.desk.me, self.desk.settings
-        return Info(
-            name=me.name,
-            uuid=me.uuid.hex(),
-            boot=me.boot,
-            address=me.address,
-            cluster=settings.cluster,
-            software=SOFTWARE,
-            scope=settings.scope,
-            **asdict(self._process()),
-            metrics=self.figures(),
-        )
-
-    def figures(self) -> dict[str, int | float]:
-        """Its metrics."""
-        return self.desk.figures()
 
     def _queues(self) -> Iterator[QueueDepth]:
         """The queues of this node: for masters that are away, and for sessions."""

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from mesh.core.admission import Admission
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import ConnEnded
 from mesh.core.desk.part import Part, Taking, take
 from mesh.core.desk.piecework import Piecework
 from mesh.core.peers.neighbours import Neighbours
@@ -41,7 +40,7 @@ class Reception(Part):
         return self._from_both()
 
     def from_peers(self) -> Sequence[Taking]:
-        return (*self._from_both(), take(c.Who, lambda conn, peer, command, _: self._over(conn)))
+        return (*self._from_both(), take(c.Who, lambda conn, peer, command, _: self._desk.end(conn)))
 
     def _from_both(self) -> Sequence[Taking]:
         return (
@@ -86,16 +85,12 @@ class Reception(Part):
             case c.Refuse() if conn.dialled:
                 self._admission.door.turn_away(conn, command)
             case c.Who() if conn.dialled:
-                self._over(conn)
+                self._desk.end(conn)
             case c.Who() | c.Bye() | c.Refuse():
                 pass  # answering these would go back and forth for ever
             case _:
                 self._desk.count("not_open")
                 self._desk.send(conn, c.Who())
-
-    def _over(self, conn: Conn) -> None:
-        self._desk.hang_up(conn)
-        self._desk.say(ConnEnded(conn))
 
     def _piece(self, conn: Conn, piece: c.Piece) -> None:
         """A part of a message, which is taken once it is whole."""

@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import asdict
 
 from discovery.member import Member, Presence
+from mesh.core.access.door import SOFTWARE
 from mesh.core.desk.asked import Inquiry, Verb, answer
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.pages import page
-from mesh.core.desk.part import Part
+from mesh.core.desk.part import Beginning, Part
 from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
@@ -18,28 +19,23 @@ from mesh.core.states.gossiping import Gossiping
 from mesh.dialable import is_of_link
 from mesh.links.table import LinkState
 from mesh.wire.calls import AskEvents, AskInfo, AskNodes, AskPeers, AskWhere
-from mesh.wire.replies import Address, Depth, EventRows, Info, NodeRow, NodeRows, PeerRow, PeerRows
+from mesh.wire.replies import Address, Depth, EventRows, Info, NodeRow, NodeRows, PeerRow, PeerRows, Process
 
 ME = "0"  # the place of this node in the list, before all others
 
 
 class Status(Part):
-    """Lists of nodes, addresses and events; `info` describes this node."""
+    """Lists of nodes, addresses and events; and what describes this node."""
 
     def __init__(
-        self,
-        desk: Desk,
-        neighbours: Neighbours,
-        gossiping: Gossiping,
-        forwarder: Forwarder,
-        info: Callable[[], Info],
+        self, desk: Desk, neighbours: Neighbours, gossiping: Gossiping, forwarder: Forwarder
     ) -> None:
         self._desk = desk
         self._neighbours = neighbours
         self._gossiping = gossiping
         self._tailback = forwarder.tailback
         self._hops = forwarder.onward.hops
-        self._info = info
+        self._process: Callable[[], Process] = Process
 
     def client_verbs(self) -> Sequence[Verb]:
         return (
@@ -47,7 +43,25 @@ class Status(Part):
             answer(AskPeers, self._peers),
             answer(AskWhere, self._where),
             answer(AskEvents, self._events),
-            answer(AskInfo, lambda asked: asked.say(self._info())),
+            answer(AskInfo, lambda asked: asked.say(self.info())),
+        )
+
+    def start(self, beginning: Beginning) -> None:
+        self._process = beginning.process
+
+    def info(self) -> Info:
+        """Who this node is, and its metrics."""
+        me, settings = self._desk.me, self._desk.settings
+        return Info(
+            name=me.name,
+            uuid=me.uuid.hex(),
+            boot=me.boot,
+            address=me.address,
+            cluster=settings.cluster,
+            software=SOFTWARE,
+            scope=settings.scope,
+            **asdict(self._process()),
+            metrics=self._desk.figures(),
         )
 
     def _events(self, asked: Inquiry[AskEvents]) -> None:

@@ -10,7 +10,9 @@ from weakref import finalize
 
 from mesh.client.access import Access
 from mesh.client.client import Client
+from mesh.client.codecs import Codec
 from mesh.client.core.client import ClientCore
+from mesh.client.like import making
 from mesh.client.shell import Carrier, Shell
 from mesh.config import Config
 from mesh.embedded.carrier import Inward
@@ -56,10 +58,25 @@ class NodeClient(Client):
     """A client with a node of its own in this process. Make one with `mesh.node`; all calls from one loop."""
 
     def __init__(
-        self, config: Config, *, client: str | None, timeout: float | None, environ: Mapping[str, str]
+        self,
+        name: str | None = None,
+        *,
+        data: str | os.PathLike[str] | None = None,
+        cluster: str | None = None,
+        bind: str | Iterable[str] = (),
+        seeds: str | Iterable[str] = (),
+        mdns: bool | None = None,
+        config: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+        client: str | None = None,
+        timeout: float | None = None,
+        environ: Mapping[str, str] | None = None,
+        codec: Codec | str = "json",
+        patience: float | None = None,
     ) -> None:
-        self._home = Home(config, environ)
-        super().__init__(client=client, timeout=timeout, environ=environ)
+        environ = os.environ if environ is None else environ
+        settings = configured(name, data, cluster, bind, seeds, mdns, config, environ)
+        self._home = Home(settings, environ)
+        super().__init__(client=client, timeout=timeout, environ=environ, codec=codec, patience=patience)
 
     def _made(self, name: tuple[str, int, bool], key: StreamKey) -> Shell:
         home = self._home
@@ -117,19 +134,8 @@ async def _ended(node: NodeThread) -> None:
     node.join(1.0)  # it has nothing more to do
 
 
-def node(
-    name: str | None = None,
-    *,
-    data: str | os.PathLike[str] | None = None,
-    cluster: str | None = None,
-    bind: str | Iterable[str] = (),
-    seeds: str | Iterable[str] = (),
-    mdns: bool | None = None,
-    config: str | os.PathLike[str] | Mapping[str, Any] | None = None,
-    client: str | None = None,
-    timeout: float | None = None,
-    environ: Mapping[str, str] = os.environ,
-) -> NodeClient:
+@making(NodeClient.__init__)
+def node(*args: Any, **options: Any) -> NodeClient:
     """A node in this very process, and a client of it, as a context manager: `async with mesh.node() as m:`.
 
     The node has a thread and a loop of its own, so it lives on while yours is blocked. It is found as any
@@ -137,9 +143,9 @@ def node(
     keeps what must last; without one it has its messages in memory only. `cluster`: the mesh's name. `bind`:
     addresses to listen on. `seeds`: addresses of nodes to meet, where multicast DNS (`mdns`) does not find
     them. `config`: a file for all else, or a dict of the same shape: `{"timing": {"probe": 0.5}}`.
-    `client`: the client's name, and `timeout` its seconds, as for `mesh.connect`.
+    `client`: the client's name; it, `timeout`, `codec`, `patience` and `environ` are as for `mesh.connect`.
 
-    Raises BadConfig, BadType; entering it DataDirRefused, NodeInUse, BindRefused, KeysRefused, StoreError.
+    Raises BadConfig, BadArgument; entering it DataDirRefused, NodeInUse, BindRefused, KeysRefused or
+    StoreError.
     """
-    settings = configured(name, data, cluster, bind, seeds, mdns, config, environ)
-    return NodeClient(settings, client=client, timeout=timeout, environ=environ)
+    return NodeClient(*args, **options)

@@ -40,9 +40,7 @@ class NodeThread:
         self.began: Future[NodeRuntime] = Future()
         self.ended: Future[None] = Future()
         self.why: MeshError | None = None  # it has ended; Closed if somebody told it to
-        self.patience = (
-            PATIENCE  # s in which others get what it owes them when it is to end; 0: it ends at once
-        )
+        self.patience = PATIENCE  # s, as there; 0: it ends at once
         self.unsent = 0  # messages that they have not got by then
         self.is_forked = False  # this process was forked off: no thread runs here
         self._config, self._environ = config, environ
@@ -126,7 +124,7 @@ class NodeThread:
 
 def _owed(node: NodeRuntime) -> int:
     """Messages that wait for those who are connected, or are on their way to them."""
-    return sum(feed.pending for feed in node.core.desk.face.feeds() if feed.connected)
+    return sum(feed.pending for feed in node.core.parts.desk.face.feeds() if feed.connected)
 
 
 def again(error: MeshError) -> MeshError:

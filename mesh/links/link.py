@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from mesh.errors import LocalError
 from mesh.links.backoff import Timing, delay, rare_delay
-from mesh.links.table import LinkAction, LinkEvent, LinkState, step
+from mesh.links.table import LINK_TABLE, LinkAction, LinkEvent, LinkState, step
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ class Link:
         return self._step(LinkEvent.DISCONNECTED if self.is_dialling else LinkEvent.DUE, now)
 
     def _step(self, event: LinkEvent, now: float) -> tuple[LinkAction, ...]:
-        state, actions = step(self._state, event)
+        state, actions = step(LINK_TABLE, self._state, event, "docs/links.md", "LINK_EVENT")
         if state is not self._state:
             self._enter(state, now)
         return tuple(action for action in actions if self._is_for_caller(action, now))

@@ -6,9 +6,15 @@
 #         a dial is in progress, the waiting time is not over, or we ourselves deny the peer.
 # Rule 4: every other action of a cell is carried out always.
 
+from collections.abc import Mapping
 from enum import Enum
+from typing import TypeVar
 
 from mesh.errors import LocalError
+
+AnyState = TypeVar("AnyState", bound=Enum)
+AnyEvent = TypeVar("AnyEvent", bound=Enum)
+AnyAction = TypeVar("AnyAction")
 
 
 class LinkState(Enum):
@@ -106,13 +112,19 @@ LINK_TABLE: dict[LinkState, dict[LinkEvent, LinkCell]] = {
 # fmt: on
 
 
-def step(state: LinkState, event: LinkEvent) -> LinkCell:
-    """The cell of the table: next state and actions. Raises LocalError where there is none."""
+def step(
+    table: Mapping[AnyState, Mapping[AnyEvent, tuple[AnyState, tuple[AnyAction, ...]]]],
+    state: AnyState,
+    event: AnyEvent,
+    page: str,
+    code: str,
+) -> tuple[AnyState, tuple[AnyAction, ...]]:
+    """The cell of a table: next state and actions. Raises LocalError, with that code, where there is none."""
     try:
-        return LINK_TABLE[state][event]
+        return table[state][event]
     except KeyError:
         raise LocalError(
-            f"{event.name} while {state.name}: this cannot happen to a link.",
-            hint="This is a fault in the node; the legal cells are in docs/links.md.",
-            code="LINK_EVENT",
+            f"{event.name} while {state.name}: this cannot happen.",
+            hint=f"This is a fault in the node; the legal cells are in {page}.",
+            code=code,
         ) from None

@@ -92,7 +92,7 @@ class Driver:
 
     async def all_stored(self) -> None:
         """Until no commit is under way that somebody waits for."""
-        while not self._has_failed and self.core.disk.storing:
+        while not self._has_failed and self.core.parts.disk.storing:
             self._commit_ended = asyncio.Event()
             await self._commit_ended.wait()
 
@@ -179,7 +179,7 @@ class Driver:
     def tell(self, kind: str, text: str, level: str = "info") -> None:
         """Something happened here that people may want to read about."""
         if kind == "advert":
-            self.core.desk.count("adverts_rejected")
+            self.core.parts.desk.count("adverts_rejected")
         if kind in DAMPED and not self.damper.is_news(kind, text, time.monotonic()):
             return
         self._call(partial(self.core.tell, kind, text, level=level), "an event")

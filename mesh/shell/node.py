@@ -46,7 +46,7 @@ class NodeRuntime:
 
     def described(self) -> dict[str, Any]:
         """The facts that a person wants once it is ready. `at`: where others can dial what is bound."""
-        me, data = self.core.desk.me, self.held.data
+        me, data = self.core.parts.desk.me, self.held.data
         return {
             "name": self.name,
             "uuid": data.uuid.hex(),
@@ -59,7 +59,7 @@ class NodeRuntime:
             "keys": self.held.keys is not None,
             "mdns": self._finding.spoken,
             "skipped": self._finding.skipped,
-            "remembered": self.core.neighbours.acquaintances.remembered,
+            "remembered": self.core.parts.neighbours.acquaintances.remembered,
         }
 
     async def run(self, ready: Callable[[], None] = lambda: None) -> None:

@@ -13,6 +13,7 @@ from functools import partial
 from discovery.adverts import Adverts
 from mesh.config import Config
 from mesh.core.node import NodeCore
+from mesh.core.parts import Parts
 from mesh.local.localnodes import NodeFile
 from mesh.local.private import cookie, state_dir
 from mesh.security.signing import verify
@@ -118,7 +119,7 @@ def _core(
         data.seal,
         accept_rollback,
     )
-    return NodeCore(settings, os.urandom, random.random)
+    return NodeCore(Parts(settings, os.urandom, random.random))
 
 
 def _finding(
@@ -129,7 +130,7 @@ def _finding(
     sign, secret = (keys.ring.sign, keys.advert) if keys else (None, secret)
     adverts = Adverts(config.node.cluster, secret, sign, _verify)
     bound = driver.world.bound.tcp
-    return Finding(loop, config.discovery, bound, adverts, lambda: driver.core.desk.me, driver)
+    return Finding(loop, config.discovery, bound, adverts, lambda: driver.core.parts.desk.me, driver)
 
 
 def _file(config: Config, held: Holdings, world: World) -> NodeFile:

@@ -2,10 +2,22 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from mesh.errors import StoreError
-from mesh.operations import BOOT, FIRST_POSITION, TABLES, Append, Delete, Drop, Op, Put, Rewrite
+from mesh.operations import BOOT, FIRST_POSITION, TABLES, Append, Delete, Drop, Op, Put, Rewrite, StoreReach
 from mesh.streams.ranges import Ranges
+
+
+class StoreProgress(NamedTuple):
+    """StoreProgress of one store, over its whole life. They only grow."""
+
+    next_position: int
+    commits: int
+
+    @property
+    def reach(self) -> StoreReach:
+        return StoreReach(self.next_position - 1, self.commits)
 
 
 @dataclass(slots=True)

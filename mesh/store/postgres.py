@@ -10,12 +10,12 @@ from uuid import UUID
 
 from mesh.errors import StoreError, StoreFull
 from mesh.operations import Image, Op, StoreReach
-from mesh.store.change import Change, fold
+from mesh.store.change import Change, StoreProgress, fold
 from mesh.store.integrity import Audit
 from mesh.store.lease import LeaseClaim, LeaseTiming
 from mesh.store.postgres_connection import Connection, FailureKind, Trouble
 from mesh.store.postgres_lease import Keeper, fence
-from mesh.store.postgres_rows import StoreProgress, create_owner, read_count, read_image, write_change
+from mesh.store.postgres_rows import create_owner, read_counters, read_image, write_change
 from mesh.store.postgres_setup import check_settings, look_at, prepare
 
 _log = logging.getLogger(__name__)
@@ -59,7 +59,7 @@ class PostgresStore:
                 self._connection.close()
                 raise
             try:
-                self._count = self._read_count()
+                self._counters = self._read_counters()
             except BaseException:
                 self.close()
                 raise
@@ -90,17 +90,17 @@ class PostgresStore:
 
     def commit(self, ops: Sequence[Op]) -> None:
         self._check_usable()
-        change = fold(ops, self._count.next_position)
+        change = fold(ops, self._counters.next_position)
         if not change:
             return
-        after = StoreProgress(change.next_position, self._count.commits + 1)
+        after = StoreProgress(change.next_position, self._counters.commits + 1)
         try:
             self._write(change, after)
         except StoreError as error:
             if not isinstance(error, StoreFull):
                 self._end = error
             raise
-        self._count = after
+        self._counters = after
 
     def close(self) -> None:
         if not self._closed:
@@ -110,7 +110,7 @@ class PostgresStore:
 
     @property
     def reach(self) -> StoreReach:
-        return self._count.reach
+        return self._counters.reach
 
     def _write(self, change: Change, after: StoreProgress) -> None:
         begun, tried = time.monotonic(), False
@@ -150,12 +150,12 @@ class PostgresStore:
     def _is_written(self, after: StoreProgress, tried: bool) -> bool:
         """Whether the commit is there: locked until this transaction ends. StoreError if others wrote."""
         audit = Audit()
-        found = read_count(self._connection, self._owner, audit, lock=True)
+        found = read_counters(self._connection, self._owner, audit, lock=True)
         self._judge(audit)
-        if found == self._count or (tried and found == after):
+        if found == self._counters or (tried and found == after):
             return found == after
         raise StoreError(
-            f"{self._url} has {found.commits} commits of this node, which has made {self._count.commits}.",
+            f"{self._url} has {found.commits} commits of this node, which has made {self._counters.commits}.",
             hint="Was it restored from a copy, or is it a replica that is behind? Then restart the node.",
             code="STORE_ROLLED_BACK",
         )
@@ -186,9 +186,9 @@ class PostgresStore:
     def _create(self, db: Connection) -> None:
         create_owner(db, self._owner)
 
-    def _read_count(self) -> StoreProgress:
+    def _read_counters(self) -> StoreProgress:
         audit = Audit()
-        count = read_count(self._connection, self._owner, audit)
+        count = read_counters(self._connection, self._owner, audit)
         self._judge(audit)
         return count
 

@@ -1,11 +1,10 @@
 """Which rows does a node have in PostgreSQL, and how are they read and written?"""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from uuid import UUID
 
-from mesh.operations import FIRST_POSITION, TABLES, Image, StoreReach
-from mesh.store.change import Change
+from mesh.operations import FIRST_POSITION, TABLES, Image
+from mesh.store.change import Change, StoreProgress
 from mesh.store.integrity import Audit, checksum
 from mesh.store.postgres_connection import Connection
 
@@ -61,18 +60,6 @@ _AROUND = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class StoreProgress:
-    """The place of a store: the position that is next, and how many commits there were."""
-
-    next_position: int
-    commits: int
-
-    @property
-    def reach(self) -> StoreReach:
-        return StoreReach(self.next_position - 1, self.commits)
-
-
 def create_owner(db: Connection, owner: UUID) -> None:
     db.execute(
         "INSERT INTO heronry.meta VALUES (%s, %s, 0, %s)",
@@ -80,8 +67,8 @@ def create_owner(db: Connection, owner: UUID) -> None:
     )
 
 
-def read_count(db: Connection, owner: UUID, audit: Audit, lock: bool = False) -> StoreProgress:
-    """`lock`: until the transaction ends nobody else reads it so. The count is 0 where it is lost."""
+def read_counters(db: Connection, owner: UUID, audit: Audit, lock: bool = False) -> StoreProgress:
+    """`lock`: until the transaction ends nobody else reads it so. They are 0 where they are lost."""
     rows = db.execute(f"{_META} FOR UPDATE" if lock else _META, (owner,))
     if not rows:
         audit.note("the count of positions is missing")
@@ -93,14 +80,14 @@ def read_count(db: Connection, owner: UUID, audit: Audit, lock: bool = False) ->
 def read_image(db: Connection, owner: UUID, audit: Audit) -> Image:
     """All rows that are as they were written; `audit` gets to know of the others."""
     with db.transaction("ISOLATION LEVEL REPEATABLE READ READ ONLY"):
-        count = read_count(db, owner, audit)
+        counters = read_counters(db, owner, audit)
         envelopes, tables = _read_envelopes(db, owner, audit), _read_tables(db, owner, audit)
-        image = Image(envelopes, tables, count.next_position, count.reach)
+        image = Image(envelopes, tables, counters.next_position, counters.reach)
         ranges = "SELECT first, last, crc FROM heronry.dropped WHERE owner = %s ORDER BY first"
         for first, last, crc in db.stream(ranges, (owner,)):
             if audit.is_sound(f"the account of what was dropped from {first} on", (first, last), crc):
                 audit.count(first, last)
-    audit.finish(count.next_position)
+    audit.finish(counters.next_position)
     return image
 
 

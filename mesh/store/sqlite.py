@@ -7,12 +7,11 @@ from pathlib import Path
 
 from mesh.errors import StoreError, StoreFull
 from mesh.operations import Image, Op, StoreReach
-from mesh.store.change import Change, fold
+from mesh.store.change import Change, StoreProgress, fold
 from mesh.store.integrity import Audit
 from mesh.store.sqlite_rows import (
     SCHEMA,
     VERSION,
-    Counters,
     read_counters,
     read_image,
     upgrade,
@@ -100,7 +99,7 @@ class SQLiteStore:
         change = fold(ops, self._counters.next_position)
         if not change:
             return
-        counters = Counters(change.next_position, self._counters.commits + 1)
+        counters = StoreProgress(change.next_position, self._counters.commits + 1)
         self._write(lambda: write_change(self._db, change, counters), counters)
         self._note_logged(change)
         if self._logged >= self._most_logged:
@@ -113,7 +112,7 @@ class SQLiteStore:
     def count_from(self, commits: int) -> None:
         """Go on as if there had been so many commits; those that are not there were lost."""
         self._check_usable()
-        counters = Counters(self._counters.next_position, commits)
+        counters = StoreProgress(self._counters.next_position, commits)
         self._write(lambda: write_counters(self._db, counters), counters)
 
     def spare(self) -> int:
@@ -138,7 +137,7 @@ class SQLiteStore:
         self._ended = self._ended or "it is closed"
         self._db.close()
 
-    def _prepare(self) -> Counters:
+    def _prepare(self) -> StoreProgress:
         self._db.text_factory = bytes  # damaged text must come out as it is, to be judged by its checksum
         for pragma in _PRAGMAS:
             self._db.execute(pragma)
@@ -169,7 +168,7 @@ class SQLiteStore:
     def _number(self, query: str) -> int:
         return int(self._db.execute(query).fetchone()[0])
 
-    def _write(self, work: Callable[[], None], counters: Counters) -> None:
+    def _write(self, work: Callable[[], None], counters: StoreProgress) -> None:
         """Do the work in one transaction, after which the counters are these."""
         try:
             self._within_transaction(work)

@@ -1,10 +1,10 @@
 """Which rows does the SQLite file hold, and how are they read and written?"""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
-from mesh.operations import FIRST_POSITION, TABLES, Image, StoreReach
-from mesh.store.change import Change
+from mesh.operations import FIRST_POSITION, TABLES, Image
+from mesh.store.change import Change, StoreProgress
 from mesh.store.integrity import Audit, checksum
 from mesh.streams.ranges import Ranges
 
@@ -46,33 +46,22 @@ class Database(Protocol):
     def executemany(self, sql: str, values: Iterable[Sequence[Any]], /) -> object: ...
 
 
-class Counters(NamedTuple):
-    """Of one store, over its whole life. They only grow."""
-
-    next_position: int
-    commits: int
-
-    @property
-    def reach(self) -> StoreReach:
-        return StoreReach(self.next_position - 1, self.commits)
-
-
-def read_counters(db: Database, audit: Audit) -> Counters:
+def read_counters(db: Database, audit: Audit) -> StoreProgress:
     """The counters, or zeros when they are lost. Looks at the tables first: their own text can be damaged."""
     return _read_counters(db, audit, _TABLES, "next_position, commits")
 
 
-def _read_counters(db: Database, audit: Audit, tables: Sequence[str], columns: str) -> Counters:
+def _read_counters(db: Database, audit: Audit, tables: Sequence[str], columns: str) -> StoreProgress:
     found = {row[0] for row in db.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
     if found != {text.encode() for text in tables}:
         audit.note("the description of its tables is damaged")
-        return Counters(0, 0)
+        return StoreProgress(0, 0)
     row = db.execute(f"SELECT {columns}, crc FROM meta WHERE id = 1").fetchone()
     if row is None:
         audit.note("the count of positions is missing")
     elif audit.is_sound("the count of positions", row[:-1], row[-1]):
-        return Counters(row[0], row[1] if len(row) > 2 else 0)
-    return Counters(0, 0)
+        return StoreProgress(row[0], row[1] if len(row) > 2 else 0)
+    return StoreProgress(0, 0)
 
 
 def upgrade(db: Database, version: int) -> None:
@@ -127,7 +116,7 @@ def _read_tables(db: Database, audit: Audit) -> dict[str, dict[bytes, bytes]]:
     return tables
 
 
-def write_change(db: Database, change: Change, counters: Counters) -> None:
+def write_change(db: Database, change: Change, counters: StoreProgress) -> None:
     """Every row of one commit; the transaction around it is the caller's."""
     db.executemany(
         "INSERT INTO envelope VALUES (?, ?, ?, ?)",
@@ -148,7 +137,7 @@ def write_change(db: Database, change: Change, counters: Counters) -> None:
     write_counters(db, counters)
 
 
-def write_counters(db: Database, counters: Counters) -> None:
+def write_counters(db: Database, counters: StoreProgress) -> None:
     row = (*counters, checksum(*counters))
     db.execute("UPDATE meta SET next_position = ?, commits = ?, crc = ? WHERE id = 1", row)
 

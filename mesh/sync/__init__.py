@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 __all__ = ["Client", "Receipt", "Subscription", "connect", "node"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def __getattr__(name: str) -> Any:
     # Loaded when it is first used: with it comes all of a node.
     if name == "node":

@@ -2,46 +2,23 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Mapping
 from typing import Any
 
+from mesh.client.like import like, making
 from mesh.embedded import client as aio
 from mesh.sync.client import Client
 
 
 class NodeClient(Client):
-    """A client with a node of its own, in this process. Make one with `mesh.sync.node`."""
+    """A client with a node of its own in this process. Make one with `mesh.sync.node`."""
 
-    def __init__(self, made: aio.NodeClient, timeout: float | None) -> None:
-        self._hold(made, timeout)
+    @like(aio.NodeClient.__init__)
+    def __init__(self, *args: Any, **options: Any) -> None:
+        self._hold(aio.NodeClient(*args, **options))
 
 
-def node(
-    name: str | None = None,
-    *,
-    data: str | os.PathLike[str] | None = None,
-    cluster: str | None = None,
-    bind: str | Iterable[str] = (),
-    seeds: str | Iterable[str] = (),
-    mdns: bool | None = None,
-    config: str | os.PathLike[str] | Mapping[str, Any] | None = None,
-    client: str | None = None,
-    timeout: float | None = None,
-    environ: Mapping[str, str] = os.environ,
-) -> NodeClient:
+@making(NodeClient.__init__)
+def node(*args: Any, **options: Any) -> NodeClient:
     """A node in this very process, and a client of it, as a context manager; arguments and errors as for
     `mesh.node`."""
-    made = aio.node(
-        name,
-        data=data,
-        cluster=cluster,
-        bind=bind,
-        seeds=seeds,
-        mdns=mdns,
-        config=config,
-        client=client,
-        timeout=timeout,
-        environ=environ,
-    )
-    return NodeClient(made, timeout)
+    return NodeClient(*args, **options)

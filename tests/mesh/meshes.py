@@ -27,7 +27,7 @@ class Mesh:
         return mesh.connect(name, environ=self.environ, **options)
 
     def metric(self, name: str, what: str) -> int:
-        return int(self.nodes[name].core.info().metrics[what])
+        return int(self.nodes[name].core.parts.status.info().metrics[what])
 
 
 @asynccontextmanager
@@ -56,7 +56,7 @@ async def mesh_of(*names: str, settings: dict[str, object] | None = None) -> Asy
 
 
 def alive(made: Mesh, name: str) -> int:
-    return len(made.nodes[name].core.neighbours.membership.alive())
+    return len(made.nodes[name].core.parts.neighbours.membership.alive())
 
 
 async def eventually(condition: Callable[[], object]) -> None:

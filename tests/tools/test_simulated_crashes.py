@@ -42,7 +42,7 @@ def crashes(point: str, *ops: Op) -> int:
     """Of a node that is told to crash there, and then stores these."""
     stage = Stage(with_steps(written(1, SHORT), ()))
     name = stage.script.nodes[0]
-    commit: Callable[[HarshNode], None] = lambda node: node.core.disk.commit(ops, lambda error: None)  # noqa: E731
+    commit: Callable[[HarshNode], None] = lambda node: node.core.parts.disk.commit(ops, lambda error: None)  # noqa: E731
     stage.net.at(ARMED, partial(stage.do, Step(0.0, "arm", (name, point, 1.0))))
     stage.net.at(COMMITTED, partial(commit, stage.nodes[name]))
     stage.net.at(COMMITTED, stage.nodes[name]._carry_out_all)

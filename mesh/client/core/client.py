@@ -21,8 +21,7 @@ from mesh.wire.frames import body_frames
 class ClientCore:
     """What its shell tells, with the time (s, of any clock that does not go back); after that comes a tick.
 
-    A tick gives the effects that the shell does, again and again until there is none; and it comes back
-    when something is `due`.
+    A tick gives the effects that the shell does. It comes back when something is `due`, and when it is woken.
 
     `name`: the client's, the number of its session or 0, and whether somebody chose the name. What takes
     time is a promise, as `desk.promise` makes them. `timeout` in seconds, of a question.

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Any, Protocol
 
 from mesh.client.core.effects import Effect
+
+NEVER = float("inf")
+CROWDED = 256  # alarms
 
 
 class Promise(Protocol):
@@ -22,13 +25,15 @@ class Promise(Protocol):
 class Alarm:
     """A function that is called later, unless it is cancelled before."""
 
-    __slots__ = ("ring",)
+    __slots__ = ("_cancelled", "ring")
 
-    def __init__(self, ring: Callable[[], None]) -> None:
+    def __init__(self, ring: Callable[[], None], cancelled: Callable[[], None]) -> None:
         self.ring: Callable[[], None] | None = ring
+        self._cancelled = cancelled
 
     def cancel(self) -> None:
         self.ring = None
+        self._cancelled()
 
 
 class Desk:
@@ -51,7 +56,9 @@ class Desk:
         self._wake = wake
         self._is_awake = False
         self._soon: list[Callable[[], None]] = []
+        self.due = NEVER  # when the next tick must be, at the latest
         self._alarms: list[tuple[float, int, Alarm]] = []
+        self._crowded = CROWDED  # so many alarms are looked through for those that were cancelled
         self._numbers = count()
 
     def do(self, effect: Effect) -> None:
@@ -74,37 +81,42 @@ class Desk:
     def later(self, seconds: float, function: Callable[[], None]) -> Alarm:
         """Call it after so many seconds."""
         self.wake()  # the shell must know when
-        alarm = Alarm(function)
-        heappush(self._alarms, (self.now + seconds, next(self._numbers), alarm))
+        alarm, when = Alarm(function, self._settle), self.now + seconds
+        heappush(self._alarms, (when, next(self._numbers), alarm))
+        if when < self.due:
+            self.due = when
+        if len(self._alarms) > self._crowded:
+            self._alarms = [row for row in self._alarms if row[2].ring is not None]
+            heapify(self._alarms)
+            self._crowded = CROWDED + 2 * len(self._alarms)
         return alarm
-
-    @property
-    def due(self) -> float:
-        """When the next tick must be, at the latest; inf: whenever."""
-        alarms = self._alarms
-        while alarms and alarms[0][2].ring is None:
-            heappop(alarms)
-        return alarms[0][0] if alarms else float("inf")
 
     def begin(self, now: float) -> None:
         """The shell is here, and tells something: a tick will follow."""
         self.now, self._is_awake = now, True
 
     def tick(self, now: float) -> list[Effect]:
-        """What is to be done by now. When that is nothing, the shell goes elsewhere."""
+        """What is to be done by now; after it the shell is elsewhere again, until it is woken."""
         self.now, self._is_awake = now, True
-        alarms = self._alarms
-        while alarms and alarms[0][0] <= now:
-            ring = heappop(alarms)[2].ring
-            if ring is not None:
-                ring()
+        if self.due <= now:
+            self._ring()
         while self._soon:
             soon, self._soon = self._soon, []
             for function in soon:
                 function()
-        effects = self.effects
-        if effects:
-            self.effects = []
-        else:
-            self._is_awake = False
+        effects, self.effects, self._is_awake = self.effects, [], False
         return effects
+
+    def _ring(self) -> None:
+        while self._alarms and self._alarms[0][0] <= self.now:
+            ring = heappop(self._alarms)[2].ring
+            if ring is not None:
+                ring()
+        self._settle()
+
+    def _settle(self) -> None:
+        """When is the first one that was not cancelled?"""
+        alarms = self._alarms
+        while alarms and alarms[0][2].ring is None:
+            heappop(alarms)
+        self.due = alarms[0][0] if alarms else NEVER

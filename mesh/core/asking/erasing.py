@@ -139,7 +139,7 @@ class Erasing:
         self._judge(peer, route, judged)
 
     def _everywhere(self, erasure: Erasure, by: bytes, within: float, then: OnErased) -> None:
-        domains = [erasure.domain] if erasure.domain else ["", *self._router.domains_of(erasure.key)]
+        domains = [erasure.domain] if erasure.domain else ["", *self._router.cache.domains_of(erasure.key)]
         queries = [Query("exact", erasure.key, domain) for domain in domains]
         use = Use.SUBSCRIBE if erasure.is_copy else Use.ERASE
         sources = {q: self._demand.sources(q, use) for q in queries}

@@ -26,7 +26,6 @@ from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
 from mesh.wire.replies import Values
 
-KNOWN = 100_000  # topics of which it is remembered that their value in the cache is the last
 HEDGE = 1.0  # s that one of several masters has to answer, before the next is asked
 
 
@@ -90,13 +89,10 @@ class Lookup(Part):
         self._gossiping = gossiping
         self._desk = desk
         self._router = router
+        self._cache = router.cache
         self._demand = demand
         self._questions = questions
         self._nodes = nodes
-        # What was asked for since the cache was emptied: what it has of that is the last value, whatever
-        # the clocks of publishers say. Of other topics it may lack one with a later stamp.
-        self._known: set[Query] = set()
-        self._life = 0  # of the cache
 
     def hears(self) -> Sequence[Hearing]:
         return (hear(Unwanted, lambda fact: self._unwanted(fact.query)),)
@@ -155,7 +151,7 @@ class Lookup(Part):
         within: float,
         after: bool,
     ) -> None:
-        me, life = self._desk.me.name, self._router.cache_life
+        me, life = self._desk.me.name, self._cache.life
         found = self.own(query, is_local=by == CLIENTS)
         # A subscription begins with what all have: one of them may be behind what another brings.
         everybody = self._demand.sources(query)
@@ -182,22 +178,26 @@ class Lookup(Part):
             found.away += lacking
             found.missing = missing
             if after:
-                for value in found.values:
-                    self._merging.passed(value.envelope)
+                self._begins(query, found, life, is_own=by == CLIENTS)
             self._remember(found, life)
-            if after and by == CLIENTS and not (found.missing or found.away):
-                self._knows(query, life)
             then(found)
 
         ask(self._demand.targets(query, {by}, sources))
+
+    def _begins(self, query: Query, found: Found, life: int, is_own: bool) -> None:
+        """A subscription has its first values."""
+        for value in found.values:
+            self._merging.passed(value.envelope)
+        if is_own and not (found.missing or found.away):
+            self._cache.knows(query, life)
 
     # --- the cache of what clients here have subscribed to ----------------------------------------------
 
     def _cached(self, query: Query) -> Value | None:
         if query.kind != "exact":
             return None
-        for domain in [query.domain] if query.domain else self._router.cache.domains(query.text):
-            last = self._router.cache.get(query.text, domain)
+        for domain in [query.domain] if query.domain else self._cache.values.domains(query.text):
+            last = self._cache.values.get(query.text, domain)
             hop = self._covered_by(query.text, domain) if last is not None else None
             if last is None or hop is None or last.is_void(self._desk.believed):
                 continue
@@ -208,36 +208,26 @@ class Lookup(Part):
         return None
 
     def _remember(self, found: Found, life: int) -> None:
-        if life != self._router.cache_life:
+        if life != self._cache.life:
             return  # it was said before what emptied the cache
         for value in found.values:
             key, domain = value.envelope.keys[0], value.envelope.domain
             if value.source != self._desk.me.name and self._covered_by(key, domain) is not None:
-                self._router.remember_relayed(value.envelope)
-                self._knows(Query("exact", key, domain), life)
+                self._cache.keep(value.envelope)
+                self._cache.knows(Query("exact", key, domain), life)
 
     def _unwanted(self, query: Query) -> None:
         """Nothing more is heard of it, but for what others here want as well."""
-        self._known.discard(query)
-        for last in list(self._router.cache.find(query, 0)):
+        self._cache.unwanted(query)
+        for last in list(self._cache.values.find(query, 0)):
             key, domain = last.key, last.envelope.domain
             if not self._demand.interests.matching(key, domain):
-                self._known.discard(Query("exact", key, domain))
-                self._router.cache.remove(key, domain)
-
-    def _knows(self, query: Query, life: int) -> None:
-        """All values of it are in the cache, unless that was emptied since it was asked for."""
-        if self._life != self._router.cache_life or len(self._known) >= KNOWN:
-            self._known.clear()
-        self._life = self._router.cache_life
-        if life == self._life:
-            self._known.add(query)
+                self._cache.unwanted(Query("exact", key, domain))
+                self._cache.values.remove(key, domain)
 
     def _is_known(self, key: str, domain: str) -> bool:
-        if self._life != self._router.cache_life:
-            return False
-        queries = (Query("exact", key, domain), *self._demand.interests.matching(key, domain))
-        return not self._known.isdisjoint(queries)
+        wanted = self._demand.interests.matching(key, domain)
+        return self._cache.knows_one((Query("exact", key, domain), *wanted))
 
     def _covered_by(self, key: str, domain: str) -> Peer | None:
         """The peer that sends every new value of that topic, because clients here have subscribed to it. Of

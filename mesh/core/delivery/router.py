@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Sequence
 from itertools import dropwhile
 
 from mesh.core.delivery.busytopics import BusyTopics
+from mesh.core.delivery.cache import Cache
 from mesh.core.delivery.facts import Mastered
+from mesh.core.delivery.joining import Joining
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
 from mesh.core.desk.facts import Hearing, hear
@@ -23,7 +23,6 @@ from mesh.routing.pacing import Pacing
 from mesh.routing.parcel import Parcel
 from mesh.routing.peerfeed import PeerFeed
 from mesh.routing.portion import Portion
-from mesh.routing.retained import Retained
 from mesh.routing.subscriptions import SubscriptionIndex
 from mesh.routing.taker import Addressees, Taker, Targets
 from mesh.streams.ranges import Ranges
@@ -40,17 +39,6 @@ STREAM_KEPT = 24 * 3600.0  # s that a vanished publisher's stream is remembered
 CHECKED = 100_000  # keys remembered as well-formed
 
 
-Stamp = tuple[int, bytes, int]  # hybrid clock, stream, number
-
-
-@dataclass(slots=True)
-class Joining:
-    """A subscription that waits for the values that are there already."""
-
-    waits: int = 0  # how many times it asked
-    came: dict[tuple[str, str], Stamp] = field(default_factory=dict)  # (key, domain) -> newest meanwhile
-
-
 class Router(Part):
     """Subscriptions of clients and of peers, and the log."""
 
@@ -64,16 +52,14 @@ class Router(Part):
         self.log = log
         self.shelf = log.shelf
         self._disk = disk
-        self.cache = Retained(desk.settings.topics_bytes)  # last values of other masters' topics
-        self.cache_life = 0  # how often it was emptied
-        self._domains: OrderedDict[str, str] = OrderedDict()  # key -> domain, of what went elsewhere
+        self.cache = Cache(desk.settings.topics_bytes)
         self._keeps_cache = keeps_cache
         self._boot_of = boot_of
         self.pacing = Pacing()
         self.busy = BusyTopics()
         self._desk = desk
         self._checked: set[str] = set()
-        self._joining: dict[Taker, Joining] = {}
+        self.joining = Joining()
 
     def start(self, beginning: Beginning) -> None:
         values = beginning.rows("retained").values()
@@ -102,14 +88,14 @@ class Router(Part):
     def hears(self) -> Sequence[Hearing]:
         # What a master had in memory may be lost, and nodes behind a way hear it so only. Nor is it known
         # what was said while a link did not stand.
-        return (hear(PeerJoined, lambda _: self.empty_cache()), hear(LoggedIn, lambda _: self.empty_cache()))
+        return (hear(PeerJoined, lambda _: self.cache.empty()), hear(LoggedIn, lambda _: self.cache.empty()))
 
     def figures(self) -> dict[str, int | float]:
         return {
             "topics": len(self.log.retained),
             "topics_evicted": self.log.retained.evicted,
             "stored_envelopes": self.shelf.live,
-            "cached_topics": len(self.cache),
+            "cached_topics": len(self.cache.values),
         }
 
     def publish(self, source: Hashable, envelope: Envelope, answered: Answered, stamp: int = 0) -> None:
@@ -209,9 +195,9 @@ class Router(Part):
             # What a master sends again after our restart is old news to a subscription that came later.
             targets = [(f, i) for f, i in targets if f.floors.get(parcel.master, 0) < parcel.position]
         if self._keeps_cache and self._is_void(parcel):
-            self.empty_cache()
+            self.cache.empty()
         elif self._keeps_cache:
-            self.remember_relayed(envelope)
+            self.cache.keep(envelope)
         # Since its master, at stratum 0: a node where it was before may have subscribers too.
         visited = {hop.node for hop in dropwhile(lambda hop: hop.stratum > 0, envelope.route)}
         targets += [
@@ -239,46 +225,6 @@ class Router(Part):
         self.log.retained.keep(stamped)
         return stamped
 
-    def remember_domain(self, envelope: Envelope) -> None:
-        """A client of this node has published it for a master elsewhere."""
-        for key in envelope.keys:
-            self._domains[key] = envelope.domain
-            self._domains.move_to_end(key)
-        while len(self._domains) > CHECKED:
-            self._domains.popitem(last=False)
-
-    def domains_of(self, key: str) -> list[str]:
-        """In which domains of other masters has this node seen the topic?"""
-        published = [self._domains[key]] if key in self._domains else []
-        return list(dict.fromkeys([*self.cache.domains(key), *published]))
-
-    def remember_relayed(self, envelope: Envelope) -> None:
-        """A value of another master's topic, or the end of the topic."""
-        if envelope.flags & ERASED:
-            self.cache.remove(envelope.keys[0], envelope.domain)
-        else:
-            self.cache.keep(envelope)
-
-    def empty_cache(self) -> None:
-        """A newer value may have passed us by."""
-        self.cache.clear()
-        self.cache_life += 1
-
-    def joining(self, feed: Feed) -> None:
-        """A subscription asks for the values that are there already; meanwhile messages may come."""
-        self._joining.setdefault(feed, Joining()).waits += 1
-
-    def initial(self, feed: Feed, values: Iterable[tuple[bytes, Envelope]]) -> None:
-        """Give them to it, in each publisher's order, but for those that newer messages went past."""
-        joining = self._joining[feed]
-        joining.waits -= 1
-        if not joining.waits:
-            del self._joining[feed]
-        for master, envelope in sorted(values, key=lambda value: value[1].stamp):
-            newest = joining.came.get((envelope.keys[0], envelope.domain))
-            if newest is None or newest < envelope.stamp:
-                feed.offer(Portion(Parcel(envelope, master=master)), self._desk.now)
-
     def _restore(self, position: int, envelope: Envelope) -> None:
         """From the store, at start: who is still owed it."""
         parcel = Parcel(envelope, position, self._desk.me.uuid, own=True)
@@ -302,9 +248,8 @@ class Router(Part):
         for key in envelope.keys:
             if key or not envelope.to:
                 check_key(key)
-            if (
-                key.startswith(SYSTEM) and not envelope.to
-            ):  # from a client of this node it does not come so far
+            # From a client of this node it does not come so far.
+            if key.startswith(SYSTEM) and not envelope.to:
                 self._check_own(key, envelope)
                 return
         if envelope.to:  # it may have none, and what is published must not
@@ -370,23 +315,14 @@ class Router(Part):
     ) -> None:
         waiting: list[tuple[Taker, Portion]] = []
         for parcel, targets in deliveries:
-            if self._joining:
-                self._note_joining(parcel.envelope, targets)
+            if self.joining:
+                self.joining.note(parcel.envelope, targets)
             for taker, indices in targets:
                 portion = Portion(parcel, indices)
                 taker.offer(portion, self._desk.now)
                 if portion.waiting and taker.paces:
                     waiting.append((taker, portion))
         self.pacing.hold(source, waiting, done)
-
-    def _note_joining(self, envelope: Envelope, targets: Targets) -> None:
-        for taker, indices in targets:
-            joining = self._joining.get(taker)
-            if joining is not None:
-                every = range(envelope.count) if indices is None else indices
-                for key in {envelope.keys[envelope.row(i)] for i in every}:
-                    topic = (key, envelope.domain)
-                    joining.came[topic] = max(envelope.stamp, joining.came.get(topic, envelope.stamp))
 
 
 def _come(accepted: Accepted, sign: int) -> None:

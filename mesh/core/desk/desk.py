@@ -12,14 +12,14 @@ from mesh.core.desk.conn import Conn
 from mesh.core.desk.effects import Effect, HangUp, Note, Send
 from mesh.core.desk.events import Events
 from mesh.core.desk.face import Face
-from mesh.core.desk.facts import Fact, Happened
+from mesh.core.desk.facts import ConnEnded, Fact, Happened, ProtocolBroken
 from mesh.core.desk.repeats import Repeats
 from mesh.core.desk.settings import Settings
 from mesh.core.desk.tally import Tally
-from mesh.errors import LocalError
+from mesh.errors import LocalError, MeshError
 from mesh.printable import harmless
 from mesh.values import Hop
-from mesh.wire.commands import Command, Introduction, Reply
+from mesh.wire.commands import Command, Introduction, Refuse, Reply
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import write
 from mesh.wire.pieces import FEW, SHORT
@@ -128,6 +128,23 @@ class Desk:
         if not conn.closed:
             conn.close()
             self.emit(HangUp(conn.key))
+
+    def end(self, conn: Conn) -> None:
+        """Hang up, and let all know whose connection it was."""
+        self.hang_up(conn)
+        self.say(ConnEnded(conn))
+
+    def broke_protocol(self, conn: Conn, who: str, node: Introduction | None, error: MeshError) -> None:
+        """What came on that connection cannot be: whoever said it is told so, and it is over."""
+        self.count("malformed")
+        if self.watched:
+            self.say(ProtocolBroken(node, error.code))
+        # Who is not in yet could be anybody: he is counted, and fills no log.
+        level = "warning" if conn.is_open else "info"
+        if conn.is_open or self.refusals.is_news(who, error.code, self.now):
+            self.note(level, f"{who} broke the protocol, its connection is closed: {error}")
+        self.send(conn, Refuse(error.code, error.what))
+        self.end(conn)
 
     def note(self, level: str, text: str) -> None:
         self.emit(Note(level, text))

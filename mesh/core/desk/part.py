@@ -15,6 +15,7 @@ from mesh.routing.feed import Feed
 from mesh.routing.taker import Addressees
 from mesh.wire.commands import Command
 from mesh.wire.envelope import Envelope
+from mesh.wire.replies import Process
 
 C = TypeVar("C", bound=Command)
 Handler = Callable[[Conn, Any, Any, list[Envelope]], None]
@@ -29,14 +30,16 @@ def take(command: type[C], then: Callable[[Conn, Any, C, list[Envelope]], None])
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """The state that a node begins with: what its store holds, and two questions that the shell answers.
+    """The state that a node begins with: what its store holds, and three questions that the shell answers.
 
-    `sample` measures the machine; without it no state is gossiped. `reach` tells how far the store has come.
+    `sample` measures the machine; without it no state is gossiped. `reach` tells how far the store has come,
+    `process` what runs.
     """
 
     image: Image
     sample: Callable[[], Sample] | None
     reach: Callable[[], StoreReach]
+    process: Callable[[], Process] = Process
 
     def rows(self, table: str) -> dict[bytes, bytes]:
         """The rows of one side table."""

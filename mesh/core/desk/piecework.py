@@ -5,7 +5,6 @@ from __future__ import annotations
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.effects import Send
-from mesh.core.desk.facts import ConnEnded
 from mesh.errors import RemoteError
 from mesh.wire.commands import CLIENT, Piece, PieceAck, Refuse
 from mesh.wire.limits import FRAME, INTEREST_FRAME, MAX_CONTENT_EVER, PIECES
@@ -54,8 +53,7 @@ class Piecework:
             raise RemoteError(what, code="NO_ROOM")
         self._desk.note("warning", f"{what}: the connection that brought most of them is closed")
         self._desk.send(most, Refuse("NO_ROOM", what))
-        self._desk.hang_up(most)
-        self._desk.say(ConnEnded(most))
+        self._desk.end(most)
 
     def _gatherer(self, conn: Conn) -> Gatherer:
         if conn.role == CLIENT:

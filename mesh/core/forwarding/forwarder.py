@@ -12,6 +12,8 @@ from mesh.core.desk.disk import Disk
 from mesh.core.desk.facts import Hearing, hear
 from mesh.core.desk.part import Part, Restored, Taking, take
 from mesh.core.forwarding.deadletters import DeadLetters
+from mesh.core.forwarding.deciding import TO_MASTER, Deciding
+from mesh.core.forwarding.incoming import Incoming
 from mesh.core.forwarding.lastwords import LastWords
 from mesh.core.forwarding.provenance import Provenance
 from mesh.core.forwarding.shipping import Shipping
@@ -19,14 +21,12 @@ from mesh.core.forwarding.tailback import TailBack
 from mesh.core.peers.facts import WaysChanged
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
-from mesh.core.states.cameby import is_way
 from mesh.core.states.facts import RoutesVouched
 from mesh.core.ways.facts import WayTold
 from mesh.core.ways.nodes import Nodes
-from mesh.errors import CircularLoop, LocalError, MessageTooLarge, PublishRefused
-from mesh.mapping.decision import Decision, Kind, wait
+from mesh.errors import LocalError, PublishRefused
+from mesh.mapping.decision import Decision, Kind
 from mesh.mapping.mapping import Mapping
-from mesh.names import SessionName
 from mesh.patterns import SYSTEM
 from mesh.reserved import reserved
 from mesh.routing.entry import HERE, Entry
@@ -34,11 +34,9 @@ from mesh.routing.onward import Onward
 from mesh.routing.rulings import Rulings
 from mesh.values import check_domain
 from mesh.wire.commands import Answer, Forward, Outcome, Outcomes
-from mesh.wire.envelope import FORCE_QUEUING, LOCAL_ONLY, PERSISTENT, TAILED, Envelope, runs_by_size
-from mesh.wire.limits import HOPS
+from mesh.wire.envelope import LOCAL_ONLY, TAILED, Envelope
 from mesh.wire.properties import check_properties
 
-TO_MASTER = 1  # stratum of a hop that sends straight to a master, on the way
 AHEAD = 60_000_000_000  # ns that the clock of another node may be ahead of ours
 WARNING = "FORWARD_WARNING"
 
@@ -61,7 +59,13 @@ class Forwarder(Part):
         s, log = desk.settings, router.log
         self.onward = Onward(s.window_bytes, s.window_count)
         self._refused = LastWords(desk.me.name, log.given_up)
-        self.rulings = Rulings(self.onward, self._decide_again, self._rouse, self._look)
+        self._deciding = Deciding(desk, mapping, nodes)
+        self.rulings = Rulings(
+            self.onward,
+            lambda entry: self._deciding.decide(entry.envelope, entry.envelope.keys[0]),
+            self._rouse,
+            self._look,
+        )
         self.tailback = TailBack(
             desk,
             disk,
@@ -74,7 +78,7 @@ class Forwarder(Part):
             self.rulings.is_unsettled,
         )
         self.mapping = mapping
-        self._provenance = provenance
+        self.incoming = Incoming(desk, provenance, self._take, self._say)
         self._neighbours = neighbours
         self._to_client = to_client
         self._desk = desk
@@ -82,18 +86,17 @@ class Forwarder(Part):
         self._nodes = nodes
         self.shipping = Shipping(desk, self.onward, neighbours, self.rulings.may_leave)
         self._settled = False
-        self._are_signed = s.keyring is not None  # states, in which nodes name their ways
 
     def hears(self) -> Sequence[Hearing]:
         return (
             hear(WaysChanged, lambda _: self.review()),
             hear(WayTold, lambda _: self.review()),
-            hear(RoutesVouched, lambda _: self._release()),
+            hear(RoutesVouched, lambda _: self.incoming.release()),
         )
 
     def from_peers(self) -> Sequence[Taking]:
         return (
-            take(Forward, lambda conn, peer, command, envelopes: self.forwarded(peer, envelopes)),
+            take(Forward, lambda conn, peer, command, envelopes: self.incoming.forwarded(peer, envelopes)),
             take(Outcomes, lambda conn, peer, command, _: self.outcomes(peer, command)),
         )
 
@@ -117,69 +120,6 @@ class Forwarder(Part):
         else:
             self._take(envelope, b"", was_sent)
 
-    def forwarded(self, peer: Peer, envelopes: list[Envelope]) -> None:
-        """From another node, on its way to the master."""
-        most = self._desk.settings.max_content
-        for envelope in envelopes:
-            error = self._unfit(peer, envelope)
-            if error is not None:
-                self._desk.count("refused", envelope.count)
-                self._say(peer.node.uuid, envelope.stream, refusal(envelope, error))
-            elif len(envelope.body) > most:
-                for part in self._short(peer, envelope):
-                    self._take_or_hold(peer, part)
-            else:
-                self._take_or_hold(peer, envelope)
-
-    def _take_or_hold(self, peer: Peer, envelope: Envelope) -> None:
-        if self._are_signed and self._provenance.has_to_wait(peer, envelope):
-            self._hold(peer, envelope)
-        else:
-            self._take(envelope, peer.node.uuid)
-
-    def _hold(self, peer: Peer, envelope: Envelope) -> None:
-        """RemoteError when too much waits, for all that can be refused."""
-        self._provenance.hold(peer, envelope)
-        if self._provenance.held.is_crowded(peer):
-            self._release()
-            self._provenance.held.bound(peer)
-
-    def _short(self, peer: Peer, envelope: Envelope) -> Iterator[Envelope]:
-        """The parts of it that this node may take: its law holds for what other nodes bring, too."""
-        most = self._desk.settings.max_content
-        for first, last, is_short in runs_by_size(envelope, most):
-            part = envelope.part(first, last)
-            if is_short:
-                yield part
-                continue
-            self._desk.count("refused", part.count)
-            what = f"{self._desk.me.name} takes messages of {most} bytes at most."
-            error = MessageTooLarge(what, hint="Raise limits.max_content there, or send it in parts.")
-            self._say(peer.node.uuid, envelope.stream, refusal(part, error))
-
-    def _release(self) -> None:
-        """More is known of ways than before, or it is later: what waits for that goes on, or is refused."""
-        for peer, envelope, error in self._provenance.released():
-            if error is None:
-                self._take(envelope, peer.node.uuid)
-            else:
-                self._desk.count("refused", envelope.count)
-                self._say(peer.node.uuid, envelope.stream, refusal(envelope, error))
-
-    def _unfit(self, peer: Peer, envelope: Envelope) -> LocalError | None:
-        route, me = envelope.route, self._desk.me.name
-        nodes = [hop.node for hop in route]
-        is_odd = envelope.numbers or envelope.flags & ~(PERSISTENT | FORCE_QUEUING)
-        if is_odd or not is_way(envelope.sender, nodes, peer.node.name):
-            return self._provenance.forged(peer, envelope)
-        path = " -> ".join((*nodes, me))
-        if me in nodes:
-            return CircularLoop(f"the rules send it in a circle: {path}", hint="See `mesh route`.")
-        if len(route) >= HOPS:
-            self._desk.count("too_many_hops")
-            return PublishRefused(f"more than {HOPS} hops: {path}", code="TOO_MANY_HOPS")
-        return None
-
     def _take(self, envelope: Envelope, source: bytes, was_sent: bool = False) -> None:
         known, missing = self.onward.covering(envelope)
         for entry in known:
@@ -195,7 +135,7 @@ class Forwarder(Part):
                 raise reserved(envelope.domain)
             for first, last in missing:
                 for part in self._news(envelope, first, last, source):
-                    for run, decision in self._runs(part):
+                    for run, decision in self._deciding.runs(part):
                         self._act(run, source, decision, was_sent)
         except LocalError as error:  # a name or domain that cannot be
             self._desk.count("refused", envelope.count)
@@ -209,52 +149,6 @@ class Forwarder(Part):
             else:
                 self._answer(source, e.stream, answer)
 
-    def _runs(self, envelope: Envelope) -> Iterator[tuple[Envelope, Decision]]:
-        """The envelope, cut only where ways differ."""
-        if len(envelope.keys) == 1:
-            yield envelope, self._decide(envelope, envelope.keys[0])
-            return
-        by_row = [self._decide(envelope, key) for key in envelope.keys]
-        ways = [(decision.kind, decision.hops) for decision in by_row]
-        if len(set(ways)) == 1:
-            yield envelope, by_row[0]
-            return
-        start, rows = 0, envelope.rows()
-        for i in range(1, envelope.count + 1):
-            if i == envelope.count or ways[rows[i]] != ways[rows[start]]:
-                part = envelope.part(envelope.first + start, envelope.first + i - 1)
-                yield part, by_row[rows[start]]
-                start = i
-
-    def _question(self, envelope: Envelope) -> Hashable:
-        """The key of a decision: all that `_decide` goes by, but for the view of others."""
-        mapping, me, to, way = self.mapping, self._desk.me.name, envelope.to, envelope.route
-        return (
-            mapping.row(envelope.keys[0]),
-            envelope.domain,
-            envelope.stream if mapping.may_choose else b"",
-            (SessionName.parse(to).node, envelope.flags & FORCE_QUEUING) if to else None,
-            tuple([(hop.node, hop.stratum == TO_MASTER) for hop in way if hop.node != me]) if way else (),
-        )
-
-    def _decide_again(self, entry: Entry) -> Decision:
-        return self._decide(entry.envelope, entry.envelope.keys[0])
-
-    def _decide(self, envelope: Envelope, key: str) -> Decision:
-        nodes, domain, of = self._nodes, envelope.domain, (envelope.stream, envelope.domain)
-        route = [hop for hop in envelope.route if hop.node != self._desk.me.name]
-        visited = [hop.node for hop in route]
-        if not envelope.to:
-            is_copy = bool(route) and route[-1].stratum == TO_MASTER
-            return self.mapping.decide(key, domain, nodes, visited, of, is_copy)
-        to = SessionName.parse(envelope.to)
-        force = bool(envelope.flags & FORCE_QUEUING)
-        decision = self.mapping.address(to, domain, nodes, visited, force, of)
-        is_lost = decision.code == "UNKNOWN_NODE" or (decision.kind is Kind.WAIT and decision.node == to.node)
-        if is_lost and to.node and self._nodes.ask_way(to.node):
-            return wait(f"asking for the way to {to.node}", to.node)
-        return decision
-
     def _act(self, envelope: Envelope, source: bytes, decision: Decision, was_sent: bool) -> None:
         if decision.kind is Kind.HERE and not decision.copies:
             stamp = self._shared_stamp(envelope) if decision.is_shared else 0
@@ -266,13 +160,13 @@ class Forwarder(Part):
             say = self._say if source else self._answer
             say(source, envelope.stream, refusal(envelope, _refused(decision)))
             return
-        question = self._question(envelope)
+        question = self._deciding.question(envelope)
         hop = self._desk.hop(TO_MASTER if decision.to_master else 0)  # its master counts the strata
         envelope = envelope.passed(hop, self._desk.stamp())
         entry = self.onward.add(envelope, source, self._desk.now)
         entry.was_sent = was_sent
         if not source and not envelope.to:
-            self._router.remember_domain(envelope)
+            self._router.cache.went(envelope)
         what = " ".join(filter(None, (envelope.keys[0], envelope.domain, envelope.to)))
         whom = ", ".join(decision.hops)
         self._desk.note("debug", f"{what}: {decision.kind.value} {whom}: {decision.why}")
@@ -375,14 +269,14 @@ class Forwarder(Part):
 
     def linked(self, peer: Peer) -> None:
         """Its data connection stands."""
-        self._provenance.introduce(peer)
+        self.incoming.provenance.introduce(peer)
         self.onward.broken(peer.node.name)  # whatever an earlier connection carried may be lost
         self._review_if_met(peer)
         self.shipping.due(peer.node.name)
 
     def unlinked(self, peer: Peer) -> None:
         """Its data connection is gone: what it has not answered waits again."""
-        self._provenance.forget(peer)
+        self.incoming.provenance.forget(peer)
         for entry in self.onward.broken(peer.node.name):
             if not entry.was_divided:
                 self.tailback.warn(entry)
@@ -438,9 +332,9 @@ class Forwarder(Part):
         """From the store, at start: it waited here."""
         entry = self.onward.add(envelope, b"", self._desk.now)
         entry.position, entry.warned = position, True
-        decision = self._decide(envelope, envelope.keys[0])
+        decision = self._deciding.decide(envelope, envelope.keys[0])
         is_elsewhere = decision.kind in (Kind.FORWARD, Kind.WAIT)  # else that is done when others are known
-        self.rulings.file(entry, self._question(envelope), decision, is_elsewhere)
+        self.rulings.file(entry, self._deciding.question(envelope), decision, is_elsewhere)
         self._go(entry, decision)
         self.tailback.watch(entry)
 
@@ -451,8 +345,7 @@ class Forwarder(Part):
             self.review()
         for node in [name for name in self.onward.hops() if name and not self._nodes.is_known(name)]:
             self._nodes.ask_way(node)  # nobody tells us when it comes into reach
-        if self._are_signed:
-            self._release()
+        self.incoming.release()
         if self.rulings.is_open:
             self._go_on()
         self.tailback.tick()

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from mesh.core.peers.reach_table import ReachAction, ReachEvent, ReachState, step
+from mesh.core.peers.reach_table import REACH_TABLE, ReachAction, ReachEvent, ReachState
 from mesh.links.backoff import Timing, delay
+from mesh.links.table import step
 from mesh.wire.commands import Call, Census, Probe, ProbeFor
 
 ReachQuestion = Probe | ProbeFor | Census | Call  # which is worth a connection
@@ -49,7 +50,7 @@ class Reach:
 
     def happens(self, event: ReachEvent, now: float) -> list[ReachAction]:
         """Take a step of the table, and return the actions that are left to the caller."""
-        self.state, actions = step(self.state, event)
+        self.state, actions = step(REACH_TABLE, self.state, event, "docs/design.md", "REACH_EVENT")
         return [action for action in actions if self._is_for_caller(action, now)]
 
     def put_off(self, until: float) -> None:

@@ -6,8 +6,6 @@
 
 from enum import Enum
 
-from mesh.errors import LocalError
-
 
 class ReachState(Enum):
     """The degrees to which a node is reached; the value is the word in the docs."""
@@ -136,15 +134,3 @@ REACH_TABLE: dict[ReachState, dict[ReachEvent, ReachCell]] = {
     },
 }
 # fmt: on
-
-
-def step(state: ReachState, event: ReachEvent) -> ReachCell:
-    """The cell of the table: next state and actions. Raises LocalError where there is none."""
-    try:
-        return REACH_TABLE[state][event]
-    except KeyError:
-        raise LocalError(
-            f"{event.name} while {state.name}: this cannot happen to a node.",
-            hint="This is a fault in the node; the legal cells are in docs/design.md.",
-            code="REACH_EVENT",
-        ) from None

@@ -31,9 +31,9 @@ from mesh.errors import LocalError, MeshError
 from mesh.operations import Delete, Put
 from mesh.shared.row import SharedRow, packed, read, row_of
 from mesh.shared.table import RowTable
-from mesh.wire.calls import AskRows
+from mesh.wire.calls import Ask, AskRows
 from mesh.wire.limits import SHARED
-from mesh.wire.replies import RowsTold
+from mesh.wire.replies import R, RowsTold
 
 TABLE = "rule"  # on disk
 AT_ONCE = 64  # rows in one reply: each is a signature to be checked
@@ -131,14 +131,17 @@ class Shared(Part):
         return (not known or known == row.key) and keyring.verify(row.key, row.signature, row.text)
 
     def _take(self, row: SharedRow, by: Peer | None) -> None:
-        table = self._tables[row.kind]
-        if not table.is_news(row):
+        if not self._tables[row.kind].is_news(row):
             return
-        table.take(row)
-        self._gossiping.shared[row.kind] = table.summary
         self._changed[row.kind] = self._desk.now
         key = f"{row.kind}\0{row.name}".encode()
         self._disk.later(TABLE, key, Put(TABLE, key, packed(row)))
+        self._counts(row, by)
+
+    def _counts(self, row: SharedRow, by: Peer | None) -> None:
+        table = self._tables[row.kind]
+        table.take(row)
+        self._gossiping.shared[row.kind] = table.summary
         self._kinds[row.kind].changed(row, by)
 
     def start(self, beginning: Beginning) -> None:
@@ -152,9 +155,7 @@ class Shared(Part):
                 self._desk.note("warning", f"a row that all share cannot be read: {error}")
                 self._disk.later(TABLE, key, Delete(TABLE, key))
             else:
-                self._tables[row.kind].take(row)
-                self._gossiping.shared[row.kind] = self._tables[row.kind].summary
-                self._kinds[row.kind].changed(row, None)
+                self._counts(row, None)
 
     # --- among nodes --------------------------------------------------------------------------------------
 
@@ -168,50 +169,62 @@ class Shared(Part):
     def _heard(self, fact: StateHeard) -> None:
         """A node says how it is. If it has other rows, ask it for them."""
         peer = self._neighbours.peers.get(fact.known.state.uuid)
-        if peer is None or SHARED not in peer.speaks or peer.reach.question is not None:
-            return
-        if peer.node.uuid in self._asking:
+        if peer is None or SHARED not in peer.speaks:
             return
         for theirs in fact.known.state.shared:
             table = self._tables.get(theirs.kind)
-            if table is not None and self._is_worth_asking(peer, theirs, table.summary):
-                self._told[peer.node.uuid, theirs.kind] = theirs, table.summary
+            if (
+                table is not None
+                and self._is_worth_asking(theirs, table.summary)
+                and self.may_ask(peer, theirs)
+            ):
                 is_newer = theirs.stamp > table.summary.stamp
-                self._ask(peer, theirs.kind, (table.summary.stamp - 1 if is_newer else -1, ""))
-                return
+                self._ask_behind(peer, theirs.kind, (table.summary.stamp - 1 if is_newer else -1, ""))
 
-    def _is_worth_asking(self, peer: Peer, theirs: Summary, ours: Summary) -> bool:
+    def _is_worth_asking(self, theirs: Summary, ours: Summary) -> bool:
         if theirs == ours or not theirs.digest:
-            return False
-        if self._told.get((peer.node.uuid, theirs.kind)) == (theirs, ours):
             return False
         # With nothing newer it may only lack what we have, and ask for that.
         is_settled = self._desk.now - self._changed.get(theirs.kind, -SETTLED) >= SETTLED
         return theirs.stamp > ours.stamp or is_settled
 
-    def _ask(self, peer: Peer, kind: str, place: tuple[int, str]) -> None:
+    def may_ask(self, peer: Peer, theirs: Summary) -> bool:
+        """Has it no question of ours, and has it not told yet what it boasts of? Whoever hears yes asks."""
+        uuid, boast = peer.node.uuid, (theirs, self._tables[theirs.kind].summary)
+        place = uuid, theirs.kind
+        if peer.reach.question is not None or uuid in self._asking or self._told.get(place) == boast:
+            return False
+        self._told[place] = boast
+        return True
+
+    def ask(self, peer: Peer, kind: str, ask: Ask, says: type[R], then: Callable[[R], None]) -> None:
+        """Ask it; `then` takes what it tells. MeshError of that: it has told what cannot be."""
         self._asking.add(peer.node.uuid)
-        question = AskRows(kind=kind, stamp=place[0], name=place[1])
-        by = self._neighbours.liveness.ask
-        came = partial(self._came, peer, kind, place)
-        self._questions.ask_all([peer], question, RowsTold, came, WITHIN, by)
+        came = partial(self._came, peer, kind, then)
+        self._questions.ask_all([peer], ask, says, came, WITHIN, self._neighbours.liveness.ask)
 
     def _came(
-        self, peer: Peer, kind: str, place: tuple[int, str], replies: Replies[RowsTold], _: list[str]
+        self, peer: Peer, kind: str, then: Callable[[R], None], replies: Replies[R], _: list[str]
     ) -> None:
-        """Some rows of a node, if it has told any."""
         self._asking.discard(peer.node.uuid)
         if not replies:  # its next state says it again
             self._told.pop((peer.node.uuid, kind), None)
         for reply in replies.values():
             try:
-                for said in reply.value.rows[:AT_ONCE]:
-                    place = self._one(row_of(said), kind, place, peer)
+                then(reply.value)
             except MeshError as error:
                 self._doubt(peer, kind, error)
-                return
-            if reply.value.rows:
-                self._ask(peer, kind, place)
+
+    def _ask_behind(self, peer: Peer, kind: str, place: tuple[int, str]) -> None:
+        question = AskRows(kind=kind, stamp=place[0], name=place[1])
+        self.ask(peer, kind, question, RowsTold, partial(self._rows, peer, kind, place))
+
+    def _rows(self, peer: Peer, kind: str, place: tuple[int, str], told: RowsTold) -> None:
+        """Some rows of a node, if it has told any."""
+        for said in told.rows[:AT_ONCE]:
+            place = self._one(row_of(said), kind, place, peer)
+        if told.rows:
+            self._ask_behind(peer, kind, place)
 
     def _one(self, row: SharedRow, kind: str, place: tuple[int, str], peer: Peer) -> tuple[int, str]:
         """One of them; its place."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from discovery.gossip import Known
+from discovery.state import NodeState, Summary
 from mesh.core.desk.asked import Inquiry, Verb, answer
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
@@ -18,7 +18,6 @@ from mesh.core.peers.peer import Peer
 from mesh.core.rules.shared import RowKind, Shared
 from mesh.core.states.facts import StateHeard
 from mesh.core.states.gossiping import WEIGHTS, Gossiping
-from mesh.core.ways.questions import Questions, Replies
 from mesh.errors import LocalError, MeshError
 from mesh.operations import Delete
 from mesh.shared.row import SharedRow
@@ -41,7 +40,6 @@ from mesh.wire.limits import SHARED
 from mesh.wire.replies import Applied, ReplyValue, WeightsRead, WeightsTold
 
 ROW = b"set"  # of the table of earlier releases, the only one
-WITHIN = 5.0  # s that a node may take to tell its weights
 SHOWN = 16  # names of nodes that do not have them yet
 
 
@@ -54,7 +52,6 @@ class Weights(Part):
         desk: Desk,
         disk: Disk,
         neighbours: Neighbours,
-        questions: Questions,
         gossiping: Gossiping,
         shared: Shared,
         strategy: str,
@@ -65,17 +62,13 @@ class Weights(Part):
         self._gossiping = gossiping
         self._strategy = strategy
         self._neighbours = neighbours
-        self._questions = questions
         self._shared = shared
         self._set = NONE
         self._are_over = True  # and that was told, if there ever were any
-        self._is_asking = False
-        self._failed = b""  # who did not help when it was asked last
-        self._doubted: set[bytes] = set()  # whose sets were refused, which was told
         shared.add(RowKind(WEIGHTS, self._check, self._changed, YEAR))
 
     def hears(self) -> Sequence[Hearing]:
-        return (hear(StateHeard, lambda fact: self._heard(fact.known)),)
+        return (hear(StateHeard, lambda fact: self._heard(fact.known.state)),)
 
     @property
     def stamp(self) -> int:
@@ -136,7 +129,7 @@ class Weights(Part):
             self._apply(learnt(ask.set), by)
             return Applied(stamp=self.stamp, unknown=self._strangers()[:SHOWN])
         if ask.clear:
-            self._put(WeightSet(self._next_stamp(), self._desk.wall, self._desk.wall, by, {}))
+            self._put(WeightSet(self._shared.stamp(WEIGHTS, ""), self._desk.wall, self._desk.wall, by, {}))
             self._tell(f"were cleared by {by}")
             return Applied(stamp=self.stamp)
         return self._read()
@@ -159,7 +152,7 @@ class Weights(Part):
         if mine != theirs:
             text = f"these weights were learnt in the mesh {theirs!r:.80}, and this is {mine!r}."
             raise LocalError(text, hint="If they are right here all the same: --force", code="CLUSTER")
-        new = checked(WeightSet(self._next_stamp(), said.made, said.expires, by, said.weights))
+        new = checked(WeightSet(self._shared.stamp(WEIGHTS, ""), said.made, said.expires, by, said.weights))
         check_times(new, self._desk.wall)
         if new.expires <= self._desk.wall:
             raise bad(f"these weights have expired, at {iso(new.expires)}.", "Learn newer ones.")
@@ -171,9 +164,6 @@ class Weights(Part):
         is_met = self._neighbours.membership.by_name
         return sorted(name for name in self._set.weights if name != self._desk.me.name and not is_met(name))
 
-    def _next_stamp(self) -> int:
-        return self._shared.stamp(WEIGHTS, "")
-
     # --- among nodes of earlier releases ----------------------------------------------------------------
 
     def peer_verbs(self) -> Sequence[Verb]:
@@ -182,45 +172,19 @@ class Weights(Part):
     def _asked(self, asked: Inquiry[AskWeights]) -> None:
         asked.say(WeightsTold(set=self._set if self.stamp else None))
 
-    def _heard(self, known: Known) -> None:
-        """A node says how it is. If it has a newer set, ask it; one at a time, for there is a next state."""
-        uuid = known.state.uuid
-        peer = self._neighbours.peers.get(uuid)
-        if (
-            known.state.weights <= self.stamp
-            or self._is_asking
-            or peer is None
-            or peer.reach.question is not None
-        ):
+    def _heard(self, state: NodeState) -> None:
+        """A node says how it is. If it has a newer set, ask it."""
+        peer = self._neighbours.peers.get(state.uuid)
+        if state.weights <= self.stamp or peer is None or SHARED in peer.speaks:
             return
-        if SHARED in peer.speaks:
-            return
-        if uuid == self._failed:  # another may help
-            self._failed = b""
-            return
-        self._is_asking = True
-        ask = self._neighbours.liveness.ask
-        self._questions.ask_all([peer], AskWeights(), WeightsTold, partial(self._came, peer), WITHIN, ask)
+        if self._shared.may_ask(peer, Summary(WEIGHTS, state.weights, b"")):
+            self._shared.ask(peer, WEIGHTS, AskWeights(), WeightsTold, partial(self._told, peer))
 
-    def _came(self, peer: Peer, replies: Replies[WeightsTold], _: list[str]) -> None:
-        """The set of a node, if it has told one."""
-        self._is_asking = False
-        self._failed = peer.node.uuid
-        for reply in replies.values():
-            try:
-                new = weight_set(reply.value.set)
-                check_times(new, self._desk.wall)
-            except LocalError as error:
-                self._doubt(peer, error)
-                return
-            if new.stamp > self.stamp:
-                self._failed = b""
-                self._put(new, peer)
-
-    def _doubt(self, peer: Peer, error: LocalError) -> None:
-        if peer.node.uuid not in self._doubted:
-            self._doubted.add(peer.node.uuid)
-            self._desk.event(WEIGHTS, f"{peer.node.name} told none: {error}", peer.node, level="warning")
+    def _told(self, peer: Peer, told: WeightsTold) -> None:
+        new = weight_set(told.set)
+        check_times(new, self._desk.wall)
+        if new.stamp > self.stamp:
+            self._put(new, peer)
 
     # --- time -----------------------------------------------------------------------------------------------
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from msgspec.structs import replace
+
 from discovery.gossip import StateGossip, StateLine, decode, encode
 from discovery.state import NodeState, Sample, Summary, load_index
 from mesh.core.desk import effects
@@ -210,10 +212,8 @@ class Gossiping(Part):
     def _speak(self, sample: Callable[[], Sample]) -> None:
         now = self._desk.now
         self.mine = self._measured(sample())
-        state = self.mine.encode()
-        line = StateLine(self._desk.me.uuid, self._desk.me.boot, self._counter, state, b"")
-        line = StateLine(*_fields(line)[:-1], self._desk.settings.sign(signed_text(line)))
-        self.gossip.own(line)
+        line = StateLine(self._desk.me.uuid, self._desk.me.boot, self._counter, self.mine.encode())
+        self.gossip.own(replace(line, signature=self._desk.settings.sign(signed_text(line))))
         message = encode(self.gossip.outgoing(self._neighbours.membership.count, now))
         self._desk.emit(effects.Gossip([TOPIC, message]))
         for peer in self._neighbours.peers.values():
@@ -272,28 +272,12 @@ class Gossiping(Part):
         return Gossiped(
             cpu=state.cpu_used,
             state_age=self._desk.now - known.heard if known is not None else 0.0,
-            up=state.up,
             waiting=state.tailback,
             **{name: getattr(state, name) for name in SAME},
         )
 
 
-SAME = (
-    "ram_free",
-    "ram_total",
-    "load",
-    "lag",
-    "software",
-    "published",
-    "delivered",
-    "pending",
-    "sessions",
-    "links",
-)
-
-
-def _fields(line: StateLine) -> tuple[bytes, int, int, bytes, bytes]:
-    return line.uuid, line.boot, line.counter, line.state, line.signature
+SAME = [name for name in Gossiped.__struct_fields__ if name not in ("cpu", "state_age", "waiting")]
 
 
 def signed_text(line: StateLine) -> bytes:

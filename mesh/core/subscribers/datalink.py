@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -23,19 +24,18 @@ from mesh.core.subscribers.sessions import Sessions
 from mesh.core.subscribers.settling import Settling
 from mesh.core.subscribers.solicited import Solicited
 from mesh.core.ways.nodes import Nodes
-from mesh.core.ways.questions import Questions
 from mesh.routing.log import position_key
 from mesh.routing.merging import Merging
 from mesh.routing.parcel import Parcel
 from mesh.routing.upstream import Upstream
 from mesh.wire.commands import Ack, Hello, ItemHead, Items, Welcome
 from mesh.wire.envelope import Envelope
-from mesh.wire.limits import HOPS, MIB
+from mesh.wire.limits import HOPS
 
 BEHIND = 0.2  # s after which a peer is told again that readers here are behind, and go on
 SETTLED = 1000  # masters in one ACK: it has to fit into a frame
-WANTED = 1_000_000  # queries of one peer, each a row on disk,
-WANTED_BYTES = 256 * MIB  # and what they take by their texts
+
+Greeting = TypeVar("Greeting", Hello, Welcome)
 
 
 class DataLinks(Part):
@@ -50,7 +50,6 @@ class DataLinks(Part):
         nodes: Nodes,
         has_several: bool,
         demand: Demand,
-        questions: Questions,
         forwarder: Forwarder,
         sessions: Sessions,
         settling: Settling,
@@ -67,7 +66,6 @@ class DataLinks(Part):
         self._solicited = Solicited(desk, demand, neighbours.acquaintances.was_met)
         self._router = router
         self._demand = demand
-        self._questions = questions
         self._forwarder = forwarder
         self._received: dict[bytes, int] = {}  # master -> how far we have its log, by whomever
         self._acking = settling.acking
@@ -91,10 +89,10 @@ class DataLinks(Part):
 
     # --- logging in ---------------------------------------------------------------------------------
 
-    def greeting(self, peer: Peer) -> dict[str, int]:
-        """The numbers for HELLO and WELCOME: how far we are with each other."""
+    def greeting(self, peer: Peer, said: Greeting) -> Greeting:
+        """The same HELLO or WELCOME, with how far we are with each other."""
         x = peer.exchange
-        return {"boot_seen": x.inlet_boot, "have": x.inlet.have, "next": x.outlet.next}
+        return replace(said, boot_seen=x.inlet_boot, have=x.inlet.have, next=x.outlet.next)
 
     def meet(self, peer: Peer, said: Hello | Welcome) -> int:
         """Take what the other says of that; returns how far it has our items."""
@@ -182,7 +180,7 @@ class DataLinks(Part):
         """Note what a peer has dropped for us before this item."""
         for path, messages in read_gaps(head.gaps):
             self._missed(peer, path, messages)
-        self._router.empty_cache()
+        self._router.cache.empty()
 
     def _missed(self, source: Peer, path: Path, messages: int) -> None:
         """Another node has dropped what was for us: so it is missed by all who get it here, and from here.

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 
 import msgspec
 
 from mesh.core.asking.demand import Demand
-from mesh.core.asking.lookup import Found, Lookup
 from mesh.core.delivery.router import Router
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
-from mesh.core.desk.facts import Hearing, hear
 from mesh.core.desk.part import Part, Taking, take
 from mesh.core.desk.records import FeedRecord, write_record
-from mesh.core.peers.facts import WaysChanged
+from mesh.core.subscribers.firstvalues import FirstValues
 from mesh.core.subscribers.inboxes import Inboxes
 from mesh.core.subscribers.privacy import as_seen_by
 from mesh.core.subscribers.session import INBOX, Session, feed_key, subscription_of
@@ -35,8 +32,6 @@ from mesh.values import check_domain
 from mesh.wire.commands import Ack, Ended, Query, Reply, Subscribe, Unsubscribe
 from mesh.wire.envelope import Envelope
 
-TURN = 32  # subscriptions that are given their last values in a turn: each is a question to other nodes
-
 
 class Subscribing(Part):
     """Feeds of sessions; each is known to the router, and wanted from other nodes."""
@@ -48,7 +43,7 @@ class Subscribing(Part):
         router: Router,
         demand: Demand,
         questions: Questions,
-        lookup: Lookup,
+        first: FirstValues,
         inboxes: Inboxes,
         settling: Settling,
         received: Callable[[], Mapping[bytes, int]],
@@ -61,17 +56,10 @@ class Subscribing(Part):
         self._router = router
         self._demand = demand
         self._questions = questions
-        self._lookup = lookup
+        self._first = first
         self._inboxes = inboxes
         self._count = 0  # of all sessions
-        # Have not got all the last values yet: by what has the same sources, those whose sources are away,
-        self._lacking: dict[Hashable, dict[Feed, tuple[Session, Query]]] = {}
-        self._ready: dict[Feed, tuple[Session, Query]] = {}  # and those that can get them now
-        self._is_spent = False  # enough were given theirs since the last tick
         self.overran: dict[Feed, Session] = {}  # something was dropped for it, since it was last looked at
-
-    def hears(self) -> Sequence[Hearing]:
-        return (hear(WaysChanged, lambda _: self._review()),)
 
     def from_clients(self) -> Sequence[Taking]:
         return (
@@ -142,54 +130,10 @@ class Subscribing(Part):
         def reply() -> None:
             self._desk.send(conn, Reply(request, {"subscription": subscription_of(feed)}))
 
-        if not initial:
+        if initial:
+            self._first.give(session, feed, query, reply)
+        else:
             reply()
-            return
-
-        self._last_values(session, feed, query, reply)
-
-    def _last_values(
-        self, session: Session, feed: Feed, query: Query, done: Callable[[], None] = lambda: None
-    ) -> None:
-        """Give a subscription the values that are there already. Those of masters that cannot be reached
-        now come when they can be (see `_review`)."""
-
-        def deliver(found: Found) -> None:
-            self._router.initial(feed, [(value.master, value.envelope) for value in found.values])
-            session.outlet.flush(self._desk.raw)
-            if found.away and not feed.closed:
-                self._lacking.setdefault(self._demand.row(query), {})[feed] = (session, query)
-            done()
-
-        self._router.joining(feed)
-        self._lookup.get(query, deliver, after=True)
-
-    def _review(self) -> None:
-        """Nodes have come or gone: can anybody be given now what could not be had before?"""
-        for row, lacking in list(self._lacking.items()):
-            if self._demand.is_reachable(next(iter(lacking.values()))[1]):
-                self._ready |= self._lacking.pop(row)
-        self._give()
-
-    def _give(self) -> None:
-        """Give the last values that can be had now, to as many feeds as there is time for."""
-        ready = [] if self._is_spent else list(islice(self._ready.items(), TURN))
-        for feed, (session, query) in ready:
-            self._is_spent = True
-            del self._ready[feed]
-            self._demand.catch_up(query)  # values must not come before what follows them is asked for
-            self._questions.confirm(
-                self._demand.unconfirmed(),
-                lambda s=session, f=feed, q=query: self._last_values(s, f, q),  # type: ignore[misc]
-            )
-        if self._ready:
-            self._desk.wake(self._desk.now)
-
-    def tick(self) -> None:
-        """Time has passed: go on with that."""
-        self._is_spent = False
-        if self._ready:
-            self._give()
 
     def _new_feed(self, session: Session, command: Subscribe, query: Query) -> Feed:
         most = self._desk.settings.max_subscriptions
@@ -296,22 +240,13 @@ class Subscribing(Part):
         for query in feed.queries:
             self._router.clients.discard(feed, query)
             self._demand.unwant(query)
-            self._lacks_nothing(feed, query)
+            self._first.lacks_nothing(feed, query)
         session.outlet.withdraw(feed)
         feed.close()
         self.overran.pop(feed, None)
         self._desk.accounts.closed(feed)
         for table in ("feed", "position"):
             self._disk.later(table, feed.key, Delete(table, feed.key))
-
-    def _lacks_nothing(self, feed: Feed, query: Query) -> None:
-        """Strike out a feed that is gone from those that still want last values."""
-        self._ready.pop(feed, None)
-        row = self._demand.row(query) if self._lacking else None
-        if row in self._lacking:
-            self._lacking[row].pop(feed, None)
-            if not self._lacking[row]:
-                del self._lacking[row]
 
     def restore(self, session: Session, key: bytes, record: FeedRecord, position: bytes) -> None:
         """From the store, at start: a feed of a session that may come back."""

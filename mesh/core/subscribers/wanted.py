@@ -10,7 +10,7 @@ from mesh.core.asking.demand import Demand
 from mesh.core.delivery.router import Router
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
-from mesh.core.desk.facts import ConnEnded, Hearing, hear
+from mesh.core.desk.facts import Hearing, hear
 from mesh.core.desk.part import Beginning, Part, Taking, take
 from mesh.core.desk.records import FeedRecord, query_key, read_record, write_record
 from mesh.core.peers.facts import LoggedIn, LoggedOut
@@ -23,7 +23,7 @@ from mesh.operations import Delete, Put
 from mesh.routing.subscriptions import check_query
 from mesh.routing.told import MORE, slices
 from mesh.values import check_domain
-from mesh.wire.commands import Interest, Interested, Query, Refuse
+from mesh.wire.commands import Interest, Interested, Query
 from mesh.wire.spoken import KINDS, UNKNOWN_IS_TOLD
 
 TURN = 128  # queries that are taken up, or dropped, in one turn: some milliseconds
@@ -195,12 +195,7 @@ class Wanted(Part):
         self._cut_short(peer)
         conn = peer.data
         if conn is not None:
-            text = f"{peer.node.name} broke the protocol, its connection is closed: {error}"
-            self._desk.count("malformed")
-            self._desk.note("warning", text)
-            self._desk.send(conn, Refuse(error.code, error.what))
-            self._desk.hang_up(conn)
-            self._desk.say(ConnEnded(conn))
+            self._desk.broke_protocol(conn, peer.node.name, peer.node, error)
 
     def _cut_short(self, peer: Peer) -> None:
         """Its connection is gone: it says all of it again on the next one."""

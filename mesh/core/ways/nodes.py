@@ -21,7 +21,6 @@ class Nodes:
     def __init__(
         self, desk: Desk, neighbours: Neighbours, questions: Questions, balancing: Balancing
     ) -> None:
-        self._desk = desk
         self._neighbours = neighbours
         self._named = frozenset(desk.settings.known)
         self._is_open = desk.settings.links == "any"

@@ -11,7 +11,7 @@ AT_ONCE = 3.0  # s: far below those for which a node keeps a session whose conne
 def test_trial_2_connects_that_are_cancelled_leave_no_session() -> None:
     async def story() -> None:
         async with mesh_of("a") as made:
-            sessions = made.nodes["a"].core.clients.sessions
+            sessions = made.nodes["a"].core.parts.clients.sessions
             were_in = 0
             for turns in range(60):  # each is cancelled at another point of the handshake
                 opening = asyncio.ensure_future(made.connect("a").__aenter__())

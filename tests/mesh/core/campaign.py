@@ -188,7 +188,7 @@ class Campaign:
 
     def check_accounts(self, node: SimNode) -> None:
         """Every message is accounted for, by its publisher's node and for each that wanted it."""
-        m = node.core.info().metrics
+        m = node.core.parts.status.info().metrics
         last_words = m["client_routed"] + m["client_unrouted"] + m["client_refused"]
         assert (m["client_published"], m["client_held"]) == (last_words, 0)
         fates = ("delivered", "sent_to_peers", "dropped", "expired_waiting", "buried", "pending")

@@ -23,7 +23,7 @@ def met(net: SimNetwork, *nodes: SimNode) -> None:
 
 def forward(liar: SimNode, to: SimNode, *envelopes: Envelope) -> None:
     """What a node says that does as it likes."""
-    peer = liar.core.neighbours.named(to.name)
+    peer = liar.core.parts.neighbours.named(to.name)
     assert peer is not None and peer.data is not None
     frames = write(Forward(tuple(map(body_frames, envelopes))), envelopes)
     liar._send(peer.data.key, frames)
@@ -31,6 +31,6 @@ def forward(liar: SimNode, to: SimNode, *envelopes: Envelope) -> None:
 
 def logged_in(liar: SimNode, to: SimNode) -> None:
     """A data connection, whether it is needed or not."""
-    neighbours = liar.core.neighbours
-    liar.core.desk.face.owes.append(lambda peer: True)
+    neighbours = liar.core.parts.neighbours
+    liar.core.parts.desk.face.owes.append(lambda peer: True)
     liar.net.until(lambda: (peer := neighbours.named(to.name)) and peer.data and peer.data.is_open)

@@ -60,6 +60,6 @@ class Several(Campaign):
                 assert state in ("OK", PARTLY_REFUSED), (publisher.name, number, state)
                 if state == "OK" and is_persistent:
                     for name in ("heron", "avalon"):
-                        lane = self.cluster[name].core.router.log._lanes[publisher.stream][domain]
+                        lane = self.cluster[name].core.parts.router.log._lanes[publisher.stream][domain]
                         has = number < lane.origin.low or number in lane.origin.above
                         assert has, f"{name} lacks {publisher.name} {number}"

@@ -67,7 +67,7 @@ def test_trial_A3_a_node_has_so_many_sessions_and_those_that_are_there_go_on() -
 
 def test_trial_A3_one_key_has_so_many_sessions_and_another_is_not_kept_out() -> None:
     a = node(max_key_sessions=2)
-    clients: Clients = a.core.clients
+    clients: Clients = a.core.parts.clients
     users = ["key", "key", "key", "another", "another"]
     found = []
     for n, user in enumerate(users):

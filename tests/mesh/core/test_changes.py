@@ -36,11 +36,11 @@ SAID: list[tuple[Lived, str]] = [
 @pytest.mark.parametrize(("lived", "text"), SAID)
 def test_each_change_has_its_words(lived: Lived, text: str) -> None:
     node = SimNetwork().node("a")
-    peer = node.core.neighbours.directory.known(M.uuid, "heron")
+    peer = node.core.parts.neighbours.directory.known(M.uuid, "heron")
     if not isinstance(lived, Joined):
-        node.core.neighbours._changes.react(peer, Joined(M), 7)
-    node.core.neighbours._changes.react(peer, lived, 7)
-    notes = [effect.text for effect in node.core.desk.effects if hasattr(effect, "text")]
+        node.core.parts.neighbours._changes.react(peer, Joined(M), 7)
+    node.core.parts.neighbours._changes.react(peer, lived, 7)
+    notes = [effect.text for effect in node.core.parts.desk.effects if hasattr(effect, "text")]
     assert text in notes
 
 

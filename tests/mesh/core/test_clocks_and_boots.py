@@ -57,12 +57,12 @@ def test_row_24_a_clock_that_drifts_makes_nobody_dead_and_voids_nothing(drift: f
 def test_row_53_words_of_a_boot_that_is_over_are_old_news() -> None:
     net = SimNetwork(53)
     heron, stork, egret = net.mesh("heron", "stork", "egret")
-    old = stork.core.desk.me
+    old = stork.core.parts.desk.me
     stork.restart()
     net.until(lambda: heron.alive == {"stork", "egret"})
     news = heron.metric("old_news")
     rumours = tuple(c.Rumour(old, 99, state, egret.uuid) for state in ("dead", "suspect", "left", "alive"))
-    egret.core.desk.send(link(egret, heron, c.NODE_CONTROL), c.Rumours(rumours))
+    egret.core.parts.desk.send(link(egret, heron, c.NODE_CONTROL), c.Rumours(rumours))
     egret._carry_out_all()
     heron.core.advertised(msgspec.structs.replace(old, address="tcp://127.0.0.1:9"), net.now, net.wall)
     heron._carry_out_all()
@@ -72,7 +72,7 @@ def test_row_53_words_of_a_boot_that_is_over_are_old_news() -> None:
     ghost.disk = replace(stork.disk, boot=0)
     ghost.start()
     net.run(10)
-    member = heron.core.neighbours.membership.of(stork.uuid)
+    member = heron.core.parts.neighbours.membership.of(stork.uuid)
     assert member is not None and (str(member.state), member.boot) == ("alive", 2)
     assert member.address == stork.address and heron.metric("old_news") > news
     assert any("OLD_BOOT" in note for note in ghost.notes) or ghost.stop is not None

@@ -14,7 +14,7 @@ TINY = {"window_bytes": 100_000, "window_count": 4}
 
 def link(one: SimNode, other: SimNode, role: str) -> Conn:
     """The connection of one kind, as the first of them sees it."""
-    conn = one.core.neighbours.peers[other.uuid].conns[role]
+    conn = one.core.parts.neighbours.peers[other.uuid].conns[role]
     assert conn is not None
     return conn
 
@@ -27,7 +27,7 @@ def pipe_of(net: SimNetwork, one: SimNode, other: SimNode, role: str) -> Pipe:
 
 
 def open_links(one: SimNode, other: SimNode) -> list[Conn]:
-    return [conn for conn in one.core.neighbours.peers[other.uuid].conns.values() if conn is not None]
+    return [conn for conn in one.core.parts.neighbours.peers[other.uuid].conns.values() if conn is not None]
 
 
 def test_a_subscription_is_confirmed_only_when_the_master_will_not_forget_it() -> None:
@@ -259,7 +259,7 @@ def test_a_refusal_whose_answer_was_lost_is_said_again_after_a_restart() -> None
     net.until(lambda: a.metric("refused") == 1)
     a.disk.is_full = False
     client.publish("k", b"2", persistent=True)
-    net.until(lambda: not a.core.disk.storing)
+    net.until(lambda: not a.core.parts.disk.storing)
     a.restart()  # before the client hears of either
     client.settled()
     assert (client.state(1), client.state(2)) == ("STORE_FULL", "OK")
@@ -304,7 +304,7 @@ def test_what_is_stored_behind_a_refusal_is_handed_on_in_its_place_in_the_log() 
     net.disk = (0.3, 0.3)
     joe.publish("k", b"too large", persistent=True)
     joe.publish("k", b"behind it", persistent=True)
-    net.until(lambda: a.core.disk.storing == 2)
+    net.until(lambda: a.core.parts.disk.storing == 2)
     jim.publish("k", b"another's", persistent=True)
     joe.settled()
     jim.settled()
@@ -317,14 +317,14 @@ def test_what_another_way_still_holds_is_news_though_the_log_has_come_further() 
     net = SimNetwork()
     a, *_ = net.mesh("a", "b", "c")
     ear = client_of(a, "ear").subscribed("k")
-    peers = {peer.node.name: peer for peer in a.core.neighbours.peers.values()}
+    peers = {peer.node.name: peer for peer in a.core.parts.neighbours.peers.values()}
     master, content = (
         b"m" * 16,
         {5: ("b", b"early"), 21: ("c", b"late"), 9: ("b", b"held"), 20: ("c", b"dropped")},
     )
     for position, (way, text) in content.items():
         e = envelope("k", [text], first=position, persistent=True, stream=b"s" * 16)
-        a.core.links._receive(peers[way], master, position, 0, e)
+        a.core.parts.links._receive(peers[way], master, position, 0, e)
     a._carry_out_all()
     net.until(lambda: len(ear.got) == 3)
     net.run(1)
@@ -339,9 +339,9 @@ def test_trial_D_what_another_way_still_holds_is_news_behind_the_next_way_as_wel
     content = {5: ("heron", b"early"), 21: ("avalon", b"late"), 9: ("heron", b"held")}
     for position, (way, text) in content.items():
         e = envelope("k", [text], first=position, persistent=True, stream=b"s" * 16, domain=RUGBY)
-        peer = frodo.core.neighbours.named(way)
+        peer = frodo.core.parts.neighbours.named(way)
         assert peer is not None
-        frodo.core.links._receive(peer, master, position, 0, e)
+        frodo.core.parts.links._receive(peer, master, position, 0, e)
     frodo._carry_out_all()
     c.net.until(lambda: ear.contents == [b"early", b"late", b"held"])
     assert ear.dropped == 0

@@ -51,12 +51,12 @@ def said(net: SimNetwork, name: str) -> Counter[str]:
 
 def see(one: SimNode, other: SimNode) -> None:
     """Multicast DNS shows it."""
-    one.core.advertised(other.core.desk.me, one.net.now, one.net.wall)
+    one.core.advertised(other.core.parts.desk.me, one.net.now, one.net.wall)
     one._carry_out_all()
 
 
 def heard(node: SimNode) -> int:
-    return len(node.core.gossiping.gossip.known)
+    return len(node.core.parts.gossiping.gossip.known)
 
 
 def test_in_a_crowd_connections_stay_few_and_everybody_is_known_to_everybody() -> None:
@@ -80,8 +80,8 @@ def test_a_peer_for_which_time_matters_is_always_watched() -> None:
     for _ in range(40):
         net.run(0.5)
         for node in nodes:
-            peers = node.core.neighbours.peers.values()
-            assert {p for p in peers if p.is_active} <= set(node.core._dialler.watchlist.active())
+            peers = node.core.parts.neighbours.peers.values()
+            assert {p for p in peers if p.is_active} <= set(node.core.parts.dialler.watchlist.active())
 
 
 def test_in_a_crowd_a_node_that_only_others_hear_of_is_let_in() -> None:
@@ -127,7 +127,7 @@ def test_who_missed_every_rumour_of_a_node_hears_its_state_and_asks(monkeypatch:
     deaf, newcomer = nodes[5], started(net, "new", "n0")
     net.cut("n5", "new")
     net.is_watched = True
-    members: Any = deaf.core.neighbours.membership
+    members: Any = deaf.core.parts.neighbours.membership
     said_before = members._said
 
     def heard_if_asked(by: bytes, rumours: tuple[Rumour, ...], *more: Any) -> Any:
@@ -144,13 +144,13 @@ def test_who_missed_every_rumour_of_a_node_hears_its_state_and_asks(monkeypatch:
 def test_one_is_asked_in_a_second_unless_the_connection_of_the_answer_is_lost() -> None:
     net = SimNetwork(1)
     a, b, c = net.mesh("a", "b", "c")
-    to_b, to_c = (a.core.neighbours.peers[node.uuid].control for node in (b, c))
+    to_b, to_c = (a.core.parts.neighbours.peers[node.uuid].control for node in (b, c))
     assert to_b is not None and to_c is not None
     net.is_watched = True
 
     def asked() -> int:
         for conn in (to_b, to_c):
-            a.core._censuses.compare(conn, 100)
+            a.core.parts.censuses.compare(conn, 100)
         a._carry_out_all()
         net.run(0.05)
         return said(net, "a")["Census"]
@@ -165,7 +165,7 @@ def test_one_is_asked_in_a_second_unless_the_connection_of_the_answer_is_lost() 
 
 def sight_the_gone(node: SimNode, count: int) -> None:
     """Multicast DNS shows many where nobody answers."""
-    net, me = node.net, node.core.desk.me
+    net, me = node.net, node.core.parts.desk.me
     for i in range(count):
         address = f"tcp://10.1.{i // 200}.{i % 200}:7710"
         net.bound[address] = hole()
@@ -181,7 +181,7 @@ def test_of_many_that_do_not_answer_a_few_are_dialled_at_a_time_and_who_does_ans
     see(node, other)
     for _ in range(600):
         net.run(0.1)
-        assert sum(not c.is_open for c in node.core._dialler.conns.values() if not c.closed) <= 33
+        assert sum(not c.is_open for c in node.core.parts.dialler.conns.values() if not c.closed) <= 33
         if node.alive:
             break
     assert node.alive == {"b"}
@@ -202,7 +202,7 @@ def test_seeds_that_do_not_answer_keep_nobody_from_being_dialled() -> None:
     for i in range(100):
         address = f"tcp://10.1.1.{i}:7710"
         net.bound[address] = hole()
-        node.core.neighbours.acquaintances.add(address)
+        node.core.parts.neighbours.acquaintances.add(address)
     node._carry_out_all()
     see(node, other)
     now_and_then(net, lambda: node.alive == {"b"}, 5)
@@ -212,7 +212,7 @@ def test_the_second_address_of_a_stranger_is_dialled_in_a_crowd_too() -> None:
     net = SimNetwork()
     nodes = crowd(net, 34)
     stranger = started(net, "new")
-    me = stranger.core.desk.me
+    me = stranger.core.parts.desk.me
     nodes[5].core.advertised(
         me.__class__(me.uuid, "new", 1, "tcp://10.1.1.1:1", (me.address,)), net.now, net.wall
     )
@@ -228,5 +228,5 @@ def test_peers_that_are_forgotten_are_not_watched_any_more() -> None:
         net.until(lambda passer_by=passer_by: bool(passer_by.alive))  # type: ignore[misc]
         passer_by.close()
     net.run(90_000)
-    assert not node.core.neighbours.peers
-    assert not len(node.core._dialler.watchlist)
+    assert not node.core.parts.neighbours.peers
+    assert not len(node.core.parts.dialler.watchlist)

@@ -103,29 +103,29 @@ class Greetings(Part):
 
 
 def core(*rooms: Any) -> NodeCore:
-    return NodeCore(Settings(me=ME), bytes, lambda: 0.5, rooms)
+    return NodeCore(Parts(Settings(me=ME), bytes, lambda: 0.5, rooms))
 
 
 def begun(row: bytes = b"") -> tuple[NodeCore, Greetings]:
     node = core(Greetings)
     rows = {b"greetings": row} if row else {}
     node.start(Image([], {"weights": rows}, 1), 1.0, 10**18)
-    (room,) = (part for part in node.desk.face if isinstance(part, Greetings))
+    (room,) = (part for part in node.parts.desk.face if isinstance(part, Greetings))
     return node, room
 
 
 def test_a_capability_is_a_room_and_one_line() -> None:
     node, room = begun((7).to_bytes(4))
-    assert (room.count, node.figures()["greetings"], room.ticks) == (7, 7, 1)
+    assert (room.count, node.parts.desk.figures()["greetings"], room.ticks) == (7, 7, 1)
     node.take_effects()
     assert room.flushed
-    node.desk.face.from_clients[Wave](None, None, Wave(3), [])  # type: ignore[arg-type]
+    node.parts.desk.face.from_clients[Wave](None, None, Wave(3), [])  # type: ignore[arg-type]
     node.tick(2.0, 10**18)
     assert room.count == 10
     commits = [effect for effect in node.take_effects() if isinstance(effect, Commit)]
     rows = {op.key: op.value for commit in commits for op in commit.ops if isinstance(op, Put)}
     assert rows[b"greetings"] == (10).to_bytes(4)
-    verb = node.desk.face.client_verbs["wave"]
+    verb = node.parts.desk.face.client_verbs["wave"]
     said: list[c.Reply] = []
     ask = read_ask(verb.asks, {"times": 1})
     verb.then(Inquiry(ask, 1, None, None, lambda reply, _: said.append(reply)))  # type: ignore[arg-type]
@@ -150,10 +150,10 @@ def test_two_parts_that_want_the_same_are_an_error_at_the_start(what: str) -> No
 def test_what_nobody_hears_is_an_error_and_not_silence() -> None:
     node, _ = begun()
     core_without = core()
-    core_without.desk.say(Waved(1))
+    core_without.parts.desk.say(Waved(1))
     with pytest.raises(KeyError):
         core_without.take_effects()
-    node.desk.say(Waved(1))
+    node.parts.desk.say(Waved(1))
     node.take_effects()
 
 
@@ -177,14 +177,14 @@ def test_traces_are_said_to_those_who_watch_and_else_not_at_all() -> None:
     watched, other = WatchedNode(net, "a", (), {}), SimNode(net, "b", ("a",), {})
     watched.start()
     other.start()
-    (watcher,) = (part for part in watched.core.desk.face if isinstance(part, Watcher))
+    (watcher,) = (part for part in watched.core.parts.desk.face if isinstance(part, Watcher))
     said: list[Fact] = []
-    other.core.desk.say = said.append  # type: ignore[method-assign,assignment]
+    other.core.parts.desk.say = said.append  # type: ignore[method-assign,assignment]
     net.until(lambda: watched.alive == {"b"})
     client_of(watched).publish("x", b"1", persistent=False)
     client_of(other).publish("x", b"2", persistent=False)
     net.run(1.0)
-    (peer,) = watched.core.neighbours.peers.values()
+    (peer,) = watched.core.parts.neighbours.peers.values()
     assert peer.control is not None
     watched.core.receive(peer.control.key, [b"?"], watched.now, watched.wall)
     watched.core.take_effects()
@@ -199,29 +199,29 @@ def test_traces_are_said_to_those_who_watch_and_else_not_at_all() -> None:
 
 def test_a_trace_that_nobody_hears_is_none_the_worse() -> None:
     node = core()
-    node.desk.say(Mastered([]))
+    node.parts.desk.say(Mastered([]))
     node.take_effects()
-    assert not node.desk.facts
+    assert not node.parts.desk.facts
 
 
 def test_what_is_said_last_is_heard_once_behind_all_others() -> None:
     node, _ = begun()
     heard: list[Fact] = []
     for kind in (PeerJoined, WaysChanged, Waved):
-        node.desk.face.hears[kind] = [heard.append]
+        node.parts.desk.face.hears[kind] = [heard.append]
 
     def echo(fact: Any) -> None:
         if fact.times:
-            node.desk.say(Waved(0))
+            node.parts.desk.say(Waved(0))
 
-    node.desk.face.hears[Waved].append(echo)
-    node.desk.say_last(WaysChanged())
+    node.parts.desk.face.hears[Waved].append(echo)
+    node.parts.desk.say_last(WaysChanged())
     for times in (2, 1):
-        node.desk.say(Waved(times))
-        node.desk.say_last(WaysChanged())
+        node.parts.desk.say(Waved(times))
+        node.parts.desk.say_last(WaysChanged())
     node.take_effects()
     assert heard == [Waved(2), Waved(1), Waved(0), Waved(0), WaysChanged()]
-    node.desk.say_last(WaysChanged())
+    node.parts.desk.say_last(WaysChanged())
     node.take_effects()
     assert len(heard) == 6
 
@@ -237,9 +237,9 @@ def test_saying_it_last_costs_the_same_however_much_was_said() -> None:
             return False
 
     for _ in range(100):
-        node.desk.say(Counted(1))
-        node.desk.say_last(WaysChanged())
-    assert looked == 0 and len(node.desk.facts) == 101
+        node.parts.desk.say(Counted(1))
+        node.parts.desk.say_last(WaysChanged())
+    assert looked == 0 and len(node.parts.desk.facts) == 101
 
 
 def facts() -> set[type[Fact]]:
@@ -257,7 +257,7 @@ def table(head: str) -> list[list[list[str]]]:
 
 
 def test_each_fact_is_heard_by_those_that_the_page_names() -> None:
-    hears = core().desk.face.hears
+    hears = core().parts.desk.face.hears
     assert set(hears) == {fact for fact in facts() if not issubclass(fact, Trace)}
     told = {name: heard for (name,), heard in table("| fact |")}
     assert told == {fact.__name__: [owner(then) for then in heard] for fact, heard in hears.items()}
@@ -271,7 +271,7 @@ def test_each_verb_stands_on_the_page_with_its_arguments(section: str) -> None:
     for row in table.splitlines()[2:]:
         _, name, arguments, *_ = row.split("|")
         rows[name.strip(" `")] = rows.get(name.strip(" `"), "") + arguments
-    face = core().desk.face
+    face = core().parts.desk.face
     verbs = face.client_verbs if "35" in section else face.peer_verbs
     assert set(verbs) == set(rows)
     for name, verb in verbs.items():

@@ -85,7 +85,7 @@ def test_one_address_among_several_that_works_is_enough() -> None:
     net = SimNetwork()
     a = net.node("a")
     b = net.node("b")
-    real = a.core.desk.me
+    real = a.core.parts.desk.me
     where = real.__class__(a.uuid, "a", 1, "tcp://10.1.1.1:1", ("tcp://10.2.2.2:1", a.address))
     b.core.advertised(where, net.now, net.wall)
     b._carry_out_all()
@@ -126,7 +126,7 @@ def test_who_asks_for_events_goes_on_where_it_was() -> None:
 
 
 def heard(node: SimNode) -> set[str]:
-    return {known.state.name for known in node.core.gossiping.gossip.known.values()}
+    return {known.state.name for known in node.core.parts.gossiping.gossip.known.values()}
 
 
 def test_every_node_knows_how_every_other_is_doing() -> None:
@@ -166,10 +166,10 @@ def test_a_node_whose_pub_cannot_be_heard_says_it_on_the_link() -> None:
     b = net.node("b", "a", sample=lambda: IDLE)
     b.pub = "ipc:///run/nobody.listens.here"
     net.until(lambda: heard(a) == {"b"}, 30)
-    assert heard(b) == {"a"} and a.core.neighbours.peers[b.uuid].hears_us
-    assert not b.core.neighbours.peers[a.uuid].hears_us
+    assert heard(b) == {"a"} and a.core.parts.neighbours.peers[b.uuid].hears_us
+    assert not b.core.parts.neighbours.peers[a.uuid].hears_us
     b.pub = a.listening.copy().pop()  # it can be heard after all
-    net.until(lambda: b.core.neighbours.peers[a.uuid].hears_us, 30)
+    net.until(lambda: b.core.parts.neighbours.peers[a.uuid].hears_us, 30)
 
 
 def test_a_node_that_has_moved_is_found_at_its_new_address() -> None:
@@ -179,17 +179,19 @@ def test_a_node_that_has_moved_is_found_at_its_new_address() -> None:
     net.bound["tcp://10.0.0.9:1"] = a
     a.core.readdressed("tcp://10.0.0.9:1", (a.address,), net.now, net.wall)
     a._carry_out_all()
-    net.until(lambda: all(n.core.neighbours.peers[a.uuid].node.address.endswith("9:1") for n in (b, c)), 20)
+    net.until(
+        lambda: all(n.core.parts.neighbours.peers[a.uuid].node.address.endswith("9:1") for n in (b, c)), 20
+    )
     assert ("moved", "a") in events(b)
-    assert a.core.desk.me.also == (a.address,)
+    assert a.core.parts.desk.me.also == (a.address,)
 
 
 def test_a_node_with_another_key_than_before_is_not_the_node_that_it_says() -> None:
     net = SimNetwork()
     a, b = net.node("a"), net.node("b", "a")
-    known = b.core.desk.me.__class__(b.uuid, "b", 1, b.address, key=b"k" * 32)
-    a.core.neighbours.acquaintances.met(known)
-    a.core.neighbours.acquaintances.met(b.core.desk.me)  # as others may say
+    known = b.core.parts.desk.me.__class__(b.uuid, "b", 1, b.address, key=b"k" * 32)
+    a.core.parts.neighbours.acquaintances.met(known)
+    a.core.parts.neighbours.acquaintances.met(b.core.parts.desk.me)  # as others may say
     net.run(5)
     assert a.alive == b.alive == set()
     assert any("WRONG_IDENTITY" in note for note in b.notes)
@@ -201,7 +203,7 @@ def test_a_node_with_another_key_than_before_is_not_the_node_that_it_says() -> N
 
 
 def dialled(node: SimNode) -> int:
-    return node.core._dialler._dialled
+    return node.core.parts.dialler._dialled
 
 
 @pytest.mark.parametrize("uuid", [b"\x01" * 16, b"\xf0" * 16])
@@ -209,7 +211,7 @@ def test_a_seed_under_another_name_is_left_alone_while_its_node_is_there(uuid: b
     net = SimNetwork()
     a, b = net.mesh("a", "b")
     net.bound["tcp://b.lan:7710"] = b
-    a.core.neighbours.acquaintances.add("tcp://b.lan:7710")
+    a.core.parts.neighbours.acquaintances.add("tcp://b.lan:7710")
     a._carry_out_all()
     net.run(5)
     before = dialled(a)
@@ -246,7 +248,7 @@ def test_where_only_one_of_two_can_dial_the_other_they_meet_at_once() -> None:
         high.start()
         net.bound[high.address] = hole()
         for one, other in ((low, high), (high, low)):
-            one.core.advertised(other.core.desk.me, net.now, net.wall)
+            one.core.advertised(other.core.parts.desk.me, net.now, net.wall)
             one._carry_out_all()
         net.until(lambda: bool(low.alive and high.alive), 3)  # noqa: B023
 

@@ -35,10 +35,10 @@ class Keyed(SimClient):
 
     def enter(self, w: c.Welcome) -> None:
         core = self.node.core
-        conn = core.clients.sessions[self.stream].conn
+        conn = core.parts.clients.sessions[self.stream].conn
         assert conn is not None
         conn.user, conn.grant = self.user, self.grant
-        core.clients.sessions[self.stream].user = self.user
+        core.parts.clients.sessions[self.stream].user = self.user
         super().enter(w)
 
     def opens(self) -> str:
@@ -226,8 +226,8 @@ def test_trial_A5_topics_of_the_mesh_are_written_by_nodes_only(
 def test_trial_A5_the_node_of_the_client_refuses_them_whoever_is_master(key: str) -> None:
     a = node()
     joe = SimClient(a.net, a.ipc, "joe").connected()
-    ingress = Ingress(a.core.desk)
-    session = a.core.clients.sessions[joe.stream]
+    ingress = Ingress(a.core.parts.desk)
+    session = a.core.parts.clients.sessions[joe.stream]
     for n, (words, domain) in enumerate([(key, ""), (f"k {key}", ""), ("k", key)]):
         refused = ingress.refuses(session, envelope(words, first=10 * n + 1, domain=domain))
         assert refused is not None and refused.code == "RESERVED"
@@ -283,10 +283,10 @@ def test_trial_A5_a_dead_letter_that_does_not_say_whose_it_was_is_shown_to_nodes
     a = node()
     mallory, owner = Keyed(a, "mallory's key", "m"), SimClient(a.net, a.ipc, "owner").connected()
     letter = envelope(words, [b"secret"] * len(words.split()))
-    closed = as_seen_by(a.core.clients.sessions[mallory.stream], letter)
+    closed = as_seen_by(a.core.parts.clients.sessions[mallory.stream], letter)
     assert b"secret" not in closed.body and closed.count == letter.count
     assert decode(closed.header(), closed.body) == closed
-    assert as_seen_by(a.core.clients.sessions[owner.stream], letter) is letter
+    assert as_seen_by(a.core.parts.clients.sessions[owner.stream], letter) is letter
 
 
 def test_trial_A5_a_dead_letter_is_erased_by_those_who_may_read_it() -> None:
@@ -313,7 +313,7 @@ def test_trial_A5_the_session_of_another_key_that_is_away_is_kept_for_it() -> No
     mallory.say(c.Who())
     (conn,) = [conn for conn in a.core._conns.values() if not conn.is_open]
     conn.user, conn.trusted, conn.grant = "mallory's key", True, CLIENT
-    refused = a.core.clients.admit(conn, hello("joe", 1))
+    refused = a.core.parts.clients.admit(conn, hello("joe", 1))
     assert isinstance(refused, c.Refuse) and (refused.code, refused.final) == ("SESSION_IN_USE", True)
     a.net.heal()
     SimClient(a.net, a.ipc, "ann").connected().publish("k", b"1")
@@ -364,7 +364,7 @@ def test_trial_A5_nobody_else_is_asked_for_what_a_node_tells_its_own_clients() -
     for key, is_asked in (("__sys__cluster.node.state[a]", False), (DEAD, True), ("k", True)):
         kind = "pattern" if "#" in key else "exact"
         query = c.Query(kind, key)
-        assert bool(a.core.demand.targets(query, {CLIENTS})) is is_asked
+        assert bool(a.core.parts.demand.targets(query, {CLIENTS})) is is_asked
 
 
 @pytest.mark.parametrize("key", ["__sys__x", "__sys__deadMessage/1"])

@@ -111,7 +111,7 @@ def test_trial_C_a_node_adds_no_address_that_is_none(address: str) -> None:
     net = SimNetwork()
     a = net.node("a")
     with pytest.raises(LocalError) as refused:
-        a.core.neighbours.acquaintances.add(address)
+        a.core.parts.neighbours.acquaintances.add(address)
     assert refused.value.code == "BAD_ADDRESS"
 
 

@@ -79,14 +79,14 @@ def test_what_a_way_refused_in_vain_it_does_not_take_behind_what_followed() -> N
     c.net.until(lambda: joe.state(1, RUGBY) == "FORWARD_WARNING")
     c.net.run(10)
     joe.publish("k", b"follows", domain=RUGBY)
-    c.net.until(lambda: c["frodo"].core.forwarder.onward.messages == 2)
+    c.net.until(lambda: c["frodo"].core.parts.forwarder.onward.messages == 2)
     frodo, bilbo = c["frodo"].core, c["bilbo"].uuid
-    (first,) = (e for e in frodo.forwarder.onward.entries() if e.envelope.first == 1)
+    (first,) = (e for e in frodo.parts.forwarder.onward.entries() if e.envelope.first == 1)
     c.net.until(lambda: first.is_done)
     came = replace(first.envelope, route=first.envelope.route[:-1])
-    frodo.forwarder.forwarded(frodo.neighbours.peers[bilbo], [came])  # as if it had not heard
+    frodo.parts.forwarder.incoming.forwarded(frodo.parts.neighbours.peers[bilbo], [came])  # as if unheard
     c.net.run(1)
-    assert frodo.forwarder.onward.messages == 1
+    assert frodo.parts.forwarder.onward.messages == 1
     c["heron"].start()
     c.net.until(lambda: joe.state(2, RUGBY) == "OK")
     assert joe.state(1, RUGBY) == "EXPIRED"
@@ -105,10 +105,10 @@ def test_a_letter_that_was_refused_is_not_taken_behind_what_followed_after_a_res
             sender="/node/avalon/client/ann/session/1",
             count=1,
             last=number,
-            route=(c["avalon"].core.desk.hop(0),),
+            route=(c["avalon"].core.parts.desk.hop(0),),
         )
         heron = c["heron"].core
-        heron.forwarder.forwarded(heron.neighbours.peers[c["avalon"].uuid], [letter])
+        heron.parts.forwarder.incoming.forwarded(heron.parts.neighbours.peers[c["avalon"].uuid], [letter])
         c.net.run(5)
 
     forwarded(1)

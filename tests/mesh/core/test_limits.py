@@ -79,7 +79,7 @@ def test_trial_7_a_burst_passes_the_limit_of_an_inbox_no_more_than_one_by_one_do
     sender.settled()
     taken = [n for n in range(2, 14) if sender.state(n) == "OK"]
     assert len(taken) == 3 and {sender.state(n) for n in range(2, 14)} == {"OK", "INBOX_FULL"}
-    assert [feed.coming for feed in node.core.inboxes.feeds()] == [0]
+    assert [feed.coming for feed in node.core.parts.inboxes.feeds()] == [0]
     inbox = client_of(node, "joe", session=1).inbox()
     node.net.until(lambda: len(inbox.got) == 3)
     node.net.run(2)

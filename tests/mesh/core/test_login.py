@@ -12,12 +12,12 @@ def test_who_is_asked_to_dial_while_it_waits_for_the_other_to_dial_does() -> Non
     peer = next(
         peer
         for one, other in ((a, b), (b, a))
-        if (peer := one.core.neighbours.peers[other.uuid]).control and not peer.control.dialled
+        if (peer := one.core.parts.neighbours.peers[other.uuid]).control and not peer.control.dialled
     )
-    core = next(node.core for node in (a, b) if peer in node.core.neighbours.peers.values())
-    core._dialler.apply(peer, peer.link.wanted(net.now))
-    assert not [effect for effect in core.desk.effects if isinstance(effect, Dial)], "it asks the other"
-    core._dialler.asked(peer)
-    core._dialler.asked(peer)
-    (dial,) = (effect for effect in core.desk.effects if isinstance(effect, Dial))
+    core = next(node.core for node in (a, b) if peer in node.core.parts.neighbours.peers.values())
+    core.parts.dialler.apply(peer, peer.link.wanted(net.now))
+    assert not [effect for effect in core.parts.desk.effects if isinstance(effect, Dial)], "it asks the other"
+    core.parts.dialler.asked(peer)
+    core.parts.dialler.asked(peer)
+    (dial,) = (effect for effect in core.parts.desk.effects if isinstance(effect, Dial))
     assert dial.address == peer.node.address

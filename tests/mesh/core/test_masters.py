@@ -103,7 +103,9 @@ def test_trial_D_a_gap_ends_where_it_has_been_though_the_ways_of_three_domains_f
     readers = [c.client(name, f"reader-{name}") for name in names]
     heard = [readers[i].subscribed("k", domain=domains[i - 2]) for i in range(3)]
     writers = [c.client(name, f"writer-{name}") for name in names]
-    (feed,) = [p.exchange.feed for p in c["heron"].core.neighbours.peers.values() if p.exchange.feed.queries]
+    (feed,) = [
+        p.exchange.feed for p in c["heron"].core.parts.neighbours.peers.values() if p.exchange.feed.queries
+    ]
     feed.gap = 5
     for n in range(60):
         for writer, domain in zip(writers, domains, strict=True):
@@ -123,7 +125,10 @@ def test_trial_D_of_two_ways_all_subscriptions_of_a_node_go_one_though_they_over
     joe, out = c.client("bilbo"), c.client("heron", "out")
     texts = ("#", "a", "b", "+", "a/#", "b/#", "c", "d", "e")
     heard = [joe.subscribed(pattern=text, domain=RUGBY) for text in texts]
-    ways = [set(c["bilbo"].core.demand.sources(q).hops) for q in c["bilbo"].core.demand.interests.queries()]
+    ways = [
+        set(c["bilbo"].core.parts.demand.sources(q).hops)
+        for q in c["bilbo"].core.parts.demand.interests.queries()
+    ]
     assert len(ways) == len(texts) and len(set.union(*ways)) == 1
     for n in range(20):
         out.publish("a b c d e", *[b"%d" % n] * 5, domain=RUGBY, persistent=True)

@@ -13,7 +13,7 @@ from tests.simulation import SimNetwork, SimNode
 
 def links(node: SimNode) -> dict[str, tuple[bool, bool]]:
     """(control, data) connection to each peer."""
-    peers = node.core.neighbours.peers.values()
+    peers = node.core.parts.neighbours.peers.values()
     return {p.node.name: (p.control is not None, p.data is not None) for p in peers}
 
 
@@ -69,7 +69,7 @@ def test_a_silent_peer_is_suspect_then_dead_and_comes_back() -> None:
     net.cut("a", "b")
     net.run(3)
     assert a.alive == {"b"}
-    assert [m.state for m in a.core.neighbours.membership.all() if m.name == "b"] == ["suspect"]
+    assert [m.state for m in a.core.parts.neighbours.membership.all() if m.name == "b"] == ["suspect"]
     net.run(6)
     assert a.alive == b.alive == set()
     net.heal()
@@ -82,14 +82,14 @@ def test_a_goodbye_is_heard_at_once() -> None:
     b.close()
     net.run(0.5)
     assert a.alive == set()
-    assert [m.state for m in a.core.neighbours.membership.all() if m.name == "b"] == ["left"]
+    assert [m.state for m in a.core.parts.neighbours.membership.all() if m.name == "b"] == ["left"]
 
 
 def test_a_restarted_node_is_known_by_its_higher_boot() -> None:
     net = SimNetwork()
     a, b = net.mesh("a", "b")
     b.restart()
-    net.until(lambda: any(m.boot == 2 for m in a.core.neighbours.membership.alive()))
+    net.until(lambda: any(m.boot == 2 for m in a.core.parts.neighbours.membership.alive()))
     assert a.alive == {"b"}
 
 
@@ -151,14 +151,14 @@ def test_who_does_not_belong_here_stays_out(settings: dict[str, object], code: s
 def test_a_peer_that_refuses_us_is_shown_as_such_until_it_does_not() -> None:
     net = SimNetwork()
     a, b = net.mesh("a", "b")
-    link = b.core.neighbours.peers[a.uuid].link
+    link = b.core.parts.neighbours.peers[a.uuid].link
     a._settings["cluster"] = "other"
     a.restart()
     net.until(lambda: link.describe(net.now) == "not allowed by peer: CLUSTER")
     net.run(100)
     assert link.describe(net.now) == "not allowed by peer: CLUSTER"
     for node in (a, b):
-        told = [event for event in node.core.desk.events.after(0)[0] if event.kind == "refused"]
+        told = [event for event in node.core.parts.desk.events.after(0)[0] if event.kind == "refused"]
         assert 1 <= len(told) <= 8  # however often it was
     assert b.alive == set()
     del a._settings["cluster"]
@@ -174,8 +174,8 @@ def test_a_peer_that_refuses_us_is_shown_as_such_until_it_does_not() -> None:
 def test_hearsay_changes_no_key_that_a_node_had_when_it_was_met() -> None:
     net = SimNetwork()
     a, b = net.node("a"), net.node("b", "a")
-    me = replace(b.core.desk.me, key=b"k" * 32)
-    a.core.neighbours.acquaintances.met(me)
+    me = replace(b.core.parts.desk.me, key=b"k" * 32)
+    a.core.parts.neighbours.acquaintances.met(me)
     a.core.advertised(replace(me, key=b"x" * 32, boot=2, address="tcp://10.0.0.9:1"), net.now, net.wall)
     a.core.advertised(replace(me, key=b"", boot=3), net.now, net.wall)
     net.run(5)

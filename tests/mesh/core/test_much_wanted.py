@@ -52,8 +52,8 @@ def test_trial_8_a_node_that_wants_little_that_takes_much_is_refused_and_nobody_
     a, b, c = net.mesh("a", "b", "c")
     heard = client_of(c).subscribed("k")
     client_of(b).subscribed("other")
-    net.until(lambda: all(a.core.neighbours.peers[node.uuid].exchange.feed.queries for node in (b, c)))
-    peer = a.core.neighbours.peers[b.uuid]
+    net.until(lambda: all(a.core.parts.neighbours.peers[node.uuid].exchange.feed.queries for node in (b, c)))
+    peer = a.core.parts.neighbours.peers[b.uuid]
     said = (
         Interest(1, True, greedy(0, 1000)),
         Interest(2, False, greedy(1000, 1000), greedy(0, 1000)),
@@ -62,9 +62,9 @@ def test_trial_8_a_node_that_wants_little_that_takes_much_is_refused_and_nobody_
     )
     takes = []
     for interest in said:
-        a.core.wanted.interest(peer, interest)
-        while peer in a.core.wanted._line:
-            a.core.wanted.tick()
+        a.core.parts.wanted.interest(peer, interest)
+        while peer in a.core.parts.wanted._line:
+            a.core.parts.wanted.tick()
         takes.append(peer.exchange.feed.wanted_bytes)
     assert takes[:2] == [sum(map(weight, greedy(0, 1000))), sum(map(weight, greedy(1000, 1000)))]
     a._carry_out_all()
@@ -78,7 +78,7 @@ def test_trial_8_a_node_that_wants_little_that_takes_much_is_refused_and_nobody_
 def test_trial_8_a_domain_that_cannot_be_is_wanted_by_nobody() -> None:
     net = SimNetwork()
     a, b = net.mesh("a", "b")
-    peer = a.core.neighbours.peers[b.uuid]
+    peer = a.core.parts.neighbours.peers[b.uuid]
     with pytest.raises(BadKey):
-        a.core.wanted.interest(peer, Interest(1, True, (Query("exact", "k", "d" * 1_000_000),)))
+        a.core.parts.wanted.interest(peer, Interest(1, True, (Query("exact", "k", "d" * 1_000_000),)))
     assert not peer.exchange.feed.queries

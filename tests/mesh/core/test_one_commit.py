@@ -17,14 +17,14 @@ JOE = "/node/a/client/joe/session/1"
 def commits_of(node: SimNode) -> list[Commit]:
     """Those that its core asks for from now on."""
     found: list[Commit] = []
-    emit: Callable[[Effect], None] = node.core.desk.emit
+    emit: Callable[[Effect], None] = node.core.parts.desk.emit
 
     def noted(effect: Effect) -> None:
         if isinstance(effect, Commit):
             found.append(effect)
         emit(effect)
 
-    node.core.desk.emit = noted  # type: ignore[method-assign]
+    node.core.parts.desk.emit = noted  # type: ignore[method-assign]
     return found
 
 
@@ -85,7 +85,12 @@ def test_trial_6_what_waited_for_a_master_too_long_is_one_commit_as_well() -> No
 def test_what_rides_along_and_what_undoes_it_keep_their_order() -> None:
     """The store refuses a commit whole when a position leaves it before it came."""
     node = SimNetwork().node("a")
-    disk, shelf, heard, commits = node.core.disk, node.core.router.shelf, list[str](), commits_of(node)
+    disk, shelf, heard, commits = (
+        node.core.parts.disk,
+        node.core.parts.router.shelf,
+        list[str](),
+        commits_of(node),
+    )
     position = shelf.next_position
     with disk.together():
         shelf.next_position += 1

@@ -146,7 +146,7 @@ def test_every_message_that_matched_is_delivered_dropped_or_pending() -> None:
     publisher.settled()
     net.run(2)
     matched = 200 + 400  # by the first, and by the second
-    metrics = a.core.info().metrics
+    metrics = a.core.parts.status.info().metrics
     assert metrics["published"] == 400
     assert matched == metrics["delivered"] + metrics["dropped"] + metrics["pending"]
     assert len(quick.got) == 200

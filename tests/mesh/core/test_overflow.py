@@ -107,7 +107,7 @@ def test_that_it_ended_is_told_though_the_connection_broke_meanwhile() -> None:
     node.net.heal()
     node.net.until(lambda: s.ended == "SLOW_CONSUMER")
     node.net.run(1)
-    assert not any(session.ended for session in node.core.clients.sessions.values())
+    assert not any(session.ended for session in node.core.parts.clients.sessions.values())
 
 
 def test_persistent_messages_wait_whatever_the_policy() -> None:
@@ -153,7 +153,7 @@ def test_the_policy_of_a_subscription_outlives_its_node() -> None:
     node.net.run(3)
     node.restart()
     node.net.run(5)
-    [feed] = [f for session in node.core.clients.sessions.values() for f in session.feeds.values()]
+    [feed] = [f for session in node.core.parts.clients.sessions.values() for f in session.feeds.values()]
     assert (feed.overflow, feed.credit.messages) == ("drop_oldest", 5)
 
 

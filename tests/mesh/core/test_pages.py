@@ -28,7 +28,7 @@ HOSTILE: list[Any] = [None, "", -1, 0, 2**63 - 1, 1.5, float("nan"), True, [], {
 def crowded(many: int = MANY) -> SimNode:
     """A node that counts so many others as alive."""
     a = SimNetwork().node("a", sample=lambda: IDLE)
-    neighbours, now = a.core.neighbours, a.net.now
+    neighbours, now = a.core.parts.neighbours, a.net.now
     for n in range(many):
         node = c.Introduction(
             n.to_bytes(16), f"a-node-with-a-name-{n:04}", 1, f"tcp://10.{n >> 8}.{n & 255}.1:7710"
@@ -84,7 +84,7 @@ def test_trial_A6_whatever_is_said_of_a_page_gets_an_answer(crowd: SimNode, valu
 
 def test_trial_A6_the_addresses_of_all_nodes_that_were_met_come_in_pages() -> None:
     a = SimNetwork().node("a")
-    acquaintances = a.core.neighbours.acquaintances
+    acquaintances = a.core.parts.neighbours.acquaintances
     for n in range(1000):
         acquaintances.add(f"tcp://{'x' * 250}-{n}.example.com:7710")
         acquaintances.met(c.Introduction(n.to_bytes(16), "n" * 60 + f"{n:04}", 1, ""))
@@ -97,7 +97,7 @@ def test_trial_A6_the_addresses_of_all_nodes_that_were_met_come_in_pages() -> No
 def test_trial_A6_long_events_come_in_several_answers() -> None:
     a = SimNetwork().node("a")
     for _ in range(1024):
-        a.core.desk.event("peer", "ä" * 10_000)
+        a.core.parts.desk.event("peer", "ä" * 10_000)
     client, after, count = client_of(a), 0, 0
     while (found := client.call("events", after=after))["events"]:
         assert len(pack(found)) < CALL_FRAME
@@ -114,8 +114,8 @@ def test_trial_A6_a_goodbye_fits_into_its_frame(crowd: SimNode) -> None:
 
 def test_trial_A6_a_question_for_a_way_goes_to_a_few_of_a_crowd() -> None:
     a = crowded(300)
-    a.core.nodes.ask_way("nobody")
-    calls = [call for peer in a.core.neighbours.peers.values() for call in peer.reads.values()]
+    a.core.parts.nodes.ask_way("nobody")
+    calls = [call for peer in a.core.parts.neighbours.peers.values() for call in peer.reads.values()]
     assert 0 < len(calls) <= 64
     assert all(len(write(call)[0]) < CONTROL_FRAME for call in calls)
 

@@ -47,7 +47,7 @@ def test_after_a_restart_what_was_wanted_is_still_owed() -> None:
 def test_one_row_with_all_as_an_earlier_release_kept_it_is_taken_up() -> None:
     net, heron, stork, joe = met()
     kept = [joe.subscribed(f"room/{i}") for i in range(2)]
-    feed = heron.core.neighbours.peers[stork.uuid].exchange.feed
+    feed = heron.core.parts.neighbours.peers[stork.uuid].exchange.feed
     old = [Delete("feed", key) for key in rows(heron)]
     heron.kill()
     heron.disk.store.commit([*old, Put("feed", feed.key, write_record("stork", feed))])

@@ -45,7 +45,7 @@ def publish(size: int) -> list[c.Piece]:
 
 
 def coming(a: SimNode) -> int:
-    return a.core.piecework.held
+    return a.core.parts.piecework.held
 
 
 def gathered(a: SimNode) -> int:
@@ -173,7 +173,7 @@ def test_trial_B2_who_begins_a_message_and_only_pings_then_is_cut_off() -> None:
     a = node()
     liar = speaker(a)
     liar.say(publish(MAX_CONTENT)[0])
-    limit = PATIENCE * a.core.desk.settings.silence
+    limit = PATIENCE * a.core.parts.desk.settings.silence
     for _ in range(int(limit) - 3):
         liar.say(c.Ping(1))
         a.net.run(0.9)

@@ -197,7 +197,7 @@ def test_what_leaves_with_the_goodbye_is_in_the_last_figures() -> None:
     # It is stopped in the very moment in which it takes a message: that is not on its way yet.
     carry_out, ibis._carry_out_all = ibis._carry_out_all, lambda: None  # type: ignore[method-assign]
     joe.publish("k", b"Again", domain=RUGBY)
-    net.until(lambda: ibis.core.forwarder.onward.messages)
+    net.until(lambda: ibis.core.parts.forwarder.onward.messages)
     ibis.core.goodbye(net.now, net.wall)
     carry_out()
     last = {line.node: line for line in lines(ibis, BALANCE)}
@@ -212,7 +212,7 @@ def test_a_clock_that_goes_back_makes_nothing_wait_for_less_than_no_time() -> No
     joe = c.client("ibis")
     joe.publish("k", b"We win", domain=RUGBY)
     joe.settled()
-    tailback, desk = c["ibis"].core.forwarder.tailback, c["ibis"].core.desk
+    tailback, desk = c["ibis"].core.parts.forwarder.tailback, c["ibis"].core.parts.desk
     waits = tailback.depth("heron")
     desk.believed -= 3600 * 10**9
     assert (waits.messages, waits.age > 0) == (1, True)

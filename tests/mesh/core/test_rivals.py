@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from mesh.core.desk.effects import Send, Stop
 from mesh.core.desk.settings import Keyring, Settings
 from mesh.core.node import NodeCore
+from mesh.core.parts import Parts
 from mesh.core.peers.rivals import DIALS, PLACES
 from mesh.security.signing import public_key, sign, verify
 from mesh.store.memory import MemoryStore
@@ -37,7 +38,7 @@ def core(
         secrets=dict.fromkeys(("node", "client", "monitor"), SECRET),
     )
     settings = Settings(me=me, secret=SECRET, keyring=ring if keyed else None, seal=seal)
-    made = NodeCore(settings, Random(chance).randbytes, Random(chance).random)
+    made = NodeCore(Parts(settings, Random(chance).randbytes, Random(chance).random))
     made.start(MemoryStore().load(), 0.0, 0)
     made.take_effects()
     return made
@@ -48,8 +49,8 @@ def dial(
 ) -> list[Stop | None]:
     """The one says HELLO to the other, who may be itself; what comes of it: for each a reason to end.
     `tamper` changes what the dialler hears."""
-    conn = dialler._dialler.dial(PLACE, NODE_CONTROL, b"")
-    ring = dialler.desk.settings.keyring
+    conn = dialler.parts.dialler.dial(PLACE, NODE_CONTROL, b"")
+    ring = dialler.parts.desk.settings.keyring
     listener.accept("in", PLACE, False, ring.mine if ring is not None else "")
     stops: dict[NodeCore, Stop] = {}
     for _ in range(8):
@@ -78,7 +79,7 @@ def test_trial_A2_a_forwarder_to_our_own_port_shows_us_ourselves(keyed: bool) ->
     """Somebody in between, a router that turns us round, or a second address of this machine."""
     stork = core(keyed=keyed)
     assert dial(stork, stork) == [None, None]
-    assert stork.figures()["met_itself"] == 1
+    assert stork.parts.desk.figures()["met_itself"] == 1
 
 
 def test_trial_A2_who_says_that_it_is_we_without_our_key_ends_nobody() -> None:
@@ -129,9 +130,9 @@ def test_trial_A2_a_proof_of_another_day_is_worth_nothing(keyed: bool) -> None:
 
 def rumour(liar: SimNode, about: SimNode, *places: str) -> None:
     """The liar says that this node, in this boot, is there."""
-    node = replace(about.core.desk.me, address=places[0], also=places[1:])
+    node = replace(about.core.parts.desk.me, address=places[0], also=places[1:])
     said = Rumours((Rumour(node, 0, "alive", liar.uuid),))
-    about.core.neighbours.liveness.rumours(about.core.neighbours.peers[liar.uuid], said, False)
+    about.core.parts.neighbours.liveness.rumours(about.core.parts.neighbours.peers[liar.uuid], said, False)
     about._carry_out_all()
 
 
@@ -155,11 +156,11 @@ def test_trial_A2_a_rumour_of_a_second_place_ends_nobody() -> None:
 def test_trial_A2_a_flood_of_rumours_is_a_few_dials() -> None:
     net = SimNetwork()
     _, stork, liar = net.mesh("heron", "stork", "liar")
-    dialled = stork.core._dialler._dialled
+    dialled = stork.core.parts.dialler._dialled
     for number in range(1000):
         rumour(liar, stork, f"tcp://127.1.{number // 250}.{number % 250 + 1}:7")
-    assert stork.core._dialler._dialled - dialled <= DIALS
-    assert len(stork.core._rivals._looked) <= PLACES
+    assert stork.core.parts.dialler._dialled - dialled <= DIALS
+    assert len(stork.core.parts.rivals._looked) <= PLACES
 
 
 @pytest.mark.parametrize("has_keys", [False, True])
@@ -193,4 +194,4 @@ def test_trial_A2_the_process_that_is_told_is_covered_by_the_proof(keyed: bool) 
 
     stork = core(keyed=keyed)
     assert dial(stork, stork, changed) == [None, None]
-    assert stork.figures()["met_itself"] == 0
+    assert stork.parts.desk.figures()["met_itself"] == 0

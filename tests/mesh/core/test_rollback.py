@@ -64,14 +64,14 @@ def test_trial_A2_what_a_store_forgot_makes_nobody_drop_what_comes_next() -> Non
     net.until(lambda: late.contents == [b"old", b"4", b"5"])
     net.run(3)
     assert a.stop is None and a.metric("stored_envelopes") == 0
-    first = next(s for s in b.core.clients.sessions.values() if s.name.client == "joe")
+    first = next(s for s in b.core.parts.clients.sessions.values() if s.name.client == "joe")
     assert [feed.delivered for feed in first.feeds.values()] == [6]
 
 
 def lie(liar: SimNode, to: SimNode, position: int) -> None:
     """INTEREST: the liar has the log of `to` up to there."""
-    peer = to.core.neighbours.peers[liar.uuid]
-    to.core.wanted.interest(peer, Interest(99, False, (), (), ((to.uuid, position),)))
+    peer = to.core.parts.neighbours.peers[liar.uuid]
+    to.core.parts.wanted.interest(peer, Interest(99, False, (), (), ((to.uuid, position),)))
     to._carry_out_all()
 
 
@@ -109,7 +109,9 @@ def test_trial_A2_a_node_that_has_signed_a_later_state_stops_before_it_serves() 
     assert "b kept it" in a.stop.error and "--accept-rollback" in a.stop.error
     assert not publisher.is_through and b.stop is None
     net.run(5)
-    assert (b.core.gossiping.gossip.last_of(a.uuid) or StateLine(b"", 0, 0, b"")).boot == 1, "it said nothing"
+    assert (b.core.parts.gossiping.gossip.last_of(a.uuid) or StateLine(b"", 0, 0, b"")).boot == 1, (
+        "it said nothing"
+    )
     a.restart()
     net.until(lambda: a.stop)
     assert a.stop.code == "STORE_ROLLED_BACK", "it does not get used to it"
@@ -135,8 +137,8 @@ def test_trial_A2_a_state_that_this_node_has_not_signed_counts_for_nothing(damag
     net = SimNetwork()
     a, b = net.mesh("a", "b", sample=lambda: IDLE)
     net.run(5)
-    line = b.core.gossiping.gossip.last_of(a.uuid)
-    assert line is not None and a.core.gossiping.is_mine(line)
+    line = b.core.parts.gossiping.gossip.last_of(a.uuid)
+    assert line is not None and a.core.parts.gossiping.is_mine(line)
     state = read(line)
     assert state is not None
     state = replace(state, boot=1, counter=10**6, log=2**62, commits=2**62)
@@ -147,7 +149,7 @@ def test_trial_A2_a_state_that_this_node_has_not_signed_counts_for_nothing(damag
         forged = replace(forged, signature=b"")
     replies(b, AskState, {"line": list(astuple(forged))[:5]})
     a.restart()
-    net.until(lambda: a.core.recall.is_over)
+    net.until(lambda: a.core.parts.recall.is_over)
     net.run(3)
     assert a.stop is None
 
@@ -158,7 +160,7 @@ def test_trial_A2_an_answer_that_is_no_state_counts_for_nothing(said: Any) -> No
     a, b = net.mesh("a", "b", sample=lambda: IDLE)
     replies(b, AskState, {"line": said})
     a.restart()
-    net.until(lambda: a.core.recall.is_over)
+    net.until(lambda: a.core.parts.recall.is_over)
     assert a.stop is None
 
 

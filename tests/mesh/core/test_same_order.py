@@ -14,14 +14,14 @@ def test_whose_states_are_not_heard_are_asked_in_the_order_of_their_uuids() -> N
     net = SimNetwork()
     first, *others = net.mesh(*NAMES)
     core, said = first.core, list[bytes]()
-    uuid_of = {peer.control.key: uuid for uuid, peer in core.neighbours.peers.items() if peer.control}
+    uuid_of = {peer.control.key: uuid for uuid, peer in core.parts.neighbours.peers.items() if peer.control}
 
     def sent(key: object, frames: list[bytes]) -> None:
         said.extend([uuid_of[key]] if isinstance(read(frames)[0], Hear) else ())
 
     unheard = {node.uuid for node in others}
-    with patch.object(core.gossiping.gossip, "unheard", lambda listened, now: unheard):
-        core.gossiping._ask_the_unheard(set())
+    with patch.object(core.parts.gossiping.gossip, "unheard", lambda listened, now: unheard):
+        core.parts.gossiping._ask_the_unheard(set())
     with patch.object(first, "_send", sent):
         first._carry_out_all()
     assert said == sorted(unheard)
@@ -30,7 +30,7 @@ def test_whose_states_are_not_heard_are_asked_in_the_order_of_their_uuids() -> N
 def test_whose_states_are_to_be_heard_are_listened_to_in_that_order_too() -> None:
     net = SimNetwork()
     first, *others = net.mesh(*NAMES)
-    gossiping, alive = first.core.gossiping, {node.uuid for node in others}
+    gossiping, alive = first.core.parts.gossiping, {node.uuid for node in others}
     gossiping._listening.clear()
     with patch.object(gossiping.gossip, "listen_to", lambda *given: alive):
         gossiping._listen()

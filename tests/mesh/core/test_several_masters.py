@@ -16,7 +16,7 @@ NUMBERS = [b"%d" % n for n in range(10)]
 
 def values(c: Cluster, node: str, key: str = "k") -> list[bytes]:
     """The last value that the node itself has."""
-    last = c[node].core.router.log.retained.get(key, RUGBY)
+    last = c[node].core.parts.router.log.retained.get(key, RUGBY)
     return [last.data] if last is not None else []
 
 
@@ -92,7 +92,7 @@ def test_one_that_is_silent_is_named_after_the_patience() -> None:
 def test_a_publisher_at_one_of_them_is_not_told_to_go_on_while_a_slow_reader_holds_it() -> None:
     c = several("heron", "avalon", "golan", window_count=4)
     slow = c.client("golan", "slow").subscribed("k", domain=RUGBY, rate=2.5)
-    joe, feed = c.client("heron"), c["heron"].core.neighbours.peers[c["golan"].uuid].exchange.feed
+    joe, feed = c.client("heron"), c["heron"].core.parts.neighbours.peers[c["golan"].uuid].exchange.feed
     for content in NUMBERS * 5:
         joe.publish("k", content, domain=RUGBY)
     most = 0
@@ -176,7 +176,7 @@ def test_both_give_a_message_the_same_stamp() -> None:
     seen: list[Envelope] = []
     for node in ("golan", "frodo"):
         published(c.client(node), node.encode())
-        pair = [c[name].core.router.log.retained.get("k", RUGBY) for name in ("heron", "avalon")]
+        pair = [c[name].core.parts.router.log.retained.get("k", RUGBY) for name in ("heron", "avalon")]
         seen += [last.envelope for last in pair if last is not None]
     assert seen[0].sent == seen[1].sent < seen[2].sent == seen[3].sent
 
@@ -346,7 +346,7 @@ def test_a_way_that_is_only_suspected_keeps_what_a_publisher_sends(
     for other in {"p", "m", "w1", "w2"} - {way}:
         c.net.cut(other, way)
     joe.publish("k", b"1", domain=RUGBY)
-    c.net.until(lambda: c["p"].core.nodes.named(way).suspect, 6)  # type: ignore[union-attr]
+    c.net.until(lambda: c["p"].core.parts.nodes.named(way).suspect, 6)  # type: ignore[union-attr]
     joe.publish("k", b"2", domain=RUGBY)
     c.net.run(1.0)
     c.net.heal()

@@ -32,7 +32,7 @@ class Colours:
     def __init__(self, node: SimNode) -> None:
         self.node = node
         self.heard: list[tuple[str, bytes, str]] = []
-        node.core.shared.add(RowKind(KIND, self._check, self._changed))
+        node.core.parts.shared.add(RowKind(KIND, self._check, self._changed))
 
     def _check(self, row: SharedRow) -> None:
         if row.value == b"black":
@@ -44,12 +44,12 @@ class Colours:
     def put(self, name: str, value: bytes) -> None:
         core, net = self.node.core, self.node.net
         core._at(net.now, net.wall)
-        core.shared.put(KIND, name, core.shared.stamp(KIND, name), value)
+        core.parts.shared.put(KIND, name, core.parts.shared.stamp(KIND, name), value)
         self.node._carry_out_all()
 
     @property
     def known(self) -> dict[str, bytes]:
-        table = self.node.core.shared._tables[KIND]
+        table = self.node.core.parts.shared._tables[KIND]
         return {row.name: row.value for row in table if row.value}
 
 
@@ -65,7 +65,7 @@ def agree(net: SimNetwork, *all_: Colours, limit: float = 20.0) -> None:
 
 
 def told(node: SimNode) -> list[str]:
-    return [e.text for e in node.core.desk.events.after(0)[0] if e.kind == KIND]
+    return [e.text for e in node.core.parts.desk.events.after(0)[0] if e.kind == KIND]
 
 
 def test_what_one_node_writes_all_have() -> None:
@@ -115,12 +115,12 @@ def test_whoever_was_away_brings_back_nothing_that_was_deleted() -> None:
     net.run(20)
     b.node.restart()
     again = Colours(b.node)
-    b.node.core.shared.start(Beginning(b.node.disk.store.load(), None, lambda: StoreReach(0, 0)))
+    b.node.core.parts.shared.start(Beginning(b.node.disk.store.load(), None, lambda: StoreReach(0, 0)))
     assert again.known == {"sky": b"blue"}
     met(net, a.node, b.node)
     net.run(20)
     assert a.known == again.known == {}
-    assert a.node.core.shared.get(KIND, "sky") is not None
+    assert a.node.core.parts.shared.get(KIND, "sky") is not None
 
 
 # --- nodes that lie ---------------------------------------------------------------------------------------
@@ -128,14 +128,14 @@ def test_whoever_was_away_brings_back_nothing_that_was_deleted() -> None:
 
 def boasts(liar: Colours, stamp: int, rows: Any) -> None:
     """Of rows; and says these when it is asked."""
-    liar.node.core.shared._take = lambda row, by: None  # type: ignore[method-assign]
-    liar.node.core.gossiping.shared[KIND] = Summary(KIND, stamp, b"boasting")
+    liar.node.core.parts.shared._take = lambda row, by: None  # type: ignore[method-assign]
+    liar.node.core.parts.gossiping.shared[KIND] = Summary(KIND, stamp, b"boasting")
     replies(liar.node, AskRows, {"rows": rows})
 
 
 def written(author: SimNode, name: str = "sky", value: bytes = b"blue", stamp: int = 0) -> SharedRow:
     """A row as that node signs it."""
-    me, keyring = author.core.desk.me, author.core.desk.settings.keyring
+    me, keyring = author.core.parts.desk.me, author.core.parts.desk.settings.keyring
     assert keyring is not None
     row = SharedRow(KIND, name, stamp or author.net.wall, value, me.uuid, me.boot, me.key)
     return replace(row, signature=keyring.sign(row.text))
@@ -148,8 +148,8 @@ FORGED: dict[str, Any] = {
     "for another": lambda row, liar, other: (
         written(liar.node)
         and replace(
-            (r := replace(row, key=liar.node.core.desk.me.key)),
-            signature=liar.node.core.desk.settings.keyring.sign(r.text),
+            (r := replace(row, key=liar.node.core.parts.desk.me.key)),
+            signature=liar.node.core.parts.desk.settings.keyring.sign(r.text),
         )
     ),
     "what cannot be": lambda row, liar, other: written(liar.node, value=b"black"),
@@ -224,7 +224,7 @@ def test_who_answers_slowly_and_without_end_keeps_nobody_from_the_rows_of_others
         net.after(4.0, late)
 
     boasts(liar, 2**62, [])
-    liar.node.core.desk.face.peer_verbs["rows"] = answer(AskRows, slowly)
+    liar.node.core.parts.desk.face.peer_verbs["rows"] = answer(AskRows, slowly)
     net.run(10)
     b.put("sky", b"blue")
     net.until(lambda: a.known.get("sky") == b"blue", 10)
@@ -235,7 +235,7 @@ def test_who_answers_slowly_and_without_end_keeps_nobody_from_the_rows_of_others
 def test_a_lost_answer_is_asked_for_again() -> None:
     net = SimNetwork()
     a, b = meshed(net, "a", "b")
-    hears = a.node.core.desk.face.from_peers
+    hears = a.node.core.parts.desk.face.from_peers
     true, hears[c.Call] = hears[c.Call], lambda *_: None
     a.put("sky", b"blue")
     net.run(8)
@@ -252,7 +252,7 @@ def test_without_keys_they_are_believed_of_whoever_is_there() -> None:
     a, b = (Colours(node) for node in net.mesh("a", "b", sample=lambda: SAMPLE))
     a.put("sky", b"blue")
     net.until(lambda: b.known == {"sky": b"blue"}, 10)
-    row = b.node.core.shared.get(KIND, "sky")
+    row = b.node.core.parts.shared.get(KIND, "sky")
     assert row is not None and (row.key, row.signature) == (b"", b"")
 
 
@@ -260,7 +260,7 @@ def test_a_node_that_shares_none_is_not_asked() -> None:
     net = SimNetwork()
     a, b = (Colours(node) for node in net.mesh("a", "b", sample=lambda: SAMPLE, wire_version=1))
     asked: list[Inquiry[AskRows]] = []
-    a.node.core.desk.face.peer_verbs["rows"] = answer(AskRows, asked.append)
+    a.node.core.parts.desk.face.peer_verbs["rows"] = answer(AskRows, asked.append)
     a.put("sky", b"blue")
     net.run(SETTLED * 3)
     assert b.known == {} and not asked

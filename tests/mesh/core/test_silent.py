@@ -21,10 +21,10 @@ class Mute:
 
     def __init__(self, node: SimNode) -> None:
         core = self.core = node.core
-        self._wanted, self._hears = core.wanted, core.desk.face.from_peers
-        self._true = (core.wanted.interest, self._hears[c.Call])
+        self._wanted, self._hears = core.parts.wanted, core.parts.desk.face.from_peers
+        self._true = (core.parts.wanted.interest, self._hears[c.Call])
         self.missed = 0
-        core.wanted.interest = self._ignore  # type: ignore[method-assign, assignment]
+        core.parts.wanted.interest = self._ignore  # type: ignore[method-assign, assignment]
         self._hears[c.Call] = self._ignore
 
     def _ignore(self, *what: object) -> None:
@@ -43,11 +43,11 @@ def took(client: SimClient, key: str = "k", initial: bool = True) -> float:
 
 def replied(a: SimNode, peer: Peer, reply: c.Reply) -> None:
     assert peer.data is not None
-    a.core.desk.face.from_peers[c.Reply](peer.data, peer, reply, [])
+    a.core.parts.desk.face.from_peers[c.Reply](peer.data, peer, reply, [])
 
 
 def events(a: SimNode) -> list[str]:
-    return [e.text for e in a.core.desk.events.after(0)[0] if e.kind == "link"]
+    return [e.text for e in a.core.parts.desk.events.after(0)[0] if e.kind == "link"]
 
 
 def test_trial_A7_a_silent_member_is_waited_for_once() -> None:
@@ -81,7 +81,7 @@ def test_trial_A7_a_get_and_an_erase_do_not_wait_for_it_again_and_again() -> Non
     assert client.erase("k") == "MASTER_AWAY"
     spent.append(net.now - start)
     assert CONFIRM <= spent[0] < CONFIRM + LITTLE and max(spent[1:]) < SHORT + LITTLE
-    peer = a.core.neighbours.named("b")
+    peer = a.core.parts.neighbours.named("b")
     assert peer is not None and not peer.reads, "what nobody waits for is not kept, nor asked again"
 
 
@@ -97,7 +97,7 @@ def test_trial_A7_who_answers_in_time_again_is_waited_for_again() -> None:
     ann.settled()
     assert [m.content for m in client.get("k", fresh=True)] == [b"1"]
     assert any("b answers in time again" in text for text in events(a))
-    assert b.core.desk.me.uuid not in a.core.questions.slow
+    assert b.core.parts.desk.me.uuid not in a.core.parts.questions.slow
 
 
 def test_trial_A7_a_confirmation_in_time_does_as_well_and_a_late_one_does_not() -> None:
@@ -105,18 +105,18 @@ def test_trial_A7_a_confirmation_in_time_does_as_well_and_a_late_one_does_not() 
     a, b = net.mesh("a", "b")
     client = client_of(a)
     took(client, "first", initial=False)
-    slow, uuid = a.core.questions.slow, b.core.desk.me.uuid
+    slow, uuid = a.core.parts.questions.slow, b.core.parts.desk.me.uuid
     Mute(b)  # and so it does not answer when it is asked again
     slow.waited_for(uuid, CONFIRM)
-    peer = a.core.neighbours.peers[uuid]
+    peer = a.core.parts.neighbours.peers[uuid]
     slow.tells(uuid, 50)
     net.run(CONFIRM + 1)
-    a.core.wanted.interested(peer, c.Interested(50))
+    a.core.parts.wanted.interested(peer, c.Interested(50))
     assert uuid in slow, "it is as slow as it was"
     slow.tells(uuid, 51)
     net.run(0.5)
     slow.tells(uuid, 52)
-    a.core.wanted.interested(peer, c.Interested(51))
+    a.core.parts.wanted.interested(peer, c.Interested(51))
     assert uuid not in slow
 
 
@@ -126,7 +126,7 @@ def test_trial_A7_who_was_only_cut_off_is_waited_for_again_before_the_next_quest
     a, b = net.mesh("a", "b")
     client = client_of(a)
     took(client, "first", initial=False)
-    slow, uuid = a.core.questions.slow, b.core.desk.me.uuid
+    slow, uuid = a.core.parts.questions.slow, b.core.parts.desk.me.uuid
     slow.waited_for(uuid, CONFIRM)
     if what == "an answer":
         slow.tries(uuid, 77, net.now)
@@ -134,11 +134,11 @@ def test_trial_A7_who_was_only_cut_off_is_waited_for_again_before_the_next_quest
         slow.tells(uuid, 77)
     net.run(CONFIRM + 1)  # and then the wire holds
     assert uuid in slow
-    peer = a.core.neighbours.peers[uuid]
+    peer = a.core.parts.neighbours.peers[uuid]
     if what == "an answer":
         replied(a, peer, c.Reply(77))
     else:
-        a.core.wanted.interested(peer, c.Interested(77))
+        a.core.parts.wanted.interested(peer, c.Interested(77))
     net.run(CONFIRM)
     assert uuid not in slow
 
@@ -147,7 +147,7 @@ def test_trial_A7_who_always_answers_late_is_asked_again_now_and_then_only() -> 
     net = SimNetwork(8)
     a, b = net.mesh("a", "b")
     took(client_of(a), "first", initial=False)
-    slow, uuid = a.core.questions.slow, b.core.desk.me.uuid
+    slow, uuid = a.core.parts.questions.slow, b.core.parts.desk.me.uuid
     mute = Mute(b)
     slow.waited_for(uuid, CONFIRM)
     for request in range(1000, 1100):
@@ -163,11 +163,11 @@ def test_trial_A7_an_answer_that_nobody_asked_for_makes_nobody_quick() -> None:
     Mute(b)
     client = client_of(a)
     took(client, "first")
-    peer = a.core.neighbours.named("b")
+    peer = a.core.parts.neighbours.named("b")
     assert peer is not None
     for number in range(100):
         replied(a, peer, c.Reply(1_000_000 + number))
-    a.core.wanted.interested(peer, c.Interested(0))
+    a.core.parts.wanted.interested(peer, c.Interested(0))
     assert took(client, "second", initial=False) < LITTLE
 
 
@@ -175,8 +175,8 @@ def test_trial_A7_an_answer_that_nobody_asked_for_makes_nobody_quick() -> None:
 def test_trial_A7_who_is_given_no_time_is_not_called_slow(within: float) -> None:
     net = SimNetwork(6)
     a, b = net.mesh("a", "b")
-    questions: Questions = a.core.questions
-    peer = a.core.neighbours.named("b")
+    questions: Questions = a.core.parts.questions
+    peer = a.core.parts.neighbours.named("b")
     assert peer is not None
     Mute(b)
     done: list[list[str]] = []
@@ -189,26 +189,26 @@ def test_trial_A7_who_is_given_no_time_is_not_called_slow(within: float) -> None
 def test_trial_D_who_does_not_answer_by_another_way_than_the_data_connection_is_not_called_slow() -> None:
     net = SimNetwork(6)
     a, b = net.mesh("a", "b")
-    peer = a.core.neighbours.named("b")
+    peer = a.core.parts.neighbours.named("b")
     assert peer is not None
     done: list[list[str]] = []
-    a.core.questions.ask_all(
+    a.core.parts.questions.ask_all(
         [peer], AskState(), StateTold, lambda r, missing: done.append(missing), CONFIRM, lambda *_: None
     )
     net.run(CONFIRM + LITTLE)
-    assert (done, b.core.desk.me.uuid in a.core.questions.slow) == ([["b"]], False)
+    assert (done, b.core.parts.desk.me.uuid in a.core.parts.questions.slow) == ([["b"]], False)
 
 
 def test_trial_D_that_it_is_well_again_is_found_out_though_nobody_asks_it() -> None:
     net = SimNetwork(9)
     a, b = net.mesh("a", "b")
-    client, uuid = client_of(a), b.core.desk.me.uuid
+    client, uuid = client_of(a), b.core.parts.desk.me.uuid
     mute = Mute(b)
-    assert client.get("k", fresh=True) == [] and uuid in a.core.questions.slow
+    assert client.get("k", fresh=True) == [] and uuid in a.core.parts.questions.slow
     net.run(60)
-    assert uuid in a.core.questions.slow and mute.missed <= 2 + 60 / TRY
+    assert uuid in a.core.parts.questions.slow and mute.missed <= 2 + 60 / TRY
     mute.speak()
-    net.until(lambda: uuid not in a.core.questions.slow)
+    net.until(lambda: uuid not in a.core.parts.questions.slow)
 
 
 def test_trial_A7_another_process_of_it_begins_anew() -> None:
@@ -216,6 +216,6 @@ def test_trial_A7_another_process_of_it_begins_anew() -> None:
     a, b = net.mesh("a", "b")
     Mute(b)
     took(client_of(a), "first")
-    assert b.core.desk.me.uuid in a.core.questions.slow
+    assert b.core.parts.desk.me.uuid in a.core.parts.questions.slow
     b.restart()
-    net.until(lambda: b.core.desk.me.uuid not in a.core.questions.slow)
+    net.until(lambda: b.core.parts.desk.me.uuid not in a.core.parts.questions.slow)

@@ -40,7 +40,7 @@ def on_its_way() -> tuple[Cluster, SimClient, Subscription]:
     c["heron"].kill()
     c.net.run(15)
     joe.publish("k", b"1", persistent=True, domain=RUGBY)
-    c.net.until(lambda: c["frodo"].core.forwarder.onward.messages == 1)
+    c.net.until(lambda: c["frodo"].core.parts.forwarder.onward.messages == 1)
     return c, joe, heard
 
 
@@ -67,7 +67,7 @@ def test_what_comes_back_by_another_node_is_not_stored_twice() -> None:
     c.net.run(15)
     joe.publish("k", b"1", persistent=True, domain=RUGBY)
     c.net.until(lambda: joe.state(1, RUGBY) == "FORWARD_WARNING")
-    forwarder = c["frodo"].core.forwarder
+    forwarder = c["frodo"].core.parts.forwarder
     (entry,) = forwarder.onward.entries()
     entry.source = c["bilbo"].uuid  # its publisher has gone there, and comes back
     forwarder.publish(entry.envelope)
@@ -127,7 +127,7 @@ def test_trial_D_what_comes_by_a_second_way_while_it_goes_to_the_disk_is_answere
     joe.move(c["bilbo"].ipc)
     c.net.run(6)
     assert joe.state(1, RUGBY) == "OK"
-    assert [len(c[name].core.forwarder.onward) for name in ("frodo", "bilbo")] == [0, 0]
+    assert [len(c[name].core.parts.forwarder.onward) for name in ("frodo", "bilbo")] == [0, 0]
 
 
 def test_of_what_has_gone_on_nothing_stays_however_long_it_might_have_waited(
@@ -139,7 +139,7 @@ def test_of_what_has_gone_on_nothing_stays_however_long_it_might_have_waited(
     for n in range(100):
         joe.publish("k", b"%d" % n, domain=RUGBY)
         joe.settled()
-        due.append(len(c["bilbo"].core.forwarder.tailback._due))
+        due.append(len(c["bilbo"].core.parts.forwarder.tailback._due))
     assert max(due) <= 8 and due.count(1) > 5, "few are looked through at a time"
 
 
@@ -150,10 +150,10 @@ def test_what_a_client_here_asks_for_is_kept_also_when_another_node_brings_it_ag
     c["heron"].close()
     e = replace(envelope("k", persistent=True, domain=RUGBY), sender="/node/bilbo/client/joe/session/1")
     for source in (b"", bilbo, b"", bilbo) if first == "its publisher" else (bilbo, b"", bilbo):
-        core.forwarder._settled = False  # nobody is told yet that it waits
-        core.forwarder._take(e, source)
-    (entry,) = core.forwarder.onward.entries()
-    core.forwarder.tailback.warn(entry)
+        core.parts.forwarder._settled = False  # nobody is told yet that it waits
+        core.parts.forwarder._take(e, source)
+    (entry,) = core.parts.forwarder.onward.entries()
+    core.parts.forwarder.tailback.warn(entry)
     assert entry.is_storing and entry.source == bilbo, "on the disk, and whoever asks last is answered"
 
 
@@ -235,7 +235,7 @@ def test_what_waited_in_vain_stays_refused_over_a_restart() -> None:
     joe.publish("k", b"2", persistent=True, domain=RUGBY)
     c.net.until(lambda: joe.state(2, RUGBY) == "FORWARD_WARNING")
     c.net.until(lambda: c["bilbo"].metric("expired") == 1)
-    c.net.until(lambda: not c["bilbo"].core.disk.storing)
+    c.net.until(lambda: not c["bilbo"].core.parts.disk.storing)
     c.net.break_all(joe.name)  # before joe hears of it
     c["bilbo"].kill()
     c["frodo"].start()

@@ -8,7 +8,7 @@ import pytest
 from mesh.core.asking import demand as demands
 from mesh.core.peers.peer import Peer
 from mesh.core.peers.reach_table import ReachState
-from mesh.core.subscribers import subscribing
+from mesh.core.subscribers import firstvalues
 from mesh.mapping.rules import Rule
 from mesh.routing import interest, rulings
 from mesh.routing.upstream import Upstream
@@ -66,8 +66,8 @@ def test_trial_18_6_all_that_waits_for_one_master_is_decided_once_when_a_strange
         joe.publish("k", b"%d" % n, domain=NEWS)
     joe.settled()
     core = nodes["ibis"].core
-    decide = core.forwarder.mapping.decide = Counted(core.forwarder.mapping.decide)  # type: ignore[method-assign]
-    go = core.forwarder._go = Counted(core.forwarder._go)  # type: ignore[method-assign]
+    decide = core.parts.forwarder.mapping.decide = Counted(core.parts.forwarder.mapping.decide)  # type: ignore[method-assign]
+    go = core.parts.forwarder._go = Counted(core.parts.forwarder._go)  # type: ignore[method-assign]
     crane = net.node("crane", "ibis")
     net.until(lambda: "crane" in nodes["ibis"].alive)
     crane.kill()
@@ -97,16 +97,16 @@ def test_trial_18_6_what_has_to_go_another_way_goes_in_turns_and_in_order(
         sam.publish("k", b"sam %d" % n, domain=NEWS)
     joe.settled()
     sam.settled()
-    onward = nodes["ibis"].core.forwarder.onward
+    onward = nodes["ibis"].core.parts.forwarder.onward
     waits_for = onward.hops()[0]
     core = nodes["ibis"].core
-    go = core.forwarder._go = Counted(core.forwarder._go).per_turn(nodes["ibis"])  # type: ignore[method-assign]
+    go = core.parts.forwarder._go = Counted(core.parts.forwarder._go).per_turn(nodes["ibis"])  # type: ignore[method-assign]
     back = {"egret": "stork", "stork": "egret"}[waits_for]
     nodes[back].start()
-    net.until(lambda: core.forwarder.rulings.is_open)
+    net.until(lambda: core.parts.forwarder.rulings.is_open)
     joe.publish("k", b"joe 60", domain=NEWS)
     began = net.now
-    net.until(lambda: not core.forwarder.rulings.is_open)
+    net.until(lambda: not core.parts.forwarder.rulings.is_open)
     assert net.now - began < SOON, "it does not wait for the next time that something is due"
     net.until(lambda: len(heard.contents) == 121)
     for name in (b"joe", b"sam"):
@@ -124,28 +124,28 @@ def test_trial_18_6_what_waits_is_told_of_when_its_master_dies_though_nothing_go
     joe.publish("k", b"0", domain=NEWS)
     joe.settled()
     core = nodes["ibis"].core
-    core.forwarder.onward._window = (1, 1)  # the others wait behind it
+    core.parts.forwarder.onward._window = (1, 1)  # the others wait behind it
     nodes["heron"].net.cuts.add(frozenset(("ibis", "heron")))
     for n in range(1, 10):
         joe.publish("k", b"%d" % n, domain=NEWS)
     entries: list[Any] = []
-    net.until(lambda: len(core.forwarder.onward) == 9)
-    entries += core.forwarder.onward.entries()
+    net.until(lambda: len(core.parts.forwarder.onward) == 9)
+    entries += core.parts.forwarder.onward.entries()
     assert not any(entry.warned for entry in entries)
-    peer = core.neighbours.peers[nodes["heron"].uuid]
+    peer = core.parts.neighbours.peers[nodes["heron"].uuid]
     peer.reach.state = ReachState.AWAY
-    core.forwarder.review()
+    core.parts.forwarder.review()
     turns = 0
-    while core.forwarder.rulings.is_open:
-        core.forwarder.flush()
-        core.forwarder.tick()
+    while core.parts.forwarder.rulings.is_open:
+        core.parts.forwarder.flush()
+        core.parts.forwarder.tick()
         turns += 1
     assert all(entry.warned for entry in entries) and turns >= 9
 
 
 def test_trial_18_6_what_is_wanted_is_looked_up_once_when_a_stranger_comes_or_goes() -> None:
     net, nodes = mesh({"ibis": (Rule("heron", domains=(NEWS,)),)}, "ibis", "heron")
-    demand = nodes["ibis"].core.demand
+    demand = nodes["ibis"].core.parts.demand
     for n in range(300):
         demand.want(Query("exact", f"k{n}", NEWS))
     net.run(5)
@@ -164,8 +164,8 @@ def test_trial_18_6_whoever_comes_is_asked_for_all_in_turns(monkeypatch: pytest.
     heard = ann.subscribed("k7")
     core = nodes["ibis"].core
     for n in range(100):
-        core.demand.want(Query("exact", f"k{n}"))
-    aim_all = core.demand.interests.aim_all
+        core.parts.demand.want(Query("exact", f"k{n}"))
+    aim_all = core.parts.demand.interests.aim_all
     sizes: list[int] = []
 
     def counted(queries: Any, targets: Any, peers: Any, now: float) -> Any:
@@ -173,17 +173,17 @@ def test_trial_18_6_whoever_comes_is_asked_for_all_in_turns(monkeypatch: pytest.
         assert set(peers) == {crane.uuid}, "nobody else is told anything"
         return aim_all(queries, targets, peers, now)
 
-    core.demand.interests.aim_all = counted  # type: ignore[method-assign]
+    core.parts.demand.interests.aim_all = counted  # type: ignore[method-assign]
     crane = net.node("crane", "ibis")
     net.until(lambda: sizes)
-    began, late = net.now, next(iter(core.demand.interests.queries()))
-    asked = core.demand.interests.asked(crane.uuid).queries
+    began, late = net.now, next(iter(core.parts.demand.interests.queries()))
+    asked = core.parts.demand.interests.asked(crane.uuid).queries
     assert late not in asked
-    core.demand.want(late)
+    core.parts.demand.want(late)
     assert late in asked, "whoever subscribes to it now must not wait for the others"
     net.until(lambda: sum(sizes) >= 100)
     assert max(sizes) == 10 and net.now - began < SOON
-    peers, ibis = crane.core.neighbours.peers, nodes["ibis"].uuid
+    peers, ibis = crane.core.parts.neighbours.peers, nodes["ibis"].uuid
     net.until(lambda: ibis in peers and len(peers[ibis].exchange.feed.queries) == 100)
     joe = client_of(crane)
     joe.publish("k7", b"1")
@@ -198,7 +198,7 @@ def test_trial_18_6_what_was_asked_of_one_that_died_goes_to_the_other_way_in_tur
     net, nodes = mesh({**dict.fromkeys(names, WAYS), "ibis": BEHIND}, *names)
     ann = client_of(nodes["ibis"], "ann")
     heard = ann.subscribed("k7", domain=NEWS)
-    demand = nodes["ibis"].core.demand
+    demand = nodes["ibis"].core.parts.demand
     for n in range(100):
         demand.want(Query("exact", f"k{n}", NEWS))
     net.run(5)
@@ -233,7 +233,7 @@ def test_trial_18_6_who_is_away_is_asked_no_more_only_when_it_is_back_and_in_par
 def test_trial_18_6_last_values_that_were_away_are_looked_for_once_and_come_in_turns(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(subscribing, "TURN", 4)
+    monkeypatch.setattr(firstvalues, "TURN", 4)
     net, nodes = mesh({"ibis": (Rule("heron", domains=(NEWS,)),)}, "ibis", "heron")
     joe, ann = client_of(nodes["heron"]), client_of(nodes["ibis"], "ann")
     for n in range(30):
@@ -246,18 +246,18 @@ def test_trial_18_6_last_values_that_were_away_are_looked_for_once_and_come_in_t
     ann.unsubscribe(gone)
     net.run(1)
     core = nodes["ibis"].core
-    assert sum(map(len, core.subscribing._lacking.values())) == 30, "what is given up lacks nothing"
-    sources = core.demand._mapping.sources = Counted(core.demand._mapping.sources)  # type: ignore[method-assign]
-    core.subscribing._review()
+    assert sum(map(len, core.parts.first_values._lacking.values())) == 30, "what is given up lacks nothing"
+    sources = core.parts.demand._mapping.sources = Counted(core.parts.demand._mapping.sources)  # type: ignore[method-assign]
+    core.parts.first_values.review()
     assert sources.calls == 1
-    confirm = core.questions.confirm = Counted(core.questions.confirm).per_turn(nodes["ibis"])  # type: ignore[method-assign]
+    confirm = core.parts.questions.confirm = Counted(core.parts.questions.confirm).per_turn(nodes["ibis"])  # type: ignore[method-assign]
     nodes["heron"].start()
     net.until(lambda: confirm.calls)
     began = net.now
     net.until(lambda: confirm.calls >= 30)
     assert confirm.most <= 4 and net.now - began < SOON
     net.until(lambda: all(each.contents for each in heard))
-    assert not core.subscribing._lacking and not core.subscribing._ready
+    assert not core.parts.first_values._lacking and not core.parts.first_values._ready
 
 
 def test_trial_18_6_how_far_logs_have_come_is_kept_and_goes_back_with_who_brought_them(
@@ -273,7 +273,7 @@ def test_trial_18_6_how_far_logs_have_come_is_kept_and_goes_back_with_who_brough
         joe.settled()
     net.until(lambda: len(heard.contents) == 6)
     core = nodes["ibis"].core
-    links, peers = core.links, core.neighbours.peers
+    links, peers = core.parts.links, core.parts.neighbours.peers
     heron, egret = nodes["heron"].uuid, nodes["egret"].uuid
     found = {m: u.received for peer in peers.values() for m, u in peer.exchange.upstreams.items()}
     assert found and dict(links.received()) == found
@@ -282,14 +282,14 @@ def test_trial_18_6_how_far_logs_have_come_is_kept_and_goes_back_with_who_brough
     peers[egret].exchange.upstreams[heron].received = 1
     assert links.received()[heron] > 1
     monkeypatch.setattr(Peer, "is_active", False)
-    monkeypatch.setattr(core.neighbours.membership, "of", lambda uuid: None)
-    monkeypatch.setattr(core.neighbours.rounds, "_needs_login", lambda peer: False)
+    monkeypatch.setattr(core.parts.neighbours.membership, "of", lambda uuid: None)
+    monkeypatch.setattr(core.parts.neighbours.rounds, "_needs_login", lambda peer: False)
     peers[heron].reach.state = ReachState.AWAY
-    core.neighbours.rounds._sweep()
+    core.parts.neighbours.rounds._sweep()
     core._hear()
     assert heron not in peers and links.received()[heron] == 1
     assert links.received()[egret] == found[egret]
     peers[egret].reach.state = ReachState.AWAY
-    core.neighbours.rounds._sweep()
+    core.parts.neighbours.rounds._sweep()
     core._hear()
     assert not links.received()

@@ -29,7 +29,7 @@ def settled(stranger: Stranger) -> dict[bytes, int]:
 
 
 def events(a: SimNode) -> list[str]:
-    return [e.text for e in a.core.desk.events.after(0)[0] if e.kind == "refused"]
+    return [e.text for e in a.core.parts.desk.events.after(0)[0] if e.kind == "refused"]
 
 
 def a_asks_b() -> tuple[SimNetwork, SimNode, SimNode, Subscription]:
@@ -201,7 +201,7 @@ def test_trial_A4_what_was_owed_before_the_rules_changed_still_comes() -> None:
     a.start()
     net.until(lambda: heard.contents == [b"owed"])
     net.run(70)
-    peer = b.core.neighbours.named("a")
+    peer = b.core.parts.neighbours.named("a")
     assert peer is not None
     late = c.Items(peer.exchange.outlet.next, (c.ItemHead(1, 0, b.uuid),))
     _say(b, "a", late, envelope("k", [b"not asked"]))
@@ -211,6 +211,6 @@ def test_trial_A4_what_was_owed_before_the_rules_changed_still_comes() -> None:
 
 def _say(node: SimNode, to: str, command: c.Command, *envelopes: Envelope) -> None:
     """On its data connection."""
-    peer = node.core.neighbours.named(to)
+    peer = node.core.parts.neighbours.named(to)
     assert peer is not None and peer.data is not None
     node._send(peer.data.key, write(command, envelopes))

@@ -11,12 +11,14 @@ def test_what_waits_for_one_that_others_called_dead_before_it_was_met_is_in_the_
     heron, frodo, bilbo = c["heron"], c["frodo"], c["bilbo"]
     frodo.kill()
     c.net.run(5)
-    dead = heron.core.neighbours.membership._table.records[frodo.uuid].rumour(Presence.DEAD, heron.uuid)
+    dead = heron.core.parts.neighbours.membership._table.records[frodo.uuid].rumour(Presence.DEAD, heron.uuid)
     c.client("bilbo", "out").publish("k", b"", domain=RUGBY, persistent=True)
     c.net.run(3)
     bilbo.restart()
     c.net.until(lambda: "heron" in bilbo.alive)
-    heron.core.desk.send(heron.core.neighbours.peers[bilbo.uuid].control, Rumours(to_wire((dead,))))
+    heron.core.parts.desk.send(
+        heron.core.parts.neighbours.peers[bilbo.uuid].control, Rumours(to_wire((dead,)))
+    )
     heron._carry_out_all()
     c.net.run(1)
     call = c.client("bilbo", "joe").ask(lambda request: Call(request, "ls", {}))

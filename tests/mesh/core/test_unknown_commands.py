@@ -126,7 +126,7 @@ def test_a_tag_that_is_written_longer_than_it_must_be_is_known() -> None:
 
 
 def wanted(node: SimNode, other: SimNode) -> set[str]:
-    return {query.text for query in node.core.neighbours.peers[other.uuid].exchange.feed.queries}
+    return {query.text for query in node.core.parts.neighbours.peers[other.uuid].exchange.feed.queries}
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -139,10 +139,10 @@ def test_a_query_of_an_unknown_kind_is_passed_over_from_version_2_on(
     subscriber = client_of(b)
     heard = subscriber.subscribed("k")
     net.until(lambda: wanted(a, b) == {"k"})
-    interests, hour = b.core.demand.interests, c.Query("hour", "12")
+    interests, hour = b.core.parts.demand.interests, c.Query("hour", "12")
     interests.add(hour, CLIENTS)
-    conn = b.core.neighbours.peers[a.uuid].data
-    b.core.desk.send(conn, interests.asked(a.uuid).change((hour, c.Query("exact", "m"))))
+    conn = b.core.parts.neighbours.peers[a.uuid].data
+    b.core.parts.desk.send(conn, interests.asked(a.uuid).change((hour, c.Query("exact", "m"))))
     b._carry_out_all()
     net.run(0.1)
     assert a.metric("unknown_kinds") == (1 if version == 2 else 0)

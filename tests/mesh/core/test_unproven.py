@@ -27,7 +27,7 @@ NAME_IN_USE = Refuse("NAME_IN_USE", "the name 'a' belongs to a live node", "--id
 def says(liar: SimNode, to: SimNode, *nodes: Introduction, state: str = "alive") -> None:
     """As the answer to a census: what makes nodes alive by the word of others."""
     rumours = Rumours(tuple(Rumour(node, 0, state, liar.uuid) for node in nodes))
-    to.core.neighbours.liveness.rumours(to.core.neighbours.peers[liar.uuid], rumours, True)
+    to.core.parts.neighbours.liveness.rumours(to.core.parts.neighbours.peers[liar.uuid], rumours, True)
     to._carry_out_all()
 
 
@@ -59,29 +59,29 @@ def test_trial_A2_a_key_that_others_tell_of_shuts_out_nobody() -> None:
     says(b, a, Introduction(c.uuid, "c", 1, c.address, key=KEY), *crowd(40))
     c.start()
     net.until(lambda: c.alive >= {"a"})
-    peer = a.core.neighbours.peers[c.uuid]
-    assert peer.alive and peer.node.key == c.core.desk.me.key and c.stop is None
+    peer = a.core.parts.neighbours.peers[c.uuid]
+    assert peer.alive and peer.node.key == c.core.parts.desk.me.key and c.stop is None
 
 
 def test_trial_A2_a_boot_that_cannot_be_breaks_the_protocol() -> None:
     net = SimNetwork()
     a, b = net.mesh("a", "b")
-    boots = [node.node.boot for node in a.core.neighbours.peers.values()]
+    boots = [node.node.boot for node in a.core.parts.neighbours.peers.values()]
     try:
-        says(b, a, replace(b.core.desk.me, boot=2**22))
+        says(b, a, replace(b.core.parts.desk.me, boot=2**22))
     except RemoteError as error:
         assert "an introduction of boot 4194304" in str(error)
     else:
         raise AssertionError("it was taken")
-    assert [node.node.boot for node in a.core.neighbours.peers.values()] == boots
+    assert [node.node.boot for node in a.core.parts.neighbours.peers.values()] == boots
 
 
 def test_trial_A2_who_says_that_it_is_we_takes_no_address_away_from_us() -> None:
     """REFUSE SAME_UUID without a proof: a seed of the configuration was forgotten for good."""
     net = SimNetwork()
     b = net.node("b")
-    b.core.desk.process = b""
-    b.core._meeting._hear = lambda node: Refuse("SAME_UUID", "it is you", final=True)  # type: ignore[method-assign]
+    b.core.parts.desk.process = b""
+    b.core.parts.meeting._hear = lambda node: Refuse("SAME_UUID", "it is you", final=True)  # type: ignore[method-assign]
     a = net.node("a", "b", backoff_max=2.0)
     net.run(5)
     assert a.stop is None
@@ -93,7 +93,7 @@ def test_trial_A2_one_node_that_lets_us_in_is_enough_against_who_says_that_our_n
     net = SimNetwork()
     for name in ("liar", "honest"):
         net.node(name)
-    net.nodes["liar"].core._meeting._hear = lambda node: NAME_IN_USE  # type: ignore[method-assign]
+    net.nodes["liar"].core.parts.meeting._hear = lambda node: NAME_IN_USE  # type: ignore[method-assign]
     a = net.node("a", "liar", "honest")
     net.until(lambda: a.alive == {"honest"})
     net.run(60)
@@ -103,7 +103,7 @@ def test_trial_A2_one_node_that_lets_us_in_is_enough_against_who_says_that_our_n
 def test_a_name_that_nobody_lets_in_is_taken() -> None:
     net = SimNetwork()
     b = net.node("b")
-    b.core._meeting._hear = lambda node: NAME_IN_USE  # type: ignore[method-assign]
+    b.core.parts.meeting._hear = lambda node: NAME_IN_USE  # type: ignore[method-assign]
     a = net.node("a", "b")
     net.until(lambda: a.stop)
     assert a.stop is not None and a.stop.code == "NAME_IN_USE" and net.now < 2
@@ -121,7 +121,7 @@ def test_trial_A2_who_was_sent_nothing_answers_for_nobody() -> None:
     publisher.publish("k", b"1", domain="NEWS", persistent=True)
     net.until(lambda: publisher.state(1, "NEWS") == "FORWARD_WARNING")
     said = Outcomes((Outcome(publisher.stream, Answer("NEWS", 1, 1)),))
-    a.core.forwarder.outcomes(a.core.neighbours.peers[liar.uuid], said)
+    a.core.parts.forwarder.outcomes(a.core.parts.neighbours.peers[liar.uuid], said)
     a._carry_out_all()
     net.run(2)
     assert publisher.state(1, "NEWS") == "FORWARD_WARNING" and a.metric("tailed_back") == 1
@@ -134,13 +134,13 @@ def test_a_peer_wants_so_many_things_and_no_more(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(saying, "WANTED", 3)
     net = SimNetwork()
     a, b = net.mesh("a", "b")
-    peer = a.core.neighbours.peers[b.uuid]
+    peer = a.core.parts.neighbours.peers[b.uuid]
     wanted = tuple(Query("exact", f"k{n}") for n in range(4))
-    a.core.wanted.interest(peer, Interest(1, True, wanted[:3]))
+    a.core.parts.wanted.interest(peer, Interest(1, True, wanted[:3]))
     with pytest.raises(RemoteError) as refused:
-        a.core.wanted.interest(peer, Interest(2, False, wanted[3:]))
+        a.core.parts.wanted.interest(peer, Interest(2, False, wanted[3:]))
     assert refused.value.code == "TOO_MANY_QUERIES" and len(peer.exchange.feed.queries) == 3
-    a.core.wanted.interest(peer, Interest(2, False, wanted[3:], wanted[:1]))
+    a.core.parts.wanted.interest(peer, Interest(2, False, wanted[3:], wanted[:1]))
     assert set(peer.exchange.feed.queries) == set(wanted[1:])
     with pytest.raises(RemoteError, match="TOO_MANY_QUERIES"):  # what it does not have makes no room
-        a.core.wanted.interest(peer, Interest(3, False, wanted[:1], (Query("exact", "never wanted"),)))
+        a.core.parts.wanted.interest(peer, Interest(3, False, wanted[:1], (Query("exact", "never wanted"),)))

@@ -26,7 +26,7 @@ HOUR = c.Query("hour", "12")  # of a kind that no release has
 
 def links_of(node: SimNode, other: SimNode) -> set[tuple[int, frozenset[str]]]:
     """What was agreed on each connection of a node with that one, as it has it."""
-    conns = node.core.neighbours.peers[other.uuid].conns.values()
+    conns = node.core.parts.neighbours.peers[other.uuid].conns.values()
     return {(conn.version, conn.speaks) for conn in conns if conn is not None}
 
 
@@ -49,7 +49,7 @@ def test_nodes_keep_what_they_have_agreed_on(first: int, second: int, version: i
     net = SimNetwork()
     a, b = net.node("a", wire_version=first), net.node("b", "a", wire_version=second)
     heard = client_of(b).subscribed("k")
-    net.until(lambda: a.core.neighbours.peers[b.uuid].data)
+    net.until(lambda: a.core.parts.neighbours.peers[b.uuid].data)
     assert links_of(a, b) == links_of(b, a) == {(version, BOTH if version > 1 else BOTH - {SHARED})}
     client_of(a, "pub").publish("k", b"1")
     net.until(lambda: heard.contents == [b"1"])
@@ -70,7 +70,7 @@ def test_a_client_is_told_the_version(versions: tuple[int, int], welcomed: int, 
 def test_whoever_wants_to_speak_what_was_not_offered_is_left(version: int) -> None:
     net = SimNetwork()
     b = net.node("b")
-    door = b.core._reception._admission.door
+    door = b.core.parts.reception._admission.door
     admit = door._admit
 
     def false(conn: Conn, hello: c.Hello) -> Any:
@@ -86,13 +86,13 @@ def test_whoever_wants_to_speak_what_was_not_offered_is_left(version: int) -> No
 def test_a_command_goes_only_to_those_who_have_said_its_word() -> None:
     net = SimNetwork()
     a, b = net.mesh("a", "b")
-    conn = a.core.neighbours.peers[b.uuid].control
+    conn = a.core.parts.neighbours.peers[b.uuid].control
     assert conn is not None and conn.speaks == BOTH
     for speaks, sent in ((BOTH, 1), (frozenset((PIECES,)), 0)):
         conn.speaks = speaks
-        a.core.desk.effects.clear()
-        a.core.desk.send(conn, c.Ways())
-        assert len(a.core.desk.effects) == sent
+        a.core.parts.desk.effects.clear()
+        a.core.parts.desk.send(conn, c.Ways())
+        assert len(a.core.parts.desk.effects) == sent
 
 
 def test_a_part_adds_its_word_and_what_is_wanted_of_its_kind_is_asked_of_those_who_say_it(
@@ -106,14 +106,14 @@ def test_a_part_adds_its_word_and_what_is_wanted_of_its_kind_is_asked_of_those_w
     a.restart()
     new.restart()
     net.until(lambda: {"new", "old"} <= a.alive)
-    a.core.demand.want(HOUR)
-    interests = a.core.demand.interests
+    a.core.parts.demand.want(HOUR)
+    interests = a.core.parts.demand.interests
     net.until(lambda: HOUR in interests.asked(new.uuid).queries)
     assert HOUR not in interests.asked(old.uuid).queries
     monkeypatch.setattr(Demand, "speaks", lambda it: (HOUR.kind,))
     old.restart()
     net.until(lambda: HOUR in interests.asked(old.uuid).queries)
-    assert a.core.neighbours.peers[old.uuid].speaks == {*BOTH, HOUR.kind}
+    assert a.core.parts.neighbours.peers[old.uuid].speaks == {*BOTH, HOUR.kind}
 
 
 def test_every_command_that_is_newer_than_the_first_release_has_a_word() -> None:

@@ -36,7 +36,7 @@ def write(
 
 def dead(node: SimNode) -> list[bytes]:
     """Those that can be read, which are as many as were ever published."""
-    node.net.until(lambda: not node.core.disk.storing)
+    node.net.until(lambda: not node.core.parts.disk.storing)
     letters = client_of(node, "clerk").get(pattern=DEAD)
     assert node.metric("dead") == len(letters)
     return sorted(letter.content for letter in letters)

@@ -26,7 +26,7 @@ def exact(first: int, last: int) -> tuple[Query, ...]:
 
 def wants(b: SimNode, a: SimNode, queries: tuple[Query, ...]) -> None:
     """b asks a for these, for its clients, and has yet to tell it."""
-    interests = b.core.demand.interests
+    interests = b.core.parts.demand.interests
     for query in queries:
         interests.add(query, CLIENTS)
     interests.asked(a.uuid).change(add=queries)
@@ -56,17 +56,17 @@ class Linked:
     @property
     def peer(self) -> Any:
         """b, as a knows it."""
-        return self.a.core.neighbours.peers[self.b.uuid]
+        return self.a.core.parts.neighbours.peers[self.b.uuid]
 
     @property
     def wanted(self) -> set[str]:
-        peer = self.a.core.neighbours.peers.get(self.b.uuid)
+        peer = self.a.core.parts.neighbours.peers.get(self.b.uuid)
         return {query.text for query in peer.exchange.feed.queries} if peer is not None else set()
 
     @property
     def is_confirmed(self) -> bool:
-        peer = self.b.core.neighbours.peers[self.a.uuid]
-        return peer.confirmed == self.b.core.demand.interests.asked(self.a.uuid).version
+        peer = self.b.core.parts.neighbours.peers[self.a.uuid]
+        return peer.confirmed == self.b.core.parts.demand.interests.asked(self.a.uuid).version
 
     def goes_through(self, content: bytes) -> None:
         self.publisher.publish("k", content, persistent=True)
@@ -100,18 +100,18 @@ def test_very_many_things_are_wanted_and_confirmed_after_each_login(many: int) -
 
 def cut_off(it: Linked, after: int) -> None:
     """The connection breaks behind so many parts."""
-    hear = it.a.core.wanted.interest
+    hear = it.a.core.parts.wanted.interest
     parts = [0]
 
     def few(peer: Any, command: Interest) -> None:
         hear(peer, command)
         parts[0] += 1
         if parts[0] == after:
-            it.a.core.wanted.interest = hear  # type: ignore[method-assign]
-            it.a.core.desk.hang_up(peer.data)
+            it.a.core.parts.wanted.interest = hear  # type: ignore[method-assign]
+            it.a.core.parts.desk.hang_up(peer.data)
             it.a.core._broke_protocol(peer.data, RemoteError("cut"))
 
-    it.a.core.wanted.interest = few  # type: ignore[method-assign]
+    it.a.core.parts.wanted.interest = few  # type: ignore[method-assign]
 
 
 def test_what_was_half_heard_is_heard_whole_on_the_next_connection_and_nothing_is_lost() -> None:
@@ -122,7 +122,7 @@ def test_what_was_half_heard_is_heard_whole_on_the_next_connection_and_nothing_i
     it.net.until(lambda: it.peer.data is None)
     it.publisher.publish("k", b"meanwhile", persistent=True)
     it.net.until(lambda: len(it.wanted) > 1 and it.peer.data is None)
-    assert not it.a.core.wanted._saying
+    assert not it.a.core.parts.wanted._saying
     assert 1 < len(it.wanted) < 3000 and "k" in it.wanted
     assert it.heard.contents == [], "nothing flows before all is said"
     it.net.until(lambda: it.is_confirmed)
@@ -135,17 +135,17 @@ def test_what_is_wanted_no_more_falls_with_the_last_part() -> None:
     wants(it.b, it.a, exact(0, 2000))
     it.a.restart()
     it.net.until(lambda: it.is_confirmed)
-    asked = it.b.core.demand.interests.asked(it.a.uuid)
+    asked = it.b.core.parts.demand.interests.asked(it.a.uuid)
     for query in exact(0, 500):
         del asked.queries[query]
     steps: list[tuple[bool, int]] = []
-    take_up = it.a.core.wanted._take_up
+    take_up = it.a.core.parts.wanted._take_up
 
     def noted(peer: Any, part: Interest) -> None:
         steps.append((part.more, len(peer.exchange.feed.queries)))
         take_up(peer, part)
 
-    it.a.core.wanted._take_up = noted  # type: ignore[method-assign]
+    it.a.core.parts.wanted._take_up = noted  # type: ignore[method-assign]
     it.net.break_all("b")
     it.net.until(lambda: steps and not steps[-1][0])
     connected = [it.peer.exchange.feed.connected]
@@ -161,16 +161,16 @@ def test_a_change_of_many_is_confirmed_at_its_last_part(monkeypatch: pytest.Monk
     monkeypatch.setattr(demands, "TURN", 100)
     it = Linked()
     confirmed: list[int] = []
-    hear = it.b.core.wanted.interested
+    hear = it.b.core.parts.wanted.interested
 
     def noted(peer: Any, command: c.Interested) -> None:
         confirmed.append(command.version)
         hear(peer, command)
 
-    it.b.core.wanted.interested = noted  # type: ignore[method-assign]
-    asked = it.b.core.demand.interests.asked(it.a.uuid)
+    it.b.core.parts.wanted.interested = noted  # type: ignore[method-assign]
+    asked = it.b.core.parts.demand.interests.asked(it.a.uuid)
     change = asked.change(exact(0, 95), (Query("exact", "k"),))
-    it.b.core.demand._tell([(it.a.uuid, change)])
+    it.b.core.parts.demand._tell([(it.a.uuid, change)])
     it.b._carry_out_all()
     it.net.until(lambda: it.is_confirmed)
     it.net.run(1)
@@ -204,7 +204,7 @@ def test_to_version_1_what_does_not_fit_is_told_of_and_nobody_goes_round_in_circ
 
 def saying_on(it: Linked, *parts: Interest) -> None:
     """b says that, and a has time for it."""
-    wanted, peer = it.a.core.wanted, it.peer
+    wanted, peer = it.a.core.parts.wanted, it.peer
     for part in parts:
         wanted.interest(peer, part)
         while peer in wanted._line:
@@ -231,7 +231,7 @@ def test_a_peer_that_never_comes_to_an_end_holds_what_two_may_want_and_no_more(
                 first = 1000 * version + 10 * number
                 saying_on(it, Interest(version, True, exact(first, first + 10), more=True))
         assert refused.value.code == "TOO_MANY_QUERIES"
-        assert len(it.peer.exchange.feed.queries) <= 200 and not it.a.core.wanted._saying
+        assert len(it.peer.exchange.feed.queries) <= 200 and not it.a.core.parts.wanted._saying
     saying_on(it, Interest(12, True, exact(0, 100)))
     assert it.wanted == {query.text for query in exact(0, 100)}
 
@@ -259,9 +259,9 @@ def test_what_is_both_wanted_and_not_is_wanted() -> None:
 def test_a_peer_that_has_been_away_for_long_is_not_forgotten_while_it_says_what_it_wants() -> None:
     it = Linked()
     saying_on(it, Interest(5, True, exact(0, 2)))
-    it.peer.exchange.feed.leave(it.a.core.desk.now - 2 * it.a.core.desk.settings.peer_linger)
+    it.peer.exchange.feed.leave(it.a.core.parts.desk.now - 2 * it.a.core.parts.desk.settings.peer_linger)
     saying_on(it, Interest(6, True, exact(0, 1), more=True))
-    it.a.core.wanted.tidy()
+    it.a.core.parts.wanted.tidy()
     saying_on(it, Interest(6, True, exact(1, 3)))
     assert it.wanted == {query.text for query in exact(0, 3)}
 
@@ -273,7 +273,7 @@ def test_what_a_node_wants_is_taken_up_and_dropped_in_turns_and_others_are_heard
     """Also of version 1, which says it in one frame; and what comes meanwhile waits behind it."""
     it = Linked(version)
     turns: list[int] = []
-    took, dropped = it.a.core.wanted._take, it.a.core.wanted._drop
+    took, dropped = it.a.core.parts.wanted._take, it.a.core.parts.wanted._drop
     now = [0]
 
     def counted(count: int) -> None:
@@ -287,8 +287,8 @@ def test_what_a_node_wants_is_taken_up_and_dropped_in_turns_and_others_are_heard
         counted(1)
         dropped(peer, query)
 
-    it.a.core.wanted._take = take  # type: ignore[method-assign]
-    it.a.core.wanted._drop = drop  # type: ignore[method-assign]
+    it.a.core.parts.wanted._take = take  # type: ignore[method-assign]
+    it.a.core.parts.wanted._drop = drop  # type: ignore[method-assign]
     effects = it.a.core.take_effects
 
     def take_effects() -> Any:
@@ -307,7 +307,7 @@ def test_what_a_node_wants_is_taken_up_and_dropped_in_turns_and_others_are_heard
     it.publisher.publish("late", b"1")
     it.net.until(lambda: late.contents == [b"1"])
     turns.clear()
-    asked = it.b.core.demand.interests.asked(it.a.uuid)
+    asked = it.b.core.parts.demand.interests.asked(it.a.uuid)
     for query in exact(0, 3000):
         del asked.queries[query]
     it.net.break_all("b")
@@ -319,8 +319,8 @@ def test_what_a_node_wants_is_taken_up_and_dropped_in_turns_and_others_are_heard
 def test_what_cannot_be_wanted_ends_the_connection_though_it_is_found_later() -> None:
     it = Linked()
     bad = (*exact(0, 1000), Query("exact", "k", "d" * 1000))
-    asked = it.b.core.demand.interests.asked(it.a.uuid)
-    it.b.core.demand._tell([(it.a.uuid, asked.change(bad))])
+    asked = it.b.core.parts.demand.interests.asked(it.a.uuid)
+    it.b.core.parts.demand._tell([(it.a.uuid, asked.change(bad))])
     it.b._carry_out_all()
     it.net.until(lambda: it.a.metric("malformed") == 1)
     assert [note for note in it.a.notes if "b broke the protocol" in note]
@@ -359,15 +359,15 @@ def test_who_says_without_end_what_it_wants_keeps_nobody_else_waiting() -> None:
     for node in (b, d):
         client_of(node).subscribed("k")
     core, said = a.core, 0
-    endless, other = core.neighbours.peers[b.uuid], core.neighbours.peers[d.uuid]
-    core.wanted.tick()
-    core.wanted.interest(endless, Interest(2, False, exact(0, 2 * wanted.TURN)))
-    core.wanted.interest(other, Interest(2, False, exact(0, 5)))
+    endless, other = core.parts.neighbours.peers[b.uuid], core.parts.neighbours.peers[d.uuid]
+    core.parts.wanted.tick()
+    core.parts.wanted.interest(endless, Interest(2, False, exact(0, 2 * wanted.TURN)))
+    core.parts.wanted.interest(other, Interest(2, False, exact(0, 5)))
     while len(other.exchange.feed.queries) == 1:
         said += 1
-        assert said < 5 and endless in core.wanted._line
-        core.wanted.tick()
-        core.wanted.interest(
+        assert said < 5 and endless in core.parts.wanted._line
+        core.parts.wanted.tick()
+        core.parts.wanted.interest(
             endless, Interest(2 + said, False, exact(said * 1000, said * 1000 + wanted.TURN))
         )
 
@@ -375,7 +375,7 @@ def test_who_says_without_end_what_it_wants_keeps_nobody_else_waiting() -> None:
 def asked(it: Linked, request: int) -> None:
     """b asks a for a last value, on the same connection."""
     call = c.Call(request, "get", {"kind": "exact", "text": "k", "domain": "", "visited": []})
-    it.a.core._reception.take(it.peer.data, call, [])
+    it.a.core.parts.reception.take(it.peer.data, call, [])
 
 
 def test_what_a_peer_asks_behind_that_is_answered_when_it_is_taken_up(
@@ -384,7 +384,7 @@ def test_what_a_peer_asks_behind_that_is_answered_when_it_is_taken_up(
     """Else what is published between the value and the subscription would be lost."""
     it = Linked()
     answered: list[int] = []
-    verbs = it.a.core.desk.face.peer_verbs
+    verbs = it.a.core.parts.desk.face.peer_verbs
     right = verbs["get"].then
 
     def noted(asked: Inquiry[AskGet]) -> None:
@@ -394,15 +394,15 @@ def test_what_a_peer_asks_behind_that_is_answered_when_it_is_taken_up(
 
     monkeypatch.setitem(verbs, "get", answer(AskGet, noted))
     monkeypatch.setattr(wanted, "QUESTIONS", 5)
-    it.a.core.wanted.interest(it.peer, Interest(7, False, exact(0, 1000)))
+    it.a.core.parts.wanted.interest(it.peer, Interest(7, False, exact(0, 1000)))
     asked(it, 1)
-    assert answered == [] and it.peer in it.a.core.wanted._line
-    while it.peer in it.a.core.wanted._line:
-        it.a.core.wanted.tick()
+    assert answered == [] and it.peer in it.a.core.parts.wanted._line
+    while it.peer in it.a.core.parts.wanted._line:
+        it.a.core.parts.wanted.tick()
     assert answered == [1]
     asked(it, 2)
     assert answered == [1, 2]
-    it.a.core.wanted.interest(it.peer, Interest(8, False, exact(1000, 3000)))
+    it.a.core.parts.wanted.interest(it.peer, Interest(8, False, exact(1000, 3000)))
     for request in range(10, 15):
         asked(it, request)
     assert answered == [1, 2, *range(10, 15)] and len(it.wanted) == 3001, "so many do not wait"
@@ -410,8 +410,8 @@ def test_what_a_peer_asks_behind_that_is_answered_when_it_is_taken_up(
 
 def test_what_a_peer_asked_is_forgotten_with_its_connection() -> None:
     it = Linked()
-    it.a.core.wanted.interest(it.peer, Interest(7, False, exact(0, 1000)))
+    it.a.core.parts.wanted.interest(it.peer, Interest(7, False, exact(0, 1000)))
     asked(it, 1)
     it.net.break_all("b")
     it.net.until(lambda: it.peer.data is None)
-    assert not it.a.core.wanted._behind and not it.a.core.wanted._line
+    assert not it.a.core.parts.wanted._behind and not it.a.core.parts.wanted._line

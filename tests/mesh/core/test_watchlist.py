@@ -93,7 +93,7 @@ def test_what_is_over_is_thrown_away_now_and_then() -> None:
 
 def sight_the_gone(node: SimNode, count: int) -> None:
     """Multicast DNS shows many where nobody answers."""
-    net, me = node.net, node.core.desk.me
+    net, me = node.net, node.core.parts.desk.me
     for i in range(1000, 1000 + count):
         address = f"tcp://10.1.{i // 200}.{i % 200}:7710"
         net.bound[address] = hole()
@@ -107,12 +107,12 @@ def test_of_many_that_are_known_few_are_looked_at_in_a_round_and_all_are_dialled
     node = net.node("a", remember=False)
     sight_the_gone(node, MANY)
     core = node.core
-    peers = core.neighbours.peers.values()
+    peers = core.parts.neighbours.peers.values()
     assert len(peers) == MANY
     dialled: set[Peer] = set()
     for _ in range(1000):
         net.run(0.1)
-        looked_at = core.neighbours.rounds._looked_at()
+        looked_at = core.parts.neighbours.rounds._looked_at()
         assert len(looked_at) <= 40
         dialled |= {peer for peer in looked_at if peer.dials["control"]}
         if len(dialled) == MANY:
@@ -124,12 +124,12 @@ def test_a_node_wakes_when_the_next_of_those_that_rest_is_due() -> None:
     net = SimNetwork()
     node = net.node("a", remember=False)
     sight_the_gone(node, 1)
-    rounds, (peer,) = node.core.neighbours.rounds, node.core.neighbours.peers.values()
+    rounds, (peer,) = node.core.parts.neighbours.rounds, node.core.parts.neighbours.peers.values()
     for _ in range(100):
         net.run(0.1)
         if not peer.is_active and peer not in rounds._looked_at():
             break
     peer.reach.due = net.now + 0.01
-    node.core._dialler.watchlist.add(peer)
+    node.core.parts.dialler.watchlist.add(peer)
     assert rounds._looked_at() == []
     assert rounds.deadline(is_settled=True) == peer.reach.due

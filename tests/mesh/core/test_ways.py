@@ -52,7 +52,7 @@ def chain(net: SimNetwork | None = None, *more: str, **settings: Any) -> list[Si
 
 def spread(node: SimNode, *names: str) -> None:
     """Until it knows what these say of themselves."""
-    said = node.core.vouching._said
+    said = node.core.parts.vouching._said
     node.net.until(lambda: all((b"", name) in said for name in names))
 
 
@@ -84,7 +84,7 @@ def test_trial_A4_a_letter_by_a_way_that_was_asked_for_arrives() -> None:
     joe = client_of(bilbo, "joe")
     joe.send("/node/heron/client/ann/session/1", b"see you")
     heron.net.until(lambda: inbox.contents == [b"see you"])
-    assert "frodo" in bilbo.core.gossiping.mine.ways  # type: ignore[union-attr]
+    assert "frodo" in bilbo.core.parts.gossiping.mine.ways  # type: ignore[union-attr]
 
 
 def test_trial_A4_a_node_that_the_master_never_met_is_believed_by_its_own_signature() -> None:
@@ -182,7 +182,7 @@ def test_trial_A4_what_a_node_that_nobody_names_brings_of_another_is_refused() -
     spread(heron, "bilbo")
     logged_in(mallory, heron)
     told: list[c.Outcome] = []
-    mallory.core.forwarder.outcomes = lambda peer, command: told.extend(command.outcomes)  # type: ignore[method-assign]
+    mallory.core.parts.forwarder.outcomes = lambda peer, command: told.extend(command.outcomes)  # type: ignore[method-assign]
     start = heron.net.now
     forward(mallory, heron, said("bilbo", "mallory"))
     heron.net.until(lambda: told)
@@ -190,7 +190,7 @@ def test_trial_A4_what_a_node_that_nobody_names_brings_of_another_is_refused() -
     assert held.PATIENCE <= heron.net.now - start < held.PATIENCE + 1
     ann = client_of(heron, "ann")
     assert (ann.get(K), heron.metric("forged")) == ([], 1)
-    events = [e.text for e in heron.core.desk.events.after(0)[0] if e.kind == "refused"]
+    events = [e.text for e in heron.core.parts.desk.events.after(0)[0] if e.kind == "refused"]
     assert any("mallory forwards" in text and "FORGED_SENDER" in text for text in events)
     joe = client_of(bilbo, "joe")
     joe.publish(K, b"We win", domain=RUGBY)
@@ -220,19 +220,19 @@ def test_trial_A4_a_state_that_another_made_up_proves_nothing_for_a_node_that_is
     """mallory answers the question for the ways of bilbo with a node of its own making."""
     heron, _, bilbo, mallory = chain(None, "mallory")
     logged_in(mallory, heron)
-    vouching = mallory.core.vouching
-    heron_s = mallory.core.neighbours.named("heron")
+    vouching = mallory.core.parts.vouching
+    heron_s = mallory.core.parts.neighbours.named("heron")
     line = _line(b"T" * 16, name, ("mallory",))
     node = c.Introduction(b"T" * 16, name, 1, "", key=_key("twin"))
     say = c.Ways((), (node,), _message(mallory, line))
-    vouching.told = lambda peer, command: mallory.core.desk.send(heron_s.data, say)  # type: ignore[method-assign,union-attr]
+    vouching.told = lambda peer, command: mallory.core.parts.desk.send(heron_s.data, say)  # type: ignore[method-assign,union-attr]
     sender = f"/node/{name}/client/joe/session/1"
     forward(mallory, heron, said(name, "mallory", sender=sender))
     heron.net.run(5)
     found = [m.content for m in client_of(heron, "ann").get(K)]
     if name == "bilbo":
         assert (found, heron.metric("forged")) == ([], 1)
-        assert (mallory.uuid, "bilbo") not in heron.core.vouching._said
+        assert (mallory.uuid, "bilbo") not in heron.core.parts.vouching._said
     else:  # as if mallory had started one of that name: it speaks for nobody who is there
         assert found == [b"forged"]
         logged_in(bilbo, heron)
@@ -255,7 +255,7 @@ def test_trial_A4_what_follows_what_waits_of_one_publisher_stays_behind_it() -> 
     )
     heron.net.run(1.0)
     assert heard.contents == [b"other"]
-    bilbo.core.desk.say(WayTold("mallory"))
+    bilbo.core.parts.desk.say(WayTold("mallory"))
     heron.net.until(lambda: len(heard.contents) == 3)
     assert heard.contents == [b"other", b"1", b"2"]
 
@@ -266,7 +266,7 @@ def test_trial_A4_what_waits_is_bounded_and_comes_again_on_another_connection() 
     for n in range(8):
         forward(mallory, heron, said("bilbo", "mallory", first=n + 1, content=b"x" * 1000))
     heron.net.run(0.5)
-    assert len(heron.core.forwarder._provenance.held) < 4
+    assert len(heron.core.parts.forwarder.incoming.provenance.held) < 4
     assert any("FORGED_SENDER" in note for note in heron.notes)
 
 
@@ -291,10 +291,10 @@ def test_trial_A4_a_node_that_was_never_asked_has_no_last_word() -> None:
     heron.net.cut("bilbo", "frodo")
     joe.publish(K, b"We win", domain=RUGBY)
     assert joe.settled().state(1, RUGBY) == "FORWARD_WARNING"
-    peer = bilbo.core.neighbours.named("mallory")
+    peer = bilbo.core.parts.neighbours.named("mallory")
     assert peer is not None
     word = c.Outcome(joe.stream, c.Answer(RUGBY, 1, 1, "OK"))
-    bilbo.core.forwarder.outcomes(peer, c.Outcomes((word,)))
+    bilbo.core.parts.forwarder.outcomes(peer, c.Outcomes((word,)))
     heron.net.run(1)
     assert joe.state(1, RUGBY) == "FORWARD_WARNING"
     heron.net.heal()
@@ -311,7 +311,7 @@ def test_without_keys_nodes_are_of_one_user_and_nothing_waits() -> None:
     joe = client_of(bilbo, "joe")
     joe.publish(K, b"We win", domain=RUGBY)
     assert joe.settled().state(1, RUGBY) == "OK"
-    assert (len(heron.core.forwarder._provenance.held), heron.metric("forged")) == (0, 0)
+    assert (len(heron.core.parts.forwarder.incoming.provenance.held), heron.metric("forged")) == (0, 0)
 
 
 # --- which ways a node names --------------------------------------------------------------------------

@@ -62,12 +62,12 @@ def applied(at: SimNode, weights: dict[str, Any] | None = None, seconds: float =
 
 
 def in_force(at: SimNode) -> list[float]:
-    return [at.core.weights.of(name) for name in "abc"]
+    return [at.core.parts.weights.of(name) for name in "abc"]
 
 
 def told(at: SimNode) -> list[str]:
     """What people can read of weights."""
-    found = at.core.desk.events.after(0)[0]
+    found = at.core.parts.desk.events.after(0)[0]
     return [event.text for event in found if event.kind == "weights"]
 
 
@@ -160,7 +160,7 @@ def test_no_two_nodes_ever_make_the_same_stamp_in_the_same_moment(net: SimNetwor
     stamps: list[int] = []
     for one in nodes:
         one.core._at(net.now, net.wall)
-        stamps += [stamp_of(one.core.weights.called(given, "me")) for _ in range(50)]
+        stamps += [stamp_of(one.core.parts.weights.called(given, "me")) for _ in range(50)]
     assert len(set(stamps)) == 150
 
 
@@ -169,9 +169,11 @@ def test_a_clock_that_was_hours_ahead_does_not_keep_others_from_applying_newer_o
     core = nodes[0].core
     ahead = net.wall + 5 * HOUR
     core._at(net.now, ahead)
-    core.weights.called(AskWeights(set={"made": ahead, "expires": ahead + HOUR, "weights": GIVEN}), "me")
+    core.parts.weights.called(
+        AskWeights(set={"made": ahead, "expires": ahead + HOUR, "weights": GIVEN}), "me"
+    )
     nodes[0]._carry_out_all()
-    net.until(lambda: all(one.core.weights.stamp >= ahead for one in nodes), 10)
+    net.until(lambda: all(one.core.parts.weights.stamp >= ahead for one in nodes), 10)
     assert applied(nodes[2], {"c": [4.0, ""]}) > ahead
     net.until(lambda: all(in_force(one) == [1.0, 1.0, 4.0] for one in nodes), 10)
 
@@ -204,7 +206,7 @@ def test_in_a_crowd_they_reach_everybody_too() -> None:
     assert min(one.metric("control_links") for one in nodes) < 33
     applied(nodes[17])
     net.run(5)  # a node that has no connection to one that has them makes one
-    assert [one.core.weights.of("a") for one in nodes] == [2.0] * 34
+    assert [one.core.parts.weights.of("a") for one in nodes] == [2.0] * 34
 
 
 # --- kept, and for how long -------------------------------------------------------------------------------
@@ -240,7 +242,11 @@ def test_what_an_earlier_release_has_stored_counts_and_becomes_a_row(net: SimNet
     net.until(lambda: in_force(b) == [2.0, 0.5, 1.0], 10)
     net.run(3)
     tables = a.disk.store.load().tables
-    assert (tables["weights"], list(tables["rule"]), a.core.weights.stamp) == ({}, [b"weights\0"], stamp)
+    assert (tables["weights"], list(tables["rule"]), a.core.parts.weights.stamp) == (
+        {},
+        [b"weights\0"],
+        stamp,
+    )
     a.disk.store._tables["weights"][b"set"] = b"\xc1"
     a.restart()
     assert in_force(a)[0] == 2.0 and any("cannot be read" in note for note in a.notes)
@@ -291,14 +297,14 @@ def test_what_is_no_weight_is_refused_by_name_and_nothing_changes(
     stamp = applied(a)
     reply = ask(a, set=some(net, weights=weights))
     assert reply.code in ("BAD_WEIGHTS", "BAD_NAME", "TOO_LARGE") and said in reply.text
-    assert a.core.weights.stamp == stamp and in_force(a) == [2.0, 0.5, 1.0]
+    assert a.core.parts.weights.stamp == stamp and in_force(a) == [2.0, 0.5, 1.0]
 
 
 @pytest.mark.parametrize("fields", [{"expires": 1}, {"expires": -1}, {"made": "today"}, {"expires": None}])
 def test_times_that_cannot_be_are_refused(net: SimNetwork, fields: dict[str, Any]) -> None:
     a = node(net, "a")
     assert ask(a, set=some(net, **fields)).code == "BAD_WEIGHTS"
-    assert a.core.weights.stamp == 0
+    assert a.core.parts.weights.stamp == 0
 
 
 @pytest.mark.parametrize("what", ["made", "expires"])
@@ -319,13 +325,13 @@ def test_what_is_neither_a_set_nor_a_clear_word_only_reads(
 ) -> None:
     a = node(net, "a")
     stamp = applied(a)
-    assert ask(a, **arguments).value["weights"] == GIVEN and a.core.weights.stamp == stamp
+    assert ask(a, **arguments).value["weights"] == GIVEN and a.core.parts.weights.stamp == stamp
 
 
 def test_a_clear_word_is_true_or_false(net: SimNetwork) -> None:
     a = node(net, "a")
     stamp = applied(a)
-    assert ask(a, clear=1).code == "BAD_QUERY" and a.core.weights.stamp == stamp
+    assert ask(a, clear=1).code == "BAD_QUERY" and a.core.parts.weights.stamp == stamp
 
 
 def test_what_was_learnt_in_another_mesh_is_refused(net: SimNetwork) -> None:
@@ -349,7 +355,7 @@ def test_the_lowest_and_the_highest_weight_are_weights(net: SimNetwork) -> None:
 def test_as_many_nodes_as_there_may_be_fit_with_usual_names(net: SimNetwork) -> None:
     a, b = net.mesh("a", "b", sample=lambda: IDLE)
     applied(a, {f"station-{i:04}": [1.25, "answers in 1.2 ms, as the typ."] for i in range(NODES)})
-    net.until(lambda: b.core.weights.of("station-4095") == 1.25, 5)
+    net.until(lambda: b.core.parts.weights.of("station-4095") == 1.25, 5)
 
 
 def test_whoever_may_read_may_read_them_and_only_who_runs_a_node_may_change_them(net: SimNetwork) -> None:
@@ -363,7 +369,7 @@ def test_whoever_may_read_may_read_them_and_only_who_runs_a_node_may_change_them
         net.run(1)
         assert [call.reply and call.reply.code for call in calls] == ["NOT_ALLOWED"] * 2
         client.close()
-    assert a.core.weights.stamp == 0
+    assert a.core.parts.weights.stamp == 0
 
 
 # --- nodes that lie ---------------------------------------------------------------------------------------
@@ -382,8 +388,8 @@ def with_liar(net: SimNetwork, old: dict[str, Any]) -> list[SimNode]:
 
 def says_it_has(at: SimNode, stamp: int) -> None:
     """Whatever set it takes from now on."""
-    at.core.shared._take = lambda row, by: None  # type: ignore[method-assign]
-    at.core.gossiping.shared["weights"] = Summary("weights", stamp, b"boasting")
+    at.core.parts.shared._take = lambda row, by: None  # type: ignore[method-assign]
+    at.core.parts.gossiping.shared["weights"] = Summary("weights", stamp, b"boasting")
 
 
 def lies(at: SimNode, stamp: int, answer: dict[str, Any]) -> None:
@@ -452,7 +458,7 @@ def test_who_never_answers_keeps_nobody_from_those_of_others_and_is_not_pestered
     a, b = node(net, "b", "a"), node(net, "c", "a")
     net.run(3)
     says_it_has(mute, 2**62)
-    mute.core.desk.face.from_peers[c.Call] = lambda *_: None
+    mute.core.parts.desk.face.from_peers[c.Call] = lambda *_: None
     net.run(5)
     applied(a)
     net.is_watched = True
@@ -490,9 +496,9 @@ def test_a_reply_that_nobody_asked_for_changes_nothing(net: SimNetwork) -> None:
 def test_the_balancer_of_a_node_takes_them_into_account(net: SimNetwork) -> None:
     a = node(net, "a", balancer=WeightedRoundRobin(chance()))
     applied(a, {"x": [3.0, ""], "y": [1.0, ""]})
-    chosen = [a.core.nodes.choose(("x", "y"), None) for _ in range(400)]
+    chosen = [a.core.parts.nodes.choose(("x", "y"), None) for _ in range(400)]
     assert chosen.count("x") == 300
     assert ask(a).value["strategy"] == "WeightedRoundRobin"
     ask(a, clear=True)
-    chosen = [a.core.nodes.choose(("x", "y"), None) for _ in range(400)]
+    chosen = [a.core.parts.nodes.choose(("x", "y"), None) for _ in range(400)]
     assert chosen.count("x") == 200

@@ -73,5 +73,5 @@ def test_something_that_waits_long_keeps_nothing_else_here() -> None:
     c.net.until(lambda: len(heard.got) == MANY)
     joe.settled()
     c.net.run(5)
-    assert c["bilbo"].core.forwarder.onward.messages == 1
+    assert c["bilbo"].core.parts.forwarder.onward.messages == 1
     assert kept() < before + KEPT

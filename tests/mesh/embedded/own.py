@@ -25,7 +25,7 @@ class Place:
         seeds = [address_of(other) for other in beside]
         return mesh.node(name, **{"seeds": seeds, "config": SETTINGS, "environ": self.environ, **options})
 
-    def sync_node(self, name: str, **options: Any) -> mesh.sync.NodeClient:
+    def sync_node(self, name: str, **options: Any) -> Any:
         return mesh.sync.node(name, **{"config": SETTINGS, "environ": self.environ, **options})
 
 
@@ -47,4 +47,4 @@ def address_of(m: NodeClient) -> str:
 
 def states(m: NodeClient) -> dict[str, str]:
     """What a node believes of each that it knows."""
-    return {peer.node.name: str(peer.link.state) for peer in runtime(m).core.neighbours.peers.values()}
+    return {peer.node.name: str(peer.link.state) for peer in runtime(m).core.parts.neighbours.peers.values()}

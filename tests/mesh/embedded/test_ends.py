@@ -160,7 +160,7 @@ async def told(here: Place, name: str, seed: str) -> str:
 @pytest.mark.parametrize("names", stories([list(STORIES)[:2], list(STORIES)[2:]]), ids=("some", "others"))
 def test_a_program_that_ends_takes_its_node_along_and_others_hear_it(names: list[str]) -> None:
     def fate(m: Any) -> object:
-        member = runtime(m).core.neighbours.membership.by_name("robot")
+        member = runtime(m).core.parts.neighbours.membership.by_name("robot")
         return member and member.state
 
     async def story() -> list[str]:

@@ -134,7 +134,7 @@ def test_hostile_values_harm_neither_the_node_nor_its_peers(names: list[str]) ->
         with place() as here:
             async with here.node("robot") as m, here.node("arm", m) as peer:
                 async with peer.subscribe(pattern="#") as sub:
-                    await eventually(lambda: runtime(m).core.neighbours.membership.count == 2)
+                    await eventually(lambda: runtime(m).core.parts.neighbours.membership.count == 2)
                     for number, name in enumerate(names):
                         m._shell._put(c.Publish((1,)), (HOSTILE[name](m),))
                         async with asyncio.timeout(LIMIT):

@@ -20,7 +20,7 @@ FIRST = 5.0  # s until the first message has come: five times as long as it may 
 
 
 def alive(m: Any) -> set[str]:
-    return {member.node.name for member in runtime(m).core.neighbours.membership.alive()}
+    return {member.node.name for member in runtime(m).core.parts.neighbours.membership.alive()}
 
 
 def test_the_first_message_between_two_programs_comes_at_once() -> None:
@@ -83,12 +83,12 @@ def test_a_program_that_blocks_is_dead_to_nobody_and_goes_on_where_it_was() -> N
         async with here.node("blocked") as m:
             happens = m.events()
             async with m.subscribe("k") as sub:
-                before = runtime(m).core.desk.now
+                before = runtime(m).core.parts.desk.now
                 blocks.set()
                 assert (await anext(sub)).content == b"first"
                 goes_on.wait(LIMIT)  # no loop runs here now
                 assert (await anext(sub)).content == b"while it was blocked"
-                assert runtime(m).core.desk.now > before
+                assert runtime(m).core.parts.desk.now > before
                 await m.publish("after", b"")
             following = asyncio.ensure_future(anext(happens))
             await asyncio.sleep(0.05)
@@ -252,7 +252,7 @@ def test_it_says_goodbye() -> None:
                 began = time.monotonic()
                 await eventually(lambda: alive(m) == {"stays"})
                 assert time.monotonic() - began < FIRST
-                fates = {x.node.name: x.state for x in runtime(m).core.neighbours.membership.all()}
+                fates = {x.node.name: x.state for x in runtime(m).core.parts.neighbours.membership.all()}
                 assert fates["goes"] is Presence.LEFT
 
     asyncio.run(story())

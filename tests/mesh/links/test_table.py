@@ -2,6 +2,7 @@ import pytest
 
 from mesh.errors import LocalError
 from mesh.links.table import LINK_TABLE, LinkAction, LinkEvent, LinkState, step
+from tests.mesh.tables import drawn, reached
 
 # Written by hand, against slips in the table. L logged in, P polling, N not allowed, - cannot happen.
 LEADS_TO = """
@@ -20,11 +21,7 @@ RESTARTED            P       P       N
 DUE                  -       P       N
 """
 LETTERS = {"L": LinkState.LOGGED_IN, "P": LinkState.POLLING, "N": LinkState.NOT_ALLOWED}
-CELLS = [
-    (LinkEvent[line.split()[0]], start, letter)
-    for line in LEADS_TO.strip().splitlines()[1:]
-    for start, letter in zip(LETTERS.values(), line.split()[1:], strict=True)
-]
+CELLS = drawn(LEADS_TO, LinkEvent, LETTERS)
 LEGAL = [(state, event) for state, row in LINK_TABLE.items() for event in row]
 
 
@@ -32,26 +29,23 @@ def test_the_hand_written_table_names_every_cell() -> None:
     assert {(state, event) for event, state, _ in CELLS} == {(s, e) for s in LinkState for e in LinkEvent}
 
 
-@pytest.mark.parametrize(("event", "start", "letter"), CELLS)
-def test_each_cell_leads_where_it_should(event: LinkEvent, start: LinkState, letter: str) -> None:
-    if letter == "-":
-        with pytest.raises(LocalError, match=f"{event.name} while {start.name}") as caught:
-            step(start, event)
-        assert caught.value.code == "LINK_EVENT"
-    else:
-        assert step(start, event)[0] is LETTERS[letter]
+@pytest.mark.parametrize(("event", "start", "target"), CELLS)
+def test_each_cell_leads_where_it_should(
+    event: LinkEvent, start: LinkState, target: LinkState | None
+) -> None:
+    assert (cell[0] if (cell := LINK_TABLE[start].get(event)) else None) is target
+
+
+def test_what_cannot_happen_says_where_the_legal_cells_are() -> None:
+    with pytest.raises(LocalError, match="DUE while LOGGED_IN") as caught:
+        step(LINK_TABLE, LinkState.LOGGED_IN, LinkEvent.DUE, "docs/links.md", "LINK_EVENT")
+    assert caught.value.code == "LINK_EVENT"
 
 
 @pytest.mark.parametrize("start", LinkState)
 @pytest.mark.parametrize("target", LinkState)
 def test_each_state_can_be_reached_from_each(start: LinkState, target: LinkState) -> None:
-    reached = {start}
-    while True:
-        further = {cell[0] for state in reached for cell in LINK_TABLE[state].values()} | reached
-        if further == reached:
-            break
-        reached = further
-    assert target in reached
+    assert target in reached(LINK_TABLE, start)
 
 
 @pytest.mark.parametrize(("state", "event"), LEGAL)

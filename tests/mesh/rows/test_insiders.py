@@ -37,12 +37,12 @@ POISON: list[dict[str, Any]] = [
 
 def states(m: Mesh, at: str) -> dict[str, NodeState]:
     """What a node believes of the others, by name."""
-    return {known.state.name: known.state for known in m.nodes[at].core.gossiping.gossip.known.values()}
+    return {known.state.name: known.state for known in m.nodes[at].core.parts.gossiping.gossip.known.values()}
 
 
 def signed(by: NodeRuntime, state: NodeState) -> StateLine:
     """A line with the signature of this node, whosever state it is."""
-    ring = by.core.desk.settings.keyring
+    ring = by.core.parts.desk.settings.keyring
     assert ring is not None
     line = StateLine(state.uuid, state.boot, state.counter, state.encode())
     return msgspec.structs.replace(line, signature=ring.sign(signed_text(line)))
@@ -57,7 +57,7 @@ class Liar:
 
     def say(self, *lines: StateLine, digest: Any = (), tombs: Any = ()) -> None:
         self._number += 1
-        me = self.node.core.desk.me
+        me = self.node.core.parts.desk.me
         span = (b"", b"") if digest else None
         message = StateMessage(me.uuid, me.boot, self._number, lines, digest, tombs, span)
         self.node.world.sockets.publish([TOPIC, encode(message)])
@@ -86,9 +86,9 @@ def test_row_55_poisoned_gossip_is_dropped_by_schema_and_owner_and_takes_no_room
                 wrong = msgspec.structs.replace(own, counter=own.counter + 10**6 + n, **poison)
                 liar.say(signed(liar.node, wrong))
             busy = msgspec.structs.replace(true, counter=true.counter + 10**6, published=54321.0)
-            forged = egret.gossiping.gossip.forged
+            forged = egret.parts.gossiping.gossip.forged
             liar.say(signed(liar.node, busy), tombs=((true.uuid, true.boot),))
-            await eventually(lambda: egret.gossiping.gossip.forged > forged)
+            await eventually(lambda: egret.parts.gossiping.gossip.forged > forged)
             for uuids in fakes(FAKES):
                 lines = [StateLine(uuid, 1, 1, b"") for uuid in uuids]
                 liar.say(
@@ -98,13 +98,13 @@ def test_row_55_poisoned_gossip_is_dropped_by_schema_and_owner_and_takes_no_room
             end = msgspec.structs.replace(own, counter=own.counter + 2 * 10**6, published=12345.0)
             liar.say(signed(liar.node, end))  # the last word that is true to form
             await eventually(lambda: states(m, "egret")["frodo"].published == 12345.0)
-            assert egret.gossiping.gossip.forged >= forged + 1
+            assert egret.parts.gossiping.gossip.forged >= forged + 1
             assert states(m, "egret").keys() == {"heron", "frodo"}
             heron = states(m, "egret")["heron"]
             assert heron.published < 1 and heron.counter < 10**6, "only heron speaks for heron"
-            assert len(egret.neighbours.membership._table.records) <= CAPACITY
-            assert len(egret.gossiping.gossip._newest) <= CAPACITY
-            assert {peer.node.name for peer in egret.neighbours.peers.values() if peer.alive} == {
+            assert len(egret.parts.neighbours.membership._table.records) <= CAPACITY
+            assert len(egret.parts.gossiping.gossip._newest) <= CAPACITY
+            assert {peer.node.name for peer in egret.parts.neighbours.peers.values() if peer.alive} == {
                 "heron",
                 "frodo",
             }

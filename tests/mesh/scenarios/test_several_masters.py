@@ -95,7 +95,7 @@ def test_what_waits_too_long_for_one_of_them_says_who_has_it() -> None:
         async with loop_of(files) as c:
             async with c.connect("frodo") as f:
                 await c.stop("avalon")
-                await eventually(lambda: not c.nodes["frodo"].core.nodes.is_alive("avalon"))
+                await eventually(lambda: not c.nodes["frodo"].core.parts.nodes.is_alive("avalon"))
                 published = await f.publish("K", b"We win", domain=RUGBY)
                 assert (published.state, published.note) == (
                     "FORWARD_WARNING",

@@ -351,7 +351,7 @@ def test_without_its_handler_a_node_lets_nobody_in_and_keeps_whom_it_has() -> No
                         pass
                 await early.publish("demo/x", b"1")
                 assert [value.content for value in await early.get("demo/x")] == [b"1"]
-                assert a.core.info().metrics["connections"] == 1
+                assert a.core.parts.status.info().metrics["connections"] == 1
 
     asyncio.run(story())
 

@@ -85,7 +85,7 @@ def at(one: NodeRuntime) -> str:
 
 def events(one: NodeRuntime, kind: str) -> list[str]:
     """What it has noted of this kind."""
-    return [e.text for e in one.core.desk.events.after(0)[0] if e.kind == kind]
+    return [e.text for e in one.core.parts.desk.events.after(0)[0] if e.kind == kind]
 
 
 __all__ = ["SECRET", "at", "events", "keyed_mesh", "mesh_file", "node", "user"]

@@ -275,7 +275,9 @@ def test_a_node_tells_the_password_of_the_node_that_it_dials() -> None:
             async with node("a", environ, "test", node__passwd=stored) as a:
                 async with node("b", other, "test", node__peers=[at(a)]) as b:
                     both = Mesh(environ, {"a": a, "b": b})
-                    await eventually(lambda: len(both.nodes["a"].core.neighbours.membership.alive()) == 2)
+                    await eventually(
+                        lambda: len(both.nodes["a"].core.parts.neighbours.membership.alive()) == 2
+                    )
                 async with node("c", environ, "test", node__peers=[at(a)]):
                     await eventually(lambda: any("PASSWORD" in text for text in events(a, "refused")))
 

@@ -198,7 +198,7 @@ def test_a_listener_that_does_not_know_the_cookie_gets_nothing() -> None:
                 await eventually(
                     lambda: not any(conn.seed and not conn.closed for conn in core._conns.values())
                 )
-                assert len(core.neighbours.membership.all()) == 1
+                assert len(core.parts.neighbours.membership.all()) == 1
         finally:
             fake.cancel()
             router.close()

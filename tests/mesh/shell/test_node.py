@@ -60,7 +60,7 @@ def test_what_is_asked_right_after_the_start_waits_for_those_it_was_told_of() ->
             given = {
                 "node.id": "c",
                 "node.peers": a.described()["tcp"],
-                "node.cluster": a.core.info().cluster,
+                "node.cluster": a.core.parts.status.info().cluster,
             }
             c = await start(load(None, {}, given), m.environ)
             try:
@@ -182,7 +182,7 @@ def test_a_node_starts_and_works_wherever_its_snapshots_cannot_be_written(
         async with mesh_of("a", settings={"snapshots.dir": place}) as m, m.connect("a") as ma:
 
             def told() -> list[str]:
-                events = m.nodes["a"].core.desk.events.after(0)[0]
+                events = m.nodes["a"].core.parts.desk.events.after(0)[0]
                 return [event.text for event in events if event.kind == "snapshots"]
 
             await eventually(told)
@@ -196,9 +196,11 @@ def test_a_node_starts_and_works_wherever_its_snapshots_cannot_be_written(
 def test_without_snapshots_nothing_is_written_and_no_thread_is_there_for_it() -> None:
     async def story() -> None:
         async with mesh_of("a", "b", settings={"snapshots.enabled": False}) as m:
-            await eventually(lambda: m.nodes["a"].core.gossiping.gossip.known)  # something to write down
+            await eventually(
+                lambda: m.nodes["a"].core.parts.gossiping.gossip.known
+            )  # something to write down
             assert "mesh-snapshots" not in {thread.name for thread in threading.enumerate()}
-            info = m.nodes["a"].core.info()
+            info = m.nodes["a"].core.parts.status.info()
             assert info.snapshots == {} and "snapshots" not in os.listdir(info.data)
 
     asyncio.run(story())

@@ -40,13 +40,13 @@ def _newcomer(net: SimNetwork, here: Counted) -> float:
     """A third node comes, and hears of all of them."""
     before = here.spent
     third = started(net, "egret", "heron")
-    want = here.core.demand.interests
+    want = here.core.parts.demand.interests
     until(net, lambda: _is_told(third, here, len(want)), "the newcomer knows what is wanted")
     return here.spent - before
 
 
 def _is_told(node: Counted, of: Counted, count: int) -> bool:
-    peer = node.core.neighbours.peers.get(of.uuid)
+    peer = node.core.parts.neighbours.peers.get(of.uuid)
     return peer is not None and len(peer.exchange.feed.queries) == count
 
 

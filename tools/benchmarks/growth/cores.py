@@ -45,4 +45,4 @@ def _measured(size: int) -> dict[str, float]:
 
 
 def _all_see(nodes: list[Counted], count: int) -> bool:
-    return all(node.core.neighbours.membership.count == count for node in nodes)
+    return all(node.core.parts.neighbours.membership.count == count for node in nodes)

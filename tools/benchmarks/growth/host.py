@@ -11,6 +11,7 @@ from discovery.state import Sample
 from mesh.core.desk.effects import Commit, Effect, Send
 from mesh.core.desk.settings import Settings
 from mesh.core.node import NodeCore
+from mesh.core.parts import Parts
 from mesh.operations import FIRST_POSITION, TABLES, Image, Op, StoreReach
 from mesh.store.base import Store
 from mesh.wire.commands import Introduction
@@ -44,9 +45,8 @@ class Host:
 
     def __init__(self, store: Store | None = None, boot: int = 1, group: int = 1, **settings: Any) -> None:
         me = Introduction(bytes(15) + b"\x01", "heron", boot, "tcp://127.0.0.1:7600")
-        self.core = NodeCore(
-            Settings(me=me, secret=SECRET, **settings), Random(boot).randbytes, Random(2).random
-        )
+        told = Settings(me=me, secret=SECRET, **settings)
+        self.core = NodeCore(Parts(told, Random(boot).randbytes, Random(2).random))
         self.store = store or Nowhere()
         self.now = self.spent = self.written = 0.0
         self.group = group

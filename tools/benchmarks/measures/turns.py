@@ -95,11 +95,11 @@ def waiting(rules: tuple[Rule, ...], count: int, others: tuple[str, ...] = ()) -
     for name in ("heron", *others):
         trial.net.nodes[name].kill()
     trial.net.run(FAR)
-    publish = trial.ibis.core.forwarder.publish
+    publish = trial.ibis.core.parts.forwarder.publish
     for number in range(count):
         publish(_lone(number % PUBLISHERS, 1 + number // PUBLISHERS))
     trial.net.run(FAR)
-    kept = trial.ibis.core.forwarder.onward.messages
+    kept = trial.ibis.core.parts.forwarder.onward.messages
     if kept != count:
         raise ValueError(f"only {kept:,} messages wait")
     trial.watched("a stranger joins", lambda: trial.come("crane"))
@@ -130,7 +130,7 @@ def wanting(rules: tuple[Rule, ...], count: int, others: tuple[str, ...] = ()) -
     """So many things are wanted here, while a stranger comes and goes, and whoever is asked for them."""
     trial = Trial(rules, others)
     for number in range(count):
-        trial.ibis.core.demand.want(Query("exact", f"sensors/{number}", NEWS if rules else ""))
+        trial.ibis.core.parts.demand.want(Query("exact", f"sensors/{number}", NEWS if rules else ""))
     trial.net.run(FAR)
     trial.watched("a stranger joins", lambda: trial.come("crane"))
     trial.watched("it dies", lambda: trial.net.nodes["crane"].kill())

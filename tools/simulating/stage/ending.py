@@ -119,7 +119,7 @@ class Ending:
                     self._company.publish(name, key, "persistent", domain, 10)
 
     def _is_quiet(self) -> bool:
-        figures = [node.core.figures() for node in self._nodes.values()]
+        figures = [node.core.parts.desk.figures() for node in self._nodes.values()]
         waits = any(any(f[what] for what in OPEN) for f in figures)
         waits = waits or any(node.store.load().envelopes for node in self._nodes.values())
         return not waits and self._are_through()
@@ -134,3 +134,5 @@ class Ending:
             client.event("open call", text=type(request.command).__name__)
         if not client.is_through:
             client.event("open publish")
+        if client.is_stuck:
+            client.event("unsent")

@@ -48,7 +48,7 @@ class Machines:
             return
         node.start()
         if node.is_up:
-            me = node.core.desk.me
+            me = node.core.parts.desk.me
             self._was.setdefault(name, []).append(me)
             self._advertise(name, me.boot)
 

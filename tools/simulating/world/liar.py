@@ -95,8 +95,8 @@ class Liar:
     def _invented(self) -> c.Command:
         """Something that it has no reason to say."""
         n, dice = self._number, self._dice
-        me = self._node.core.desk.me
-        others = [p.node for p in self._node.core.neighbours.peers.values()] or [me]
+        me = self._node.core.parts.desk.me
+        others = [p.node for p in self._node.core.parts.neighbours.peers.values()] or [me]
         node = dice.choice(others)
         streams = sorted(self._streams()) or [bytes(16)]
         said = tuple(

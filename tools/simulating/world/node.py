@@ -21,7 +21,7 @@ from mesh.core.desk.effects import (
 )
 from mesh.core.desk.settings import Settings
 from mesh.core.node import NodeCore
-from mesh.core.parts import ROOMS, Room
+from mesh.core.parts import ROOMS, Parts, Room
 from mesh.operations import Image
 from mesh.security.signing import verify
 from mesh.snapshots.line import Line
@@ -81,7 +81,7 @@ class SimNode:
             **self._settings,
         )
         rng = self.rng
-        self.core = NodeCore(settings, rng.randbytes, rng.random, self.rooms)
+        self.core = NodeCore(Parts(settings, rng.randbytes, rng.random, self.rooms))
         self.is_up, self.is_closing, self.stop = True, False, None
         self._alarm = 0.0
         self._life = self.disk.boot
@@ -173,10 +173,10 @@ class SimNode:
     @property
     def alive(self) -> set[str]:
         """Names of the others that are alive to it."""
-        return {peer.node.name for peer in self.core.neighbours.peers.values() if peer.alive}
+        return {peer.node.name for peer in self.core.parts.neighbours.peers.values() if peer.alive}
 
     def metric(self, name: str) -> int:
-        return int(self.core.info().metrics[name])
+        return int(self.core.parts.status.info().metrics[name])
 
     # --- its world ------------------------------------------------------------------------------------
 

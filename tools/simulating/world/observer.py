@@ -106,29 +106,29 @@ class Observer(Part):
         self._node.tell(kind, text)
 
     def _count(self) -> None:
-        counters = self._node.core.desk.counters
+        counters = self._node.core.parts.desk.counters
         for name, what in COUNTERS.items():
             self._history.met(what, counters.get(name, 0))
 
     def _untold(self) -> None:
         """Gaps that a subscriber, or a node, was still to be told of."""
         core = self._node.core
-        for session in core.clients.sessions.values():
+        for session in core.parts.clients.sessions.values():
             for number, feed in session.feeds.items():
                 if gap := untold(feed):
                     self._add(self._event("untold", to=session.text, sub=number, gap=gap))
-        for peer in core.neighbours.peers.values():
+        for peer in core.parts.neighbours.peers.values():
             if (begun := peer.begun) and (gap := untold(begun.feed) + sum(begun.outlet.passed_on.values())):
                 self._add(self._event("untold", to=peer.node.name, gap=gap))
 
     def untold_yet(self) -> set[str]:
         """Nodes that are still to be told of gaps."""
-        peers = self._node.core.neighbours.peers.values()
+        peers = self._node.core.parts.neighbours.peers.values()
         return {p.node.name for p in peers if p.begun and (untold(p.begun.feed) or p.begun.outlet.passed_on)}
 
     def relayed_to(self) -> set[str]:
         """Nodes that get by this one what others are master of."""
-        peers = self._node.core.neighbours.peers.values()
+        peers = self._node.core.parts.neighbours.peers.values()
         return {peer.node.name for peer in peers if peer.begun and peer.begun.relayed}
 
     # --- its disk -------------------------------------------------------------------------------------------
@@ -167,11 +167,11 @@ class Observer(Part):
     def sample(self) -> None:
         """Tell how much waits here, when it is more than ever."""
         core = self._node.core
-        feeds: list[Feed] = list(core.neighbours.feeds())
-        feeds += [f for s in core.clients.sessions.values() for f in s.feeds.values()]
-        feeds += core.inboxes.feeds()
+        feeds: list[Feed] = list(core.parts.neighbours.feeds())
+        feeds += [f for s in core.parts.clients.sessions.values() for f in s.feeds.values()]
+        feeds += core.parts.inboxes.feeds()
         self._told("feed", max((feed.waiting_bytes for feed in feeds), default=0))
-        entries = core.forwarder.onward.entries()
+        entries = core.parts.forwarder.onward.entries()
         self._told("tail-back", sum(e.messages for e in entries if e.warned and not e.source))
 
     def _told(self, what: str, amount: int) -> None:
@@ -183,7 +183,7 @@ class Observer(Part):
         """Tell what is left when all is over."""
         core = self._node.core
         self._count()
-        figures = core.figures()
+        figures = core.parts.desk.figures()
         for name in (
             "pending",
             "stored_envelopes",
@@ -194,7 +194,7 @@ class Observer(Part):
         ):
             self._add(self._event("end", text=name, stamp=int(figures[name])))
         self._add(self._event("end", text="on disk", stamp=len(self._node.store.load().envelopes)))
-        for peer in core.neighbours.peers.values():
+        for peer in core.parts.neighbours.peers.values():
             if peer.begun and peer.begun.feed.is_owed:
                 self._add(self._event("owed", to=peer.node.name))
         alive = sorted(self._node.alive)
@@ -203,7 +203,7 @@ class Observer(Part):
 
     def values(self) -> None:
         """The last values it has: after its start, and in the end."""
-        values = self._node.core.router.log.retained.find(EVERYTHING, 0)
+        values = self._node.core.parts.router.log.retained.find(EVERYTHING, 0)
         for last in sorted(values, key=lambda last: (last.envelope.domain, last.key)):
             if not last.key.startswith("__sys__"):
                 self._add(self._of("value", last.as_envelope()))

@@ -1,0 +1,27 @@
+"""What is around a client, if not the clocks of its machine?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from mesh.streams.outbox import Outbox
+
+
+class Timer(Protocol):
+    """Something that will be called, unless it is cancelled."""
+
+    def cancel(self) -> None: ...
+
+
+class Around(Protocol):
+    """`time` in s, of any clock that does not go back, and `wall` in ns since 1970.
+
+    `outbox`: where the client keeps what is not answered; None: in one of its own.
+    """
+
+    outbox: Outbox | None
+
+    def time(self) -> float: ...
+    def wall(self) -> int: ...
+    def call_at(self, when: float, function: Callable[[], None], /) -> Timer: ...

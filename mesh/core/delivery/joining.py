@@ -1,0 +1,57 @@
+"""Which subscriptions wait for the values that are there already, and what went past them meanwhile?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from mesh.routing.feed import Feed
+from mesh.routing.parcel import Parcel
+from mesh.routing.portion import Portion
+from mesh.routing.taker import Taker, Targets
+from mesh.wire.envelope import Envelope
+
+Stamp = tuple[int, bytes, int]  # hybrid clock, stream, number
+
+
+@dataclass(slots=True)
+class Newcomer:
+    """A subscription that waits for its first values."""
+
+    waits: int = 0  # how many times it asked
+    came: dict[tuple[str, str], Stamp] = field(default_factory=dict)  # (key, domain) -> newest meanwhile
+
+
+class Joining:
+    """All of them. Most of the time there is none."""
+
+    def __init__(self) -> None:
+        self._newcomers: dict[Taker, Newcomer] = {}
+
+    def __len__(self) -> int:
+        return len(self._newcomers)
+
+    def begins(self, feed: Feed) -> None:
+        """A subscription asks for the values that are there already; meanwhile messages may come."""
+        self._newcomers.setdefault(feed, Newcomer()).waits += 1
+
+    def note(self, envelope: Envelope, targets: Targets) -> None:
+        """That goes to these takers now."""
+        for taker, indices in targets:
+            newcomer = self._newcomers.get(taker)
+            if newcomer is not None:
+                every = range(envelope.count) if indices is None else indices
+                for key in {envelope.keys[envelope.row(i)] for i in every}:
+                    topic = (key, envelope.domain)
+                    newcomer.came[topic] = max(envelope.stamp, newcomer.came.get(topic, envelope.stamp))
+
+    def initial(self, feed: Feed, values: Iterable[tuple[bytes, Envelope]], now: float) -> None:
+        """Give them to it, in each publisher's order, but for those that newer messages went past."""
+        newcomer = self._newcomers[feed]
+        newcomer.waits -= 1
+        if not newcomer.waits:
+            del self._newcomers[feed]
+        for master, envelope in sorted(values, key=lambda value: value[1].stamp):
+            newest = newcomer.came.get((envelope.keys[0], envelope.domain))
+            if newest is None or newest < envelope.stamp:
+                feed.offer(Portion(Parcel(envelope, master=master)), now)

@@ -1,0 +1,97 @@
+"""What do other nodes bring that is on its way to a master, and may they?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from mesh.core.delivery.router import refusal
+from mesh.core.desk.desk import Desk
+from mesh.core.forwarding.provenance import Provenance
+from mesh.core.peers.peer import Peer
+from mesh.core.states.cameby import is_way
+from mesh.errors import CircularLoop, LocalError, MessageTooLarge, PublishRefused
+from mesh.wire.commands import Answer
+from mesh.wire.envelope import FORCE_QUEUING, PERSISTENT, Envelope, runs_by_size
+from mesh.wire.limits import HOPS
+
+
+class Incoming:
+    """Envelopes of other nodes. `take(envelope, source)` goes on with one, `say(source, stream, answer)`
+    tells whoever brought it."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        provenance: Provenance,
+        take: Callable[[Envelope, bytes], None],
+        say: Callable[[bytes, bytes, Answer], None],
+    ) -> None:
+        self._desk = desk
+        self.provenance = provenance
+        self._take = take
+        self._say = say
+        self._are_signed = desk.settings.keyring is not None  # states, in which nodes name their ways
+
+    def forwarded(self, peer: Peer, envelopes: list[Envelope]) -> None:
+        """From another node, on its way to the master."""
+        most = self._desk.settings.max_content
+        for envelope in envelopes:
+            error = self._unfit(peer, envelope)
+            if error is not None:
+                self._refuse(peer, envelope, error)
+            elif len(envelope.body) > most:
+                for part in self._short(peer, envelope):
+                    self._take_or_hold(peer, part)
+            else:
+                self._take_or_hold(peer, envelope)
+
+    def _take_or_hold(self, peer: Peer, envelope: Envelope) -> None:
+        if self._are_signed and self.provenance.has_to_wait(peer, envelope):
+            self._hold(peer, envelope)
+        else:
+            self._take(envelope, peer.node.uuid)
+
+    def _hold(self, peer: Peer, envelope: Envelope) -> None:
+        """RemoteError when too much waits, for all that can be refused."""
+        self.provenance.hold(peer, envelope)
+        if self.provenance.held.is_crowded(peer):
+            self.release()
+            self.provenance.held.bound(peer)
+
+    def _short(self, peer: Peer, envelope: Envelope) -> Iterator[Envelope]:
+        """The parts of it that this node may take: its law holds for what other nodes bring, too."""
+        most = self._desk.settings.max_content
+        for first, last, is_short in runs_by_size(envelope, most):
+            part = envelope.part(first, last)
+            if is_short:
+                yield part
+                continue
+            what = f"{self._desk.me.name} takes messages of {most} bytes at most."
+            error = MessageTooLarge(what, hint="Raise limits.max_content there, or send it in parts.")
+            self._refuse(peer, part, error)
+
+    def release(self) -> None:
+        """More is known of ways than before, or it is later: what waits for that goes on, or is refused."""
+        for peer, envelope, error in self.provenance.released():
+            if error is None:
+                self._take(envelope, peer.node.uuid)
+            else:
+                self._refuse(peer, envelope, error)
+
+    def _refuse(self, peer: Peer, envelope: Envelope, error: LocalError) -> None:
+        self._desk.count("refused", envelope.count)
+        self._say(peer.node.uuid, envelope.stream, refusal(envelope, error))
+
+    def _unfit(self, peer: Peer, envelope: Envelope) -> LocalError | None:
+        route, me = envelope.route, self._desk.me.name
+        nodes = [hop.node for hop in route]
+        is_odd = envelope.numbers or envelope.flags & ~(PERSISTENT | FORCE_QUEUING)
+        if is_odd or not is_way(envelope.sender, nodes, peer.node.name):
+            return self.provenance.forged(peer, envelope)
+        path = " -> ".join((*nodes, me))
+        if me in nodes:
+            return CircularLoop(f"the rules send it in a circle: {path}", hint="See `mesh route`.")
+        if len(route) >= HOPS:
+            self._desk.count("too_many_hops")
+            return PublishRefused(f"more than {HOPS} hops: {path}", code="TOO_MANY_HOPS")
+        return None

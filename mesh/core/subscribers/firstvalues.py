@@ -1,0 +1,93 @@
+"""What is a subscription given first? The last values of its topics, some of which may be away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from itertools import islice
+
+from mesh.core.asking.demand import Demand
+from mesh.core.asking.lookup import Found, Lookup
+from mesh.core.delivery.joining import Joining
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.part import Part
+from mesh.core.peers.facts import WaysChanged
+from mesh.core.subscribers.session import Session
+from mesh.core.ways.questions import Questions
+from mesh.routing.feed import Feed
+from mesh.wire.commands import Query
+
+TURN = 32  # subscriptions that are given their last values in a turn: each is a question to other nodes
+
+
+class FirstValues(Part):
+    """Values for those that wait: from `joining`, which knows what went past them meanwhile."""
+
+    def __init__(
+        self, desk: Desk, joining: Joining, demand: Demand, questions: Questions, lookup: Lookup
+    ) -> None:
+        self._desk = desk
+        self._joining = joining
+        self._demand = demand
+        self._questions = questions
+        self._lookup = lookup
+        # Have not got all the last values yet: by what has the same sources, those whose sources are away,
+        self._lacking: dict[Hashable, dict[Feed, tuple[Session, Query]]] = {}
+        self._ready: dict[Feed, tuple[Session, Query]] = {}  # and those that can get them now
+        self._is_spent = False  # enough were given theirs since the last tick
+
+    def hears(self) -> Sequence[Hearing]:
+        return (hear(WaysChanged, lambda _: self.review()),)
+
+    def give(
+        self, session: Session, feed: Feed, query: Query, done: Callable[[], None] = lambda: None
+    ) -> None:
+        """Give a subscription the values that are there already. Those of masters that cannot be reached
+        now come when they can be (see `review`)."""
+
+        def deliver(found: Found) -> None:
+            values = [(value.master, value.envelope) for value in found.values]
+            self._joining.initial(feed, values, self._desk.now)
+            session.outlet.flush(self._desk.raw)
+            if found.away and not feed.closed:
+                self._lacking.setdefault(self._demand.row(query), {})[feed] = (session, query)
+            done()
+
+        self._joining.begins(feed)
+        self._lookup.get(query, deliver, after=True)
+
+    def review(self) -> None:
+        """Nodes have come or gone: can anybody be given now what could not be had before?"""
+        for row, lacking in list(self._lacking.items()):
+            if self._demand.is_reachable(next(iter(lacking.values()))[1]):
+                self._ready |= self._lacking.pop(row)
+        self._give()
+
+    def _give(self) -> None:
+        """Give the last values that can be had now, to as many feeds as there is time for."""
+        ready = [] if self._is_spent else list(islice(self._ready.items(), TURN))
+        for feed, (session, query) in ready:
+            self._is_spent = True
+            del self._ready[feed]
+            self._demand.catch_up(query)  # values must not come before what follows them is asked for
+            self._questions.confirm(
+                self._demand.unconfirmed(),
+                lambda s=session, f=feed, q=query: self.give(s, f, q),  # type: ignore[misc]
+            )
+        if self._ready:
+            self._desk.wake(self._desk.now)
+
+    def tick(self) -> None:
+        """Time has passed: go on with that."""
+        self._is_spent = False
+        if self._ready:
+            self._give()
+
+    def lacks_nothing(self, feed: Feed, query: Query) -> None:
+        """Strike out a feed that is gone from those that still want last values."""
+        self._ready.pop(feed, None)
+        row = self._demand.row(query) if self._lacking else None
+        if row in self._lacking:
+            self._lacking[row].pop(feed, None)
+            if not self._lacking[row]:
+                del self._lacking[row]
