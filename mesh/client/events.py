@@ -29,8 +29,9 @@ def log_event(event: Event, session: str, node: str) -> None:
     """Into the log `mesh.client`; what should not be missed as a warning, which Python shows by itself."""
     level = logging.WARNING if event.kind in WARNINGS else logging.INFO
     known = {"session": session, "node": node, "event": event.kind}
-    text = {"connected": "", "refused-later": "refused after all: "}.get(event.kind, f"{event.kind}: ")
-    LOG.log(level, "%s at %s: %s%s", session or "a client", node or "no node", text, event.text, extra=known)
+    said = {"connected": "connected", "refused-later": f"refused after all: {event.text}"}
+    text = said.get(event.kind, f"{event.kind}: {event.text}")
+    LOG.log(level, "%s at %s: %s", session or "a client", node or "no node", text, extra=known)
 
 
 class Following:
