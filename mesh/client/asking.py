@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain, repeat
 from typing import Any, TypeVar
 
@@ -15,7 +15,8 @@ from mesh.client.connected import Connected
 from mesh.client.content import check_destination
 from mesh.client.core.calls import Reply
 from mesh.client.core.intake import Intake, Terms
-from mesh.client.core.subscriptions import XPATH, query
+from mesh.client.core.several import Several
+from mesh.client.core.subscriptions import XPATH, queries, query
 from mesh.client.later import not_yet
 from mesh.client.message import Batch, FoundMessage, Message, T
 from mesh.client.pages import goes_on, joined
@@ -42,8 +43,8 @@ class Asking(Connected):
     def subscribe(
         self,
         key: str | None = None,
-        *,
-        pattern: str | None = None,
+        *keys: str,
+        pattern: str | Sequence[str] | None = None,
         xpath: str | None = None,
         domain: str | None = None,
         initial: bool = True,
@@ -52,6 +53,9 @@ class Asking(Connected):
         type: type[T] | None = None,
     ) -> Subscription[T]:
         """Messages of a key, of a topic pattern (`sensors/+/temp`, `sensors/#`) or of a domain.
+
+        Several keys, or a list of patterns, are read as one: in the order in which messages come, and none
+        twice; when one of them fails, so do all.
 
         Use it with `async with`; inside, every node that can be reached knows of it. `initial`: begin with
         the last value of each topic. `overflow`: what gives way when transient messages come faster than
@@ -62,11 +66,11 @@ class Asking(Connected):
         Raises BadKey, BadQuery, BadType.
         """
         terms = Terms(overflow, whole("max_queue", max_queue, 0, 2**32 - 1))
-        asked = query(key, pattern, xpath, domain)
-        made = self._core.subscriptions.make(asked, yes_or_no("initial", initial), terms)
+        asked = queries((key, *keys), pattern, xpath, domain)
+        made = self._core.subscriptions.make_several(asked, yes_or_no("initial", initial), terms)
         return self._subscription(made, type)
 
-    def _subscription(self, made: Intake, wanted: Any) -> Subscription[Any]:
+    def _subscription(self, made: Intake | Several, wanted: Any) -> Subscription[Any]:
         """To be entered by its user, and read as `wanted`."""
         reader = reader_of(self._codec, wanted)
         if reader is None:
