@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mesh import sync
     from mesh.client.client import Client, Event, connect
+    from mesh.client.codecs import Codec
     from mesh.client.message import Batch, Message
     from mesh.client.receipt import Receipt
     from mesh.client.subscription import Subscription
-    from mesh.errors import MeshError
+    from mesh.errors import BadContent, MeshError
     from mesh.values import Headers, Published
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "BadContent": "mesh.errors",
     "Batch": "mesh.client.message",
     "Client": "mesh.client.client",
+    "Codec": "mesh.client.codecs",
     "Event": "mesh.client.client",
     "Headers": "mesh.values",
     "MeshError": "mesh.errors",
@@ -31,8 +34,10 @@ _HOMES = {
 }
 
 __all__ = [
+    "BadContent",
     "Batch",
     "Client",
+    "Codec",
     "Event",
     "Headers",
     "MeshError",

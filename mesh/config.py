@@ -147,7 +147,9 @@ FIELDS: dict[str, FieldInfo] = {
 }
 
 
-def load(path: Path | ConfigFile | None, environ: Mapping[str, str], overrides: Mapping[str, object]) -> Config:
+def load(
+    path: Path | ConfigFile | None, environ: Mapping[str, str], overrides: Mapping[str, object]
+) -> Config:
     """The configuration from all sources.
 
     `overrides` has dotted names (`{"node.id": "heron"}`); None there means "not given".

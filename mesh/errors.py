@@ -9,6 +9,7 @@ MeshError
  │   └─ CircularLoop, UnknownNode, NotConnected, MasterAway, TailBackFull, Expired
  ├─ RemoteError         a peer broke the protocol: drop the link, not the program
  │   └─ Refused         a peer said no, with a reason
+ ├─ BadContent          a message whose content is not what its reader wants
  ├─ SlowConsumer        a subscription did not keep up, and asked to be told
  ├─ MeshTimeout         nobody answered in time (also a TimeoutError)
  ├─ CoreFailed          a mistake in the mesh itself has ended the node
@@ -217,6 +218,21 @@ class MeshTimeout(MeshError, TimeoutError):
     """An answer that did not come in time."""
 
     code = "TIMEOUT"
+
+
+class BadContent(MeshError, ValueError):
+    """A content that is not what it says, or not what its reader wants; whoever reads on gets the next one.
+
+    `key` and `sender` of the message, and `place`: where in the value, such as `$.temp` ("$": all of it).
+    """
+
+    code = "BAD_CONTENT"
+
+    def __init__(
+        self, what: str, *, key: str = "", sender: str = "", place: str = "$", hint: str = "", code: str = ""
+    ) -> None:
+        super().__init__(what, hint=hint, code=code)
+        self.key, self.sender, self.place = key, sender, place
 
 
 class SlowConsumer(MeshError):

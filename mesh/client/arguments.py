@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from numbers import Real
 from operator import index
 from typing import Any
@@ -53,6 +53,7 @@ def text(name: str, value: Any) -> str | None:
 
 def several(contents: Iterable[Any]) -> None:
     """Are these several contents, and not a single one?"""
-    if isinstance(contents, str | bytes | bytearray | memoryview) or not isinstance(contents, Iterable):
+    is_one = isinstance(contents, str | bytes | bytearray | memoryview | Mapping)
+    if is_one or hasattr(contents, "model_dump") or not isinstance(contents, Iterable):
         what = f"contents are a list, or whatever gives one after the other, not {shown(contents)}."
         raise BadArgument(what, hint="To publish a single message use publish().")

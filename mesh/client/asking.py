@@ -11,12 +11,13 @@ from mesh.client.arguments import whole, yes_or_no
 from mesh.client.connected import Connected
 from mesh.client.content import check_destination
 from mesh.client.core.calls import Reply
-from mesh.client.core.intake import Terms
+from mesh.client.core.intake import Intake, Terms
 from mesh.client.core.subscriptions import XPATH, query
 from mesh.client.later import not_yet
-from mesh.client.message import Batch, FoundMessage, Message
+from mesh.client.message import Batch, FoundMessage, Message, T
 from mesh.client.pages import goes_on, joined
-from mesh.client.subscription import Subscription
+from mesh.client.reading import WHATEVER, Reader, reader_of
+from mesh.client.subscription import Subscription, TypedSubscription
 from mesh.errors import BadArgument, BadQuery, shown
 from mesh.names import node_name
 from mesh.values import check_domain, check_key
@@ -36,34 +37,44 @@ class Asking(Connected):
         initial: bool = True,
         overflow: str = "block",
         max_queue: int = 0,
-    ) -> Subscription:
+        type: type[T] | None = None,
+    ) -> Subscription[T]:
         """Messages of a key, of a topic pattern (`sensors/+/temp`, `sensors/#`) or of a domain.
 
         Use it with `async with`; inside, every node that can be reached knows of it. `initial`: begin with
         the last value of each topic. `overflow`: what gives way when transient messages come faster than
         they are taken: "block" (publishers wait while it makes progress, then the newest are dropped),
         "drop_newest", "drop_oldest", or "error" (it ends with SlowConsumer). `max_queue`: so many messages
-        may be under way, and as many wait; 0: as many as the node's limits allow. Raises BadKey, BadQuery.
+        may be under way, and as many wait; 0: as many as the node's limits allow. `type`: what
+        `message.value` is, a dataclass, a msgspec Struct, a pydantic model or such as dict[str, float].
+        Raises BadKey, BadQuery, BadType.
         """
         terms = Terms(overflow, whole("max_queue", max_queue, 0, 2**32 - 1))
         asked = query(key, pattern, xpath, domain)
         made = self._core.subscriptions.make(asked, yes_or_no("initial", initial), terms)
-        return Subscription(self, self._shell, made)
+        return self._subscription(made, type)
 
-    async def unsubscribe(self, subscription: Subscription) -> None:
+    def _subscription(self, made: Intake, wanted: Any) -> Subscription[Any]:
+        """To be entered by its user, and read as `wanted`."""
+        reader = reader_of(self._codec, wanted)
+        if reader is None:
+            return Subscription(self, self._shell, made)
+        return TypedSubscription(self, self._shell, made, reader)
+
+    async def unsubscribe(self, subscription: Subscription[Any]) -> None:
         """As leaving its context does."""
         if not isinstance(subscription, Subscription):
             what = f"{shown(subscription)} is no subscription."
             raise BadArgument(what, hint="Give what subscribe() gave.")
         await subscription.unsubscribe()
 
-    def inbox(self) -> Subscription:
+    def inbox(self, *, type: type[T] | None = None) -> Subscription[T]:
         """What is sent to this session, in the order in which it came.
 
         Use it with `async with`. What nobody has taken when it is left, or came after, waits at the node. A
-        session has one: BadQuery while it is open already.
+        session has one: BadQuery while it is open already. `type`: as for `subscribe`.
         """
-        return Subscription(self, self._shell, self._core.subscriptions.inbox())
+        return self._subscription(self._core.subscriptions.inbox(), type)
 
     # --- asking -----------------------------------------------------------------------------------------
 
@@ -75,17 +86,20 @@ class Asking(Connected):
         domain: str | None = None,
         pattern: str | None = None,
         fresh: bool = False,
-    ) -> list[Message]:
+        type: type[T] | None = None,
+    ) -> list[Message[T]]:
         """The last value of each topic that matches.
 
         A node that has subscribed to a topic answers for its master; `fresh` asks the master all the same.
         `.source` of a message names the node that had it; `.stale` says for how many seconds that has been
-        without its master. Raises MasterAway when the master cannot be reached and nobody has the value.
+        without its master. `type`: what `.value` is, as for `subscribe`. Raises MasterAway when the master
+        cannot be reached and nobody has the value.
         """
+        reader = reader_of(self._codec, type) or WHATEVER
         q = query(key, pattern, xpath, domain)
         arguments = {"kind": q.kind, "text": q.text, "domain": q.domain, "fresh": yes_or_no("fresh", fresh)}
         parts = await self._ask(lambda request: c.Call(request, "get", arguments))
-        return [message for part in parts for message in found(part)]
+        return [message for part in parts for message in found(part, reader)]
 
     async def erase(
         self, key: str | None = None, *, xpath: str | None = None, domain: str | None = None
@@ -148,10 +162,10 @@ class Asking(Connected):
         return time.perf_counter() - start
 
 
-def found(part: Reply) -> Iterator[Message]:
+def found(part: Reply, reader: Reader = WHATEVER) -> Iterator[FoundMessage[Any]]:
     """The messages of a part of a reply to `get`. An older node does not say where they come from."""
     value, envelopes = part
     sources = chain(value.get("sources") or (), repeat(("", None)))
     for envelope, (source, stale) in zip(envelopes, sources, strict=False):
         for message in Batch(envelope):
-            yield FoundMessage.of(message, source, stale)
+            yield FoundMessage.of(message, source, stale, reader)

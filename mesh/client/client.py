@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Self
 
 from mesh.client.asking import Asking
+from mesh.client.codecs import Codec
 from mesh.client.events import Event
 from mesh.client.find import find_node
 from mesh.client.later import Later
@@ -52,6 +53,7 @@ def connect(
     timeout: float | None = None,
     cluster: str | None = None,
     environ: Mapping[str, str] = os.environ,
+    codec: Codec | str = "json",
 ) -> Client:
     """A client of the node at `address` (`tcp://…`, `ipc://…` or a node's name), as a context manager.
 
@@ -60,9 +62,18 @@ def connect(
     well-known positive number, or None for one that the node makes up. `timeout` in seconds,
     5 by default; if it is given, a node that is not there is waited for so long, as while it is started anew.
     `cluster`: over TCP, the mesh whose keys are used; without it `MESH_CLUSTER`, else the only one there is.
+    `codec`: "json", "msgpack" or one of your own (`mesh.Codec`), for values that are neither bytes nor str.
     Entering it raises NodeNotFound, KeysRefused or Refused.
     """
-    return Client(address, client=client, session=session, timeout=timeout, cluster=cluster, environ=environ)
+    return Client(
+        address,
+        client=client,
+        session=session,
+        timeout=timeout,
+        cluster=cluster,
+        environ=environ,
+        codec=codec,
+    )
 
 
 __all__ = ["Client", "Event", "MeshError", "connect"]

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from mesh.client.arguments import seconds, text, whole
+from mesh.client.codecs import Codec, codec_of
 from mesh.client.core.calls import Reply
 from mesh.client.core.client import ClientCore
 from mesh.client.events import Event, Events
@@ -39,7 +40,9 @@ class Connected:
         timeout: float | None = None,
         cluster: str | None = None,
         environ: Mapping[str, str] = os.environ,
+        codec: Codec | str = "json",
     ) -> None:
+        self._codec = codec_of(codec)
         self._waits = timeout is not None
         self._timeout = TIMEOUT if timeout is None else seconds("timeout", timeout)
         number = 0 if session is None else whole("session", session, 1, LARGEST_NUMBER)

@@ -2,9 +2,10 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 from mesh.client.arguments import seconds, whole, yes_or_no
+from mesh.client.codecs import HEADER, Codec, codec_of, encoded, media_type
 from mesh.client.later import not_yet
 from mesh.errors import BadArgument, BadType, shown
 from mesh.names import SessionName
@@ -12,12 +13,16 @@ from mesh.values import NO_HEADERS, Headers
 from mesh.wire.envelope import LOCAL_ONLY, PERSISTENT
 from mesh.wire.properties import Properties, encode_properties
 
-Content = bytes | bytearray | memoryview | str
+Bytes = bytes | bytearray | memoryview | str  # what is published as it is
+Content = object  # these, or a value of which a codec makes bytes
 Prepared = tuple[str, bytes, str, int, bytes, int]  # key, content, domain, flags, properties, expires
 
 
 class Options(TypedDict, total=False):
-    """What may be said of a message that is published. `expiry` in seconds from now."""
+    """What may be said of a message that is published. `expiry` in seconds from now.
+
+    `codec`: "json", "msgpack" or one of your own, for a value; bytes and text are left as they are.
+    """
 
     domain: str | None
     xml: str | None
@@ -26,11 +31,29 @@ class Options(TypedDict, total=False):
     expiry: float | None
     priority: int  # 0 to 9; 5 if not given
     local_only: bool
+    codec: Codec | str | None  # None: that of the client
+
+
+def as_content(content: Content, options: Options, codec: Codec) -> tuple[Bytes, Options]:
+    """A value as bytes, and the options with a header that says so; bytes and text as they are."""
+    if isinstance(content, Bytes):
+        return content, options
+    own = options.get("codec")
+    codec = codec if own is None else codec_of(own)
+    data, given = encoded(content, codec), options.get("headers")
+    headers = NO_HEADERS if given is None else given if isinstance(given, Headers) else _headers(given)
+    said = headers.get(HEADER)
+    if said is None:
+        headers = Headers([(HEADER, codec.content_type), *headers.items()])
+    elif media_type(said) != media_type(codec.content_type):
+        hint = "Leave that header out, or give bytes."
+        raise BadArgument(f"a value is written as {codec.content_type}, and not as {shown(said)}.", hint=hint)
+    return data, cast(Options, {**options, "headers": headers})
 
 
 def prepared(
     key: str,
-    content: Content,
+    content: Bytes,
     domain: str | None = None,
     xml: str | None = None,
     headers: Headers | Mapping[str, str] | None = None,
@@ -38,12 +61,15 @@ def prepared(
     expiry: float | None = None,
     priority: int = 5,
     local_only: bool = False,
+    codec: Codec | str | None = None,
     *,
     wall: Callable[[], int] = time.time_ns,
 ) -> Prepared:
     """A message as the publisher takes it, its content copied. `expiry` in seconds from now, which `wall`
     tells in ns since 1970.
     """
+    if codec is not None:
+        codec_of(codec)
     flags = 0
     if persistent is not False or local_only is not False:
         flags = flags_of(persistent, local_only)
@@ -61,7 +87,7 @@ def flags_of(persistent: bool, local_only: bool) -> int:
     return yes | (LOCAL_ONLY if yes_or_no("local_only", local_only) else 0)
 
 
-def as_bytes(content: Content) -> bytes:
+def as_bytes(content: Bytes) -> bytes:
     """Text as UTF-8; BadType for anything that is neither text nor bytes."""
     if isinstance(content, str):
         try:

@@ -3,24 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Generic
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
+from mesh.client.codecs import JSON
+from mesh.client.reading import WHATEVER, Reader, bad_content
 from mesh.errors import RemoteError
 from mesh.values import Headers, Route, message_id
 from mesh.wire.envelope import ERASED, INITIAL, Envelope
 from mesh.wire.properties import Properties, decode_properties
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar  # of the type checker, which brings it along
+
+    T = TypeVar("T", default=Any)
+else:
+    from typing import TypeVar
+
+    T = TypeVar("T")
+
 UNREADABLE = "unreadable-properties"  # the header that says why a message has no other
 
 
-class Message(Struct, eq=False):  # a Struct is made in a third of the time
+class Message(Struct, Generic[T], eq=False):  # a Struct is made in a third of the time
     """One message: `key`, `content` (bytes), and what else is asked for, decoded only then."""
 
     _envelope: Envelope
     _index: int
     key: str
     content: bytes
+
+    @property
+    def value(self) -> T:
+        """What the content says: by its content-type, and as the `type` that was asked for. BadContent.
+
+        Without either it is the content itself. With a type it is decoded once, else as often as it is asked
+        for.
+        """
+        return self._value_by(WHATEVER)  # type: ignore[no-any-return]
+
+    @property
+    def text(self) -> str:
+        """The content as text, which is UTF-8; else BadContent."""
+        try:
+            return self.content.decode()
+        except UnicodeDecodeError as error:
+            raise bad_content(self.key, self.sender, error) from None
+
+    def json(self) -> Any:
+        """The content as JSON, whatever its content-type says; else BadContent."""
+        try:
+            return JSON.decode(self.content)
+        except (ValueError, RecursionError) as error:
+            raise bad_content(self.key, self.sender, error) from None
+
+    def _value_by(self, reader: Reader) -> Any:
+        if self.state == "ERASED":
+            why = 'the topic was taken away, so there is no value (its state is "ERASED")'
+            raise bad_content(self.key, self.sender, why)
+        try:
+            return reader.value(self.content, self.headers)
+        except MemoryError:
+            raise
+        except Exception as error:  # a codec of the user's own may raise anything
+            raise bad_content(self.key, self.sender, error) from error
 
     @property
     def id(self) -> str:
@@ -103,16 +150,31 @@ class Message(Struct, eq=False):  # a Struct is made in a third of the time
         return f"Message({self.key!r}, {self.content[:40]!r}, id={self.id!r})"
 
 
-class FoundMessage(Message, eq=False):
+class TypedMessage(Message[T], eq=False):
+    """One that is read as its subscription wants it; the value is decoded once."""
+
+    # Here only: what nobody reads in such a way is made by the hundred thousand.
+    _reader: Reader = WHATEVER
+    _value: Any = UNSET
+
+    @property
+    def value(self) -> T:
+        if self._value is UNSET:
+            self._value = self._value_by(self._reader)
+        return self._value  # type: ignore[no-any-return]
+
+
+class FoundMessage(TypedMessage[T], eq=False):
     """One that `get` found, and where."""
 
-    # Here only: what a subscription brings is made by the hundred thousand, and knows neither.
-    _source: str
-    _stale: float | None
+    _source: str = ""
+    _stale: float | None = None
 
     @classmethod
-    def of(cls, m: Message, source: str, stale: float | None) -> FoundMessage:
-        return cls(m._envelope, m._index, m.key, m.content, source, stale)
+    def of(
+        cls, m: Message[Any], source: str, stale: float | None, reader: Reader = WHATEVER
+    ) -> FoundMessage[T]:
+        return cls(m._envelope, m._index, m.key, m.content, reader, UNSET, source, stale)
 
     @property
     def source(self) -> str:
@@ -123,7 +185,7 @@ class FoundMessage(Message, eq=False):
         return self._stale
 
 
-class Batch(Sequence[Message]):
+class Batch(Sequence[Message[T]]):
     """Messages that came together; cheaper than one by one: `for m in batch`, `batch.contents()`."""
 
     def __init__(self, envelope: Envelope, indices: Sequence[int] | None = None, gap: int = 0) -> None:
@@ -139,16 +201,16 @@ class Batch(Sequence[Message]):
         """That of each message in it."""
         return _state(self._envelope)
 
-    def of(self, messages: Sequence[Message]) -> Batch:
+    def of(self, messages: Sequence[Message[Any]]) -> Batch:
         """These of its messages."""
         return Batch(self._envelope, [message._index for message in messages])
 
-    def __getitem__(self, i: int) -> Message:  # type: ignore[override]
+    def __getitem__(self, i: int) -> Message[T]:  # type: ignore[override]
         index = range(self._envelope.count)[i] if self._indices is None else self._indices[i]
         e = self._envelope
         return Message(e, index, e.keys[e.row(index)], e.message(index)[1])
 
-    def __iter__(self) -> Iterator[Message]:
+    def __iter__(self) -> Iterator[Message[T]]:
         e = self._envelope
         if self._indices is not None:
             return (self[i] for i in range(len(self._indices)))
@@ -164,6 +226,23 @@ class Batch(Sequence[Message]):
         if self._indices is None:
             return self._envelope.contents()
         return [self._envelope.message(i)[1] for i in self._indices]
+
+
+class TypedBatch(Batch[T]):
+    """One whose messages are read as their subscription wants it."""
+
+    def __init__(self, batch: Batch[Any], reader: Reader) -> None:
+        super().__init__(batch._envelope, batch._indices, batch.gap)
+        self._reader = reader
+
+    def __getitem__(self, i: int) -> Message[T]:  # type: ignore[override]
+        return self._typed(super().__getitem__(i))
+
+    def __iter__(self) -> Iterator[Message[T]]:
+        return map(self._typed, super().__iter__())
+
+    def _typed(self, m: Message[T]) -> Message[T]:
+        return TypedMessage(m._envelope, m._index, m.key, m.content, self._reader)
 
 
 def _state(envelope: Envelope) -> str:

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ParamSpec, Unpack, overload
 
 from mesh.client.arguments import several, yes_or_no
+from mesh.client.codecs import Codec
 from mesh.client.connected import Connected
-from mesh.client.content import Content, Options, Prepared, check_destination, prepared
+from mesh.client.content import Content, Options, Prepared, as_content, check_destination, prepared
 from mesh.client.oneloop import check_loop
 from mesh.client.receipt import Receipt
 from mesh.errors import BadArgument, BadQuery, PublishRefused, WouldBlock, shown
@@ -26,7 +27,8 @@ class Publishing(Connected):
     async def publish(self, key: str, content: Content, **options: Unpack[Options]) -> Published:
         """Publish and wait for the answer. Concurrent calls share envelopes.
 
-        Raises PublishRefused (with `.code`), BadKey, MessageTooLarge, Closed.
+        `content`: bytes or text, which stay as they are, or a value that `codec` writes, with a header that
+        says so. Raises PublishRefused (with `.code`), BadKey, BadType, BadArgument, MessageTooLarge, Closed.
         """
         return await (await self._post_when_room(key, content, options))
 
@@ -50,13 +52,21 @@ class Publishing(Connected):
         return self._post(key, content, options)
 
     def _post(self, key: str, content: Content, options: Options) -> Receipt:
-        message = prepared(key, content, **options, wall=self._shell.wall)
+        if type(content) is bytes:
+            message = prepared(key, content, **options, wall=self._shell.wall)
+        else:
+            message = self.prepared(key, content, options)
         receipt = self.post_prepared(message)
         builder = self._publisher.builder
         # Headers can be changed by their owner: what was compared would be no copy.
         if builder is not None and not builder.props and options.get("headers") is None:
             builder.options = options
         return receipt
+
+    def prepared(self, key: str, content: Content, options: Options) -> Prepared:
+        """The message as `post_prepared` takes it; in any thread. BadType, BadArgument."""
+        plain, options = as_content(content, options, self._codec)
+        return prepared(key, plain, **options, wall=self._shell.wall)
 
     def post_prepared(self, message: Prepared, to: str = "") -> Receipt:
         """As `post`, for a caller that prepares its messages in another thread."""
@@ -125,6 +135,8 @@ class Publishing(Connected):
         await self._post_when_room(key, content, options)
 
     async def _post_when_room(self, key: str, content: Content, options: Options) -> Receipt:
+        if type(content) is not bytes:
+            content, options = as_content(content, options, self._codec)  # once, however long it waits
         while True:
             try:
                 return self._post(key, content, options)
@@ -197,6 +209,7 @@ class Publishing(Connected):
         persistent: bool = False,
         expiry: float | None = None,
         priority: int = 5,
+        codec: Codec | str | None = None,
     ) -> Published: ...
     @overload
     async def send(
@@ -211,6 +224,7 @@ class Publishing(Connected):
         persistent: bool = False,
         expiry: float | None = None,
         priority: int = 5,
+        codec: Codec | str | None = None,
     ) -> list[Published | PublishRefused]: ...
     async def send(
         self,
@@ -224,6 +238,7 @@ class Publishing(Connected):
         persistent: bool = False,
         expiry: float | None = None,
         priority: int = 5,
+        codec: Codec | str | None = None,
     ) -> Published | list[Published | PublishRefused]:
         """Send to one session (`/node/heron/client/joe/session/1`), or to every session of a client.
 
@@ -237,9 +252,15 @@ class Publishing(Connected):
         names: Any = [destination] if is_one else destination
         for to in names:
             check_destination(to)
-        message = prepared(
-            key, content, domain, None, headers, persistent, expiry, priority, wall=self._shell.wall
+        options = Options(
+            domain=domain,
+            headers=headers,
+            persistent=persistent,
+            expiry=expiry,
+            priority=priority,
+            codec=codec,
         )
+        message = self.prepared(key, content, options)
         if yes_or_no("force_queuing", force_queuing):
             key, body, in_domain, flags, props, expires = message
             message = key, body, in_domain, flags | FORCE_QUEUING, props, expires

@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from types import TracebackType
+from typing import Any, Generic
 
 from mesh.client.core.calls import Pending
 from mesh.client.core.intake import Intake
-from mesh.client.message import Batch, Message
+from mesh.client.message import Batch, Message, T, TypedBatch
 from mesh.client.oneloop import check_loop, running_loop
+from mesh.client.reading import Reader
 from mesh.client.shell import Shell
 from mesh.errors import Closed
 
 
-class Subscription:
+class Subscription(Generic[T]):
     """Messages of one query: `async for message in subscription`, or `.batches()`.
 
     A context manager: leaving it unsubscribes. It survives the loss of its node: it is made again on the
@@ -24,7 +26,8 @@ class Subscription:
     def __init__(self, client: object, shell: Shell, intake: Intake) -> None:
         self._client = client  # is not closed while somebody has this
         self._shell, self._intake = shell, intake
-        self._batch: Iterator[Message] | None = None  # what is left of it, when its messages are taken singly
+        # What is left of a batch, when its messages are taken singly.
+        self._batch: Iterator[Message[T]] | None = None
         self._arrived: asyncio.Event = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None  # the one where it was entered
 
@@ -43,7 +46,7 @@ class Subscription:
         """Was a batch given that is not counted yet?"""
         return self._intake.is_in_use
 
-    async def __aenter__(self) -> Subscription:
+    async def __aenter__(self) -> Subscription[T]:
         subscriptions = self._shell.now().subscriptions
         pending = subscriptions.enter(self._intake)
         self._intake.stirred = self._arrived.set
@@ -72,7 +75,7 @@ class Subscription:
         """Want no more of it."""
         await self.leave(list(self._batch or ()))
 
-    async def leave(self, rest: Sequence[Message], failed: bool = False) -> None:
+    async def leave(self, rest: Sequence[Message[Any]], failed: bool = False) -> None:
         """As `unsubscribe`. `rest`: messages of the last batch that nobody took.
 
         They are the first to be given again by an inbox; if its user `failed`, that whole batch is.
@@ -84,10 +87,10 @@ class Subscription:
         self._intake.put_back(rest, failed)
         await self._reply(subscriptions.leave(self._intake))
 
-    def __aiter__(self) -> Subscription:
+    def __aiter__(self) -> Subscription[T]:
         return self
 
-    async def __anext__(self) -> Message:
+    async def __anext__(self) -> Message[T]:
         while True:
             if self._batch is not None:
                 message = next(self._batch, None)
@@ -100,7 +103,7 @@ class Subscription:
                 raise StopAsyncIteration
             self._batch = iter(batch)
 
-    async def batches(self) -> AsyncIterator[Batch]:
+    async def batches(self) -> AsyncIterator[Batch[T]]:
         """Messages in the batches in which they came."""
         while True:
             batch = await self.next_batch()
@@ -109,7 +112,7 @@ class Subscription:
             yield batch
             self.count()
 
-    async def next_batch(self) -> Batch | None:
+    async def next_batch(self) -> Batch[T] | None:
         """The next one, to be counted when it is used up; None when the subscription was ended on purpose."""
         intake = self._intake
         while not intake.is_left:
@@ -128,3 +131,15 @@ class Subscription:
     def count(self) -> None:
         """A batch is used up: the node may send another."""
         self._intake.count()
+
+
+class TypedSubscription(Subscription[T]):
+    """One whose messages are read in its own way: `message.value`."""
+
+    def __init__(self, client: object, shell: Shell, intake: Intake, reader: Reader) -> None:
+        super().__init__(client, shell, intake)
+        self._reader = reader
+
+    async def next_batch(self) -> Batch[T] | None:
+        batch = await super().next_batch()
+        return None if batch is None else TypedBatch(batch, self._reader)

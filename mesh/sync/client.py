@@ -13,9 +13,11 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
 from mesh.client import client as aio
 from mesh.client.arguments import several
 from mesh.client.client import Event
+from mesh.client.codecs import Codec
 from mesh.client.connected import TIMEOUT
-from mesh.client.content import Content, Options, prepared
+from mesh.client.content import Content, Options
 from mesh.client.later import Later
+from mesh.client.message import T as M
 from mesh.errors import MeshTimeout, PublishRefused, WouldBlock
 from mesh.sync.posts import Posts, Receipt
 from mesh.sync.subscription import Subscription
@@ -51,9 +53,16 @@ class Client(Later):
         timeout: float | None = None,
         cluster: str | None = None,
         environ: Mapping[str, str] = os.environ,
+        codec: Codec | str = "json",
     ) -> None:
         self.aio = aio.Client(
-            address, client=client, session=session, timeout=timeout, cluster=cluster, environ=environ
+            address,
+            client=client,
+            session=session,
+            timeout=timeout,
+            cluster=cluster,
+            environ=environ,
+            codec=codec,
         )
         self.thread = LoopThread()
         self._timeout = TIMEOUT if timeout is None else timeout
@@ -122,7 +131,7 @@ class Client(Later):
         Raises WouldBlock when the window of unanswered messages is full, and what `publish` raises.
         """
         self.thread.check()
-        message = prepared(key, content, **options)
+        message = self.aio.prepared(key, content, options)
         self.aio.check(message)
         receipt = Receipt(self.run)
         if self._posts.add(receipt, message):
@@ -204,6 +213,7 @@ class Client(Later):
         persistent: bool = False,
         expiry: float | None = None,
         priority: int = 5,
+        codec: Codec | str | None = None,
     ) -> Published: ...
     @overload
     def send(
@@ -218,6 +228,7 @@ class Client(Later):
         persistent: bool = False,
         expiry: float | None = None,
         priority: int = 5,
+        codec: Codec | str | None = None,
     ) -> list[Published | PublishRefused]: ...
     def send(self, destination: Any, content: Content, **options: Any) -> Any:
         """Send to one session or client, and wait for the answer; to several: one result each, in order."""
@@ -236,14 +247,17 @@ class Client(Later):
         initial: bool = True,
         overflow: str = "block",
         max_queue: int = 0,
-    ) -> Subscription:
+        type: type[M] | None = None,
+    ) -> Subscription[M]:
         """Messages of a key, of a topic pattern (`sensors/+/temp`, `sensors/#`) or of a domain.
 
         Use it with `with`; inside, every node that can be reached knows of it. `initial`: begin with
         the last value of each topic. `overflow`: what gives way when transient messages come faster than
         they are taken: "block" (publishers wait while it makes progress, then the newest are dropped),
         "drop_newest", "drop_oldest", or "error" (it ends with SlowConsumer). `max_queue`: so many messages
-        may be under way, and as many wait; 0: as many as the node's limits allow. Raises BadKey, BadQuery.
+        may be under way, and as many wait; 0: as many as the node's limits allow. `type`: what
+        `message.value` is, a dataclass, a msgspec Struct, a pydantic model or such as dict[str, float].
+        Raises BadKey, BadQuery, BadType.
         """
         made = self.aio.subscribe(
             key,
@@ -253,20 +267,21 @@ class Client(Later):
             initial=initial,
             overflow=overflow,
             max_queue=max_queue,
+            type=type,
         )
         return Subscription(self.thread, made)
 
-    def unsubscribe(self, subscription: Subscription) -> None:
+    def unsubscribe(self, subscription: Subscription[Any]) -> None:
         """As leaving its context does."""
         subscription.unsubscribe()
 
-    def inbox(self) -> Subscription:
+    def inbox(self, *, type: type[M] | None = None) -> Subscription[M]:
         """What is sent to this session, in the order in which it came.
 
         Use it with `with`. What nobody has taken when it is left, or came after, waits at the node. A
-        session has one: BadQuery while it is open already.
+        session has one: BadQuery while it is open already. `type`: as for `subscribe`.
         """
-        return Subscription(self.thread, self.aio.inbox())
+        return Subscription(self.thread, self.aio.inbox(type=type))
 
     get = _waited(aio.Client.get)
     erase = _waited(aio.Client.erase)
@@ -301,6 +316,15 @@ def connect(
     timeout: float | None = None,
     cluster: str | None = None,
     environ: Mapping[str, str] = os.environ,
+    codec: Codec | str = "json",
 ) -> Client:
     """A client of the node at `address`, as a context manager; arguments and errors as for `mesh.connect`."""
-    return Client(address, client=client, session=session, timeout=timeout, cluster=cluster, environ=environ)
+    return Client(
+        address,
+        client=client,
+        session=session,
+        timeout=timeout,
+        cluster=cluster,
+        environ=environ,
+        codec=codec,
+    )

@@ -6,28 +6,29 @@ import asyncio
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from types import TracebackType
+from typing import Any, Generic
 
 from mesh.client import subscription
 from mesh.client.arguments import seconds
-from mesh.client.message import Batch, Message
+from mesh.client.message import Batch, Message, T
 from mesh.errors import MeshTimeout
 from mesh.sync.thread import LoopThread
 
 
-class Subscription:
+class Subscription(Generic[T]):
     """Messages of one query: `for message in subscription`, or `.batches()`; in one thread at a time.
 
     A context manager: leaving it unsubscribes. What arrived and was not taken is then gone.
     """
 
-    def __init__(self, thread: LoopThread, made: subscription.Subscription) -> None:
+    def __init__(self, thread: LoopThread, made: subscription.Subscription[T]) -> None:
         self._thread, self._made = thread, made
         # Ctrl-C may come between any two steps. So batches have numbers, to ask for one twice gives it twice,
         # and to take it is one step: here are the number of the last one taken, and what is left of it.
-        self._taken: tuple[int, Iterator[Message]] = 0, iter(())
+        self._taken: tuple[int, Iterator[Message[T]]] = 0, iter(())
         # Of the loop's thread alone: the last one that was asked for.
         self._asked = 0
-        self._coming: asyncio.Future[Batch | None] | None = None
+        self._coming: asyncio.Future[Batch[T] | None] | None = None
 
     @property
     def id(self) -> str:
@@ -39,7 +40,7 @@ class Subscription:
         """Messages that this subscriber was too slow for."""
         return self._made.dropped
 
-    def __enter__(self) -> Subscription:
+    def __enter__(self) -> Subscription[T]:
         self._thread.run(self._made.__aenter__)
         return self
 
@@ -58,21 +59,21 @@ class Subscription:
         if self._thread.is_ours and self._thread.is_open:
             self._thread.run(self._leaving, number, list(rest), failed)
 
-    async def _leaving(self, taken: int, rest: list[Message], failed: bool) -> None:
+    async def _leaving(self, taken: int, rest: list[Message[T]], failed: bool) -> None:
         # A batch that has been asked for may come, or have come, without anybody to take it.
         is_asked, self._asked = self._asked != taken, taken
         await self._made.leave(rest, failed or is_asked)
 
-    def __iter__(self) -> Iterator[Message]:
+    def __iter__(self) -> Iterator[Message[T]]:
         return self
 
-    def __next__(self) -> Message:
+    def __next__(self) -> Message[T]:
         message = self.next_message()
         if message is None:
             raise StopIteration
         return message
 
-    def next_message(self, timeout: float | None = None) -> Message | None:
+    def next_message(self, timeout: float | None = None) -> Message[T] | None:
         """The next one; None after the end. MeshTimeout when none comes within so many seconds."""
         while True:
             number, messages = self._taken
@@ -83,12 +84,12 @@ class Subscription:
                 return None
             self._taken = number + 1, iter(batch)
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Iterator[Batch[T]]:
         """Messages in the batches in which they came."""
         while (batch := self.next_batch()) is not None:
             yield batch
 
-    def next_batch(self, timeout: float | None = None) -> Batch | None:
+    def next_batch(self, timeout: float | None = None) -> Batch[T] | None:
         """The next one; None after the end. MeshTimeout when none comes within so many seconds.
 
         To ask for it says that the last one is used up.
@@ -99,7 +100,7 @@ class Subscription:
             self._taken = number + 1, iter(())
         return batch
 
-    def _ask(self, number: int, timeout: float | None) -> Batch | None:
+    def _ask(self, number: int, timeout: float | None) -> Batch[T] | None:
         if timeout is not None:
             timeout = seconds("timeout", timeout, zero=True)
         if self._thread.is_ours and not self._thread.is_open:
@@ -116,7 +117,7 @@ class Subscription:
         finally:
             asked.cancel()  # only the waiting for it: the batch stays asked for, and nothing is lost
 
-    async def _following(self, number: int) -> Batch | None:
+    async def _following(self, number: int) -> Batch[T] | None:
         """The batch of this number, which may have been asked for before."""
         if self._coming is None or number != self._asked:
             if self._made.is_in_use:
@@ -126,7 +127,7 @@ class Subscription:
         return await asyncio.shield(self._coming)
 
 
-def _heed(future: asyncio.Future[Batch | None]) -> None:
+def _heed(future: asyncio.Future[Any]) -> None:
     """Its error is told to whoever asks for it; if nobody does, asyncio has nothing to complain of."""
     if not future.cancelled():
         future.exception()
