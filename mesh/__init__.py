@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mesh import sync
+    from mesh import sync, testing
     from mesh.client.client import Client, Event, connect
     from mesh.client.codecs import Codec
     from mesh.client.message import Batch, Message
@@ -47,12 +47,13 @@ __all__ = [
     "Subscription",
     "connect",
     "sync",
+    "testing",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "sync":
-        return import_module("mesh.sync")
+    if name in ("sync", "testing"):
+        return import_module(f"mesh.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'mesh' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

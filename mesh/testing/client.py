@@ -58,6 +58,7 @@ class Inside:
     """The clocks and the outbox of a client in memory, and what carries its commands."""
 
     core: ClientCore
+    loop: asyncio.AbstractEventLoop  # when it is open
 
     def __init__(self, place: Place) -> None:
         self._place, self._net = place, place.net
@@ -67,12 +68,14 @@ class Inside:
     def call_at(self, when: float, function: Callable[[], None], /) -> Timer:
         def ring() -> None:
             self._net.is_touched = True
-            function()
+            if not self.loop.is_closed():
+                function()
 
         return self._net.clock.call_at(when, ring)
 
     def carrier(self, loop: asyncio.AbstractEventLoop, core: ClientCore, turn: Callable[[], None]) -> Wired:
         self._place.enter()
+        self.loop = loop
         return Wired(loop, core, turn, self._wires, self.time)
 
     def _wires(self, loop: Any, came: Any, received: Any, gone: Any, idle: Any, *, failed: Any) -> Wires:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from mesh.client.arguments import seconds
 from mesh.client.client import Client
+from mesh.client.codecs import Codec
 from mesh.client.message import Batch, Message
 from mesh.client.oneloop import running_loop, wrong_loop
 from mesh.errors import BadArgument, Closed, MeshTimeout, shown
@@ -90,6 +91,7 @@ class Mesh:
         timeout: float | None = None,
         cluster: str | None = None,
         environ: Mapping[str, str] | None = None,
+        codec: Codec | str = "json",
     ) -> Client:
         """A client of the node of that name, or of the first one; the rest as for `mesh.connect`.
 
@@ -97,7 +99,8 @@ class Mesh:
         nor an environment here: `cluster` and `environ` count for nothing.
         """
         self._check_open()
-        return MemoryClient(Inhabited(self), address, client=client, session=session, timeout=timeout)
+        inside = Inhabited(self)
+        return MemoryClient(inside, address, client=client, session=session, timeout=timeout, codec=codec)
 
     @property
     def published(self) -> list[Message]:
