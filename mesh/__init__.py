@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mesh import sync, testing
+    from mesh import errors, sync, testing
     from mesh.client.client import Client, Event, connect
     from mesh.client.codecs import Codec
     from mesh.client.message import Batch, Message
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mesh.client.subscription import Subscription
     from mesh.errors import BadContent, MeshError
     from mesh.values import Headers, Published
+    from mesh.wire.replies import Info, NodeRow
 
 __version__ = "0.1.0"
 
@@ -25,8 +26,10 @@ _HOMES = {
     "Codec": "mesh.client.codecs",
     "Event": "mesh.client.client",
     "Headers": "mesh.values",
+    "Info": "mesh.wire.replies",
     "MeshError": "mesh.errors",
     "Message": "mesh.client.message",
+    "NodeRow": "mesh.wire.replies",
     "Published": "mesh.values",
     "Receipt": "mesh.client.receipt",
     "Subscription": "mesh.client.subscription",
@@ -40,19 +43,26 @@ __all__ = [
     "Codec",
     "Event",
     "Headers",
+    "Info",
     "MeshError",
     "Message",
+    "NodeRow",
     "Published",
     "Receipt",
     "Subscription",
     "connect",
+    "errors",
     "sync",
     "testing",
 ]
 
 
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
+
+
 def __getattr__(name: str) -> Any:
-    if name in ("sync", "testing"):
+    if name in ("errors", "sync", "testing"):
         return import_module(f"mesh.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'mesh' has no attribute {name!r}")

@@ -215,9 +215,13 @@ class Refused(RemoteError):
 
 
 class MeshTimeout(MeshError, TimeoutError):
-    """An answer that did not come in time."""
+    """An answer that did not come in time. What was asked for may still be done.
+
+    `ids`: of the messages that were sent and may still arrive; `final` of each tells what became of it.
+    """
 
     code = "TIMEOUT"
+    ids: tuple[str, ...] = ()
 
 
 class BadContent(MeshError, ValueError):

@@ -3,25 +3,38 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain, repeat
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
 
 from mesh.client.arguments import whole, yes_or_no
 from mesh.client.connected import Connected
 from mesh.client.content import check_destination
 from mesh.client.core.calls import Reply
 from mesh.client.core.intake import Intake, Terms
-from mesh.client.core.subscriptions import XPATH, query
+from mesh.client.core.several import Several
+from mesh.client.core.subscriptions import XPATH, queries, query
 from mesh.client.later import not_yet
 from mesh.client.message import Batch, FoundMessage, Message, T
 from mesh.client.pages import goes_on, joined
 from mesh.client.reading import WHATEVER, Reader, reader_of
 from mesh.client.subscription import Subscription, TypedSubscription
-from mesh.errors import BadArgument, BadQuery, shown
+from mesh.errors import BadArgument, BadQuery, RemoteError, shown
 from mesh.names import node_name
 from mesh.values import check_domain, check_key
 from mesh.wire import commands as c
+from mesh.wire.replies import Info, NodeRow
+
+R = TypeVar("R")
+
+
+class Nodes(Struct, frozen=True):
+    """Of a reply to "ls", what `nodes` gives."""
+
+    nodes: list[NodeRow]
 
 
 class Asking(Connected):
@@ -30,8 +43,8 @@ class Asking(Connected):
     def subscribe(
         self,
         key: str | None = None,
-        *,
-        pattern: str | None = None,
+        *keys: str,
+        pattern: str | Sequence[str] | None = None,
         xpath: str | None = None,
         domain: str | None = None,
         initial: bool = True,
@@ -40,6 +53,9 @@ class Asking(Connected):
         type: type[T] | None = None,
     ) -> Subscription[T]:
         """Messages of a key, of a topic pattern (`sensors/+/temp`, `sensors/#`) or of a domain.
+
+        Several keys, or a list of patterns, are read as one: in the order in which messages come, and none
+        twice; when one of them fails, so do all.
 
         Use it with `async with`; inside, every node that can be reached knows of it. `initial`: begin with
         the last value of each topic. `overflow`: what gives way when transient messages come faster than
@@ -50,11 +66,11 @@ class Asking(Connected):
         Raises BadKey, BadQuery, BadType.
         """
         terms = Terms(overflow, whole("max_queue", max_queue, 0, 2**32 - 1))
-        asked = query(key, pattern, xpath, domain)
-        made = self._core.subscriptions.make(asked, yes_or_no("initial", initial), terms)
+        asked = queries((key, *keys), pattern, xpath, domain)
+        made = self._core.subscriptions.make_several(asked, yes_or_no("initial", initial), terms)
         return self._subscription(made, type)
 
-    def _subscription(self, made: Intake, wanted: Any) -> Subscription[Any]:
+    def _subscription(self, made: Intake | Several, wanted: Any) -> Subscription[Any]:
         """To be entered by its user, and read as `wanted`."""
         reader = reader_of(self._codec, wanted)
         if reader is None:
@@ -87,33 +103,42 @@ class Asking(Connected):
         pattern: str | None = None,
         fresh: bool = False,
         type: type[T] | None = None,
+        timeout: float | None = None,
     ) -> list[Message[T]]:
         """The last value of each topic that matches.
 
         A node that has subscribed to a topic answers for its master; `fresh` asks the master all the same.
         `.source` of a message names the node that had it; `.stale` says for how many seconds that has been
         without its master. `type`: what `.value` is, as for `subscribe`. Raises MasterAway when the master
-        cannot be reached and nobody has the value.
+        cannot be reached and nobody has the value, MeshTimeout after `timeout` seconds.
         """
         reader = reader_of(self._codec, type) or WHATEVER
         q = query(key, pattern, xpath, domain)
         arguments = {"kind": q.kind, "text": q.text, "domain": q.domain, "fresh": yes_or_no("fresh", fresh)}
-        parts = await self._ask(lambda request: c.Call(request, "get", arguments))
+        parts = await self._within(timeout, self._ask, lambda request: c.Call(request, "get", arguments))
         return [message for part in parts for message in found(part, reader)]
 
     async def erase(
-        self, key: str | None = None, *, xpath: str | None = None, domain: str | None = None
+        self,
+        key: str | None = None,
+        *,
+        xpath: str | None = None,
+        domain: str | None = None,
+        timeout: float | None = None,
     ) -> list[str]:
         """Take a topic away, with its last value; returns the keys that were there.
 
         Each subscriber is told, by one message with the state ERASED. It happens after all that this
-        client has posted until now. Raises MasterAway.
+        client has posted until now. Raises MasterAway, MeshTimeout after `timeout` seconds.
         """
         if xpath is not None:
             not_yet("xpath=", XPATH)
         if key is None:
             raise BadQuery("nothing to erase.", hint="Give a key.")
         arguments = {"key": check_key(key), "domain": check_domain("" if domain is None else domain)}
+        return await self._within(timeout, self._erase, arguments)
+
+    async def _erase(self, arguments: dict[str, str]) -> list[str]:
         publisher = self._now().publisher
         publisher.seal()
         marks = publisher.outbox.marks()
@@ -141,9 +166,23 @@ class Asking(Connected):
         value = await self.call("route", **arguments)
         return list(value["steps"])
 
-    async def call(self, verb: str, **arguments: Any) -> Any:
-        """Ask the node: "ls", "info" or "down". A long list is asked for page by page, unless `after` or
-        `limit` say which page is wanted."""
+    async def nodes(self) -> list[NodeRow]:
+        """The nodes that the client's node knows, itself first. Times are in seconds.
+
+        A node of an earlier release says less: RemoteError if that is too little.
+        """
+        return _read(await self.call("ls"), Nodes).nodes
+
+    async def info(self) -> Info:
+        """The client's node: who it is, and its counters since it started. In seconds and bytes."""
+        return _read(await self.call("info"), Info)
+
+    async def call(self, /, verb: str, **arguments: Any) -> Any:
+        """The bare reply of the node to a verb, such as "peers" or "down", for tools that know docs/wire.md.
+
+        A long list is asked for page by page, unless `after` or `limit` say which page is wanted. For nodes
+        there are `nodes` and `info`, which have types.
+        """
         value = await self._called(verb, arguments)
         is_one_page = not {"after", "limit"}.isdisjoint(arguments)
         while not is_one_page and goes_on(value):
@@ -160,6 +199,15 @@ class Asking(Connected):
         start = time.perf_counter()
         await self.call("info")
         return time.perf_counter() - start
+
+
+def _read(value: Any, kind: type[R]) -> R:
+    """A reply as its type. What a later release adds is left out."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        hint = "Is it of another release? call() gives its reply as it is."
+        raise RemoteError(f"the node's reply cannot be read: {error}.", hint=hint, code="MALFORMED") from None
 
 
 def found(part: Reply, reader: Reader = WHATEVER) -> Iterator[FoundMessage[Any]]:

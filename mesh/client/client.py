@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
-from typing import Self
+from typing import Any, Self
 
 from mesh.client.asking import Asking
-from mesh.client.codecs import Codec
 from mesh.client.events import Event
 from mesh.client.find import find_node
 from mesh.client.later import Later
-from mesh.client.publishing import Publishing
+from mesh.client.like import making
+from mesh.client.sending import Sending
 from mesh.errors import MeshError, NodeNotFound
 from mesh.local.localnodes import running_nodes
 from mesh.local.private import state_dir
 
 
-class Client(Publishing, Asking, Later):
+class Client(Sending, Asking, Later):
     """A session at a node. Make one with `mesh.connect`; all calls from one event loop."""
 
     async def __aenter__(self) -> Self:
@@ -45,16 +43,8 @@ class Client(Publishing, Asking, Later):
         return None
 
 
-def connect(
-    address: str | None = None,
-    *,
-    client: str | None = None,
-    session: int | None = None,
-    timeout: float | None = None,
-    cluster: str | None = None,
-    environ: Mapping[str, str] = os.environ,
-    codec: Codec | str = "json",
-) -> Client:
+@making(Client.__init__)
+def connect(*args: Any, **options: Any) -> Client:
     """A client of the node at `address` (`tcp://…`, `ipc://…` or a node's name), as a context manager.
 
     A name is that of a node of this user here, or of one that such a node knows, wherever it is.
@@ -63,17 +53,11 @@ def connect(
     5 by default; if it is given, a node that is not there is waited for so long, as while it is started anew.
     `cluster`: over TCP, the mesh whose keys are used; without it `MESH_CLUSTER`, else the only one there is.
     `codec`: "json", "msgpack" or one of your own (`mesh.Codec`), for values that are neither bytes nor str.
-    Entering it raises NodeNotFound, KeysRefused or Refused.
+    `patience`: seconds that a call waits for its end if its own `timeout` says nothing else; without it
+    publishing waits as long as it takes. `environ`: instead of `os.environ`. Entering it raises
+    NodeNotFound, KeysRefused or Refused.
     """
-    return Client(
-        address,
-        client=client,
-        session=session,
-        timeout=timeout,
-        cluster=cluster,
-        environ=environ,
-        codec=codec,
-    )
+    return Client(*args, **options)
 
 
 __all__ = ["Client", "Event", "MeshError", "connect"]

@@ -6,9 +6,9 @@ import asyncio
 import getpass
 import os
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, ParamSpec, Self, TypeVar
 
 from mesh.client.arguments import seconds, text, whole
 from mesh.client.codecs import Codec, codec_of
@@ -25,6 +25,9 @@ from mesh.security.streamkey import STREAM_SEED, StreamKey
 from mesh.wire.commands import Command
 from mesh.wire.limits import LARGEST_NUMBER
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 TIMEOUT = 5.0  # s, unless somebody says otherwise
 
 
@@ -39,15 +42,19 @@ class Connected:
         session: int | None = None,
         timeout: float | None = None,
         cluster: str | None = None,
-        environ: Mapping[str, str] = os.environ,
+        environ: Mapping[str, str] | None = None,
         codec: Codec | str = "json",
+        patience: float | None = None,
     ) -> None:
         self._codec = codec_of(codec)
+        self._patience = None if patience is None else seconds("patience", patience)
         self._waits = timeout is not None
         self._timeout = TIMEOUT if timeout is None else seconds("timeout", timeout)
         number = 0 if session is None else whole("session", session, 1, LARGEST_NUMBER)
         name = _default_name() if client is None else node_name(client)
-        self._way = Way(text("address", address), text("cluster", cluster), environ)
+        self._way = Way(
+            text("address", address), text("cluster", cluster), os.environ if environ is None else environ
+        )
         self._events = Events()
         key = StreamKey(secrets.token_bytes(STREAM_SEED))
         self._shell = self._made((name, number, client is not None), key)
@@ -125,6 +132,37 @@ class Connected:
     def _now(self) -> ClientCore:
         """The core, for one who tells it something now, or waits for it: Closed, WrongLoop."""
         return self._shell.now()
+
+    def _limit(self, timeout: float | None) -> float | None:
+        """Seconds that a call may take; None: as long as it takes. BadArgument."""
+        return self._patience if timeout is None else seconds("timeout", timeout, zero=True)
+
+    async def _within(
+        self,
+        timeout: float | None,
+        work: Callable[P, Coroutine[Any, Any, T]],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """What comes of the work within so many seconds, or the client's patience. MeshTimeout."""
+        limit = self._limit(timeout)
+        if limit is None:
+            return await work(*args, **kwargs)
+        clock = self._shell.timeout(limit)
+        try:
+            async with clock:
+                return await work(*args, **kwargs)
+        except TimeoutError:
+            if not clock.expired():
+                raise
+            raise self._too_late(limit) from None
+
+    def _too_late(self, limit: float) -> MeshTimeout:
+        """What to say when nothing has come of something for so long."""
+        line, left = self._core.line, self._core.publisher.outbox.unanswered
+        where = "" if line.is_up else f", and {line.home or 'its node'} is away"
+        hint = f"{left} messages have no answer yet: they may still arrive. final() tells." if left else ""
+        return MeshTimeout(f"{line.name} has waited {limit:g} s in vain{where}.", hint=hint)
 
     async def _ask(self, make: Callable[[int], Command]) -> list[Reply]:
         """The parts of the reply. Raises what the node answers, MeshTimeout, Closed."""

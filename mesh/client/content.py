@@ -1,11 +1,10 @@
 """What may be published, and how is it put into bytes?"""
 
-import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypedDict, cast
+from typing import Any
 
 from mesh.client.arguments import seconds, whole, yes_or_no
-from mesh.client.codecs import HEADER, Codec, codec_of, encoded, media_type
+from mesh.client.codecs import HEADER, Codec, encoded, media_type
 from mesh.client.later import not_yet
 from mesh.errors import BadArgument, BadType, shown
 from mesh.names import SessionName
@@ -15,70 +14,24 @@ from mesh.wire.properties import Properties, encode_properties
 
 Bytes = bytes | bytearray | memoryview | str  # what is published as it is
 Content = object  # these, or a value of which a codec makes bytes
+Headings = Headers | Mapping[str, str] | None
 Prepared = tuple[str, bytes, str, int, bytes, int]  # key, content, domain, flags, properties, expires
 
 
-class Options(TypedDict, total=False):
-    """What may be said of a message that is published. `expiry` in seconds from now.
-
-    `codec`: "json", "msgpack" or one of your own, for a value; bytes and text are left as they are.
-    """
-
-    domain: str | None
-    xml: str | None
-    headers: Headers | Mapping[str, str] | None
-    persistent: bool
-    expiry: float | None
-    priority: int  # 0 to 9; 5 if not given
-    local_only: bool
-    codec: Codec | str | None  # None: that of the client
-
-
-def as_content(content: Content, options: Options, codec: Codec) -> tuple[Bytes, Options]:
-    """A value as bytes, and the options with a header that says so; bytes and text as they are."""
+def as_content(content: Content, headers: Headings, codec: Codec) -> tuple[bytes, Headings]:
+    """A value as bytes, and its headers with one that says so; bytes and text as they are."""
     if isinstance(content, Bytes):
-        return content, options
-    own = options.get("codec")
-    codec = codec if own is None else codec_of(own)
-    data, given = encoded(content, codec), options.get("headers")
-    headers = NO_HEADERS if given is None else given if isinstance(given, Headers) else _headers(given)
+        return as_bytes(content), headers
+    data = encoded(content, codec)
+    if headers is None or not isinstance(headers, Headers):
+        headers = NO_HEADERS if headers is None else _headers(headers)
     said = headers.get(HEADER)
     if said is None:
         headers = Headers([(HEADER, codec.content_type), *headers.items()])
     elif media_type(said) != media_type(codec.content_type):
         hint = "Leave that header out, or give bytes."
         raise BadArgument(f"a value is written as {codec.content_type}, and not as {shown(said)}.", hint=hint)
-    return data, cast(Options, {**options, "headers": headers})
-
-
-def prepared(
-    key: str,
-    content: Bytes,
-    domain: str | None = None,
-    xml: str | None = None,
-    headers: Headers | Mapping[str, str] | None = None,
-    persistent: bool = False,
-    expiry: float | None = None,
-    priority: int = 5,
-    local_only: bool = False,
-    codec: Codec | str | None = None,
-    *,
-    wall: Callable[[], int] = time.time_ns,
-) -> Prepared:
-    """A message as the publisher takes it, its content copied. `expiry` in seconds from now, which `wall`
-    tells in ns since 1970.
-    """
-    if codec is not None:
-        codec_of(codec)
-    flags = 0
-    if persistent is not False or local_only is not False:
-        flags = flags_of(persistent, local_only)
-    props, expires = b"", 0
-    if headers is not None or expiry is not None or priority != 5 or xml is not None:
-        props, expires = own_properties(headers, expiry, priority, xml, wall)
-    if type(content) is not bytes:
-        content = as_bytes(content)
-    return key, content, "" if domain is None else domain, flags, props, expires
+    return data, headers
 
 
 def flags_of(persistent: bool, local_only: bool) -> int:

@@ -7,7 +7,8 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from mesh.client.content import Prepared, check_destination
+from mesh.client.codecs import Codec
+from mesh.client.content import as_content, check_destination, flags_of, own_properties
 from mesh.errors import BadArgument, BadName, shown
 from mesh.names import SessionName, node_name
 from mesh.reserved import check_free
@@ -18,9 +19,23 @@ STATES = {"OK": 0, "INITIAL": INITIAL, "ERASED": ERASED}
 SENDER = "/node/a/client/test/session/1"
 
 
-def made(message: Prepared, sender: Any, to: Any, state: Any, route: Any) -> Envelope:
+def made(
+    key: Any,
+    content: Any,
+    domain: Any,
+    headers: Any,
+    persistent: Any,
+    expiry: Any,
+    priority: Any,
+    sender: Any,
+    to: Any,
+    state: Any,
+    route: Any,
+    codec: Codec,
+) -> Envelope:
     """An envelope with one message, as its subscriber gets it. BadKey, BadName, BadArgument."""
-    key, content, domain, flags, props, expires = message
+    content, headers = as_content(content, headers, codec)
+    props, expires = own_properties(headers, expiry, priority, None, time.time_ns)
     if key != "" or not to:
         check_free(check_key(key))
     if not isinstance(state, str) or state not in STATES:
@@ -29,14 +44,14 @@ def made(message: Prepared, sender: Any, to: Any, state: Any, route: Any) -> Env
     now = time.time_ns()
     return Envelope(
         stream=secrets.token_bytes(16),
-        domain=check_free(check_domain(domain)),
+        domain=check_free(check_domain("" if domain is None else domain)),
         first=1,
         last=1,
         keys=(key,),
         count=1,
         sizes=len(props) + len(content),
         body=props + content,
-        flags=flags | STATES[state],
+        flags=flags_of(persistent, False) | STATES[state],
         props=len(props),
         sender=_sender(sender),
         sent=now,

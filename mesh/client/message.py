@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic
 
 from msgspec import UNSET, Struct
 
 from mesh.client.codecs import JSON, Codec, codec_of
-from mesh.client.content import Content, Options, as_content, prepared
+from mesh.client.content import Content, Headings
 from mesh.client.making import SENDER, made
 from mesh.client.reading import WHATEVER, Reader, bad_content, reader_of
 from mesh.errors import RemoteError
@@ -43,7 +43,7 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is made in a third of t
         content: Content = b"",
         *,
         domain: str | None = None,
-        headers: Headers | Mapping[str, str] | None = None,
+        headers: Headings = None,
         persistent: bool = False,
         expiry: float | None = None,
         priority: int = 5,
@@ -60,18 +60,14 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is made in a third of t
         `route` those of nodes, `state` as below; `codec` and `type` as for `connect` and `subscribe`.
         Raises what `publish` raises, BadName.
         """
-        said = Options(
-            domain=domain, headers=headers, persistent=persistent, expiry=expiry, priority=priority
-        )
         written = codec_of(codec)
-        plain, options = as_content(content, said, written)
-        envelope = made(prepared(key, plain, **options), sender, to, state, route)
-        reader, content = reader_of(written, type), envelope.message(0)[1]
-        return (
-            Message(envelope, 0, key, content)
-            if reader is None
-            else TypedMessage(envelope, 0, key, content, reader)
+        envelope = made(
+            key, content, domain, headers, persistent, expiry, priority, sender, to, state, route, written
         )
+        reader, said = reader_of(written, type), envelope.message(0)[1]
+        if reader is None:
+            return Message(envelope, 0, key, said)
+        return TypedMessage(envelope, 0, key, said, reader)
 
     @property
     def value(self) -> T:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Generic
 
 from mesh.client.core.calls import Pending
 from mesh.client.core.intake import Intake
+from mesh.client.core.several import Several
 from mesh.client.message import Batch, Message, T, TypedBatch
 from mesh.client.oneloop import check_loop, running_loop
 from mesh.client.reading import Reader
@@ -17,13 +18,13 @@ from mesh.errors import Closed
 
 
 class Subscription(Generic[T]):
-    """Messages of one query: `async for message in subscription`, or `.batches()`.
+    """Messages of one query, or of several: `async for message in subscription`, or `.batches()`.
 
     A context manager: leaving it unsubscribes. It survives the loss of its node: it is made again on the
     next connection, and what it already had is not given twice. Nobody else sees its messages.
     """
 
-    def __init__(self, client: object, shell: Shell, intake: Intake) -> None:
+    def __init__(self, client: object, shell: Shell, intake: Intake | Several) -> None:
         self._client = client  # is not closed while somebody has this
         self._shell, self._intake = shell, intake
         # What is left of a batch, when its messages are taken singly.
@@ -48,22 +49,29 @@ class Subscription(Generic[T]):
 
     async def __aenter__(self) -> Subscription[T]:
         subscriptions = self._shell.now().subscriptions
-        pending = subscriptions.enter(self._intake)
         self._intake.stirred = self._arrived.set
+        entered: list[Intake] = []
         try:
-            await self._reply(pending)
+            pending = []
+            for part in self._intake.parts:
+                pending.append(subscriptions.enter(part))
+                entered.append(part)
+            await self._replies(pending)
         except BaseException:
-            subscriptions.give_up(self._intake)
+            for part in entered:
+                subscriptions.give_up(part)
             raise
         self._loop = running_loop()
         return self
 
-    async def _reply(self, pending: Pending | None) -> None:
-        if pending is not None:
-            try:
-                await pending.promise
-            finally:
-                self._shell.core.calls.forget(pending)
+    async def _replies(self, pending: Sequence[Pending | None]) -> None:
+        asked = [each for each in pending if each is not None]
+        try:
+            for each in asked:
+                await each.promise
+        finally:
+            for each in asked:
+                self._shell.core.calls.forget(each)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -85,7 +93,7 @@ class Subscription(Generic[T]):
         self._batch = None
         subscriptions = self._shell.now().subscriptions
         self._intake.put_back(rest, failed)
-        await self._reply(subscriptions.leave(self._intake))
+        await self._replies([subscriptions.leave(part) for part in self._intake.parts])
 
     def __aiter__(self) -> Subscription[T]:
         return self
@@ -132,11 +140,15 @@ class Subscription(Generic[T]):
         """A batch is used up: the node may send another."""
         self._intake.count()
 
+    def hold(self) -> Callable[[], None]:
+        """The batch in use stays so while others are taken; to be called when it is used up."""
+        return self._intake.hold()
+
 
 class TypedSubscription(Subscription[T]):
     """One whose messages are read in its own way: `message.value`."""
 
-    def __init__(self, client: object, shell: Shell, intake: Intake, reader: Reader) -> None:
+    def __init__(self, client: object, shell: Shell, intake: Intake | Several, reader: Reader) -> None:
         super().__init__(client, shell, intake)
         self._reader = reader
 

@@ -9,3 +9,7 @@ from mesh.sync.posts import Receipt
 from mesh.sync.subscription import Subscription
 
 __all__ = ["Client", "Receipt", "Subscription", "connect"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,80 +1,111 @@
-"""What users without an event loop hold: `with mesh.sync.connect() as m`."""
+"""What users without an event loop hold: `with mesh.sync.connect() as m`.
+
+Each verb takes what that of `mesh.client` takes: its arguments, and what it says of itself, stand there.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import atexit
-import functools
-import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
+import inspect
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from functools import partial
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast, overload
 
 from mesh.client import client as aio
+from mesh.client import subscription
 from mesh.client.arguments import several
 from mesh.client.client import Event
-from mesh.client.codecs import Codec
-from mesh.client.connected import TIMEOUT
-from mesh.client.content import Content, Options
+from mesh.client.content import Content
 from mesh.client.later import Later
+from mesh.client.like import like, making
 from mesh.client.message import T as M
-from mesh.errors import MeshTimeout, PublishRefused, WouldBlock
+from mesh.errors import MeshTimeout, WouldBlock
 from mesh.sync.posts import Posts, Receipt
 from mesh.sync.subscription import Subscription
 from mesh.sync.thread import LoopThread
-from mesh.values import Headers, Published
+from mesh.values import Published
 from mesh.wire.limits import ENVELOPE_MESSAGES
 
 P = ParamSpec("P")
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _here(model: Callable[..., Any], method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method, with the name and the words of that of the asynchronous client."""
+    method.__name__, method.__qualname__ = model.__name__, f"Client.{model.__name__}"
+    method.__doc__ = _words(model)
+    return like(model)(method)
+
+
+def _words(model: Callable[..., Any]) -> str:
+    return (model.__doc__ or "").replace("async with", "with").replace("async for", "for")
 
 
 def _waited(
-    method: Callable[Concatenate[aio.Client, P], Coroutine[Any, Any, T]],
-) -> Callable[Concatenate[Client, P], T]:
-    """The same, waited for."""
+    model: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]],
+) -> Callable[[Callable[..., Any]], Callable[Concatenate[Any, P], T]]:
+    """In place of a method: that one, waited for."""
 
-    @functools.wraps(method)
-    def call(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self.run(method, self.aio, *args, **kwargs)
+    def call(self: Client, /, *args: Any, **kwargs: Any) -> Any:
+        if not has_limit:
+            return self._run(None, lambda: work(self._aio, *args, **kwargs))
+        left = self._left(kwargs.pop("timeout", None))
+        return self._run(left(), lambda: work(self._aio, *args, **kwargs, timeout=left()))
 
-    return call
+    work: Callable[..., Coroutine[Any, Any, Any]] = model
+    has_limit = "timeout" in inspect.signature(model).parameters
+    return lambda _: _here(model, call)
+
+
+def _read(
+    model: Callable[Concatenate[Any, P], subscription.Subscription[M]],
+) -> Callable[[Callable[..., Any]], Callable[Concatenate[Any, P], Subscription[M]]]:
+    """In place of a method: what that one gives, read without a loop."""
+
+    def made(self: Client, /, *args: Any, **kwargs: Any) -> Subscription[Any]:
+        work: Callable[..., subscription.Subscription[Any]] = model
+        return Subscription(self._thread, work(self._aio, *args, **kwargs))
+
+    return lambda _: _here(model, made)
+
+
+def _as(
+    model: Callable[Concatenate[Any, P], Any],
+) -> Callable[[Callable[..., T]], Callable[Concatenate[Any, P], T]]:
+    """A method that does here what that one does there."""
+    return lambda method: _here(model, method)
+
+
+def _told(model: Callable[..., Any]) -> Callable[[F], F]:
+    """A method with the words of that one, but with what there is here instead of there."""
+
+    def told(method: F) -> F:
+        method.__doc__ = _words(model)
+        return method
+
+    return told
 
 
 class Client(Later):
     """A session at a node. Make one with `mesh.sync.connect`."""
 
-    def __init__(
-        self,
-        address: str | None = None,
-        *,
-        client: str | None = None,
-        session: int | None = None,
-        timeout: float | None = None,
-        cluster: str | None = None,
-        environ: Mapping[str, str] = os.environ,
-        codec: Codec | str = "json",
-    ) -> None:
-        self.aio = aio.Client(
-            address,
-            client=client,
-            session=session,
-            timeout=timeout,
-            cluster=cluster,
-            environ=environ,
-            codec=codec,
-        )
-        self.thread = LoopThread()
-        self._timeout = TIMEOUT if timeout is None else timeout
+    @like(aio.Client.__init__)
+    def __init__(self, *args: Any, **options: Any) -> None:
+        self._aio = aio.Client(*args, **options)
+        self._thread = LoopThread()
         self._posts = Posts()
         self._taking = asyncio.Lock()
 
     def __enter__(self) -> Client:
-        self.thread.start()
+        self._thread.start()
         try:
-            self.thread.run(self.aio.__aenter__)
+            self._thread.run(self._aio.__aenter__)
         except BaseException:
-            self.thread.close()
+            self._thread.close()
             raise
         atexit.register(self.close)  # for those who never leave the context, as in a notebook
         return self
@@ -90,52 +121,62 @@ class Client(Later):
         A process that was forked off only forgets the client: it belongs to the other one.
         """
         atexit.unregister(self.close)
-        if self.thread.is_ours and self.thread.is_open:
+        if self._thread.is_ours and self._thread.is_open:
             try:
-                self.thread.run(self._leave, drain)
+                self._thread.run(self._leave, drain)
             finally:
-                self.thread.close()
+                self._thread.close()
 
     async def _leave(self, drain: bool) -> None:
         try:
             if drain:
-                async with asyncio.timeout(self._timeout):
+                async with asyncio.timeout(self._aio._timeout):
                     await self._take_posts()
         except TimeoutError:
             raise MeshTimeout(f"closed with {len(self._posts)} messages unsent: the node is away.") from None
         finally:
-            await self.aio.close(drain=drain and not self._posts)
+            await self._aio.close(drain=drain and not self._posts)
 
     @property
     def name(self) -> str:
         """The session's absolute name."""
-        self.thread.check()
-        return self.aio.name
+        self._thread.check()
+        return self._aio.name
 
-    def run(self, function: Callable[P, Coroutine[Any, Any, T]], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Have it done in the client's thread, after what was posted until now, and wait for it."""
+    def _run(self, timeout: float | None, function: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Have it done in the client's thread, after what was posted until now, and wait for it.
+
+        `timeout` is for what was posted; the function has its own.
+        """
 
         async def in_turn() -> T:
-            await self._take_posts()
-            return await function(*args, **kwargs)
+            if self._posts:
+                await self._aio._within(timeout, self._take_posts)
+            return await function()
 
-        return self.thread.run(in_turn)
+        return self._thread.run(in_turn)
+
+    def _run_within(self, timeout: float | None, function: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """The same, all of it within so many seconds."""
+        left = self._left(timeout)
+        return self._run(left(), lambda: self._aio._within(left(), function))
+
+    def _left(self, timeout: float | None) -> Callable[[], float | None]:
+        """How much of it is left, from now on, in seconds."""
+        limit = self._aio._limit(timeout)
+        end = time.monotonic() + (limit or 0.0)
+        return lambda: None if limit is None else max(0.0, end - time.monotonic())
 
     # --- publishing -------------------------------------------------------------------------------------
 
-    publish = _waited(aio.Client.publish)
-
-    def post(self, key: str, content: Content, **options: Unpack[Options]) -> Receipt:
-        """Hand a message over and go on; options as for `publish`. Its receipt or `flush()` tell the rest.
-
-        Raises WouldBlock when the window of unanswered messages is full, and what `publish` raises.
-        """
-        self.thread.check()
-        message = self.aio.prepared(key, content, options)
-        self.aio.check(message)
-        receipt = Receipt(self.run)
+    @_as(aio.Client.post)
+    def post(self, key: str, content: Content, **options: Any) -> Receipt:
+        self._thread.check()
+        message = self._aio._prepared(key, content, **options)
+        self._aio._check(message)
+        receipt = Receipt(self._run_within)
         if self._posts.add(receipt, message):
-            self.thread.begin(self._take_posts)
+            self._thread.begin(self._take_posts)
         return receipt
 
     async def _take_posts(self) -> None:
@@ -143,28 +184,19 @@ class Client(Later):
         async with self._taking:
             while self._posts:
                 receipt, message = self._posts.first()
-                try:
-                    receipt.posted = self.aio.post_prepared(message)
-                except WouldBlock:
-                    await self.aio.room()
-                    continue
+                receipt._posted = await self._aio._post_when_room(message)
                 self._posts.drop_first()
 
-    def room(self) -> None:
-        """Until a message can be posted."""
-        self.run(self.aio.room)
-
-    def publish_many(self, key: str, contents: Iterable[Content], **options: Unpack[Options]) -> int:
-        """Publish all of them under one key, and wait until all are answered; returns how many. In order.
-
-        A list or tuple goes fastest. Of anything else each content is taken, and posted, when there is room.
-        """
+    @_as(aio.Client.publish_many)
+    def publish_many(
+        self, key: str, contents: Iterable[Content], *, timeout: float | None = None, **options: Any
+    ) -> int:
         several(contents)
-        count = 0
+        count, left = 0, self._left(timeout)
         if isinstance(contents, list | tuple):
             for at in range(0, len(contents), ENVELOPE_MESSAGES):
                 some = contents[at : at + ENVELOPE_MESSAGES]
-                count += self.run(self.aio.post_some, key, some, options)
+                count += self._run_within(left(), partial(self._aio._post_some, key, some, options))
         else:
             for content in contents:
                 while True:
@@ -172,159 +204,83 @@ class Client(Later):
                         self.post(key, content, **options)
                         break
                     except WouldBlock:
-                        self.room()
+                        self.room(timeout=left())
                 count += 1
-        self.flush()
+        self.flush(timeout=left())
         return count
 
-    def publish_oneway(self, key: str, content: Content, **options: Unpack[Options]) -> None:
-        """Publish without asking what becomes of it; waits only for room."""
-        self.run(self.aio.publish_oneway, key, content, **options)
+    @_told(aio.Client.final)
+    def final(self, message: Published | Receipt | str, *, timeout: float | None = None) -> Published:
+        return self._run_within(timeout, partial(self._final, message))
 
-    def flush(self) -> None:
-        """Until every message has its answer; raises the first refusal whose receipt nobody awaited."""
-        self.run(self.aio.flush)
+    async def _final(self, message: Published | Receipt | str) -> Published:
+        return await self._aio.final(await message._handed() if isinstance(message, Receipt) else message)
 
-    def final(self, message: Published | Receipt) -> Published:
-        """The last word on a message: after FORWARD_WARNING, what its master says of it, when it does.
-
-        Raises PublishRefused when it was refused or expired meanwhile, BadQuery for a message that this
-        session did not publish.
-        """
-        return self.run(self._final, message)
-
-    async def _final(self, message: Published | Receipt) -> Published:
-        return await self.aio.final(await message.handed() if isinstance(message, Receipt) else message)
-
+    @_as(aio.Client.waiting)
     def waiting(self) -> tuple[int, str]:
-        """(messages of this session that wait for their master, what the last of them waits for)."""
-        return self.aio.waiting()
+        return self._aio.waiting()
 
     @overload
-    def send(
-        self,
-        destination: str,
-        content: Content,
-        *,
-        force_queuing: bool = False,
-        domain: str | None = None,
-        key: str = "",
-        headers: Headers | Mapping[str, str] | None = None,
-        persistent: bool = False,
-        expiry: float | None = None,
-        priority: int = 5,
-        codec: Codec | str | None = None,
-    ) -> Published: ...
+    @_waited(aio.Client._send_one)
+    def send(self) -> Any: ...
     @overload
-    def send(
-        self,
-        destination: list[str] | tuple[str, ...],
-        content: Content,
-        *,
-        force_queuing: bool = False,
-        domain: str | None = None,
-        key: str = "",
-        headers: Headers | Mapping[str, str] | None = None,
-        persistent: bool = False,
-        expiry: float | None = None,
-        priority: int = 5,
-        codec: Codec | str | None = None,
-    ) -> list[Published | PublishRefused]: ...
-    def send(self, destination: Any, content: Content, **options: Any) -> Any:
-        """Send to one session or client, and wait for the answer; to several: one result each, in order."""
-        send: Any = self.aio.send  # its two forms are those above
-        return self.run(send, destination, content, **options)
+    @_waited(aio.Client._send_all)
+    def send(self) -> Any: ...
+    @_waited(cast(Any, aio.Client.send))
+    def send(self) -> Any: ...
 
-    # --- subscribing and asking ---------------------------------------------------------------------------
+    # --- subscribing ------------------------------------------------------------------------------------
 
-    def subscribe(
-        self,
-        key: str | None = None,
-        *,
-        pattern: str | None = None,
-        xpath: str | None = None,
-        domain: str | None = None,
-        initial: bool = True,
-        overflow: str = "block",
-        max_queue: int = 0,
-        type: type[M] | None = None,
-    ) -> Subscription[M]:
-        """Messages of a key, of a topic pattern (`sensors/+/temp`, `sensors/#`) or of a domain.
+    @_read(aio.Client.subscribe)
+    def subscribe(self) -> Any: ...
+    @_read(aio.Client.inbox)
+    def inbox(self) -> Any: ...
 
-        Use it with `with`; inside, every node that can be reached knows of it. `initial`: begin with
-        the last value of each topic. `overflow`: what gives way when transient messages come faster than
-        they are taken: "block" (publishers wait while it makes progress, then the newest are dropped),
-        "drop_newest", "drop_oldest", or "error" (it ends with SlowConsumer). `max_queue`: so many messages
-        may be under way, and as many wait; 0: as many as the node's limits allow. `type`: what
-        `message.value` is, a dataclass, a msgspec Struct, a pydantic model or such as dict[str, float].
-        Raises BadKey, BadQuery, BadType.
-        """
-        made = self.aio.subscribe(
-            key,
-            pattern=pattern,
-            xpath=xpath,
-            domain=domain,
-            initial=initial,
-            overflow=overflow,
-            max_queue=max_queue,
-            type=type,
-        )
-        return Subscription(self.thread, made)
-
+    @_told(aio.Client.unsubscribe)
     def unsubscribe(self, subscription: Subscription[Any]) -> None:
-        """As leaving its context does."""
         subscription.unsubscribe()
 
-    def inbox(self, *, type: type[M] | None = None) -> Subscription[M]:
-        """What is sent to this session, in the order in which it came.
-
-        Use it with `with`. What nobody has taken when it is left, or came after, waits at the node. A
-        session has one: BadQuery while it is open already. `type`: as for `subscribe`.
-        """
-        return Subscription(self.thread, self.aio.inbox(type=type))
-
-    get = _waited(aio.Client.get)
-    erase = _waited(aio.Client.erase)
-    route = _waited(aio.Client.route)
-
-    def call(self, verb: str, **arguments: Any) -> Any:
-        """Ask the node: "ls", "info" or "down"."""
-        return self.run(self.aio.call, verb, **arguments)
-
-    def ping(self) -> float:
-        """Seconds to the node and back."""
-        return self.thread.run(self.aio.ping)
-
+    @_as(aio.Client.events)
     def events(self) -> Iterator[Event]:
-        """What happens to this client from now on, until it is closed."""
-        events: AsyncIterator[Event] | None = None
+        return self._follow(self._thread.run(self._following))
 
+    async def _following(self) -> AsyncIterator[Event]:
+        return self._aio.events()
+
+    def _follow(self, events: AsyncIterator[Event]) -> Iterator[Event]:
         async def following() -> Event | None:
-            nonlocal events
-            events = events or self.aio.events()  # in the loop of the client, and nowhere else
             return await anext(events, None)
 
-        while self.thread.is_open and (event := self.thread.run(following)) is not None:
+        while self._thread.is_open and (event := self._thread.run(following)) is not None:
             yield event
 
+    # --- waited for -------------------------------------------------------------------------------------
 
-def connect(
-    address: str | None = None,
-    *,
-    client: str | None = None,
-    session: int | None = None,
-    timeout: float | None = None,
-    cluster: str | None = None,
-    environ: Mapping[str, str] = os.environ,
-    codec: Codec | str = "json",
-) -> Client:
+    @_waited(aio.Client.publish)
+    def publish(self) -> Any: ...
+    @_waited(aio.Client.publish_oneway)
+    def publish_oneway(self) -> Any: ...
+    @_waited(aio.Client.flush)
+    def flush(self) -> Any: ...
+    @_waited(aio.Client.room)
+    def room(self) -> Any: ...
+    @_waited(aio.Client.get)
+    def get(self) -> Any: ...
+    @_waited(aio.Client.erase)
+    def erase(self) -> Any: ...
+    @_waited(aio.Client.route)
+    def route(self) -> Any: ...
+    @_waited(aio.Client.nodes)
+    def nodes(self) -> Any: ...
+    @_waited(aio.Client.info)
+    def info(self) -> Any: ...
+    @_waited(aio.Client.call)
+    def call(self) -> Any: ...
+    @_waited(aio.Client.ping)
+    def ping(self) -> Any: ...
+
+
+@making(Client.__init__)
+def connect(*args: Any, **options: Any) -> Client:
     """A client of the node at `address`, as a context manager; arguments and errors as for `mesh.connect`."""
-    return Client(
-        address,
-        client=client,
-        session=session,
-        timeout=timeout,
-        cluster=cluster,
-        environ=environ,
-        codec=codec,
-    )
+    return Client(*args, **options)

@@ -20,37 +20,37 @@ T = TypeVar("T")
 
 
 class Run(Protocol):
-    """Has something done in the client's thread, after what was posted before, and waits for it."""
+    """Has something done in the client's thread, after what was posted before, and waits so long for it."""
 
-    def __call__(self, function: Callable[[], Coroutine[Any, Any, T]], /) -> T: ...
+    def __call__(self, timeout: float | None, function: Callable[[], Coroutine[Any, Any, T]], /) -> T: ...
 
 
 class Receipt:
     """A message on its way: `result()` waits for its `Published`, or raises the error that refused it."""
 
-    __slots__ = ("_run", "posted")
+    __slots__ = ("_posted", "_run")
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self.posted: receipt.Receipt | None = None
+        self._posted: receipt.Receipt | None = None
 
     @property
     def id(self) -> str:
         """Names the message for ever. Waits until the window has room for it."""
-        return self._run(self.handed).id
+        return self._run(None, self._handed).id
 
-    def result(self) -> Published:
-        """What became of it; raises as `publish` does."""
-        return self._run(self._result)
+    def result(self, timeout: float | None = None) -> Published:
+        """What became of it; raises as `publish` does, MeshTimeout after so many seconds."""
+        return self._run(timeout, self._result)
 
-    async def handed(self) -> receipt.Receipt:
+    async def _handed(self) -> receipt.Receipt:
         """The receipt in the client's thread, for which its number is known."""
-        if self.posted is None:
+        if self._posted is None:
             raise Closed("the client was closed before this message could leave.")
-        return self.posted
+        return self._posted
 
     async def _result(self) -> Published:
-        return await (await self.handed())
+        return await (await self._handed())
 
 
 class Posts:

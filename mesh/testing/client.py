@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from types import TracebackType
 from typing import Any, Protocol
 
 from mesh.client.access import Access
@@ -73,6 +74,9 @@ class Inside:
 
         return self._net.clock.call_at(when, ring)
 
+    def timeout(self, seconds: float, /) -> MemoryTimeout:
+        return MemoryTimeout(self.call_at, self.time() + seconds)
+
     def carrier(self, loop: asyncio.AbstractEventLoop, core: ClientCore, turn: Callable[[], None]) -> Wired:
         self._place.enter()
         self.loop = loop
@@ -80,6 +84,30 @@ class Inside:
 
     def _wires(self, loop: Any, came: Any, received: Any, gone: Any, idle: Any, *, failed: Any) -> Wires:
         return Wires(self._net, loop, received, gone, idle)
+
+
+class MemoryTimeout:
+    """As `asyncio.timeout`, in the time of a mesh: until `when`."""
+
+    def __init__(self, call_at: Callable[[float, Callable[[], None]], Timer], when: float) -> None:
+        self._call_at, self._when = call_at, when
+        self._limit = asyncio.timeout(None)
+
+    async def __aenter__(self) -> None:
+        await self._limit.__aenter__()
+        self._timer = self._call_at(self._when, self._expire)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._timer.cancel()
+        await self._limit.__aexit__(kind, error, trace)
+
+    def expired(self) -> bool:
+        return self._limit.expired()
+
+    def _expire(self) -> None:
+        self._limit.reschedule(asyncio.get_running_loop().time())
 
 
 class Told(Outbox):

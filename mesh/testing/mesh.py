@@ -92,6 +92,7 @@ class Mesh:
         cluster: str | None = None,
         environ: Mapping[str, str] | None = None,
         codec: Codec | str = "json",
+        patience: float | None = None,
     ) -> Client:
         """A client of the node of that name, or of the first one; the rest as for `mesh.connect`.
 
@@ -99,8 +100,15 @@ class Mesh:
         nor an environment here: `cluster` and `environ` count for nothing.
         """
         self._check_open()
-        inside = Inhabited(self)
-        return MemoryClient(inside, address, client=client, session=session, timeout=timeout, codec=codec)
+        return MemoryClient(
+            Inhabited(self),
+            address,
+            client=client,
+            session=session,
+            timeout=timeout,
+            codec=codec,
+            patience=patience,
+        )
 
     @property
     def published(self) -> list[Message]:

@@ -65,8 +65,7 @@ def names(client: object) -> set[str]:
 
 
 def test_it_has_every_name_of_the_async_client() -> None:
-    for_threads = {"check", "prepared", "post_prepared", "post_some"}
-    assert names(Client) - for_threads <= names(mesh.sync.Client)
+    assert names(Client) == names(mesh.sync.Client)
 
 
 def test_what_is_not_in_this_release_says_so_at_once() -> None:

@@ -11,6 +11,7 @@ from unittest.mock import patch
 from discovery.detector import Detector
 from discovery.hearsay import Hearsay
 from discovery.table import weigh
+from mesh.client.core.intake import Intake
 from mesh.core.access import door
 from mesh.core.delivery.cache import Cache
 from mesh.core.desk.disk import Disk
@@ -30,7 +31,7 @@ from mesh.routing.peerfeed import PeerFeed
 from mesh.routing.upstream import Upstream
 from mesh.store.refusals import Refusals
 from mesh.streams.origin import OriginStream
-from mesh.streams.outbox import Stream
+from mesh.streams.outbox import Outbox, Stream
 from mesh.wire.commands import Reply, Unsubscribe
 
 Patch = tuple[Any, str, Any]
@@ -252,6 +253,44 @@ def lets_the_next_count_it_in() -> list[Patch]:
     return [(Refusals, "amended", lambda self, ops: list(ops))]
 
 
+def forgets_to_resend() -> list[Patch]:
+    return [(Outbox, "resend", lambda self: [])]
+
+
+def swallows_gaps() -> list[Patch]:
+    arrived = Intake.arrived
+
+    def as_if_none(self: Any, master: Any, envelope: Any, indices: Any, gap: int, position: int = 0) -> None:
+        arrived(self, master, envelope, indices, 0, position)
+
+    return [(Intake, "arrived", as_if_none)]
+
+
+def shows_doubles() -> list[Patch]:
+    return [(Intake, "_news", lambda self, master, envelope, indices: (indices, False))]
+
+
+def acks_before_use() -> list[Patch]:
+    arrived = Intake.arrived
+
+    def at_once(self: Any, *args: Any) -> None:
+        arrived(self, *args)
+        self.count()
+
+    return [(Intake, "arrived", at_once)]
+
+
+def window_stays_shut() -> list[Patch]:
+    is_open = Outbox.open.fget  # type: ignore[attr-defined]
+
+    def once_shut(self: Any) -> bool:
+        self.__dict__.setdefault("planted", False)
+        self.planted = self.planted or not is_open(self)
+        return not self.planted
+
+    return [(Outbox, "open", property(once_shut))]
+
+
 BUGS: dict[str, Bug] = {
     "answer before the commit": Bug("short", 0, "G2", answer_before_commit),
     "numbers of a stream not with its message": Bug("short", 0, "G2", lambda: _without("stream", True)),
@@ -267,7 +306,7 @@ BUGS: dict[str, Bug] = {
     "an older word overrides a newer one": Bug("membership", 0, "M3", older_word_counts),
     "whoever comes may stay": Bug("short", 7, "M5", anybody_may_come),
     "what was handed on is not kept": Bug("short", 0, "C2.4", forwarded_not_kept),
-    "wrong order after a restart": Bug("short", 148, "C1.3", wrong_order_after_restart),
+    "wrong order after a restart": Bug("short", 29, "C1.3", wrong_order_after_restart),
     "given up, and not on disk": Bug("short", 120, "L1", given_up_too_soon),
     "letters for all who are here": Bug("short", 0, "C5.1", letters_to_all),
     "no bound for a slow subscriber": Bug("slow", 1, "R1", no_bound),
@@ -277,5 +316,10 @@ BUGS: dict[str, Bug] = {
     "a cache that outlives a reconnect": Bug("rest", 0, "V2", keeps_its_cache),
     "who is behind acknowledges at once": Bug("paced", 12, "C1.5", acknowledges_at_once),
     "whoever brings a message is believed": Bug("liar", 37, "C2.1", whoever_brings_it_is_believed),
+    "a client sends nothing again": Bug("short", 6, "C2.4", forgets_to_resend),
+    "a client swallows a gap": Bug("short", 1, "C1.3", swallows_gaps),
+    "a client shows a message twice": Bug("short", 0, "C1.1", shows_doubles),
+    "a client acknowledges before use": Bug("slow", 0, "L1", acks_before_use),
+    "a client's window never opens again": Bug("slow", 1, "C2.4", window_stays_shut),
     "who began anew is not asked whether it knows us": Bug("short", 20, "L1", does_not_ask_who_began_anew),
 }

@@ -4,8 +4,8 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate
+from typing import Any
 
-from mesh.client.content import Options
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPE_MESSAGES, MAX_CONTENT
 
@@ -25,7 +25,9 @@ class Builder:
         self.props: list[int] = []
         self.room = ENVELOPE_BYTES
         self.expires = 0
-        self.options: Options | None = None  # None: none that can be compared, or there are own properties
+        self.options: dict[str, Any] | None = (
+            None  # None: none that can be compared, or there are own properties
+        )
 
     def add(self, key: str, content: bytes, props: bytes, expires: int) -> int:
         """Returns the number of the message."""

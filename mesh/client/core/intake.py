@@ -46,6 +46,12 @@ class Intake:
         self._was_restarted = False
         self._items: deque[Batch | None] = deque()  # None: an item of repeats, which only counts
         self._given: Batch | None = None  # the last one, until it is used up
+        self._held = 0  # batches before that one, which are not used up either
+
+    @property
+    def parts(self) -> Sequence[Intake]:
+        """Those at the node that it consists of."""
+        return (self,)
 
     def asked_for(self, request: int, resumed: bool = False) -> Subscribe:
         """What makes it, at a node."""
@@ -78,6 +84,17 @@ class Intake:
         self.used += 1
         self._was_used(self)
 
+    def hold(self) -> Callable[[], None]:
+        """The batch in use stays so while others are taken; to be called when it is used up."""
+        self._given = None
+        self._held += 1
+        return self._release
+
+    def _release(self) -> None:
+        self._held -= 1
+        self.used += 1
+        self._was_used(self)
+
     def put_back(self, rest: Sequence[Message], failed: bool) -> None:
         """What was not taken of the last batch, or all of it if its user `failed`: it comes again first."""
         given = self._given
@@ -106,7 +123,7 @@ class Intake:
             self._items.clear()
             self._seen = Seen()
         self._was_restarted = self.confirmed
-        self.used = -len(self._items) - (self._given is not None)
+        self.used = -len(self._items) - (self._given is not None) - self._held
 
     def end(self, error: MeshError) -> None:
         """Closed, or failed: what arrived can still be taken."""

@@ -172,7 +172,10 @@ class Publisher:
             stream, domain, number = parse_message_id(text)
         except BadName:
             return False, "", 0
-        return stream == self.stream and number < self.outbox.marks().get(domain, 0), domain, number
+        it, end = self.builder, self.outbox.marks().get(domain, 0)
+        if it is not None and it.domain == domain:
+            end = it.first + len(it.slices)
+        return stream == self.stream and number < end, domain, number
 
     def waiting(self) -> tuple[int, str]:
         """(messages that wait for their master, what the last of them waits for)."""

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
+from typing import Any
 
 from mesh.client.core.calls import Calls, Pending
 from mesh.client.core.desk import Desk
 from mesh.client.core.intake import INBOX, Intake, Terms
 from mesh.client.core.line import Line
+from mesh.client.core.several import Part, Several
 from mesh.client.later import not_yet
 from mesh.errors import BadQuery, Closed, LocalError, SlowConsumer
+from mesh.patterns import check_pattern
 from mesh.routing.overflow import overflow
 from mesh.routing.subscriptions import check_query
-from mesh.values import check_domain
+from mesh.values import check_domain, check_key
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 
@@ -40,6 +44,17 @@ class Subscriptions:
         overflow(terms.overflow)
         self._number += 1
         return Intake(self._number, query, initial, terms, self._was_used)
+
+    def make_several(self, queries: Sequence[c.Query], initial: bool, terms: Terms) -> Intake | Several:
+        """As `make`, for several that are read as one."""
+        if len(queries) == 1:
+            return self.make(queries[0], initial, terms)
+        overflow(terms.overflow)
+        numbers = range(self._number + 1, self._number + 1 + len(queries))
+        self._number = numbers[-1]
+        made = zip(numbers, queries, strict=True)
+        parts = [Part(number, query, initial, terms, self._was_used) for number, query in made]
+        return Several(parts, any(query.kind != "exact" for query in queries), self.give_up)
 
     def inbox(self) -> Intake:
         """What is sent to this session; BadQuery while somebody reads it already."""
@@ -152,6 +167,19 @@ class Subscriptions:
             subscription.end(error)
         self._all.clear()
         self._is_ack_planned = True  # there is nobody to tell any more
+
+
+def queries(
+    keys: Sequence[str | None], pattern: str | Sequence[str] | None, xpath: str | None, domain: str | None
+) -> list[c.Query]:
+    """As `query`, for several keys or patterns; each once."""
+    is_list = isinstance(pattern, list | tuple)
+    patterns: list[Any] = [check_pattern(each) for each in pattern or ()] if is_list else [pattern]
+    if len(keys) > 1:
+        keys = [check_key(key) for key in keys]  # type: ignore[arg-type]  # None is refused there
+    if not patterns:
+        raise BadQuery("nothing to ask for: no pattern was given.", hint="Give one at least.")
+    return list(dict.fromkeys(query(key, each, xpath, domain) for key in keys for each in patterns))
 
 
 def query(key: str | None, pattern: str | None, xpath: str | None, domain: str | None) -> c.Query:

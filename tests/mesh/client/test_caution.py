@@ -18,7 +18,7 @@ def test_trial_B1_an_envelope_that_no_node_reads_fails_by_name_and_the_rest_arri
         async with mesh_of("a") as m, m.connect("a") as ma, m.connect("a") as reader:
             async with reader.subscribe(pattern="#") as sub:
                 before = [ma.post(f"before/{i}", b"x", domain=str(i % 2)) for i in range(6)]
-                bad = ma.post_prepared(POISON)
+                bad = ma._post_prepared(POISON)
                 after = [ma.post(f"after/{i}", b"x", domain=str(i % 2)) for i in range(6)]
                 async with asyncio.timeout(LIMIT):
                     with pytest.raises(PublishRefused, match="hung up over it twice") as caught:
@@ -60,7 +60,7 @@ def test_trial_B1_a_client_that_is_always_refused_backs_off() -> None:
 
     async def story() -> None:
         async with mesh_of("a") as m, m.connect("a") as ma:
-            receipts = [ma.post_prepared(("poison", b"x", str(i), 0, b"", -5)) for i in range(3)]
+            receipts = [ma._post_prepared(("poison", b"x", str(i), 0, b"", -5)) for i in range(3)]
             async with asyncio.timeout(LIMIT):
                 for receipt in receipts:
                     with pytest.raises(PublishRefused):

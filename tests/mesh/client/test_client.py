@@ -183,7 +183,7 @@ def test_a_client_that_is_closed_while_many_wait_for_room_says_so(monkeypatch: p
             async def closed_meanwhile() -> None:
                 await ma.close(drain=False)
 
-            monkeypatch.setattr(ma, "room", closed_meanwhile)
+            monkeypatch.setattr(ma, "_room", closed_meanwhile)
             with pytest.raises(Closed):
                 await ma.publish_many("k", [bytes(1000)] * 5000)
 

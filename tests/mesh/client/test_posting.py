@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -12,14 +13,13 @@ from hypothesis import strategies as st
 
 from mesh.client import wired
 from mesh.client.client import Client
-from mesh.client.content import Options
 from mesh.errors import BadKey, Closed, MessageTooLarge, WouldBlock
 from mesh.values import message_id
 from mesh.wire.envelope import LOCAL_ONLY, PERSISTENT
 from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPE_MESSAGES
 from tools.costing.wire import Wire
 
-OPTIONS: list[Options] = [
+OPTIONS: list[dict[str, Any]] = [
     {},
     {"persistent": True},
     {"domain": "sport"},
@@ -28,7 +28,7 @@ OPTIONS: list[Options] = [
     {"headers": {"unit": "C"}},
     {"priority": 9},
 ]
-Post = tuple[str, int, Options]  # a key, how many bytes, and how
+Post = tuple[str, int, dict[str, Any]]  # a key, how many bytes, and how
 SIZES = st.integers(0, 20) | st.sampled_from([60_000, ENVELOPE_BYTES // 4])
 POSTS = st.lists(st.tuples(st.sampled_from("abc"), SIZES, st.sampled_from(OPTIONS)), max_size=20)
 
@@ -47,8 +47,8 @@ async def all_left(client: Client) -> None:
         await asyncio.sleep(0)
 
 
-def flags_of(options: Options) -> int:
-    return PERSISTENT * options.get("persistent", False) | LOCAL_ONLY * options.get("local_only", False)
+def flags_of(options: dict[str, Any]) -> int:
+    return PERSISTENT * bool(options.get("persistent")) | LOCAL_ONLY * bool(options.get("local_only"))
 
 
 @given(POSTS, st.integers(1, 3))

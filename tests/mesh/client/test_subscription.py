@@ -16,7 +16,7 @@ INBOX = 0
 
 def used(s: Subscription) -> int:
     """Items of which the node may send others in their place."""
-    return s._intake.used
+    return sum(part.used for part in s._intake.parts)
 
 
 @story

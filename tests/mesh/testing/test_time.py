@@ -115,6 +115,20 @@ async def test_a_loop_that_stood_still_makes_no_node_look_dead(m: Mesh) -> None:
         assert (await a.publish("k", b"x")).ok
 
 
+@story(2, rules={"b": ["NEWS"]}, clock="virtual")
+async def test_the_limit_of_a_call_is_in_the_time_of_the_mesh(m: Mesh) -> None:
+    async with m.connect("a", patience=5) as a:
+        m._nodes["a"].hear = lambda pipe, frames: None  # type: ignore[method-assign]
+        for limit, until in ((0.5, 0.5), (None, 5)):
+            task = asyncio.create_task(a.get("k", timeout=limit))
+            await m.pass_time(until - 0.1)
+            assert not task.done()
+            await m.pass_time(0.2)
+            with pytest.raises(MeshTimeout):
+                await task
+        await a.close(drain=False)
+
+
 @story(1)
 async def test_a_question_is_given_up_after_its_time_in_the_mesh(m: Mesh) -> None:
     async with m.connect(timeout=3) as a:

@@ -7,13 +7,14 @@ import asyncio
 import json
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
 from itertools import cycle
+from typing import Any
 
 import psutil
 
 import mesh
-from mesh.client.content import Options
 from mesh.errors import WouldBlock
 from tools.benchmarks.loads.load import NUMBER, Load, content
 
@@ -24,8 +25,8 @@ def contents(load: Load) -> list[bytes]:
     return [content(number, padding) for number in range(load.messages)]
 
 
-def options_of(load: Load) -> Options:
-    options: Options = {}
+def options_of(load: Load) -> dict[str, Any]:
+    options: dict[str, Any] = {}
     if load.persistent:
         options["persistent"] = True
     if load.domain:
@@ -36,7 +37,7 @@ def options_of(load: Load) -> Options:
 async def post_all(m: mesh.Client, load: Load, messages: list[bytes]) -> None:
     """As fast as the window of unanswered messages allows."""
     options = options_of(load)
-    post = partial(m.post, **options) if options else m.post
+    post: Callable[[str, bytes], object] = partial(m.post, **options) if options else m.post
     for key, message in zip(cycle(load.keys), messages, strict=False):
         try:
             post(key, message)

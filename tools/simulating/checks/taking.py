@@ -90,10 +90,13 @@ def answered(history: History, facts: Facts) -> list[Violation]:
 
 def last_word(history: History, facts: Facts) -> list[Violation]:
     """C2.4: what waited has a last word when its master is there, and so has everything else."""
-    said, pubs, found = answers(history), published(history), []
+    said, pubs = answers(history), published(history)
+    found: list[Violation] = []
     if facts.has_moved:
         return []  # answers go to the node that asked last
     open_clients = {event.who for event in history.of("open publish")}
+    unsent = "never left, though all before it is through"
+    found += [Violation("C2.4", unsent, (e,)) for e in history.of("unsent")]
     for known, pub in pubs.items():
         if pub.who in open_clients and not final(said.get(known)):
             state = "waits for ever" if said.get(known) else "has no answer"

@@ -182,6 +182,11 @@ class SimClient:
         """Has everything that it published its last word?"""
         return not self._wanting and self.core.publisher.builder is None and self.outbox.is_through
 
+    @property
+    def is_stuck(self) -> bool:
+        """Does something wait to leave, though nothing is under way?"""
+        return bool(self._wanting) and self.outbox.is_through
+
     def state(self, number: int, domain: str = "") -> str:
         answer = self.answers.get((domain, number))
         return answer.state if answer else ""
@@ -271,6 +276,9 @@ class SimClient:
     def used(self, s: Subscription, new: list[Got]) -> None:
         """A batch was used up."""
 
+    def came(self, s: Subscription) -> None:
+        """Something may have come for it."""
+
     def missed(self, s: Subscription, gap: int) -> None:
         """So many messages were dropped."""
 
@@ -279,6 +287,7 @@ class SimClient:
         while self._stirred:
             stirred, self._stirred = self._stirred, {}
             for s in stirred:
+                self.came(s)
                 if s.dropped > s.told:
                     self.missed(s, s.dropped - s.told)
                     s.told = s.dropped

@@ -30,6 +30,7 @@ class Witness(SimClient):
     ) -> None:
         self.history, self._unique = history, unique or name
         self.names: dict[str, Subscription] = {}  # by the names that the script gives them
+        self._most = 0  # bytes that lay here unused
         self._reading: dict[int, tuple[int, str]] = {}  # request -> (which turn, fresh or cached)
         super().__init__(net, address, name, session)
 
@@ -165,6 +166,12 @@ class Witness(SimClient):
                 flags="p" if e.persistent else "",
                 to=e.to,
             )
+
+    def came(self, s: Subscription) -> None:
+        size = sum(len(batch._envelope.body) for batch in s.waiting)
+        if size > self._most:
+            self._most = size
+            self.event("sample", text="feed", stamp=size)
 
     def missed(self, s: Subscription, gap: int) -> None:
         self.history.met("gap told", gap)

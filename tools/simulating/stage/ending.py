@@ -134,3 +134,5 @@ class Ending:
             client.event("open call", text=type(request.command).__name__)
         if not client.is_through:
             client.event("open publish")
+        if client.is_stuck:
+            client.event("unsent")

@@ -1,0 +1,29 @@
+"""A function that takes what another one takes: its arguments are written down once, for all who ask."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def like(
+    model: Callable[Concatenate[Any, P], Any],
+) -> Callable[[Callable[..., T]], Callable[Concatenate[Any, P], T]]:
+    """A method with the arguments of the method `model`."""
+    return lambda method: _signed(method, list(inspect.signature(model).parameters.values()))
+
+
+def making(model: Callable[Concatenate[Any, P], Any]) -> Callable[[Callable[..., T]], Callable[P, T]]:
+    """A function with the arguments of the method `model`."""
+    return lambda function: _signed(function, list(inspect.signature(model).parameters.values())[1:])
+
+
+def _signed(function: Callable[..., T], parameters: list[inspect.Parameter]) -> Callable[..., T]:
+    """The function itself, with these arguments in `help()`; what it gives is its own."""
+    own = inspect.signature(function)
+    function.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return function
