@@ -193,7 +193,7 @@ def settings(
     found = {name: Setting(name, field.default, "default") for name, field in FIELDS.items()}
     nodes: tuple[Setting, ...] = ()
     if path is not None:
-        file = read_file(path) if isinstance(path, Path) else path
+        file = path if isinstance(path, ConfigFile) else read_file(path)
         found.update((setting.name, setting) for setting in _from_file(file))
         nodes = node_settings(file)
     found.update((setting.name, setting) for setting in _from_environment(environ))
