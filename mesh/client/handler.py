@@ -34,10 +34,10 @@ class Source:
         """A message, and what to call when it was used; None: the subscription was ended on purpose."""
         async with self._turn:
             while (message := next(self._rest, None)) is None:
-                batch = await self._subscription.next_batch()
+                batch = await self._subscription._next_batch()
                 if batch is None:
                     return None
-                self._rest, self._used = iter(batch), _after(len(batch), self._subscription.hold())
+                self._rest, self._used = iter(batch), _after(len(batch), self._subscription._hold())
             return message, self._used
 
 
