@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mesh import errors, sync
+    from mesh import errors, sync, testing
     from mesh.client.client import Client, Event, connect
     from mesh.client.codecs import Codec
     from mesh.client.message import Batch, Message
@@ -53,6 +53,7 @@ __all__ = [
     "connect",
     "errors",
     "sync",
+    "testing",
 ]
 
 
@@ -61,7 +62,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("errors", "sync"):
+    if name in ("errors", "sync", "testing"):
         return import_module(f"mesh.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'mesh' has no attribute {name!r}")

@@ -147,7 +147,9 @@ FIELDS: dict[str, FieldInfo] = {
 }
 
 
-def load(path: Path | None, environ: Mapping[str, str], overrides: Mapping[str, object]) -> Config:
+def load(
+    path: Path | ConfigFile | None, environ: Mapping[str, str], overrides: Mapping[str, object]
+) -> Config:
     """The configuration from all sources.
 
     `overrides` has dotted names (`{"node.id": "heron"}`); None there means "not given".
@@ -175,7 +177,7 @@ def addresses(config: Config, me: str) -> tuple[str, ...]:
 
 
 def settings(
-    path: Path | None, environ: Mapping[str, str], overrides: Mapping[str, object]
+    path: Path | ConfigFile | None, environ: Mapping[str, str], overrides: Mapping[str, object]
 ) -> tuple[Setting, ...]:
     """Every setting with its value and origin; arguments and errors as for `load`.
 
@@ -185,7 +187,7 @@ def settings(
     found = {name: Setting(name, field.default, "default") for name, field in FIELDS.items()}
     nodes: tuple[Setting, ...] = ()
     if path is not None:
-        file = read_file(path)
+        file = path if isinstance(path, ConfigFile) else read_file(path)
         found.update((setting.name, setting) for setting in _from_file(file))
         nodes = node_settings(file)
     found.update((setting.name, setting) for setting in _from_environment(environ))

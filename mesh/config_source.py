@@ -48,7 +48,11 @@ class ConfigFile:
 
 def read_file(path: Path) -> ConfigFile:
     """The file; BadConfig when it is not there, too large, or neither UTF-8 nor TOML."""
-    text = _read(path)
+    return parsed(path, _read(path))
+
+
+def parsed(path: Path, text: str) -> ConfigFile:
+    """A text as if it stood in that file; BadConfig when it is no TOML."""
     try:
         return ConfigFile(path, tomllib.loads(text), _lines(text))
     except (ValueError, RecursionError) as error:  # a plain ValueError: an integer of 5,000 digits

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.mesh.running import LIMIT, RunningNode, running
-from tests.pages import PAGES, ROOT, SPARK, STORES, Block, blocks, commands, terminal
+from tests.pages import PAGES, ROOT, SPARK, STORES, TESTING, Block, blocks, commands, terminal
 
 LAB = ROOT / "docs" / "lab.md"  # it needs root
 ELSEWHERE = {
@@ -21,7 +21,7 @@ ELSEWHERE = {
     **{command: "tests/tools/test_lab.py runs it" for command in commands(LAB) if "tools/lab" in command},
     "mesh report --html report.html": "on the page of Spark, too, which tests/spark/test_page.py runs",
 }
-HERE = [page for page in PAGES if page not in (SPARK, STORES)]
+HERE = [page for page in PAGES if page not in (SPARK, STORES, TESTING)]
 
 
 @pytest.mark.whole

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from types import TracebackType
+from typing import Any, Protocol
 
 from mesh.streams.outbox import Outbox
 
@@ -12,6 +13,16 @@ class Timer(Protocol):
     """Something that will be called, unless it is cancelled."""
 
     def cancel(self) -> None: ...
+
+
+class Timeout(Protocol):
+    """A limit for what is done within its context, as that of `asyncio.timeout`."""
+
+    async def __aenter__(self) -> Any: ...
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None: ...
+    def expired(self) -> bool: ...
 
 
 class Around(Protocol):
@@ -25,3 +36,4 @@ class Around(Protocol):
     def time(self) -> float: ...
     def wall(self) -> int: ...
     def call_at(self, when: float, function: Callable[[], None], /) -> Timer: ...
+    def timeout(self, seconds: float, /) -> Timeout: ...

@@ -148,7 +148,7 @@ class Connected:
         limit = self._limit(timeout)
         if limit is None:
             return await work(*args, **kwargs)
-        clock = asyncio.timeout(limit)
+        clock = self._shell.timeout(limit)
         try:
             async with clock:
                 return await work(*args, **kwargs)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic
 
 from msgspec import UNSET, Struct
 
-from mesh.client.codecs import JSON
-from mesh.client.reading import WHATEVER, Reader, bad_content
+from mesh.client.codecs import JSON, Codec, codec_of
+from mesh.client.content import Content, Headings
+from mesh.client.making import SENDER, made
+from mesh.client.reading import WHATEVER, Reader, bad_content, reader_of
 from mesh.errors import RemoteError
 from mesh.values import Headers, Route, message_id
 from mesh.wire.envelope import ERASED, INITIAL, Envelope
@@ -33,6 +35,39 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is made in a third of t
     _index: int
     key: str
     content: bytes
+
+    @classmethod
+    def make(
+        cls,
+        key: str,
+        content: Content = b"",
+        *,
+        domain: str | None = None,
+        headers: Headings = None,
+        persistent: bool = False,
+        expiry: float | None = None,
+        priority: int = 5,
+        sender: str = SENDER,
+        to: str = "",
+        state: str = "OK",
+        route: Iterable[str] = ("a",),
+        codec: Codec | str = "json",
+        type: Any = None,
+    ) -> Message[Any]:
+        """A message as a subscriber would get it, for tests of what takes messages. Each has its own id.
+
+        The content, and what is said of it, as for `publish`; `sender` and `to` are names of sessions,
+        `route` those of nodes, `state` as below; `codec` and `type` as for `connect` and `subscribe`.
+        Raises what `publish` raises, BadName.
+        """
+        written = codec_of(codec)
+        envelope = made(
+            key, content, domain, headers, persistent, expiry, priority, sender, to, state, route, written
+        )
+        reader, said = reader_of(written, type), envelope.message(0)[1]
+        if reader is None:
+            return Message(envelope, 0, key, said)
+        return TypedMessage(envelope, 0, key, said, reader)
 
     @property
     def value(self) -> T:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from mesh.client.access import Access
-from mesh.client.around import Around, Timer
+from mesh.client.around import Around, Timeout, Timer
 from mesh.client.core.client import ClientCore
 from mesh.client.core.desk import Desk
 from mesh.client.core.effects import Dial, Effect, Find, HangUp, Send, Tell
@@ -70,6 +70,7 @@ class Shell:
     ) -> None:
         self.loop: asyncio.AbstractEventLoop | None = None  # where it was opened
         self.wall: Callable[[], int] = time.time_ns if around is None else around.wall
+        self.timeout: Callable[[float], Timeout] = asyncio.timeout if around is None else around.timeout
         self._find, self._tell, self._around = find, tell, around
         self.desk = Desk(self._promise, random.random, random.randbytes, self._wake)
         self.core = ClientCore(self.desk, name, key, timeout, None if around is None else around.outbox)

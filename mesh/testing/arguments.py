@@ -1,0 +1,77 @@
+"""Is that a mesh that can be made? Told when it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from operator import index
+from pathlib import Path
+from typing import Any
+
+from mesh.config import Config, load
+from mesh.config_source import ConfigFile, parsed, read_file
+from mesh.errors import BadArgument, BadConfig, BadName, shown
+from mesh.names import node_name
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+MOST = 26  # nodes: they share one loop
+CLOCKS = ("real", "virtual")
+Rules = str | Path | Mapping[str, Iterable[str]]
+
+
+def names(nodes: Any) -> tuple[str, ...]:
+    """The names of so many nodes, a, b and so on; or those that are given."""
+    if isinstance(nodes, str | bytes) or not isinstance(nodes, Iterable):
+        try:
+            number = 0 if isinstance(nodes, str | bytes | bool) else index(nodes)
+        except TypeError:
+            number = 0
+        given: list[Any] = list(LETTERS[: max(0, number)]) if number <= MOST else []
+    else:
+        given = list(nodes)
+    if not 1 <= len(given) <= MOST:
+        hint = f"It is a number from 1 to {MOST}, or a list of as many names."
+        raise BadArgument(f"nodes={shown(nodes)} cannot be.", hint=hint)
+    for name in given:
+        _check_name(name)
+        if given.count(name) > 1:
+            raise BadArgument(f"nodes={shown(nodes)} cannot be: two have the same name.")
+    return tuple(given)
+
+
+def _check_name(name: Any) -> None:
+    try:
+        node_name(name)
+    except BadName as error:
+        raise BadArgument(f"nodes: {error.what}", hint=error.hint) from None
+
+
+def config(rules: Any) -> Config:
+    """What a node is told: a mesh.toml, as text or its path, or {node: the domains that it is master of}."""
+    try:
+        return load(_file(rules), {}, {"snapshots.enabled": False})
+    except BadConfig as error:
+        raise BadArgument(error.what, hint=error.hint) from error
+
+
+def _file(rules: Any) -> ConfigFile:
+    where = Path("rules")
+    if isinstance(rules, str):
+        return parsed(where, rules)
+    if isinstance(rules, Path):
+        return read_file(rules)
+    if not isinstance(rules, Mapping) or any(isinstance(domains, str) for domains in rules.values()):
+        hint = 'It is {"a": ["NEWS"]}, nodes with the domains that they are masters of, or a mesh.toml.'
+        raise BadArgument(f"rules={shown(rules)} cannot be.", hint=hint)
+    nodes = {name: {"master": [{"domains": _several(domains)}]} for name, domains in rules.items()}
+    return ConfigFile(where, {"nodes": nodes}, {})
+
+
+def _several(domains: Any) -> Any:
+    return list(domains) if isinstance(domains, Iterable) else domains
+
+
+def clock(kind: Any) -> bool:
+    """Is it a virtual one?"""
+    if kind not in CLOCKS:
+        raise BadArgument(f"clock={shown(kind)} cannot be.", hint=f"It is one of {', '.join(CLOCKS)}.")
+    return bool(kind == "virtual")

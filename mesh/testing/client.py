@@ -1,0 +1,194 @@
+"""A client in memory: the one that users hold, and what is around it in place of sockets and clocks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Protocol
+
+from mesh.client.access import Access
+from mesh.client.client import Client
+from mesh.client.core.client import ClientCore
+from mesh.client.shell import Shell
+from mesh.client.wired import Wired
+from mesh.errors import NodeNotFound
+from mesh.security.streamkey import StreamKey
+from mesh.streams.outbox import Outbox
+from mesh.testing.clock import Timer
+from mesh.testing.network import Network, Pipe
+from mesh.wire.envelope import Envelope
+
+WINDOW = 4 << 20, 1024  # bytes and envelopes without an answer
+
+
+class Place(Protocol):
+    """Where a client is. `find`: the address of a node by its name, or of the first one; `left` hears what
+    leaves a client, and the name of its session; `enter`: it begins in this loop."""
+
+    net: Network
+
+    def find(self, wanted: str) -> str: ...
+    def left(self, envelope: Envelope, sender: str) -> None: ...
+    def enter(self) -> None: ...
+
+
+class MemoryClient(Client):
+    """As any client; its node is in the same memory, or nowhere."""
+
+    def __init__(self, place: Place, address: str | None, **options: Any) -> None:
+        self._place = place
+        super().__init__(address, environ={}, **options)
+
+    def _made(self, name: tuple[str, int, bool], key: StreamKey) -> Shell:
+        place, address = self._place, self._way.address or ""
+        around = Inside(place)
+
+        def find(home: str) -> Access:
+            return Access(place.find(address or home))
+
+        shell = Shell(name, key, 2 * self._timeout, find, self._events.tell, around.carrier, around)
+        around.core = shell.core
+        return shell
+
+    async def _elsewhere(self) -> None:
+        return None
+
+
+class Inside:
+    """The clocks and the outbox of a client in memory, and what carries its commands."""
+
+    core: ClientCore
+    loop: asyncio.AbstractEventLoop  # when it is open
+
+    def __init__(self, place: Place) -> None:
+        self._place, self._net = place, place.net
+        self.outbox: Outbox | None = Told(lambda envelope: place.left(envelope, self.core.line.name))
+        self.time, self.wall = self._net.clock.time, self._net.clock.wall
+
+    def call_at(self, when: float, function: Callable[[], None], /) -> Timer:
+        def ring() -> None:
+            self._net.is_touched = True
+            if not self.loop.is_closed():
+                function()
+
+        return self._net.clock.call_at(when, ring)
+
+    def timeout(self, seconds: float, /) -> MemoryTimeout:
+        return MemoryTimeout(self.call_at, self.time() + seconds)
+
+    def carrier(self, loop: asyncio.AbstractEventLoop, core: ClientCore, turn: Callable[[], None]) -> Wired:
+        self._place.enter()
+        self.loop = loop
+        return Wired(loop, core, turn, self._wires, self.time)
+
+    def _wires(self, loop: Any, came: Any, received: Any, gone: Any, idle: Any, *, failed: Any) -> Wires:
+        return Wires(self._net, loop, received, gone, idle)
+
+
+class MemoryTimeout:
+    """As `asyncio.timeout`, in the time of a mesh: until `when`."""
+
+    def __init__(self, call_at: Callable[[float, Callable[[], None]], Timer], when: float) -> None:
+        self._call_at, self._when = call_at, when
+        self._limit = asyncio.timeout(None)
+
+    async def __aenter__(self) -> None:
+        await self._limit.__aenter__()
+        self._timer = self._call_at(self._when, self._expire)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._timer.cancel()
+        await self._limit.__aexit__(kind, error, trace)
+
+    def expired(self) -> bool:
+        return self._limit.expired()
+
+    def _expire(self) -> None:
+        self._limit.reschedule(asyncio.get_running_loop().time())
+
+
+class Told(Outbox):
+    """An outbox that tells of each envelope when it leaves for the first time."""
+
+    def __init__(self, left: Callable[[Envelope], None]) -> None:
+        super().__init__(*WINDOW)
+        self._left = left
+
+    def add(self, envelope: Envelope) -> Envelope:
+        numbered = super().add(envelope)
+        self._left(numbered)
+        return numbered
+
+
+class Wires:
+    """The connections of one client, in a loop; when that is closed they are lost. It names them by keys."""
+
+    name = ""  # nothing cuts a client off
+
+    def __init__(
+        self,
+        net: Network,
+        loop: asyncio.AbstractEventLoop,
+        received: Callable[[Any, list[bytes]], None],
+        gone: Callable[[Any], None],
+        idle: Callable[[], None],
+    ) -> None:
+        self._net, self._loop = net, loop
+        self._received, self._gone, self._idle = received, gone, idle
+        self._keys: dict[Pipe, int] = {}
+        self._pipes: dict[int, Pipe] = {}
+
+    def dial(self, key: Any, address: str, keys: object = None) -> None:
+        pipe = self._pipes[key] = self._net.dial(self, address)
+        self._keys[pipe] = key
+
+    def send(self, key: Any, frames: list[bytes]) -> None:
+        self._net.is_touched = True
+        if key in self._pipes:
+            self._pipes[key].send(self, frames)
+
+    def look(self, key: Any) -> None:
+        self._net.deliver()
+
+    def hang_up(self, key: Any) -> None:
+        if key in self._pipes:
+            pipe = self._pipes.pop(key)
+            del self._keys[pipe]
+            pipe.end(self)
+
+    def close(self) -> None:
+        for key in list(self._pipes):
+            self.hang_up(key)
+
+    # --- an end of pipes ----------------------------------------------------------------------------------
+
+    def hear(self, pipe: Pipe, frames: list[bytes]) -> None:
+        if self._is_there(pipe):
+            self._received(self._keys[pipe], frames)
+
+    def gone(self, pipe: Pipe) -> None:
+        if self._is_there(pipe):
+            key = self._keys.pop(pipe)
+            del self._pipes[key]
+            self._gone(key)
+
+    def turn(self) -> None:
+        if not self._loop.is_closed():
+            self._idle()
+
+    def _is_there(self, pipe: Pipe) -> bool:
+        """Does anybody still hear what comes by that connection?"""
+        self._net.is_touched = True
+        if self._loop.is_closed():
+            self.close()
+        return pipe in self._keys
+
+
+def no_node(wanted: str, names: list[str]) -> NodeNotFound:
+    """What to say of a node that is not in this mesh, or does not run."""
+    if wanted in names:
+        return NodeNotFound(f"node {wanted} does not run.", hint=f"Start it: m.start({wanted!r})")
+    return NodeNotFound(f"no node named {wanted!r} is in this mesh: {', '.join(names)}.")

@@ -1,0 +1,127 @@
+"""The time in a mesh in memory: that of this machine and what was passed over, or only the latter."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from heapq import heappop, heappush
+from itertools import count
+
+
+class Timer:
+    """A function that is called when it is due, unless it is cancelled before."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Callable[[], None]) -> None:
+        self.function: Callable[[], None] | None = function
+
+    def cancel(self) -> None:
+        self.function = None
+
+
+class Clock:
+    """Seconds since the mesh began. It stands until it `goes`, and one that is virtual never does.
+
+    `rung` is called in the loop when a timer is due; it steps through them.
+    """
+
+    def __init__(self, is_virtual: bool, rung: Callable[[], None]) -> None:
+        self.is_virtual = is_virtual
+        self._rung = rung
+        self._begun = time.time_ns()
+        self._stands: float | None = 0.0  # None: it goes,
+        self._ahead = 0.0  # so much before this machine's
+        self._timers: list[tuple[float, int, Timer]] = []
+        self._numbers = count()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._bell: asyncio.TimerHandle | None = None
+        self._armed = float("inf")  # for when
+
+    def time(self) -> float:
+        return time.monotonic() + self._ahead if self._stands is None else self._stands
+
+    def wall(self) -> int:
+        """The time in ns since 1970, which goes as `time` does."""
+        return self._begun + int(self.time() * 1e9)
+
+    @property
+    def is_standing(self) -> bool:
+        return self._stands is not None
+
+    def call_at(self, when: float, function: Callable[[], None], /) -> Timer:
+        timer = Timer(function)
+        heappush(self._timers, (when, next(self._numbers), timer))
+        self._arm()
+        return timer
+
+    def step(self, end: float) -> bool:
+        """Go to the next timer that is due by `end`, and call it. When there is none: to `end`, and False."""
+        due = self._due()
+        self._stands = max(self.time(), min(due, end))
+        if due > end:
+            return False
+        function = heappop(self._timers)[2].function
+        if function is not None:
+            function()
+        return True
+
+    def _due(self) -> float:
+        """When is the next timer? inf: none is set."""
+        while self._timers and self._timers[0][2].function is None:
+            heappop(self._timers)
+        return self._timers[0][0] if self._timers else float("inf")
+
+    # --- going and standing -------------------------------------------------------------------------------
+
+    @contextmanager
+    def standing(self) -> Iterator[None]:
+        """Only steps move it meanwhile."""
+        was_standing = self.is_standing
+        self._stands = self.time()
+        try:
+            yield
+        finally:
+            if not was_standing:
+                self.go()
+
+    def go(self) -> None:
+        """On from here, with this machine's clock."""
+        if not self.is_virtual:
+            self._ahead, self._stands = self.time() - time.monotonic(), None
+            self._arm()
+
+    def stop(self) -> None:
+        """For good: nothing is called any more."""
+        self._stands = self.time()
+        self._timers.clear()
+        self._disarm()
+
+    def enter(self, loop: asyncio.AbstractEventLoop) -> None:
+        """From now on timers ring in this loop."""
+        self._disarm()
+        self._loop = loop
+        self._arm()
+
+    def _disarm(self) -> None:
+        if self._bell is not None:
+            self._bell.cancel()
+        self._bell, self._armed = None, float("inf")
+
+    def _arm(self) -> None:
+        """Have the loop call when the first timer is due."""
+        if self.is_standing or self._loop is None or self._loop.is_closed():
+            return
+        due = self._due()
+        if due < self._armed:
+            self._disarm()
+            self._armed = due
+            self._bell = self._loop.call_later(max(0.0, due - self.time()), self._ring)
+
+    def _ring(self) -> None:
+        self._disarm()
+        if not self.is_standing:  # who steps through the time comes by what is due
+            self._rung()
+            self._arm()

@@ -1,0 +1,228 @@
+"""A whole mesh in memory: the real nodes and the real clients, without sockets, disk or processes."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from typing import Self
+
+from msgspec.structs import replace
+
+from mesh.client.arguments import seconds
+from mesh.client.client import Client
+from mesh.client.codecs import Codec
+from mesh.client.message import Batch, Message
+from mesh.client.oneloop import running_loop, wrong_loop
+from mesh.errors import BadArgument, Closed, MeshTimeout, shown
+from mesh.testing import arguments
+from mesh.testing.arguments import Rules
+from mesh.testing.client import MemoryClient, no_node
+from mesh.testing.node import Node
+from mesh.testing.passing import Passing
+from mesh.wire.envelope import Envelope
+
+KEPT = 10_000  # messages that `published` goes back
+JOINED = 60.0  # s that nodes may take to find each other
+
+
+class Mesh:
+    """A mesh for tests, as a context manager: `async with mesh.testing.Mesh() as m`, or without `async`.
+
+    `nodes`: how many, named a, b and so on, or a list of names. `rules`: which node is master of which
+    domains, as {"b": ["NEWS"]}, or a mesh.toml, as text or as its path, whose limits and timing count, too.
+    `clock`: "real", which `pass_time` sets forward, or "virtual", which only `pass_time` moves.
+    Nothing is shared with other meshes, nor with nodes on this machine. Raises BadArgument.
+    """
+
+    def __init__(self, nodes: int | Iterable[str] = 1, *, rules: Rules = "", clock: str = "real") -> None:
+        names, config = arguments.names(nodes), arguments.config(rules)
+        self._passing = Passing(arguments.clock(clock))
+        self._nodes: dict[str, Node] = {}
+        for number, name in enumerate(names, start=1):
+            seeds = tuple(node.address for node in self._nodes.values())[:1]
+            self._nodes[name] = Node(self._passing.net, name, number, seeds, config)
+        self._published: deque[Message] = deque(maxlen=KEPT)
+        self._is_open = self._is_over = False
+
+    # --- coming and going ---------------------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        if self._is_over:
+            raise Closed("this mesh was closed.", hint="Make another.")
+        if not self._is_open:
+            self._is_open = True
+            for node in self._nodes.values():
+                node.start()
+            self._passing.let_at_once(JOINED, self._is_joined)
+            self._passing.clock.go()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self.__enter__()
+
+    async def __aexit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all nodes; a second time does no harm. Raises CoreFailed when one has failed before."""
+        if not self._is_open:
+            return
+        self._check_open()
+        self._is_open, self._is_over = False, True
+        for node in self._nodes.values():
+            node.stop()
+        self._passing.net.deliver_all()
+        self._passing.clock.stop()
+        for node in self._nodes.values():
+            if node.why is not None:
+                raise node.why
+
+    # --- clients ------------------------------------------------------------------------------------------
+
+    def connect(
+        self,
+        address: str | None = None,
+        *,
+        client: str | None = None,
+        session: int | None = None,
+        timeout: float | None = None,
+        cluster: str | None = None,
+        environ: Mapping[str, str] | None = None,
+        codec: Codec | str = "json",
+        patience: float | None = None,
+    ) -> Client:
+        """A client of the node of that name, or of the first one; the rest as for `mesh.connect`.
+
+        It can stand in its place: `monkeypatch.setattr(mesh, "connect", m.connect)`. There are neither keys
+        nor an environment here: `cluster` and `environ` count for nothing.
+        """
+        self._check_open()
+        return MemoryClient(
+            Inhabited(self),
+            address,
+            client=client,
+            session=session,
+            timeout=timeout,
+            codec=codec,
+            patience=patience,
+        )
+
+    @property
+    def published(self) -> list[Message]:
+        """What clients of this mesh have published, posted or sent, in the order in which it left them, also
+        what was refused then. The last 10,000.
+        """
+        return list(self._published)
+
+    # --- nodes --------------------------------------------------------------------------------------------
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The names of all nodes, also of those that do not run."""
+        return tuple(self._nodes)
+
+    def kill(self, name: str) -> None:
+        """End a node as by kill -9. What it has stored stays, as on a disk; nothing happens if it is down."""
+        self._node(name).kill()
+
+    def start(self, name: str) -> None:
+        """Start a node that was killed, with what it has stored; nothing happens if it runs."""
+        node = self._node(name)
+        if not node.is_up:
+            node.start()
+
+    def cut(self, one: str, other: str) -> None:
+        """From now on nothing passes between two nodes; after 6 s their connections count as lost."""
+        if self._node(one) is self._node(other):
+            raise BadArgument(f"nothing lies between {shown(one)} and itself.")
+        self._passing.net.cut(one, other)
+
+    def heal(self) -> None:
+        """Everything passes again, also what was sent meanwhile if its connection is not lost yet."""
+        self._check_open()
+        self._passing.net.heal()
+
+    def _node(self, name: str) -> Node:
+        self._check_open()
+        if not isinstance(name, str) or name not in self._nodes:
+            what = f"no node named {shown(name)} is in this mesh: {', '.join(self._nodes)}."
+            raise BadArgument(what)
+        return self._nodes[name]
+
+    # --- time ---------------------------------------------------------------------------------------------
+
+    @property
+    def time(self) -> float:
+        """Seconds since this mesh began, with those that were passed over."""
+        return self._passing.clock.time()
+
+    async def pass_time(self, duration: float) -> None:
+        """Let so many seconds pass at once for all nodes and clients: what is due happens, in order.
+
+        Tasks have their turns in between; but what they await of asyncio itself, as `asyncio.sleep`, takes as
+        long as ever.
+        """
+        self._check_open()
+        self._passing.enter()
+        await self._passing.let(seconds("duration", duration, zero=True))
+
+    async def joined(self, limit: float = JOINED) -> None:
+        """Let time pass until the nodes that run see each other, and nobody sees one that is down or cut off.
+
+        After a start, a kill, a cut or its healing. MeshTimeout when that takes more than `limit` seconds.
+        """
+        self._check_open()
+        self._passing.enter()
+        await self._passing.let(seconds("limit", limit), self._is_joined)
+        if not self._is_joined():
+            raise MeshTimeout(f"the nodes have not found each other within {limit:g} s.")
+
+    def _is_joined(self) -> bool:
+        up = [node for node in self._nodes.values() if node.is_up]
+        return all(node.alive() == self._reached(node) - {node.name} for node in up)
+
+    def _reached(self, node: Node) -> set[str]:
+        """The names of the nodes that can be reached from there, over others as well."""
+        passes, rest = self._passing.net.passes, {n.name for n in self._nodes.values() if n.is_up}
+        found, new = set[str](), {node.name}
+        while new:
+            found, rest = found | new, rest - new
+            new = {name for name in rest if any(passes(name, there) for there in new)}
+        return found
+
+    def _check_open(self) -> None:
+        """Closed; WrongLoop while it runs in another loop."""
+        if not self._is_open:
+            hint = "Use it inside `async with mesh.testing.Mesh() as m:`."
+            raise Closed("this mesh is not open.", hint=hint)
+        loop = self._passing.loop
+        if loop is not None and loop.is_running() and running_loop() is not loop:
+            raise wrong_loop(loop)
+
+
+class Inhabited:
+    """A mesh, as its clients know it."""
+
+    def __init__(self, mesh: Mesh) -> None:
+        self._mesh, self.net = mesh, mesh._passing.net
+
+    def find(self, wanted: str) -> str:
+        nodes = self._mesh._nodes
+        name = wanted or next(iter(nodes))
+        if name not in nodes or not nodes[name].is_up:
+            raise no_node(name, list(nodes))
+        return nodes[name].ipc
+
+    def left(self, envelope: Envelope, sender: str) -> None:
+        told = replace(envelope, sender=sender, sent=self.net.clock.wall())
+        self._mesh._published.extend(Batch(told))
+
+    def enter(self) -> None:
+        self._mesh._check_open()
+        self._mesh._passing.enter()
+
+
+__all__ = ["Mesh"]

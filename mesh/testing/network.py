@@ -1,0 +1,183 @@
+"""Connections in memory: what is put on one is at its other end in the next turn, in order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol
+
+from mesh.testing.clock import Clock
+
+PATIENCE = 6.0  # s after which a connection that is cut counts as lost, at both ends
+MOST = 1000  # deliveries in a turn of the loop: others want theirs
+
+
+class End(Protocol):
+    """One end of connections. `turn`: all that came at once was heard."""
+
+    name: str
+
+    def hear(self, pipe: Pipe, frames: list[bytes]) -> None: ...
+    def gone(self, pipe: Pipe) -> None: ...
+    def turn(self) -> None: ...
+
+
+class Pipe:
+    """A connection. Side 0 is who dialled."""
+
+    def __init__(self, net: Network, dialler: End, listener: End, address: str) -> None:
+        self.ends = (dialler, listener)
+        self.address = address
+        self.is_open = True
+        self._net = net
+        self._lines: tuple[deque[list[bytes] | None], ...] = (deque(), deque())
+
+    @property
+    def is_cut(self) -> bool:
+        return not self._net.passes(self.ends[0].name, self.ends[1].name)
+
+    def send(self, sender: End, frames: list[bytes]) -> None:
+        self._put(sender, frames)
+
+    def end(self, who: End) -> None:
+        """One end hangs up: what it sent arrives still."""
+        self._put(who, None)
+
+    def _put(self, sender: End, frames: list[bytes] | None) -> None:
+        side = self.ends.index(sender)
+        self._lines[side].append(frames)
+        self._net.soon(partial(self._arrive, side))
+
+    def _arrive(self, side: int) -> None:
+        """The first of that line, unless it waits for the cut to heal."""
+        line = self._lines[side]
+        if not self.is_open or self.is_cut or not line:
+            return
+        frames, receiver = line.popleft(), self.ends[1 - side]
+        if frames is None:
+            self.lose()
+        else:
+            receiver.hear(self, frames)
+            self._net.stir(receiver)
+
+    def heal(self) -> None:
+        for side in (0, 1):
+            for _ in self._lines[side]:
+                self._net.soon(partial(self._arrive, side))
+
+    def lose(self) -> None:
+        """Break, with all that is under way; both ends are told."""
+        if self.is_open:
+            self.is_open = False
+            for end in self.ends:
+                self._net.soon(partial(self._tell, end))
+
+    def lose_if_cut(self) -> None:
+        if self.is_cut:
+            self.lose()
+
+    def _tell(self, end: End) -> None:
+        end.gone(self)
+        self._net.stir(end)
+
+
+class Network:
+    """All connections, and what is on its way."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.bound: dict[str, End] = {}  # by address
+        self.pipes: dict[Pipe, None] = {}  # that are open
+        self.is_touched = False  # a client has heard or said something
+        self._cuts: set[frozenset[str]] = set()
+        self._line: deque[Callable[[], None]] = deque()
+        self._stirred: dict[End, None] = {}  # that were told something
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_planned = self._is_delivering = False
+
+    def dial(self, dialler: End, address: str) -> Pipe:
+        """A connection; where nobody listens it is lost at once."""
+        listener = self.bound.get(address)
+        pipe = Pipe(self, dialler, listener or dialler, address)
+        if listener is None:
+            pipe.is_open = False
+            self.soon(partial(pipe._tell, dialler))
+            return pipe
+        self.pipes = {each: None for each in self.pipes if each.is_open}
+        self.pipes[pipe] = None
+        if pipe.is_cut:
+            self._watch(pipe)
+        return pipe
+
+    # --- cuts ---------------------------------------------------------------------------------------------
+
+    def passes(self, one: str, other: str) -> bool:
+        """Does anything get from one to the other?"""
+        return frozenset((one, other)) not in self._cuts
+
+    def cut(self, one: str, other: str) -> None:
+        self._cuts.add(frozenset((one, other)))
+        for pipe in self.pipes:
+            if pipe.is_cut:
+                self._watch(pipe)
+
+    def heal(self) -> None:
+        self._cuts.clear()
+        for pipe in self.pipes:
+            pipe.heal()
+
+    def _watch(self, pipe: Pipe) -> None:
+        self.clock.call_at(self.clock.time() + PATIENCE, pipe.lose_if_cut)
+
+    # --- turns --------------------------------------------------------------------------------------------
+
+    def enter(self, loop: asyncio.AbstractEventLoop) -> None:
+        """From now on what is on its way arrives in turns of this loop."""
+        self._loop, self._is_planned = loop, False
+        self._plan()
+
+    def soon(self, what: Callable[[], None]) -> None:
+        """Behind all that is on its way."""
+        self._line.append(what)
+        self._plan()
+
+    def stir(self, end: End) -> None:
+        """It has a turn when all have heard what is on its way."""
+        self._stirred[end] = None
+        self._plan()
+
+    def deliver(self, most: int = MOST) -> None:
+        """What is on its way, and what follows from that."""
+        if self._is_delivering:
+            return
+        self._is_delivering = True
+        try:
+            for _ in range(most):
+                if self._line:
+                    self._line.popleft()()
+                elif self._stirred:
+                    end = next(iter(self._stirred))
+                    del self._stirred[end]
+                    end.turn()
+                else:
+                    break
+        finally:
+            self._is_delivering = False
+            self._plan()
+
+    def deliver_all(self) -> None:
+        """Until nothing is on its way any more."""
+        while self._line or self._stirred:
+            self.deliver()
+
+    def _plan(self) -> None:
+        is_needed = (self._line or self._stirred) and not (self._is_planned or self._is_delivering)
+        if is_needed and self._loop is not None and not self._loop.is_closed():
+            self._is_planned = True
+            self._loop.call_soon(self._planned)
+
+    def _planned(self) -> None:
+        self._is_planned = False
+        self.deliver()

@@ -1,0 +1,199 @@
+"""A node in memory: the real core, whose connections and disk are those of a mesh for tests."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Hashable
+from functools import partial
+from itertools import count
+from random import Random
+from typing import TYPE_CHECKING
+
+from mesh.config import Config
+from mesh.core.desk.effects import Commit, Dial, Effect, Gossip, HangUp, Knock, Listen, Note, Send, Stop
+from mesh.core.node import NodeCore
+from mesh.core.parts import Parts
+from mesh.shell.failing import failure
+from mesh.shell.settings import settings_of
+from mesh.store.base import begin
+from mesh.store.memory import MemoryStore
+from mesh.store.worker import Committer
+from mesh.testing.network import Network, Pipe
+from mesh.wire.commands import Introduction
+
+if TYPE_CHECKING:
+    from mesh.errors import MeshError
+
+LATE = 1e-6  # s after which a timer rings: a clock that is read never shows quite the same again
+SECRET = b"of a mesh in memory"
+NEVER = float("inf")
+log = logging.getLogger("mesh.testing")
+
+
+class Node:
+    """A process that can be killed and started again; what it has stored outlives it, as on a disk."""
+
+    def __init__(self, net: Network, name: str, number: int, seeds: tuple[str, ...], config: Config) -> None:
+        self.name = name
+        self.address, self.ipc = f"tcp://10.0.0.{number}:7710", f"ipc:///memory/{name}"
+        self.pub = f"tcp://10.0.0.{number}:7711"
+        self.is_up = False
+        self.why: MeshError | None = None  # it has failed
+        self.listening: set[str] = set()
+        self._net, self._seeds, self._config = net, seeds, config
+        self._uuid = number.to_bytes(2) * 8
+        self._dice = Random(name)
+        self._store = MemoryStore()
+        self._boot = 0
+        self._numbers = count(1)
+
+    def start(self) -> None:
+        """A new process, with what the last one stored."""
+        self._boot += 1
+        self.is_up, self._alarm = True, NEVER
+        self._pipes: dict[Hashable, Pipe] = {}  # by the core's names for them,
+        self._keys: dict[Pipe, Hashable] = {}  # and the other way round
+        self._committer = Committer(self._store)
+        self.listening.clear()
+        me = Introduction(self._uuid, self.name, self._boot, self.address, gossip=self.pub)
+        settings = settings_of(
+            self._config, me, self._seeds, SECRET, None, self._dice.random, log.warning, seal=self._uuid
+        )
+        self.core = NodeCore(Parts(settings, self._dice.randbytes, self._dice.random))
+        image = begin(self._store, self._boot)
+        self.core.start(image, *self._clock(), reach=lambda: self._store.reach)
+        self._net.bound[self.address] = self._net.bound[self.ipc] = self
+        self._net.stir(self)
+
+    def kill(self) -> None:
+        """End as by kill -9: without a word, and what is under way is lost."""
+        self._end(Pipe.lose)
+
+    def stop(self) -> None:
+        """Say goodbye, and end."""
+        self._call("its goodbye", self.core.goodbye)
+        self.turn()
+        self._end(lambda pipe: pipe.end(self))
+
+    def _end(self, leave: Callable[[Pipe], None]) -> None:
+        if self.is_up:
+            self.is_up = False
+            del self._net.bound[self.address], self._net.bound[self.ipc]
+            for pipe in self._net.pipes:
+                if self in pipe.ends and pipe.is_open:
+                    leave(pipe)
+
+    def alive(self) -> set[str]:
+        """The others that it sees."""
+        return {peer.node.name for peer in self.core.parts.neighbours.alive()}
+
+    # --- what it is told ----------------------------------------------------------------------------------
+
+    def hear(self, pipe: Pipe, frames: list[bytes]) -> None:
+        if self.is_up and pipe not in self._keys and pipe.ends[1] is self:
+            key = self._keys[pipe] = ("in", next(self._numbers))
+            self._pipes[key] = pipe
+            self.core.accept(key, pipe.address, pipe.address.startswith("ipc:"))
+        if self.is_up and pipe in self._keys:
+            self._call("a message", partial(self.core.receive, self._keys[pipe], frames))
+
+    def gone(self, pipe: Pipe) -> None:
+        if self.is_up and pipe in self._keys:
+            key = self._keys.pop(pipe)
+            del self._pipes[key]
+            self._call("a connection's end", partial(self.core.disconnected, key))
+
+    def turn(self) -> None:
+        """Carry out what the core wants; come back when something is due."""
+        if not self.is_up:
+            return
+        try:
+            for effect in self.core.take_effects():
+                self._carry_out(effect)
+        except Exception as error:
+            self._fail(error, "the end of a turn")
+        if self.is_up and self.core.alarm < self._alarm:
+            self._alarm = max(self.core.alarm, self._net.clock.time()) + LATE
+            self._net.clock.call_at(self._alarm, partial(self._tick, self._boot))
+
+    def _tick(self, boot: int) -> None:
+        if self.is_up and boot == self._boot and self._net.clock.time() >= self._alarm:
+            self._alarm = NEVER
+            self._call("a tick", self.core.tick)
+
+    def _clock(self) -> tuple[float, int]:
+        return self._net.clock.time(), self._net.clock.wall()
+
+    def _call(self, what: str, happens: Callable[[float, int], None]) -> None:
+        """Let the core know what happens now."""
+        if self.is_up:
+            try:
+                happens(*self._clock())
+            except Exception as error:
+                self._fail(error, what)
+            self._net.stir(self)
+
+    def _fail(self, error: Exception, what: str) -> None:
+        self.why = failure(error, what)
+        self.kill()
+
+    # --- what it wants done -------------------------------------------------------------------------------
+
+    def _carry_out(self, effect: Effect) -> None:
+        match effect:
+            case Send(key, frames):
+                if key in self._pipes:
+                    self._pipes[key].send(self, frames)
+            case Dial(key, address):
+                pipe = self._pipes[key] = self._net.dial(self, address)
+                self._keys[pipe] = key
+            case HangUp(key):
+                if key in self._pipes:
+                    pipe = self._pipes.pop(key)
+                    del self._keys[pipe]
+                    pipe.end(self)
+            case Gossip(frames):
+                self._tell_all(frames)
+            case Listen(address, wanted):
+                (self.listening.add if wanted else self.listening.discard)(address)
+            case Knock(uuid, address):
+                self._knock(uuid, address)
+            case Commit():
+                self._commit(effect)
+            case Note(level, text):
+                log.log(
+                    logging.getLevelNamesMapping().get(level.upper(), logging.INFO), "%s: %s", self.name, text
+                )
+            case Stop(error, _):
+                if error:
+                    log.error("%s: %s", self.name, error)
+                self.stop()
+
+    def _commit(self, job: Commit) -> None:
+        for _, error in self._committer.settle([job]):
+            if job.token is not None:
+                stored = partial(self.core.stored, job.token, error)
+                self._net.soon(partial(self._later, self._boot, "the end of a commit", stored))
+
+    def _later(self, boot: int, what: str, happens: Callable[[float, int], None]) -> None:
+        if boot == self._boot:
+            self._call(what, happens)
+
+    def _tell_all(self, frames: list[bytes]) -> None:
+        """Whoever listens to it."""
+        for node in dict.fromkeys(self._net.bound.values()):
+            if (
+                isinstance(node, Node)
+                and self.pub in node.listening
+                and self._net.passes(self.name, node.name)
+            ):
+                self._net.soon(
+                    partial(node._later, node._boot, "gossip", partial(node.core.gossiped, frames))
+                )
+
+    def _knock(self, uuid: bytes, address: str) -> None:
+        """A machine without that process says so; one that is cut off says nothing."""
+        there = self._net.bound.get(address)
+        if there is None or self._net.passes(self.name, there.name):
+            knocked = partial(self.core.knocked, uuid, there is None)
+            self._net.soon(partial(self._later, self._boot, "a knock", knocked))

@@ -1,0 +1,71 @@
+"""How does time pass in a mesh in memory? From one thing that is due to the next."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from mesh.testing.clock import Clock
+from mesh.testing.network import Network
+
+QUIET = 8  # turns of the loop in which nothing stirs: then all tasks wait for something
+OFTEN = 100  # timers between two turns of the loop
+
+
+def never() -> bool:
+    """Let time pass to its end."""
+    return False
+
+
+class Passing:
+    """The clock of a mesh and its network, in a loop, which may be another one later."""
+
+    def __init__(self, is_virtual: bool) -> None:
+        self.clock = Clock(is_virtual, self._rung)
+        self.net = Network(self.clock)
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self._one_at_a_time = asyncio.Lock()
+
+    def enter(self) -> None:
+        """It goes on in the loop that runs here."""
+        loop = asyncio.get_running_loop()
+        if loop is not self.loop:
+            self.loop, self._one_at_a_time = loop, asyncio.Lock()
+            self.net.enter(loop)
+            self.clock.enter(loop)
+
+    async def let(self, duration: float, is_enough: Callable[[], bool] = never) -> None:
+        """Let so many seconds pass, or fewer, if that is enough. Tasks have their turns in between."""
+        async with self._one_at_a_time:
+            with self.clock.standing():
+                await self._settle()
+                end, number = self.clock.time() + duration, 0
+                while not is_enough() and self.clock.step(end):
+                    self.net.deliver_all()
+                    number += 1
+                    if self.net.is_touched or number % OFTEN == 0:
+                        await self._settle()
+                await self._settle()
+
+    async def _settle(self) -> None:
+        """Until all that is on its way has arrived, and nobody does anything about it any more."""
+        quiet = 0
+        while quiet < QUIET:
+            self.net.is_touched = False
+            await asyncio.sleep(0)
+            self.net.deliver_all()
+            quiet = 0 if self.net.is_touched else quiet + 1
+
+    def let_at_once(self, duration: float, is_enough: Callable[[], bool] = never) -> None:
+        """As `let`, while there are no tasks."""
+        end = self.clock.time() + duration
+        self.net.deliver_all()
+        while not is_enough() and self.clock.step(end):
+            self.net.deliver_all()
+
+    def _rung(self) -> None:
+        """Something is due: one by one, so that a loop that comes late does not make nodes look dead."""
+        with self.clock.standing():
+            now = self.clock.time()
+            while self.clock.step(now):
+                self.net.deliver_all()

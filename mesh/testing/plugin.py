@@ -1,0 +1,27 @@
+"""A plugin of pytest: the fixture `mesh_in_memory`, and its marker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from mesh.testing.mesh import Mesh
+
+MARKER = "mesh_in_memory(nodes=1, *, rules='', clock='real'): what the fixture mesh_in_memory is made of"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", MARKER)
+
+
+@pytest.fixture
+def mesh_in_memory(request: pytest.FixtureRequest) -> Iterator[Mesh]:
+    """A mesh of one node, or what the marker of the same name says, that runs until the test ends."""
+    from mesh.testing.mesh import Mesh
+
+    marker = request.node.get_closest_marker("mesh_in_memory")
+    with Mesh(*marker.args, **marker.kwargs) if marker else Mesh() as made:
+        yield made

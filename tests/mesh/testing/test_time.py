@@ -1,0 +1,142 @@
+"""Does time pass as it is told to? At once, in order, and for nodes and clients alike."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from mesh.errors import MeshTimeout
+from mesh.testing import Mesh
+from tests.mesh.testing.stories import story
+
+HOUR = 3600
+
+
+@story(1)
+async def test_an_hour_passes_in_less_than_a_second_or_two(m: Mesh) -> None:
+    async with m.connect() as a:
+        begun, before = time.process_time(), m.time
+        await a.publish("k", b"x", expiry=HOUR / 2)
+        await a.publish("other", b"x", expiry=2 * HOUR)
+        await m.pass_time(HOUR)
+        assert HOUR <= m.time - before < HOUR + 5
+        assert await a.get("k") == [] and len(await a.get("other")) == 1
+        assert time.process_time() - begun < 2
+
+
+@story(1)
+async def test_an_expiry_counts_from_the_time_that_it_is_in_the_mesh(m: Mesh) -> None:
+    async with m.connect() as a:
+        await m.pass_time(HOUR)
+        await a.publish("one", b"x", expiry=10)
+        for key in ("one", "two"):
+            if key == "two":
+                await a.publish_many("two", [b"x"], expiry=10)
+            assert len(await a.get(key)) == 1
+            await m.pass_time(11)
+            assert await a.get(key) == []
+
+
+@story(1, clock="virtual")
+async def test_a_virtual_clock_stands_until_time_is_passed(m: Mesh) -> None:
+    begun = m.time
+    async with m.connect() as a, a.subscribe("k") as s:
+        assert await a.publish_many("k", [b"%d" % n for n in range(20_000)]) == 20_000
+        count = 0
+        async for batch in s.batches():
+            count += len(batch)
+            if count == 20_000:
+                break
+        await asyncio.sleep(0.05)
+        assert m.time == begun
+        await m.pass_time(0.25)
+        assert m.time == begun + 0.25
+        receipts = [a.post("k", b"x") for _ in range(10)]
+        assert all([(await receipt).ok for receipt in receipts])
+
+
+@story(2)
+async def test_what_is_due_happens_in_order_whoever_waits_for_it(m: Mesh) -> None:
+    happened: list[str] = []
+
+    async def waits(name: str, key: str, at: float) -> None:
+        async with m.connect(name) as c:
+            while await c.get(key):
+                await asyncio.sleep(0.001)
+            happened.append(key)
+            assert m.time >= at
+
+    async with m.connect("a") as a:
+        tasks = []
+        for key, expiry in (("late", 300.0), ("early", 100.0)):
+            await a.publish(key, b"x", expiry=expiry)
+            tasks.append(asyncio.create_task(waits("b", key, expiry)))
+        await asyncio.sleep(0.01)
+        await m.pass_time(200)
+        await asyncio.sleep(0.01)
+        assert happened == ["early"]
+        await m.pass_time(200)
+        await asyncio.gather(*tasks)
+    assert happened == ["early", "late"]
+
+
+@story(1)
+async def test_two_who_pass_time_at_once_pass_it_one_after_the_other(m: Mesh) -> None:
+    before = m.time
+    await asyncio.gather(m.pass_time(10), m.pass_time(20))
+    assert m.time - before >= 30
+
+
+@story(2)
+async def test_who_is_cancelled_while_time_passes_leaves_a_clock_that_goes(m: Mesh) -> None:
+    for turns in range(12):
+        task = asyncio.create_task(m.pass_time(86_400))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    async with m.connect("a") as a:
+        now = m.time
+        await asyncio.sleep(0.01)
+        assert m.time > now
+        await m.pass_time(10)
+        assert (await a.publish("k", b"x")).ok
+
+
+@story(2)
+async def test_a_loop_that_stood_still_makes_no_node_look_dead(m: Mesh) -> None:
+    async with m.connect("a") as a:
+        m._passing.clock._ahead += 100
+        await asyncio.sleep(0.1)
+        assert m.time > 99 and m._nodes["a"].alive() == {"b"}
+        assert (await a.publish("k", b"x")).ok
+
+
+@story(2, rules={"b": ["NEWS"]}, clock="virtual")
+async def test_the_limit_of_a_call_is_in_the_time_of_the_mesh(m: Mesh) -> None:
+    async with m.connect("a", patience=5) as a:
+        m._nodes["a"].hear = lambda pipe, frames: None  # type: ignore[method-assign]
+        for limit, until in ((0.5, 0.5), (None, 5)):
+            task = asyncio.create_task(a.get("k", timeout=limit))
+            await m.pass_time(until - 0.1)
+            assert not task.done()
+            await m.pass_time(0.2)
+            with pytest.raises(MeshTimeout):
+                await task
+        await a.close(drain=False)
+
+
+@story(1)
+async def test_a_question_is_given_up_after_its_time_in_the_mesh(m: Mesh) -> None:
+    async with m.connect(timeout=3) as a:
+        node = m._nodes["a"]
+        node.hear = lambda pipe, frames: None  # type: ignore[method-assign]  # it is deaf, and nobody knows
+        task = asyncio.create_task(a.get("k"))
+        await m.pass_time(20)
+        with pytest.raises(MeshTimeout):
+            await task
+        m.kill("a")
+        await a.close(drain=False)
