@@ -1,6 +1,7 @@
 """What do several verbs share? Their options, and where they talk."""
 
 import json
+import logging
 import re
 import shlex
 import sys
@@ -22,7 +23,9 @@ EVENTS = {
     "connected": "the node is back",
     "refused": "the node refuses: {}",
     "refused-later": "refused, after it waited: {}",
+    "waiting": "{}",
 }
+logging.getLogger("mesh.client").addHandler(logging.NullHandler())  # a command says itself what happens
 
 url = click.option(
     "--url",
@@ -134,7 +137,8 @@ def tell_of_connection(m: "Client") -> None:
     def follow() -> None:
         try:
             for event in m.events():
-                say(EVENTS[event.kind].format(event.text))
+                if event.kind in EVENTS:
+                    say(EVENTS[event.kind].format(event.text))
         except Closed:
             pass
 

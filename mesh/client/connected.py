@@ -159,7 +159,7 @@ class Connected:
 
     def _too_late(self, limit: float) -> MeshTimeout:
         """What to say when nothing has come of something for so long."""
-        line, left = self._core.line, self._core.publisher.outbox.unanswered
+        line, left = self._core.line, self._core.publisher.unanswered
         where = "" if line.is_up else f", and {line.home or 'its node'} is away"
         hint = f"{left} messages have no answer yet: they may still arrive. final() tells." if left else ""
         return MeshTimeout(f"{line.name} has waited {limit:g} s in vain{where}.", hint=hint)

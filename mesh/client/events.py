@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import dataclass
 from weakref import WeakSet
+
+LOG = logging.getLogger("mesh.client")
+WARNINGS = ("waiting", "gap", "refused-later")
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
     """Something that happened to this client.
 
-    "connected", "disconnected", "refused": by its node. "refused-later": a message that had to wait for
-    its master and was then refused, while nobody awaited its last answer; the text is its id and why.
+    "connected", "disconnected", "refused": by its node. "waiting": its node has been away for 5 s, for
+    another minute …; the text says what waits for it. "gap": messages that were dropped, because they were
+    read too slowly. "refused-later": a message that had to wait for its master and was then refused, while
+    nobody awaited its last answer; the text is its id and why.
     """
 
     kind: str
     text: str
+
+
+def log_event(event: Event, session: str, node: str) -> None:
+    """Into the log `mesh.client`; what should not be missed as a warning, which Python shows by itself."""
+    level = logging.WARNING if event.kind in WARNINGS else logging.INFO
+    known = {"session": session, "node": node, "event": event.kind}
+    said = {"connected": "connected", "refused-later": f"refused after all: {event.text}"}
+    text = said.get(event.kind, f"{event.kind}: {event.text}")
+    LOG.log(level, "%s at %s: %s", session or "a client", node or "no node", text, extra=known)
 
 
 class Following:
@@ -55,9 +70,9 @@ class Events:
             following.put(None)
         return following
 
-    def tell(self, kind: str, text: str) -> None:
+    def tell(self, event: Event) -> None:
         for following in list(self._all):
-            following.put(Event(kind, text))
+            following.put(event)
 
     def end(self) -> None:
         """Nothing more will happen."""

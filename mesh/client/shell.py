@@ -13,6 +13,7 @@ from mesh.client.around import Around, Timeout, Timer
 from mesh.client.core.client import ClientCore
 from mesh.client.core.desk import Desk
 from mesh.client.core.effects import Dial, Effect, Find, HangUp, Send, Tell
+from mesh.client.events import Event, log_event
 from mesh.client.oneloop import check_loop, not_open, running_loop
 from mesh.client.wired import Wired
 from mesh.errors import MeshError
@@ -52,7 +53,7 @@ Carriers = Callable[[asyncio.AbstractEventLoop, ClientCore, Callable[[], None]],
 
 
 class Shell:
-    """What runs a client's core. `find(home)` says where the node is; `tell(kind, text)` hears events;
+    """What runs a client's core. `find(home)` says where the node is; `tell` hears events;
     `carriers` makes what brings commands there. `around`: what it has in place of this machine's clocks.
 
     The loop keeps it, so it must not keep the client: whoever drops that has it closed.
@@ -64,7 +65,7 @@ class Shell:
         key: StreamKey,
         timeout: float,
         find: Callable[[str], Access],
-        tell: Callable[[str, str], None],
+        tell: Callable[[Event], None],
         carriers: Carriers = Wired,
         around: Around | None = None,
     ) -> None:
@@ -172,7 +173,9 @@ class Shell:
                 if key == self._key:
                     self._put(command, envelopes)
             case Tell(kind, text):
-                self._tell(kind, text)
+                event, line = Event(kind, text), self.core.line
+                self._tell(event)
+                log_event(event, line.name, line.home or line.address)
             case Dial(key, access):
                 self._key, self._put = key, carrier.dial(key, access)
             case HangUp(key):

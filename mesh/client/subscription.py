@@ -43,7 +43,7 @@ class Subscription(Generic[T]):
         return self._intake.dropped
 
     @property
-    def is_in_use(self) -> bool:
+    def _is_in_use(self) -> bool:
         """Was a batch given that is not counted yet?"""
         return self._intake.is_in_use
 
@@ -77,13 +77,13 @@ class Subscription(Generic[T]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         rest = list(self._batch or ())
-        await self.leave(rest, failed=kind is not None)
+        await self._leave(rest, failed=kind is not None)
 
     async def unsubscribe(self) -> None:
         """Want no more of it."""
-        await self.leave(list(self._batch or ()))
+        await self._leave(list(self._batch or ()))
 
-    async def leave(self, rest: Sequence[Message[Any]], failed: bool = False) -> None:
+    async def _leave(self, rest: Sequence[Message[Any]], failed: bool = False) -> None:
         """As `unsubscribe`. `rest`: messages of the last batch that nobody took.
 
         They are the first to be given again by an inbox; if its user `failed`, that whole batch is.
@@ -105,8 +105,8 @@ class Subscription(Generic[T]):
                 if message is not None:
                     return message
                 self._batch = None
-                self.count()
-            batch = await self.next_batch()
+                self._count()
+            batch = await self._next_batch()
             if batch is None:
                 raise StopAsyncIteration
             self._batch = iter(batch)
@@ -114,13 +114,13 @@ class Subscription(Generic[T]):
     async def batches(self) -> AsyncIterator[Batch[T]]:
         """Messages in the batches in which they came."""
         while True:
-            batch = await self.next_batch()
+            batch = await self._next_batch()
             if batch is None:
                 return
             yield batch
-            self.count()
+            self._count()
 
-    async def next_batch(self) -> Batch[T] | None:
+    async def _next_batch(self) -> Batch[T] | None:
         """The next one, to be counted when it is used up; None when the subscription was ended on purpose."""
         intake = self._intake
         while not intake.is_left:
@@ -136,7 +136,7 @@ class Subscription(Generic[T]):
             await self._arrived.wait()
         return None
 
-    def count(self) -> None:
+    def _count(self) -> None:
         """A batch is used up: the node may send another."""
         self._intake.count()
 
@@ -152,6 +152,6 @@ class TypedSubscription(Subscription[T]):
         super().__init__(client, shell, intake)
         self._reader = reader
 
-    async def next_batch(self) -> Batch[T] | None:
-        batch = await super().next_batch()
+    async def _next_batch(self) -> Batch[T] | None:
+        batch = await super()._next_batch()
         return None if batch is None else TypedBatch(batch, self._reader)

@@ -62,7 +62,7 @@ class Subscription(Generic[T]):
     async def _leaving(self, taken: int, rest: list[Message[T]], failed: bool) -> None:
         # A batch that has been asked for may come, or have come, without anybody to take it.
         is_asked, self._asked = self._asked != taken, taken
-        await self._made.leave(rest, failed or is_asked)
+        await self._made._leave(rest, failed or is_asked)
 
     def __iter__(self) -> Iterator[Message[T]]:
         return self
@@ -120,9 +120,9 @@ class Subscription(Generic[T]):
     async def _following(self, number: int) -> Batch[T] | None:
         """The batch of this number, which may have been asked for before."""
         if self._coming is None or number != self._asked:
-            if self._made.is_in_use:
-                self._made.count()
-            self._asked, self._coming = number, asyncio.ensure_future(self._made.next_batch())
+            if self._made._is_in_use:
+                self._made._count()
+            self._asked, self._coming = number, asyncio.ensure_future(self._made._next_batch())
             self._coming.add_done_callback(_heed)
         return await asyncio.shield(self._coming)
 

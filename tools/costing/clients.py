@@ -129,9 +129,9 @@ class Contents(Arriving):
     """The path of `async for batch in subscription.batches(): batch.contents()`."""
 
     def use(self, count: int) -> int:
-        batch = self.finished(self.subscription.next_batch())
+        batch = self.finished(self.subscription._next_batch())
         contents = self.meter.run(batch.contents)
-        self.meter.run(self.subscription.count)
+        self.meter.run(self.subscription._count)
         return len(contents)
 
 
@@ -139,9 +139,9 @@ class Messages(Arriving):
     """The path of `async for batch in subscription.batches(): for message in batch: …`."""
 
     def use(self, count: int) -> int:
-        batch = self.finished(self.subscription.next_batch())
+        batch = self.finished(self.subscription._next_batch())
         messages: list[Any] = self.meter.run(list, batch)
-        self.meter.run(self.subscription.count)
+        self.meter.run(self.subscription._count)
         return len(messages)
 
 

@@ -49,6 +49,11 @@ class Calls:
         self._request = 0
         self._closed: Closed | None = None
 
+    @property
+    def count(self) -> int:
+        """Questions without a reply."""
+        return len(self._pending)
+
     def ask(self, make: Callable[[int], c.Command], then: Callable[[], None] | None = None) -> Pending:
         """A question, whose promise is kept by the parts of its reply, or broken by what the node answers
         instead, MeshTimeout or Closed.

@@ -38,7 +38,7 @@ class ClientCore:
         self.desk = desk
         self.is_over = False  # closed, for good
         self.stream = key.id
-        self.line = Line(desk, name, key, self._welcomed, self._objected)
+        self.line = Line(desk, name, key, self._welcomed, self._objected, self._waiting)
         self.publisher = Publisher(
             desk, key.id, outbox or Outbox(4 << 20, 1024), self._publish, self._refused_later
         )
@@ -166,6 +166,15 @@ class ClientCore:
         if bad is not None:
             text = f"{self.line.home} hung up over it twice, and over nothing else: {refusal.reason}"
             self.publisher.answered(c.Answer(bad.domain, bad.first, bad.last, refusal.code, text=text))
+
+    def _waiting(self) -> str:
+        """What waits for the node, in words; "" = nothing."""
+        counts = {
+            "message": self.publisher.unanswered,
+            "question": self.calls.count,
+            "subscription": self.subscriptions.count,
+        }
+        return ", ".join(f"{n:,} {what}{'s' * (n > 1)}" for what, n in counts.items() if n)
 
     def _refused_later(self, message: str, error: PublishRefused) -> None:
         self.desk.do(Tell("refused-later", f"{message}: {error}"))

@@ -26,11 +26,18 @@ class Terms(Struct, frozen=True):
 class Intake:
     """The batches of one query. It survives the loss of its node: what it already had is not given twice.
 
-    `stirred` is called when there may be something to take, or an end; `was_used` when something was used up.
+    `stirred` is called when there may be something to take, or an end; `was_used` when something was used up;
+    `has_gap` when so many messages were dropped.
     """
 
     def __init__(
-        self, number: int, query: Query, initial: bool, terms: Terms, was_used: Callable[[Intake], None]
+        self,
+        number: int,
+        query: Query,
+        initial: bool,
+        terms: Terms,
+        was_used: Callable[[Intake], None],
+        has_gap: Callable[[Intake, int], None] = lambda intake, gap: None,
     ) -> None:
         self.number = number
         self.query, self.initial, self.terms = query, initial, terms
@@ -40,7 +47,7 @@ class Intake:
         self.error: MeshError | None = None  # why nothing more will come
         self.is_left = False  # an inbox that nobody reads at the moment
         self.stirred: Callable[[], None] = _nobody
-        self._was_used = was_used
+        self._was_used, self._has_gap = was_used, has_gap
         self._gap = 0  # of what was dropped, what no batch has told yet
         self._seen = Seen()
         self._was_restarted = False
@@ -143,8 +150,10 @@ class Intake:
         if is_late:  # it was dropped for us, or lost with its master, and perhaps we were not told
             gap += envelope.count if indices is None else len(indices)
             indices = ()
-        self.dropped += gap
-        self._gap += gap
+        if gap:
+            self.dropped += gap
+            self._gap += gap
+            self._has_gap(self, gap)
         self._items.append(self._batch_of(envelope, indices))
         self.stirred()
 

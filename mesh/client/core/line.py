@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mesh.client.access import Access
+from mesh.client.core.absence import Absence
 from mesh.client.core.desk import Alarm, Desk, Promise
 from mesh.client.core.effects import Dial, Find, HangUp, Send, Tell
 from mesh.client.core.framing import SPEAKS
@@ -32,7 +33,7 @@ class Line:
     """Dials, says HELLO, and dials again. What to do with what arrives is its owner's business.
 
     `welcomed(welcome, is it a new session?)` hears that it is up, `objected` that the node hung up over
-    something that we said.
+    something that we said. `waiting` says in words what waits for the node, "" if nothing does.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class Line:
         stream: StreamKey,
         welcomed: Callable[[c.Welcome, bool], None],
         objected: Callable[[c.Refuse], None],
+        waiting: Callable[[], str] = str,
     ) -> None:
         self.name = ""  # of the session
         self.home = ""  # of the node
@@ -56,7 +58,7 @@ class Line:
         self._client, self._wanted, self._named = name
         self._number = self._wanted  # of the session: that one, or what a node gave us
         self._stream = stream
-        self._welcomed, self._objected = welcomed, objected
+        self._welcomed, self._objected, self._waiting = welcomed, objected, waiting
         self._token = b""
         self._strikes = 0  # times the node has hung up over us, one soon after the other
         self._entered = self._heard = 0.0
@@ -66,6 +68,7 @@ class Line:
         self._nonces = (b"", b"")
         self._asked_by = b""  # uuid of the node that wants proof
         self._alarm: Alarm | None = None
+        self._absence = Absence(desk, self._missing)
         self._first: Promise | None = None  # is kept when the node has said WELCOME for the first time
 
     def open(self, waits: bool) -> Promise:
@@ -76,6 +79,7 @@ class Line:
         self.is_closed, self._waits = False, waits
         self.why, self._attempt = None, 0
         self._first = self._desk.promise()
+        self._absence.begin(self._desk.now)
         self._desk.do(Find())
         return self._first
 
@@ -93,6 +97,7 @@ class Line:
             self._desk.do(HangUp(self.key))
         self.key, self.is_closed, self.is_up = 0, True, False
         self._quiet()
+        self._absence.end()
         self._break(Closed("this client is closed."))
 
     def move(self) -> None:
@@ -196,7 +201,16 @@ class Line:
             if self._desk.now - self._entered > STEADY:
                 self._strikes = 0
             self._desk.do(Tell("disconnected", why))
+            self._absence.begin(self._heard)
         self._again()
+
+    def _missing(self) -> str:
+        """Who is away, and what waits."""
+        is_first = self._first is not None and not self._first.done()
+        waiting = ("connect()" if self._waits else "") if is_first else self._waiting()
+        node = self.home or self.address or "the node"
+        why = "" if self.why is None else f" ({self.why.what.rstrip('.')})"
+        return f"{node}{why}; for it waits: {waiting}" if waiting else ""
 
     # --- hearing ----------------------------------------------------------------------------------------
 
@@ -241,6 +255,7 @@ class Line:
         self._number = SessionName.parse(w.session).session or 0
         self.is_up = True
         self._attempt, self._entered = 0, self._desk.now
+        self._absence.end()
         self._watch(PING)
         self._welcomed(w, is_new)
         if self._first is not None and not self._first.done():

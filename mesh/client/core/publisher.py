@@ -162,6 +162,11 @@ class Publisher:
         return self.outbox.is_answered_below({envelope.domain: envelope.last + 1})
 
     @property
+    def unanswered(self) -> int:
+        """Messages without an answer, also those that have not left."""
+        return self.outbox.unanswered + (0 if self.builder is None else len(self.builder.slices))
+
+    @property
     def is_quiet(self) -> bool:
         """Has all that was posted an answer?"""
         return not self.outbox.unanswered and self.builder is None

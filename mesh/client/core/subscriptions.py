@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from mesh.client.core.calls import Calls, Pending
 from mesh.client.core.desk import Desk
+from mesh.client.core.effects import Tell
 from mesh.client.core.intake import INBOX, Intake, Terms
 from mesh.client.core.line import Line
 from mesh.client.core.several import Part, Several
@@ -23,6 +25,8 @@ from mesh.wire.envelope import Envelope
 ACK_AFTER = 0.002  # s: at once would only keep the nodes from the next message
 ACK_AT = 16  # … but at once when so many messages of the link are unacknowledged
 
+GAPS_AFTER = 1.0  # s for which gaps are added up, before they are told
+
 XPATH = "it comes with keys that have an XML body"
 
 
@@ -32,10 +36,11 @@ class Subscriptions:
     def __init__(self, desk: Desk, line: Line, calls: Calls) -> None:
         self._desk, self._line, self._calls = desk, line, calls
         self._all: dict[int, Intake] = {}
-        self._inbox = Intake(INBOX, c.Query("inbox", "", ""), False, Terms(), self._was_used)
+        self._inbox = Intake(INBOX, c.Query("inbox", "", ""), False, Terms(), self._was_used, self._has_gap)
         self._number = INBOX
         self._is_ack_planned = False
         self._acked = 0  # messages of the link
+        self._gaps: Counter[str] = Counter()  # messages that were dropped, by what was asked for
         self._told: dict[int, int] = {}  # items used up of each, as this connection has heard
         self._used: dict[int, Intake] = {}  # those of which it may not have heard all
 
@@ -43,7 +48,7 @@ class Subscriptions:
         """One that is not asked for yet: `enter` does that. BadQuery for terms that there are not."""
         overflow(terms.overflow)
         self._number += 1
-        return Intake(self._number, query, initial, terms, self._was_used)
+        return Intake(self._number, query, initial, terms, self._was_used, self._has_gap)
 
     def make_several(self, queries: Sequence[c.Query], initial: bool, terms: Terms) -> Intake | Several:
         """As `make`, for several that are read as one."""
@@ -53,7 +58,7 @@ class Subscriptions:
         numbers = range(self._number + 1, self._number + 1 + len(queries))
         self._number = numbers[-1]
         made = zip(numbers, queries, strict=True)
-        parts = [Part(number, query, initial, terms, self._was_used) for number, query in made]
+        parts = [Part(number, query, initial, terms, self._was_used, self._has_gap) for number, query in made]
         return Several(parts, any(query.kind != "exact" for query in queries), self.give_up)
 
     def inbox(self) -> Intake:
@@ -145,6 +150,21 @@ class Subscriptions:
         self._used[s.number] = s
         self.plan_ack()
 
+    def _has_gap(self, s: Intake, gap: int) -> None:
+        if not self._gaps:
+            self._desk.later(GAPS_AFTER, self._tell_gaps)
+        self._gaps[s.query.text or s.query.kind] += gap
+
+    def _tell_gaps(self) -> None:
+        for what, gap in self._gaps.items():
+            self._desk.do(Tell("gap", f"{gap:,} messages of {what} were dropped: it was read too slowly"))
+        self._gaps.clear()
+
+    @property
+    def count(self) -> int:
+        """Those that are read."""
+        return sum(not s.is_left for s in self._all.values())
+
     def plan_ack(self) -> None:
         """Acknowledge soon, once for all that comes and is used up until then."""
         if not self._is_ack_planned:
@@ -163,6 +183,7 @@ class Subscriptions:
 
     def end(self, error: Closed) -> None:
         """The client is closed: what has arrived can still be taken."""
+        self._tell_gaps()
         for subscription in self._all.values():
             subscription.end(error)
         self._all.clear()

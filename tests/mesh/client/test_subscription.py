@@ -23,7 +23,7 @@ def used(s: Subscription) -> int:
 async def test_nothing_is_given_before_it_is_confirmed(it: Wired) -> None:
     it.wire.is_deaf = True
     s = it.client.subscribe("k")
-    entering, reader = asyncio.ensure_future(s.__aenter__()), asyncio.ensure_future(s.next_batch())
+    entering, reader = asyncio.ensure_future(s.__aenter__()), asyncio.ensure_future(s._next_batch())
     await turns()
     it.deliver(1, envelope(first=7, persistent=True))
     await turns()
@@ -35,7 +35,7 @@ async def test_nothing_is_given_before_it_is_confirmed(it: Wired) -> None:
     assert not reader.done()
     it.hear(c.Reply(1, {}))
     await entering
-    batches = [await reader, await s.next_batch()]
+    batches = [await reader, await s._next_batch()]
     assert [message.id[-1] for batch in batches for message in batch or ()] == ["5", "7"]
 
 
@@ -131,11 +131,11 @@ async def test_what_is_counted_elsewhere_is_still_told_to_the_node_later(it: Wir
         for first in (1, 2):
             it.deliver(1, envelope(first=first))
         await asyncio.sleep(0.01)
-        await s.next_batch()
+        await s._next_batch()
         with contextlib.suppress(Exception):
-            await asyncio.to_thread(s.count)
-        await s.next_batch()
-        s.count()
+            await asyncio.to_thread(s._count)
+        await s._next_batch()
+        s._count()
         async with asyncio.timeout(5):
             while not [said for said in it.wire.said if isinstance(said, c.Ack) and said.taken == ((1, 2),)]:
                 await asyncio.sleep(0.001)

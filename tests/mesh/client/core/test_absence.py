@@ -1,0 +1,114 @@
+"""Does a client say in time what waits for a node that is away, and what was dropped? No second passes."""
+
+import pytest
+
+from mesh.client.core.absence import AWAY, AWAY_AGAIN
+from mesh.client.core.intake import Terms
+from mesh.client.core.line import REDIAL_MAX, SILENCE
+from mesh.client.core.subscriptions import GAPS_AFTER
+from mesh.errors import Closed, NodeNotFound
+from mesh.wire import commands as c
+from tests.mesh.client.core.benches import CoreBench, DeskBench, LineBench
+
+
+def waiting(bench: DeskBench) -> list[str]:
+    return [text for kind, text in bench.told() if kind == "waiting"]
+
+
+def post(bench: CoreBench) -> None:
+    bench.core.publisher.post("k", b"x", "", 0, b"", 0)
+
+
+def test_after_5_seconds_it_is_said_what_waits_and_then_each_minute() -> None:
+    bench = CoreBench()
+    bench.core.line.lose("disconnected")
+    post(bench)
+    bench.core.calls.ask(lambda request: c.Call(request, "info", {}))
+    bench.wait(AWAY - 0.1)
+    assert waiting(bench) == []
+    bench.wait(0.2)
+    [text] = waiting(bench)
+    assert text == "away for 5 s: heron; for it waits: 1 message, 1 question"
+    bench.wait(AWAY_AGAIN - 1)
+    assert len(waiting(bench)) == 1
+    bench.wait(2)
+    assert waiting(bench)[1].startswith("away for 65 s: heron")
+
+
+def test_what_has_not_left_yet_waits_too_and_who_reads() -> None:
+    bench = CoreBench()
+    subscriptions = bench.core.subscriptions
+    subscriptions.enter(subscriptions.make(c.Query("exact", "k", ""), True, Terms()))
+    bench.core.line.lose("disconnected")
+    for _ in range(2):
+        post(bench)
+    bench.wait(AWAY)
+    assert waiting(bench)[0].endswith("for it waits: 2 messages, 1 question, 1 subscription")
+
+
+def test_where_nothing_waits_nothing_is_said_until_something_does() -> None:
+    bench = CoreBench()
+    bench.core.line.lose("disconnected")
+    bench.wait(AWAY + 1)
+    assert waiting(bench) == []
+    post(bench)
+    bench.wait(AWAY_AGAIN)
+    assert len(waiting(bench)) == 1
+
+
+def test_a_node_that_was_only_silent_has_been_away_since_it_was_last_heard() -> None:
+    bench = CoreBench()
+    post(bench)
+    bench.wait(SILENCE + 3)
+    assert waiting(bench) == ["away for 8 s: heron; for it waits: 1 message"], "as soon as that is known"
+
+
+@pytest.mark.parametrize("seconds", [0.0, AWAY - 1])
+def test_a_node_that_is_back_is_away_no_more(seconds: float) -> None:
+    bench = CoreBench()
+    bench.core.line.lose("disconnected")
+    post(bench)
+    bench.wait(seconds)
+    bench.connect()
+    bench.wait(4)
+    assert waiting(bench) == []
+
+
+def test_a_client_that_is_closed_says_nothing_more_and_rings_no_more() -> None:
+    bench = CoreBench()
+    bench.core.line.lose("disconnected")
+    post(bench)
+    bench.core.close()
+    bench.wait()
+    bench.wait(10 * AWAY_AGAIN)
+    assert waiting(bench) == []
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_who_waits_for_a_node_to_come_hears_what_is_the_matter(waits: bool) -> None:
+    bench = LineBench()
+    opening = bench.line.open(waits=waits)
+    for _ in range(5):
+        bench.wait(REDIAL_MAX)
+        bench.line.not_found(NodeNotFound("nobody is there."))
+    expected = "away for 5 s: the node (nobody is there); for it waits: connect()"
+    assert waiting(bench) == ([expected] if waits else []), "or connect() itself says it"
+    bench.line.close()
+    with pytest.raises((Closed, NodeNotFound)):
+        opening.__await__().send(None)
+
+
+def test_what_was_dropped_is_told_once_a_second_with_its_number() -> None:
+    bench = CoreBench()
+    subscriptions = bench.core.subscriptions
+    intake = subscriptions.make(c.Query("pattern", "a/#", ""), True, Terms())
+    for gap in (3, 4):
+        intake._has_gap(intake, gap)
+    bench.wait(GAPS_AFTER / 2)
+    assert bench.told() == []
+    bench.wait(GAPS_AFTER)
+    assert bench.told() == [("gap", "7 messages of a/# were dropped: it was read too slowly")]
+    intake._has_gap(intake, 1000)
+    bench.core.close()
+    bench.wait()
+    assert bench.told()[1] == ("gap", "1,000 messages of a/# were dropped: it was read too slowly"), "at once"
