@@ -9,7 +9,7 @@ from mesh.client.core.absence import Absence
 from mesh.client.core.desk import Alarm, Desk, Promise
 from mesh.client.core.effects import Dial, Find, HangUp, Send, Tell
 from mesh.client.core.framing import SPEAKS
-from mesh.errors import Closed, MeshError, NodeNotFound, Refused, RemoteError, SlowConsumer
+from mesh.errors import BadName, Closed, MeshError, NodeNotFound, Refused, RemoteError, SlowConsumer
 from mesh.links.backoff import delay
 from mesh.names import SessionName
 from mesh.proof import stream_text
@@ -216,7 +216,7 @@ class Line:
 
     def hears(self, key: int) -> bool:
         """Does this come by the connection in use? Then its node lives."""
-        if key != self.key:
+        if key != self.key or not key:
             return False
         self._heard = self._desk.now
         return True
@@ -247,12 +247,13 @@ class Line:
         if (refusal := self._doubt(w)) is not None:
             self._refused(refusal)
             return
+        number = _number_in(w.session)
         is_new = w.node.boot != self.boot or w.next <= self.inlet.have
         if is_new:
             self.inlet = LinkReceiver()
         self.name, self.home, self._token, self.boot = w.session, w.node.name, w.token, w.node.boot
         # A node that was killed may have forgotten the number that it gave: the token holds for this one.
-        self._number = SessionName.parse(w.session).session or 0
+        self._number = number
         self.is_up = True
         self._attempt, self._entered = 0, self._desk.now
         self._absence.end()
@@ -282,3 +283,11 @@ class Line:
             self._strikes += 1
             self._objected(r)
         self.lose(r.reason)
+
+
+def _number_in(session: str) -> int:
+    """The number of a session, by its name. RemoteError for what is none."""
+    try:
+        return SessionName.parse(session).session or 0
+    except BadName as error:
+        raise RemoteError(f"a node gave a session a name that is none: {error.what}") from None
