@@ -56,7 +56,7 @@ class Visit:
             driver.told(program, command, envelopes)
         if is_over:
             driver.gone(program)
-        driver.idle()
+        driver.settle()
 
     def _put(self, frames: list[bytes]) -> None:
         if not self._to_program.put(frames):

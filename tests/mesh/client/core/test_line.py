@@ -191,6 +191,24 @@ def test_it_pings_and_a_node_that_answers_is_kept() -> None:
     assert bench.line.is_up
 
 
+@pytest.mark.parametrize("answers", [True, False])
+def test_who_stood_still_himself_asks_before_he_calls_his_node_silent(answers: bool) -> None:
+    bench = LineBench()
+    bench.up()
+    bench.desk.now += SILENCE + 3  # nobody looked at any alarm
+    assert [type(command) for command in commands_of(bench.wait())] == [c.Ping]
+    assert bench.line.is_up
+    if answers:
+        bench.hear_pong()
+    lost = [HangUp(1), Tell("disconnected", "silent")]
+    assert (bench.wait(PING)[:2] == lost) is not answers
+    assert bench.line.is_up is answers
+
+
+def commands_of(effects: list[Effect]) -> list[c.Command]:
+    return [effect.command for effect in effects if isinstance(effect, Send)]
+
+
 def test_a_node_that_is_silent_is_lost_and_dialled_anew() -> None:
     bench = LineBench()
     bench.up()
