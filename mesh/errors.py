@@ -2,7 +2,7 @@
 
 MeshError
  ├─ LocalError          you asked for something that the mesh does not allow, or not now
- │   ├─ BadName, BadKey, BadQuery (BadPattern), BadArgument, BadConfig, MessageTooLarge, NotAvailable
+ │   ├─ BadName, BadKey, BadQuery (BadPattern), BadArgument (BadType), BadConfig, MessageTooLarge, NotAvailable
  │   ├─ WouldBlock, Closed, WrongLoop
  │   ├─ NodeNotFound, NodeInUse, BindRefused, DataDirRefused, KeysRefused
  │   ├─ PublishRefused, StaleSequence
