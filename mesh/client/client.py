@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from mesh.client.asking import Asking
 from mesh.client.events import Event
 from mesh.client.find import find_node
+from mesh.client.handling import Handling
 from mesh.client.later import Later
 from mesh.client.like import making
 from mesh.client.sending import Sending
@@ -15,7 +15,7 @@ from mesh.local.localnodes import running_nodes
 from mesh.local.private import state_dir
 
 
-class Client(Sending, Asking, Later):
+class Client(Sending, Handling, Later):
     """A session at a node. Make one with `mesh.connect`; all calls from one event loop."""
 
     async def __aenter__(self) -> Self:

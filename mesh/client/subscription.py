@@ -140,7 +140,7 @@ class Subscription(Generic[T]):
         """A batch is used up: the node may send another."""
         self._intake.count()
 
-    def hold(self) -> Callable[[], None]:
+    def _hold(self) -> Callable[[], None]:
         """The batch in use stays so while others are taken; to be called when it is used up."""
         return self._intake.hold()
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import functools
 import inspect
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast, overload
@@ -21,8 +23,9 @@ from mesh.client.client import Event
 from mesh.client.content import Content
 from mesh.client.later import Later
 from mesh.client.like import like, making
+from mesh.client.message import Message
 from mesh.client.message import T as M
-from mesh.errors import MeshTimeout, WouldBlock
+from mesh.errors import BadType, MeshTimeout, WouldBlock, shown
 from mesh.sync.posts import Posts, Receipt
 from mesh.sync.subscription import Subscription
 from mesh.sync.thread import LoopThread
@@ -90,12 +93,25 @@ def _told(model: Callable[..., Any]) -> Callable[[F], F]:
     return told
 
 
+def _in_thread(function: Callable[[Message[Any]], Any]) -> Callable[[Message[Any]], Any]:
+    """It may wait, and use its client, where the client's own thread may not."""
+
+    @functools.wraps(function)
+    async def call(message: Message[Any]) -> None:
+        await asyncio.to_thread(function, message)
+
+    return call
+
+
 class Client(Later):
     """A session at a node. Make one with `mesh.sync.connect`."""
 
     @like(aio.Client.__init__)
     def __init__(self, *args: Any, **options: Any) -> None:
-        self._aio = aio.Client(*args, **options)
+        self._hold(aio.Client(*args, **options))
+
+    def _hold(self, made: aio.Client) -> None:
+        self._aio = made
         self._thread = LoopThread()
         self._posts = Posts()
         self._taking = asyncio.Lock()
@@ -235,6 +251,35 @@ class Client(Later):
     def subscribe(self) -> Any: ...
     @_read(aio.Client.inbox)
     def inbox(self) -> Any: ...
+
+    # --- handling ---------------------------------------------------------------------------------------
+
+    @_as(aio.Client.on)
+    def on(self, *topics: str, **options: Any) -> Callable[[F], F]:
+        add = self._aio.on(*topics, **options)
+
+        def take(function: F) -> F:
+            if inspect.iscoroutinefunction(function):
+                hint = "Leave its `async` out, or use mesh.connect()."
+                raise BadType(f"{shown(function)} needs an event loop.", hint=hint)
+            add(_in_thread(function) if callable(function) else function)
+            return function
+
+        return take
+
+    @_waited(aio.Client.run)
+    def run(self) -> Any: ...
+
+    @_told(aio.Client.running)
+    @contextmanager
+    def running(self, *, stop_on_error: bool = False) -> Iterator[None]:
+        running = self._aio.running(stop_on_error=stop_on_error)
+        self._thread.run(running.__aenter__)
+        try:
+            yield
+        finally:
+            if self._thread.is_open:
+                self._thread.run(running.__aexit__, None, None, None)
 
     @_told(aio.Client.unsubscribe)
     def unsubscribe(self, subscription: Subscription[Any]) -> None:

@@ -104,13 +104,13 @@ class ClientCore:
         """When the next tick must be, at the latest; inf: whenever."""
         return self.desk.due
 
-    def close(self) -> None:
-        """For good: whoever waits learns it."""
+    def close(self, why: MeshError | None = None) -> None:
+        """For good: whoever waits learns it, and why, if it was not on purpose."""
         if self.is_over:
             return
         self.is_over = True
         self.subscriptions.send_ack()
-        gone = Closed("this client is closed.")
+        gone = why or Closed("this client is closed.")
         self.publisher.fail(gone)
         self.subscriptions.end(gone)
         self.calls.close(gone)

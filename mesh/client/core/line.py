@@ -9,7 +9,7 @@ from mesh.client.core.absence import Absence
 from mesh.client.core.desk import Alarm, Desk, Promise
 from mesh.client.core.effects import Dial, Find, HangUp, Send, Tell
 from mesh.client.core.framing import SPEAKS
-from mesh.errors import Closed, MeshError, NodeNotFound, Refused, RemoteError, SlowConsumer
+from mesh.errors import BadName, Closed, MeshError, NodeNotFound, Refused, RemoteError, SlowConsumer
 from mesh.links.backoff import delay
 from mesh.names import SessionName
 from mesh.proof import stream_text
@@ -23,6 +23,7 @@ from mesh.wire.spoken import agreed
 PING = 2.0  # s between signs of life
 SILENCE = 6.0  # s after which a silent node counts as gone
 PATIENCE = 5.0  # s for a handshake
+LATE = 1.0  # s after which an alarm says that it was us who stood still
 STEADY = 10.0  # s after which a connection counts as good, and what came before it is forgotten
 REDIAL_MAX = 2.0  # s: a client waits for its node, so it looks often
 OURS = frozenset((c.Welcome, c.Challenge, c.Refuse, c.Who, c.Bye))  # commands, of the connection itself
@@ -71,6 +72,7 @@ class Line:
         self._nonces = (b"", b"")
         self._asked_by = b""  # uuid of the node that wants proof
         self._alarm: Alarm | None = None
+        self._rings = 0.0  # when it is to ring
         self._absence = Absence(desk, self._missing)
         self._first: Promise | None = None  # is kept when the node has said WELCOME for the first time
 
@@ -170,6 +172,7 @@ class Line:
 
     def _set(self, seconds: float, function: Callable[[], None]) -> None:
         self._quiet()
+        self._rings = self._desk.now + seconds
         self._alarm = self._desk.later(seconds, function)
 
     def _quiet(self) -> None:
@@ -179,6 +182,9 @@ class Line:
     def _time(self) -> None:
         """Nothing heard for long, or time for a ping."""
         limit = SILENCE if self.is_up else PATIENCE - 0.1
+        if self._desk.now - self._rings > LATE:
+            # Our own loop stood still, and no node can have been heard meanwhile: it has until the next time.
+            self._heard = max(self._heard, self._desk.now - limit)
         if self._desk.now - self._heard > limit:
             self.lose("silent")
             return
@@ -219,7 +225,7 @@ class Line:
 
     def hears(self, key: int) -> bool:
         """Does this come by the connection in use? Then its node lives."""
-        if key != self.key:
+        if key != self.key or not key:
             return False
         self._heard = self._desk.now
         return True
@@ -250,12 +256,13 @@ class Line:
         if (refusal := self._doubt(w)) is not None:
             self._refused(refusal)
             return
+        number = _number_in(w.session)
         is_new = w.node.boot != self.boot or w.next <= self.inlet.have
         if is_new:
             self.inlet = LinkReceiver()
         self.name, self.home, self._token, self.boot = w.session, w.node.name, w.token, w.node.boot
         # A node that was killed may have forgotten the number that it gave: the token holds for this one.
-        self._number = SessionName.parse(w.session).session or 0
+        self._number = number
         self.is_up = True
         self._attempt, self._entered = 0, self._desk.now
         self._absence.end()
@@ -285,3 +292,11 @@ class Line:
             self._strikes += 1
             self._objected(r)
         self.lose(r.reason)
+
+
+def _number_in(session: str) -> int:
+    """The number of a session, by its name. RemoteError for what is none."""
+    try:
+        return SessionName.parse(session).session or 0
+    except BadName as error:
+        raise RemoteError(f"a node gave a session a name that is none: {error.what}") from None

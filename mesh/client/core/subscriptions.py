@@ -14,7 +14,7 @@ from mesh.client.core.intake import INBOX, Intake, Terms
 from mesh.client.core.line import Line
 from mesh.client.core.several import Part, Several
 from mesh.client.later import not_yet
-from mesh.errors import BadQuery, Closed, LocalError, SlowConsumer
+from mesh.errors import BadQuery, BadType, Closed, LocalError, MeshError, SlowConsumer, shown
 from mesh.patterns import check_pattern
 from mesh.routing.overflow import overflow
 from mesh.routing.subscriptions import check_query
@@ -181,7 +181,7 @@ class Subscriptions:
             self._told |= news
             self._used.clear()
 
-    def end(self, error: Closed) -> None:
+    def end(self, error: MeshError) -> None:
         """The client is closed: what has arrived can still be taken."""
         self._tell_gaps()
         for subscription in self._all.values():
@@ -201,6 +201,17 @@ def queries(
     if not patterns:
         raise BadQuery("nothing to ask for: no pattern was given.", hint="Give one at least.")
     return list(dict.fromkeys(query(key, each, xpath, domain) for key in keys for each in patterns))
+
+
+def topics_of(topics: Sequence[str], domain: str | None) -> list[c.Query]:
+    """Keys and patterns in any order, as queries; without any, all of the domain."""
+    asked = []
+    for topic in topics:
+        if not isinstance(topic, str):
+            raise BadType(f"a topic is a str, not {shown(topic)}.", hint='Such as "sensors/#".')
+        is_pattern = not {"+", "#"}.isdisjoint(topic.split("/"))
+        asked.append(query(None if is_pattern else topic, topic if is_pattern else None, None, domain))
+    return list(dict.fromkeys(asked)) or [query(None, None, None, domain)]
 
 
 def query(key: str | None, pattern: str | None, xpath: str | None, domain: str | None) -> c.Query:

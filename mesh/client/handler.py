@@ -1,0 +1,107 @@
+"""A function that gets what comes for a subscription: in which order, and what if it fails?"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from mesh.client.message import Message
+from mesh.client.subscription import Subscription
+from mesh.errors import BadContent
+from mesh.printable import harmless
+
+log = logging.getLogger("mesh.client")
+
+Function = Callable[[Message[Any]], Any]
+
+
+class Source:
+    """The messages of one subscription, for several who take them in turn; each one's use is told by `used`.
+
+    A batch counts at the node when all of it was used, and not before.
+    """
+
+    def __init__(self, subscription: Subscription[Any]) -> None:
+        self._subscription = subscription
+        self._turn = asyncio.Lock()
+        self._rest: Iterator[Message[Any]] = iter(())
+        self._used: Callable[[], None] = lambda: None
+
+    async def next(self) -> tuple[Message[Any], Callable[[], None]] | None:
+        """A message, and what to call when it was used; None: the subscription was ended on purpose."""
+        async with self._turn:
+            while (message := next(self._rest, None)) is None:
+                batch = await self._subscription._next_batch()
+                if batch is None:
+                    return None
+                self._rest, self._used = iter(batch), _after(len(batch), self._subscription._hold())
+            return message, self._used
+
+
+def _after(count: int, done: Callable[[], None]) -> Callable[[], None]:
+    """Calls `done` when it was called so many times."""
+
+    def used() -> None:
+        nonlocal count
+        count -= 1
+        if count == 0:
+            done()
+
+    return used
+
+
+class Handler:
+    """A function, and the subscription that `subscribe` makes for a client: it gets `most` at a time."""
+
+    def __init__(self, function: Function, subscribe: Callable[[Any], Subscription[Any]], most: int) -> None:
+        self.subscribe, self.most = subscribe, most
+        self._function = function
+        self._name = getattr(function, "__qualname__", type(function).__name__)
+
+    async def work(self, source: Source, stop_on_error: bool) -> None:
+        """Handle one after the other, until there will be no more. As many may work as it takes at a time."""
+        while (taken := await source.next()) is not None:
+            message, used = taken
+            await self._handle(message, stop_on_error)
+            used()
+
+    async def _handle(self, message: Message[Any], stop_on_error: bool) -> None:
+        try:
+            result = self._function(message)
+            if inspect.isawaitable(result):
+                await result
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            # Not we were cancelled, but something for which the handler has waited.
+            self._failed(message, RuntimeError(f"it was cancelled: {error!r}"), stop_on_error)
+        except BadContent as error:  # is of others' making: no traceback, and it never ends anything
+            log.warning("%s (%s): %s", self._name, message.id, error)
+        except Exception as error:
+            self._failed(message, error, stop_on_error)
+
+    def _failed(self, message: Message[Any], error: Exception, stop_on_error: bool) -> None:
+        if stop_on_error:
+            raise error
+        log.error("%s failed with %s (%s)", self._name, harmless(message.key), message.id, exc_info=error)
+
+
+async def work_all(handlers: list[tuple[Handler, Source]], stop_on_error: bool) -> None:
+    """Until all subscriptions are ended on purpose, or one fails: then its error is raised."""
+    workers = [
+        asyncio.create_task(handler.work(source, stop_on_error))
+        for handler, source in handlers
+        for _ in range(handler.most)
+    ]
+    try:
+        done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+        for worker in done:
+            worker.result()
+    finally:
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
