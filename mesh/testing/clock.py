@@ -6,8 +6,10 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import count
+
+CROWDED = 256  # timers
 
 
 class Timer:
@@ -35,6 +37,7 @@ class Clock:
         self._stands: float | None = 0.0  # None: it goes,
         self._ahead = 0.0  # so much before this machine's
         self._timers: list[tuple[float, int, Timer]] = []
+        self._crowded = CROWDED  # so many timers are looked through for those that were cancelled
         self._numbers = count()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._bell: asyncio.TimerHandle | None = None
@@ -54,6 +57,10 @@ class Clock:
     def call_at(self, when: float, function: Callable[[], None], /) -> Timer:
         timer = Timer(function)
         heappush(self._timers, (when, next(self._numbers), timer))
+        if len(self._timers) > self._crowded:
+            self._timers = [row for row in self._timers if row[2].function is not None]
+            heapify(self._timers)
+            self._crowded = CROWDED + 2 * len(self._timers)
         self._arm()
         return timer
 

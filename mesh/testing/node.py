@@ -50,7 +50,7 @@ class Node:
     def start(self) -> None:
         """A new process, with what the last one stored."""
         self._boot += 1
-        self.is_up, self._alarm = True, NEVER
+        self._alarm = NEVER
         self._pipes: dict[Hashable, Pipe] = {}  # by the core's names for them,
         self._keys: dict[Pipe, Hashable] = {}  # and the other way round
         self._committer = Committer(self._store)
@@ -62,6 +62,7 @@ class Node:
         self.core = NodeCore(Parts(settings, self._dice.randbytes, self._dice.random))
         image = begin(self._store, self._boot)
         self.core.start(image, *self._clock(), reach=lambda: self._store.reach)
+        self.is_up = True
         self._net.bound[self.address] = self._net.bound[self.ipc] = self
         self._net.stir(self)
 
@@ -113,8 +114,9 @@ class Node:
         except Exception as error:
             self._fail(error, "the end of a turn")
         if self.is_up and self.core.alarm < self._alarm:
-            self._alarm = max(self.core.alarm, self._net.clock.time()) + LATE
-            self._net.clock.call_at(self._alarm, partial(self._tick, self._boot))
+            self._alarm = self.core.alarm
+            when = max(self._alarm, self._net.clock.time()) + LATE
+            self._net.clock.call_at(when, partial(self._tick, self._boot))
 
     def _tick(self, boot: int) -> None:
         if self.is_up and boot == self._boot and self._net.clock.time() >= self._alarm:

@@ -10,6 +10,8 @@ from mesh.testing.network import Network
 
 QUIET = 8  # turns of the loop in which nothing stirs: then all tasks wait for something
 OFTEN = 100  # timers between two turns of the loop
+TURNS = 1000  # in which tasks may go on at one moment; if they have not come to an end then they never do,
+BUSY = 10  # and from then on have so many
 
 
 def never() -> bool:
@@ -38,23 +40,28 @@ class Passing:
         """Let so many seconds pass, or fewer, if that is enough. Tasks have their turns in between."""
         async with self._one_at_a_time:
             with self.clock.standing():
-                await self._settle()
+                most = await self._settle(TURNS)
                 end, number = self.clock.time() + duration, 0
                 while not is_enough() and self.clock.step(end):
                     self.net.deliver_all()
                     number += 1
                     if self.net.is_touched or number % OFTEN == 0:
-                        await self._settle()
-                await self._settle()
+                        most = await self._settle(most)
+                await self._settle(most)
 
-    async def _settle(self) -> None:
-        """Until all that is on its way has arrived, and nobody does anything about it any more."""
+    async def _settle(self, most: int) -> int:
+        """Until all that is on its way has arrived, and nobody does anything about it any more. Returns how
+        many turns of the loop that may take the next time.
+        """
         quiet = 0
-        while quiet < QUIET:
+        for _ in range(most):
             self.net.is_touched = False
             await asyncio.sleep(0)
             self.net.deliver_all()
             quiet = 0 if self.net.is_touched else quiet + 1
+            if quiet == QUIET:
+                return most
+        return BUSY
 
     def let_at_once(self, duration: float, is_enough: Callable[[], bool] = never) -> None:
         """As `let`, while there are no tasks."""

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import mesh
+from mesh import testing
 from mesh.client.client import Client
 from mesh.config import load
 from mesh.shell.node import NodeRuntime
@@ -14,6 +15,18 @@ from mesh.shell.starting import start
 from tests.mesh.running import environment, state_directory
 
 LIMIT = 20.0  # s that anything here may take
+
+
+class InMemory(testing.Mesh):
+    """Nodes without sockets, for what asks nothing of these."""
+
+    def metric(self, name: str, what: str) -> int:
+        return int(self._nodes[name].core.parts.status.info().metrics[what])
+
+
+def in_memory(*names: str) -> InMemory:
+    """Nodes of these names in memory: as `mesh_of`, a hundred times as fast."""
+    return InMemory(names)
 
 
 class Mesh:

@@ -7,7 +7,7 @@ import pytest
 
 import mesh
 from mesh.errors import BadKey, BadQuery, Closed, MessageTooLarge, NodeNotFound, NotAvailable, WouldBlock
-from tests.mesh.meshes import eventually, mesh_of, take
+from tests.mesh.meshes import eventually, in_memory, mesh_of, take
 
 
 def test_a_message_reaches_a_subscriber_at_another_node() -> None:
@@ -47,7 +47,7 @@ def test_many_messages_arrive_in_order_once_and_all() -> None:
 
 def test_exact_and_pattern_subscriptions_get_what_they_asked_for() -> None:
     async def story() -> None:
-        async with mesh_of("a", "b") as m, m.connect("a") as ma, m.connect("b") as mb:
+        async with in_memory("a", "b") as m, m.connect("a") as ma, m.connect("b") as mb:
             async with (
                 mb.subscribe("x/1") as one,
                 mb.subscribe(pattern="x/+") as plus,
@@ -92,7 +92,7 @@ def test_a_node_that_joins_later_is_subscribed_at_too() -> None:
 
 def test_many_clients_of_a_node_make_one_upstream_query() -> None:
     async def story() -> None:
-        async with mesh_of("a", "b") as m, m.connect("b") as one, m.connect("b") as two:
+        async with in_memory("a", "b") as m, m.connect("b") as one, m.connect("b") as two:
             async with one.subscribe("k") as first, two.subscribe("k") as second:
                 assert m.metric("a", "upstream_queries") == 1
                 async with m.connect("a") as ma:
@@ -105,7 +105,7 @@ def test_many_clients_of_a_node_make_one_upstream_query() -> None:
 
 def test_get_finds_the_newest_value_on_every_node() -> None:
     async def story() -> None:
-        async with mesh_of("a", "b", "c") as m, m.connect("a") as ma, m.connect("b") as mb:
+        async with in_memory("a", "b", "c") as m, m.connect("a") as ma, m.connect("b") as mb:
             await ma.publish("k", b"old")
             await mb.publish("k", b"new")
             await mb.publish("other", b"x", persistent=True)
@@ -119,7 +119,7 @@ def test_get_finds_the_newest_value_on_every_node() -> None:
 
 def test_a_new_subscriber_gets_the_last_value_first() -> None:
     async def story() -> None:
-        async with mesh_of("a", "b") as m, m.connect("a") as ma, m.connect("b") as mb:
+        async with in_memory("a", "b") as m, m.connect("a") as ma, m.connect("b") as mb:
             await ma.publish_many("k", [b"1", b"2", b"3"])
             async with mb.subscribe("k") as sub, mb.subscribe("k", initial=False) as fresh:
                 await ma.publish("k", b"4")
@@ -131,7 +131,7 @@ def test_a_new_subscriber_gets_the_last_value_first() -> None:
 
 def test_batches_give_the_same_messages() -> None:
     async def story() -> None:
-        async with mesh_of("a") as m, m.connect("a") as ma, ma.subscribe(pattern="#") as sub:
+        async with in_memory("a") as m, m.connect("a") as ma, ma.subscribe(pattern="#") as sub:
             await ma.publish_many("k", (b"%d" % i for i in range(1000)))
             contents: list[bytes] = []
             async for batch in sub.batches():
@@ -146,7 +146,7 @@ def test_batches_give_the_same_messages() -> None:
 
 def test_of_many_that_are_published_those_before_a_wrong_one_arrive() -> None:
     async def story() -> None:
-        async with mesh_of("a") as m, m.connect("a") as ma, ma.subscribe("k") as sub:
+        async with in_memory("a") as m, m.connect("a") as ma, ma.subscribe("k") as sub:
             with pytest.raises(TypeError):
                 await ma.publish_many("k", [b"1", "2", bytearray(b"3"), object(), b"5"])
             assert await ma.publish_many("k", iter([b"6"]), headers={"a": "b"}, expiry=60.0) == 1
@@ -167,7 +167,7 @@ def test_what_is_not_there_yet_is_published_as_it_comes() -> None:
         raise OSError("no more")
 
     async def story() -> None:
-        async with mesh_of("a") as m, m.connect("a") as ma, ma.subscribe("k") as sub:
+        async with in_memory("a") as m, m.connect("a") as ma, ma.subscribe("k") as sub:
             with pytest.raises(OSError):
                 await ma.publish_many("k", reused())
             assert [x.content for x in await take(sub, 3)] == [b"0", b"1", b"2"]
@@ -219,7 +219,7 @@ def test_a_larger_limit_sends_chunks() -> None:
 
 def test_a_full_window_is_said_and_opens_again() -> None:
     async def story() -> None:
-        async with mesh_of("a") as m, m.connect("a") as ma:
+        async with in_memory("a") as m, m.connect("a") as ma:
             posted = 0
             with pytest.raises(WouldBlock):
                 ma._shell.look = lambda: None  # type: ignore[method-assign]  # no answers
@@ -238,7 +238,7 @@ def test_a_full_window_is_said_and_opens_again() -> None:
 )
 def test_a_bad_key_is_refused_before_anything_is_sent(key: str, error: type[Exception]) -> None:
     async def story() -> None:
-        async with mesh_of("a") as m, m.connect("a") as ma:
+        async with in_memory("a") as m, m.connect("a") as ma:
             with pytest.raises(error):
                 ma.post(key, b"")
             with pytest.raises((BadKey, BadQuery)):
@@ -250,7 +250,7 @@ def test_a_bad_key_is_refused_before_anything_is_sent(key: str, error: type[Exce
 
 def test_the_key_of_a_pattern_names_the_right_argument() -> None:
     async def story() -> None:
-        async with mesh_of("a") as m, m.connect("a") as ma:
+        async with in_memory("a") as m, m.connect("a") as ma:
             with pytest.raises(BadKey, match="pattern="):
                 await ma.publish("sensors/+/temp", b"")
 
@@ -259,7 +259,7 @@ def test_the_key_of_a_pattern_names_the_right_argument() -> None:
 
 def test_what_is_not_in_this_release_says_so() -> None:
     async def story() -> None:
-        async with mesh_of("a") as m, m.connect("a") as ma:
+        async with in_memory("a") as m, m.connect("a") as ma:
             for call in (
                 lambda: ma.request("a", b""),
                 lambda: ma.queue("q"),
@@ -283,7 +283,7 @@ def test_what_is_not_in_this_release_says_so() -> None:
 
 def test_a_closed_client_says_so() -> None:
     async def story() -> None:
-        async with mesh_of("a") as m:
+        async with in_memory("a") as m:
             async with m.connect("a") as ma, ma.subscribe("k") as sub:
                 pass
             with pytest.raises(Closed):
@@ -317,7 +317,7 @@ def test_over_tcp_the_cookie_is_proven_and_a_session_may_be_named() -> None:
 
 def test_messages_with_an_expiry_and_a_priority_keep_them() -> None:
     async def story() -> None:
-        async with mesh_of("a") as m, m.connect("a") as ma, ma.subscribe("k") as sub:
+        async with in_memory("a") as m, m.connect("a") as ma, ma.subscribe("k") as sub:
             await ma.publish("k", b"v", expiry=60, priority=9, headers={"a": "1", "B": "2"})
             [message] = await take(sub, 1)
             assert message.priority == 9 and message.expires > message.sent
@@ -328,7 +328,7 @@ def test_messages_with_an_expiry_and_a_priority_keep_them() -> None:
 
 def test_local_only_messages_stay_at_their_node() -> None:
     async def story() -> None:
-        async with mesh_of("a", "b") as m, m.connect("a") as ma, m.connect("b") as mb:
+        async with in_memory("a", "b") as m, m.connect("a") as ma, m.connect("b") as mb:
             async with ma.subscribe("k") as here, mb.subscribe("k") as there:
                 await ma.publish("k", b"local", local_only=True)
                 await ma.publish("k", b"all")

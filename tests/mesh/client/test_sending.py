@@ -7,7 +7,7 @@ import pytest
 from mesh.errors import BadKey, BadName, BadQuery, MessageTooLarge, NotConnected, PublishRefused, UnknownNode
 from mesh.values import Published
 from tests.mesh.client.masters import masters
-from tests.mesh.meshes import eventually, mesh_of, take
+from tests.mesh.meshes import eventually, in_memory, mesh_of, take
 
 
 def test_a_session_at_another_node_gets_what_is_sent_to_it_and_nobody_else_does() -> None:
@@ -46,7 +46,7 @@ def test_a_session_at_another_node_gets_what_is_sent_to_it_and_nobody_else_does(
 
 def test_who_is_away_is_an_error_unless_the_message_may_wait() -> None:
     async def story() -> None:
-        async with mesh_of("a", "b") as m, m.connect("a") as ann:
+        async with in_memory("a", "b") as m, m.connect("a") as ann:
             joe = "/node/b/client/joe/session/1"
             with pytest.raises(NotConnected):
                 await ann.send(joe, b"now or never")
@@ -79,7 +79,7 @@ def test_an_unknown_node_is_an_error_unless_the_message_may_wait_for_it() -> Non
 
 def test_many_destinations_have_a_result_each() -> None:
     async def story() -> None:
-        async with mesh_of("a", "b") as m, m.connect("a") as ann:
+        async with in_memory("a", "b") as m, m.connect("a") as ann:
             async with m.connect("b", client="joe", session=1) as joe, joe.inbox() as inbox:
                 results = await ann.send([joe.name, "/node/b/client/eve", "/node/a/client/eve"], b"all")
                 assert [type(r) for r in results] == [Published, NotConnected, NotConnected]
@@ -93,7 +93,7 @@ def test_many_destinations_have_a_result_each() -> None:
 
 def test_what_cannot_be_sent_is_refused_before_anything_is() -> None:
     async def story() -> None:
-        async with mesh_of("a") as m, m.connect("a") as ann:
+        async with in_memory("a") as m, m.connect("a") as ann:
             for destination in (
                 "joe",
                 "/node/a",
@@ -115,7 +115,7 @@ def test_what_cannot_be_sent_is_refused_before_anything_is() -> None:
 
 def test_a_session_has_one_inbox_at_a_time() -> None:
     async def story() -> None:
-        async with mesh_of("a") as m, m.connect("a") as ann:
+        async with in_memory("a") as m, m.connect("a") as ann:
             early = ann.inbox()
             async with ann.inbox() as inbox:
                 assert inbox.id == "0"
@@ -133,7 +133,7 @@ def test_a_session_has_one_inbox_at_a_time() -> None:
 
 def test_what_nobody_took_when_the_inbox_was_left_or_came_after_waits_in_order() -> None:
     async def story() -> None:
-        async with mesh_of("a", "b") as m, m.connect("a") as ann:
+        async with in_memory("a", "b") as m, m.connect("a") as ann:
             async with m.connect("b", client="joe", session=1) as joe:
                 got = []
                 for n in range(100):
@@ -151,7 +151,7 @@ def test_what_nobody_took_when_the_inbox_was_left_or_came_after_waits_in_order()
 
 def test_an_inbox_that_is_left_in_the_middle_of_a_batch_goes_on_after_the_last_message_taken() -> None:
     async def story() -> None:
-        async with mesh_of("a") as m, m.connect("a") as ann, m.connect("a", client="joe", session=1) as joe:
+        async with in_memory("a") as m, m.connect("a") as ann, m.connect("a", client="joe", session=1) as joe:
             await asyncio.gather(*(ann.send(joe.name, b"%06d" % n + bytes(2000)) for n in range(3000)))
             got: list[int] = []
             for count in (1, 299, 7, 900, 1, 1792):
@@ -165,7 +165,7 @@ def test_an_inbox_that_is_left_in_the_middle_of_a_batch_goes_on_after_the_last_m
 
 def test_what_was_given_while_its_user_failed_is_given_again() -> None:
     async def story() -> None:
-        async with mesh_of("a") as m, m.connect("a") as ann, m.connect("a", client="joe", session=1) as joe:
+        async with in_memory("a") as m, m.connect("a") as ann, m.connect("a", client="joe", session=1) as joe:
             await ann.send(joe.name, b"once")
             for _ in range(2):
                 with pytest.raises(ZeroDivisionError):
@@ -181,16 +181,19 @@ def test_what_was_given_while_its_user_failed_is_given_again() -> None:
 
 def test_an_inbox_goes_on_when_its_node_was_started_again() -> None:
     async def story() -> None:
-        async with masters("heron", "bilbo") as m, m.connect("bilbo") as b:
+        async with in_memory("heron", "bilbo") as m, m.connect("bilbo") as b:
             async with m.connect("heron", client="joe", session=1) as joe, joe.inbox() as inbox:
                 for n in range(5):
                     await b.send(joe.name, b"%d" % n, persistent=True)
                 first = await take(inbox, 2)
-                await m.stop("heron")
-                waits = await b.send(joe.name, b"5", persistent=True, force_queuing=True)
-                assert not waits.ok
-                await m.start("heron")
-                assert (await b.final(waits)).ok
+                m.kill("heron")
+                await m.joined()
+                sending = asyncio.create_task(b.send(joe.name, b"5", persistent=True, force_queuing=True))
+                await m.pass_time(2)
+                assert not (await sending).ok
+                m.start("heron")
+                await m.pass_time(10)
+                assert (await b.final(await sending)).ok
                 got = [x.content for x in first + await take(inbox, 4)]
             assert got == [b"%d" % n for n in range(6)]
 

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from mesh.client.client import Client
 from mesh.errors import MeshTimeout
 from mesh.testing import Mesh
 from tests.mesh.testing.stories import story
@@ -80,6 +81,38 @@ async def test_what_is_due_happens_in_order_whoever_waits_for_it(m: Mesh) -> Non
         await m.pass_time(200)
         await asyncio.gather(*tasks)
     assert happened == ["early", "late"]
+
+
+@story(1)
+async def test_time_passes_though_a_task_never_comes_to_an_end(m: Mesh) -> None:
+    async def for_ever(a: Client) -> None:
+        while True:
+            await a.publish("k", b"x")
+
+    async with m.connect() as a:
+        task = asyncio.create_task(for_ever(a))
+        await m.pass_time(60)
+        task.cancel()
+    assert len(m.published) > 500
+
+
+@story(1, clock="virtual")
+async def test_timers_that_are_cancelled_are_forgotten(m: Mesh) -> None:
+    async with m.connect() as a:
+        for _ in range(3000):
+            await a.publish("k", b"x", timeout=3600)
+    assert len(m._passing.clock._timers) < 1000
+
+
+@story(2)
+async def test_connections_that_are_lost_are_forgotten(m: Mesh) -> None:
+    for _ in range(50):
+        async with m.connect("a"):
+            m.kill("b")
+            m.start("b")
+            await m.pass_time(1)
+    node = m._nodes["a"]
+    assert len(m._passing.net.pipes) < 20 and len(node._pipes) == len(node._keys) < 20
 
 
 @story(1)
