@@ -42,10 +42,11 @@ class Publishing(Connected):
     ) -> Published:
         """Publish and wait for the answer, at most `timeout` seconds. Concurrent calls share envelopes.
 
-        `content`: bytes, or a str as UTF-8. `expiry` in seconds from now, `priority` from 0 (lowest) to 9;
-        `persistent`: answered when it is on disk; `local_only`: no other node gets it. Raises
-        PublishRefused (with `.code`), BadKey, MessageTooLarge, Closed; MeshTimeout, after which the message
-        may still arrive: `final` knows.
+        `content`: bytes, a str as UTF-8, or a value, which `codec` writes and `content-type` names.
+        `expiry` in seconds from now, `priority` from 0 (lowest) to 9; `persistent`: answered when it is on
+        disk; `local_only`: no other node gets it. Raises PublishRefused (with `.code`), BadKey, BadType,
+        BadArgument, MessageTooLarge, Closed; MeshTimeout, after which the message may still arrive: `final`
+        knows.
         """
         message = self._prepared(
             key,
