@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from mesh.client.message import Batch, Message
     from mesh.client.receipt import Receipt
     from mesh.client.subscription import Subscription
+    from mesh.embedded.client import node
     from mesh.errors import BadContent, MeshError
     from mesh.values import Headers, Published
     from mesh.wire.replies import Info, NodeRow
@@ -34,6 +35,7 @@ _HOMES = {
     "Receipt": "mesh.client.receipt",
     "Subscription": "mesh.client.subscription",
     "connect": "mesh.client.client",
+    "node": "mesh.embedded.client",
 }
 
 __all__ = [
@@ -52,6 +54,7 @@ __all__ = [
     "Subscription",
     "connect",
     "errors",
+    "node",
     "sync",
     "testing",
 ]

@@ -148,16 +148,19 @@ FIELDS: dict[str, FieldInfo] = {
 
 
 def load(
-    path: Path | ConfigFile | None, environ: Mapping[str, str], overrides: Mapping[str, object]
+    path: Path | ConfigFile | None,
+    environ: Mapping[str, str],
+    overrides: Mapping[str, object],
+    by: str = "command line",
 ) -> Config:
     """The configuration from all sources.
 
-    `overrides` has dotted names (`{"node.id": "heron"}`); None there means "not given".
+    `overrides` has dotted names (`{"node.id": "heron"}`); None there means "not given". `by`: who gives them.
     Raises BadConfig, which names the place, the key and what would be right.
     """
     tree: dict[str, Any] = {}
     nodes = []
-    for setting in settings(path, environ, overrides):
+    for setting in settings(path, environ, overrides, by):
         if isinstance(setting.value, NodeRecord):
             nodes.append(setting.value)
         elif setting.name in FIELDS:
@@ -177,7 +180,10 @@ def addresses(config: Config, me: str) -> tuple[str, ...]:
 
 
 def settings(
-    path: Path | ConfigFile | None, environ: Mapping[str, str], overrides: Mapping[str, object]
+    path: Path | ConfigFile | None,
+    environ: Mapping[str, str],
+    overrides: Mapping[str, object],
+    by: str = "command line",
 ) -> tuple[Setting, ...]:
     """Every setting with its value and origin; arguments and errors as for `load`.
 
@@ -191,7 +197,7 @@ def settings(
         found.update((setting.name, setting) for setting in _from_file(file))
         nodes = node_settings(file)
     found.update((setting.name, setting) for setting in _from_environment(environ))
-    found.update((setting.name, setting) for setting in _from_overrides(overrides))
+    found.update((setting.name, setting) for setting in _from_overrides(overrides, by))
     _check_order(found["timing.ping"], found["timing.silence"])
     _check_order(found["timing.backoff_min"], found["timing.backoff_max"])
     _check_links(found["links"], nodes)
@@ -213,10 +219,10 @@ def _from_environment(environ: Mapping[str, str]) -> Iterator[Setting]:
             yield _checked(name, value, f"environment {variable}", strict=False)
 
 
-def _from_overrides(overrides: Mapping[str, object]) -> Iterator[Setting]:
+def _from_overrides(overrides: Mapping[str, object], by: str) -> Iterator[Setting]:
     for name, value in overrides.items():
         if value is not None:
-            yield _checked(name, value, "command line")
+            yield _checked(name, value, by)
 
 
 def _flat(table: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], object]]:

@@ -19,6 +19,7 @@ from mesh.dialable import is_of_link
 from mesh.errors import NotAvailable
 from mesh.local.addresses import is_wildcard
 from mesh.printable import harmless, typed
+from mesh.shell.memory import take_descriptors
 from mesh.shell.starting import start
 from mesh.shell.terminal import has_terminal, stay_at_hangup
 
@@ -126,6 +127,7 @@ def _log(level: str) -> None:
 
 
 async def _run(settings: Config, file: Path | None, as_json: bool, accept_rollback: bool) -> None:
+    take_descriptors()
     node = await start(settings, os.environ, accept_rollback)
     try:
         it = {

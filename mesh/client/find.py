@@ -43,7 +43,7 @@ def _not_found(wanted: str, names: list[str]) -> NodeNotFound:
     listed = ", ".join(names)
     if not names:
         named = f" named {wanted!r}" if wanted else ""
-        hint = "Start one with `mesh up`, or give --url ADDRESS."
+        hint = "Start one with `mesh up`, give --url ADDRESS, or have one in your program: mesh.node()."
         return NodeNotFound(f"no node{named} runs here, for this user.", hint=hint)
     if wanted:
         hint = f"Choose one with --url NAME, or start it: mesh up --id={shlex.quote(wanted)}; a host: --url {typed(f'tcp://{wanted}')}"

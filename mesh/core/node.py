@@ -6,7 +6,7 @@ The shell calls `receive`, `stored`, `disconnected` and `tick`, and after each c
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -23,8 +23,8 @@ from mesh.operations import Image, StoreReach
 from mesh.printable import harmless
 from mesh.wire import commands as c
 from mesh.wire.commands import UnknownCommand
-from mesh.wire.envelope import decode
-from mesh.wire.frames import read
+from mesh.wire.envelope import Envelope, decode
+from mesh.wire.frames import checked, read
 from mesh.wire.replies import Process
 
 NEAR = 8  # nodes of other meshes that are told of
@@ -63,11 +63,14 @@ class NodeCore:
             part.resume(restored)
         self.tick(now, wall)
 
-    def accept(self, key: ConnKey, endpoint: str, trusted: bool, user: str = "") -> None:
-        """A connection came in that the shell has not named before; `user`: its public CURVE key."""
+    def accept(
+        self, key: ConnKey, endpoint: str, trusted: bool, user: str = "", within: bool = False
+    ) -> None:
+        """A connection came in that the shell has not named before; `user`: its public CURVE key. `within`:
+        from the program in whose process this node runs."""
         now = self._desk.now
         self._desk.count("connections")
-        self._conns[key] = Conn(key, False, trusted, endpoint, now, now, user=user)
+        self._conns[key] = Conn(key, False, trusted, endpoint, now, now, user=user, within=within)
 
     def receive(self, key: ConnKey, frames: list[bytes], now: float, wall: int) -> None:
         """A message on a connection."""
@@ -88,6 +91,24 @@ class NodeCore:
                 return
             self._broke_protocol(conn, error)
         if self._desk.facts:  # now: if a hearing fails, it is over this message
+            self._hear()
+
+    def told(
+        self, key: ConnKey, command: c.Command, envelopes: Sequence[Envelope], now: float, wall: int
+    ) -> None:
+        """What a program within this process says on its connection: as `receive`, without frames."""
+        self._at(now, wall)
+        conn = self._conns.get(key)
+        if conn is None or conn.closed:
+            return
+        conn.heard = now
+        try:
+            self.parts.reception.take(conn, *checked(command, envelopes, self._desk.settings.max_content))
+        except (RemoteError, LocalError) as error:
+            if isinstance(error, UnknownCommand) and self.parts.reception.is_unknown(conn, error):
+                return
+            self._broke_protocol(conn, error)
+        if self._desk.facts:
             self._hear()
 
     def poisoned(self, key: ConnKey, now: float, wall: int) -> str:
@@ -175,7 +196,8 @@ class NodeCore:
         self._desk.alarm = now + ALARM
         silence = self._desk.settings.silence
         for conn in [x for x in self._conns.values() if x.role == c.CLIENT and now - x.heard > silence]:
-            self._desk.end(conn)
+            if not conn.within:
+                self._desk.end(conn)
         for conn in self.parts.piecework.stopped():
             self._broke_protocol(conn, RemoteError("the rest of a message did not come", code="STOPPED"))
         for conn in self._conns.values():

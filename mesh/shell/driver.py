@@ -16,8 +16,10 @@ from mesh.shell.damper import Damper
 from mesh.shell.failing import failure
 from mesh.shell.lag import Lag
 from mesh.shell.poison import Guilt, Poison
+from mesh.shell.program import Program
 from mesh.shell.world import World
-from mesh.wire.commands import Introduction
+from mesh.wire.commands import Command, Introduction
+from mesh.wire.envelope import Envelope
 from mesh.wire.replies import Process
 
 DAMPED = ("refused", "advert", "poisoned")  # kinds of which strangers could have us tell as many as they like
@@ -118,6 +120,15 @@ class Driver:
             self.core.receive(key, frames, *self._clock())
         except Exception as error:
             self._fail(error, "a message", [frames])
+
+    def came_within(self, program: Program) -> None:
+        """The program of this process comes as a client."""
+        ipc = self.world.bound.ipc
+        self._call(lambda *_: self.core.accept(program, ipc, True, within=True), "a connection's coming")
+
+    def told(self, program: Program, command: Command, envelopes: Sequence[Envelope]) -> None:
+        # Not among the messages that may be to blame: no other process will hear it.
+        self._call(partial(self.core.told, program, command, envelopes), "what its own program says")
 
     def gone(self, key: Hashable) -> None:
         self._call(partial(self.core.disconnected, key), "a connection's end")

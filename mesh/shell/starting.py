@@ -22,7 +22,6 @@ from mesh.shell.crashpoints import CrashPoint, crashpoint
 from mesh.shell.driver import Driver
 from mesh.shell.finding import Finding, addresses
 from mesh.shell.holdings import Holdings, in_time, take
-from mesh.shell.memory import take_descriptors
 from mesh.shell.node import NodeRuntime, process
 from mesh.shell.poison import Poison
 from mesh.shell.preparing import prepared, seeds
@@ -41,7 +40,6 @@ async def start(config: Config, environ: Mapping[str, str], accept_rollback: boo
     """
     began, loop = time.monotonic(), asyncio.get_running_loop()
     point, state = crashpoint(environ), state_dir(environ)
-    take_descriptors()
     ready = prepared(config, state)
     with ExitStack() as undo:
         teller = Teller(loop)

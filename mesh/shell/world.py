@@ -27,6 +27,7 @@ from mesh.local.segments import SegmentLog
 from mesh.shell.binding import Bound
 from mesh.shell.crashpoints import SendFrames
 from mesh.shell.knocking import is_refused
+from mesh.shell.program import Program
 from mesh.shell.resolving import is_ip, resolved
 from mesh.snapshots.line import EVENT, Line
 from mesh.snapshots.moment import iso
@@ -70,6 +71,8 @@ class World:
             case Send(conn, frames):
                 if conn in self._named:
                     self._named[conn].append(frames)
+                elif isinstance(conn, Program):
+                    conn.put(frames)
                 else:
                     self._put(conn, frames)
             case Commit(token, ops):
@@ -78,7 +81,10 @@ class World:
                 self._dial(conn, address)
             case HangUp(conn):
                 self._named.pop(conn, None)
-                self.sockets.hang_up(conn)
+                if isinstance(conn, Program):
+                    conn.hang_up()
+                else:
+                    self.sockets.hang_up(conn)
             case Gossip(frames):
                 self.sockets.publish(frames)
             case Listen(address, wanted):

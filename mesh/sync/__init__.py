@@ -4,12 +4,26 @@ The names of `mesh.connect`, with the same arguments, results and errors. Each c
 in one thread of its own, while yours works or waits; it may be called from several threads.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from mesh.sync.client import Client, connect
 from mesh.sync.posts import Receipt
 from mesh.sync.subscription import Subscription
 
-__all__ = ["Client", "Receipt", "Subscription", "connect"]
+if TYPE_CHECKING:
+    from mesh.sync.embedded import node
+
+__all__ = ["Client", "Receipt", "Subscription", "connect", "node"]
 
 
 def __dir__() -> list[str]:
     return __all__
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded when it is first used: with it comes all of a node.
+    if name == "node":
+        from mesh.sync.embedded import node
+
+        return node
+    raise AttributeError(f"module 'mesh.sync' has no attribute {name!r}")

@@ -108,7 +108,10 @@ class Client(Later):
 
     @like(aio.Client.__init__)
     def __init__(self, *args: Any, **options: Any) -> None:
-        self._aio = aio.Client(*args, **options)
+        self._hold(aio.Client(*args, **options))
+
+    def _hold(self, made: aio.Client) -> None:
+        self._aio = made
         self._thread = LoopThread()
         self._posts = Posts()
         self._taking = asyncio.Lock()

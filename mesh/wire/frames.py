@@ -60,6 +60,39 @@ def read(frames: Sequence[bytes], max_content: int = MAX_CONTENT_EVER) -> tuple[
     return command, envelopes
 
 
+def checked(
+    command: Command, envelopes: Sequence[Envelope], max_content: int = MAX_CONTENT_EVER
+) -> tuple[AnyCommand, list[Envelope]]:
+    """What a program says to the node in its own process, as `read` gives what comes by a connection.
+
+    RemoteError for what `read` refuses. Nothing of it can be changed by the program any more: all is written
+    and read but the bodies, of which only those are copied that are no bytes.
+    """
+    try:
+        bodies = [_unchanging(envelope.body) for envelope in envelopes]
+        frames = [encode(command), *(frame for e in envelopes for frame in (e.header(), b""))]
+    except (AttributeError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise RemoteError(f"what nobody could read: {error}", code="MALFORMED") from error
+    said = decode(frames[0])
+    counts = [max(1, -(-len(body) // CHUNK)) for body in bodies]
+    if list(_counts(said)) != counts or 1 + len(counts) + sum(counts) > FRAMES:
+        raise RemoteError(
+            f"{type(said).__name__} announces other envelopes than the {len(counts)} there are",
+            code="MALFORMED",
+        )
+    limit = max_content if isinstance(said, Publish) else MAX_CONTENT_EVER
+    headers = frames[1::2]
+    return said, [decode_envelope(h, body, limit) for h, body in zip(headers, bodies, strict=True)]
+
+
+def _unchanging(body: object) -> bytes:
+    if type(body) is bytes:
+        return body
+    if isinstance(body, bytes | bytearray | memoryview):
+        return bytes(body)
+    raise TypeError(f"a body is bytes, not {type(body).__name__}")
+
+
 def _counts(command: AnyCommand) -> Sequence[int]:
     if isinstance(command, WITH_FRAMES):
         return command.frames

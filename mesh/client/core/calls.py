@@ -10,7 +10,7 @@ from msgspec import Struct
 from mesh.client.core.desk import Alarm, Desk, Promise
 from mesh.client.core.line import Line
 from mesh.client.core.refusals import of_reply
-from mesh.errors import BadArgument, Closed, MeshTimeout, RemoteError, shown
+from mesh.errors import BadArgument, MeshError, MeshTimeout, RemoteError, shown
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 
@@ -47,7 +47,7 @@ class Calls:
         self._timeout = timeout
         self._pending: dict[int, Pending] = {}
         self._request = 0
-        self._closed: Closed | None = None
+        self._closed: MeshError | None = None
 
     @property
     def count(self) -> int:
@@ -119,7 +119,7 @@ class Calls:
             pending.parts.clear()
             self._line.send(pending.command)
 
-    def close(self, error: Closed) -> None:
+    def close(self, error: MeshError) -> None:
         """Nobody will reply any more."""
         self._closed = error
         for pending in list(self._pending.values()):

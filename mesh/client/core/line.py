@@ -23,6 +23,7 @@ from mesh.wire.spoken import agreed
 PING = 2.0  # s between signs of life
 SILENCE = 6.0  # s after which a silent node counts as gone
 PATIENCE = 5.0  # s for a handshake
+LATE = 1.0  # s after which an alarm says that it was us who stood still
 STEADY = 10.0  # s after which a connection counts as good, and what came before it is forgotten
 REDIAL_MAX = 2.0  # s: a client waits for its node, so it looks often
 OURS = frozenset((c.Welcome, c.Challenge, c.Refuse, c.Who, c.Bye))  # commands, of the connection itself
@@ -36,6 +37,9 @@ class Line:
     something that we said. `waiting` says in words what waits for the node, "" if nothing does.
     """
 
+    is_up: bool
+    is_closed: bool
+
     def __init__(
         self,
         desk: Desk,
@@ -45,15 +49,15 @@ class Line:
         objected: Callable[[c.Refuse], None],
         waiting: Callable[[], str] = str,
     ) -> None:
-        self.name = ""  # of the session
-        self.home = ""  # of the node
-        self.boot = 0  # of the node
+        self.name: str = ""  # of the session
+        self.home: str = ""  # of the node
+        self.boot: int = 0  # of the node
         self.is_up = self.is_closed = False
-        self.inlet = LinkReceiver()
-        self.moved = float("-inf")  # when a part of a long message went, or came
-        self.key = 0  # number of the connection in use; 0 = none
+        self.inlet: LinkReceiver = LinkReceiver()
+        self.moved: float = float("-inf")  # when a part of a long message went, or came
+        self.key: int = 0  # number of the connection in use; 0 = none
         self.why: MeshError | None = None  # what prevented the last dial or handshake
-        self.address = ""
+        self.address: str = ""
         self._desk = desk
         self._client, self._wanted, self._named = name
         self._number = self._wanted  # of the session: that one, or what a node gave us
@@ -68,6 +72,7 @@ class Line:
         self._nonces = (b"", b"")
         self._asked_by = b""  # uuid of the node that wants proof
         self._alarm: Alarm | None = None
+        self._rings = 0.0  # when it is to ring
         self._absence = Absence(desk, self._missing)
         self._first: Promise | None = None  # is kept when the node has said WELCOME for the first time
 
@@ -167,6 +172,7 @@ class Line:
 
     def _set(self, seconds: float, function: Callable[[], None]) -> None:
         self._quiet()
+        self._rings = self._desk.now + seconds
         self._alarm = self._desk.later(seconds, function)
 
     def _quiet(self) -> None:
@@ -176,6 +182,9 @@ class Line:
     def _time(self) -> None:
         """Nothing heard for long, or time for a ping."""
         limit = SILENCE if self.is_up else PATIENCE - 0.1
+        if self._desk.now - self._rings > LATE:
+            # Our own loop stood still, and no node can have been heard meanwhile: it has until the next time.
+            self._heard = max(self._heard, self._desk.now - limit)
         if self._desk.now - self._heard > limit:
             self.lose("silent")
             return

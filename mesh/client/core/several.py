@@ -93,8 +93,8 @@ class Several:
     is_left = False
 
     def __init__(self, parts: Sequence[Part], overlap: bool, give_up: Callable[[Intake], None]) -> None:
-        self.parts = tuple(parts)
-        self.number = parts[0].number
+        self.parts: tuple[Part, ...] = tuple(parts)
+        self.number: int = parts[0].number
         self.stirred: Callable[[], None] = lambda: None
         self.order: deque[Part] = deque()  # whose items came, one after the other
         self._given = Given() if overlap else None

@@ -14,7 +14,7 @@ from mesh.client.core.intake import INBOX, Intake, Terms
 from mesh.client.core.line import Line
 from mesh.client.core.several import Part, Several
 from mesh.client.later import not_yet
-from mesh.errors import BadQuery, BadType, Closed, LocalError, SlowConsumer, shown
+from mesh.errors import BadQuery, BadType, Closed, LocalError, MeshError, SlowConsumer, shown
 from mesh.patterns import check_pattern
 from mesh.routing.overflow import overflow
 from mesh.routing.subscriptions import check_query
@@ -181,7 +181,7 @@ class Subscriptions:
             self._told |= news
             self._used.clear()
 
-    def end(self, error: Closed) -> None:
+    def end(self, error: MeshError) -> None:
         """The client is closed: what has arrived can still be taken."""
         self._tell_gaps()
         for subscription in self._all.values():

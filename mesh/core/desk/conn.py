@@ -17,7 +17,7 @@ class Conn:
 
     key: ConnKey
     dialled: bool
-    trusted: bool  # came through a socket that only this user can open
+    trusted: bool  # came through a socket that only this user can open, or from within
     endpoint: str
     opened: float
     heard: float
@@ -36,6 +36,7 @@ class Conn:
     hint: str = ""  # and what may help
     cutter: Cutter | None = None  # the other end knows pieces
     gatherer: Gatherer | None = None  # it has sent some
+    within: bool = False  # the program in whose process this node runs; it ends no sooner than that
     grant: str = ""  # with whose secret it came in: NODE, CLIENT or MONITOR; "" = not yet, or we dialled
 
     def close(self) -> None:

@@ -25,7 +25,7 @@ class Piecework:
 
     def agree(self, conn: Conn) -> None:
         """A connection is open."""
-        if PIECES in conn.speaks:
+        if PIECES in conn.speaks and not conn.within:
             conn.cutter = Cutter()
 
     def piece(self, conn: Conn, piece: Piece) -> list[bytes] | None:

@@ -440,5 +440,6 @@ def test_without_a_node_every_verb_says_what_to_type() -> None:
             assert (result.returncode, result.stdout) == (2, "")
             assert result.stderr == (
                 "mesh: no node runs here, for this user. [NO_NODE]\n"
-                "      Start one with `mesh up`, or give --url ADDRESS.\n"
+                "      Start one with `mesh up`, give --url ADDRESS, "
+                "or have one in your program: mesh.node().\n"
             )

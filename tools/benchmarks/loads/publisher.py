@@ -17,6 +17,7 @@ import psutil
 import mesh
 from mesh.errors import WouldBlock
 from tools.benchmarks.loads.load import NUMBER, Load, content
+from tools.benchmarks.loads.opening import opened
 
 
 def contents(load: Load) -> list[bytes]:
@@ -55,7 +56,7 @@ async def main(node: str, packed: str) -> dict[str, float]:
     """When it began and when all was answered (monotonic s), and what it cost this process (s)."""
     load = Load.unpacked(packed)
     process, messages = psutil.Process(), contents(load)
-    async with mesh.connect(node, timeout=60.0) as m:
+    async with opened(node, timeout=60.0) as m:
         used, began = process.cpu_times(), time.monotonic()
         if load.many:
             await m.publish_many(load.keys[0], messages, **options_of(load))

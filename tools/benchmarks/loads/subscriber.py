@@ -18,6 +18,7 @@ import psutil
 import mesh
 from tools.benchmarks.loads.figures import counted
 from tools.benchmarks.loads.load import NUMBER, Load
+from tools.benchmarks.loads.opening import opened
 
 STALL = 10.0  # s without anything new, after which the rest counts as lost
 QUIET = 0.2  # s in which whatever would come twice shows itself
@@ -52,7 +53,7 @@ async def main(node: str, packed: str) -> dict[str, object]:
     queries: list[dict[str, Any]] = (
         [{"key": key} for key in load.keys] if load.exact else [{"pattern": f"{load.root}/#"}]
     )
-    async with mesh.connect(node) as m, AsyncExitStack() as stack, asyncio.TaskGroup() as tasks:
+    async with opened(node) as m, AsyncExitStack() as stack, asyncio.TaskGroup() as tasks:
         subscriptions = [m.subscribe(**query, domain=load.domain or None, initial=False) for query in queries]
         for subscription in subscriptions:
             await stack.enter_async_context(subscription)

@@ -10,6 +10,7 @@ C = ("nats-c", "zmq-c", "redis-c", "mosquitto-c")
 PYTHON = ("nats-py", "zmq-py", "zenoh-py", "redis-py", "mosquitto-py")
 ALL = ("heronry", *C, *PYTHON)
 LETTERS = ("heronry, send", "nats-c", "nats-py", "redis-list-c", "mosquitto-c")
+OWN_NODES = ("heronry, own nodes", "heronry", "heronry, two nodes", "zenoh-peer-py", "nats-py")
 SESSIONS = ("heronry, sessions", "nats-sessions-py")
 WINDOW = 4_000
 
@@ -53,6 +54,8 @@ CASES = {
     "1000-topics": Case(
         "1→1, 100 B, 1,000 topics in rotation, one pattern", ("heronry",), topics=1000, exact=False
     ),
+    "embedded": Case("1→1, 100 B, no node between, or one each", OWN_NODES),
+    "embedded-500/s": Case("500/s, 100 B, p50, likewise", OWN_NODES, rate=500),
     "1k": Case("1→1, 1 KiB", ALL, share=4, size=1024),
     "64k": Case("1→1, 64 KiB", ALL, share=200, size=65536),
     "1-4": Case("1→4, 100 B", ALL, share=2, fan=4),

@@ -14,6 +14,7 @@ import mesh
 from mesh.errors import WouldBlock
 from tools.benchmarks.loads import publisher, subscriber
 from tools.benchmarks.loads.load import Load
+from tools.benchmarks.loads.opening import opened
 from tools.benchmarks.peers.client import Figures, Sending, Tally, all_of, run
 from tools.benchmarks.peers.sessions import in_sessions
 
@@ -34,7 +35,7 @@ async def send(node: str, load: Load) -> Figures:
 
 
 async def _on_schedule(node: str, load: Load) -> Figures:
-    async with mesh.connect(node) as m:
+    async with opened(node) as m:
         sending = Sending(load)
         async with aclosing(sending.in_turns()) as turns:
             async for messages in turns:
@@ -88,7 +89,7 @@ async def receive(node: str, load: Load) -> Mapping[str, object]:
         return await subscriber.main(node, load.packed())
     tally = Tally(load)
     async with AsyncExitStack() as stack:
-        m = await stack.enter_async_context(mesh.connect(node, client=load.inbox))
+        m = await stack.enter_async_context(opened(node, client=load.inbox))
         wanted = m.inbox() if load.letters else m.subscribe(load.keys[0], initial=False)
         subscription = await stack.enter_async_context(wanted)
         taking = asyncio.create_task(_take(subscription, tally))

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tools.benchmarks.loads.opening import with_own_nodes
 from tools.running.line import DOMAIN, free_ports, start_line
 from tools.running.nodes import ANYWHERE, READY, Node
 from tools.running.processes import ROOT, Failed, Processes, Program
@@ -77,10 +78,17 @@ SERVERS: dict[str, tuple[Path, Callable[[Path, int, int], tuple[list[str], str]]
 }
 
 
+# Those whose clients need none: the file without which they are not installed.
+WITHOUT = {"zenoh_peer": PYTHON}
+
+
 def start(processes: Processes, name: str) -> Server:
     """One of them; returns when it listens."""
     if name in OURS:
         return OURS[name](processes)
+    if name in WITHOUT:
+        address = f"{HOST}:{free_ports(1)[0]}"
+        return Server((), address, address)
     port, other = free_ports(2)
     command, address = SERVERS[name][1](processes.place, port, other)
     program = processes.launch(name, *command)
@@ -123,6 +131,18 @@ def _line(processes: Processes) -> Server:
     return Server(tuple(n.program for n in (bilbo, frodo, heron)), bilbo.name, heron.name, DOMAIN)
 
 
+def _pair(processes: Processes) -> Server:
+    """Two nodes: who sends has one, and who receives the other."""
+    first = _started(processes, "swan")
+    second = _started(processes, "teal", "--peer", first.tcp)
+    return Server((first.program, second.program), second.name, first.name)
+
+
+def _own(_: Processes) -> Server:
+    """Nodes in the clients' own processes."""
+    return Server((), *with_own_nodes(f"tcp://{HOST}:{free_ports(1)[0]}"))
+
+
 def _listens(port: int) -> bool:
     with socket.socket() as s:
         return s.connect_ex((HOST, port)) == 0
@@ -131,6 +151,8 @@ def _listens(port: int) -> bool:
 OURS: dict[str, Callable[[Processes], Server]] = {
     "node": _node,
     "line": _line,
+    "pair": _pair,
+    "own": _own,
     "node-tcp": _tcp,
     "node-curve": _curve,
 }

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tools.benchmarks.loads.load import Load
-from tools.benchmarks.peers.servers import BIN, OURS, PYTHON, SERVERS, Server
+from tools.benchmarks.peers.servers import BIN, OURS, PYTHON, SERVERS, WITHOUT, Server
 
 MODULES = "tools.benchmarks.peers"
 
@@ -30,7 +30,8 @@ class Who:
 
     @property
     def is_installed(self) -> bool:
-        return self.is_ours or all(path.exists() for path in (SERVERS[self.server][0], self._program))
+        server = WITHOUT.get(self.server) or (None if self.is_ours else SERVERS[self.server][0])
+        return server is None or (server.exists() and self._program.exists())
 
     @property
     def is_python(self) -> bool:
@@ -62,6 +63,8 @@ PEERS = {
         Who("heronry", "node", "post"),
         Who("heronry, many", "node", "publish_many", many=True),
         Who("heronry, two hops", "line", "post, three nodes"),
+        Who("heronry, own nodes", "own", "post, mesh.node() in both"),
+        Who("heronry, two nodes", "pair", "post, a node each"),
         Who("heronry, send", "node", "send, 1,000 at a time, answered"),
         Who("heronry, tcp", "node-tcp", "post, TCP"),
         Who("heronry, curve", "node-curve", "post, TCP with CURVE"),
@@ -75,6 +78,7 @@ PEERS = {
         Who("nats-sessions-py", "nats", "connect, publish, flush, close"),
         Who("zmq-py", "zmq", "send, XPUB/XSUB proxy, no limits"),
         Who("zenoh-py", "zenoh", "put, BLOCK, router"),
+        Who("zenoh-peer-py", "zenoh_peer", "put, BLOCK, peer to peer"),
         Who("redis-py", "redis", "publish, pipeline 100", slow=4),
         Who("mosquitto-py", "mosquitto", "paho, publish, QoS 0", slow=10),
         Who("jetstream-c", "nats", "async, file, acked before fsync", sends="store", receives=""),
@@ -93,5 +97,5 @@ def named(text: str, kind: str, known: Collection[str]) -> list[str]:
 def picked(text: str) -> list[str]:
     """Ours, and those whose names, or whose servers' names, stand between the commas; all if none does."""
     theirs = [who.name for who in PEERS.values() if not who.is_ours]
-    names = named(text, "peer", [*SERVERS, *theirs])
+    names = named(text, "peer", [*SERVERS, *WITHOUT, *theirs])
     return [w.name for w in PEERS.values() if not names or w.is_ours or w.name in names or w.server in names]

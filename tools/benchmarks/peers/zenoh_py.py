@@ -28,6 +28,8 @@ def opened(mode: str, side: str, address: str) -> zenoh.Session:
     }
     if side == "connect":
         settings["listen/endpoints"] = []
+    else:
+        settings["connect/endpoints"] = []
     for name, value in settings.items():
         config.insert_json5(name, json.dumps(value))
     return zenoh.open(config)
@@ -41,9 +43,9 @@ def route(address: str) -> None:
         ended.wait()
 
 
-def send(address: str, load: Load) -> Figures:
+def send(address: str, load: Load, mode: str = "client") -> Figures:
     block = zenoh.CongestionControl.BLOCK
-    with opened("client", "connect", address) as session:
+    with opened(mode, "connect", address) as session:
         publishers = [session.declare_publisher(key, congestion_control=block) for key in load.keys]
         wait_for_readers(publishers)
         put = {str(publisher.key_expr): publisher.put for publisher in publishers}

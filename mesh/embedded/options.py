@@ -1,0 +1,83 @@
+"""What may be said of a node in a program's own process, and which configuration does that make?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from mesh.config import Config, load, settings
+from mesh.config_source import ConfigFile
+from mesh.config_store import MEMORY
+from mesh.errors import BadArgument, BadType, shown
+
+BY = "mesh.node()"
+DEEPEST = 7  # tables and lists in each other: all, nodes, its name, master, which of them, keys
+
+
+def configured(
+    name: str | None,
+    data: str | os.PathLike[str] | None,
+    cluster: str | None,
+    bind: str | Iterable[str],
+    seeds: str | Iterable[str],
+    mdns: bool | None,
+    config: str | os.PathLike[str] | Mapping[str, Any] | None,
+    environ: Mapping[str, str],
+) -> Config:
+    """As for `mesh up`, but of no file that nobody named. Without `data` its messages are in memory only.
+
+    BadConfig, BadArgument.
+    """
+    given: dict[str, object] = {
+        "node.id": name,
+        "node.data": None if data is None else _path("data", data),
+        "node.cluster": cluster,
+        "node.bind": _texts("bind", bind) or None,
+        "node.peers": _texts("seeds", seeds) or None,
+        "discovery.mdns": mdns,
+    }
+    source = None if config is None else _source(config)
+    origins = {setting.name: setting.origin for setting in settings(source, environ, given, BY)}
+    if origins["node.data"] == origins["node.store"] == "default":
+        given["node.store"] = MEMORY
+        if origins["snapshots.enabled"] == "default":
+            given["snapshots.enabled"] = False
+    return load(source, environ, given, BY)
+
+
+def _source(config: str | os.PathLike[str] | Mapping[str, Any]) -> Path | ConfigFile:
+    if isinstance(config, Mapping):
+        return ConfigFile(Path("config="), _copied(config), {})
+    return Path(_path("config", config)).expanduser()
+
+
+def _copied(value: Any, depth: int = DEEPEST) -> Any:
+    """As TOML would give it: tables with text as keys, and lists."""
+    if isinstance(value, Mapping | list | tuple) and not depth:
+        raise BadType("config= is nested deeper than any mesh.toml.")
+    if isinstance(value, Mapping):
+        if odd := [key for key in value if not isinstance(key, str)]:
+            raise BadType(f"config= has a key that is no str: {shown(odd[0])}.")
+        return {key: _copied(inner, depth - 1) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_copied(inner, depth - 1) for inner in value]
+    return value
+
+
+def _path(what: str, value: object) -> str:
+    if isinstance(value, str | os.PathLike) and isinstance(path := os.fspath(value), str):
+        if not path:
+            raise BadArgument(f"{what}= is empty.", hint="Leave it out, or name a place.")
+        return path
+    raise BadType(f"{what}= is a path, not {shown(value)}.")
+
+
+def _texts(what: str, value: object) -> tuple[str, ...]:
+    """One address, or several."""
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
+        return tuple(value)
+    raise BadType(f"{what}= is an address, or a list of them, not {shown(value)}.")

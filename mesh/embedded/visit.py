@@ -1,0 +1,71 @@
+"""One connection between a program and the node in its process: commands go in, frames come out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from mesh.embedded.lane import Lane
+from mesh.shell.driver import Driver
+from mesh.shell.program import Program
+from mesh.wire.commands import Command
+from mesh.wire.envelope import Envelope
+
+Said = tuple[Command, tuple[Envelope, ...]]
+Hear = Callable[[Sequence[list[bytes]], bool], None]
+
+
+class Visit:
+    """Two lanes. Each method says in whose thread it is called.
+
+    `hear` gets in the program's loop what the node says, and whether that was its last word.
+    """
+
+    def __init__(
+        self, driver: Driver, its: asyncio.AbstractEventLoop, ours: asyncio.AbstractEventLoop, hear: Hear
+    ) -> None:
+        self._driver, self._its = driver, its
+        self._to_node: Lane[Said] = Lane(its, self._told)
+        self._to_program: Lane[list[bytes]] = Lane(ours, hear)
+        self._program = Program(self._put, self._to_program.end)
+        self._has_come = False
+
+    # --- in the thread of the program ---------------------------------------------------------------------
+
+    def say(self, command: Command, envelopes: tuple[Envelope, ...]) -> bool:
+        """False: the node takes nothing any more."""
+        return self._to_node.put((command, envelopes))
+
+    def look(self) -> None:
+        """Take what the node has said."""
+        self._to_program.look()
+
+    def leave(self) -> None:
+        """Hang up, after what was said."""
+        self._to_program.stop()
+        self._to_node.end()
+
+    # --- in the thread of the node ------------------------------------------------------------------------
+
+    def _told(self, said: Sequence[Said], is_over: bool) -> None:
+        driver, program = self._driver, self._program
+        if not self._has_come:
+            self._has_come = True
+            driver.came_within(program)
+        for command, envelopes in said:
+            driver.told(program, command, envelopes)
+        if is_over:
+            driver.gone(program)
+        driver.idle()
+
+    def _put(self, frames: list[bytes]) -> None:
+        if not self._to_program.put(frames):
+            # As with a socket that takes no more: it will resume by a new one. In the next turn, since this
+            # is said from within the effects of the core.
+            self._its.call_soon(self._lose)
+
+    def _lose(self) -> None:
+        self._to_node.stop()
+        self._to_program.end()
+        self._driver.gone(self._program)
+        self._driver.idle()

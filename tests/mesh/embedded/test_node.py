@@ -1,0 +1,323 @@
+"""A node in the program's own process: what a user does, and what stops one of the two but not the other."""
+
+import asyncio
+import gc
+import os
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mesh
+from discovery.member import Presence
+from mesh.errors import Closed, CoreFailed, DataDirRefused, MeshTimeout, NodeInUse
+from tests.mesh.embedded.own import SETTINGS, address_of, place, runtime
+from tests.mesh.meshes import LIMIT, eventually, take
+
+FIRST = 5.0  # s until the first message has come: five times as long as it may take
+
+
+def alive(m: Any) -> set[str]:
+    return {member.node.name for member in runtime(m).core.parts.neighbours.membership.alive()}
+
+
+def test_the_first_message_between_two_programs_comes_at_once() -> None:
+    async def story() -> None:
+        with place() as here:
+            began = time.monotonic()
+            async with here.node("robot") as robot, here.node("arm", robot) as arm:
+                async with arm.subscribe("joint/1") as sub:
+                    await eventually(lambda: alive(robot) == {"robot", "arm"})
+                    await robot.publish("joint/1", b"90")
+                    [message] = await take(sub, 1)
+                taken = time.monotonic() - began
+                assert (message.content, message.sender) == (b"90", robot.name)
+                assert [hop.node for hop in message.route] == ["robot", "arm"]
+                assert robot.name.startswith("/node/robot/client/")
+                assert taken < FIRST
+
+    asyncio.run(story())
+
+
+def test_all_verbs_are_there_and_large_contents_pass() -> None:
+    async def story() -> None:
+        with place() as here:
+            large = {**SETTINGS, "limits": {"max_content": 8 << 20}}
+            async with here.node("robot", client="joe", config=large) as m:
+                content = os.urandom(5 << 20)
+                async with m.subscribe(pattern="#") as sub, m.inbox() as inbox:
+                    assert (await m.publish("k", content, headers={"a": "b"})).ok
+                    assert await m.publish_many("many", [b"%d" % i for i in range(5000)]) == 5000
+                    messages = await take(sub, 5001)
+                    assert messages[0].content == content and messages[0].headers["a"] == "b"
+                    assert [int(message.content) for message in messages[1:]] == list(range(5000))
+                    assert (await m.send("client/joe", b"letter")).matched == 1
+                    assert (await anext(inbox)).content == b"letter"
+                assert [message.content for message in await m.get("many")] == [b"4999"]
+                assert (await m.call("info"))["name"] == "robot"
+                assert 0 < await m.ping() < LIMIT
+
+    asyncio.run(story())
+
+
+def test_a_program_elsewhere_finds_it_as_any_other_node() -> None:
+    async def story() -> None:
+        with place() as here:
+            async with here.node("robot") as m:
+                async with mesh.connect(environ=here.environ) as guest:
+                    assert guest.name.startswith("/node/robot/")
+                    async with guest.subscribe("k") as sub:
+                        await m.publish("k", b"1")
+                        assert (await anext(sub)).content == b"1"
+
+    asyncio.run(story())
+
+
+def test_a_program_that_blocks_is_dead_to_nobody_and_goes_on_where_it_was() -> None:
+    blocks, goes_on = threading.Event(), threading.Event()
+    events: list[str] = []
+
+    async def blocked(here: Any) -> None:
+        async with here.node("blocked") as m:
+            happens = m.events()
+            async with m.subscribe("k") as sub:
+                before = runtime(m).core.parts.desk.now
+                blocks.set()
+                assert (await anext(sub)).content == b"first"
+                goes_on.wait(LIMIT)  # no loop runs here now
+                assert (await anext(sub)).content == b"while it was blocked"
+                assert runtime(m).core.parts.desk.now > before
+                await m.publish("after", b"")
+            following = asyncio.ensure_future(anext(happens))
+            await asyncio.sleep(0.05)
+            if following.done():
+                events.append(following.result().kind)
+            following.cancel()
+
+    async def story() -> None:
+        with place() as here:
+            async with here.node("awake") as m:
+                address = address_of(m)
+
+                def run() -> None:
+                    asyncio.run(blocked(_Beside(here, address)))
+
+                thread = threading.Thread(target=run)
+                thread.start()
+                try:
+                    await eventually(lambda: blocks.is_set() and alive(m) == {"awake", "blocked"})
+                    await m.publish("k", b"first")
+                    until = time.monotonic() + 1.5  # many times as long as a silent node lives: see QUICK
+                    while time.monotonic() < until:
+                        assert alive(m) == {"awake", "blocked"}
+                        await asyncio.sleep(0.01)
+                    assert (await m.publish("k", b"while it was blocked")).matched == 1
+                finally:
+                    goes_on.set()
+                    while thread.is_alive():
+                        await asyncio.sleep(0.01)
+        assert not events  # of its own node it was never lost
+
+    asyncio.run(story())
+
+
+class _Beside:
+    def __init__(self, here: Any, address: str) -> None:
+        self._here, self._address = here, address
+
+    def node(self, name: str) -> Any:
+        return self._here.node(name, seeds=[self._address])
+
+
+def test_a_node_whose_loop_stands_still_does_not_stop_its_program() -> None:
+    async def story() -> None:
+        with place() as here:
+            async with here.node("robot") as m:
+                held, goes_on = threading.Event(), threading.Event()
+                loop = m._home.open().loop
+                loop.call_soon_threadsafe(held.set)
+                loop.call_soon_threadsafe(goes_on.wait, LIMIT)
+                await eventually(held.is_set)
+                receipt = m.post("k", b"x")
+                waiting = asyncio.ensure_future(_result(receipt))
+                await asyncio.sleep(0.2)
+                assert not waiting.done()
+                goes_on.set()
+                assert (await waiting).ok
+
+    asyncio.run(story())
+
+
+async def _result(receipt: mesh.Receipt) -> mesh.Published:
+    return await receipt
+
+
+def test_two_of_one_name_in_one_process_are_refused_by_name() -> None:
+    async def story() -> None:
+        with place() as here:
+            async with here.node("robot") as m:
+                with pytest.raises(DataDirRefused, match=r"in use by process.*mesh\.node\(NAME\)"):
+                    async with here.node("robot"):
+                        pass
+                with pytest.raises(NodeInUse, match=r"mesh\.node\(NAME\)"):
+                    async with here.node("robot", data=Path(here.environ["MESH_STATE_DIR"]) / "other"):
+                        pass
+                assert (await m.publish("k", b"x")).ok
+            async with here.node("robot") as m:
+                assert (await m.publish("k", b"x")).ok
+            with pytest.raises(Closed, match="opened before"):
+                await m.__aenter__()
+
+    asyncio.run(story())
+
+
+def test_an_error_in_the_thread_of_the_node_ends_its_client_by_name() -> None:
+    async def story() -> None:
+        with place() as here:
+            m = here.node("robot")
+            await m.__aenter__()
+            async with m.subscribe("k") as sub:
+                waiting = asyncio.ensure_future(anext(sub))
+                core = runtime(m).core
+
+                def fails(*_: object) -> None:
+                    raise ZeroDivisionError("planted")
+
+                core.tick = fails  # type: ignore[assignment]
+                m._home.open().loop.call_soon_threadsafe(runtime(m).driver._tick_now)
+                with pytest.raises(CoreFailed, match="planted"):
+                    await waiting
+                with pytest.raises(CoreFailed, match="planted"):
+                    m.post("k", b"x")
+            with pytest.raises(CoreFailed, match="planted"):
+                await m.close()
+            async with here.node("robot") as m:
+                assert (await m.publish("k", b"x")).ok
+
+    asyncio.run(story())
+
+
+def test_it_ends_when_it_is_told_to_and_says_so() -> None:
+    async def story() -> None:
+        with place() as here:
+            async with here.node("robot") as m:
+                await m.call("down")
+                await eventually(lambda: m._home.node is not None and m._home.node.why is not None)
+                with pytest.raises(Closed, match="the node robot has ended"):
+                    await m.publish("k", b"x")
+
+    asyncio.run(story())
+
+
+def test_nothing_is_left_of_twenty_that_were_opened_and_closed() -> None:
+    async def once(here: Any) -> None:
+        async with here.node("robot") as m:
+            await m.publish("k", b"x")
+
+    def left() -> tuple[int, set[str]]:
+        gc.collect()
+        return len(os.listdir("/proc/self/fd")), {thread.name for thread in threading.enumerate()}
+
+    async def story() -> None:
+        with place() as here:
+            await once(here)
+            before = left()
+            for _ in range(20):
+                await once(here)
+            assert left() == before
+
+    asyncio.run(story())
+
+
+def test_with_data_what_is_persistent_survives_and_without_it_nothing_does(tmp_path: Path) -> None:
+    async def story() -> None:
+        with place() as here:
+            for data in (tmp_path / "kept", None):
+                async with here.node("robot", data=data) as m:
+                    await m.publish("k", b"kept", persistent=True)
+                async with here.node("robot", data=data) as m:
+                    assert [message.content for message in await m.get("k")] == ([b"kept"] if data else [])
+
+    asyncio.run(story())
+
+
+def test_it_says_goodbye() -> None:
+    async def story() -> None:
+        with place() as here:
+            async with here.node("stays") as m:
+                async with here.node("goes", m):
+                    await eventually(lambda: alive(m) == {"stays", "goes"})
+                began = time.monotonic()
+                await eventually(lambda: alive(m) == {"stays"})
+                assert time.monotonic() - began < FIRST
+                fates = {x.node.name: x.state for x in runtime(m).core.parts.neighbours.membership.all()}
+                assert fates["goes"] is Presence.LEFT
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.001, 0.01, 0.03, 0.06])
+def test_who_is_cancelled_while_it_opens_leaves_nothing(pause: float) -> None:
+    async def story() -> None:
+        with place() as here:
+            m = here.node("robot")
+            opening = asyncio.ensure_future(m.__aenter__())
+            await asyncio.sleep(pause)
+            opening.cancel()
+            try:
+                await opening
+                await m.close()
+            except asyncio.CancelledError:
+                pass
+            async with here.node("robot") as again:  # nobody holds its directory
+                assert (await again.publish("k", b"x")).ok
+
+    asyncio.run(story())
+
+
+def test_from_code_without_a_loop() -> None:
+    with place() as here:
+        with here.sync_node("robot") as m, m.subscribe("k") as sub:
+            m.publish("k", b"x")
+            assert sub.next_message(LIMIT).content == b"x"
+        with here.sync_node("robot") as m:
+            m.publish("k", b"x")
+        assert not [t.name for t in threading.enumerate() if t.name.startswith("mesh-")]
+
+
+def test_what_it_owes_others_leaves_before_it_does() -> None:
+    async def story() -> None:
+        with place() as here:
+            async with here.node("stays") as m, m.subscribe("k") as sub:
+                async with here.node("goes", m) as other:
+                    while not (await other.publish("k", b"ready")).matched:
+                        await asyncio.sleep(0.01)
+                    await other.publish_many("k", [b"%d" % i for i in range(20_000)])
+                found = [message.content for message in await take(sub, 20_001)]
+                assert [int(content) for content in found if content != b"ready"] == list(range(20_000))
+
+    asyncio.run(story())
+
+
+def test_who_takes_nothing_does_not_keep_it_for_ever() -> None:
+    async def story() -> None:
+        slowly = {name: value for name, value in SETTINGS.items() if name != "timing"}
+        with place() as here:
+            async with here.node("stays", config=slowly) as m, m.subscribe("k"):
+                other = here.node("goes", m, config=slowly, timeout=0.3)
+                await other.__aenter__()
+                while not (await other.publish("k", b"ready")).matched:
+                    await asyncio.sleep(0.01)
+                goes_on = threading.Event()
+                m._home.open().loop.call_soon_threadsafe(goes_on.wait, LIMIT)
+                for _ in range(10):
+                    await other.publish("k", b"x")
+                began = time.monotonic()
+                with pytest.raises(MeshTimeout, match="closed with"):
+                    await other.close()
+                assert time.monotonic() - began < LIMIT / 4
+                goes_on.set()
+
+    asyncio.run(story())

@@ -1,0 +1,36 @@
+"""How does a program of the benchmark come in? At a node by its name or address, or with one of its own."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import mesh
+
+OWN = "own"  # the first word of what stands in for an address: OWN seeds|bind ADDRESS
+READY = "own/ready"
+PLAIN = {"discovery": {"remember": False}}
+
+
+def with_own_nodes(address: str) -> tuple[str, str]:
+    """For who sends, and for who receives there."""
+    return f"{OWN} seeds {address}", f"{OWN} bind {address}"
+
+
+@asynccontextmanager
+async def opened(node: str, **options: Any) -> AsyncIterator[mesh.Client]:
+    """A client that is in; one that has a node of its own knows whoever wants something."""
+    if not node.startswith(f"{OWN} "):
+        async with mesh.connect(node, **options) as m:
+            yield m
+        return
+    _, side, address = node.split()
+    where = {side: address}
+    async with AsyncExitStack() as stack:
+        own = mesh.node(f"own-{side}", mdns=False, config=PLAIN, **where, **options)  # type: ignore[arg-type]
+        m = await stack.enter_async_context(own)
+        if side == "bind":
+            await stack.enter_async_context(m.subscribe(READY, initial=False))
+        else:
+            while not (await m.publish(READY, b"")).matched:
+                pass
+        yield m

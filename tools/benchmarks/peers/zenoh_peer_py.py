@@ -1,0 +1,24 @@
+"""How fast is Zenoh from peer to peer, with its binding for Python? Nothing is between the two programs."""
+
+from functools import partial
+
+from tools.benchmarks.loads.load import Load
+from tools.benchmarks.peers.client import Figures, Tally, all_of, run
+from tools.benchmarks.peers.zenoh_py import opened, send
+
+
+async def receive(address: str, load: Load) -> Figures:
+    """It listens; who sends waits until it knows of its subscribers."""
+    tally = Tally(load)
+    with opened("peer", "listen", address) as session:
+        take = lambda sample: tally.take(sample.payload.to_bytes())  # noqa: E731  a callback
+        kept = [session.declare_subscriber(key, take) for key in load.keys]
+        tally.ready()
+        await all_of(tally)
+        for subscriber in kept:
+            subscriber.undeclare()
+    return tally.told()
+
+
+if __name__ == "__main__":
+    run(partial(send, mode="peer"), receive)
