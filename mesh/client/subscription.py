@@ -59,13 +59,13 @@ class Subscription(Generic[T]):
         entered: list[Intake] = []
         try:
             pending = []
-            for part in self._intake.parts:
-                pending.append(subscriptions.enter(part))
-                entered.append(part)
+            for strand in self._intake.strands:
+                pending.append(subscriptions.enter(strand))
+                entered.append(strand)
             await self._replies(pending)
         except BaseException:
-            for part in entered:
-                subscriptions.give_up(part)
+            for strand in entered:
+                subscriptions.give_up(strand)
             raise
         self._loop = running_loop()
         return self
@@ -99,7 +99,7 @@ class Subscription(Generic[T]):
         self._batch = None
         subscriptions = self._shell.now().subscriptions
         self._intake.put_back(rest, failed)
-        await self._replies([subscriptions.leave(part) for part in self._intake.parts])
+        await self._replies([subscriptions.leave(strand) for strand in self._intake.strands])
 
     def __aiter__(self) -> Subscription[T]:
         return self

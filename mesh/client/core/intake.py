@@ -60,8 +60,8 @@ class Intake:
         self._held = 0  # batches before that one, which are not used up either
 
     @property
-    def parts(self) -> Sequence[Intake]:
-        """Those at the node that it consists of."""
+    def strands(self) -> Sequence[Intake]:
+        """The subscriptions at the node that it consists of."""
         return (self,)
 
     def asked_for(self, request: int, resumed: bool = False) -> Subscribe:
