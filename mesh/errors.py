@@ -2,8 +2,8 @@
 
 MeshError
  ├─ LocalError          you asked for something that the mesh does not allow, or not now
- │   ├─ BadName, BadKey, BadQuery (BadPattern), BadArgument, BadConfig, MessageTooLarge, NotAvailable
- │   ├─ WouldBlock, Closed, WrongLoop
+ │   ├─ BadName, BadKey, BadQuery (BadPattern), BadArgument (BadType), BadConfig, MessageTooLarge
+ │   ├─ NotAvailable, WouldBlock, Closed, WrongLoop
  │   ├─ NodeNotFound, NodeInUse, BindRefused, DataDirRefused, KeysRefused
  │   ├─ PublishRefused, StaleSequence
  │   └─ CircularLoop, UnknownNode, NotConnected, MasterAway, TailBackFull, Expired
@@ -27,7 +27,7 @@ class MeshError(Exception):
     `code` is stable and meant for programs and for looking it up in the docs.
     """
 
-    code = "MESH"
+    code: str = "MESH"
 
     def __init__(self, what: str, *, hint: str = "", code: str = "") -> None:
         super().__init__(what)
@@ -231,6 +231,10 @@ class BadContent(MeshError, ValueError):
     """
 
     code = "BAD_CONTENT"
+
+    key: str
+    sender: str
+    place: str
 
     def __init__(
         self, what: str, *, key: str = "", sender: str = "", place: str = "$", hint: str = "", code: str = ""

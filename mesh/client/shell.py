@@ -73,8 +73,10 @@ class Shell:
         self.wall: Callable[[], int] = time.time_ns if around is None else around.wall
         self.timeout: Callable[[float], Timeout] = asyncio.timeout if around is None else around.timeout
         self._find, self._tell, self._around = find, tell, around
-        self.desk = Desk(self._promise, random.random, random.randbytes, self._wake)
-        self.core = ClientCore(self.desk, name, key, timeout, None if around is None else around.outbox)
+        self.desk: Desk = Desk(self._promise, random.random, random.randbytes, self._wake)
+        self.core: ClientCore = ClientCore(
+            self.desk, name, key, timeout, None if around is None else around.outbox
+        )
         self._carriers = carriers
         self._carrier: Carrier | None = None
         self._put: Put = _nowhere

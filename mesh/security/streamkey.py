@@ -13,8 +13,8 @@ class StreamKey:
 
     def __init__(self, seed: bytes) -> None:
         self._seed = seed
-        self.public = public_key(seed)
-        self.id = stream_of(self.public)
+        self.public: bytes = public_key(seed)
+        self.id: bytes = stream_of(self.public)
 
     def sign(self, text: bytes) -> bytes:
         """64 bytes."""

@@ -17,7 +17,7 @@ class LinkSender(Generic[T]):
     """The messages that were sent and are not yet acknowledged, within a window of bytes and count."""
 
     def __init__(self, window_bytes: int, window_count: int) -> None:
-        self.next = 1
+        self.next: int = 1
         self._flight: deque[tuple[int, int, T]] = deque()  # (number, size, message)
         self._bytes = 0
         self._window = (window_bytes, window_count)
@@ -60,7 +60,7 @@ class LinkReceiver:
     """The far end of a link stream: how much has arrived."""
 
     def __init__(self) -> None:
-        self.have = 0
+        self.have: int = 0
 
     def accept(self, number: int) -> bool:
         """Is this the next one? False: a repeat, drop it. RemoteError: one is missing in between."""

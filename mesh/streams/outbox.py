@@ -30,8 +30,8 @@ class Stream:
     def __init__(self, start: int = 1) -> None:
         self.next = start
         self.waiting: deque[Waiting] = deque()
-        self.heard = Ranges()  # numbers from `low` on with any answer,
-        self.final = Ranges()  # and those with their final one
+        self.heard: Ranges = Ranges()  # numbers from `low` on with any answer,
+        self.final: Ranges = Ranges()  # and those with their final one
 
     @property
     def low(self) -> int:
@@ -57,12 +57,12 @@ class Outbox:
     """All streams of a session."""
 
     def __init__(self, window_bytes: int, window_count: int) -> None:
-        self.window = (window_bytes, window_count)
+        self.window: tuple[int, int] = (window_bytes, window_count)
         self._streams: dict[str, Stream] = {}
         self._bytes = 0
         self._count = 0
-        self.unanswered = 0  # messages without any answer
-        self.warned = 0  # messages that were answered, but not for good
+        self.unanswered: int = 0  # messages without any answer
+        self.warned: int = 0  # messages that were answered, but not for good
 
     @property
     def open(self) -> bool:

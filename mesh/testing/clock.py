@@ -27,7 +27,8 @@ class Timer:
 class Clock:
     """Seconds since the mesh began. It stands until it `goes`, and one that is virtual never does.
 
-    `rung` is called in the loop when a timer is due; it steps through them.
+    `rung` is called in the loop when a timer is due; it steps through them. Until then the clock shows no
+    later time than that: in a loop that comes late nothing looks late.
     """
 
     def __init__(self, is_virtual: bool, rung: Callable[[], None]) -> None:
@@ -35,7 +36,8 @@ class Clock:
         self._rung = rung
         self._begun = time.time_ns()
         self._stands: float | None = 0.0  # None: it goes,
-        self._ahead = 0.0  # so much before this machine's
+        self._ahead = 0.0  # so much before this machine's,
+        self._shown = 0.0  # but never before what it showed already
         self._timers: list[tuple[float, int, Timer]] = []
         self._crowded = CROWDED  # so many timers are looked through for those that were cancelled
         self._numbers = count()
@@ -44,6 +46,13 @@ class Clock:
         self._armed = float("inf")  # for when
 
     def time(self) -> float:
+        if self._stands is not None:
+            return self._stands
+        self._shown = max(self._shown, min(self.machine(), self._due()))
+        return self._shown
+
+    def machine(self) -> float:
+        """What it would show if it waited for no timer."""
         return time.monotonic() + self._ahead if self._stands is None else self._stands
 
     def wall(self) -> int:
@@ -97,7 +106,9 @@ class Clock:
     def go(self) -> None:
         """On from here, with this machine's clock."""
         if not self.is_virtual:
-            self._ahead, self._stands = self.time() - time.monotonic(), None
+            self._shown = self.time()
+            self._ahead, self._stands = self._shown - time.monotonic(), None
+            self._disarm()  # the bell was set for what was then so far away
             self._arm()
 
     def stop(self) -> None:
@@ -125,7 +136,7 @@ class Clock:
         if due < self._armed:
             self._disarm()
             self._armed = due
-            self._bell = self._loop.call_later(max(0.0, due - self.time()), self._ring)
+            self._bell = self._loop.call_later(max(0.0, due - self.machine()), self._ring)
 
     def _ring(self) -> None:
         self._disarm()

@@ -39,9 +39,9 @@ class Passing:
     async def let(self, duration: float, is_enough: Callable[[], bool] = never) -> None:
         """Let so many seconds pass, or fewer, if that is enough. Tasks have their turns in between."""
         async with self._one_at_a_time:
+            end, number = self.clock.machine() + duration, 0
             with self.clock.standing():
                 most = await self._settle(TURNS)
-                end, number = self.clock.time() + duration, 0
                 while not is_enough() and self.clock.step(end):
                     self.net.deliver_all()
                     number += 1
@@ -71,8 +71,8 @@ class Passing:
             self.net.deliver_all()
 
     def _rung(self) -> None:
-        """Something is due: one by one, so that a loop that comes late does not make nodes look dead."""
+        """Something is due, and perhaps more of it, one by one."""
+        now = self.clock.machine()
         with self.clock.standing():
-            now = self.clock.time()
             while self.clock.step(now):
                 self.net.deliver_all()

@@ -24,7 +24,7 @@ class Cutter:
     """The sending end of one connection: what leaves when. Order is kept but for what may pass."""
 
     def __init__(self) -> None:
-        self.is_busy = False  # a message is on its way of which not all has left
+        self.is_busy: bool = False  # a message is on its way of which not all has left
         self._line: deque[Frames] = deque()  # behind it
         self._pieces: Iterator[Piece] = iter(())
         self._sent = self._taken = 0  # bytes in pieces
@@ -97,8 +97,8 @@ class Gatherer:
     """The receiving end of one connection: at most one message at a time, of at most so many bytes."""
 
     def __init__(self, most: int, command: int = FRAME) -> None:
-        self.taken = 0  # bytes in pieces, since the connection began
-        self.held = 0  # bytes of the message that is coming
+        self.taken: int = 0  # bytes in pieces, since the connection began
+        self.held: int = 0  # bytes of the message that is coming
         self._most = most
         self._command = command  # bytes of the first frame, at most: alone it may be longer than ZeroMQ takes
         self._sizes: Sequence[int] = ()  # of its frames; () = none is coming

@@ -17,14 +17,20 @@ class Builder:
     `slices`, the row of its key to `index`, its size, which is at most `most`, taken from `room`.
     """
 
+    domain: str
+    flags: int
+    to: str
+    first: int
+    most: int
+
     def __init__(self, domain: str, flags: int, to: str, first: int, most: int = MAX_CONTENT) -> None:
         self.domain, self.flags, self.to, self.first, self.most = domain, flags, to, first, most
         self.slices: list[bytes] = []
         self.rows: dict[str, int] = {}
         self.index: list[int] = []
         self.props: list[int] = []
-        self.room = ENVELOPE_BYTES
-        self.expires = 0
+        self.room: int = ENVELOPE_BYTES
+        self.expires: int = 0
         self.options: dict[str, Any] | None = (
             None  # None: none that can be compared, or there are own properties
         )

@@ -20,7 +20,7 @@ class Caution:
     """`is_answered` tells of an envelope whether each message of it has any answer."""
 
     def __init__(self, is_answered: Callable[[Envelope], bool]) -> None:
-        self.is_on = False
+        self.is_on: bool = False
         self._is_answered = is_answered
         self._line: deque[Envelope] = deque()  # the first of it is under way
         self._hung_up = 0  # times over the first of it

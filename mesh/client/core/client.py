@@ -36,14 +36,14 @@ class ClientCore:
         outbox: Outbox | None = None,
     ) -> None:
         self.desk = desk
-        self.is_over = False  # closed, for good
-        self.stream = key.id
-        self.line = Line(desk, name, key, self._welcomed, self._objected, self._waiting)
-        self.publisher = Publisher(
+        self.is_over: bool = False  # closed, for good
+        self.stream: bytes = key.id
+        self.line: Line = Line(desk, name, key, self._welcomed, self._objected, self._waiting)
+        self.publisher: Publisher = Publisher(
             desk, key.id, outbox or Outbox(4 << 20, 1024), self._publish, self._refused_later
         )
-        self.calls = Calls(desk, self.line, timeout)
-        self.subscriptions = Subscriptions(desk, self.line, self.calls)
+        self.calls: Calls = Calls(desk, self.line, timeout)
+        self.subscriptions: Subscriptions = Subscriptions(desk, self.line, self.calls)
         self._caution = Caution(self.publisher.is_answered)
 
     # --- what the shell tells -----------------------------------------------------------------------------

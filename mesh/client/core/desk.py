@@ -43,6 +43,10 @@ class Desk:
     what it raises goes to whoever wanted it, and nothing of that is left behind.
     """
 
+    promise: Callable[[], Promise]
+    chance: Callable[[], float]
+    dice: Callable[[int], bytes]
+
     def __init__(
         self,
         promise: Callable[[], Promise],
@@ -50,13 +54,13 @@ class Desk:
         dice: Callable[[int], bytes],
         wake: Callable[[], None],
     ) -> None:
-        self.now = 0.0  # s, of the shell's clock
+        self.now: float = 0.0  # s, of the shell's clock
         self.promise, self.chance, self.dice = promise, chance, dice
         self.effects: list[Effect] = []
         self._wake = wake
         self._is_awake = False
         self._soon: list[Callable[[], None]] = []
-        self.due = NEVER  # when the next tick must be, at the latest
+        self.due: float = NEVER  # when the next tick must be, at the latest
         self._alarms: list[tuple[float, int, Alarm]] = []
         self._crowded = CROWDED  # so many alarms are looked through for those that were cancelled
         self._numbers = count()

@@ -30,6 +30,10 @@ class Intake:
     `has_gap` when so many messages were dropped.
     """
 
+    query: Query
+    initial: bool
+    terms: Terms
+
     def __init__(
         self,
         number: int,
@@ -41,11 +45,11 @@ class Intake:
     ) -> None:
         self.number = number
         self.query, self.initial, self.terms = query, initial, terms
-        self.confirmed = False
-        self.used = 0  # items that were used up, for the node's credit
-        self.dropped = 0  # messages that this subscriber was too slow for
+        self.confirmed: bool = False
+        self.used: int = 0  # items that were used up, for the node's credit
+        self.dropped: int = 0  # messages that this subscriber was too slow for
         self.error: MeshError | None = None  # why nothing more will come
-        self.is_left = False  # an inbox that nobody reads at the moment
+        self.is_left: bool = False  # an inbox that nobody reads at the moment
         self.stirred: Callable[[], None] = _nobody
         self._was_used, self._has_gap = was_used, has_gap
         self._gap = 0  # of what was dropped, what no batch has told yet
@@ -56,8 +60,8 @@ class Intake:
         self._held = 0  # batches before that one, which are not used up either
 
     @property
-    def parts(self) -> Sequence[Intake]:
-        """Those at the node that it consists of."""
+    def strands(self) -> Sequence[Intake]:
+        """The subscriptions at the node that it consists of."""
         return (self,)
 
     def asked_for(self, request: int, resumed: bool = False) -> Subscribe:

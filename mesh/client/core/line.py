@@ -37,6 +37,9 @@ class Line:
     something that we said. `waiting` says in words what waits for the node, "" if nothing does.
     """
 
+    is_up: bool
+    is_closed: bool
+
     def __init__(
         self,
         desk: Desk,
@@ -46,15 +49,15 @@ class Line:
         objected: Callable[[c.Refuse], None],
         waiting: Callable[[], str] = str,
     ) -> None:
-        self.name = ""  # of the session
-        self.home = ""  # of the node
-        self.boot = 0  # of the node
+        self.name: str = ""  # of the session
+        self.home: str = ""  # of the node
+        self.boot: int = 0  # of the node
         self.is_up = self.is_closed = False
-        self.inlet = LinkReceiver()
-        self.moved = float("-inf")  # when a part of a long message went, or came
-        self.key = 0  # number of the connection in use; 0 = none
+        self.inlet: LinkReceiver = LinkReceiver()
+        self.moved: float = float("-inf")  # when a part of a long message went, or came
+        self.key: int = 0  # number of the connection in use; 0 = none
         self.why: MeshError | None = None  # what prevented the last dial or handshake
-        self.address = ""
+        self.address: str = ""
         self._desk = desk
         self._client, self._wanted, self._named = name
         self._number = self._wanted  # of the session: that one, or what a node gave us

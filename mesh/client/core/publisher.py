@@ -36,7 +36,7 @@ class Publisher:
         self.max_content = MAX_CONTENT
         self.outbox = outbox
         self.builder: Builder | None = None
-        self.verdicts = Verdicts(stream, outbox, desk.promise, refused_later)
+        self.verdicts: Verdicts = Verdicts(stream, outbox, desk.promise, refused_later)
         self._desk = desk
         self._send = send
         self._checked: set[str] = set()

@@ -47,7 +47,7 @@ class Given:
         return ranges
 
 
-class Part(Intake):
+class Strand(Intake):
     """One of several, which tells them in what order its items come, and when it ends."""
 
     whole: Several
@@ -60,7 +60,7 @@ class Part(Intake):
             self.count()
         return batch
 
-    def given(self, news: Batch) -> Part:
+    def given(self, news: Batch) -> Strand:
         """Only these messages of the last batch are in use."""
         self._given = news
         return self
@@ -92,19 +92,19 @@ class Several:
 
     is_left = False
 
-    def __init__(self, parts: Sequence[Part], overlap: bool, give_up: Callable[[Intake], None]) -> None:
-        self.parts = tuple(parts)
-        self.number = parts[0].number
+    def __init__(self, strands: Sequence[Strand], overlap: bool, give_up: Callable[[Intake], None]) -> None:
+        self.strands: tuple[Strand, ...] = tuple(strands)
+        self.number: int = strands[0].number
         self.stirred: Callable[[], None] = lambda: None
-        self.order: deque[Part] = deque()  # whose items came, one after the other
+        self.order: deque[Strand] = deque()  # whose items came, one after the other
         self._given = Given() if overlap else None
         self._give_up = give_up
         self._is_confirmed = False
-        self._of: Part | None = None  # the part whose batch is in use
+        self._of: Strand | None = None  # the strand whose batch is in use
         self._back: Batch | None = None  # what was put back: it is given again
         self._gap = 0  # of batches that held nothing new
-        for part in parts:
-            part.whole, part.stirred = self, self._stir
+        for strand in strands:
+            strand.whole, strand.stirred = self, self._stir
 
     def _stir(self) -> None:
         self.stirred()
@@ -112,12 +112,12 @@ class Several:
     @property
     def dropped(self) -> int:
         """Of all of them: what two would have had counts twice."""
-        return sum(part.dropped for part in self.parts)
+        return sum(strand.dropped for strand in self.strands)
 
     @property
     def error(self) -> MeshError | None:
         """Why nothing more will come."""
-        return next((part.error for part in self.parts if part.error is not None), None)
+        return next((strand.error for strand in self.strands if strand.error is not None), None)
 
     @property
     def is_in_use(self) -> bool:
@@ -127,15 +127,15 @@ class Several:
 
     def take(self) -> Batch | None:
         """The next one, to be counted when it is used up; None: there is none now."""
-        self._is_confirmed = self._is_confirmed or all(part.confirmed for part in self.parts)
+        self._is_confirmed = self._is_confirmed or all(strand.confirmed for strand in self.strands)
         while self._is_confirmed and self.order:
-            part = self.order.popleft()
-            batch = part.next()
+            strand = self.order.popleft()
+            batch = strand.next()
             if batch is not None and (news := self._news(batch)) is not None:
-                self._of = part.given(news)
+                self._of = strand.given(news)
                 return news
             if batch is not None:
-                part.count()
+                strand.count()
         return None
 
     def _news(self, batch: Batch) -> Batch | None:
@@ -152,35 +152,35 @@ class Several:
 
     def count(self) -> None:
         """A batch is used up: the node may send another."""
-        part, self._of = self._of, None
-        if part is not None:
-            part.count()
+        strand, self._of = self._of, None
+        if strand is not None:
+            strand.count()
 
     def hold(self) -> Callable[[], None]:
         """The batch in use stays so while others are taken; to be called when it is used up."""
-        part, self._of = self._of, None
-        return part.hold() if part is not None else self._stir
+        strand, self._of = self._of, None
+        return strand.hold() if strand is not None else self._stir
 
     def put_back(self, rest: Sequence[Message[Any]], failed: bool) -> None:
         """What was not taken of the last batch, or all of it if its user `failed`: it comes again first."""
-        part, self._of = self._of, None
-        if part is not None:
-            part.put_back(rest, failed)
-        if part is not None and (rest or failed):
-            self.order.appendleft(part)
-            self._back = part.first()
+        strand, self._of = self._of, None
+        if strand is not None:
+            strand.put_back(rest, failed)
+        if strand is not None and (rest or failed):
+            self.order.appendleft(strand)
+            self._back = strand.first()
 
-    # --- for its parts ----------------------------------------------------------------------------------
+    # --- for its strands --------------------------------------------------------------------------------
 
-    def forget(self, part: Part) -> None:
+    def forget(self, strand: Strand) -> None:
         """What came of this one is void."""
-        self.order = deque(other for other in self.order if other is not part)
+        self.order = deque(other for other in self.order if other is not strand)
 
-    def ended(self, part: Part, error: MeshError) -> None:
+    def ended(self, strand: Strand, error: MeshError) -> None:
         """One has failed: so have all. What is closed on purpose closes each by itself."""
         if isinstance(error, Closed):
             return
-        for other in self.parts:
+        for other in self.strands:
             if other.error is None:
                 self._give_up(other)
                 other.end(error)

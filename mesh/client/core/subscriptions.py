@@ -12,7 +12,7 @@ from mesh.client.core.desk import Desk
 from mesh.client.core.effects import Tell
 from mesh.client.core.intake import INBOX, Intake, Terms
 from mesh.client.core.line import Line
-from mesh.client.core.several import Part, Several
+from mesh.client.core.several import Several, Strand
 from mesh.client.later import not_yet
 from mesh.errors import BadQuery, BadType, Closed, LocalError, MeshError, SlowConsumer, shown
 from mesh.patterns import check_pattern
@@ -58,8 +58,10 @@ class Subscriptions:
         numbers = range(self._number + 1, self._number + 1 + len(queries))
         self._number = numbers[-1]
         made = zip(numbers, queries, strict=True)
-        parts = [Part(number, query, initial, terms, self._was_used, self._has_gap) for number, query in made]
-        return Several(parts, any(query.kind != "exact" for query in queries), self.give_up)
+        strands = [
+            Strand(number, query, initial, terms, self._was_used, self._has_gap) for number, query in made
+        ]
+        return Several(strands, any(query.kind != "exact" for query in queries), self.give_up)
 
     def inbox(self) -> Intake:
         """What is sent to this session; BadQuery while somebody reads it already."""

@@ -69,7 +69,7 @@ class Verdicts:
         self._refusals: deque[Answer] = deque(maxlen=REMEMBERED)  # apart, so that no OK pushes them out
         self._refused: dict[str, Ranges] = {}  # numbers by domain: that they were is never forgotten
         self._closed: MeshError | None = None
-        self.note = ""  # what the last message waits for that has to wait
+        self.note: str = ""  # what the last message waits for that has to wait
 
     # --- hearing ----------------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ import pytest
 
 import mesh
 from mesh.client.client import Client
+from mesh.client.handling import _cancelled_by
 from mesh.errors import (
     BadArgument,
     BadKey,
@@ -478,20 +479,25 @@ async def test_what_is_raised_inside_running_is_raised(it: Wired) -> None:
     assert here is not None and here.cancelling() == 0 and not used(it)
 
 
-@story
-async def test_who_cancels_it_from_outside_has_it_cancelled_though_a_handler_fails_too(it: Wired) -> None:
-    it.client.on("k")(lambda message: 1 / 0)
+def test_who_cancels_it_from_outside_has_it_cancelled_though_a_handler_fails_too() -> None:
+    async def fail() -> None:
+        raise ValueError("no")
 
-    async def inside() -> None:
-        async with it.client.running(stop_on_error=True):
-            await asyncio.sleep(60)
+    async def main() -> None:
+        failing: list[asyncio.Task[None]] = []
 
-    task = asyncio.create_task(inside())
-    await turns()
-    it.deliver(number(it, "k"), envelope("k"))
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
+        async def inside() -> None:
+            failing.append(asyncio.create_task(fail()))
+            with _cancelled_by(failing[0]):
+                failing[0].add_done_callback(lambda _: task.cancel())
+                await asyncio.sleep(60)
+
+        task = asyncio.create_task(inside())
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert task.cancelling() == 1, "what the handler asked for is taken back"
+
+    asyncio.run(main())
 
 
 @story

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import mesh
 from mesh.client.core.intake import Terms
-from mesh.client.core.several import RANGES, STREAMS, Given, Part, Several
+from mesh.client.core.several import RANGES, STREAMS, Given, Several, Strand
 from mesh.client.message import Batch, Message
 from mesh.errors import BadKey, BadPattern, BadQuery, MeshError, SlowConsumer
 from mesh.wire import commands as c
@@ -26,18 +26,18 @@ MASTER = b"m" * 16
 
 
 def several(count: int = 2, overlap: bool = True, confirmed: bool = True) -> Several:
-    def was_used(part: Any) -> None: ...
+    def was_used(strand: Any) -> None: ...
 
-    parts = [Part(n, c.Query("pattern", "#"), True, Terms(), was_used) for n in range(1, count + 1)]
-    made = Several(parts, overlap, lambda part: None)
-    for part in parts[: count * confirmed]:
-        part.confirm()
+    strands = [Strand(n, c.Query("pattern", "#"), True, Terms(), was_used) for n in range(1, count + 1)]
+    made = Several(strands, overlap, lambda strand: None)
+    for strand in strands[: count * confirmed]:
+        strand.confirm()
     return made
 
 
-def arrive(s: Several, part: int, *numbers: int, flags: int = 0, gap: int = 0) -> None:
+def arrive(s: Several, strand: int, *numbers: int, flags: int = 0, gap: int = 0) -> None:
     for n in numbers:
-        s.parts[part].arrived(MASTER, envelope(first=n, flags=flags), None, gap)
+        s.strands[strand].arrived(MASTER, envelope(first=n, flags=flags), None, gap)
 
 
 def number(message: Message) -> int:
@@ -53,7 +53,7 @@ def taken(s: Several, most: int = 1000) -> list[int]:
 
 
 def used(s: Several) -> list[int]:
-    return [part.used for part in s.parts]
+    return [strand.used for strand in s.strands]
 
 
 # --- order, and once ------------------------------------------------------------------------------------
@@ -69,16 +69,16 @@ def test_what_came_first_is_given_first_whichever_it_came_for() -> None:
 
 def test_what_comes_for_two_is_given_once_and_counts_for_both() -> None:
     s = several(3)
-    for part in range(3):
-        arrive(s, part, 1, 2)
+    for strand in range(3):
+        arrive(s, strand, 1, 2)
     assert taken(s) == [1, 2] and used(s) == [2, 2, 2]
 
 
 def test_of_an_envelope_that_was_given_partly_only_the_rest_is() -> None:
     s = several()
     whole = envelope("a b c d")
-    s.parts[0].arrived(MASTER, whole, (1, 3), 0)
-    s.parts[1].arrived(MASTER, whole, (0, 1, 2), 0)
+    s.strands[0].arrived(MASTER, whole, (1, 3), 0)
+    s.strands[1].arrived(MASTER, whole, (0, 1, 2), 0)
     batches = [s.take(), s.take()]
     assert [[m.key for m in batch or ()] for batch in batches] == [["b", "d"], ["a", "c"]]
 
@@ -87,8 +87,8 @@ def test_a_last_value_that_comes_again_is_none_and_its_end_is_news() -> None:
     s = several()
     arrive(s, 0, 5)
     arrive(s, 1, 5, flags=INITIAL)
-    for part in s.parts:
-        part.arrived(MASTER, envelope(stream=b"e" * 16, flags=ERASED), None, 0)
+    for strand in s.strands:
+        strand.arrived(MASTER, envelope(stream=b"e" * 16, flags=ERASED), None, 0)
     found = [batch.state for batch in iter(s.take, None) if batch]
     assert found == ["OK", "ERASED"]
 
@@ -121,10 +121,10 @@ def test_whatever_the_patterns_nothing_is_lost_or_twice(steps: list[Any], reader
     found: list[int] = []
     for at, (skipped, matched) in enumerate(steps):
         whole = envelope("a b c d e f", first=6 * at + 1)
-        for part in range(3):
-            indices = tuple(sorted(i for i in matched if part in (i % 3, skipped)))
+        for strand in range(3):
+            indices = tuple(sorted(i for i in matched if strand in (i % 3, skipped)))
             if indices:
-                s.parts[part].arrived(MASTER, whole, indices, 0)
+                s.strands[strand].arrived(MASTER, whole, indices, 0)
                 wanted += [6 * at + 1 + i for i in indices]
         if at % readers == 0:
             found += taken(s)
@@ -150,29 +150,29 @@ def test_what_is_remembered_is_bounded_and_what_is_forgotten_comes_rather_twice_
 def test_nothing_is_given_before_all_are_confirmed() -> None:
     s = several(confirmed=False)
     arrive(s, 0, 1)
-    s.parts[0].confirm()
+    s.strands[0].confirm()
     assert s.take() is None
-    s.parts[1].restarted()
-    s.parts[1].confirm()
+    s.strands[1].restarted()
+    s.strands[1].confirm()
     assert taken(s) == [1]
 
 
 def test_of_a_node_that_was_restarted_before_it_confirmed_nothing_stays() -> None:
     s = several(confirmed=False)
-    s.parts[0].confirm()
+    s.strands[0].confirm()
     arrive(s, 0, 1)
     arrive(s, 1, 2, 3)
-    for part in s.parts:
-        part.restarted()
+    for strand in s.strands:
+        strand.restarted()
     arrive(s, 1, 2)
-    s.parts[1].confirm()
+    s.strands[1].confirm()
     assert taken(s) == [1, 2] and used(s) == [0, 1]
 
 
 def test_what_is_put_back_is_given_again_first_and_though_it_was_given() -> None:
     s = several()
-    for part in (0, 1):
-        s.parts[part].arrived(MASTER, envelope("a b c"), None, 0)
+    for strand in (0, 1):
+        s.strands[strand].arrived(MASTER, envelope("a b c"), None, 0)
     batch = s.take()
     assert batch is not None and s.is_in_use
     s.put_back(list(batch)[1:], failed=False)
@@ -194,8 +194,8 @@ def test_a_batch_that_is_held_counts_later_and_for_its_own() -> None:
     assert not s.is_in_use and used(s) == [0, 0]
     second()
     assert used(s) == [0, 1]
-    for part in s.parts:
-        part.restarted()
+    for strand in s.strands:
+        strand.restarted()
     assert used(s) == [-1, 0], "the node will not count it, so it brings back to 0"
     first()
     assert used(s) == [0, 0]

@@ -16,7 +16,7 @@ INBOX = 0
 
 def used(s: Subscription) -> int:
     """Items of which the node may send others in their place."""
-    return sum(part.used for part in s._intake.parts)
+    return sum(strand.used for strand in s._intake.strands)
 
 
 @story

@@ -132,7 +132,7 @@ async def test_rules_may_be_a_whole_file(m: Mesh) -> None:
 @story(2)
 async def test_what_was_published_can_be_looked_at_in_order(m: Mesh) -> None:
     async with m.connect("a", client="joe", session=3) as a, m.connect("b", client="ann") as b:
-        await a.publish("one", b"1", headers={"h": "v"}, domain="D", persistent=True)
+        said = await a.publish("one", b"1", headers={"h": "v"}, domain="D", persistent=True)
         await b.publish("two", "2")
         await b.publish_many("three", [b"3", b"4"])
         async with a.inbox():
@@ -143,6 +143,7 @@ async def test_what_was_published_can_be_looked_at_in_order(m: Mesh) -> None:
             await b.send("/node/a/client/nobody", b"7")
     first, *rest = m.published
     assert (first.key, first.content, first.domain, first.persistent) == ("one", b"1", "D", True)
+    assert first.id == said.id and len({p.id for p in m.published}) == len(m.published)
     assert (first.headers["h"], first.sender) == ("v", "/node/a/client/joe/session/3")
     assert [(p.key, p.content) for p in rest[:-2]] == [("two", b"2"), ("three", b"3"), ("three", b"4")]
     assert [(p.to, p.content) for p in rest[-2:]] == [

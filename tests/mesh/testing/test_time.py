@@ -83,6 +83,19 @@ async def test_what_is_due_happens_in_order_whoever_waits_for_it(m: Mesh) -> Non
     assert happened == ["early", "late"]
 
 
+@story(2, rules={"b": ["NEWS"]})
+async def test_a_task_goes_on_as_soon_as_it_can_while_time_passes(m: Mesh) -> None:
+    async def warned(a: Client) -> float:
+        assert (await a.publish("k", b"x", domain="NEWS")).state == "FORWARD_WARNING"
+        return m.time
+
+    async with m.connect("a") as a:
+        m.cut("a", "b")
+        begun, task = m.time, asyncio.create_task(warned(a))
+        await m.pass_time(100)
+        assert 1 <= await task - begun < 3
+
+
 @story(1)
 async def test_time_passes_though_a_task_never_comes_to_an_end(m: Mesh) -> None:
     async def for_ever(a: Client) -> None:
@@ -139,13 +152,31 @@ async def test_who_is_cancelled_while_time_passes_leaves_a_clock_that_goes(m: Me
         assert (await a.publish("k", b"x")).ok
 
 
+@story(1)
+async def test_after_time_has_passed_the_clock_goes_on_and_rings(m: Mesh) -> None:
+    rung = asyncio.Event()
+    async with m.connect():
+        m._passing.clock.call_at(m.time + 100, rung.set)
+        await m.pass_time(99.95)
+        assert not rung.is_set()
+        before = m.time
+        await asyncio.wait_for(rung.wait(), 2)
+        assert before < m.time < before + 2
+
+
 @story(2)
 async def test_a_loop_that_stood_still_makes_no_node_look_dead(m: Mesh) -> None:
     async with m.connect("a") as a:
-        m._passing.clock._ahead += 100
-        await asyncio.sleep(0.1)
-        assert m.time > 99 and m._nodes["a"].alive() == {"b"}
+        clock, events, before = m._passing.clock, a.events(), m.time
+        clock._ahead += 100
+        assert before <= m.time < before + 3  # until it has rung
+        clock._ring()
+        assert before + 100 <= m.time < before + 103
+        await m.pass_time(5)
+        assert m._nodes["a"].alive() == {"b"}
+        assert not {"suspect", "dead"} & {event["kind"] for event in (await a.call("events"))["events"]}
         assert (await a.publish("k", b"x")).ok
+    assert [event.kind async for event in events] == []
 
 
 @story(2, rules={"b": ["NEWS"]}, clock="virtual")
