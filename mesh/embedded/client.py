@@ -68,6 +68,7 @@ class NodeClient(Client):
         mdns: bool | None = None,
         config: str | os.PathLike[str] | Mapping[str, Any] | None = None,
         client: str | None = None,
+        session: int | None = None,
         timeout: float | None = None,
         environ: Mapping[str, str] | None = None,
         codec: Codec | str = "json",
@@ -76,7 +77,9 @@ class NodeClient(Client):
         environ = os.environ if environ is None else environ
         settings = configured(name, data, cluster, bind, seeds, mdns, config, environ)
         self._home = Home(settings, environ)
-        super().__init__(client=client, timeout=timeout, environ=environ, codec=codec, patience=patience)
+        super().__init__(
+            client=client, session=session, timeout=timeout, environ=environ, codec=codec, patience=patience
+        )
 
     def _made(self, name: tuple[str, int, bool], key: StreamKey) -> Shell:
         home = self._home
@@ -143,7 +146,7 @@ def node(*args: Any, **options: Any) -> NodeClient:
     keeps what must last; without one it has its messages in memory only. `cluster`: the mesh's name. `bind`:
     addresses to listen on. `seeds`: addresses of nodes to meet, where multicast DNS (`mdns`) does not find
     them. `config`: a file for all else, or a dict of the same shape: `{"timing": {"probe": 0.5}}`.
-    `client`: the client's name; it, `timeout`, `codec`, `patience` and `environ` are as for `mesh.connect`.
+    `client`, `session`, `timeout` (in seconds), `codec`, `patience`, `environ`: as for `mesh.connect`.
 
     Raises BadConfig, BadArgument; entering it DataDirRefused, NodeInUse, BindRefused, KeysRefused or
     StoreError.

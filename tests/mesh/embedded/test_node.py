@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import os
+import secrets
 import threading
 import time
 from pathlib import Path
@@ -319,5 +320,21 @@ def test_who_takes_nothing_does_not_keep_it_for_ever() -> None:
                     await other.close()
                 assert time.monotonic() - began < LIMIT / 4
                 goes_on.set()
+
+    asyncio.run(story())
+
+
+@pytest.mark.whole
+def test_nobody_has_to_be_told_of_the_other() -> None:
+    cluster = f"test-{secrets.token_hex(4)}"
+
+    async def story() -> None:
+        with place() as here:
+            async with here.node("robot", mdns=True, cluster=cluster) as robot:
+                async with here.node("arm", mdns=True, cluster=cluster) as arm:
+                    async with arm.subscribe("k") as sub:
+                        await eventually(lambda: alive(robot) == {"robot", "arm"})
+                        await robot.publish("k", b"x")
+                        assert (await anext(sub)).content == b"x"
 
     asyncio.run(story())
