@@ -74,8 +74,8 @@ class Asking(Connected):
         """To be entered by its user, and read as `wanted`."""
         reader = reader_of(self._codec, wanted)
         if reader is None:
-            return Subscription(self, self._shell, made)
-        return TypedSubscription(self, self._shell, made, reader)
+            return Subscription(self, self._shell, made, self._tracer)
+        return TypedSubscription(self, self._shell, made, reader, self._tracer)
 
     async def unsubscribe(self, subscription: Subscription[Any]) -> None:
         """As leaving its context does."""

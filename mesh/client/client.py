@@ -54,7 +54,8 @@ def connect(*args: Any, **options: Any) -> Client:
     `cluster`: over TCP, the mesh whose keys are used; without it `MESH_CLUSTER`, else the only one there is.
     `codec`: "json", "msgpack" or one of your own (`mesh.Codec`), for values that are neither bytes nor str.
     `patience`: seconds that a call waits for its end if its own `timeout` says nothing else; without it
-    publishing waits as long as it takes. `environ`: instead of `os.environ`. Entering it raises
+    publishing waits as long as it takes. `tracing`: publish and receive with spans of
+    OpenTelemetry, and with its context in the headers. `environ`: instead of `os.environ`. Entering it raises
     NodeNotFound, KeysRefused or Refused.
     """
     return Client(*args, **options)

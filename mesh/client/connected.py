@@ -8,9 +8,9 @@ import os
 import secrets
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from types import TracebackType
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
-from mesh.client.arguments import seconds, text, whole
+from mesh.client.arguments import seconds, text, whole, yes_or_no
 from mesh.client.codecs import Codec, codec_of
 from mesh.client.core.calls import Reply
 from mesh.client.core.client import ClientCore
@@ -24,6 +24,9 @@ from mesh.names import node_name
 from mesh.security.streamkey import STREAM_SEED, StreamKey
 from mesh.wire.commands import Command
 from mesh.wire.limits import LARGEST_NUMBER
+
+if TYPE_CHECKING:
+    from mesh.client.tracing import Tracer
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -45,7 +48,13 @@ class Connected:
         environ: Mapping[str, str] | None = None,
         codec: Codec | str = "json",
         patience: float | None = None,
+        tracing: bool = False,
     ) -> None:
+        self._tracer: Tracer | None = None
+        if yes_or_no("tracing", tracing):
+            from mesh.client.tracing import Tracer  # and with it OpenTelemetry, which most do not have
+
+            self._tracer = Tracer()
         self._codec = codec_of(codec)
         self._patience = None if patience is None else seconds("patience", patience)
         self._waits = timeout is not None

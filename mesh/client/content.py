@@ -23,8 +23,7 @@ def as_content(content: Content, headers: Headings, codec: Codec) -> tuple[bytes
     if isinstance(content, Bytes):
         return as_bytes(content), headers
     data = encoded(content, codec)
-    if headers is None or not isinstance(headers, Headers):
-        headers = NO_HEADERS if headers is None else _headers(headers)
+    headers = as_headers(headers)
     said = headers.get(HEADER)
     if said is None:
         headers = Headers([(HEADER, codec.content_type), *headers.items()])
@@ -79,15 +78,18 @@ def own_properties(
         not_yet("xml=", "keys with an XML body come with XPath queries")
     level = whole("priority", priority, 0, 9)
     expires = 0 if expiry is None else wall() + int(seconds("expiry", expiry, zero=True) * 1e9)
-    if headers is not None and not isinstance(headers, Headers):
-        headers = _headers(headers)
+    if headers is not None:
+        headers = as_headers(headers)
     try:
         return encode_properties(Properties(headers or NO_HEADERS, expires, level)), expires
     except UnicodeEncodeError as error:
         raise unwritable("header", error) from None
 
 
-def _headers(given: Any) -> Headers:
+def as_headers(given: Any) -> Headers:
+    """Headers as they travel. BadType."""
+    if given is None or isinstance(given, Headers):
+        return NO_HEADERS if given is None else given
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise BadType(f"headers are a dict of str, or pairs, not {type(given).__name__}.")
     try:

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any
 
 from mesh.client.message import Message
@@ -26,6 +27,7 @@ class Source:
 
     def __init__(self, subscription: Subscription[Any]) -> None:
         self._subscription = subscription
+        self.tracer = subscription._tracer
         self._turn = asyncio.Lock()
         self._rest: Iterator[Message[Any]] = iter(())
         self._used: Callable[[], None] = lambda: None
@@ -65,7 +67,8 @@ class Handler:
         """Handle one after the other, until there will be no more. As many may work as it takes at a time."""
         while (taken := await source.next()) is not None:
             message, used = taken
-            await self._handle(message, stop_on_error)
+            with nullcontext() if source.tracer is None else source.tracer.processing(message):
+                await self._handle(message, stop_on_error)
             used()
 
     async def _handle(self, message: Message[Any], stop_on_error: bool) -> None:

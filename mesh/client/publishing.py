@@ -9,7 +9,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from mesh.client.arguments import several
 from mesh.client.codecs import Codec, codec_of
 from mesh.client.connected import Connected
-from mesh.client.content import Content, Headings, Prepared, as_content, flags_of, own_properties
+from mesh.client.content import Content, Headings, Prepared, as_content, as_headers, flags_of, own_properties
 from mesh.client.like import like
 from mesh.client.oneloop import check_loop
 from mesh.client.receipt import Receipt
@@ -42,10 +42,11 @@ class Publishing(Connected):
     ) -> Published:
         """Publish and wait for the answer, at most `timeout` seconds. Concurrent calls share envelopes.
 
-        `content`: bytes, or a str as UTF-8. `expiry` in seconds from now, `priority` from 0 (lowest) to 9;
-        `persistent`: answered when it is on disk; `local_only`: no other node gets it. Raises
-        PublishRefused (with `.code`), BadKey, MessageTooLarge, Closed; MeshTimeout, after which the message
-        may still arrive: `final` knows.
+        `content`: bytes, a str as UTF-8, or a value, which `codec` writes and `content-type` names.
+        `expiry` in seconds from now, `priority` from 0 (lowest) to 9; `persistent`: answered when it is on
+        disk; `local_only`: no other node gets it. Raises PublishRefused (with `.code`), BadKey, BadType,
+        BadArgument, MessageTooLarge, Closed; MeshTimeout, after which the message may still arrive: `final`
+        knows.
         """
         message = self._prepared(
             key,
@@ -97,6 +98,8 @@ class Publishing(Connected):
         """A message as the publisher takes it, its content copied; in any thread."""
         if type(content) is not bytes or codec is not None:
             content, headers = as_content(content, headers, self._codec if codec is None else codec_of(codec))
+        if self._tracer is not None:
+            headers = self._tracer.published(key, as_headers(headers))
         flags = 0
         if persistent is not False or local_only is not False:
             flags = flags_of(persistent, local_only)

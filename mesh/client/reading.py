@@ -16,6 +16,7 @@ OTHER_NAMES = {
     "application/x-msgpack": "application/msgpack",
     "application/vnd.msgpack": "application/msgpack",
 }
+UNTYPED = 4 << 20  # bytes: of lists within lists each byte may become seventy, and takes its time
 LONGEST_SHOWN = 80  # characters of what somebody else wrote
 
 
@@ -40,7 +41,8 @@ class Reader:
         if name in ("text/plain", "application/octet-stream"):
             given = content.decode() if name == "text/plain" else content
             return given if self._type is None else msgspec.convert(given, self._type)
-        return self._codec_for(name).decode(content, Any if self._type is None else self._type)
+        codec = self._codec_for(name)
+        return untyped(content, codec) if self._type is None else codec.decode(content, self._type)
 
     def _plain(self, content: bytes) -> Any:
         if self._type is None or self._type is bytes:
@@ -56,6 +58,15 @@ class Reader:
 
 
 WHATEVER = Reader()
+
+
+def untyped(content: bytes, codec: Codec) -> Any:
+    """What a content says that may say anything. Raises whatever a codec does."""
+    if len(content) > UNTYPED and any(codec is known for known in KNOWN.values()):
+        raise ValueError(
+            f"of {len(content)} bytes its type must be known, be it type=dict (from {UNTYPED} on)"
+        )
+    return codec.decode(content, Any)
 
 
 def reader_of(codec: Codec, wanted: Any) -> Reader | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from types import TracebackType
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 from mesh.client.core.calls import Pending
 from mesh.client.core.intake import Intake
@@ -16,6 +16,9 @@ from mesh.client.reading import Reader
 from mesh.client.shell import Shell
 from mesh.errors import Closed
 
+if TYPE_CHECKING:
+    from mesh.client.tracing import Tracer
+
 
 class Subscription(Generic[T]):
     """Messages of one query, or of several: `async for message in subscription`, or `.batches()`.
@@ -24,8 +27,11 @@ class Subscription(Generic[T]):
     next connection, and what it already had is not given twice. Nobody else sees its messages.
     """
 
-    def __init__(self, client: object, shell: Shell, intake: Intake | Several) -> None:
+    def __init__(
+        self, client: object, shell: Shell, intake: Intake | Several, tracer: Tracer | None = None
+    ) -> None:
         self._client = client  # is not closed while somebody has this
+        self._tracer = tracer
         self._shell, self._intake = shell, intake
         # What is left of a batch, when its messages are taken singly.
         self._batch: Iterator[Message[T]] | None = None
@@ -126,6 +132,8 @@ class Subscription(Generic[T]):
         while not intake.is_left:
             batch = intake.take()
             if batch is not None:
+                if self._tracer is not None:
+                    self._tracer.received(batch)
                 return batch
             if intake.error is not None:
                 if isinstance(intake.error, Closed):
@@ -148,8 +156,15 @@ class Subscription(Generic[T]):
 class TypedSubscription(Subscription[T]):
     """One whose messages are read in its own way: `message.value`."""
 
-    def __init__(self, client: object, shell: Shell, intake: Intake | Several, reader: Reader) -> None:
-        super().__init__(client, shell, intake)
+    def __init__(
+        self,
+        client: object,
+        shell: Shell,
+        intake: Intake | Several,
+        reader: Reader,
+        tracer: Tracer | None = None,
+    ) -> None:
+        super().__init__(client, shell, intake, tracer)
         self._reader = reader
 
     async def _next_batch(self) -> Batch[T] | None:

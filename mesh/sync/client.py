@@ -14,83 +14,25 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterat
 from contextlib import contextmanager
 from functools import partial
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast, overload
+from typing import Any, TypeVar, cast, overload
 
 from mesh.client import client as aio
-from mesh.client import subscription
 from mesh.client.arguments import several
 from mesh.client.client import Event
 from mesh.client.content import Content
 from mesh.client.later import Later
 from mesh.client.like import like, making
 from mesh.client.message import Message
-from mesh.client.message import T as M
 from mesh.errors import BadType, MeshTimeout, WouldBlock, shown
 from mesh.sync.posts import Posts, Receipt
 from mesh.sync.subscription import Subscription
+from mesh.sync.table import read, same, waited, worded
 from mesh.sync.thread import LoopThread
 from mesh.values import Published
 from mesh.wire.limits import ENVELOPE_MESSAGES
 
-P = ParamSpec("P")
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-def _here(model: Callable[..., Any], method: Callable[..., Any]) -> Callable[..., Any]:
-    """The method, with the name and the words of that of the asynchronous client."""
-    method.__name__, method.__qualname__ = model.__name__, f"Client.{model.__name__}"
-    method.__doc__ = _words(model)
-    return like(model)(method)
-
-
-def _words(model: Callable[..., Any]) -> str:
-    return (model.__doc__ or "").replace("async with", "with").replace("async for", "for")
-
-
-def _waited(
-    model: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]],
-) -> Callable[[Callable[..., Any]], Callable[Concatenate[Any, P], T]]:
-    """In place of a method: that one, waited for."""
-
-    def call(self: Client, /, *args: Any, **kwargs: Any) -> Any:
-        if not has_limit:
-            return self._run(None, lambda: work(self._aio, *args, **kwargs))
-        left = self._left(kwargs.pop("timeout", None))
-        return self._run(left(), lambda: work(self._aio, *args, **kwargs, timeout=left()))
-
-    work: Callable[..., Coroutine[Any, Any, Any]] = model
-    has_limit = "timeout" in inspect.signature(model).parameters
-    return lambda _: _here(model, call)
-
-
-def _read(
-    model: Callable[Concatenate[Any, P], subscription.Subscription[M]],
-) -> Callable[[Callable[..., Any]], Callable[Concatenate[Any, P], Subscription[M]]]:
-    """In place of a method: what that one gives, read without a loop."""
-
-    def made(self: Client, /, *args: Any, **kwargs: Any) -> Subscription[Any]:
-        work: Callable[..., subscription.Subscription[Any]] = model
-        return Subscription(self._thread, work(self._aio, *args, **kwargs))
-
-    return lambda _: _here(model, made)
-
-
-def _as(
-    model: Callable[Concatenate[Any, P], Any],
-) -> Callable[[Callable[..., T]], Callable[Concatenate[Any, P], T]]:
-    """A method that does here what that one does there."""
-    return lambda method: _here(model, method)
-
-
-def _told(model: Callable[..., Any]) -> Callable[[F], F]:
-    """A method with the words of that one, but with what there is here instead of there."""
-
-    def told(method: F) -> F:
-        method.__doc__ = _words(model)
-        return method
-
-    return told
 
 
 def _in_thread(function: Callable[[Message[Any]], Any]) -> Callable[[Message[Any]], Any]:
@@ -185,7 +127,7 @@ class Client(Later):
 
     # --- publishing -------------------------------------------------------------------------------------
 
-    @_as(aio.Client.post)
+    @same(aio.Client.post)
     def post(self, key: str, content: Content, **options: Any) -> Receipt:
         self._thread.check()
         message = self._aio._prepared(key, content, **options)
@@ -203,7 +145,7 @@ class Client(Later):
                 receipt._posted = await self._aio._post_when_room(message)
                 self._posts.drop_first()
 
-    @_as(aio.Client.publish_many)
+    @same(aio.Client.publish_many)
     def publish_many(
         self, key: str, contents: Iterable[Content], *, timeout: float | None = None, **options: Any
     ) -> int:
@@ -225,36 +167,36 @@ class Client(Later):
         self.flush(timeout=left())
         return count
 
-    @_told(aio.Client.final)
+    @worded(aio.Client.final)
     def final(self, message: Published | Receipt | str, *, timeout: float | None = None) -> Published:
         return self._run_within(timeout, partial(self._final, message))
 
     async def _final(self, message: Published | Receipt | str) -> Published:
         return await self._aio.final(await message._handed() if isinstance(message, Receipt) else message)
 
-    @_as(aio.Client.waiting)
+    @same(aio.Client.waiting)
     def waiting(self) -> tuple[int, str]:
         return self._aio.waiting()
 
     @overload
-    @_waited(aio.Client._send_one)
+    @waited(aio.Client._send_one)
     def send(self) -> Any: ...
     @overload
-    @_waited(aio.Client._send_all)
+    @waited(aio.Client._send_all)
     def send(self) -> Any: ...
-    @_waited(cast(Any, aio.Client.send))
+    @waited(cast(Any, aio.Client.send))
     def send(self) -> Any: ...
 
     # --- subscribing ------------------------------------------------------------------------------------
 
-    @_read(aio.Client.subscribe)
+    @read(aio.Client.subscribe)
     def subscribe(self) -> Any: ...
-    @_read(aio.Client.inbox)
+    @read(aio.Client.inbox)
     def inbox(self) -> Any: ...
 
     # --- handling ---------------------------------------------------------------------------------------
 
-    @_as(aio.Client.on)
+    @same(aio.Client.on)
     def on(self, *topics: str, **options: Any) -> Callable[[F], F]:
         add = self._aio.on(*topics, **options)
 
@@ -267,10 +209,10 @@ class Client(Later):
 
         return take
 
-    @_waited(aio.Client.run)
+    @waited(aio.Client.run)
     def run(self) -> Any: ...
 
-    @_told(aio.Client.running)
+    @worded(aio.Client.running)
     @contextmanager
     def running(self, *, stop_on_error: bool = False) -> Iterator[None]:
         running = self._aio.running(stop_on_error=stop_on_error)
@@ -281,11 +223,11 @@ class Client(Later):
             if self._thread.is_open:
                 self._thread.run(running.__aexit__, None, None, None)
 
-    @_told(aio.Client.unsubscribe)
+    @worded(aio.Client.unsubscribe)
     def unsubscribe(self, subscription: Subscription[Any]) -> None:
         subscription.unsubscribe()
 
-    @_as(aio.Client.events)
+    @same(aio.Client.events)
     def events(self) -> Iterator[Event]:
         return self._follow(self._thread.run(self._following))
 
@@ -301,27 +243,27 @@ class Client(Later):
 
     # --- waited for -------------------------------------------------------------------------------------
 
-    @_waited(aio.Client.publish)
+    @waited(aio.Client.publish)
     def publish(self) -> Any: ...
-    @_waited(aio.Client.publish_oneway)
+    @waited(aio.Client.publish_oneway)
     def publish_oneway(self) -> Any: ...
-    @_waited(aio.Client.flush)
+    @waited(aio.Client.flush)
     def flush(self) -> Any: ...
-    @_waited(aio.Client.room)
+    @waited(aio.Client.room)
     def room(self) -> Any: ...
-    @_waited(aio.Client.get)
+    @waited(aio.Client.get)
     def get(self) -> Any: ...
-    @_waited(aio.Client.erase)
+    @waited(aio.Client.erase)
     def erase(self) -> Any: ...
-    @_waited(aio.Client.route)
+    @waited(aio.Client.route)
     def route(self) -> Any: ...
-    @_waited(aio.Client.nodes)
+    @waited(aio.Client.nodes)
     def nodes(self) -> Any: ...
-    @_waited(aio.Client.info)
+    @waited(aio.Client.info)
     def info(self) -> Any: ...
-    @_waited(aio.Client.call)
+    @waited(aio.Client.call)
     def call(self) -> Any: ...
-    @_waited(aio.Client.ping)
+    @waited(aio.Client.ping)
     def ping(self) -> Any: ...
 
 

@@ -183,6 +183,7 @@ CONNECT: list[tuple[dict[str, Any], type[Exception]]] = [
     *(({"session": value}, BadArgument) for value in (0, -1, 2**63, 2.5, True, "1", math.nan, b"1")),
     *(({"client": value}, BadName) for value in ("", SURROGATE, "a/b", 5, b"a", ["a"], "x" * 65)),
     *(({"address": value}, BadArgument) for value in (5, b"a", SURROGATE, "a\0b", ["a"], "x" * 5000)),
+    *(({"tracing": value}, BadArgument) for value in FLAGS),
     *(({"cluster": value}, BadArgument) for value in (5, b"a", SURROGATE, "a\0b")),
 ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 import mesh
 from mesh.client.codecs import CODECS, JSON, encoded
 from mesh.client.message import Batch, Message, TypedBatch
-from mesh.client.reading import Reader, reader_of
+from mesh.client.reading import UNTYPED, Reader, reader_of
 from mesh.errors import BadArgument, BadContent, BadType, MeshError
 from mesh.values import Headers
 from mesh.wire.envelope import ERASED, Envelope
@@ -302,6 +303,20 @@ def test_what_is_no_reading_is_told_with_its_key_sender_and_place(
     error = caught.value
     assert (error.key, error.sender, error.place) == ("a/1", "/node/heron/client/joe", place)
     assert isinstance(error, ValueError) and error.code == "BAD_CONTENT" and len(str(error)) < 500
+
+
+def test_what_may_say_anything_has_a_bound_and_with_a_type_it_has_none() -> None:
+    for content_type, long in (
+        ("application/json", b"[" + b"0," * UNTYPED + b"0]"),
+        ("application/msgpack", b"\xdd" + struct.pack(">I", UNTYPED) + bytes(UNTYPED)),
+    ):
+        with pytest.raises(BadContent, match="type="):
+            _ = message(long, content_type).value
+        assert len(read(long, content_type, list)) in (UNTYPED, UNTYPED + 1)
+    with pytest.raises(BadContent, match="type="):
+        message(b"[" + b"0," * UNTYPED + b"0]").json()
+    assert message(b'"' + b"x" * (UNTYPED - 2) + b'"').json()
+    assert read(b"x" * (UNTYPED + 1), "text/x-reversed", None, Reversed())
 
 
 def test_names_of_the_same_thing_are_read_as_it() -> None:
