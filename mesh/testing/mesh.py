@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
-from typing import Self
+from collections.abc import Iterable
+from typing import Any, Self
 
 from msgspec.structs import replace
 
 from mesh.client.arguments import seconds
 from mesh.client.client import Client
-from mesh.client.codecs import Codec
+from mesh.client.like import like
 from mesh.client.message import Batch, Message
 from mesh.client.oneloop import running_loop, wrong_loop
 from mesh.errors import BadArgument, Closed, MeshTimeout, shown
@@ -82,33 +82,16 @@ class Mesh:
 
     # --- clients ------------------------------------------------------------------------------------------
 
-    def connect(
-        self,
-        address: str | None = None,
-        *,
-        client: str | None = None,
-        session: int | None = None,
-        timeout: float | None = None,
-        cluster: str | None = None,
-        environ: Mapping[str, str] | None = None,
-        codec: Codec | str = "json",
-        patience: float | None = None,
-    ) -> Client:
+    @like(Client.__init__)
+    def connect(self, address: str | None = None, **options: Any) -> Client:
         """A client of the node of that name, or of the first one; the rest as for `mesh.connect`.
 
         It can stand in its place: `monkeypatch.setattr(mesh, "connect", m.connect)`. There are neither keys
         nor an environment here: `cluster` and `environ` count for nothing.
         """
         self._check_open()
-        return MemoryClient(
-            Inhabited(self),
-            address,
-            client=client,
-            session=session,
-            timeout=timeout,
-            codec=codec,
-            patience=patience,
-        )
+        here = {name: value for name, value in options.items() if name not in ("cluster", "environ")}
+        return MemoryClient(Inhabited(self), address, **here)
 
     @property
     def published(self) -> list[Message]:

@@ -26,7 +26,7 @@ from mesh.wire.envelope import ERASED, Envelope
 from mesh.wire.properties import Properties, encode_properties
 from tests.mesh.client.wired import Wired, story
 from tests.mesh.envelopes import envelope
-from tests.mesh.meshes import mesh_of, take
+from tests.mesh.meshes import in_memory, take
 
 
 @dataclass
@@ -458,7 +458,7 @@ async def test_what_is_left_of_a_typed_inbox_comes_again_typed(it: Wired) -> Non
 
 
 async def _through_a_node() -> None:
-    async with mesh_of("a") as made, made.connect("a", client="joe", codec="msgpack") as m:
+    async with in_memory("a") as made, made.connect("a", client="joe", codec="msgpack") as m:
         async with m.subscribe(pattern="r/#", type=Reading) as s, m.inbox(type=Reading) as inbox:
             await m.publish("r/1", Reading(1))
             m.post("r/2", {"t": 2}, codec="json")

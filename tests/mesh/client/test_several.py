@@ -20,7 +20,7 @@ from mesh.wire import commands as c
 from mesh.wire.envelope import ERASED, INITIAL
 from tests.mesh.client.wired import Wired, story, turns
 from tests.mesh.envelopes import envelope
-from tests.mesh.meshes import LIMIT, mesh_of, take
+from tests.mesh.meshes import LIMIT, in_memory, mesh_of, take
 
 MASTER = b"m" * 16
 
@@ -330,7 +330,7 @@ async def test_what_makes_no_sense_is_refused_before_anything_is_asked(it: Wired
 
 def test_a_node_gives_each_message_once_in_its_publishers_order() -> None:
     async def main() -> None:
-        async with mesh_of("a") as made, made.connect("a") as m:
+        async with in_memory("a") as made, made.connect("a") as m:
             for n in range(3):
                 await m.publish(f"a/{n}", b"old")
             async with m.subscribe(pattern=["a/#", "+/1", "#"]) as s:
