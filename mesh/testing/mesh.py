@@ -145,6 +145,7 @@ class Mesh:
     async def pass_time(self, duration: float) -> None:
         """Let so many seconds pass at once for all nodes and clients: what is due happens, in order.
 
+        With 0 it waits until all that is on its way has arrived, and all tasks wait for something.
         Tasks have their turns in between; but what they await of asyncio itself, as `asyncio.sleep`, takes as
         long as ever.
         """
