@@ -26,7 +26,7 @@ ANOTHER = "Give it another name, mesh.node(NAME), or a directory of its own, dat
 
 
 class Home:
-    """Where a client finds its own node: in a thread that is made each time the client is opened."""
+    """The place where a client finds its own node: in a thread, made each time the client is opened."""
 
     def __init__(self, config: Config, environ: Mapping[str, str]) -> None:
         self.node: NodeThread | None = None

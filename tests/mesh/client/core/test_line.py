@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.client.access import Access
-from mesh.client.core.effects import Dial, Effect, Find, HangUp, Send, Tell
+from mesh.client.core.effects import Dial, Effect, Find, HangUp, Report, Send
 from mesh.client.core.line import PATIENCE, PING, REDIAL_MAX, SILENCE, STEADY
 from mesh.errors import Closed, KeysRefused, NodeNotFound, Refused, RemoteError
 from mesh.proof import prove, stream_text
@@ -109,7 +109,7 @@ def test_a_node_that_is_waited_for_is_looked_for_until_it_is_there() -> None:
     bench = LineBench()
     opening = bench.line.open(waits=True)
     for _ in range(5):
-        assert [effect for effect in bench.wait(REDIAL_MAX) if not isinstance(effect, Tell)] == [Find()]
+        assert [effect for effect in bench.wait(REDIAL_MAX) if not isinstance(effect, Report)] == [Find()]
         bench.line.not_found(AWAY)
     assert bench.line.why is AWAY and not opening.done()
     bench.wait(REDIAL_MAX)
@@ -200,7 +200,7 @@ def test_who_stood_still_himself_asks_before_he_calls_his_node_silent(answers: b
     assert bench.line.is_up
     if answers:
         bench.hear_pong()
-    lost = [HangUp(1), Tell("disconnected", "silent")]
+    lost = [HangUp(1), Report("disconnected", "silent")]
     assert (bench.wait(PING)[:2] == lost) is not answers
     assert bench.line.is_up is answers
 
@@ -214,7 +214,7 @@ def test_a_node_that_is_silent_is_lost_and_dialled_anew() -> None:
     bench.up()
     bench.wait(SILENCE)
     assert bench.line.is_up
-    assert bench.wait(PING) == [HangUp(1), Tell("disconnected", "silent")]
+    assert bench.wait(PING) == [HangUp(1), Report("disconnected", "silent")]
     assert not bench.line.is_up and not bench.line.send(c.Pong(1))
     assert bench.wait(REDIAL_MAX) == [Find()]
 
