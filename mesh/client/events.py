@@ -9,6 +9,7 @@ from weakref import WeakSet
 
 LOG = logging.getLogger("mesh.client")
 WARNINGS = ("waiting", "gap", "refused-later")
+KEPT = 1000  # events that wait for somebody who follows
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,11 @@ def log_event(event: Event, session: str, node: str) -> None:
     """Into the log `mesh.client`; what should not be missed as a warning, which Python shows by itself."""
     level = logging.WARNING if event.kind in WARNINGS else logging.INFO
     known = {"session": session, "node": node, "event": event.kind}
-    said = {"connected": "connected", "refused-later": f"refused after all: {event.text}"}
+    said = {
+        "connected": "connected",
+        "closed": f"closed{event.text and ': '}{event.text}",
+        "refused-later": f"refused after all: {event.text}",
+    }
     text = said.get(event.kind, f"{event.kind}: {event.text}")
     LOG.log(level, "%s at %s: %s", session or "a client", node or "no node", text, extra=known)
 
@@ -42,6 +47,9 @@ class Following:
         self._is_over = False
 
     def put(self, event: Event | None) -> None:
+        """The next one; None is the end. Of what nobody takes the newest are kept."""
+        if self._queue.qsize() >= KEPT:
+            self._queue.get_nowait()
         self._queue.put_nowait(event)
 
     def __aiter__(self) -> Following:
@@ -71,10 +79,14 @@ class Followers:
         return following
 
     def tell(self, event: Event) -> None:
+        """What happened; that the client is closed is the end, whoever closed it."""
+        if event.kind == "closed":
+            self._end()
+            return
         for following in list(self._all):
             following.put(event)
 
-    def end(self) -> None:
+    def _end(self) -> None:
         """Nothing more will happen."""
         self._is_over = True
         for following in list(self._all):
