@@ -28,13 +28,11 @@ class Event:
 
 def log_event(event: Event, session: str, node: str) -> None:
     """Into the log `mesh.client`; what should not be missed as a warning, which Python shows by itself."""
+    if event == Event("closed", ""):  # on purpose
+        return
     level = logging.WARNING if event.kind in WARNINGS else logging.INFO
     known = {"session": session, "node": node, "event": event.kind}
-    said = {
-        "connected": "connected",
-        "closed": f"closed{event.text and ': '}{event.text}",
-        "refused-later": f"refused after all: {event.text}",
-    }
+    said = {"connected": "connected", "refused-later": f"refused after all: {event.text}"}
     text = said.get(event.kind, f"{event.kind}: {event.text}")
     LOG.log(level, "%s at %s: %s", session or "a client", node or "no node", text, extra=known)
 
