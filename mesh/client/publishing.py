@@ -138,7 +138,7 @@ class Publishing(Connected):
         return Receipt(self, message[2], self._posted(self._publisher.post, *message, to))
 
     def _posted(self, post: Callable[P, int], *args: P.args, **kwargs: P.kwargs) -> int:
-        """What `post` gives. WouldBlock when there is no room even after a look at what has come."""
+        """The number that `post` gives. WouldBlock if there is no room even after a look at what has come."""
         self._now()
         try:
             number = post(*args, **kwargs)

@@ -17,7 +17,7 @@ from mesh.errors import BadArgument, Closed, MeshTimeout, shown
 from mesh.testing import arguments
 from mesh.testing.arguments import Rules
 from mesh.testing.client import MemoryClient, no_node
-from mesh.testing.node import Node
+from mesh.testing.node import MemoryNode
 from mesh.testing.passing import Passing
 from mesh.wire.envelope import Envelope
 
@@ -37,10 +37,10 @@ class Mesh:
     def __init__(self, nodes: int | Iterable[str] = 1, *, rules: Rules = "", clock: str = "real") -> None:
         names, config = arguments.names(nodes), arguments.config(rules)
         self._passing = Passing(arguments.clock(clock))
-        self._nodes: dict[str, Node] = {}
+        self._nodes: dict[str, MemoryNode] = {}
         for number, name in enumerate(names, start=1):
             seeds = tuple(node.address for node in self._nodes.values())[:1]
-            self._nodes[name] = Node(self._passing.net, name, number, seeds, config)
+            self._nodes[name] = MemoryNode(self._passing.net, name, number, seeds, config)
         self._published: deque[Message] = deque(maxlen=KEPT)
         self._is_open = self._is_over = False
 
@@ -95,7 +95,7 @@ class Mesh:
 
     @property
     def published(self) -> list[Message]:
-        """What clients of this mesh have published, posted or sent, in the order in which it left them, also
+        """All that clients of this mesh have published, posted or sent, in the order in which it left, also
         what was refused then. The last 10,000.
         """
         return list(self._published)
@@ -128,7 +128,7 @@ class Mesh:
         self._check_open()
         self._passing.net.heal()
 
-    def _node(self, name: str) -> Node:
+    def _node(self, name: str) -> MemoryNode:
         self._check_open()
         if not isinstance(name, str) or name not in self._nodes:
             what = f"no node named {shown(name)} is in this mesh: {', '.join(self._nodes)}."
@@ -168,7 +168,7 @@ class Mesh:
         up = [node for node in self._nodes.values() if node.is_up]
         return all(node.serves and node.alive() == self._reached(node) - {node.name} for node in up)
 
-    def _reached(self, node: Node) -> set[str]:
+    def _reached(self, node: MemoryNode) -> set[str]:
         """The names of the nodes that can be reached from there, over others as well."""
         passes, rest = self._passing.net.passes, {n.name for n in self._nodes.values() if n.is_up}
         found, new = set[str](), {node.name}

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import mesh
 from mesh.client.codecs import CODECS, JSON, encoded
 from mesh.client.message import Batch, Message, TypedBatch
-from mesh.client.reading import UNTYPED, Reader, reader_of
+from mesh.client.reading import UNTYPED, ContentReader, reader_of
 from mesh.errors import BadArgument, BadContent, BadType, MeshError
 from mesh.values import Headers
 from mesh.wire.envelope import ERASED, Envelope
@@ -89,7 +89,7 @@ def message(content: bytes, content_type: str | None = None, flags: int = 0) -> 
 
 def read(content: bytes, content_type: str | None, wanted: Any, codec: Any = JSON) -> Any:
     batch = Batch(message(content, content_type)._envelope)
-    return TypedBatch[Any](batch, Reader(codec, wanted))[0].value
+    return TypedBatch[Any](batch, ContentReader(codec, wanted))[0].value
 
 
 def sent(it: Wired) -> list[Envelope]:
@@ -351,7 +351,7 @@ def test_headers_that_nobody_can_read_are_none() -> None:
 
 
 def test_the_value_is_read_once_by_who_said_its_type_and_else_as_often_as_it_is_asked_for() -> None:
-    typed = TypedBatch[Any](Batch(message(b"[1]")._envelope), Reader(JSON, list[int]))
+    typed = TypedBatch[Any](Batch(message(b"[1]")._envelope), ContentReader(JSON, list[int]))
     for m in (typed[0], next(iter(typed))):
         assert m.value is m.value and m.value == [1]
     plain = message(b"[1]", "application/json")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import mesh
 from mesh.client.core.intake import Terms
-from mesh.client.core.several import RANGES, STREAMS, Given, Several, Strand
+from mesh.client.core.several import RANGES, STREAMS, GivenBefore, Several, Strand
 from mesh.client.message import Batch, Message
 from mesh.errors import BadKey, BadPattern, BadQuery, MeshError, SlowConsumer
 from mesh.wire import commands as c
@@ -133,7 +133,7 @@ def test_whatever_the_patterns_nothing_is_lost_or_twice(steps: list[Any], reader
 
 
 def test_what_is_remembered_is_bounded_and_what_is_forgotten_comes_rather_twice_than_never() -> None:
-    seen = Given()
+    seen = GivenBefore()
     for n in range(1, 2 * RANGES + 20, 2):
         assert seen.news(Batch(envelope(first=n)))
     assert len(next(iter(seen._streams.values()))) == RANGES
