@@ -38,6 +38,9 @@ PLANTED = {
     "rooms-of-the-client":
         ({"mesh.client.core.builder": "mesh.client.shell"},
          "mesh.client.core is not allowed to import mesh.client.shell: - mesh.client.core.builder"),
+    "rooms-of-the-mesh-for-tests":
+        ({"mesh.testing.arguments": "mesh.testing.network"},
+         "mesh.testing.arguments is not allowed to import mesh.testing.network: - mesh.testing.arguments"),
     "rooms-of-the-client-core":
         ({"mesh.client.core.effects": "mesh.client.core.line"},
          "mesh.client.core.effects is not allowed to import mesh.client.core.line: - mesh.client.core"),

@@ -19,7 +19,10 @@ IMPOSTOR = "{} does not know the secret of this mesh"
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """`curve`: None without keys. Over a file that only this user can open nothing is proven."""
+    """The keys and secrets of a client at an address. `curve`: None without keys.
+
+    Over a file that only this user can open nothing is proven.
+    """
 
     address: str
     curve: Keys | None = None
@@ -29,7 +32,7 @@ class Access:
 
     @property
     def where(self) -> str:
-        """Where both ends meet."""
+        """The place where both ends meet."""
         if self.curve is None:
             return self.address
         return curve_place(self.curve.mine.public, self.curve.server.public)
@@ -64,7 +67,7 @@ class Access:
 
 
 def access(address: str, cluster: str | None, environ: Mapping[str, str]) -> Access:
-    """How to come in there. KeysRefused, DataDirRefused."""
+    """The way to come in there. KeysRefused, DataDirRefused."""
     if not address.startswith("tcp:"):
         return Access(address)
     keys = client_keys(environ, cluster, address)

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from mesh.streams.outbox import Outbox
 
 
-class Timer(Protocol):
+class Cancellable(Protocol):
     """Something that will be called, unless it is cancelled."""
 
     def cancel(self) -> None: ...
@@ -26,7 +26,7 @@ class Timeout(Protocol):
 
 
 class Around(Protocol):
-    """`time` in s, of any clock that does not go back, and `wall` in ns since 1970.
+    """The surroundings of a client. `time` in s, of a clock that does not go back, `wall` in ns since 1970.
 
     `outbox`: where the client keeps what is not answered; None: in one of its own.
     """
@@ -35,5 +35,5 @@ class Around(Protocol):
 
     def time(self) -> float: ...
     def wall(self) -> int: ...
-    def call_at(self, when: float, function: Callable[[], None], /) -> Timer: ...
+    def call_at(self, when: float, function: Callable[[], None], /) -> Cancellable: ...
     def timeout(self, seconds: float, /) -> Timeout: ...

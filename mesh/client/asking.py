@@ -13,14 +13,14 @@ from msgspec import Struct
 from mesh.client.arguments import whole, yes_or_no
 from mesh.client.connected import Connected
 from mesh.client.content import check_destination
-from mesh.client.core.calls import Reply
+from mesh.client.core.calls import ReplyPart
 from mesh.client.core.intake import Intake, Terms
 from mesh.client.core.several import Several
 from mesh.client.core.subscriptions import XPATH, queries, query
 from mesh.client.later import not_yet
 from mesh.client.message import Batch, FoundMessage, Message, T
 from mesh.client.pages import goes_on, joined
-from mesh.client.reading import WHATEVER, Reader, reader_of
+from mesh.client.reading import WHATEVER, ContentReader, reader_of
 from mesh.client.subscription import Subscription, TypedSubscription
 from mesh.errors import BadArgument, BadQuery, RemoteError, shown
 from mesh.names import node_name
@@ -31,7 +31,7 @@ from mesh.wire.replies import Info, NodeRow
 R = TypeVar("R")
 
 
-class Nodes(Struct, frozen=True):
+class NodeRows(Struct, frozen=True):
     """Of a reply to "ls", what `nodes` gives."""
 
     nodes: list[NodeRow]
@@ -85,7 +85,7 @@ class Asking(Connected):
         await subscription.unsubscribe()
 
     def inbox(self, *, type: type[T] | None = None) -> Subscription[T]:
-        """What is sent to this session, in the order in which it came.
+        """A subscription to what is sent to this session, in the order in which it came.
 
         Use it with `async with`. What nobody has taken when it is left, or came after, waits at the node. A
         session has one: BadQuery while it is open already. `type`: as for `subscribe`.
@@ -150,7 +150,7 @@ class Asking(Connected):
     async def route(
         self, key: str = "", *, domain: str | None = None, to: str = "", node: str = ""
     ) -> list[dict[str, str]]:
-        """Where would a message go, if it were published at `node` now? Nothing is sent.
+        """The way of a message: where would it go, if it were published at `node` now? Nothing is sent.
 
         `to`: a destination as for `send`, instead of a key. One step for each node on the way: "node",
         "decision" ("here", "forward", "wait" or "refuse"), "next" (a node, or "") and "why".
@@ -171,7 +171,7 @@ class Asking(Connected):
 
         A node of an earlier release says less: RemoteError if that is too little.
         """
-        return _read(await self.call("ls"), Nodes).nodes
+        return _read(await self.call("ls"), NodeRows).nodes
 
     async def info(self) -> Info:
         """The client's node: who it is, and its counters since it started. In seconds and bytes."""
@@ -210,7 +210,7 @@ def _read(value: Any, kind: type[R]) -> R:
         raise RemoteError(f"the node's reply cannot be read: {error}.", hint=hint, code="MALFORMED") from None
 
 
-def found(part: Reply, reader: Reader = WHATEVER) -> Iterator[FoundMessage[Any]]:
+def found(part: ReplyPart, reader: ContentReader = WHATEVER) -> Iterator[FoundMessage[Any]]:
     """The messages of a part of a reply to `get`. An older node does not say where they come from."""
     value, envelopes = part
     sources = chain(value.get("sources") or (), repeat(("", None)))

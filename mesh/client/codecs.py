@@ -104,7 +104,7 @@ def encoded(value: Any, codec: Codec) -> bytes:
 
 
 def media_type(header: str) -> str:
-    """What a content-type says, without what stands behind a semicolon."""
+    """The media type that a content-type names, without what stands behind a semicolon."""
     return header.partition(";")[0].strip().lower()
 
 

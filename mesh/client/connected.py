@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
 from mesh.client.arguments import seconds, text, whole, yes_or_no
 from mesh.client.codecs import Codec, codec_of
-from mesh.client.core.calls import Reply
+from mesh.client.core.calls import ReplyPart
 from mesh.client.core.client import ClientCore
-from mesh.client.events import Event, Events
+from mesh.client.events import Event, Followers
 from mesh.client.forgotten import closed_in_the_end
 from mesh.client.oneloop import check_loop, not_open
 from mesh.client.shell import Shell
-from mesh.client.way import Way
+from mesh.client.way import NodeAddress
 from mesh.errors import Closed, MeshTimeout, NodeNotFound
 from mesh.names import node_name
 from mesh.security.streamkey import STREAM_SEED, StreamKey
@@ -61,17 +61,17 @@ class Connected:
         self._timeout = TIMEOUT if timeout is None else seconds("timeout", timeout)
         number = 0 if session is None else whole("session", session, 1, LARGEST_NUMBER)
         name = _default_name() if client is None else node_name(client)
-        self._way = Way(
+        self._way = NodeAddress(
             text("address", address), text("cluster", cluster), os.environ if environ is None else environ
         )
-        self._events = Events()
+        self._events = Followers()
         key = StreamKey(secrets.token_bytes(STREAM_SEED))
         self._shell = self._made((name, number, client is not None), key)
         self._core = self._shell.core
         self._publisher = self._core.publisher
 
     def _made(self, name: tuple[str, int, bool], key: StreamKey) -> Shell:
-        """What runs its core, and must not keep this client."""
+        """The shell that runs its core, and must not keep this client."""
         return Shell(name, key, 2 * self._timeout, self._way.find, self._events.tell)
 
     # --- coming and going -------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ class Connected:
         return self._core.line.name
 
     def events(self) -> AsyncIterator[Event]:
-        """What happens to this client from this call on, until it is closed."""
+        """The events of this client from this call on, until it is closed."""
         check_loop(self._shell.loop)
         return self._events.follow()
 
@@ -153,7 +153,7 @@ class Connected:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """What comes of the work within so many seconds, or the client's patience. MeshTimeout."""
+        """The result of the work within so many seconds, or the client's patience. MeshTimeout."""
         limit = self._limit(timeout)
         if limit is None:
             return await work(*args, **kwargs)
@@ -167,13 +167,13 @@ class Connected:
             raise self._too_late(limit) from None
 
     def _too_late(self, limit: float) -> MeshTimeout:
-        """What to say when nothing has come of something for so long."""
+        """The error to raise when nothing has come of something for so long."""
         line, left = self._core.line, self._core.publisher.unanswered
         where = "" if line.is_up else f", and {line.home or 'its node'} is away"
         hint = f"{left} messages have no answer yet: they may still arrive. final() tells." if left else ""
         return MeshTimeout(f"{line.name} has waited {limit:g} s in vain{where}.", hint=hint)
 
-    async def _ask(self, make: Callable[[int], Command]) -> list[Reply]:
+    async def _ask(self, make: Callable[[int], Command]) -> list[ReplyPart]:
         """The parts of the reply. Raises what the node answers, MeshTimeout, Closed."""
         calls = self._now().calls
         pending = calls.ask(make)

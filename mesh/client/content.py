@@ -12,7 +12,7 @@ from mesh.values import NO_HEADERS, Headers
 from mesh.wire.envelope import LOCAL_ONLY, PERSISTENT
 from mesh.wire.properties import Properties, encode_properties
 
-Bytes = bytes | bytearray | memoryview | str  # what is published as it is
+PlainContent = bytes | bytearray | memoryview | str  # what is published as it is
 Content = object  # these, or a value of which a codec makes bytes
 Headings = Headers | Mapping[str, str] | None
 Prepared = tuple[str, bytes, str, int, bytes, int]  # key, content, domain, flags, properties, expires
@@ -20,7 +20,7 @@ Prepared = tuple[str, bytes, str, int, bytes, int]  # key, content, domain, flag
 
 def as_content(content: Content, headers: Headings, codec: Codec) -> tuple[bytes, Headings]:
     """A value as bytes, and its headers with one that says so; bytes and text as they are."""
-    if isinstance(content, Bytes):
+    if isinstance(content, PlainContent):
         return as_bytes(content), headers
     data = encoded(content, codec)
     headers = as_headers(headers)
@@ -39,7 +39,7 @@ def flags_of(persistent: bool, local_only: bool) -> int:
     return yes | (LOCAL_ONLY if yes_or_no("local_only", local_only) else 0)
 
 
-def as_bytes(content: Bytes) -> bytes:
+def as_bytes(content: PlainContent) -> bytes:
     """Text as UTF-8; BadType for anything that is neither text nor bytes."""
     if isinstance(content, str):
         try:

@@ -49,7 +49,7 @@ class DeadLetter:
 
     @property
     def addressee(self) -> str:
-        """Where it was to go: a topic or a session."""
+        """The place where it was to go: a topic or a session."""
         return self.to or self.topic
 
     def again(self) -> tuple[str, dict[str, Any]]:

@@ -35,7 +35,7 @@ def log_event(event: Event, session: str, node: str) -> None:
 
 
 class Following:
-    """What happens to a client from the moment this was made: `async for event in m.events()`."""
+    """The events of a client from the moment this was made: `async for event in m.events()`."""
 
     def __init__(self) -> None:
         self._queue: asyncio.Queue[Event | None] = asyncio.Queue()
@@ -55,7 +55,7 @@ class Following:
         return event
 
 
-class Events:
+class Followers:
     """All who follow one client. Who stops to has nothing to say."""
 
     def __init__(self) -> None:

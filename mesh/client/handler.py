@@ -19,7 +19,7 @@ log = logging.getLogger("mesh.client")
 Function = Callable[[Message[Any]], Any]
 
 
-class Source:
+class HandlerSource:
     """The messages of one subscription, for several who take them in turn; each one's use is told by `used`.
 
     A batch counts at the node when all of it was used, and not before.
@@ -55,7 +55,7 @@ def _after(count: int, done: Callable[[], None]) -> Callable[[], None]:
     return used
 
 
-class Handler:
+class TopicHandler:
     """A function, and the subscription that `subscribe` makes for a client: it gets `most` at a time."""
 
     def __init__(self, function: Function, subscribe: Callable[[Any], Subscription[Any]], most: int) -> None:
@@ -63,7 +63,7 @@ class Handler:
         self._function = function
         self._name = getattr(function, "__qualname__", type(function).__name__)
 
-    async def work(self, source: Source, stop_on_error: bool) -> None:
+    async def work(self, source: HandlerSource, stop_on_error: bool) -> None:
         """Handle one after the other, until there will be no more. As many may work as it takes at a time."""
         while (taken := await source.next()) is not None:
             message, used = taken
@@ -93,7 +93,7 @@ class Handler:
         log.error("%s failed with %s (%s)", self._name, harmless(message.key), message.id, exc_info=error)
 
 
-async def work_all(handlers: list[tuple[Handler, Source]], stop_on_error: bool) -> None:
+async def work_all(handlers: list[tuple[TopicHandler, HandlerSource]], stop_on_error: bool) -> None:
     """Until all subscriptions are ended on purpose, or one fails: then its error is raised."""
     workers = [
         asyncio.create_task(handler.work(source, stop_on_error))

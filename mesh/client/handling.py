@@ -11,7 +11,7 @@ from mesh.client.arguments import whole, yes_or_no
 from mesh.client.asking import Asking
 from mesh.client.core.intake import Terms
 from mesh.client.core.subscriptions import topics_of
-from mesh.client.handler import Function, Handler, Source, work_all
+from mesh.client.handler import Function, HandlerSource, TopicHandler, work_all
 from mesh.client.like import like
 from mesh.client.message import Message, T
 from mesh.client.subscription import Subscription
@@ -26,7 +26,7 @@ class Handling(Asking):
     @like(Asking.__init__)
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._handlers: list[Handler] = []
+        self._handlers: list[TopicHandler] = []
         self._are_running = False
 
     def on(
@@ -64,7 +64,7 @@ class Handling(Asking):
                 )
             if self._are_running:
                 raise BadQuery("the handlers run already.", hint="Add one before run() or running().")
-            self._handlers.append(Handler(function, subscribe, most))
+            self._handlers.append(TopicHandler(function, subscribe, most))
             return function
 
         return take
@@ -110,7 +110,7 @@ class Handling(Asking):
         try:
             async with AsyncExitStack() as stack:
                 made = [(handler, handler.subscribe(self)) for handler in self._handlers]
-                working = [(h, Source(await stack.enter_async_context(s))) for h, s in made]
+                working = [(h, HandlerSource(await stack.enter_async_context(s))) for h, s in made]
                 ready()
                 await work_all(working, stop_on_error)
         finally:
@@ -119,7 +119,7 @@ class Handling(Asking):
 
 @contextmanager
 def _cancelled_by(task: asyncio.Task[None]) -> Iterator[None]:
-    """What stands inside is cancelled when the task fails, and the task's error raised in its place."""
+    """A context whose inside is cancelled when the task fails, and the task's error raised in its place."""
     here, has_failed = asyncio.current_task(), False
     assert here is not None
     before = here.cancelling()

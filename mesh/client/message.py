@@ -10,7 +10,7 @@ from msgspec import UNSET, Struct
 from mesh.client.codecs import JSON, Codec, codec_of
 from mesh.client.content import Content, Headings
 from mesh.client.making import SENDER, made
-from mesh.client.reading import WHATEVER, Reader, bad_content, reader_of
+from mesh.client.reading import WHATEVER, ContentReader, bad_content, reader_of, untyped
 from mesh.errors import RemoteError
 from mesh.values import Headers, Route, message_id
 from mesh.wire.envelope import ERASED, INITIAL, Envelope
@@ -71,7 +71,7 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is made in a third of t
 
     @property
     def value(self) -> T:
-        """What the content says: by its content-type, and as the `type` that was asked for. BadContent.
+        """The value in the content: by its content-type, and as the `type` that was asked for. BadContent.
 
         Without either it is the content itself. With a type it is decoded once, else as often as it is asked
         for.
@@ -87,13 +87,13 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is made in a third of t
             raise bad_content(self.key, self.sender, error) from None
 
     def json(self) -> Any:
-        """The content as JSON, whatever its content-type says; else BadContent."""
+        """The content as JSON, whatever its content-type says; else BadContent. At most 4 MiB of it."""
         try:
-            return JSON.decode(self.content)
+            return untyped(self.content, JSON)
         except (ValueError, RecursionError) as error:
             raise bad_content(self.key, self.sender, error) from None
 
-    def _value_by(self, reader: Reader) -> Any:
+    def _value_by(self, reader: ContentReader) -> Any:
         if self.state == "ERASED":
             why = 'the topic was taken away, so there is no value (its state is "ERASED")'
             raise bad_content(self.key, self.sender, why)
@@ -189,7 +189,7 @@ class TypedMessage(Message[T], eq=False):
     """One that is read as its subscription wants it; the value is decoded once."""
 
     # Here only: what nobody reads in such a way is made by the hundred thousand.
-    _reader: Reader = WHATEVER
+    _reader: ContentReader = WHATEVER
     _value: Any = UNSET
 
     @property
@@ -207,7 +207,7 @@ class FoundMessage(TypedMessage[T], eq=False):
 
     @classmethod
     def of(
-        cls, m: Message[Any], source: str, stale: float | None, reader: Reader = WHATEVER
+        cls, m: Message[Any], source: str, stale: float | None, reader: ContentReader = WHATEVER
     ) -> FoundMessage[T]:
         return cls(m._envelope, m._index, m.key, m.content, reader, UNSET, source, stale)
 
@@ -266,7 +266,7 @@ class Batch(Sequence[Message[T]]):
 class TypedBatch(Batch[T]):
     """One whose messages are read as their subscription wants it."""
 
-    def __init__(self, batch: Batch[Any], reader: Reader) -> None:
+    def __init__(self, batch: Batch[Any], reader: ContentReader) -> None:
         super().__init__(batch._envelope, batch._indices, batch.gap)
         self._reader = reader
 

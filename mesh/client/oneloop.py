@@ -24,7 +24,7 @@ def check_loop(own: AbstractEventLoop | None) -> None:
 
 
 def wrong_loop(own: AbstractEventLoop) -> WrongLoop:
-    """What to say of a client of that loop which is used where another one runs, or none."""
+    """The error for a client of that loop which is used where another one runs, or none."""
     ended = ", and that one has ended" if own.is_closed() else ""
     here = "in another event loop" if running_loop() is not None else "where no event loop runs"
     return WrongLoop(
@@ -34,7 +34,7 @@ def wrong_loop(own: AbstractEventLoop) -> WrongLoop:
 
 
 def not_open(own: AbstractEventLoop | None) -> Closed:
-    """What to say of a client that was not opened, or is closed."""
+    """The error for a client that was not opened, or is closed."""
     if own is not None and own.is_closed():
         return Closed("this client is closed, and so is the event loop where it was opened.", hint=HINT)
     return Closed("this client is not open.", hint="Use it inside `async with mesh.connect() as m:`.")

@@ -42,10 +42,11 @@ class Publishing(Connected):
     ) -> Published:
         """Publish and wait for the answer, at most `timeout` seconds. Concurrent calls share envelopes.
 
-        `content`: bytes, or a str as UTF-8. `expiry` in seconds from now, `priority` from 0 (lowest) to 9;
-        `persistent`: answered when it is on disk; `local_only`: no other node gets it. Raises
-        PublishRefused (with `.code`), BadKey, MessageTooLarge, Closed; MeshTimeout, after which the message
-        may still arrive: `final` knows.
+        `content`: bytes, a str as UTF-8, or a value, which `codec` writes and `content-type` names.
+        `expiry` in seconds from now, `priority` from 0 (lowest) to 9; `persistent`: answered when it is on
+        disk; `local_only`: no other node gets it. Raises PublishRefused (with `.code`), BadKey, BadType,
+        BadArgument, MessageTooLarge, Closed; MeshTimeout, after which the message may still arrive: `final`
+        knows.
         """
         message = self._prepared(
             key,
@@ -137,7 +138,7 @@ class Publishing(Connected):
         return Receipt(self, message[2], self._posted(self._publisher.post, *message, to))
 
     def _posted(self, post: Callable[P, int], *args: P.args, **kwargs: P.kwargs) -> int:
-        """What `post` gives. WouldBlock when there is no room even after a look at what has come."""
+        """The number that `post` gives. WouldBlock if there is no room even after a look at what has come."""
         self._now()
         try:
             number = post(*args, **kwargs)

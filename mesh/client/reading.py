@@ -16,11 +16,12 @@ OTHER_NAMES = {
     "application/x-msgpack": "application/msgpack",
     "application/vnd.msgpack": "application/msgpack",
 }
+UNTYPED = 4 << 20  # bytes: of lists within lists each byte may become seventy, and takes its time
 LONGEST_SHOWN = 80  # characters of what somebody else wrote
 
 
-class Reader:
-    """How contents are read: each as a value of `type`, or with None as whatever it says that it is.
+class ContentReader:
+    """A way to read contents: each as a value of `type`, or with None as whatever it says that it is.
 
     What has no content-type is as it was published: bytes, with type=str the text, and for any other type it
     is read by `codec`.
@@ -32,7 +33,7 @@ class Reader:
         self._known = {**KNOWN, media_type(codec.content_type): codec}
 
     def value(self, content: bytes, headers: Headers) -> Any:
-        """What it says. Raises whatever a codec does."""
+        """The value that it says. Raises whatever a codec does."""
         header = headers.get(HEADER)
         if header is None:
             return self._plain(content)
@@ -40,7 +41,8 @@ class Reader:
         if name in ("text/plain", "application/octet-stream"):
             given = content.decode() if name == "text/plain" else content
             return given if self._type is None else msgspec.convert(given, self._type)
-        return self._codec_for(name).decode(content, Any if self._type is None else self._type)
+        codec = self._codec_for(name)
+        return untyped(content, codec) if self._type is None else codec.decode(content, self._type)
 
     def _plain(self, content: bytes) -> Any:
         if self._type is None or self._type is bytes:
@@ -55,21 +57,30 @@ class Reader:
         raise ValueError(f"nobody here reads {name[:LONGEST_SHOWN]!r}, its content-type")
 
 
-WHATEVER = Reader()
+WHATEVER = ContentReader()
 
 
-def reader_of(codec: Codec, wanted: Any) -> Reader | None:
-    """How a subscription reads; None: as messages do by themselves. BadType."""
+def untyped(content: bytes, codec: Codec) -> Any:
+    """The value of a content that may say anything. Raises whatever a codec does."""
+    if len(content) > UNTYPED and any(codec is known for known in KNOWN.values()):
+        raise ValueError(
+            f"of {len(content)} bytes its type must be known, be it type=dict (from {UNTYPED} on)"
+        )
+    return codec.decode(content, Any)
+
+
+def reader_of(codec: Codec, wanted: Any) -> ContentReader | None:
+    """The way in which a subscription reads; None: as messages do by themselves. BadType."""
     if wanted is Any:
         wanted = None
     is_own = not any(codec is known for known in KNOWN.values())
     if wanted is not None and not is_own:
         check_type(wanted)
-    return Reader(codec, wanted) if is_own or wanted is not None else None
+    return ContentReader(codec, wanted) if is_own or wanted is not None else None
 
 
 def bad_content(key: str, sender: str, error: Exception | str) -> BadContent:
-    """What to say of a content that cannot be read."""
+    """The error for a content that cannot be read."""
     why, place = reason_of(error) if isinstance(error, Exception) else (error, "$")
     at = "" if place == "$" else f" at {place}"
     what = harmless(f"the content of {key} from {sender or 'nobody'} cannot be read{at}: {why}.")

@@ -11,7 +11,7 @@ from mesh.values import Published, message_id
 
 
 class Poster(Protocol):
-    """Who posted it, and hears what becomes of it."""
+    """The client that posted it, and hears what becomes of it."""
 
     @property
     def _stream(self) -> bytes: ...

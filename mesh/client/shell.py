@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from mesh.client.access import Access
-from mesh.client.around import Around, Timeout, Timer
+from mesh.client.around import Around, Cancellable, Timeout
 from mesh.client.core.client import ClientCore
 from mesh.client.core.desk import Desk
-from mesh.client.core.effects import Dial, Effect, Find, HangUp, Send, Tell
+from mesh.client.core.effects import Dial, Effect, Find, HangUp, Report, Send
 from mesh.client.events import Event, log_event
 from mesh.client.oneloop import check_loop, not_open, running_loop
 from mesh.client.wired import Wired
@@ -30,13 +30,13 @@ class Promised(asyncio.Future[Any]):
         self.exception()
 
 
-Put = Callable[[c.Command, tuple[Envelope, ...]], None]
+PutCommand = Callable[[c.Command, tuple[Envelope, ...]], None]
 
 
 class Carrier(Protocol):
-    """What brings commands to the node, and tells the core what comes from there."""
+    """A carrier of commands to the node, and tells the core what comes from there."""
 
-    def dial(self, key: int, access: Access) -> Put:
+    def dial(self, key: int, access: Access) -> PutCommand:
         """A new connection: what puts a command on it."""
 
     def look(self) -> None:
@@ -53,7 +53,7 @@ Carriers = Callable[[asyncio.AbstractEventLoop, ClientCore, Callable[[], None]],
 
 
 class Shell:
-    """What runs a client's core. `find(home)` says where the node is; `tell` hears events;
+    """The runner of a client's core. `find(home)` says where the node is; `tell` hears events;
     `carriers` makes what brings commands there. `around`: what it has in place of this machine's clocks.
 
     The loop keeps it, so it must not keep the client: whoever drops that has it closed.
@@ -79,10 +79,10 @@ class Shell:
         )
         self._carriers = carriers
         self._carrier: Carrier | None = None
-        self._put: Put = _nowhere
+        self._put: PutCommand = _nowhere
         self._key = 0  # of the connection in use
         self._is_planned = False
-        self._timer: Timer | None = None
+        self._timer: Cancellable | None = None
         self._armed = float("inf")  # for when
 
     @property
@@ -127,7 +127,7 @@ class Shell:
             self._carrier.look()
 
     def hurry(self) -> None:
-        """What is to be done is done now, and not at the end of this turn."""
+        """Do what is to be done now, and not at the end of this turn."""
         if self.desk.effects:
             self._turn()
 
@@ -174,7 +174,7 @@ class Shell:
             case Send(key, command, envelopes):
                 if key == self._key:
                     self._put(command, envelopes)
-            case Tell(kind, text):
+            case Report(kind, text):
                 event, line = Event(kind, text), self.core.line
                 self._tell(event)
                 log_event(event, line.name, line.home or line.address)
@@ -197,4 +197,4 @@ class Shell:
 
 
 def _nowhere(command: c.Command, envelopes: tuple[Envelope, ...]) -> None:
-    """Where there is no connection, nothing is put on it."""
+    """The place for what is said where there is no connection: it is gone."""

@@ -12,7 +12,7 @@ from mesh.client.core.intake import Intake
 from mesh.client.core.several import Several
 from mesh.client.message import Batch, Message, T, TypedBatch
 from mesh.client.oneloop import check_loop, running_loop
-from mesh.client.reading import Reader
+from mesh.client.reading import ContentReader
 from mesh.client.shell import Shell
 from mesh.errors import Closed
 
@@ -161,7 +161,7 @@ class TypedSubscription(Subscription[T]):
         client: object,
         shell: Shell,
         intake: Intake | Several,
-        reader: Reader,
+        reader: ContentReader,
         tracer: Tracer | None = None,
     ) -> None:
         super().__init__(client, shell, intake, tracer)

@@ -50,7 +50,7 @@ class Tracer:
 
     @contextmanager
     def processing(self, message: Message[Any]) -> Iterator[None]:
-        """What a handler does with it, and what that publishes, belongs to the same trace."""
+        """A context: what a handler does with it, and what that publishes, belongs to the same trace."""
         with self._span("process", message):
             yield
 

@@ -10,8 +10,8 @@ from mesh.client.find import find_node
 
 
 @dataclass
-class Way:
-    """What the user said of it: an address or a name, and the mesh whose keys are used."""
+class NodeAddress:
+    """The address as the user said it: an address or a name, and the mesh whose keys are used."""
 
     address: str | None
     cluster: str | None

@@ -65,7 +65,7 @@ class Wired:
         self._sockets.hang_up(key)
 
     def close(self) -> None:
-        """What was just sent gets a moment to leave."""
+        """Close it; what was just sent gets a moment to leave."""
         self._key = 0
         self._sockets.close()
 

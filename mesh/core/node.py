@@ -96,7 +96,7 @@ class NodeCore:
     def told(
         self, key: ConnKey, command: c.Command, envelopes: Sequence[Envelope], now: float, wall: int
     ) -> None:
-        """What a program within this process says on its connection: as `receive`, without frames."""
+        """Take what a program within this process says on its connection: as `receive`, without frames."""
         self._at(now, wall)
         conn = self._conns.get(key)
         if conn is None or conn.closed:

@@ -50,7 +50,7 @@ class Status(Part):
         self._process = beginning.process
 
     def info(self) -> Info:
-        """Who this node is, and its metrics."""
+        """The node's name and kind, and its metrics."""
         me, settings = self._desk.me, self._desk.settings
         return Info(
             name=me.name,

@@ -27,6 +27,7 @@ class Inward:
         self._node, self._loop, self._core, self._turn = node, loop, core, turn
         self._key = 0
         self._visit: Visit | None = None
+        self._is_closed = False
         told(node.ended, loop, self._over)
 
     def dial(self, key: int, access: Access) -> Callable[[c.Command, tuple[Envelope, ...]], None]:
@@ -48,6 +49,7 @@ class Inward:
 
     def close(self) -> None:
         """Hang up, and let the node go."""
+        self._is_closed = True
         self.hang_up(self._key)
         self._node.stop()
 
@@ -76,5 +78,6 @@ class Inward:
 
     def _over(self) -> None:
         """The node has ended: so has its client, for the same reason."""
-        self._core.close(self._node.why)
-        self._turn()
+        if not self._is_closed:
+            self._core.close(self._node.why)
+            self._turn()

@@ -13,6 +13,7 @@ from mesh.client.client import Client
 from mesh.client.codecs import Codec
 from mesh.client.core.client import ClientCore
 from mesh.client.like import making
+from mesh.client.oneloop import check_loop
 from mesh.client.shell import Carrier, Shell
 from mesh.config import Config
 from mesh.embedded.carrier import Inward
@@ -26,7 +27,7 @@ ANOTHER = "Give it another name, mesh.node(NAME), or a directory of its own, dat
 
 
 class Home:
-    """Where a client finds its own node: in a thread that is made each time the client is opened."""
+    """The place where a client finds its own node: in a thread, made each time the client is opened."""
 
     def __init__(self, config: Config, environ: Mapping[str, str]) -> None:
         self.node: NodeThread | None = None
@@ -68,22 +69,32 @@ class NodeClient(Client):
         mdns: bool | None = None,
         config: str | os.PathLike[str] | Mapping[str, Any] | None = None,
         client: str | None = None,
+        session: int | None = None,
         timeout: float | None = None,
         environ: Mapping[str, str] | None = None,
         codec: Codec | str = "json",
         patience: float | None = None,
+        tracing: bool = False,
     ) -> None:
         environ = os.environ if environ is None else environ
         settings = configured(name, data, cluster, bind, seeds, mdns, config, environ)
         self._home = Home(settings, environ)
-        super().__init__(client=client, timeout=timeout, environ=environ, codec=codec, patience=patience)
+        super().__init__(
+            client=client,
+            session=session,
+            timeout=timeout,
+            environ=environ,
+            codec=codec,
+            patience=patience,
+            tracing=tracing,
+        )
 
     def _made(self, name: tuple[str, int, bool], key: StreamKey) -> Shell:
         home = self._home
         return Shell(name, key, 2 * self._timeout, home.find, self._events.tell, home.carrier)
 
     async def __aenter__(self) -> Self:
-        if self._shell.is_open or self._core.is_over:
+        if self._home.node is not None:
             raise Closed("this client was opened before.", hint="Make another with `mesh.node()`.")
         node = self._home.started()
         finalize(self, node.stop).atexit = False  # if nobody closes it; at exit others see to that
@@ -92,6 +103,7 @@ class NodeClient(Client):
             return await super().__aenter__()
         except BaseException as error:
             await _ended(node)
+            self._home.node = None  # it may be tried again
             if isinstance(error, DataDirRefused | NodeInUse) and error.code in (IN_USE, NodeInUse.code):
                 raise type(error)(error.what, hint=ANOTHER, code=error.code) from None
             raise
@@ -110,6 +122,7 @@ class NodeClient(Client):
             return
         if node.is_forked:
             node.check()
+        check_loop(self._shell.loop)
         why, node.patience = node.why, self._timeout if drain else 0.0
         try:
             await super().close(drain=drain and why is None)
@@ -143,7 +156,8 @@ def node(*args: Any, **options: Any) -> NodeClient:
     keeps what must last; without one it has its messages in memory only. `cluster`: the mesh's name. `bind`:
     addresses to listen on. `seeds`: addresses of nodes to meet, where multicast DNS (`mdns`) does not find
     them. `config`: a file for all else, or a dict of the same shape: `{"timing": {"probe": 0.5}}`.
-    `client`: the client's name; it, `timeout`, `codec`, `patience` and `environ` are as for `mesh.connect`.
+    `client`, `session`, `timeout` (in seconds), `codec`, `patience`, `tracing` and `environ` are as for
+    `mesh.connect`.
 
     Raises BadConfig, BadArgument; entering it DataDirRefused, NodeInUse, BindRefused, KeysRefused or
     StoreError.

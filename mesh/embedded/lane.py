@@ -14,7 +14,7 @@ TURN = 128  # of them are taken before others get their turn
 T = TypeVar("T")
 
 
-class Lane(Generic[T]):
+class ThreadLane(Generic[T]):
     """One direction. `hear` gets what has come, in the loop that reads, and whether it was the last."""
 
     # A deque is safe between two threads, and whoever reads says so before it looks: what is put after that

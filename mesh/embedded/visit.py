@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from mesh.embedded.lane import Lane
+from mesh.embedded.lane import ThreadLane
 from mesh.shell.driver import Driver
 from mesh.shell.program import Program
 from mesh.wire.commands import Command
 from mesh.wire.envelope import Envelope
 
-Said = tuple[Command, tuple[Envelope, ...]]
-Hear = Callable[[Sequence[list[bytes]], bool], None]
+VisitSaid = tuple[Command, tuple[Envelope, ...]]
+VisitHeard = Callable[[Sequence[list[bytes]], bool], None]
 
 
 class Visit:
@@ -22,11 +22,15 @@ class Visit:
     """
 
     def __init__(
-        self, driver: Driver, its: asyncio.AbstractEventLoop, ours: asyncio.AbstractEventLoop, hear: Hear
+        self,
+        driver: Driver,
+        its: asyncio.AbstractEventLoop,
+        ours: asyncio.AbstractEventLoop,
+        hear: VisitHeard,
     ) -> None:
         self._driver, self._its = driver, its
-        self._to_node: Lane[Said] = Lane(its, self._told)
-        self._to_program: Lane[list[bytes]] = Lane(ours, hear)
+        self._to_node: ThreadLane[VisitSaid] = ThreadLane(its, self._told)
+        self._to_program: ThreadLane[list[bytes]] = ThreadLane(ours, hear)
         self._program = Program(self._put, self._to_program.end)
         self._has_come = False
 
@@ -47,7 +51,7 @@ class Visit:
 
     # --- in the thread of the node ------------------------------------------------------------------------
 
-    def _told(self, said: Sequence[Said], is_over: bool) -> None:
+    def _told(self, said: Sequence[VisitSaid], is_over: bool) -> None:
         driver, program = self._driver, self._program
         if not self._has_come:
             self._has_come = True
@@ -56,7 +60,7 @@ class Visit:
             driver.told(program, command, envelopes)
         if is_over:
             driver.gone(program)
-        driver.idle()
+        driver.settle()
 
     def _put(self, frames: list[bytes]) -> None:
         if not self._to_program.put(frames):

@@ -9,7 +9,7 @@ from threading import Thread
 
 from mesh.errors import MeshTimeout
 from mesh.local.segmentwriter import SegmentWriter
-from mesh.snapshots.line import Line
+from mesh.snapshots.line import HistoryLine
 from mesh.snapshots.segment import SegmentName
 from mesh.store.room import Tell
 
@@ -30,14 +30,14 @@ class SegmentLog:
         self._place = place.absolute()
         first = SegmentName(node, uuid.hex()[:8], boot, 1)
         self._writer = SegmentWriter(self._place, first, limit, _harmless(tell))
-        self._lines: SimpleQueue[Line | None] = SimpleQueue()  # None: no more will come
+        self._lines: SimpleQueue[HistoryLine | None] = SimpleQueue()  # None: no more will come
         self._refused = 0  # lines
         self._closing = False
         # The end of the process does not wait for it: what a hanging disk has not taken is lost.
         self._thread = Thread(target=self._run, name="mesh-snapshots", daemon=True)
         self._thread.start()
 
-    def record(self, line: Line) -> None:
+    def record(self, line: HistoryLine) -> None:
         """Have it written. Never blocks, never raises: what does not fit, or comes too late, is lost."""
         if self._closing or self._lines.qsize() >= WAITING:
             self._refused += 1
@@ -85,11 +85,11 @@ class SegmentLog:
             self._tell_of_refusals(self._refused - refused, now)
             refused = self._refused
 
-    def _gather(self) -> tuple[list[Line], bool]:
+    def _gather(self) -> tuple[list[HistoryLine], bool]:
         """The lines that wait, or come before the segment is to be closed; and whether these are the last."""
         deadline = self._writer.deadline()
         patience = None if deadline is None else max(0.0, deadline - time.monotonic())
-        lines: list[Line] = []
+        lines: list[HistoryLine] = []
         with contextlib.suppress(Empty):
             line = self._lines.get(timeout=patience)
             while line is not None:

@@ -10,7 +10,7 @@ from mesh.local.segmentfiles import OpenSegment, make_directories
 from mesh.local.segmentkeeper import SegmentKeeper
 from mesh.local.troubles import Troubles
 from mesh.snapshots import segment
-from mesh.snapshots.line import Line, encode
+from mesh.snapshots.line import HistoryLine, encode
 from mesh.snapshots.segment import SegmentName
 from mesh.store.room import Tell
 
@@ -47,7 +47,7 @@ class SegmentWriter:
         """When the segment is to be closed, by another `write`; None: none is open."""
         return None if self._open is None else self._opened + segment.SECONDS
 
-    def write(self, lines: Sequence[Line], now: float, *, last: bool = False) -> None:
+    def write(self, lines: Sequence[HistoryLine], now: float, *, last: bool = False) -> None:
         """Hand them to the operating system; close the segment if they are the `last`, or it is full."""
         self._taken += len(lines)
         try:
@@ -59,7 +59,7 @@ class SegmentWriter:
             self._fail(error, now)
         self.lost = self._taken - self.lines - (0 if self._open is None else self._open.lines)
 
-    def _write(self, lines: Sequence[Line], now: float) -> None:
+    def _write(self, lines: Sequence[HistoryLine], now: float) -> None:
         encoded = [content for line in lines if (content := self._encoded(line, now))]
         if not encoded:
             return
@@ -71,7 +71,7 @@ class SegmentWriter:
             self._open = OpenSegment(self._place, name, segment.hour(lines[0].ts))
         self._open.write(encoded)
 
-    def _encoded(self, line: Line, now: float) -> bytes:
+    def _encoded(self, line: HistoryLine, now: float) -> bytes:
         """Nothing for a line that cannot be, such as one with half a character in a text."""
         try:
             return encode(line)

@@ -236,6 +236,10 @@ class Driver:
             self._turn_planned = True
             self._loop.call_soon(self._turn)
 
+    def settle(self) -> None:
+        """Carry it out at once, for who has all that this turn brings, and is not called by the core."""
+        self._turn()
+
     def _turn(self) -> None:
         self._turn_planned = False
         if self._is_over:

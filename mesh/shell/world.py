@@ -29,7 +29,7 @@ from mesh.shell.crashpoints import SendFrames
 from mesh.shell.knocking import is_refused
 from mesh.shell.program import Program
 from mesh.shell.resolving import is_ip, resolved
-from mesh.snapshots.line import EVENT, Line
+from mesh.snapshots.line import EVENT, HistoryLine
 from mesh.snapshots.moment import iso
 from mesh.store.worker import StoreWorker
 from mesh.transport import Sockets
@@ -61,7 +61,7 @@ class World:
     ) -> None:
         self.sockets, self.bound = sockets, bound
         self._put, self._worker, self._snapshots, self._hears = put, worker, snapshots, hears
-        self._last: Line | None = None  # of what was recorded
+        self._last: HistoryLine | None = None  # of what was recorded
         self._tasks: set[asyncio.Task[None]] = set()
         self._named: dict[Hashable, list[list[bytes]]] = {}  # dialled by name, with what is to be sent
 
@@ -107,7 +107,7 @@ class World:
         last = self._last
         if last is not None:
             self._record(
-                Line(
+                HistoryLine(
                     kind=EVENT,
                     cluster=last.cluster,
                     observer=last.observer,
@@ -124,7 +124,7 @@ class World:
                 )
             )
 
-    def _record(self, line: Line) -> None:
+    def _record(self, line: HistoryLine) -> None:
         if self._snapshots is not None:
             self._snapshots.record(line)
             self._last = line

@@ -10,7 +10,7 @@ STATE, EVENT, LINK, QUEUE, BALANCE, TOPIC = "state", "event", "link", "queue", "
 KINDS = (STATE, EVENT, LINK, QUEUE, BALANCE, TOPIC)
 
 
-class Line(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
+class HistoryLine(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
     """One fact, as one node wrote it down. What is None is not written.
 
     `ts` and `wall` are texts, ISO 8601 in UTC with microseconds. Durations are in seconds.

@@ -36,7 +36,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _in_thread(function: Callable[[Message[Any]], Any]) -> Callable[[Message[Any]], Any]:
-    """It may wait, and use its client, where the client's own thread may not."""
+    """The handler in a thread where it may wait, and use its client: the client's own may not."""
 
     @functools.wraps(function)
     async def call(message: Message[Any]) -> None:
@@ -120,7 +120,7 @@ class Client(Later):
         return self._run(left(), lambda: self._aio._within(left(), function))
 
     def _left(self, timeout: float | None) -> Callable[[], float | None]:
-        """How much of it is left, from now on, in seconds."""
+        """The rest of it, from now on, in seconds."""
         limit = self._aio._limit(timeout)
         end = time.monotonic() + (limit or 0.0)
         return lambda: None if limit is None else max(0.0, end - time.monotonic())

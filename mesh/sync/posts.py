@@ -40,7 +40,7 @@ class Receipt:
         return self._run(None, self._handed).id
 
     def result(self, timeout: float | None = None) -> Published:
-        """What became of it; raises as `publish` does, MeshTimeout after so many seconds."""
+        """The answer to it; raises as `publish` does, MeshTimeout after so many seconds."""
         return self._run(timeout, self._result)
 
     async def _handed(self) -> receipt.Receipt:
@@ -80,7 +80,7 @@ class Posts:
         return self._waiting[0]
 
     def drop_first(self) -> None:
-        """It has been posted."""
+        """Drop the first: it has been posted."""
         with self._lock:
             _, message = self._waiting.popleft()
             self._bytes -= len(message[1])

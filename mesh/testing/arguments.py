@@ -46,7 +46,7 @@ def _check_name(name: Any) -> None:
 
 
 def config(rules: Any) -> Config:
-    """What a node is told: a mesh.toml, as text or its path, or {node: the domains that it is master of}."""
+    """The configuration of a node: a mesh.toml, as text or its path, or {node: its domains as master}."""
     try:
         return load(_file(rules), {}, {"snapshots.enabled": False})
     except BadConfig as error:

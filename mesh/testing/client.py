@@ -15,15 +15,15 @@ from mesh.client.wired import Wired
 from mesh.errors import NodeNotFound
 from mesh.security.streamkey import StreamKey
 from mesh.streams.outbox import Outbox
-from mesh.testing.clock import Timer
+from mesh.testing.clock import ClockTimer
 from mesh.testing.network import Network, Pipe
 from mesh.wire.envelope import Envelope
 
 WINDOW = 4 << 20, 1024  # bytes and envelopes without an answer
 
 
-class Place(Protocol):
-    """Where a client is. `find`: the address of a node by its name, or of the first one; `left` hears what
+class ClientPlace(Protocol):
+    """The place of a client. `find`: a node's address by its name, or of the first one; `left` hears what
     leaves a client, and the name of its session; `enter`: it begins in this loop."""
 
     net: Network
@@ -36,7 +36,7 @@ class Place(Protocol):
 class MemoryClient(Client):
     """As any client; its node is in the same memory, or nowhere."""
 
-    def __init__(self, place: Place, address: str | None, **options: Any) -> None:
+    def __init__(self, place: ClientPlace, address: str | None, **options: Any) -> None:
         self._place = place
         super().__init__(address, environ={}, **options)
 
@@ -61,12 +61,12 @@ class Inside:
     core: ClientCore
     loop: asyncio.AbstractEventLoop  # when it is open
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: ClientPlace) -> None:
         self._place, self._net = place, place.net
-        self.outbox: Outbox | None = Told(lambda envelope: place.left(envelope, self.core.line.name))
+        self.outbox: Outbox | None = CommandTold(lambda envelope: place.left(envelope, self.core.line.name))
         self.time, self.wall = self._net.clock.time, self._net.clock.wall
 
-    def call_at(self, when: float, function: Callable[[], None], /) -> Timer:
+    def call_at(self, when: float, function: Callable[[], None], /) -> ClockTimer:
         def ring() -> None:
             self._net.is_touched = True
             if not self.loop.is_closed():
@@ -82,14 +82,16 @@ class Inside:
         self.loop = loop
         return Wired(loop, core, turn, self._wires, self.time)
 
-    def _wires(self, loop: Any, came: Any, received: Any, gone: Any, idle: Any, *, failed: Any) -> Wires:
-        return Wires(self._net, loop, received, gone, idle)
+    def _wires(
+        self, loop: Any, came: Any, received: Any, gone: Any, idle: Any, *, failed: Any
+    ) -> MemoryWires:
+        return MemoryWires(self._net, loop, received, gone, idle)
 
 
 class MemoryTimeout:
     """As `asyncio.timeout`, in the time of a mesh: until `when`."""
 
-    def __init__(self, call_at: Callable[[float, Callable[[], None]], Timer], when: float) -> None:
+    def __init__(self, call_at: Callable[[float, Callable[[], None]], ClockTimer], when: float) -> None:
         self._call_at, self._when = call_at, when
         self._limit = asyncio.timeout(None)
 
@@ -110,7 +112,7 @@ class MemoryTimeout:
         self._limit.reschedule(asyncio.get_running_loop().time())
 
 
-class Told(Outbox):
+class CommandTold(Outbox):
     """An outbox that tells of each envelope when it leaves for the first time."""
 
     def __init__(self, left: Callable[[Envelope], None]) -> None:
@@ -123,7 +125,7 @@ class Told(Outbox):
         return numbered
 
 
-class Wires:
+class MemoryWires:
     """The connections of one client, in a loop; when that is closed they are lost. It names them by keys."""
 
     name = ""  # nothing cuts a client off
@@ -188,7 +190,7 @@ class Wires:
 
 
 def no_node(wanted: str, names: list[str]) -> NodeNotFound:
-    """What to say of a node that is not in this mesh, or does not run."""
+    """The error for a node that is not in this mesh, or does not run."""
     if wanted in names:
         return NodeNotFound(f"node {wanted} does not run.", hint=f"Start it: m.start({wanted!r})")
     return NodeNotFound(f"no node named {wanted!r} is in this mesh: {', '.join(names)}.")

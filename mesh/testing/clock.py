@@ -12,7 +12,7 @@ from itertools import count
 CROWDED = 256  # timers
 
 
-class Timer:
+class ClockTimer:
     """A function that is called when it is due, unless it is cancelled before."""
 
     __slots__ = ("function",)
@@ -38,7 +38,7 @@ class Clock:
         self._stands: float | None = 0.0  # None: it goes,
         self._ahead = 0.0  # so much before this machine's,
         self._shown = 0.0  # but never before what it showed already
-        self._timers: list[tuple[float, int, Timer]] = []
+        self._timers: list[tuple[float, int, ClockTimer]] = []
         self._crowded = CROWDED  # so many timers are looked through for those that were cancelled
         self._numbers = count()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -52,7 +52,7 @@ class Clock:
         return self._shown
 
     def machine(self) -> float:
-        """What it would show if it waited for no timer."""
+        """The time that it would show if it waited for no timer."""
         return time.monotonic() + self._ahead if self._stands is None else self._stands
 
     def wall(self) -> int:
@@ -63,8 +63,8 @@ class Clock:
     def is_standing(self) -> bool:
         return self._stands is not None
 
-    def call_at(self, when: float, function: Callable[[], None], /) -> Timer:
-        timer = Timer(function)
+    def call_at(self, when: float, function: Callable[[], None], /) -> ClockTimer:
+        timer = ClockTimer(function)
         heappush(self._timers, (when, next(self._numbers), timer))
         if len(self._timers) > self._crowded:
             self._timers = [row for row in self._timers if row[2].function is not None]

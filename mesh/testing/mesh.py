@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
-from typing import Self
+from collections.abc import Iterable
+from typing import Any, Self
 
 from msgspec.structs import replace
 
 from mesh.client.arguments import seconds
 from mesh.client.client import Client
-from mesh.client.codecs import Codec
+from mesh.client.like import like
 from mesh.client.message import Batch, Message
 from mesh.client.oneloop import running_loop, wrong_loop
 from mesh.errors import BadArgument, Closed, MeshTimeout, shown
 from mesh.testing import arguments
 from mesh.testing.arguments import Rules
 from mesh.testing.client import MemoryClient, no_node
-from mesh.testing.node import Node
+from mesh.testing.node import MemoryNode
 from mesh.testing.passing import Passing
 from mesh.wire.envelope import Envelope
 
@@ -37,10 +37,10 @@ class Mesh:
     def __init__(self, nodes: int | Iterable[str] = 1, *, rules: Rules = "", clock: str = "real") -> None:
         names, config = arguments.names(nodes), arguments.config(rules)
         self._passing = Passing(arguments.clock(clock))
-        self._nodes: dict[str, Node] = {}
+        self._nodes: dict[str, MemoryNode] = {}
         for number, name in enumerate(names, start=1):
             seeds = tuple(node.address for node in self._nodes.values())[:1]
-            self._nodes[name] = Node(self._passing.net, name, number, seeds, config)
+            self._nodes[name] = MemoryNode(self._passing.net, name, number, seeds, config)
         self._published: deque[Message] = deque(maxlen=KEPT)
         self._is_open = self._is_over = False
 
@@ -82,37 +82,20 @@ class Mesh:
 
     # --- clients ------------------------------------------------------------------------------------------
 
-    def connect(
-        self,
-        address: str | None = None,
-        *,
-        client: str | None = None,
-        session: int | None = None,
-        timeout: float | None = None,
-        cluster: str | None = None,
-        environ: Mapping[str, str] | None = None,
-        codec: Codec | str = "json",
-        patience: float | None = None,
-    ) -> Client:
+    @like(Client.__init__)
+    def connect(self, address: str | None = None, **options: Any) -> Client:
         """A client of the node of that name, or of the first one; the rest as for `mesh.connect`.
 
         It can stand in its place: `monkeypatch.setattr(mesh, "connect", m.connect)`. There are neither keys
         nor an environment here: `cluster` and `environ` count for nothing.
         """
         self._check_open()
-        return MemoryClient(
-            Inhabited(self),
-            address,
-            client=client,
-            session=session,
-            timeout=timeout,
-            codec=codec,
-            patience=patience,
-        )
+        here = {name: value for name, value in options.items() if name not in ("cluster", "environ")}
+        return MemoryClient(Inhabited(self), address, **here)
 
     @property
     def published(self) -> list[Message]:
-        """What clients of this mesh have published, posted or sent, in the order in which it left them, also
+        """All that clients of this mesh have published, posted or sent, in the order in which it left, also
         what was refused then. The last 10,000.
         """
         return list(self._published)
@@ -145,7 +128,7 @@ class Mesh:
         self._check_open()
         self._passing.net.heal()
 
-    def _node(self, name: str) -> Node:
+    def _node(self, name: str) -> MemoryNode:
         self._check_open()
         if not isinstance(name, str) or name not in self._nodes:
             what = f"no node named {shown(name)} is in this mesh: {', '.join(self._nodes)}."
@@ -162,6 +145,7 @@ class Mesh:
     async def pass_time(self, duration: float) -> None:
         """Let so many seconds pass at once for all nodes and clients: what is due happens, in order.
 
+        With 0 it waits until all that is on its way has arrived, and all tasks wait for something.
         Tasks have their turns in between; but what they await of asyncio itself, as `asyncio.sleep`, takes as
         long as ever.
         """
@@ -182,9 +166,9 @@ class Mesh:
 
     def _is_joined(self) -> bool:
         up = [node for node in self._nodes.values() if node.is_up]
-        return all(node.alive() == self._reached(node) - {node.name} for node in up)
+        return all(node.serves and node.alive() == self._reached(node) - {node.name} for node in up)
 
-    def _reached(self, node: Node) -> set[str]:
+    def _reached(self, node: MemoryNode) -> set[str]:
         """The names of the nodes that can be reached from there, over others as well."""
         passes, rest = self._passing.net.passes, {n.name for n in self._nodes.values() if n.is_up}
         found, new = set[str](), {node.name}

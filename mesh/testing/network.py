@@ -144,12 +144,12 @@ class Network:
         self._plan()
 
     def stir(self, end: End) -> None:
-        """It has a turn when all have heard what is on its way."""
+        """Give it a turn when all have heard what is on its way."""
         self._stirred[end] = None
         self._plan()
 
     def deliver(self, most: int = MOST) -> None:
-        """What is on its way, and what follows from that."""
+        """Deliver what is on its way, and what follows from that."""
         if self._is_delivering:
             return
         self._is_delivering = True

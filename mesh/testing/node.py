@@ -30,7 +30,7 @@ NEVER = float("inf")
 log = logging.getLogger("mesh.testing")
 
 
-class Node:
+class MemoryNode:
     """A process that can be killed and started again; what it has stored outlives it, as on a disk."""
 
     def __init__(self, net: Network, name: str, number: int, seeds: tuple[str, ...], config: Config) -> None:
@@ -83,6 +83,11 @@ class Node:
             for pipe in self._net.pipes:
                 if self in pipe.ends and pipe.is_open:
                     leave(pipe)
+
+    @property
+    def serves(self) -> bool:
+        """Does it let clients in?"""
+        return self.is_up and self.core.parts.desk.serves
 
     def alive(self) -> set[str]:
         """The others that it sees."""
@@ -182,10 +187,10 @@ class Node:
             self._call(what, happens)
 
     def _tell_all(self, frames: list[bytes]) -> None:
-        """Whoever listens to it."""
+        """Tell all who listen to it."""
         for node in dict.fromkeys(self._net.bound.values()):
             if (
-                isinstance(node, Node)
+                isinstance(node, MemoryNode)
                 and self.pub in node.listening
                 and self._net.passes(self.name, node.name)
             ):

@@ -29,7 +29,7 @@ class Passing:
         self._one_at_a_time = asyncio.Lock()
 
     def enter(self) -> None:
-        """It goes on in the loop that runs here."""
+        """Go on in the loop that runs here."""
         loop = asyncio.get_running_loop()
         if loop is not self.loop:
             self.loop, self._one_at_a_time = loop, asyncio.Lock()

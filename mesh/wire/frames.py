@@ -63,7 +63,9 @@ def read(frames: Sequence[bytes], max_content: int = MAX_CONTENT_EVER) -> tuple[
 def checked(
     command: Command, envelopes: Sequence[Envelope], max_content: int = MAX_CONTENT_EVER
 ) -> tuple[AnyCommand, list[Envelope]]:
-    """What a program says to the node in its own process, as `read` gives what comes by a connection.
+    """The command and envelopes that a program hands to the node in its own process.
+
+    As `read` gives what comes by a connection.
 
     RemoteError for what `read` refuses. Nothing of it can be changed by the program any more: all is written
     and read but the bodies, of which only those are copied that are no bytes.

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import fields
 from pyspark.sql.types import DataType, DoubleType, LongType, StringType, TimestampType
 
-from mesh.snapshots.line import KINDS, Line
+from mesh.snapshots.line import KINDS, HistoryLine
 from spark import views
 from spark.failures import CHECKPOINT, SESSION, UNKNOWN
 from spark.failures import KINDS as FAILURES
@@ -29,7 +29,7 @@ NO_TABLES = {("clocks", "aligned"), ("load", "width")}  # the history itself, an
 
 def test_the_page_names_every_field_of_a_line_and_no_other() -> None:
     told = [row[:2] for head in ("in every line", *(f"in `{kind}`" for kind in KINDS)) for row in table(head)]
-    assert [name for name, _ in told] == [f"`{field.name}`" for field in fields(Line)]
+    assert [name for name, _ in told] == [f"`{field.name}`" for field in fields(HistoryLine)]
     assert {name.strip("`"): TYPES[type_] for name, type_ in told} == COLUMNS
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from mesh.snapshots.line import BALANCE, EVENT, KINDS, LINK, QUEUE, STATE, TOPIC, Line, encode
+from mesh.snapshots.line import BALANCE, EVENT, KINDS, LINK, QUEUE, STATE, TOPIC, HistoryLine, encode
 from tools import generate_snapshots
 from tools.generating.blemishes import REASONS
 from tools.generating.cast import HOUR, MINUTE, SECOND
@@ -24,7 +24,7 @@ SINCE = 1_795_000_000 * SECOND
 NAME = re.compile(
     r"(?P<unfinished>_?)(?P<node>[a-z0-9-]+)-(?P<uuid>[0-9a-f]{8})-(?P<boot>\d+)-(?P<n>\d+)\.jsonl"
 )
-decode = msgspec.json.Decoder(Line).decode
+decode = msgspec.json.Decoder(HistoryLine).decode
 
 
 class Made:
@@ -39,7 +39,7 @@ class Made:
         self.files = sorted(place.rglob("*.jsonl"))
         self.closed = [path for path in self.files if not path.name.startswith("_")]
         self.good: list[bytes] = []
-        self.lines: list[Line] = []
+        self.lines: list[HistoryLine] = []
         self.bad: list[bytes] = []
         for path in self.closed:
             content = path.read_bytes()
@@ -60,10 +60,10 @@ class Made:
             self.bad.append(line)
 
     @property
-    def once(self) -> dict[tuple[str, int, int], Line]:
+    def once(self) -> dict[tuple[str, int, int], HistoryLine]:
         return {(line.observer_uuid, line.observer_boot, line.line): line for line in self.lines}
 
-    def of(self, kind: str) -> Iterator[Line]:
+    def of(self, kind: str) -> Iterator[HistoryLine]:
         return (line for line in self.once.values() if line.kind == kind)
 
 
@@ -105,7 +105,7 @@ def test_what_is_there_is_what_the_summary_says(made: Made, crowd: Made) -> None
 
 
 def test_each_boot_counts_from_zero_and_its_last_lines_hold_the_totals(made: Made) -> None:
-    last: dict[tuple[str, int, str], Line] = {}
+    last: dict[tuple[str, int, str], HistoryLine] = {}
     for line in sorted(made.of(BALANCE), key=lambda line: line.line):
         before = last.get((line.observer, line.observer_boot, line.node))
         assert before is None or (before.chosen or 0) <= (line.chosen or 0)

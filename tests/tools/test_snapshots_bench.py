@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mesh.snapshots.line import BALANCE, LINK, QUEUE, STATE, TOPIC, Line, encode
+from mesh.snapshots.line import BALANCE, LINK, QUEUE, STATE, TOPIC, HistoryLine, encode
 from tools.benchmarks.loads import snapshot_writer
 from tools.benchmarks.measures import snapshots
 from tools.benchmarks.measures.snapshots import PACES, told
@@ -56,7 +56,7 @@ def test_lines_that_were_lost_leave_no_result() -> None:
 
 def test_the_lines_are_those_of_a_node_among_a_hundred() -> None:
     node = snapshot_writer.Node()
-    lines: list[Line] = [*node.states(), *node.figures()]
+    lines: list[HistoryLine] = [*node.states(), *node.figures()]
     kinds = [line.kind for line in lines]
     assert {kind: kinds.count(kind) for kind in kinds} == {
         STATE: 3,

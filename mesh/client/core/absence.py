@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mesh.client.core.desk import Alarm, Desk
-from mesh.client.core.effects import Tell
+from mesh.client.core.effects import Report
 
 AWAY = 5.0  # s without a node, after which it is said what waits for it
 AWAY_AGAIN = 60.0  # s … and then again and again
@@ -26,7 +26,7 @@ class Absence:
         self._later(AWAY - (self._desk.now - since))
 
     def end(self) -> None:
-        """It is there, or nobody waits any more."""
+        """Its end: it is there, or nobody waits any more."""
         if self._alarm is not None:
             self._alarm.cancel()
 
@@ -35,5 +35,5 @@ class Absence:
 
     def _ring(self) -> None:
         if waiting := self._waiting():
-            self._desk.do(Tell("waiting", f"away for {self._desk.now - self._since:.0f} s: {waiting}"))
+            self._desk.do(Report("waiting", f"away for {self._desk.now - self._since:.0f} s: {waiting}"))
         self._later(AWAY_AGAIN)

@@ -14,7 +14,7 @@ from mesh.errors import BadArgument, MeshError, MeshTimeout, RemoteError, shown
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 
-Reply = tuple[Any, list[Envelope]]  # or a part of one: its value, and the envelopes that came with it
+ReplyPart = tuple[Any, list[Envelope]]  # or a part of one: its value, and the envelopes that came with it
 
 
 class Pending(Struct, eq=False):
@@ -25,7 +25,7 @@ class Pending(Struct, eq=False):
     promise: Promise  # list[Reply]: all its parts
     then: Callable[[], None] | None = None  # is called before the promise is kept
     alarm: Alarm | None = None
-    parts: list[Reply] = []
+    parts: list[ReplyPart] = []
 
 
 def readable(command: c.Command) -> c.Command:
@@ -80,7 +80,7 @@ class Calls:
         return pending
 
     def forget(self, pending: Pending) -> None:
-        """Who asked gives up, or has what he wanted."""
+        """Forget it: who asked gives up, or has what he wanted."""
         self._pending.pop(pending.request, None)
         if pending.alarm is not None:
             pending.alarm.cancel()
@@ -120,7 +120,7 @@ class Calls:
             self._line.send(pending.command)
 
     def close(self, error: MeshError) -> None:
-        """Nobody will reply any more."""
+        """Break all of them: nobody will reply any more."""
         self._closed = error
         for pending in list(self._pending.values()):
             self.forget(pending)

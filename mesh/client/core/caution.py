@@ -17,7 +17,10 @@ UNREADABLE = ("MALFORMED", "TOO_LARGE", "FRAME_TOO_LARGE", "FORGED_SENDER", "POI
 
 
 class Caution:
-    """`is_answered` tells of an envelope whether each message of it has any answer."""
+    """A line of envelopes that leave one at a time.
+
+    `is_answered` tells of an envelope whether each message of it has any answer.
+    """
 
     def __init__(self, is_answered: Callable[[Envelope], bool]) -> None:
         self.is_on: bool = False

@@ -6,7 +6,7 @@ from mesh.client.access import Access
 from mesh.client.core.calls import Calls
 from mesh.client.core.caution import UNREADABLE, Caution
 from mesh.client.core.desk import Desk
-from mesh.client.core.effects import Effect, Tell
+from mesh.client.core.effects import Effect, Report
 from mesh.client.core.line import OURS, Line
 from mesh.client.core.publisher import Publisher
 from mesh.client.core.subscriptions import Subscriptions
@@ -19,7 +19,7 @@ from mesh.wire.frames import body_frames
 
 
 class ClientCore:
-    """What its shell tells, with the time (s, of any clock that does not go back); after that comes a tick.
+    """A client as its shell tells it what happens, with the time (s, of any clock that does not go back).
 
     A tick gives the effects that the shell does. It comes back when something is `due`, and when it is woken.
 
@@ -96,7 +96,7 @@ class ClientCore:
         self.line.move()
 
     def tick(self, now: float) -> list[Effect]:
-        """What is to be done by now."""
+        """The effects that are to be done by now."""
         return self.desk.tick(now)
 
     @property
@@ -126,7 +126,7 @@ class ClientCore:
         for envelope in self._caution.begin(self.publisher.outbox.resend()):
             self._send(envelope)
         self.calls.again()  # after what was published before: an erase must not come first
-        self.desk.do(Tell("connected", self.line.name))
+        self.desk.do(Report("connected", self.line.name))
 
     def _hear(self, command: c.AnyCommand, envelopes: list[Envelope]) -> None:
         match command:
@@ -168,7 +168,7 @@ class ClientCore:
             self.publisher.answered(c.Answer(bad.domain, bad.first, bad.last, refusal.code, text=text))
 
     def _waiting(self) -> str:
-        """What waits for the node, in words; "" = nothing."""
+        """A list of what waits for the node, in words; "" = nothing."""
         counts = {
             "message": self.publisher.unanswered,
             "question": self.calls.count,
@@ -177,4 +177,4 @@ class ClientCore:
         return ", ".join(f"{n:,} {what}{'s' * (n > 1)}" for what, n in counts.items() if n)
 
     def _refused_later(self, message: str, error: PublishRefused) -> None:
-        self.desk.do(Tell("refused-later", f"{message}: {error}"))
+        self.desk.do(Report("refused-later", f"{message}: {error}"))

@@ -37,7 +37,9 @@ class Alarm:
 
 
 class Desk:
-    """`promise` makes one, `chance` gives numbers from [0, 1), `dice` so many random bytes.
+    """The place where all parts of a client meet.
+
+    `promise` makes one, `chance` gives numbers from [0, 1), `dice` so many random bytes.
 
     `wake` is called when there is something to do while the shell is elsewhere, once until it has been here;
     what it raises goes to whoever wanted it, and nothing of that is left behind.
@@ -100,7 +102,7 @@ class Desk:
         self.now, self._is_awake = now, True
 
     def tick(self, now: float) -> list[Effect]:
-        """What is to be done by now; after it the shell is elsewhere again, until it is woken."""
+        """The effects that are due by now; after it the shell is elsewhere again, until it is woken."""
         self.now, self._is_awake = now, True
         if self.due <= now:
             self._ring()

@@ -10,7 +10,7 @@ from mesh.wire.envelope import Envelope
 
 
 class Find(Struct, frozen=True, gc=False):
-    """Where is the node? The answer goes to `found` or `not_found`."""
+    """A question: where is the node? The answer goes to `found` or `not_found`."""
 
 
 class Dial(Struct, frozen=True, gc=False):
@@ -34,11 +34,11 @@ class HangUp(Struct, frozen=True, gc=False):
     key: int
 
 
-class Tell(Struct, frozen=True, gc=False):
+class Report(Struct, frozen=True, gc=False):
     """An event for the user; the kinds are those of `mesh.client.connected.Event`."""
 
     kind: str
     text: str
 
 
-Effect = Find | Dial | Send | HangUp | Tell
+Effect = Find | Dial | Send | HangUp | Report

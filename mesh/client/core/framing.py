@@ -39,7 +39,7 @@ class Framing:
             self._put(frames)
 
     def received(self, now: float, frames: Frames) -> tuple[c.AnyCommand, list[Envelope]] | None:
-        """What these say; None: a part of something that is too long to come, or go, at once.
+        """The command in these frames; None: a part of something that is too long to come, or go, at once.
 
         RemoteError when it cannot be read. What a later release may say is answered, and counts as None.
         """
@@ -58,7 +58,7 @@ class Framing:
     def _heard(
         self, command: c.AnyCommand, envelopes: list[Envelope]
     ) -> tuple[c.AnyCommand, list[Envelope]] | None:
-        """What is left of it when what concerns frames is done."""
+        """The rest of it when what concerns frames is done."""
         match command:
             case c.Welcome() if not self._version:
                 self._begin(command)

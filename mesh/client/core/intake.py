@@ -17,7 +17,7 @@ INBOX = 0  # the number of what was sent to the session itself
 
 
 class Terms(Struct, frozen=True):
-    """What gives way when the subscriber does not keep up; see `subscribe`."""
+    """The terms of a subscription: what gives way when the subscriber does not keep up; see `subscribe`."""
 
     overflow: str = ""
     max_queue: int = 0
@@ -65,7 +65,7 @@ class Intake:
         return (self,)
 
     def asked_for(self, request: int, resumed: bool = False) -> Subscribe:
-        """What makes it, at a node."""
+        """The command that makes it, at a node."""
         terms = self.terms
         return Subscribe(
             request, self.number, self.query, self.initial, resumed, terms.overflow, terms.max_queue
@@ -107,7 +107,7 @@ class Intake:
         self._was_used(self)
 
     def put_back(self, rest: Sequence[Message], failed: bool) -> None:
-        """What was not taken of the last batch, or all of it if its user `failed`: it comes again first."""
+        """Put back the rest of the last batch, or all of it if its user `failed`: it comes again first."""
         given = self._given
         if given is not None and (rest or failed):
             self._given = None

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from mesh.client.access import Access
 from mesh.client.core.absence import Absence
 from mesh.client.core.desk import Alarm, Desk, Promise
-from mesh.client.core.effects import Dial, Find, HangUp, Send, Tell
+from mesh.client.core.effects import Dial, Find, HangUp, Report, Send
 from mesh.client.core.framing import SPEAKS
 from mesh.errors import BadName, Closed, MeshError, NodeNotFound, Refused, RemoteError, SlowConsumer
 from mesh.links.backoff import delay
@@ -196,7 +196,7 @@ class Line:
         self.why = error
         if error.code in AT_ONCE:  # anything else may pass
             self._break(error)
-        self._desk.do(Tell("refused", f"{error.what} [{error.code}]"))
+        self._desk.do(Report("refused", f"{error.what} [{error.code}]"))
 
     def lose(self, why: str) -> None:
         """The connection is gone, or no good."""
@@ -209,12 +209,12 @@ class Line:
             self._attempt = 0
             if self._desk.now - self._entered > STEADY:
                 self._strikes = 0
-            self._desk.do(Tell("disconnected", why))
+            self._desk.do(Report("disconnected", why))
             self._absence.begin(self._heard)
         self._again()
 
     def _missing(self) -> str:
-        """Who is away, and what waits."""
+        """The words for who is away, and what waits."""
         is_first = self._first is not None and not self._first.done()
         waiting = ("connect()" if self._waits else "") if is_first else self._waiting()
         node = self.home or self.address or "the node"
@@ -287,7 +287,7 @@ class Line:
     def _refused(self, r: c.Refuse) -> None:
         if r.final:
             self._break(Refused(f"{self.address} refused: {r.reason}.", hint=r.hint, code=r.code))
-        self._desk.do(Tell("refused", f"{r.reason} [{r.code}]"))
+        self._desk.do(Report("refused", f"{r.reason} [{r.code}]"))
         if self.is_up and r.code != SlowConsumer.code:
             self._strikes += 1
             self._objected(r)

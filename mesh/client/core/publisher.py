@@ -19,7 +19,9 @@ LINGER = 0.001  # s for which a message waits for company, at most, and only whi
 
 
 class Publisher:
-    """`send` puts an envelope on the wire, if there is one: else it is sent after the reconnect.
+    """A session's messages on their way.
+
+    `send` puts an envelope on the wire, if there is one: else it is sent after the reconnect.
 
     `refused_later(id, why)` hears what a master refused that had to wait, when nobody awaits its last word.
     """
@@ -142,7 +144,7 @@ class Publisher:
         self._seal_if_due()
 
     def seal(self) -> None:
-        """What was gathered leaves now."""
+        """Send what was gathered."""
         if self.builder is not None and self.builder.slices:
             envelope = self.outbox.add(self.builder.seal(self.stream))
             self.builder = None
@@ -152,7 +154,7 @@ class Publisher:
     # --- answers ----------------------------------------------------------------------------------------
 
     def answered(self, answer: Answer) -> None:
-        """What a master, or a node where it waits, said of some numbers."""
+        """Take what a master, or a node where it waits, said of some numbers."""
         self.verdicts.heard(answer)
         self._seal_if_due()
         self._wake()

@@ -15,17 +15,17 @@ from mesh.wire.envelope import Envelope
 STREAMS = 10_000  # of which it is remembered what was given
 RANGES = 256  # that are remembered of each
 
-Stream = tuple[bytes, str]
+StreamName = tuple[bytes, str]
 
 
-class Given:
+class GivenBefore:
     """The messages that were given. What it forgets may be given again; what was never given, always is."""
 
     def __init__(self) -> None:
-        self._streams: OrderedDict[Stream, Ranges] = OrderedDict()
+        self._streams: OrderedDict[StreamName, Ranges] = OrderedDict()
 
     def news(self, batch: Batch) -> Batch | None:
-        """Those of its messages that were not given, which from now on are; None: there is none."""
+        """The messages in it that were not given, which from now on are; None: there is none."""
         e = batch._envelope
         indices = range(e.count) if batch._indices is None else batch._indices
         ranges = self._of((e.stream, e.domain))
@@ -39,7 +39,7 @@ class Given:
             return batch
         return Batch(e, fresh, batch.gap) if fresh else None
 
-    def _of(self, stream: Stream) -> Ranges:
+    def _of(self, stream: StreamName) -> Ranges:
         ranges = self._streams.pop(stream, None) or Ranges()
         self._streams[stream] = ranges
         if len(self._streams) > STREAMS:
@@ -66,7 +66,7 @@ class Strand(Intake):
         return self
 
     def first(self) -> Batch | None:
-        """What it has before everything else."""
+        """The item that it has before everything else."""
         return self._items[0]
 
     def _batch_of(self, envelope: Envelope, indices: tuple[int, ...] | None) -> Batch | None:
@@ -97,7 +97,7 @@ class Several:
         self.number: int = strands[0].number
         self.stirred: Callable[[], None] = lambda: None
         self.order: deque[Strand] = deque()  # whose items came, one after the other
-        self._given = Given() if overlap else None
+        self._given = GivenBefore() if overlap else None
         self._give_up = give_up
         self._is_confirmed = False
         self._of: Strand | None = None  # the strand whose batch is in use
@@ -162,7 +162,7 @@ class Several:
         return strand.hold() if strand is not None else self._stir
 
     def put_back(self, rest: Sequence[Message[Any]], failed: bool) -> None:
-        """What was not taken of the last batch, or all of it if its user `failed`: it comes again first."""
+        """Put back the rest of the last batch, or all of it if its user `failed`: it comes again first."""
         strand, self._of = self._of, None
         if strand is not None:
             strand.put_back(rest, failed)
@@ -173,7 +173,7 @@ class Several:
     # --- for its strands --------------------------------------------------------------------------------
 
     def forget(self, strand: Strand) -> None:
-        """What came of this one is void."""
+        """Forget what came of this one: it is void."""
         self.order = deque(other for other in self.order if other is not strand)
 
     def ended(self, strand: Strand, error: MeshError) -> None:

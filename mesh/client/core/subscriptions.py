@@ -9,7 +9,7 @@ from typing import Any
 
 from mesh.client.core.calls import Calls, Pending
 from mesh.client.core.desk import Desk
-from mesh.client.core.effects import Tell
+from mesh.client.core.effects import Report
 from mesh.client.core.intake import INBOX, Intake, Terms
 from mesh.client.core.line import Line
 from mesh.client.core.several import Several, Strand
@@ -31,7 +31,7 @@ XPATH = "it comes with keys that have an XML body"
 
 
 class Subscriptions:
-    """Those of one session, by number."""
+    """The subscriptions of one session, by number."""
 
     def __init__(self, desk: Desk, line: Line, calls: Calls) -> None:
         self._desk, self._line, self._calls = desk, line, calls
@@ -64,7 +64,7 @@ class Subscriptions:
         return Several(strands, any(query.kind != "exact" for query in queries), self.give_up)
 
     def inbox(self) -> Intake:
-        """What is sent to this session; BadQuery while somebody reads it already."""
+        """The intake of what is sent to this session; BadQuery while somebody reads it already."""
         self._check_unread(self._inbox)
         return self._inbox
 
@@ -85,7 +85,7 @@ class Subscriptions:
         return self._calls.ask(s.asked_for, s.confirm)
 
     def give_up(self, s: Intake) -> None:
-        """It was asked for in vain, or nobody waits any more; the node may have it."""
+        """Give it up: it was asked for in vain, or nobody waits any more; the node may have it."""
         if self._all.pop(s.number, None) is not None:
             self._calls.tell(lambda request: c.Unsubscribe(request, s.number))
 
@@ -159,12 +159,12 @@ class Subscriptions:
 
     def _tell_gaps(self) -> None:
         for what, gap in self._gaps.items():
-            self._desk.do(Tell("gap", f"{gap:,} messages of {what} were dropped: it was read too slowly"))
+            self._desk.do(Report("gap", f"{gap:,} messages of {what} were dropped: it was read too slowly"))
         self._gaps.clear()
 
     @property
     def count(self) -> int:
-        """Those that are read."""
+        """The number of those that are read."""
         return sum(not s.is_left for s in self._all.values())
 
     def plan_ack(self) -> None:
@@ -174,7 +174,7 @@ class Subscriptions:
             self._is_ack_planned = True
 
     def send_ack(self) -> None:
-        """What has arrived, and how much of it was used up."""
+        """Tell the node what has arrived, and how much of it was used up."""
         self._is_ack_planned = False
         self._acked = self._line.inlet.have
         # Only what is news: of a thousand subscriptions most have had nothing since.
@@ -217,7 +217,7 @@ def topics_of(topics: Sequence[str], domain: str | None) -> list[c.Query]:
 
 
 def query(key: str | None, pattern: str | None, xpath: str | None, domain: str | None) -> c.Query:
-    """What `subscribe` and `get` ask for; BadKey or BadQuery when it makes no sense."""
+    """The query that `subscribe` and `get` ask for; BadKey or BadQuery when it makes no sense."""
     if xpath is not None:
         not_yet("xpath=", XPATH)
     if key is not None and pattern is not None:

@@ -22,7 +22,7 @@ Number = tuple[str, int]  # domain, and the number of a message in it
 
 
 class Waiters:
-    """Those who wait for a word on a message. One who gives up waits no more."""
+    """All who wait for a word on a message. One who gives up waits no more."""
 
     def __init__(self) -> None:
         self._promises: dict[Number, list[Promise]] = {}
@@ -42,7 +42,7 @@ class Waiters:
                 del self._promises[number]
 
     def pop(self, number: Number) -> list[Promise]:
-        """Those that still wait for it."""
+        """The promises that still wait for it."""
         return [promise for promise in self._promises.pop(number, ()) if not promise.done()]
 
     def pop_all(self) -> list[Promise]:
@@ -74,7 +74,7 @@ class Verdicts:
     # --- hearing ----------------------------------------------------------------------------------------
 
     def heard(self, answer: Answer) -> None:
-        """What was said of some numbers. Said again, it changes nothing."""
+        """Take what was said of some numbers. Said again, it changes nothing."""
         if answer.state not in ("OK", "FORWARD_WARNING"):
             self._refuse(answer)
             return

@@ -135,7 +135,7 @@ class Desk:
         self.say(ConnEnded(conn))
 
     def broke_protocol(self, conn: Conn, who: str, node: Introduction | None, error: MeshError) -> None:
-        """What came on that connection cannot be: whoever said it is told so, and it is over."""
+        """End a connection on which came what cannot be: whoever said it is told so, and it is over."""
         self.count("malformed")
         if self.watched:
             self.say(ProtocolBroken(node, error.code))

@@ -5,7 +5,7 @@ from collections.abc import Hashable
 from msgspec import Struct
 
 from mesh.operations import Op
-from mesh.snapshots.line import Line
+from mesh.snapshots.line import HistoryLine
 
 ConnKey = Hashable  # made by the shell for a connection that came in, by the core for one it dials
 
@@ -71,7 +71,7 @@ class Commit(Struct, frozen=True):
 class WriteLine(Struct, frozen=True):
     """Write this line into the snapshots."""
 
-    line: Line
+    line: HistoryLine
 
 
 class Note(Struct, frozen=True):

@@ -17,7 +17,7 @@ from mesh.core.peers.facts import PeerJoined, PeerLost
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.states.facts import Spoke, StateHeard
-from mesh.snapshots.line import BALANCE, EVENT, LINK, QUEUE, STATE, TOPIC, Line
+from mesh.snapshots.line import BALANCE, EVENT, LINK, QUEUE, STATE, TOPIC, HistoryLine
 from mesh.snapshots.moment import iso
 from mesh.snapshots.observers import Observed
 from mesh.wire.commands import Introduction
@@ -199,7 +199,7 @@ class Recording(Part):
         desk, me = self._desk, self._desk.me
         desk.emit(
             WriteLine(
-                Line(
+                HistoryLine(
                     kind=kind,
                     cluster=desk.settings.cluster,
                     observer=me.name,

@@ -25,7 +25,7 @@ from mesh.errors import (
     MeshTimeout,
     PublishRefused,
 )
-from tests.mesh.meshes import LIMIT, mesh_of, take
+from tests.mesh.meshes import LIMIT, in_memory, mesh_of, take
 
 SURROGATE = "a\ud800b"
 NUMBERS: list[Any] = [
@@ -154,7 +154,7 @@ async def outcome(call: Call, m: Client, value: Any) -> str:
 def test_trial_B1_no_value_of_any_argument_stops_a_client() -> None:
     async def story() -> list[str]:
         said = []
-        async with mesh_of("a") as m, m.connect("a") as ma, m.connect("a") as reader:
+        async with in_memory("a") as m, m.connect("a") as ma, m.connect("a") as reader:
             events: list[str] = []
             listening = asyncio.create_task(_listen(ma, events))
             await asyncio.sleep(0)
@@ -252,7 +252,7 @@ def test_trial_B1_a_blocking_reader_waits_for_no_odd_time(blocking: sync.Client,
 
 def test_trial_B1_the_named_ones_of_the_trial() -> None:
     async def story() -> None:
-        async with mesh_of("a") as m, m.connect("a") as ma:
+        async with in_memory("a") as m, m.connect("a") as ma:
             options: list[dict[str, Any]] = [{"expiry": 8.64e9}, {"expiry": -2e9}, {"priority": 2.5}]
             for option in options:
                 with pytest.raises(BadArgument, match=r"expiry|priority"):
@@ -270,7 +270,7 @@ def test_trial_B1_the_named_ones_of_the_trial() -> None:
 
 def test_trial_B3_an_empty_text_never_means_everything() -> None:
     async def story() -> None:
-        async with mesh_of("a") as m, m.connect("a") as ma:
+        async with in_memory("a") as m, m.connect("a") as ma:
             await ma.publish("k", b"x")
             with pytest.raises(BadPattern):
                 ma.subscribe(pattern="")
@@ -295,7 +295,7 @@ def test_trial_B3_an_empty_text_never_means_everything() -> None:
 
 def test_trial_B1_what_is_the_meshs_own_is_refused_alone_and_what_is_published_beside_it_goes_on() -> None:
     async def main() -> None:
-        async with mesh_of("a") as made, made.connect("a") as m:
+        async with in_memory("a") as made, made.connect("a") as m:
             found = await asyncio.gather(
                 m.publish("good/1", b"1"),
                 m.publish("__sys__x", b"2"),
@@ -324,7 +324,7 @@ def test_trial_B1_what_is_the_meshs_own_is_refused_alone_and_what_is_published_b
 )
 def test_trial_B1_a_value_of_another_type_is_an_error_of_ours(call: Callable[[Any], Any]) -> None:
     async def main() -> None:
-        async with mesh_of("a") as made, made.connect("a") as m:
+        async with in_memory("a") as made, made.connect("a") as m:
             with pytest.raises(MeshError):
                 call(m)
             assert (await m.publish("k", b"v")).state == "OK"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,14 +19,14 @@ from hypothesis import strategies as st
 import mesh
 from mesh.client.codecs import CODECS, JSON, encoded
 from mesh.client.message import Batch, Message, TypedBatch
-from mesh.client.reading import Reader, reader_of
+from mesh.client.reading import UNTYPED, ContentReader, reader_of
 from mesh.errors import BadArgument, BadContent, BadType, MeshError
 from mesh.values import Headers
 from mesh.wire.envelope import ERASED, Envelope
 from mesh.wire.properties import Properties, encode_properties
 from tests.mesh.client.wired import Wired, story
 from tests.mesh.envelopes import envelope
-from tests.mesh.meshes import mesh_of, take
+from tests.mesh.meshes import in_memory, take
 
 
 @dataclass
@@ -88,7 +89,7 @@ def message(content: bytes, content_type: str | None = None, flags: int = 0) -> 
 
 def read(content: bytes, content_type: str | None, wanted: Any, codec: Any = JSON) -> Any:
     batch = Batch(message(content, content_type)._envelope)
-    return TypedBatch[Any](batch, Reader(codec, wanted))[0].value
+    return TypedBatch[Any](batch, ContentReader(codec, wanted))[0].value
 
 
 def sent(it: Wired) -> list[Envelope]:
@@ -304,6 +305,20 @@ def test_what_is_no_reading_is_told_with_its_key_sender_and_place(
     assert isinstance(error, ValueError) and error.code == "BAD_CONTENT" and len(str(error)) < 500
 
 
+def test_what_may_say_anything_has_a_bound_and_with_a_type_it_has_none() -> None:
+    for content_type, long in (
+        ("application/json", b"[" + b"0," * UNTYPED + b"0]"),
+        ("application/msgpack", b"\xdd" + struct.pack(">I", UNTYPED) + bytes(UNTYPED)),
+    ):
+        with pytest.raises(BadContent, match="type="):
+            _ = message(long, content_type).value
+        assert len(read(long, content_type, list)) in (UNTYPED, UNTYPED + 1)
+    with pytest.raises(BadContent, match="type="):
+        message(b"[" + b"0," * UNTYPED + b"0]").json()
+    assert message(b'"' + b"x" * (UNTYPED - 2) + b'"').json()
+    assert read(b"x" * (UNTYPED + 1), "text/x-reversed", None, Reversed())
+
+
 def test_names_of_the_same_thing_are_read_as_it() -> None:
     for name in ("APPLICATION/JSON", "application/json;charset=latin1", "application/geo+json"):
         assert message(b'{"t":1}', name).value == {"t": 1}
@@ -336,7 +351,7 @@ def test_headers_that_nobody_can_read_are_none() -> None:
 
 
 def test_the_value_is_read_once_by_who_said_its_type_and_else_as_often_as_it_is_asked_for() -> None:
-    typed = TypedBatch[Any](Batch(message(b"[1]")._envelope), Reader(JSON, list[int]))
+    typed = TypedBatch[Any](Batch(message(b"[1]")._envelope), ContentReader(JSON, list[int]))
     for m in (typed[0], next(iter(typed))):
         assert m.value is m.value and m.value == [1]
     plain = message(b"[1]", "application/json")
@@ -443,7 +458,7 @@ async def test_what_is_left_of_a_typed_inbox_comes_again_typed(it: Wired) -> Non
 
 
 async def _through_a_node() -> None:
-    async with mesh_of("a") as made, made.connect("a", client="joe", codec="msgpack") as m:
+    async with in_memory("a") as made, made.connect("a", client="joe", codec="msgpack") as m:
         async with m.subscribe(pattern="r/#", type=Reading) as s, m.inbox(type=Reading) as inbox:
             await m.publish("r/1", Reading(1))
             m.post("r/2", {"t": 2}, codec="json")

@@ -1,4 +1,4 @@
-"""Does a client get the whole of a list that comes in pages? From real nodes, within the test's own loop."""
+"""Does a client get the whole of a list that comes in pages? From nodes within the test's own loop."""
 
 import asyncio
 from functools import partial
@@ -8,7 +8,7 @@ import pytest
 from mesh import sync
 from mesh.core import status
 from mesh.core.desk.pages import page
-from tests.mesh.meshes import Mesh, mesh_of
+from tests.mesh.meshes import Mesh, in_memory, mesh_of
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +21,7 @@ def test_trial_A6_a_client_asks_on_until_it_has_the_whole_list() -> None:
     wanted = [f"tcp://127.0.0.1:{n}" for n in range(1, 21)]
 
     async def main() -> None:
-        async with mesh_of("a") as made, made.connect("a") as m:
+        async with in_memory("a") as made, made.connect("a") as m:
             for address in wanted:
                 await m.call("peer", add=address)
             found = await m.call("peers")

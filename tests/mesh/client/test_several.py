@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 import mesh
 from mesh.client.core.intake import Terms
-from mesh.client.core.several import RANGES, STREAMS, Given, Several, Strand
+from mesh.client.core.several import RANGES, STREAMS, GivenBefore, Several, Strand
 from mesh.client.message import Batch, Message
 from mesh.errors import BadKey, BadPattern, BadQuery, MeshError, SlowConsumer
 from mesh.wire import commands as c
 from mesh.wire.envelope import ERASED, INITIAL
 from tests.mesh.client.wired import Wired, story, turns
 from tests.mesh.envelopes import envelope
-from tests.mesh.meshes import LIMIT, mesh_of, take
+from tests.mesh.meshes import LIMIT, in_memory, mesh_of, take
 
 MASTER = b"m" * 16
 
@@ -133,7 +133,7 @@ def test_whatever_the_patterns_nothing_is_lost_or_twice(steps: list[Any], reader
 
 
 def test_what_is_remembered_is_bounded_and_what_is_forgotten_comes_rather_twice_than_never() -> None:
-    seen = Given()
+    seen = GivenBefore()
     for n in range(1, 2 * RANGES + 20, 2):
         assert seen.news(Batch(envelope(first=n)))
     assert len(next(iter(seen._streams.values()))) == RANGES
@@ -330,7 +330,7 @@ async def test_what_makes_no_sense_is_refused_before_anything_is_asked(it: Wired
 
 def test_a_node_gives_each_message_once_in_its_publishers_order() -> None:
     async def main() -> None:
-        async with mesh_of("a") as made, made.connect("a") as m:
+        async with in_memory("a") as made, made.connect("a") as m:
             for n in range(3):
                 await m.publish(f"a/{n}", b"old")
             async with m.subscribe(pattern=["a/#", "+/1", "#"]) as s:

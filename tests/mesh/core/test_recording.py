@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from discovery.state import Sample
 from mesh.mapping.rules import Rule
-from mesh.snapshots.line import BALANCE, EVENT, LINK, QUEUE, STATE, TOPIC, Line
+from mesh.snapshots.line import BALANCE, EVENT, LINK, QUEUE, STATE, TOPIC, HistoryLine
 from tests.mesh.core.masters import RUGBY, Cluster, cluster
 from tests.simulation import SimNetwork, SimNode
 
@@ -13,7 +13,7 @@ IDLE = Sample((90.0, 70.0), 4_000_000_000, 8_000_000_000, 0.001)
 EVERY = 10.0
 
 
-def lines(by: SimNode, kind: str, **fields: object) -> list[Line]:
+def lines(by: SimNode, kind: str, **fields: object) -> list[HistoryLine]:
     return [
         line
         for line in by.lines

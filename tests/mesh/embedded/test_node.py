@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import os
+import secrets
 import threading
 import time
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 import mesh
 from discovery.member import Presence
-from mesh.errors import Closed, CoreFailed, DataDirRefused, MeshTimeout, NodeInUse
+from mesh.errors import Closed, CoreFailed, DataDirRefused, MeshTimeout, NodeInUse, Refused, WrongLoop
 from tests.mesh.embedded.own import SETTINGS, address_of, place, runtime
 from tests.mesh.meshes import LIMIT, eventually, take
 
@@ -157,18 +158,48 @@ async def _result(receipt: mesh.Receipt) -> mesh.Published:
 def test_two_of_one_name_in_one_process_are_refused_by_name() -> None:
     async def story() -> None:
         with place() as here:
+            second = here.node("robot")
             async with here.node("robot") as m:
-                with pytest.raises(DataDirRefused, match=r"in use by process.*mesh\.node\(NAME\)"):
-                    async with here.node("robot"):
-                        pass
+                for _ in range(2):
+                    with pytest.raises(DataDirRefused, match=r"in use by process.*mesh\.node\(NAME\)"):
+                        await second.__aenter__()
                 with pytest.raises(NodeInUse, match=r"mesh\.node\(NAME\)"):
                     async with here.node("robot", data=Path(here.environ["MESH_STATE_DIR"]) / "other"):
                         pass
                 assert (await m.publish("k", b"x")).ok
-            async with here.node("robot") as m:
+            async with second as m:
                 assert (await m.publish("k", b"x")).ok
+                with pytest.raises(Closed, match="opened before"):
+                    await m.__aenter__()
             with pytest.raises(Closed, match="opened before"):
                 await m.__aenter__()
+
+
+def test_who_is_not_let_in_by_his_own_node_may_try_again() -> None:
+    async def story() -> None:
+        with place() as here:
+            m = here.node("robot", client="robot")  # that is the name of a node
+            for _ in range(2):
+                with pytest.raises(Refused, match="is the name of a node"):
+                    await m.__aenter__()
+            assert not [thread for thread in threading.enumerate() if thread.name == "mesh-node"]
+
+    asyncio.run(story())
+
+
+def test_from_another_loop_it_is_neither_used_nor_closed() -> None:
+    async def elsewhere(m: Any) -> None:
+        for use in (m.publish("k", b"x"), m.close()):
+            with pytest.raises(WrongLoop):
+                await use
+
+    async def story() -> None:
+        with place() as here:
+            async with here.node("robot") as m:
+                await asyncio.to_thread(lambda: asyncio.run(elsewhere(m)))
+                assert (await m.publish("k", b"x")).ok
+
+    asyncio.run(story())
 
     asyncio.run(story())
 
@@ -319,5 +350,21 @@ def test_who_takes_nothing_does_not_keep_it_for_ever() -> None:
                     await other.close()
                 assert time.monotonic() - began < LIMIT / 4
                 goes_on.set()
+
+    asyncio.run(story())
+
+
+@pytest.mark.whole
+def test_nobody_has_to_be_told_of_the_other() -> None:
+    cluster = f"test-{secrets.token_hex(4)}"
+
+    async def story() -> None:
+        with place() as here:
+            async with here.node("robot", mdns=True, cluster=cluster) as robot:
+                async with here.node("arm", mdns=True, cluster=cluster) as arm:
+                    async with arm.subscribe("k") as sub:
+                        await eventually(lambda: alive(robot) == {"robot", "arm"})
+                        await robot.publish("k", b"x")
+                        assert (await anext(sub)).content == b"x"
 
     asyncio.run(story())

@@ -1,5 +1,6 @@
 """What may be said of a node of one's own, and what is refused before anything is begun."""
 
+import inspect
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,13 @@ def test_its_timeout_is_that_of_any_client(timeout: Any) -> None:
         return
     with pytest.raises(BadArgument):
         mesh.node(timeout=timeout, environ={})
+
+
+def test_its_client_takes_what_any_client_takes() -> None:
+    node, sync, connect = (inspect.signature(f).parameters for f in (mesh.node, mesh.sync.node, mesh.connect))
+    assert not set(connect) - set(node) - {"address"}
+    assert all(node[name].default == connect[name].default for name in set(node) & set(connect))
+    assert list(sync.values()) == list(node.values())
 
 
 def test_errors_name_the_place() -> None:

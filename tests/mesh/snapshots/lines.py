@@ -1,6 +1,6 @@
 """Snapshot lines and segments, for tests of what becomes of them."""
 
-from mesh.snapshots.line import Line
+from mesh.snapshots.line import HistoryLine
 from mesh.snapshots.segment import Segment, SegmentName
 
 UUID = bytes.fromhex("1a2b3c4d" + "00" * 12)
@@ -8,9 +8,9 @@ UUID8 = "1a2b3c4d"
 HOUR = "date=2026-01-31/hour=09"
 
 
-def line(number: int, *, ts: str = "2026-01-31T09:57:25.000001Z", text: str = "") -> Line:
+def line(number: int, *, ts: str = "2026-01-31T09:57:25.000001Z", text: str = "") -> HistoryLine:
     """The event with this number."""
-    return Line(
+    return HistoryLine(
         kind="event",
         cluster="lab",
         observer="heron",

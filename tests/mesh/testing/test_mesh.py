@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import inspect
 import math
 import socket
 import threading
@@ -168,6 +169,13 @@ async def test_what_is_sent_again_was_published_once(m: Mesh) -> None:
         m.start("a")
         await m.pass_time(5)
         assert (await receipt).ok and len(m.published) == 1
+
+
+def test_it_connects_as_users_know_it() -> None:
+    known = list(inspect.signature(mesh.connect).parameters)
+    assert list(inspect.signature(Mesh.connect).parameters) == ["self", *known]
+    with Mesh() as m, pytest.raises(TypeError, match="unknown"):
+        m.connect(unknown=1)  # type: ignore[call-arg]
 
 
 def test_it_can_stand_in_the_place_of_connect(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,7 +35,7 @@ def test_the_tests_of_the_page_pass(tmp_path: Path) -> None:
         (tmp_path / f"test_{number}.py").write_text(block.text)
     code, output = run_pytest(tmp_path)
     count = sum(block.text.count("def test_") for block in TESTS)
-    assert code == 0 and f"{count} passed" in output and count == 6, output
+    assert code == 0 and f"{count} passed" in output and count == 7, output
 
 
 def test_the_fixture_says_what_it_is_and_what_is_wrong_with_its_marker(tmp_path: Path) -> None:

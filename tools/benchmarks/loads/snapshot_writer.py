@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mesh.local.segments import SegmentLog
-from mesh.snapshots.line import BALANCE, LINK, QUEUE, STATE, TOPIC, Line
+from mesh.snapshots.line import BALANCE, LINK, QUEUE, STATE, TOPIC, HistoryLine
 from mesh.snapshots.moment import iso
 
 NODES = 100
@@ -33,7 +33,7 @@ class Node:
     def __init__(self) -> None:
         self.lines = 0
 
-    def states(self) -> Iterator[Line]:
+    def states(self) -> Iterator[HistoryLine]:
         for i in range(STATES):
             yield self._line(
                 STATE, i, version=self.lines, wall=iso(time.time_ns()), up=round(time.monotonic(), 3),
@@ -43,7 +43,7 @@ class Node:
                 sessions=4, subscriptions=8, links=NODES - 1,
             )  # fmt: skip
 
-    def figures(self) -> Iterator[Line]:
+    def figures(self) -> Iterator[HistoryLine]:
         for i in range(LINKS):
             yield self._line(LINK, i, state="logged in", rtt=round(0.00045678, 6), skew=round(0.0123456, 3))
         for i in range(BALANCES):
@@ -71,9 +71,9 @@ class Node:
                 content=99 * self.lines,
             )
 
-    def _line(self, kind: str, about: int, **fields: Any) -> Line:
+    def _line(self, kind: str, about: int, **fields: Any) -> HistoryLine:
         self.lines += 1
-        return Line(
+        return HistoryLine(
             kind=kind,
             cluster="lab",
             observer="heron",
@@ -111,7 +111,7 @@ def main(place: str, seconds: float, pace: float) -> dict[str, Any]:
     return {"cpu": _cpu() - before, "seconds": taken, "lines": node.lines, "told": told, **log.counters()}
 
 
-def _record(log: SegmentLog, lines: Iterator[Line] | tuple[()]) -> None:
+def _record(log: SegmentLog, lines: Iterator[HistoryLine] | tuple[()]) -> None:
     for line in lines:
         log.record(line)
 

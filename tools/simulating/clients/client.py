@@ -11,7 +11,7 @@ from mesh.client.access import Access
 from mesh.client.core.calls import Pending
 from mesh.client.core.client import ClientCore
 from mesh.client.core.desk import Desk
-from mesh.client.core.effects import Dial, Effect, Find, HangUp, Send, Tell
+from mesh.client.core.effects import Dial, Effect, Find, HangUp, Report, Send
 from mesh.client.core.framing import Framing
 from mesh.client.core.intake import Intake, Terms
 from mesh.errors import MeshError, RemoteError, WouldBlock
@@ -460,7 +460,7 @@ class SimClient:
             case HangUp():
                 self._connection = 0
                 self._end_pipe()
-            case Tell(kind, text):
+            case Report(kind, text):
                 self.happened(kind, text)
 
     def happened(self, kind: str, text: str) -> None:

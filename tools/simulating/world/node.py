@@ -24,7 +24,7 @@ from mesh.core.node import NodeCore
 from mesh.core.parts import ROOMS, Parts, Room
 from mesh.operations import Image
 from mesh.security.signing import verify
-from mesh.snapshots.line import Line
+from mesh.snapshots.line import HistoryLine
 from mesh.store.base import begin
 from mesh.store.memory import MemoryStore
 from mesh.wire.commands import Introduction
@@ -60,7 +60,7 @@ class SimNode:
         self.listening: set[str] = set()
         self.disk = Disk(MemoryStore())
         self.notes: list[str] = []
-        self.lines: list[Line] = []  # of its snapshots
+        self.lines: list[HistoryLine] = []  # of its snapshots
         self.stop: Stop | None = None
         self.is_up = False
         self.jumped = 0  # ns that its wall clock was set forward

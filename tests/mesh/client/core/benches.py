@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from mesh.client.access import Access
 from mesh.client.core.client import ClientCore
 from mesh.client.core.desk import Desk
-from mesh.client.core.effects import Effect, Find, Send, Tell
+from mesh.client.core.effects import Effect, Find, Report, Send
 from mesh.client.core.line import Line
 from mesh.security.streamkey import StreamKey
 from mesh.wire import commands as c
@@ -88,7 +88,7 @@ class DeskBench:
         return [effect.command for effect in self.done if isinstance(effect, Send)]
 
     def told(self) -> list[tuple[str, str]]:
-        return [(effect.kind, effect.text) for effect in self.done if isinstance(effect, Tell)]
+        return [(effect.kind, effect.text) for effect in self.done if isinstance(effect, Report)]
 
 
 class LineBench(DeskBench):

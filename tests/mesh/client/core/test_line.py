@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.client.access import Access
-from mesh.client.core.effects import Dial, Effect, Find, HangUp, Send, Tell
+from mesh.client.core.effects import Dial, Effect, Find, HangUp, Report, Send
 from mesh.client.core.line import PATIENCE, PING, REDIAL_MAX, SILENCE, STEADY
 from mesh.errors import Closed, KeysRefused, NodeNotFound, Refused, RemoteError
 from mesh.proof import prove, stream_text
@@ -109,7 +109,7 @@ def test_a_node_that_is_waited_for_is_looked_for_until_it_is_there() -> None:
     bench = LineBench()
     opening = bench.line.open(waits=True)
     for _ in range(5):
-        assert [effect for effect in bench.wait(REDIAL_MAX) if not isinstance(effect, Tell)] == [Find()]
+        assert [effect for effect in bench.wait(REDIAL_MAX) if not isinstance(effect, Report)] == [Find()]
         bench.line.not_found(AWAY)
     assert bench.line.why is AWAY and not opening.done()
     bench.wait(REDIAL_MAX)
@@ -191,12 +191,30 @@ def test_it_pings_and_a_node_that_answers_is_kept() -> None:
     assert bench.line.is_up
 
 
+@pytest.mark.parametrize("answers", [True, False])
+def test_who_stood_still_himself_asks_before_he_calls_his_node_silent(answers: bool) -> None:
+    bench = LineBench()
+    bench.up()
+    bench.desk.now += SILENCE + 3  # nobody looked at any alarm
+    assert [type(command) for command in commands_of(bench.wait())] == [c.Ping]
+    assert bench.line.is_up
+    if answers:
+        bench.hear_pong()
+    lost = [HangUp(1), Report("disconnected", "silent")]
+    assert (bench.wait(PING)[:2] == lost) is not answers
+    assert bench.line.is_up is answers
+
+
+def commands_of(effects: list[Effect]) -> list[c.Command]:
+    return [effect.command for effect in effects if isinstance(effect, Send)]
+
+
 def test_a_node_that_is_silent_is_lost_and_dialled_anew() -> None:
     bench = LineBench()
     bench.up()
     bench.wait(SILENCE)
     assert bench.line.is_up
-    assert bench.wait(PING) == [HangUp(1), Tell("disconnected", "silent")]
+    assert bench.wait(PING) == [HangUp(1), Report("disconnected", "silent")]
     assert not bench.line.is_up and not bench.line.send(c.Pong(1))
     assert bench.wait(REDIAL_MAX) == [Find()]
 
