@@ -166,7 +166,7 @@ class Mesh:
 
     def _is_joined(self) -> bool:
         up = [node for node in self._nodes.values() if node.is_up]
-        return all(node.alive() == self._reached(node) - {node.name} for node in up)
+        return all(node.serves and node.alive() == self._reached(node) - {node.name} for node in up)
 
     def _reached(self, node: MemoryNode) -> set[str]:
         """The names of the nodes that can be reached from there, over others as well."""

@@ -84,6 +84,11 @@ class MemoryNode:
                 if self in pipe.ends and pipe.is_open:
                     leave(pipe)
 
+    @property
+    def serves(self) -> bool:
+        """Does it let clients in?"""
+        return self.is_up and self.core.parts.desk.serves
+
     def alive(self) -> set[str]:
         """The others that it sees."""
         return {peer.node.name for peer in self.core.parts.neighbours.alive()}

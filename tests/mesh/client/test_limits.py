@@ -91,6 +91,15 @@ def test_a_limit_is_no_limit_for_what_is_answered_in_time() -> None:
     told()
 
 
+def test_what_ends_before_its_limit_says_itself_why() -> None:
+    async def told() -> None:
+        async with wired(DeafWire, Client("ipc:///run/heron", client="joe", timeout=0.1)) as it:
+            with pytest.raises(MeshTimeout, match=r"did not answer within 0\.2 s"):
+                await it.client.get("k", timeout=5)
+
+    asyncio.run(told())
+
+
 def test_a_message_whose_publisher_waits_no_more_may_arrive_and_final_knows() -> None:
     @story
     async def told(it: Wired) -> None:

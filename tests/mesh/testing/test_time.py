@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+import warnings
 
 import pytest
 
@@ -56,6 +57,21 @@ async def test_a_virtual_clock_stands_until_time_is_passed(m: Mesh) -> None:
         assert m.time == begun + 0.25
         receipts = [a.post("k", b"x") for _ in range(10)]
         assert all([(await receipt).ok for receipt in receipts])
+
+
+@story(3, clock="virtual")
+async def test_where_time_stands_still_every_node_lets_clients_in(m: Mesh) -> None:
+    before = m.time
+    async with m.connect("c") as c, m.connect("b", timeout=3), m.connect("a") as a, c.subscribe("k") as s:
+        await a.publish("k", b"x", persistent=True)
+        assert (await anext(s)).content == b"x"
+        assert m.time == before < 0.1
+        for name in m.nodes:
+            m.kill(name)
+            m.start(name)
+            await m.joined()
+            async with m.connect(name):
+                pass
 
 
 @story(2)
@@ -204,3 +220,42 @@ async def test_a_question_is_given_up_after_its_time_in_the_mesh(m: Mesh) -> Non
             await task
         m.kill("a")
         await a.close(drain=False)
+
+
+async def _long_story(m: Mesh) -> None:
+    async with m.connect("a") as a, m.connect("b", timeout=3) as b, b.subscribe("k") as s:
+        for fault in ("", "cut", "kill"):
+            if fault == "cut":
+                m.cut("a", "b")
+            elif fault == "kill":
+                m.kill("b")
+            await m.pass_time(3)
+            m.heal()
+            m.start("b")
+            await m.joined()
+            await m.pass_time(5)
+            await a.publish("k", b"x", timeout=5)
+            assert (await anext(s)).content == b"x"
+
+
+@pytest.mark.parametrize("clock", ["real", "virtual"])
+def test_a_story_that_is_cancelled_anywhere_leaves_a_mesh_that_goes_on(clock: str) -> None:
+    async def told(turns: int) -> bool:
+        async with Mesh(2, clock=clock) as m:
+            task = asyncio.create_task(_long_story(m))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            was_done = task.done()
+            task.cancel()
+            await asyncio.wait_for(asyncio.gather(task, return_exceptions=True), 10)
+            await m.pass_time(1)
+            async with m.connect("a") as a:
+                assert (await a.publish("k", b"y")).ok
+            return was_done
+
+    turns = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        while not asyncio.run(told(turns)):
+            turns += 13
+    assert turns > 100
