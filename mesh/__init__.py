@@ -14,21 +14,55 @@ if TYPE_CHECKING:
     from mesh.client.receipt import Receipt
     from mesh.client.subscription import Subscription
     from mesh.embedded.client import node
-    from mesh.errors import BadContent, MeshError
+    from mesh.errors import (
+        BadArgument,
+        BadConfig,
+        BadContent,
+        BadKey,
+        BadName,
+        BadPattern,
+        BadQuery,
+        BadType,
+        BindRefused,
+        CircularLoop,
+        Closed,
+        CoreFailed,
+        DataDirRefused,
+        Expired,
+        KeysRefused,
+        LocalError,
+        MasterAway,
+        MeshError,
+        MeshTimeout,
+        MessageTooLarge,
+        NodeInUse,
+        NodeNotFound,
+        NotAvailable,
+        NotConnected,
+        PublishRefused,
+        Refused,
+        RemoteError,
+        SlowConsumer,
+        StaleSequence,
+        StoreError,
+        StoreFull,
+        TailBackFull,
+        UnknownNode,
+        WouldBlock,
+        WrongLoop,
+    )
     from mesh.values import Headers, Published
     from mesh.wire.replies import Info, NodeRow
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "BadContent": "mesh.errors",
     "Batch": "mesh.client.message",
     "Client": "mesh.client.client",
     "Codec": "mesh.client.codecs",
     "Event": "mesh.client.client",
     "Headers": "mesh.values",
     "Info": "mesh.wire.replies",
-    "MeshError": "mesh.errors",
     "Message": "mesh.client.message",
     "NodeRow": "mesh.wire.replies",
     "Published": "mesh.values",
@@ -39,19 +73,52 @@ _HOMES = {
 }
 
 __all__ = [
+    "BadArgument",
+    "BadConfig",
     "BadContent",
+    "BadKey",
+    "BadName",
+    "BadPattern",
+    "BadQuery",
+    "BadType",
     "Batch",
+    "BindRefused",
+    "CircularLoop",
     "Client",
+    "Closed",
     "Codec",
+    "CoreFailed",
+    "DataDirRefused",
     "Event",
+    "Expired",
     "Headers",
     "Info",
+    "KeysRefused",
+    "LocalError",
+    "MasterAway",
     "MeshError",
+    "MeshTimeout",
     "Message",
+    "MessageTooLarge",
+    "NodeInUse",
+    "NodeNotFound",
     "NodeRow",
+    "NotAvailable",
+    "NotConnected",
+    "PublishRefused",
     "Published",
     "Receipt",
+    "Refused",
+    "RemoteError",
+    "SlowConsumer",
+    "StaleSequence",
+    "StoreError",
+    "StoreFull",
     "Subscription",
+    "TailBackFull",
+    "UnknownNode",
+    "WouldBlock",
+    "WrongLoop",
     "connect",
     "errors",
     "node",
@@ -67,6 +134,7 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> Any:
     if name in ("errors", "sync", "testing"):
         return import_module(f"mesh.{name}")
-    if name not in _HOMES:
+    home = _HOMES.get(name, "mesh.errors" if name in __all__ else "")
+    if not home:
         raise AttributeError(f"module 'mesh' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(home), name)

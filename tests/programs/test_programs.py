@@ -19,7 +19,7 @@ SAID = {
     "p6_several": "['p6/1', 'p6/2']\n['p6/a/x', 'p6/b/x']\n",
     "p9_testing": "[('alarms/heat', b'31.0')]\n",
     "p10_lifespan": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\n",
-    "also": "OK\nNODE_NOT_FOUND\nb'x'\n",
+    "also": "OK\nNO_NODE\nb'x'\n",
 }
 
 
