@@ -1,7 +1,7 @@
 """A web application's lifespan: one client from its start to its end, and the caller's trace goes along."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
 
@@ -9,7 +9,7 @@ import mesh
 
 
 @asynccontextmanager
-async def lifespan(app: SimpleNamespace) -> AsyncIterator[None]:
+async def lifespan(app: SimpleNamespace) -> AsyncGenerator[None, None]:
     async with mesh.connect() as m:
         app.state.mesh = m
         yield

@@ -3,13 +3,18 @@
 import asyncio
 import importlib
 import inspect
+import json
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.mesh.meshes import LIMIT, mesh_of
 
+PROGRAMS = Path(__file__).parent
 SAID = {
     "p1_publish": "OK 0\n",
     "p2_subscribe": "p2/b b'x'\n",
@@ -56,3 +61,18 @@ def test_a_first_program_works(
         main()
     said = capsys.readouterr().out
     assert "\n".join(sorted(said.splitlines())) == "\n".join(sorted(SAID[name].splitlines()))
+
+
+@pytest.mark.whole
+def test_pyright_finds_nothing_in_them_in_its_strict_mode(tmp_path: Path) -> None:
+    """And mypy in its own, as in all that stands here: tools/check."""
+    config = {
+        "include": [str(PROGRAMS)],
+        "exclude": ["**/test_*.py"],
+        "typeCheckingMode": "strict",
+        "pythonPlatform": "Linux",
+    }
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(config))
+    command = [sys.executable, "-m", "basedpyright", "-p", str(tmp_path), "--pythonpath", sys.executable]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=PROGRAMS.parents[1])
+    assert (done.returncode, "0 errors, 0 warnings" in done.stdout) == (0, True), done.stdout
