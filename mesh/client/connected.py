@@ -121,7 +121,6 @@ class Connected:
         finally:
             self._core.close()
             self._shell.close()
-            self._events.end()
             await self._end.aclose()
 
     @property

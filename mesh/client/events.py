@@ -9,6 +9,7 @@ from weakref import WeakSet
 
 LOG = logging.getLogger("mesh.client")
 WARNINGS = ("waiting", "gap", "refused-later")
+KEPT = 1000  # events that wait for somebody who follows
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,8 @@ class Event:
 
 def log_event(event: Event, session: str, node: str) -> None:
     """Into the log `mesh.client`; what should not be missed as a warning, which Python shows by itself."""
+    if event == Event("closed", ""):  # on purpose
+        return
     level = logging.WARNING if event.kind in WARNINGS else logging.INFO
     known = {"session": session, "node": node, "event": event.kind}
     said = {"connected": "connected", "refused-later": f"refused after all: {event.text}"}
@@ -42,6 +45,9 @@ class Following:
         self._is_over = False
 
     def put(self, event: Event | None) -> None:
+        """The next one; None is the end. Of what nobody takes the newest are kept."""
+        if self._queue.qsize() >= KEPT:
+            self._queue.get_nowait()
         self._queue.put_nowait(event)
 
     def __aiter__(self) -> Following:
@@ -71,10 +77,14 @@ class Followers:
         return following
 
     def tell(self, event: Event) -> None:
+        """What happened; that the client is closed is the end, whoever closed it."""
+        if event.kind == "closed":
+            self._end()
+            return
         for following in list(self._all):
             following.put(event)
 
-    def end(self) -> None:
+    def _end(self) -> None:
         """Nothing more will happen."""
         self._is_over = True
         for following in list(self._all):

@@ -114,6 +114,7 @@ class ClientCore:
         self.publisher.fail(gone)
         self.subscriptions.end(gone)
         self.calls.close(gone)
+        self.desk.do(Report("closed", "" if why is None else why.what))
         self.line.close()
 
     # --- what its node says -------------------------------------------------------------------------------

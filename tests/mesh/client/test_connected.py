@@ -9,6 +9,7 @@ import mesh
 from mesh.client.access import Access
 from mesh.client.core.effects import Dial, Find, HangUp, Send
 from mesh.client.core.intake import Terms
+from mesh.client.events import KEPT, Event, Followers
 from mesh.errors import Closed, NodeNotFound, WrongLoop
 from mesh.wire import commands as c
 from mesh.wire.frames import write
@@ -230,3 +231,23 @@ def test_a_client_that_is_closed_while_it_opens_says_so_at_once() -> None:
             await opening
 
     asyncio.run(asyncio.wait_for(told(), 10))
+
+
+def test_who_follows_a_client_hears_its_end_whoever_closed_it_and_is_owed_no_more_than_so_many_events() -> (
+    None
+):
+    async def ending() -> None:
+        followers = Followers()
+        first, second = followers.follow(), followers.follow()
+        for number in range(KEPT + 5):
+            followers.tell(Event("refused", str(number)))
+        assert (await anext(first)).text == "5", "the oldest are gone"
+        followers.tell(Event("closed", "its node failed"))
+        assert [event.text async for event in second][-1] == str(KEPT + 4)
+        assert [event async for event in followers.follow()] == []
+
+    asyncio.run(ending())
+    bench = CoreBench()
+    bench.core.close(NodeNotFound("its node failed."))
+    bench.wait()
+    assert bench.told()[-1] == ("closed", "its node failed.")
