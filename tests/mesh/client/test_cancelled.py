@@ -1,0 +1,88 @@
+"""A verb that is given up after any number of steps leaves nothing behind, and its client goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import warnings
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+import pytest
+
+import mesh
+import mesh.testing
+from mesh.client.client import Client
+
+STEPS = 60  # turns of the loop after which each of these is surely done
+
+
+async def subscribed(m: Client) -> None:
+    async with m.subscribe("k"):
+        pass
+
+
+async def several(m: Client) -> None:
+    async with m.subscribe("k", "l"):
+        pass
+
+
+async def letters(m: Client) -> None:
+    async with m.inbox():
+        pass
+
+
+VERBS: dict[str, Callable[[Client], Awaitable[Any]]] = {
+    "publish": lambda m: m.publish("k", b"x"),
+    "publish, persistent": lambda m: m.publish("k", b"x", persistent=True),
+    "publish_many": lambda m: m.publish_many("k", [b"x"] * 10),
+    "send": lambda m: m.send("client/nobody", b"x", force_queuing=True),
+    "flush": lambda m: m.flush(),
+    "get": lambda m: m.get("k"),
+    "erase": lambda m: m.erase("k"),
+    "subscribe": subscribed,
+    "several": several,
+    "inbox": letters,
+    "info": lambda m: m.info(),
+}
+
+
+async def given_up(work: Coroutine[Any, Any, Any], steps: int) -> bool:
+    """Is it done before so many turns? Else it is cancelled."""
+    task = asyncio.ensure_future(work)
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    is_done = task.done()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    return is_done
+
+
+@pytest.mark.parametrize("name", VERBS)
+@pytest.mark.filterwarnings("error")
+def test_a_verb_that_is_cancelled_at_any_await_leaves_nothing_behind(name: str) -> None:
+    async def story() -> None:
+        async with mesh.testing.Mesh() as memory, memory.connect() as m:
+            core, done = m._core, 0
+            for steps in range(STEPS):
+
+                async def work() -> None:
+                    await VERBS[name](m)
+
+                done += await given_up(work(), steps)
+                await m.flush()
+                await memory.pass_time(0.1)
+                assert not core.calls._pending, f"after {steps} steps a question is open"
+                waiters = core.publisher.verdicts
+                assert not waiters._first and not waiters._last, f"after {steps} steps somebody waits"
+                assert not core.publisher._quiet
+                left = set(core.subscriptions._all) - {0}
+                assert not left, f"after {steps} steps a subscription is there"
+            assert 0 < done < STEPS, "some were cancelled, and some were done"
+            assert (await m.publish("k", b"last")).ok
+            assert [message.content for message in await m.get("k")] == [b"last"]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        asyncio.run(story())
+        gc.collect()
