@@ -143,7 +143,7 @@ class Asking(Connected):
         publisher.seal()
         marks = publisher.outbox.marks()
         while not publisher.outbox.is_answered_below(marks):
-            await publisher.change()
+            await self._change()
         value = await self._asked(lambda request: c.Call(request, "erase", arguments))
         return [str(key) for key in value["erased"]]
 

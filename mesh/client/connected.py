@@ -186,12 +186,21 @@ class Connected:
         parts = await self._ask(make)
         return parts[-1][0]
 
+    async def _change(self) -> None:
+        """Until the next answer, whatever it is."""
+        publisher = self._publisher
+        promise = publisher.change()
+        try:
+            await promise
+        finally:
+            publisher.change_no_more(promise)
+
     async def _flushed(self) -> None:
         """Until every message has an answer. Raises the first refusal that no receipt was asked for."""
         publisher = self._now().publisher
         publisher.seal()
         while not publisher.is_quiet:
-            await publisher.change()
+            await self._change()
             self._now()
             publisher.seal()
         publisher.verdicts.raise_first()

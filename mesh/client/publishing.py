@@ -160,7 +160,7 @@ class Publishing(Connected):
     async def _room(self) -> None:
         publisher = self._now().publisher
         while not publisher.outbox.open:
-            await publisher.change()
+            await self._change()
 
     async def publish_many(
         self,

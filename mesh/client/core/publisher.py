@@ -45,7 +45,7 @@ class Publisher:
         self._is_planned = False
         self._sealed = 0.0  # when the last one left
         self._alarm: Alarm | None = None  # rings when the next one has waited long enough
-        self._quiet: list[Promise] = []  # of those who wait until all is answered, or there is room
+        self._quiet: dict[Promise, None] = {}  # of those who wait until all is answered, or there is room
 
     def post(
         self, key: str, content: bytes, domain: str, flags: int, props: bytes, expires: int, to: str = ""
@@ -191,11 +191,15 @@ class Publisher:
     def change(self) -> Promise:
         """Kept at the next answer, whatever it is."""
         promise = self._desk.promise()
-        self._quiet.append(promise)
+        self._quiet[promise] = None
         return promise
 
+    def change_no_more(self, promise: Promise) -> None:
+        """Who waited for it gives up, or has it."""
+        self._quiet.pop(promise, None)
+
     def _wake(self) -> None:
-        quiet, self._quiet = self._quiet, []
+        quiet, self._quiet = self._quiet, {}
         for promise in quiet:
             if not promise.done():
                 promise.set_result(None)

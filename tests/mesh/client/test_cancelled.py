@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import warnings
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
@@ -13,8 +12,10 @@ import pytest
 import mesh
 import mesh.testing
 from mesh.client.client import Client
+from mesh.client.core.intake import INBOX
+from mesh.wire.commands import Unsubscribe
 
-STEPS = 60  # turns of the loop after which each of these is surely done
+STEPS = 40  # turns of the loop after which each of these is surely done
 
 
 async def subscribed(m: Client) -> None:
@@ -58,31 +59,57 @@ async def given_up(work: Coroutine[Any, Any, Any], steps: int) -> bool:
     return is_done
 
 
+async def cancelled_after_each_step(m: Client, name: str, then: Callable[[], Awaitable[None]]) -> int:
+    """How often it was done before."""
+    core, done = m._core, 0
+    for steps in range(STEPS):
+
+        async def work() -> None:
+            await VERBS[name](m)
+
+        done += await given_up(work(), steps)
+        await then()
+        verdicts, publisher = core.publisher.verdicts, core.publisher
+        assert not verdicts._first and not verdicts._last, f"after {steps} steps somebody waits"
+        assert not publisher._quiet, f"after {steps} steps somebody waits for any answer"
+        asked = [pending.command for pending in core.calls._pending.values()]
+        assert all(isinstance(command, Unsubscribe) for command in asked), f"after {steps} steps: {asked}"
+        left = set(core.subscriptions._all) - {INBOX}
+        assert not left, f"after {steps} steps a subscription is there"
+    return done
+
+
 @pytest.mark.parametrize("name", VERBS)
 @pytest.mark.filterwarnings("error")
 def test_a_verb_that_is_cancelled_at_any_await_leaves_nothing_behind(name: str) -> None:
     async def story() -> None:
         async with mesh.testing.Mesh() as memory, memory.connect() as m:
-            core, done = m._core, 0
-            for steps in range(STEPS):
 
-                async def work() -> None:
-                    await VERBS[name](m)
-
-                done += await given_up(work(), steps)
+            async def quiet() -> None:
                 await m.flush()
                 await memory.pass_time(0.1)
-                assert not core.calls._pending, f"after {steps} steps a question is open"
-                waiters = core.publisher.verdicts
-                assert not waiters._first and not waiters._last, f"after {steps} steps somebody waits"
-                assert not core.publisher._quiet
-                left = set(core.subscriptions._all) - {0}
-                assert not left, f"after {steps} steps a subscription is there"
+
+            done = await cancelled_after_each_step(m, name, quiet)
             assert 0 < done < STEPS, "some were cancelled, and some were done"
             assert (await m.publish("k", b"last")).ok
             assert [message.content for message in await m.get("k")] == [b"last"]
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        asyncio.run(story())
-        gc.collect()
+    asyncio.run(story())
+    gc.collect()
+
+
+@pytest.mark.parametrize("name", [name for name in VERBS if name != "inbox"])
+@pytest.mark.filterwarnings("error")
+def test_nor_does_it_while_its_node_is_away_and_what_was_published_arrives(name: str) -> None:
+    async def story() -> None:
+        async with mesh.testing.Mesh() as memory, memory.connect() as m:
+            memory.kill("a")
+            await memory.pass_time(10.0)
+            await m.publish_oneway("first", b"x")
+            assert await cancelled_after_each_step(m, name, lambda: asyncio.sleep(0)) == 0, "nobody answers"
+            memory.start("a")
+            await m.flush()
+            assert [message.content for message in await m.get("first")] == [b"x"]
+
+    asyncio.run(story())
+    gc.collect()
