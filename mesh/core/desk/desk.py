@@ -25,8 +25,7 @@ from mesh.wire.frames import write
 from mesh.wire.pieces import FEW, SHORT
 
 if TYPE_CHECKING:
-    from mesh.core.desk.outlet import Outlet
-    from mesh.routing.feed import Feed
+    from mesh.core.desk.outlet import Keyed, Outlet
     from mesh.routing.portion import Portion
 
 PROCESS = 16  # bytes
@@ -108,7 +107,7 @@ class Desk:
         except LocalError as error:
             self.send(conn, Reply(request, code=error.code, text=str(error)))
 
-    def push(self, outlet: Outlet, feed: Feed, portion: Portion) -> None:
+    def push(self, outlet: Outlet, feed: Keyed, portion: Portion) -> None:
         """Put a portion into an outlet; it leaves with the effects of this event."""
         outlet.push(feed, portion)
         self.outlets[outlet] = None
