@@ -229,9 +229,12 @@ class NodeCore:
 
     def _flush(self) -> None:
         """Put on their way what has gathered for clients and for other nodes."""
-        if self._desk.facts:
+        desk = self._desk
+        while desk.facts or desk.ending:
             self._hear()
-        for flush in self._desk.face.flushes:
+            if desk.ending:
+                desk.ending.popitem()[0]()
+        for flush in desk.face.flushes:
             flush()
 
     def goodbye(self, now: float, wall: int) -> None:

@@ -54,6 +54,7 @@ class Desk:
         self._believed = Believed()
         self.effects: list[Effect] = []
         self.outlets: dict[Outlet, None] = {}  # have something to send
+        self.ending: dict[Callable[[], None], None] = {}  # is to be done when this event is over
         self.counters: dict[str, int] = {}
         self.events = Events()
         self.refusals = Repeats()  # and what strangers say that is no HELLO

@@ -100,10 +100,12 @@ class Presence(Part):
         else:
             self.own.pop(name, None)
         self._peers.changed(name)
+        self._desk.ending[self._say_news] = None
         self._changed(name, self._desk.me.uuid, consumers - before)
 
     def _watched(self, conn: Conn, peer: Peer, command: Watch, _: list[Envelope]) -> None:
         self._peers.says(peer, command)
+        self._desk.ending[self._say_news] = None
 
     # --- what is served elsewhere -----------------------------------------------------------------------
 
@@ -128,6 +130,7 @@ class Presence(Part):
 
     def _watch(self, name: Name) -> None:
         if self._watching.used(name, self._desk.now):
+            self._desk.ending[self._say_news] = None
             for peer in self._nodes.usable():
                 self._neighbours.review_login(peer)
 
@@ -184,6 +187,7 @@ class Presence(Part):
 
     def _changed(self, name: Name, uuid: bytes, change: int) -> None:
         self._clients.changed(name)
+        self._desk.ending[self._say_news] = None
         self._desk.say(ServersChanged(*name, uuid, change))
 
     def _review(self) -> None:
@@ -197,6 +201,7 @@ class Presence(Part):
         if any(kind != "address" for kind, _name in (*command.add, *command.remove)):
             raise RemoteError("a client watches what is no address", code="MALFORMED")
         new, gone = self._clients.says(session, command)
+        self._desk.ending[self._say_news] = None
         for name in new:
             self._watch(name)
             self._watching.hold(name, +1)
@@ -233,8 +238,9 @@ class Presence(Part):
 
     def tidy(self) -> None:
         self._registry.forget(self._watching.idle(self._desk.now - IDLE))
+        self._desk.ending[self._say_news] = None
 
-    def flush(self) -> None:
+    def _say_news(self) -> None:
         """Say what is new, to whom it concerns."""
         for command in self._watching.news():
             for peer in self._nodes.usable():

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from mesh.core.desk.desk import Desk
 from mesh.core.peers.peer import Peer
+from mesh.core.services.facts import CameBack
 from mesh.core.subscribers.session import merged
 from mesh.wire.commands import Answer, Outcome, Respond, Sends, Sent
 from mesh.wire.envelope import Envelope
@@ -31,17 +32,21 @@ class Back:
         """That became of messages of a stream; `source`: who brought them, b"" = a client here."""
         if source:
             self._outcomes.setdefault(source, {}).setdefault(stream, []).append(answer)
+            self._desk.ending[self._flush] = None
         else:
             self.here.append((stream, answer))
+            self._desk.say_last(CameBack())
 
     def reply(self, source: bytes, envelope: Envelope) -> None:
         """A reply to requests, likewise."""
         if source:
             self._replies.setdefault(source, []).append((envelope, 0))
+            self._desk.ending[self._flush] = None
         else:
             self.here.append(envelope)
+            self._desk.say_last(CameBack())
 
-    def flush(self) -> None:
+    def _flush(self) -> None:
         """Send it; to whom there is no connection it is of no use any more."""
         for uuid, streams in self._outcomes.items():
             outcomes = [Outcome(s, answer) for s, answers in streams.items() for answer in merged(answers)]

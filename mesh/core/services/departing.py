@@ -21,12 +21,13 @@ class Departing:
     def add(self, uuid: bytes, envelope: Envelope, ttl: int) -> None:
         """It goes to that node."""
         self._due.setdefault(uuid, []).append((envelope, ttl))
+        self._desk.ending[self._flush] = None
 
     def take_back(self, uuid: bytes) -> Iterator[Envelope]:
         """What has not left for it."""
         return (envelope for envelope, _ in self._due.pop(uuid, ()))
 
-    def flush(self) -> None:
+    def _flush(self) -> None:
         """Send it all."""
         for uuid, whole in self._due.items():
             data = self._peers[uuid].data

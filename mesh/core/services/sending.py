@@ -18,6 +18,7 @@ from mesh.core.presence.presence import Presence
 from mesh.core.services.arriving import Arriving
 from mesh.core.services.back import Back
 from mesh.core.services.departing import Departing
+from mesh.core.services.facts import CameBack
 from mesh.core.services.hints import Hints
 from mesh.core.services.serving import LOST, NOBODY, Serving
 from mesh.core.subscribers.facts import SessionBack, SessionClosed
@@ -34,7 +35,6 @@ from mesh.wire.properties import check_properties
 TRIES = 3  # nodes that may say that nobody serves it there, although they had said so
 OPEN = 100_000  # requests of one client that may wait for their replies
 SWEEP = 5.0  # s between two looks for requests whose time is over
-ROUNDS = 8  # of what comes back at once, in one turn
 
 Read = Callable[[], object]
 
@@ -93,6 +93,7 @@ class Sending(Part):
             hear(PeerLost, lambda fact: self._lost(fact.peer.node.uuid)),
             hear(ServersChanged, self._changed),
             hear(SessionBack, lambda fact: self._arriving.back(fact.session)),
+            hear(CameBack, lambda _: self._came_back()),
             hear(SessionClosed, lambda fact: self._closed(fact.session)),
         )
 
@@ -376,23 +377,15 @@ class Sending(Part):
                 if memory is not None:
                     self._drop(memory, way, [n for n in way.open if n in memory.asked])
 
-    def flush(self) -> None:
-        """Give out what is to be given out here, and send on what goes elsewhere."""
+    def _came_back(self) -> None:
+        """Take what became of what clients here have sent to addresses here."""
         here = self._back.here
-        for _ in range(ROUNDS):
-            self._serving.give_out()
-            if not here:
-                break
-            while here:
-                back = here.popleft()
-                if isinstance(back, Envelope):
-                    self._replied(self._desk.me.uuid, back)
-                else:
-                    self._outcome(self._desk.me.uuid, *back)
-        else:
-            self._desk.wake(self._desk.now)
-        self._back.flush()
-        self._departing.flush()
+        while here:
+            back = here.popleft()
+            if isinstance(back, Envelope):
+                self._replied(self._desk.me.uuid, back)
+            else:
+                self._outcome(self._desk.me.uuid, *back)
 
 
 def _within(numbers: Collection[int], first: int, last: int) -> Iterator[int]:

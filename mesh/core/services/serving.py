@@ -105,7 +105,7 @@ class Serving(Part):
         address.servers[key] = server
         self._of[session][command.subscription] = address, server
         self._say(address)
-        self._due[address] = None
+        self._has_room(address)
 
     def _end(self, session: Session, number: int) -> None:
         """It serves no more: what it had is lost, what it was to have goes to others."""
@@ -154,10 +154,10 @@ class Serving(Part):
             self._refuse(work, FULL, f"{address.bytes:,} bytes wait for those who serve {envelope.to}.")
         elif work.is_for_all:
             self._to_all(work, ready)
-            self._due[address] = None
+            self._has_room(address)
         else:
             address.add(work)
-            self._due[address] = None
+            self._has_room(address)
 
     def _to_all(self, work: Work, ready: Sequence[Server]) -> None:
         for server in ready:
@@ -165,7 +165,12 @@ class Serving(Part):
         e = work.envelope
         self._back.outcome(work.source, e.stream, Answer(e.domain, e.first, e.last, matched=len(ready)))
 
-    def give_out(self) -> None:
+    def _has_room(self, address: Address) -> None:
+        """Somebody may be given something."""
+        self._due[address] = None
+        self._desk.ending[self._give_out] = None
+
+    def _give_out(self) -> None:
         """Give out what there is room for."""
         while self._due:
             address, _ = self._due.popitem()
@@ -246,7 +251,7 @@ class Serving(Part):
         for given in server.settle(command.done):
             if given.work.is_request:
                 self._fail(given, "REQUEST_FAILED", f"{server.name} has ended with it, and did not reply.")
-        self._due[address] = None
+        self._has_room(address)
 
     def _replied(self, server: Server, command: Settle, contents: Envelope) -> None:
         check_properties(contents)

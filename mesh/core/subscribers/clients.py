@@ -31,8 +31,8 @@ from mesh.routing.feed import Feed
 from mesh.wire.commands import Answer, Bye, Hello, Pong, Publish, Refuse, Welcome
 from mesh.wire.envelope import EVERY, FORCE_QUEUING, LOCAL_ONLY, PERSISTENT, REQUEST, RESENT, Envelope
 
-FLAGS = PERSISTENT | LOCAL_ONLY | FORCE_QUEUING  # that a client may set,
-FLAGS_OF_SENDS = LOCAL_ONLY | REQUEST | EVERY | RESENT  # and on what goes to an address
+ODD = ~(PERSISTENT | LOCAL_ONLY | FORCE_QUEUING)  # flags that a client may not set,
+ODD_IN_SENDS = ~(LOCAL_ONLY | REQUEST | EVERY | RESENT)  # and those on what goes to an address
 LOOK = 60.0  # s between two looks for what may be forgotten
 
 
@@ -248,10 +248,10 @@ class Clients(Part):
         if command.ttls and len(command.ttls) != len(envelopes):
             raise RemoteError(f"{len(envelopes)} envelopes, {len(command.ttls)} times", code="MALFORMED")
         sent, free = session.sent, self._ingress.free
-        for at, e in enumerate(envelopes):
+        for e in envelopes:
             is_own = e.stream == session.stream and not (e.numbers or e.sender or e.route or e.sent)
             domain = e.domain
-            if not is_own or e.flags & ~(FLAGS if domain != SENDS else FLAGS_OF_SENDS):
+            if not is_own or (e.flags & ODD and (domain != SENDS or e.flags & ODD_IN_SENDS)):
                 raise RemoteError(f"{session.name} publishes in the name of another", code="FORGED_SENDER")
             if not (domain in sent and e.first > sent[domain] and free.issuperset(e.keys)):
                 refused = self._ingress.refuses(session, e)
@@ -267,7 +267,7 @@ class Clients(Part):
                 )
                 continue
             if domain == SENDS:
-                self._sends(session, replace(e, sender=session.text), command.ttls[at] if command.ttls else 0)
+                self._sends(session, replace(e, sender=session.text), _ttl(command, envelopes, e))
                 continue
             self._forwarder.publish(replace(e, sender=session.text), session.has_returned)
 
@@ -297,3 +297,8 @@ class Clients(Part):
         # A session number of an earlier boot must never name somebody else.
         self._generated += 1
         return -(self._desk.me.boot << 32 | self._generated)
+
+
+def _ttl(command: Publish, envelopes: Sequence[Envelope], envelope: Envelope) -> int:
+    """The ms that it has; 0 = any time."""
+    return next((ttl for ttl, e in zip(command.ttls, envelopes, strict=False) if e is envelope), 0)

@@ -101,7 +101,7 @@ def test_E1_E2_E4_local_only_stays_here() -> None:
     net.run(1)
     assert open_one.contents() == []
     far = asker.send("x", b"2")
-    net.until(lambda: asker.state(far) == "OK")
+    net.until(lambda: asker.state(far) == "OK" and open_one.contents())
     assert (open_one.contents(), len(hidden.contents())) == ([b"2"], 30)
 
 
