@@ -55,6 +55,12 @@ class User:
             )
         )  # fmt: skip
         self.net.until(lambda: self.session)
+        self._stay()
+
+    def _stay(self) -> None:
+        if not self.is_gone:
+            self.say(c.Ping(1))
+            self.net.after(3.0, self._stay)
 
     def say(self, command: c.Command, *envelopes: Envelope) -> None:
         assert self._pipe is not None
@@ -64,6 +70,7 @@ class User:
         """Its connection breaks."""
         assert self._pipe is not None
         key = next(key for key, pipe in self.node.came_in.items() if pipe is self._pipe)
+        self.is_gone = True
         self._pipe.lose()
         self.node.gone(key)  # ZeroMQ tells it soon
         self.session = ""
