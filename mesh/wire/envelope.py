@@ -184,7 +184,7 @@ class Envelope(Struct, frozen=True, dict=True):
             sizes=sizes,
             props=props,
             body=b"".join(slices),
-            numbers=_as_ranges(self.number_list(indices)),
+            numbers=as_ranges(self.number_list(indices)),
         )
 
     def part(self, first: int, last: int) -> Envelope:
@@ -211,7 +211,7 @@ class Envelope(Struct, frozen=True, dict=True):
         return [every[i] for i in indices]
 
 
-def _as_ranges(numbers: Sequence[int]) -> tuple[int, ...]:
+def as_ranges(numbers: Sequence[int]) -> tuple[int, ...]:
     breaks = [(last, first) for last, first in pairwise(numbers) if first != last + 1]
     return (numbers[0], *chain.from_iterable(breaks), numbers[-1])
 

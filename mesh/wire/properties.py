@@ -69,6 +69,4 @@ def decode_properties(data: bytes) -> Properties:
     if not data:
         return NO_PROPERTIES
     record = _read(data)
-    return Properties(
-        Headers(record.headers), record.expires, record.priority, record.reply_to, record.code
-    )
+    return Properties(Headers(record.headers), record.expires, record.priority, record.reply_to, record.code)
