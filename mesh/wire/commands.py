@@ -409,7 +409,8 @@ class Row(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Serving(Command, frozen=True, tag=40):
-    """The news for who watches. Numbered from 1 on each connection: there are no holes."""
+    """The news for who watches. Numbered from 1 on each connection: there are no holes. All rows of a name
+    come together, and stand for all that was said of it before."""
 
     word: ClassVar[str] = SERVICES
 
