@@ -49,7 +49,7 @@ def of_reply(reply: Reply) -> MeshError:
 
 def of_reply_code(code: str, text: str, sender: str) -> MeshError:
     """Why a request has failed: whoever serves the address says so or, without a sender, the mesh itself."""
-    if sender:
+    if sender or code == "REQUEST_FAILED":
         return RequestFailed(text, code=code)
     if code == Expired.code:
         return MeshTimeout(_without_code(text, code))

@@ -26,13 +26,14 @@ from mesh.wire.limits import ENVELOPE_MESSAGES
 class Epoch:
     """The messages that are given between one CONSUME and the end of its connection."""
 
-    __slots__ = ("number", "open", "out", "taken")
+    __slots__ = ("dropped", "number", "open", "out", "taken")
 
     def __init__(self, number: int) -> None:
         self.number = number
         self.out = 0  # given, and not settled
         self.taken = 0  # the count of the last one that was begun, or was void by then
         self.open: dict[int, float] = {}  # counts of those that want a reply, and until when
+        self.dropped: deque[int] = deque()  # of these some that nobody has any more; from any thread
 
 
 class Taken:
@@ -43,6 +44,10 @@ class Taken:
     def __init__(self, message: Message, epoch: Epoch, count: int, until: float, wants_reply: bool) -> None:
         self.message, self.epoch, self.count = message, epoch, count
         self.until, self.wants_reply = until, wants_reply
+
+    def __del__(self) -> None:
+        if self.wants_reply and self.count in self.epoch.open:
+            self.epoch.dropped.append(self.count)
 
 
 class Serving:
@@ -112,6 +117,7 @@ class Serving:
 
     def take(self) -> Taken | None:
         """The next one whose time is not over; None: there is none now."""
+        self._settle_dropped()
         while self._epoch is not None and self._waiting and self._line.is_up:
             envelope, messages, until = self._waiting[0]
             message = next(messages, None)
@@ -134,6 +140,7 @@ class Serving:
     def _ring(self) -> None:
         """Of those that their user has the time may be over: then others can be given in their place."""
         self._alarm = None
+        self._settle_dropped()
         epoch = self._epoch
         if epoch is None:
             return
@@ -157,6 +164,14 @@ class Serving:
         if taken.epoch is self._epoch:
             taken.epoch.open.pop(taken.count, None)
             self._settled(taken.epoch, taken.count)
+
+    def _settle_dropped(self) -> None:
+        """Of what its user has dropped without a reply none will come."""
+        epoch = self._epoch
+        while epoch is not None and epoch.dropped:
+            count = epoch.dropped.popleft()
+            if epoch.open.pop(count, None) is not None:
+                self._settled(epoch, count)
 
     def _settled(self, epoch: Epoch, count: int) -> None:
         epoch.out -= 1

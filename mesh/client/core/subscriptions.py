@@ -47,6 +47,7 @@ class Subscriptions:
         self._gaps: Counter[str] = Counter()  # messages that were dropped, by what was asked for
         self._told: dict[int, int] = {}  # items used up of each, as this connection has heard
         self._used: dict[int, Intake] = {}  # those of which it may not have heard all
+        self._replies = 0  # items of replies, which are used up when they come
 
     def next_number(self) -> int:
         """The number of a new one, or of a service: they never change."""
@@ -119,6 +120,8 @@ class Subscriptions:
         self._acked = 0
         self._told.clear()
         self._used = dict(self._all)
+        if is_new:
+            self._replies = 0
         for s in self._all.values():
             if is_new:
                 s.restarted()
@@ -143,6 +146,7 @@ class Subscriptions:
                     gap = gaps.get(number, 0)
                     subscription.arrived(head.master, envelope, indices, gap, head.position)
                 else:
+                    self._replies += number == c.REPLIES
                     self.others(number, head, envelope, _indices(column))
         if inlet.have - self._acked >= ACK_AT:
             self.send_ack()
@@ -189,6 +193,8 @@ class Subscriptions:
         self._acked = self._line.inlet.have
         # Only what is news: of a thousand subscriptions most have had nothing since.
         news = {n: s.used for n, s in self._used.items() if n in self._all and s.used > self._told.get(n, 0)}
+        if self._replies > self._told.get(c.REPLIES, 0):
+            news[c.REPLIES] = self._replies
         if self._line.send(c.Ack(self._acked, tuple(news.items()))):
             self._told |= news
             self._used.clear()

@@ -152,6 +152,7 @@ def test_a_reply_keeps_the_promise_of_its_request_in_any_order_and_leaves_nothin
         ("HANDLER_LOST", SERVER, RequestFailed),
         ("HANDLER_LOST", "", HandlerLost),
         ("EXPIRED", "", MeshTimeout),
+        ("REQUEST_FAILED", "", RequestFailed),
         ("WHATEVER", "", PublishRefused),
     ],
 )
@@ -224,6 +225,20 @@ def test_a_reply_before_the_answer_counts_and_one_that_comes_twice_is_late() -> 
     bench.item(reply(number))
     bench.answer(1, 1, "NO_HANDLERS")
     assert bench.core.requests.late == 1
+
+
+def test_items_of_replies_are_used_up_when_they_come_and_counted_anew_in_another_process() -> None:
+    bench = Bench()
+    number, _ = bench.ask()
+    for _ in range(3):
+        bench.item(reply(number))
+    bench.wait(0.01)
+    assert [said.taken for said in bench.sent() if isinstance(said, c.Ack)][-1] == ((c.REPLIES, 3),)
+    bench.lose(boot=2)
+    bench.seq = 0
+    bench.item(reply(number))
+    bench.wait(0.01)
+    assert [said.taken for said in bench.sent() if isinstance(said, c.Ack)][-1] == ((c.REPLIES, 1),)
 
 
 # --- another node, another process ----------------------------------------------------------------------

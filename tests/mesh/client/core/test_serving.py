@@ -153,7 +153,7 @@ def test_room_that_one_keeps_who_never_replies_comes_back_with_the_time_of_its_r
     bench = opened()
     bench.give(requests(1), ttl=1000)
     bench.give(requests(1), ttl=2000)
-    bench.taken(2)
+    _kept = bench.taken(2)
     bench.wait(0.9)
     assert not bench.settled()
     bench.wait(0.2)
@@ -169,6 +169,17 @@ def test_a_reply_at_the_last_moment_that_comes_too_late_is_a_settlement() -> Non
     bench.desk.now += 1.0
     assert not bench.it.is_open(one) and not bench.it.reply(one, b"x")
     assert [(s.done, s.replied) for s, _ in bench.settled()] == [((1, 1), ())]
+
+
+def test_what_its_user_drops_without_a_reply_is_settled_when_the_next_one_is_taken() -> None:
+    bench = opened()
+    bench.give(requests(3))
+    kept, dropped = bench.taken(2)
+    assert not bench.settled()
+    del dropped
+    [_] = bench.taken(1)
+    assert [s.done for s, _ in bench.settled()] == [(2, 2)]
+    assert bench.it.reply(kept, b"x")
 
 
 def test_what_wants_no_reply_gets_none() -> None:
