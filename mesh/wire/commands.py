@@ -381,9 +381,6 @@ class Reply(Command, frozen=True, tag=35):
 # --- services ----------------------------------------------------------------------------------------
 
 
-REPLIES = 2**32 - 1  # the subscription of a client whose items are the replies to its requests
-
-
 class Watch(Command, frozen=True, tag=41):
     """Tell me, from now on, who serves these names there, each a (kind, name). `full` replaces all that was
     said before; what comes in parts has the same version in each, and `more` in all but the last."""

@@ -9,7 +9,7 @@ from mesh.client.core.desk import Desk
 from mesh.client.core.effects import Effect, Report
 from mesh.client.core.line import OURS, Line
 from mesh.client.core.publisher import Publisher
-from mesh.client.core.requests import Requests
+from mesh.client.core.requests import REPLIES, Requests
 from mesh.client.core.services import Services
 from mesh.client.core.subscriptions import Subscriptions
 from mesh.client.core.watches import Watches
@@ -202,7 +202,7 @@ class ClientCore:
     def _other_item(
         self, number: int, head: c.ItemHead, envelope: Envelope, indices: tuple[int, ...] | None
     ) -> None:
-        if number == c.REPLIES:
+        if number == REPLIES:
             self.requests.arrived(envelope, indices)
         else:
             self.services.arrived(number, head, envelope, indices)

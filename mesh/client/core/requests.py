@@ -19,6 +19,7 @@ from mesh.wire.commands import Answer
 from mesh.wire.envelope import REPLY, Envelope
 from mesh.wire.properties import LONGEST_CODE
 
+REPLIES = 2**32 - 1  # the number of the subscription that replies come for
 GRAINS = 7  # a time is kept to a 64th, at worst: so those that end together have one alarm
 LOST = "somebody was given it, and nobody knows whether it was done: the node is another, or was restarted."
 

@@ -12,6 +12,7 @@ from mesh.client.core.desk import Desk
 from mesh.client.core.effects import Report
 from mesh.client.core.intake import INBOX, Intake, Terms
 from mesh.client.core.line import Line
+from mesh.client.core.requests import REPLIES
 from mesh.client.core.several import Several, Strand
 from mesh.client.later import not_yet
 from mesh.errors import BadQuery, BadType, Closed, LocalError, MeshError, SlowConsumer, shown
@@ -146,7 +147,7 @@ class Subscriptions:
                     gap = gaps.get(number, 0)
                     subscription.arrived(head.master, envelope, indices, gap, head.position)
                 else:
-                    self._replies += number == c.REPLIES
+                    self._replies += number == REPLIES
                     self.others(number, head, envelope, _indices(column))
         if inlet.have - self._acked >= ACK_AT:
             self.send_ack()
@@ -193,8 +194,8 @@ class Subscriptions:
         self._acked = self._line.inlet.have
         # Only what is news: of a thousand subscriptions most have had nothing since.
         news = {n: s.used for n, s in self._used.items() if n in self._all and s.used > self._told.get(n, 0)}
-        if self._replies > self._told.get(c.REPLIES, 0):
-            news[c.REPLIES] = self._replies
+        if self._replies > self._told.get(REPLIES, 0):
+            news[REPLIES] = self._replies
         if self._line.send(c.Ack(self._acked, tuple(news.items()))):
             self._told |= news
             self._used.clear()

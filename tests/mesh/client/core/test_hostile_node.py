@@ -14,7 +14,7 @@ from mesh.client.core.effects import Dial, Find, HangUp, Send
 from mesh.client.core.framing import Framing
 from mesh.client.core.gathered import Gathered
 from mesh.client.core.intake import Intake, Terms
-from mesh.client.core.requests import One
+from mesh.client.core.requests import REPLIES, One
 from mesh.client.core.serving import Serving, Taken
 from mesh.client.core.watches import Watching
 from mesh.errors import MeshError, RemoteError
@@ -29,7 +29,7 @@ from tests.mesh.wire.goldens import GOLDENS
 from tests.seeds import stories
 from tools.costing.wire import WELCOME
 
-NUMBERS = (0, 1, 2, 3, 16, 2**31, c.REPLIES, 2**62)
+NUMBERS = (0, 1, 2, 3, 16, 2**31, REPLIES, 2**62)
 SAID_TO_CLIENTS = (c.Items, c.Answers, c.Reply, c.Ended, c.Ping, c.Pong, c.Unknown, c.Serving)
 FOR_CLIENTS = sorted(name for name in GOLDENS if isinstance(c.decode(GOLDENS[name][0]), SAID_TO_CLIENTS))
 ROWS = (c.Row("address", "a", 2, "heron", b"h" * 16, 1), c.Row("address", "b", 0))
@@ -45,9 +45,9 @@ OF_SERVICES = [
     *(
         write(c.Items(1, (c.ItemHead(1, targets=((number, b""),), ttl=1000),)), [given])
         for number, given in [
-            (c.REPLIES, reply(1, 2)),
-            (c.REPLIES, reply(3, 4, code="NO")),
-            (c.REPLIES, reply(3, 2**61)),
+            (REPLIES, reply(1, 2)),
+            (REPLIES, reply(3, 4, code="NO")),
+            (REPLIES, reply(3, 2**61)),
             *((number, requests(3)) for number in range(1, 6)),
         ]
     ),

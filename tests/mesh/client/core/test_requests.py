@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.client.core.gathered import Gathered
-from mesh.client.core.requests import One
+from mesh.client.core.requests import REPLIES, One
 from mesh.errors import (
     Closed,
     HandlerLost,
@@ -75,7 +75,7 @@ class Bench(CoreBench):
         core.requests.add(number, gathered)
         return number, gathered
 
-    def item(self, *envelopes: Envelope, number: int = c.REPLIES) -> None:
+    def item(self, *envelopes: Envelope, number: int = REPLIES) -> None:
         self.seq += 1
         heads = tuple(c.ItemHead(1, targets=((number, b""),)) for _ in envelopes)
         self.hear(c.Items(self.seq, heads), *envelopes)
@@ -233,12 +233,12 @@ def test_items_of_replies_are_used_up_when_they_come_and_counted_anew_in_another
     for _ in range(3):
         bench.item(reply(number))
     bench.wait(0.01)
-    assert [said.taken for said in bench.sent() if isinstance(said, c.Ack)][-1] == ((c.REPLIES, 3),)
+    assert [said.taken for said in bench.sent() if isinstance(said, c.Ack)][-1] == ((REPLIES, 3),)
     bench.lose(boot=2)
     bench.seq = 0
     bench.item(reply(number))
     bench.wait(0.01)
-    assert [said.taken for said in bench.sent() if isinstance(said, c.Ack)][-1] == ((c.REPLIES, 1),)
+    assert [said.taken for said in bench.sent() if isinstance(said, c.Ack)][-1] == ((REPLIES, 1),)
 
 
 # --- another node, another process ----------------------------------------------------------------------
