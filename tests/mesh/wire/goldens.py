@@ -79,6 +79,7 @@ SAID = replace(gathered(TOLD, stamped=False), stream=STREAM, domain="")
 (REPLIED,) = replies(SAID, ((1, 0), (2, 1)), STREAM, JOE, ANN)
 LOST = refusal(STREAM, (2,), JOE, "HANDLER_LOST", "ann has gone.")
 SUM = ("address", "calc/sum")
+GROUP = "printers\nWEATHER\n+/temp"
 
 
 STATE = NodeState(
@@ -156,6 +157,7 @@ GOLDENS: dict[str, list[bytes]] = {
     "items-inbox": write(c.Items(4, (c.ItemHead(1, master=HERON.uuid, targets=((0, b""),)),)), [LETTER_SENT]),
     "ack-client": write(c.Ack(2, ((7, 2), (8, 1)))),
     "consume": write(c.Consume(9, 3, "calc/sum", 64)),
+    "consume-group": write(c.Consume(10, 4, GROUP, 16)),
     "reply-consume": write(c.Reply(9, {"epoch": 1})),
     "publish-request": write(c.Publish((1,), (5000,)), [ASKED]),
     "items-request": write(
@@ -172,6 +174,8 @@ GOLDENS: dict[str, list[bytes]] = {
     "watch": write(c.Watch(1, True, add=(SUM,))),
     "serving": write(c.Serving(1, 1, (c.Row(*SUM, 2, "swift", SWIFT.uuid, 8),))),
     "serving-node": write(c.Serving(5, 7, (c.Row(*SUM, 2),))),
+    "members": write(c.Members(1, True, ((GROUP, 2),))),
+    "heard": write(c.Heard(1)),
     "sends": write(c.Sends((1,), (4990,)), [ASKED_THERE]),
     "sent": write(c.Sent((c.Outcome(STREAM, c.Answer(SENDS, 1, 2, matched=1)),))),
     "respond": write(c.Respond((1,)), [REPLIED]),
