@@ -3,7 +3,8 @@
 import re
 from dataclasses import dataclass, replace
 
-from mesh.errors import BadName, shown
+from mesh.errors import BadKey, BadName, shown
+from mesh.values import check_key
 
 _NAME = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 # One spelling a number: no plus sign, no leading zero, and never 0.
@@ -90,3 +91,27 @@ class SessionName:
         node = f"/node/{self.node}/" if self.node else ""
         session = f"/session/{self.session}" if self.session else ""
         return f"{site}{node}client/{self.client}{session}"
+
+
+CLIENT, ADDRESS = "client", "address"  # kinds of destinations
+SENDS = "address/"  # the domain in which sends to addresses are numbered
+# First levels of addresses and domains that are the mesh's own.
+RESERVED = frozenset(("address", "counter", "lock", "map", "node", "queue", "site", "sub"))
+
+
+def kind_of(destination: str) -> str:
+    """The kind of a destination, at a glance: what is no client is an address."""
+    return CLIENT if destination.startswith(("client/", "/")) else ADDRESS
+
+
+def check_address(text: str) -> str:
+    """The address itself, if somebody may serve it; else BadName. It is like a key: `calc/add`."""
+    try:
+        address = check_key(text)
+    except BadKey as error:
+        raise BadName(error.what.replace("key", "address", 1), hint=error.hint) from None
+    first = address.split("/", 1)[0]
+    if kind_of(address) != ADDRESS or first in RESERVED or first == CLIENT or first.startswith("__sys__"):
+        hint = "Choose another first level, such as calc/add."
+        raise BadName(f"{address[:80]!r} is no address: names of that kind are the mesh's own.", hint=hint)
+    return address

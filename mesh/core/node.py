@@ -14,7 +14,7 @@ from discovery.state import Sample
 from mesh.core.access.door import is_too_long
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.effects import ConnKey, Effect
-from mesh.core.desk.facts import ConnEnded
+from mesh.core.desk.facts import ConnEnded, SomebodyLeft
 from mesh.core.desk.part import Beginning
 from mesh.core.desk.settings import CONNECT
 from mesh.core.parts import Parts
@@ -155,9 +155,9 @@ class NodeCore:
         self.parts.neighbours.liveness.knocked(uuid, refused)
 
     def left(self, now: float, wall: int) -> None:
-        """Ping all, since somebody who had dialled us is gone: to that one it fails."""
+        """Somebody who had dialled us is gone. Whoever wants to know who pings all that it may be."""
         self._at(now, wall)
-        self.parts.neighbours.rounds.ping_all()
+        self._desk.say(SomebodyLeft())
 
     def advertised(self, node: c.Introduction, now: float, wall: int) -> None:
         """Multicast DNS tells of a node."""
@@ -229,9 +229,12 @@ class NodeCore:
 
     def _flush(self) -> None:
         """Put on their way what has gathered for clients and for other nodes."""
-        if self._desk.facts:
+        desk = self._desk
+        while desk.facts or desk.ending:
             self._hear()
-        for flush in self._desk.face.flushes:
+            if desk.ending:
+                desk.ending.popitem()[0]()
+        for flush in desk.face.flushes:
             flush()
 
     def goodbye(self, now: float, wall: int) -> None:

@@ -21,6 +21,7 @@ class Parcel(Struct, eq=False):
     after: int = 0
     is_late: bool = False  # came behind what another way has brought of that log
     frames: list[bytes] = field(default_factory=list)  # encoded once, sent to many
+    ttl: int = 0  # ms that requests in it had when it was given to somebody
 
     def owe(self, owed: Owed) -> None:
         """So many wait for it."""

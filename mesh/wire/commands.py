@@ -13,7 +13,7 @@ from msgspec import Meta
 from discovery.state import Natural
 from mesh.errors import RemoteError
 from mesh.wire.codec import check_plain, malformed, reader
-from mesh.wire.limits import CALL_FRAME, CONTROL_FRAME, FRAME, INTEREST_FRAME, WAYS
+from mesh.wire.limits import CALL_FRAME, CONTROL_FRAME, FRAME, INTEREST_FRAME, SERVICES, WAYS
 from mesh.wire.metadata import NOTHING
 
 NODE_CONTROL, NODE_DATA, CLIENT = "control", "data", "client"  # what a connection is for
@@ -237,6 +237,7 @@ class Publish(Command, frozen=True, tag=20):
     """Envelopes follow: for each, how many frames its body has."""
 
     frames: tuple[Natural, ...]
+    ttls: tuple[U32, ...] = ()  # of each, the ms that its requests still have; 0 or none: as long as it takes
 
 
 class Answer(msgspec.Struct, frozen=True, array_like=True):
@@ -293,6 +294,7 @@ class ItemHead(msgspec.Struct, frozen=True, array_like=True):
     master: bytes = b""  # uuid of that master
     targets: tuple[tuple[U32, bytes], ...] = ()  # to a client: (subscription, u16 indices; empty = all)
     gaps: tuple[tuple[U32, U32], ...] = ()  # (subscription, messages that were dropped before this)
+    ttl: U32 = 0  # ms that requests in it still had when it left; 0: as long as it takes
 
 
 class Items(Command, frozen=True, tag=22):
@@ -314,7 +316,7 @@ class Ack(Command, frozen=True, tag=23):
 
 
 class Query(msgspec.Struct, frozen=True, array_like=True):
-    """A wish: `kind` is "exact", "pattern" or "inbox" (what is sent to me; no text)."""
+    """A wish: `kind` is "exact", "pattern", "inbox" (what is sent to me; no text) or "replies"."""
 
     kind: str
     text: str
@@ -378,10 +380,98 @@ class Reply(Command, frozen=True, tag=35):
     frames: tuple[Natural, ...] = ()
 
 
+# --- services ----------------------------------------------------------------------------------------
+
+
+class Watch(Command, frozen=True, tag=41):
+    """Tell me, from now on, who serves these names there, each a (kind, name). `full` replaces all that was
+    said before; what comes in parts has the same version in each, and `more` in all but the last."""
+
+    word: ClassVar[str] = SERVICES
+
+    version: Natural
+    full: bool
+    more: bool = False
+    add: tuple[tuple[str, str], ...] = ()
+    remove: tuple[tuple[str, str], ...] = ()
+
+
+class Row(msgspec.Struct, frozen=True, array_like=True):
+    """How many serve a name at a node, now. `node`: to a client, which one."""
+
+    kind: str
+    name: str
+    consumers: Natural
+    node: str = ""
+    uuid: bytes = b""
+    boot: Natural = 0
+
+
+class Serving(Command, frozen=True, tag=40):
+    """The news for who watches. Numbered from 1 on each connection: there are no holes. All rows of a name
+    come together, and stand for all that was said of it before."""
+
+    word: ClassVar[str] = SERVICES
+
+    number: Natural
+    knows: int  # version of the other end's WATCH that is taken up whole, -1 = none
+    rows: tuple[Row, ...] = ()
+
+
+class Sends(Command, frozen=True, tag=42):
+    """Node to node: envelopes for those who serve an address there; `frames` and `ttls` as in Publish."""
+
+    word: ClassVar[str] = SERVICES
+
+    frames: tuple[Natural, ...]
+    ttls: tuple[U32, ...] = ()
+
+
+class Sent(Command, frozen=True, tag=43):
+    """The answers to that: OK when somebody who serves it was given it."""
+
+    word: ClassVar[str] = SERVICES
+
+    outcomes: tuple[Outcome, ...]
+
+
+class Respond(Command, frozen=True, tag=44):
+    """Node to node: replies for clients there; `frames` as in Publish."""
+
+    word: ClassVar[str] = SERVICES
+
+    frames: tuple[Natural, ...]
+
+
+class Consume(Command, frozen=True, tag=50):
+    """I serve that address: give me so many messages at once, at most. 0 = no more."""
+
+    word: ClassVar[str] = SERVICES
+
+    request: int
+    subscription: U32  # chosen by the client, kept over reconnects
+    address: str
+    credit: U32
+    local_only: bool = False  # only what is sent here
+
+
+class Settle(Command, frozen=True, tag=51):
+    """What became of messages, by their counts since the epoch began, from 1 on."""
+
+    word: ClassVar[str] = SERVICES
+
+    subscription: U32
+    epoch: Natural
+    done: tuple[U32, ...] = ()  # first, last, first, last, ...: finished, and no reply
+    replied: tuple[U32, ...] = ()  # finished, with the reply that is at the same place in the envelope
+    frames: tuple[Natural, ...] = ()  # of that envelope, if there is one
+
+
 AnyCommand = (
     Hello | Challenge | Welcome | Refuse | Who | Ping | Pong | Bye | Peers | Login | Probe | ProbeFor
     | Probed | Rumours | States | Hear | Census | Piece | PieceAck | Publish | Answers | Items | Ack | Forward
     | Outcomes | Ways | Unknown | Interest | Interested | Subscribe | Unsubscribe | Call | Reply | Ended
+    | Watch | Serving | Sends | Sent | Respond | Consume | Settle
 )  # fmt: skip
 
 TAGS: dict[int, type[Command]] = {kind.__struct_config__.tag: kind for kind in get_args(AnyCommand)}
@@ -389,7 +479,7 @@ Reader = Callable[[bytes], AnyCommand]
 
 # What only nodes say may fill a frame: it lists as much as there is. So may a piece. The rest is short, or
 # refused unread.
-_LONG = (Welcome, Peers, Rumours, States, Piece, Answers, Items, Outcomes, Ways)
+_LONG = (Welcome, Peers, Rumours, States, Piece, Answers, Items, Outcomes, Ways, Watch, Serving, Sent)
 _LONG_ARRAY = b"\xdc"  # begins a command of more than 15 fields; two bytes say how many
 
 

@@ -28,6 +28,10 @@ INITIAL = 4  # a retained value given to a new subscriber, not a fresh publish
 FORCE_QUEUING = 8  # to one session: wait for it, if it is not there
 ERASED = 16  # the topic was taken away
 TAILED = 32  # in a node's store only: it waits there for its master
+REPLY = 64  # to requests: `numbers` are theirs
+RESENT = 256  # to an address: it was sent to another node, or another process of this one, and not answered
+EVERY = 512  # to an address: for all who serve it, not for one
+REQUEST = 4096  # to an address: whoever takes it sends a reply
 
 
 class Envelope(Struct, frozen=True, dict=True):
@@ -180,7 +184,7 @@ class Envelope(Struct, frozen=True, dict=True):
             sizes=sizes,
             props=props,
             body=b"".join(slices),
-            numbers=_as_ranges(self.number_list(indices)),
+            numbers=as_ranges(self.number_list(indices)),
         )
 
     def part(self, first: int, last: int) -> Envelope:
@@ -207,7 +211,7 @@ class Envelope(Struct, frozen=True, dict=True):
         return [every[i] for i in indices]
 
 
-def _as_ranges(numbers: Sequence[int]) -> tuple[int, ...]:
+def as_ranges(numbers: Sequence[int]) -> tuple[int, ...]:
     breaks = [(last, first) for last, first in pairwise(numbers) if first != last + 1]
     return (numbers[0], *chain.from_iterable(breaks), numbers[-1])
 

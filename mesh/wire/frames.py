@@ -3,13 +3,27 @@
 from collections.abc import Iterable, Sequence
 
 from mesh.errors import RemoteError
-from mesh.wire.commands import AnyCommand, Command, Forward, ItemHead, Items, Publish, Reply, decode, encode
+from mesh.wire.commands import (
+    AnyCommand,
+    Command,
+    Forward,
+    ItemHead,
+    Items,
+    Publish,
+    Reply,
+    Respond,
+    Sends,
+    Settle,
+    decode,
+    encode,
+)
 from mesh.wire.envelope import Envelope
 from mesh.wire.envelope import decode as decode_envelope
 from mesh.wire.header import u16
 from mesh.wire.limits import CHUNK, FRAMES, MAX_CONTENT_EVER
 
-WITH_FRAMES = (Publish, Reply, Forward)
+WITH_FRAMES = (Publish, Reply, Forward, Sends, Respond, Settle)
+FROM_CLIENTS = (Publish, Settle)
 
 
 def chunks(body: bytes) -> list[bytes]:
@@ -48,7 +62,7 @@ def read(frames: Sequence[bytes], max_content: int = MAX_CONTENT_EVER) -> tuple[
             f"{type(command).__name__} announces {len(counts)} envelopes, {len(frames) - 1} frames follow",
             code="MALFORMED",
         )
-    limit = max_content if isinstance(command, Publish) else MAX_CONTENT_EVER
+    limit = max_content if isinstance(command, FROM_CLIENTS) else MAX_CONTENT_EVER
     envelopes, at = [], 1
     for n in counts:
         body = frames[at + 1] if n == 1 else b"".join(frames[at + 1 : at + 1 + n])
@@ -82,7 +96,7 @@ def checked(
             f"{type(said).__name__} announces other envelopes than the {len(counts)} there are",
             code="MALFORMED",
         )
-    limit = max_content if isinstance(said, Publish) else MAX_CONTENT_EVER
+    limit = max_content if isinstance(said, FROM_CLIENTS) else MAX_CONTENT_EVER
     headers = frames[1::2]
     return said, [decode_envelope(h, body, limit) for h, body in zip(headers, bodies, strict=True)]
 

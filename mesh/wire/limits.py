@@ -6,7 +6,7 @@ KIB = 1024
 VERSION_MIN = 1  # oldest wire version this code speaks
 VERSION_MAX = 2  # newest one
 # Words for what somebody understands beyond his version of the wire.
-PIECES, WAYS, SHARED = "pieces", "ways", "shared"
+PIECES, WAYS, SHARED, SERVICES = "pieces", "ways", "shared", "services"
 
 CHUNK = MIB  # a longer body travels in several frames of this size
 FRAME = MIB + 128 * KIB  # ZMQ_MAXMSGSIZE, so the most that any frame can be

@@ -13,6 +13,8 @@ from mesh.wire.codec import pack, reader
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import CONTROL_FRAME
 
+LONGEST_CODE = 64  # characters
+
 
 @dataclass(frozen=True, slots=True)
 class Properties:
@@ -22,6 +24,7 @@ class Properties:
     expires: int = 0  # ns since 1970, 0 = never
     priority: int = 5  # 0 (lowest) to 9
     reply_to: str = ""
+    code: str = ""  # of a reply that is a refusal; its content is the text
 
 
 class PropertiesRecord(msgspec.Struct, frozen=True, array_like=True):
@@ -29,6 +32,7 @@ class PropertiesRecord(msgspec.Struct, frozen=True, array_like=True):
     expires: Natural = 0
     priority: Annotated[int, Meta(ge=0, le=9)] = 5
     reply_to: str = ""
+    code: Annotated[str, Meta(max_length=LONGEST_CODE)] = ""
 
 
 NO_PROPERTIES = Properties()
@@ -39,7 +43,8 @@ def encode_properties(p: Properties) -> bytes:
     """Bytes that stand before the content; empty for the usual case. MessageTooLarge above 64 KiB."""
     if p == NO_PROPERTIES:
         return b""
-    data = pack([list(p.headers.items()), p.expires, p.priority, p.reply_to])
+    fields = [list(p.headers.items()), p.expires, p.priority, p.reply_to]
+    data = pack([*fields, p.code] if p.code else fields)
     if len(data) > CONTROL_FRAME:
         hint = "Long data belongs into the content."
         raise MessageTooLarge(f"headers of {len(data)} bytes, at most {CONTROL_FRAME} allowed.", hint=hint)
@@ -54,7 +59,7 @@ def check_properties(envelope: Envelope) -> None:
         try:
             decode_properties(data)
         except RemoteError as error:
-            hint = "They are [headers, expires, priority, reply_to]; see docs/wire.md."
+            hint = "They are [headers, expires, priority, reply_to, code]; see docs/wire.md."
             what = f"a message's own properties cannot be read: {error.what}."
             raise BadArgument(what, hint=hint, code="BAD_PROPERTIES") from error
 
@@ -64,4 +69,4 @@ def decode_properties(data: bytes) -> Properties:
     if not data:
         return NO_PROPERTIES
     record = _read(data)
-    return Properties(Headers(record.headers), record.expires, record.priority, record.reply_to)
+    return Properties(Headers(record.headers), record.expires, record.priority, record.reply_to, record.code)

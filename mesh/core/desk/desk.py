@@ -25,8 +25,7 @@ from mesh.wire.frames import write
 from mesh.wire.pieces import FEW, SHORT
 
 if TYPE_CHECKING:
-    from mesh.core.desk.outlet import Outlet
-    from mesh.routing.feed import Feed
+    from mesh.core.desk.outlet import Keyed, Outlet
     from mesh.routing.portion import Portion
 
 PROCESS = 16  # bytes
@@ -55,6 +54,7 @@ class Desk:
         self._believed = Believed()
         self.effects: list[Effect] = []
         self.outlets: dict[Outlet, None] = {}  # have something to send
+        self.ending: dict[Callable[[], None], None] = {}  # is to be done when this event is over
         self.counters: dict[str, int] = {}
         self.events = Events()
         self.refusals = Repeats()  # and what strangers say that is no HELLO
@@ -108,7 +108,7 @@ class Desk:
         except LocalError as error:
             self.send(conn, Reply(request, code=error.code, text=str(error)))
 
-    def push(self, outlet: Outlet, feed: Feed, portion: Portion) -> None:
+    def push(self, outlet: Outlet, feed: Keyed, portion: Portion) -> None:
         """Put a portion into an outlet; it leaves with the effects of this event."""
         outlet.push(feed, portion)
         self.outlets[outlet] = None

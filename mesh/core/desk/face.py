@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from mesh.core.desk.asked import Verb
 from mesh.core.desk.facts import Fact, Heard, Trace
-from mesh.core.desk.part import Handler, Part, Taking
+from mesh.core.desk.part import Handler, Part, Sends, Taking
 from mesh.errors import RemoteError
 from mesh.routing.feed import Feed
 from mesh.routing.taker import Addressees
@@ -50,6 +50,7 @@ class Face:
         self.client_verbs: dict[str, Verb] = {}
         self.peer_verbs: dict[str, Verb] = {}
         self.takes: dict[str, Addressees] = {}
+        self.sends: dict[str, Sends] = {}
         self.hears = Hearers()
         self.speaks: tuple[str, ...] = (PIECES,)
         self._parts: Sequence[Part] = ()
@@ -68,6 +69,9 @@ class Face:
                     raise ValueError(
                         f"two parts take what is for a {kind}: {self.takes[kind]} and {addressees}"
                     )
+            for kind, send in part.sends().items():
+                if self.sends.setdefault(kind, send) is not send:
+                    raise ValueError(f"two parts bring what is for a {kind}: {self.sends[kind]} and {send}")
             for fact, then in part.hears():
                 self.hears.setdefault(fact, []).append(then)
         self.flushes = [part.flush for part in self._with("flush")]

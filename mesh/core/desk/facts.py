@@ -50,6 +50,11 @@ class ConnEnded(Fact):
     conn: Conn
 
 
+@dataclass(frozen=True, slots=True)
+class SomebodyLeft(Fact):
+    """Somebody who had dialled us is gone, and the transport cannot say who: what is said to him fails."""
+
+
 F = TypeVar("F", bound=Fact)
 Heard = Callable[[Any], None]
 Hearing = tuple[type[Fact], Heard]

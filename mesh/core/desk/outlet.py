@@ -5,10 +5,10 @@ from __future__ import annotations
 from array import array
 from collections import deque
 from collections.abc import Callable
+from typing import Protocol
 
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.passing import MOST, Path, pass_on, written
-from mesh.routing.feed import Feed
 from mesh.routing.portion import Portion
 from mesh.streams.link import LinkSender
 from mesh.wire.commands import ItemHead, Items, encode
@@ -17,6 +17,14 @@ from mesh.wire.frames import body_frames, chunks
 from mesh.wire.limits import CHUNK, ENVELOPE_BYTES, ENVELOPES_A_MESSAGE, FRAMES
 
 GROUP = 100  # subscriptions of one client that share an item: each may list 2,000 indices
+
+
+class Keyed(Protocol):
+    """Whoever is given something: a feed, or a consumer."""
+
+    key: bytes  # with the number of the subscription, see subscription_of
+
+
 Emit = Callable[[Conn, list[bytes]], None]
 # The number of a message, and what it tells of: the gap before each portion, and what others have told.
 Telling = tuple[int, list[tuple[Portion, int]], dict[Path, int]]
@@ -26,7 +34,7 @@ class Outlet:
     """Portions of all feeds that share a connection. `number` gives the subscription of a feed."""
 
     def __init__(
-        self, window_bytes: int, messages: int, number: Callable[[Feed], int], to_peer: bool
+        self, window_bytes: int, messages: int, number: Callable[[Keyed], int], to_peer: bool
     ) -> None:
         self.conn: Conn | None = None
         self.departed = 0  # portions sent since the numbers began
@@ -34,7 +42,7 @@ class Outlet:
         self._window = (window_bytes, messages)
         self._number = number
         self._to_peer = to_peer
-        self._queue: deque[tuple[Feed, Portion]] = deque()
+        self._queue: deque[tuple[Keyed, Portion]] = deque()
         self._sender: LinkSender[list[bytes]] = LinkSender(window_bytes, messages)
         self._told: deque[Telling] = deque()  # gaps that are under way
 
@@ -43,10 +51,10 @@ class Outlet:
         """Number of the next message."""
         return self._sender.next
 
-    def push(self, feed: Feed, portion: Portion) -> None:
+    def push(self, feed: Keyed, portion: Portion) -> None:
         self._queue.append((feed, portion))
 
-    def withdraw(self, feed: Feed) -> None:
+    def withdraw(self, feed: Keyed) -> None:
         """Keep back what has not left yet for this feed."""
         self._queue = deque(pair for pair in self._queue if pair[0] is not feed)
 
@@ -104,7 +112,7 @@ class Outlet:
             size += sum(map(len, item)) + sum(len(column) for _, column in head.targets)
         return heads, frames, size
 
-    def _next_group(self) -> list[tuple[Feed, Portion]]:
+    def _next_group(self) -> list[tuple[Keyed, Portion]]:
         """Portions of the same parcel for several subscriptions go out as one."""
         group = [self._queue.popleft()]
         parcel, most = group[0][1].parcel, 1 if self._to_peer else GROUP
@@ -112,7 +120,7 @@ class Outlet:
             group.append(self._queue.popleft())
         return group
 
-    def _item(self, group: list[tuple[Feed, Portion]]) -> tuple[ItemHead, list[bytes]]:
+    def _item(self, group: list[tuple[Keyed, Portion]]) -> tuple[ItemHead, list[bytes]]:
         parcel = group[0][1].parcel
         piece, places = _cut(parcel.envelope, group)
         gapped = [pair for pair in group if pair[1].gap]
@@ -128,9 +136,9 @@ class Outlet:
             frames = [piece.header(), *chunks(piece.body)]
         # A place that was passed would mean to a client that it was dropped for it, to a peer that it had it.
         position = 0 if parcel.is_late else parcel.position or parcel.after
-        return ItemHead(body_frames(piece), position, parcel.master, targets, gaps), frames
+        return ItemHead(body_frames(piece), position, parcel.master, targets, gaps, parcel.ttl), frames
 
-    def _tell(self, gapped: list[tuple[Feed, Portion]]) -> tuple[tuple[int, int], ...]:
+    def _tell(self, gapped: list[tuple[Keyed, Portion]]) -> tuple[tuple[int, int], ...]:
         """The gaps to be told: what was dropped before each of these, and what others have told us of. They
         are remembered until they have arrived."""
         gaps = [(feed, portion, portion.take_gap()) for feed, portion in gapped]
@@ -139,7 +147,7 @@ class Outlet:
         return (*((self._number(feed), min(gap, MOST)) for feed, _, gap in gaps), *written(passed_on))
 
 
-def _cut(envelope: Envelope, group: list[tuple[Feed, Portion]]) -> tuple[Envelope, dict[int, int] | None]:
+def _cut(envelope: Envelope, group: list[tuple[Keyed, Portion]]) -> tuple[Envelope, dict[int, int] | None]:
     """The piece that the group needs together, and where in it each message of the whole lies."""
     wanted: set[int] = set()
     for _, portion in group:

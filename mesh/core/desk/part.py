@@ -20,6 +20,7 @@ from mesh.wire.replies import Process
 C = TypeVar("C", bound=Command)
 Handler = Callable[[Conn, Any, Any, list[Envelope]], None]
 Taking = tuple[type[Command], Handler]
+Sends = Callable[[Any, Envelope, int], None]  # a session's envelope, and the ms that it has; 0: any time
 Restored = Sequence[tuple[int, Envelope]]  # envelopes of the store, by position
 
 
@@ -69,6 +70,10 @@ class Part:
 
     def takes(self) -> Mapping[str, Addressees]:
         """The kinds of addresses whose letters are for it to give out."""
+        return {}
+
+    def sends(self) -> Mapping[str, Sends]:
+        """The kinds of destinations to which it brings what clients send."""
         return {}
 
     def hears(self) -> Sequence[Hearing]:

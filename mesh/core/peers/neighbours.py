@@ -10,7 +10,7 @@ from discovery.membership import Doubled, MemberEvent, Membership, NameClash, Si
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
-from mesh.core.desk.facts import ConnEnded, Hearing, hear
+from mesh.core.desk.facts import ConnEnded, Hearing, SomebodyLeft, hear
 from mesh.core.desk.part import Beginning, Part, Taking, take
 from mesh.core.peers.acquaintances import Acquaintances
 from mesh.core.peers.changes import Changes
@@ -59,7 +59,11 @@ class Neighbours(Part):
         self._doubled = doubled
 
     def hears(self) -> Sequence[Hearing]:
-        return (hear(PeerJoined, lambda fact: self.review_login(fact.peer)), hear(ConnEnded, self._ended))
+        return (
+            hear(PeerJoined, lambda fact: self.review_login(fact.peer)),
+            hear(ConnEnded, self._ended),
+            hear(SomebodyLeft, lambda _: self.rounds.ping_all()),
+        )
 
     def from_peers(self) -> Sequence[Taking]:
         live = self.liveness

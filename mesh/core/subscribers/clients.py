@@ -15,21 +15,24 @@ from mesh.core.desk.outlet import Outlet
 from mesh.core.desk.part import Beginning, Part, Taking, take
 from mesh.core.desk.records import read_record
 from mesh.core.forwarding.forwarder import Forwarder
+from mesh.core.subscribers.facts import SessionAway, SessionBack, SessionClosed
 from mesh.core.subscribers.holders import Holders, in_use
 from mesh.core.subscribers.ingress import Ingress
 from mesh.core.subscribers.session import Session, subscription_of
 from mesh.core.subscribers.sessions import Sessions
 from mesh.core.subscribers.subscribing import Subscribing
 from mesh.core.ways.nodes import Nodes
-from mesh.errors import BadName, LocalError, RemoteError, SlowConsumer
-from mesh.names import SessionName, node_name
+from mesh.errors import BadName, LocalError, PublishRefused, RemoteError, SlowConsumer
+from mesh.names import SENDS, SessionName, kind_of, node_name
 from mesh.operations import Delete
 from mesh.patterns import SYSTEM
 from mesh.proof import same, token
 from mesh.routing.feed import Feed
 from mesh.wire.commands import Answer, Bye, Hello, Pong, Publish, Refuse, Welcome
-from mesh.wire.envelope import FORCE_QUEUING, LOCAL_ONLY, PERSISTENT, Envelope
+from mesh.wire.envelope import EVERY, FORCE_QUEUING, LOCAL_ONLY, PERSISTENT, REQUEST, RESENT, Envelope
 
+ODD = ~(PERSISTENT | LOCAL_ONLY | FORCE_QUEUING)  # flags that a client may not set,
+ODD_IN_SENDS = ~(LOCAL_ONLY | REQUEST | EVERY | RESENT)  # and those on what goes to an address
 LOOK = 60.0  # s between two looks for what may be forgotten
 
 
@@ -159,6 +162,7 @@ class Clients(Part):
         have = have if have < session.outlet.next else 0
         session.outlet.attach(session.conn, have, self._desk.raw)
         self._desk.outlets[session.outlet] = None
+        self._desk.say(SessionBack(session))
 
     def welcome(self, session: Session, conn: Conn) -> Welcome:
         s = self._desk.settings
@@ -182,6 +186,7 @@ class Clients(Part):
         for feed in session.feeds.values():
             feed.leave(self._desk.now)
         self.holders.gone(session)
+        self._desk.say(SessionAway(session))
 
     def _lost(self, session: Session) -> None:
         """End a session that does not say that it lives, while somebody else wants its place."""
@@ -197,6 +202,8 @@ class Clients(Part):
         self._desk.accounts.gone(session.stream)
         self._all.remove(session)
         self.holders.gone(session)
+        self._desk.say(SessionAway(session))
+        self._desk.say(SessionClosed(session))
 
     def bye(self, session: Session) -> None:
         """Close a session that goes on purpose: all was answered, so nothing of its streams comes again."""
@@ -238,12 +245,14 @@ class Clients(Part):
     def publish(self, conn: Conn, session: Session, command: Publish, envelopes: list[Envelope]) -> None:
         """Envelopes of its own streams, and of nobody else's."""
         may_write = conn.may_write
+        if command.ttls and len(command.ttls) != len(envelopes):
+            raise RemoteError(f"{len(envelopes)} envelopes, {len(command.ttls)} times", code="MALFORMED")
         sent, free = session.sent, self._ingress.free
         for e in envelopes:
             is_own = e.stream == session.stream and not (e.numbers or e.sender or e.route or e.sent)
-            if not is_own or e.flags & ~(PERSISTENT | LOCAL_ONLY | FORCE_QUEUING):
-                raise RemoteError(f"{session.name} publishes in the name of another", code="FORGED_SENDER")
             domain = e.domain
+            if not is_own or (e.flags & ODD and (domain != SENDS or e.flags & ODD_IN_SENDS)):
+                raise RemoteError(f"{session.name} publishes in the name of another", code="FORGED_SENDER")
             if not (domain in sent and e.first > sent[domain] and free.issuperset(e.keys)):
                 refused = self._ingress.refuses(session, e)
                 if refused is not None:  # not in the accounts, which keep a line for each domain
@@ -257,7 +266,19 @@ class Clients(Part):
                     session.stream, Answer(e.domain, e.first, e.last, "NOT_ALLOWED", text=ONLY_READS)
                 )
                 continue
+            if domain == SENDS:
+                self._sends(session, replace(e, sender=session.text), _ttl(command, envelopes, e))
+                continue
             self._forwarder.publish(replace(e, sender=session.text), session.has_returned)
+
+    def _sends(self, session: Session, envelope: Envelope, ttl: int) -> None:
+        kind = kind_of(envelope.to)
+        send = self._desk.face.sends.get(kind)
+        if send is None:
+            text = f"in domain {SENDS!r} is what goes to addresses, and {envelope.to[:80]!r} is none."
+            self._all.answer(session.stream, refusal(envelope, PublishRefused(text, code="BAD_NAME")))
+            return
+        send(session, envelope, ttl)
 
     def start(self, beginning: Beginning) -> None:
         """Sessions that may come back, with their subscriptions."""
@@ -276,3 +297,8 @@ class Clients(Part):
         # A session number of an earlier boot must never name somebody else.
         self._generated += 1
         return -(self._desk.me.boot << 32 | self._generated)
+
+
+def _ttl(command: Publish, envelopes: Sequence[Envelope], envelope: Envelope) -> int:
+    """The ms that it has; 0 = any time."""
+    return next((ttl for ttl, e in zip(command.ttls, envelopes, strict=False) if e is envelope), 0)

@@ -1,4 +1,4 @@
-"""What becomes of sessions that two programs want."""
+"""What becomes of sessions, also of those that two programs want."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.facts import Fact
+from mesh.core.subscribers.session import Session
 from mesh.wire.commands import Hello, Refuse
 
 
@@ -24,3 +25,24 @@ class HolderGone(Fact):
 
     conn: Conn
     hello: Hello
+
+
+@dataclass(frozen=True, slots=True)
+class SessionBack(Fact):
+    """A session has a connection, a first one or a new one."""
+
+    session: Session
+
+
+@dataclass(frozen=True, slots=True)
+class SessionAway(Fact):
+    """A session has no connection any more, or is closed."""
+
+    session: Session
+
+
+@dataclass(frozen=True, slots=True)
+class SessionClosed(Fact):
+    """A session will not come back."""
+
+    session: Session

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mesh.core.desk.desk import Desk
 from mesh.core.subscribers.session import Session
 from mesh.errors import PublishRefused, RemoteError
+from mesh.names import RESERVED, SENDS
 from mesh.patterns import SYSTEM
 from mesh.reserved import reserved
 from mesh.wire.envelope import Envelope
@@ -37,6 +38,8 @@ class Ingress:
         for name in (e.domain, *e.keys):
             if name.startswith(SYSTEM):
                 return reserved(name)
+        if e.domain != SENDS and e.domain.partition("/")[0] in RESERVED and "/" in e.domain:
+            return reserved(e.domain)
         if len(self.free) >= CHECKED:
             self.free.clear()
         self.free.update(e.keys)

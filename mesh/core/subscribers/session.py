@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from mesh.core.desk.conn import Conn
-from mesh.core.desk.outlet import Outlet
+from mesh.core.desk.outlet import Keyed, Outlet
 from mesh.names import SessionName
 from mesh.routing.feed import Feed
 from mesh.wire.commands import Answer, Ended
 
 
-def subscription_of(feed: Feed) -> int:
+def subscription_of(feed: Keyed) -> int:
     """The client's own number of a subscription stands at the end of its feed's key; an inbox is 0."""
     return int.from_bytes(feed.key[-4:]) if feed.key[:1] == b"c" else 0
 
@@ -22,7 +22,8 @@ def feed_key(stream: bytes, subscription: int) -> bytes:
     return b"c" + stream + subscription.to_bytes(4)
 
 
-INBOX = 0  # the number that every session's inbox has among its subscriptions
+INBOX = 0  # the number that every session's inbox has among its subscriptions,
+REPLIES = 2**32 - 1  # and the feed of replies to its requests
 
 
 class Session:

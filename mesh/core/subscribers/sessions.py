@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.part import Part
-from mesh.core.subscribers.session import INBOX, Session, merged
+from mesh.core.subscribers.session import INBOX, REPLIES, Session, merged
 from mesh.names import SessionName
 from mesh.routing.feed import Feed
 from mesh.wire.commands import Answer, Answers
@@ -32,7 +32,7 @@ class Sessions(Part):
 
     def feeds(self) -> Iterator[Feed]:
         for session in self.by_stream.values():
-            yield from (feed for number, feed in session.feeds.items() if number != INBOX)
+            yield from (feed for number, feed in session.feeds.items() if number not in (INBOX, REPLIES))
 
     def of(self, conn: Conn) -> Session | None:
         """Whose connection it is, if it is a client's and still in use."""

@@ -17,7 +17,7 @@ from mesh.core.desk.records import FeedRecord, write_record
 from mesh.core.subscribers.firstvalues import FirstValues
 from mesh.core.subscribers.inboxes import Inboxes
 from mesh.core.subscribers.privacy import as_seen_by
-from mesh.core.subscribers.session import INBOX, Session, feed_key, subscription_of
+from mesh.core.subscribers.session import INBOX, REPLIES, Session, feed_key, subscription_of
 from mesh.core.subscribers.settling import Settling
 from mesh.core.ways.questions import Questions
 from mesh.errors import BadQuery, LocalError, MeshError, RemoteError, SlowConsumer, StoreFull
@@ -86,6 +86,8 @@ class Subscribing(Part):
         if command.subscription == INBOX or command.query.kind == "inbox":
             self._open_inbox(session, command)
             return
+        if command.subscription == REPLIES:
+            raise BadQuery(f"subscription {REPLIES} is that of replies.", hint="Take a lower number.")
         if command.subscription in session.ended:
             self._desk.send(session.conn, session.ended[command.subscription])
             return
@@ -236,6 +238,11 @@ class Subscribing(Part):
             self._inboxes.closed(session)
             return
         feed = session.feeds.pop(number)
+        if number == REPLIES:
+            session.outlet.withdraw(feed)
+            feed.close()
+            self._desk.accounts.closed(feed)
+            return
         self._count -= 1
         for query in feed.queries:
             self._router.clients.discard(feed, query)

@@ -7,6 +7,7 @@ from balancers.rack_affinity import RackAffinity
 from mesh.core.peers.peer import Peer
 from mesh.wire import commands as c
 from mesh.wire.metadata import NOTHING, said
+from tests.mesh.core.test_weights import IDLE
 from tests.mesh.core.stranger import Stranger
 from tests.simulation import SimNetwork, SimNode
 
@@ -85,7 +86,7 @@ def test_nobody_speaks_for_another(net: SimNetwork) -> None:
 
 
 def test_what_it_says_of_itself_is_its_own_load(net: SimNetwork) -> None:
-    a = net.node("a")
+    a = net.node("a", sample=lambda: IDLE)
     net.run(5)
     gossiping = a.core.parts.gossiping
     assert gossiping.mine is not None

@@ -1,0 +1,1 @@
+"""Who serves what, here and at other nodes, for those who want to know."""

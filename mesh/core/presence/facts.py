@@ -1,0 +1,17 @@
+"""What happens to those who serve something."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mesh.core.desk.facts import Fact
+
+
+@dataclass(frozen=True, slots=True)
+class ServersChanged(Fact):
+    """Somebody at another node, or more of them, or fewer, serve what is watched here."""
+
+    kind: str
+    name: str
+    uuid: bytes  # of that node
+    change: int  # so many more, or fewer

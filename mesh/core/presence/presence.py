@@ -1,0 +1,252 @@
+"""Who serves what? Each node says it of itself to those who watch a name, on the connection between them.
+
+Nothing is gossiped, kept on disk or told by another: what a node serves goes with its connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import inf
+
+from mesh.core.desk.conn import Conn
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.part import Part, Taking, take
+from mesh.core.desk.settings import CONFIRM
+from mesh.core.peers.facts import LoggedIn, LoggedOut, PeerLost, WaysChanged
+from mesh.core.peers.neighbours import Neighbours
+from mesh.core.peers.peer import Peer
+from mesh.core.presence.facts import ServersChanged
+from mesh.core.presence.lookups import Lookups
+from mesh.core.presence.registry import Name, Registry
+from mesh.core.presence.watchers import Watchers
+from mesh.core.presence.watching import Watching
+from mesh.core.subscribers.facts import SessionAway
+from mesh.core.subscribers.session import Session
+from mesh.core.ways.nodes import Nodes
+from mesh.core.ways.slow import Slow
+from mesh.errors import LocalError, RemoteError
+from mesh.wire.commands import Row, Serving, Watch
+from mesh.wire.envelope import Envelope
+from mesh.wire.limits import SERVICES
+
+MOST = 100_000  # names that are served here,
+NAMES = 200_000  # and that another node may watch
+IDLE = 60.0  # s that a name is watched after it was last asked for
+
+
+class Presence(Part):
+    """The face of this room: what is served here, what is watched elsewhere."""
+
+    def __init__(self, desk: Desk, neighbours: Neighbours, nodes: Nodes, slow: Slow) -> None:
+        self._desk = desk
+        self._neighbours = neighbours
+        self._nodes = nodes
+        self._slow = slow
+        self.own: dict[Name, int] = {}  # how many serve it here, for others
+        self._registry = Registry()
+        self._peers = Watchers[Peer](lambda name: (Row(*name, self.own.get(name, 0)),), NAMES)
+        self._clients = Watchers[Session](self._all_rows, desk.settings.max_subscriptions)
+        self._watching = Watching()
+        self._lookups = Lookups()
+        self._mute: dict[bytes, int] = {}  # nodes of a release that knows nothing of this, and their boots
+
+    def speaks(self) -> Sequence[str]:
+        return (SERVICES,)
+
+    def hears(self) -> Sequence[Hearing]:
+        return (
+            hear(LoggedIn, self._logged_in),
+            hear(LoggedOut, lambda fact: self._lost(fact.peer)),
+            hear(PeerLost, lambda fact: self._lost(fact.peer)),
+            hear(WaysChanged, lambda _: self._review()),
+            hear(SessionAway, lambda fact: self._client_gone(fact.session)),
+        )
+
+    def from_peers(self) -> Sequence[Taking]:
+        return (take(Watch, self._watched), take(Serving, self._served))
+
+    def from_clients(self) -> Sequence[Taking]:
+        return (take(Watch, self._client_watches),)
+
+    def figures(self) -> dict[str, int | float]:
+        return {"served": len(self.own), "watched": len(self._watching.names)}
+
+    def owes(self, peer: Peer) -> bool:
+        """A login: it was not asked yet for all that is watched here."""
+        return bool(self._watching.names) and not self._is_mute(peer)
+
+    # --- what is served here ----------------------------------------------------------------------------
+
+    def known(self) -> Iterator[Name]:
+        """All names that are served here, or are watched and served elsewhere."""
+        yield from self.own
+        yield from self._registry.names()
+
+    def check(self, name: Name) -> None:
+        """LocalError when one more would be too many."""
+        if name not in self.own and len(self.own) >= MOST:
+            raise LocalError(
+                f"{self._desk.me.name} serves {MOST:,} names already.",
+                hint="Serve few names, and say in the content what is meant.",
+                code="TOO_MANY_ADDRESSES",
+            )
+
+    def serve(self, name: Name, consumers: int) -> None:
+        """So many serve it here by now."""
+        before = self.own.get(name, 0)
+        if consumers:
+            self.own[name] = consumers
+        else:
+            self.own.pop(name, None)
+        self._peers.changed(name)
+        self._desk.ending[self._say_news] = None
+        self._changed(name, self._desk.me.uuid, consumers - before)
+
+    def _watched(self, conn: Conn, peer: Peer, command: Watch, _: list[Envelope]) -> None:
+        self._peers.says(peer, command)
+        self._desk.ending[self._say_news] = None
+
+    # --- what is served elsewhere -----------------------------------------------------------------------
+
+    def servers(self, name: Name) -> Mapping[bytes, int]:
+        """The other nodes that serve a name that is watched, by uuid: how many there."""
+        self._watching.used(name, self._desk.now)
+        return self._registry.servers(name)
+
+    def ask(self, name: Name, then: Callable[[], None]) -> None:
+        """Call it when all who can be asked have said whether they serve it; at the latest in 2 s. Once that
+        is so somebody who serves it is enough: whoever else does will say so."""
+        self._watch(name)
+        watched = self._watching.names[name]
+        is_served = watched.is_known and (name in self.own or bool(self._registry.servers(name)))
+        is_known = is_served or self._is_known(name)
+        watched.is_known = watched.is_known or is_known
+        self._lookups.ask(name, self._desk.now, then, is_known)
+        if is_known:
+            return
+        if (deadline := self._lookups.deadline) is not None:
+            self._desk.wake(deadline)
+
+    def _watch(self, name: Name) -> None:
+        if self._watching.used(name, self._desk.now):
+            self._desk.ending[self._say_news] = None
+            for peer in self._nodes.usable():
+                self._neighbours.review_login(peer)
+
+    def _is_known(self, name: Name) -> bool:
+        """Has each of them said so, that lives, speaks of this, and answers?"""
+        return self._watching.names[name].version <= self._heard_by_all()
+
+    def _heard_by_all(self) -> float:
+        """The version of what is watched that all have heard who live, speak of this and answer."""
+        return min((self._watching.confirmed(peer.node.uuid) for peer in self._awaited()), default=inf)
+
+    def _awaited(self) -> Iterator[Peer]:
+        for peer in self._nodes.askable():
+            if peer.node.uuid not in self._slow and not self._is_mute(peer):
+                yield peer
+
+    def _is_mute(self, peer: Peer) -> bool:
+        """Is it of a release that knows nothing of this?"""
+        return self._mute.get(peer.node.uuid) == peer.node.boot
+
+    def _logged_in(self, fact: LoggedIn) -> None:
+        peer = fact.peer
+        self._forget(peer)
+        if SERVICES in fact.conn.speaks:
+            for command in self._watching.full(peer.node.uuid):
+                self._desk.send(fact.conn, command)
+        else:
+            self._mute[peer.node.uuid] = peer.node.boot
+        self._review()
+
+    def _served(self, conn: Conn, peer: Peer, command: Serving, _: list[Envelope]) -> None:
+        """RemoteError for a hole in what it says."""
+        uuid = peer.node.uuid
+        self._watching.heard(uuid, command)
+        for row in command.rows:
+            name = (row.kind, row.name)
+            if name not in self._watching.names:
+                self._desk.count("unasked")  # or not any more
+            elif change := self._registry.told(uuid, name, row.consumers):
+                self._changed(name, uuid, change)
+        self._review()
+
+    def _lost(self, peer: Peer) -> None:
+        """What it has said goes with its connection."""
+        self._forget(peer)
+        self._review()
+
+    def _forget(self, peer: Peer) -> None:
+        uuid = peer.node.uuid
+        self._peers.lost(peer)
+        self._watching.lost(uuid)
+        for name, consumers in self._registry.lost(uuid):
+            self._changed(name, uuid, -consumers)
+
+    def _changed(self, name: Name, uuid: bytes, change: int) -> None:
+        self._clients.changed(name)
+        self._desk.ending[self._say_news] = None
+        self._desk.say(ServersChanged(*name, uuid, change))
+
+    def _review(self) -> None:
+        if self._lookups:
+            heard, names = self._heard_by_all(), self._watching.names
+            self._lookups.review(self._desk.now, lambda name: names[name].version <= heard)
+
+    # --- clients that want to know ------------------------------------------------------------------------
+
+    def _client_watches(self, conn: Conn, session: Session, command: Watch, _: list[Envelope]) -> None:
+        if any(kind != "address" for kind, _name in (*command.add, *command.remove)):
+            raise RemoteError("a client watches what is no address", code="MALFORMED")
+        new, gone = self._clients.says(session, command)
+        self._desk.ending[self._say_news] = None
+        for name in new:
+            self._watch(name)
+            self._watching.hold(name, +1)
+        for name in gone:
+            self._watching.hold(name, -1)
+
+    def _client_gone(self, session: Session) -> None:
+        for name in self._clients.lost(session):
+            self._watching.hold(name, -1)
+
+    def _all_rows(self, name: Name) -> Sequence[Row]:
+        me, peers = self._desk.me, self._neighbours.peers
+        rows = [
+            Row(*name, consumers, peers[uuid].node.name, uuid, peers[uuid].node.boot)
+            for uuid, consumers in self._registry.servers(name).items()
+            if uuid in peers
+        ]
+        if here := self.own.get(name, 0):
+            rows.append(Row(*name, here, me.name, me.uuid, me.boot))
+        return rows or (Row(*name, 0),)
+
+    # --- when -------------------------------------------------------------------------------------------
+
+    def tick(self) -> None:
+        now = self._desk.now
+        if late := self._lookups.late(now):
+            version = max(self._watching.names[name].version for name in late)
+            for peer in list(self._awaited()):
+                if self._watching.confirmed(peer.node.uuid) < version:
+                    self._slow.waited_for(peer.node.uuid, CONFIRM)
+        self._review()
+        if (deadline := self._lookups.deadline) is not None:
+            self._desk.wake(deadline)
+
+    def tidy(self) -> None:
+        self._registry.forget(self._watching.idle(self._desk.now - IDLE))
+        self._desk.ending[self._say_news] = None
+
+    def _say_news(self) -> None:
+        """Say what is new, to whom it concerns."""
+        for command in self._watching.news():
+            for peer in self._nodes.usable():
+                if peer.data is not None and peer.data.is_open:
+                    self._desk.send(peer.data, command)
+        for peer, serving in self._peers.said():
+            self._desk.send(peer.data, serving)
+        for session, serving in self._clients.said():
+            self._desk.send(session.conn, serving)

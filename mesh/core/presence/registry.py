@@ -1,0 +1,64 @@
+"""Who serves what at other nodes, as far as they have said?"""
+
+# Law 1: a row is what a node has said last on the connection that stands: with that it goes.
+# Law 2: rows are absolute. Whoever says 0, or nothing in a full account, serves it no more.
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+Name = tuple[str, str]  # kind and name of what is served
+NOBODY: Mapping[bytes, int] = {}
+
+
+class Registry:
+    """How many serve each name at each node, by its uuid; only where there is one at least."""
+
+    def __init__(self) -> None:
+        self._rows: dict[Name, dict[bytes, int]] = {}
+        self._of: dict[bytes, set[Name]] = {}
+
+    def servers(self, name: Name) -> Mapping[bytes, int]:
+        """The nodes where it is served, and by how many."""
+        return self._rows.get(name, NOBODY)
+
+    def names(self) -> Iterable[Name]:
+        """All names that somebody serves."""
+        return self._rows
+
+    def told(self, uuid: bytes, name: Name, consumers: int) -> int:
+        """A node says so; how many more are that than before?"""
+        rows = self._rows.get(name)
+        change = consumers - (rows or NOBODY).get(uuid, 0)
+        if not change:
+            return 0
+        if consumers:
+            if rows is None:
+                rows = self._rows[name] = {}
+            rows[uuid] = consumers
+            self._of.setdefault(uuid, set()).add(name)
+        else:
+            self._drop(uuid, name)
+        return change
+
+    def lost(self, uuid: bytes) -> list[tuple[Name, int]]:
+        """Nothing that a node has said counts any more; returns what that was."""
+        rows = [(name, self._rows[name][uuid]) for name in sorted(self._of.get(uuid, ()))]
+        for name, _ in rows:
+            self._drop(uuid, name)
+        return rows
+
+    def forget(self, names: Iterable[Name]) -> None:
+        """Nobody here wants to know of these."""
+        for name in names:
+            for uuid in list(self._rows.get(name, ())):
+                self._drop(uuid, name)
+
+    def _drop(self, uuid: bytes, name: Name) -> None:
+        rows, names = self._rows[name], self._of[uuid]
+        del rows[uuid]
+        names.discard(name)
+        if not rows:
+            del self._rows[name]
+        if not names:
+            del self._of[uuid]

@@ -1,0 +1,38 @@
+"""Messages to addresses on their way to the nodes where they are served."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from mesh.core.desk.desk import Desk
+from mesh.core.peers.peer import Peer
+from mesh.core.services.back import Batch, batches, sends
+from mesh.wire.envelope import Envelope
+
+
+class Departing:
+    """What leaves with this turn, by node."""
+
+    def __init__(self, desk: Desk, peers: Mapping[bytes, Peer]) -> None:
+        self._desk = desk
+        self._peers = peers
+        self._due: dict[bytes, Batch] = {}
+
+    def add(self, uuid: bytes, envelope: Envelope, ttl: int) -> None:
+        """It goes to that node."""
+        self._due.setdefault(uuid, []).append((envelope, ttl))
+        self._desk.ending[self._flush] = None
+
+    def take_back(self, uuid: bytes) -> Iterator[Envelope]:
+        """What has not left for it."""
+        return (envelope for envelope, _ in self._due.pop(uuid, ()))
+
+    def _flush(self) -> None:
+        """Send it all."""
+        for uuid, whole in self._due.items():
+            data = self._peers[uuid].data
+            for batch in batches(whole):
+                envelopes = [envelope.passed(self._desk.hop(0), self._desk.stamp()) for envelope, _ in batch]
+                self._desk.count("forwarded", sum(envelope.count for envelope in envelopes))
+                self._desk.send(data, sends(batch), envelopes)
+        self._due.clear()

@@ -1,0 +1,82 @@
+"""What do other nodes send for addresses here, and may they?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mesh.core.desk.conn import Conn
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.part import Part, Taking, take
+from mesh.core.peers.peer import Peer
+from mesh.core.services.back import Back
+from mesh.core.services.serving import Serving
+from mesh.errors import BadName, LocalError, MessageTooLarge, PublishRefused, RemoteError
+from mesh.names import SENDS, SessionName
+from mesh.wire.commands import Answer, Sends
+from mesh.wire.envelope import EVERY, REQUEST, Envelope, runs_by_size
+from mesh.wire.properties import check_properties
+
+
+class Incoming(Part):
+    """The door of this room for other nodes: each speaks for its own clients, and for nobody else."""
+
+    def __init__(self, desk: Desk, serving: Serving, back: Back) -> None:
+        self._desk = desk
+        self._serving = serving
+        self._back = back
+
+    def from_peers(self) -> Sequence[Taking]:
+        return (take(Sends, self._came),)
+
+    def _came(self, conn: Conn, peer: Peer, command: Sends, envelopes: list[Envelope]) -> None:
+        ttls = command.ttls or (0,) * len(envelopes)
+        if len(ttls) != len(envelopes):
+            raise RemoteError(f"{len(envelopes)} envelopes with {len(ttls)} times", code="MALFORMED")
+        for envelope, ttl in zip(envelopes, ttls, strict=True):
+            try:
+                self._check(peer, envelope)
+            except LocalError as error:
+                self._refuse(peer, envelope, error)
+                continue
+            for part in self._short(peer, envelope):
+                self._serving.take(peer.node.uuid, part, ttl)
+
+    def _check(self, peer: Peer, e: Envelope) -> None:
+        try:
+            is_theirs = SessionName.parse(e.sender).node == peer.node.name
+        except BadName:
+            is_theirs = False
+        way = [hop.node for hop in e.route]
+        if (
+            not is_theirs
+            or way != [peer.node.name]
+            or e.domain != SENDS
+            or e.numbers
+            or e.flags & ~(REQUEST | EVERY)
+        ):
+            self._desk.count("forged")
+            what = f"{peer.node.name} sends to an address what is of none of its clients"
+            raise PublishRefused(what, code="FORGED_SENDER")
+        if e.props:
+            check_properties(e)
+
+    def _short(self, peer: Peer, envelope: Envelope) -> list[Envelope]:
+        """The parts of it that this node may take."""
+        most = self._desk.settings.max_content
+        if len(envelope.body) <= most:
+            return [envelope]
+        parts = []
+        for first, last, is_short in runs_by_size(envelope, most):
+            part = envelope.part(first, last)
+            if is_short:
+                parts.append(part)
+                continue
+            what = f"{self._desk.me.name} takes messages of {most} bytes at most."
+            error = MessageTooLarge(what, hint="Raise limits.max_content there, or send it in parts.")
+            self._refuse(peer, part, error)
+        return parts
+
+    def _refuse(self, peer: Peer, e: Envelope, error: LocalError) -> None:
+        self._desk.count("refused", e.count)
+        answer = Answer(e.domain, e.first, e.last, error.code, text=str(error))
+        self._back.outcome(peer.node.uuid, e.stream, answer)

@@ -1,0 +1,277 @@
+"""Who serves an address here, and who of them gets what comes for it?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+
+from mesh.core.desk.conn import ONLY_READS, Conn
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.facts import Hearing, SomebodyLeft, hear
+from mesh.core.desk.part import Part, Taking, take
+from mesh.core.presence.presence import Presence
+from mesh.core.services.back import Back
+from mesh.core.subscribers.facts import SessionAway
+from mesh.core.subscribers.session import Session, feed_key
+from mesh.errors import BadArgument, LocalError, RemoteError
+from mesh.names import ADDRESS, check_address
+from mesh.routing.parcel import Parcel
+from mesh.routing.portion import Portion
+from mesh.services.consumer import shared_out
+from mesh.services.replies import refusal, replies
+from mesh.services.work import Address, Given, Server, Work
+from mesh.wire.commands import Answer, Consume, Ping, Reply, Settle
+from mesh.wire.envelope import Envelope
+from mesh.wire.properties import check_properties
+
+CREDIT = 10_000  # messages that one consumer may have at once
+LOST, NOBODY, LATE, FULL = "HANDLER_LOST", "NO_HANDLERS", "EXPIRED", "ADDRESS_FULL"
+
+
+class Serving(Part):
+    """The addresses that are served here. What becomes of messages goes `back`."""
+
+    def __init__(self, desk: Desk, presence: Presence, back: Back) -> None:
+        self._desk = desk
+        self._presence = presence
+        self._back = back
+        self.addresses: dict[str, Address] = {}
+        self._of: dict[Session, dict[int, tuple[Address, Server]]] = {}  # by number of the subscription
+        self._due: dict[Address, None] = {}  # somebody may have room
+        self._epoch = 0
+
+    def from_clients(self) -> Sequence[Taking]:
+        return (take(Consume, self._consume), take(Settle, self._settle))
+
+    def hears(self) -> Sequence[Hearing]:
+        return (
+            hear(SessionAway, lambda fact: self._gone(fact.session)),
+            hear(SomebodyLeft, lambda _: self._ping_all()),
+        )
+
+    def figures(self) -> dict[str, int | float]:
+        return {
+            "servers": sum(map(len, self._of.values())),
+            "address_waiting_bytes": sum(address.bytes for address in self.addresses.values()),
+        }
+
+    def here(self, name: str, is_ours: bool) -> int:
+        """How many serve it here; `is_ours`: what a client of this node sends."""
+        address = self.addresses.get(name)
+        if address is None:
+            return 0
+        return len(address.servers) if is_ours else address.consumers
+
+    # --- coming and going -------------------------------------------------------------------------------
+
+    def _consume(self, conn: Conn, session: Session, command: Consume, _: list[Envelope]) -> None:
+        self._desk.answer(conn, command.request, lambda: self._begin(conn, session, command))
+
+    def _begin(self, conn: Conn, session: Session, command: Consume) -> None:
+        """LocalError for what cannot be served."""
+        number = command.subscription
+        if not conn.may_write:
+            raise LocalError(ONLY_READS, code="NOT_ALLOWED")
+        address = check_address(command.address)
+        if command.credit > CREDIT:
+            raise BadArgument(
+                f"{command.credit:,} messages at once are too many.", hint=f"At most {CREDIT:,}."
+            )
+        ours = self._of.setdefault(session, {})
+        if number in ours:
+            self._end(session, number)
+        if command.credit:
+            if len(ours) >= self._desk.settings.max_subscriptions:
+                raise LocalError(
+                    f"{session.name} serves {len(ours):,} addresses.",
+                    hint="Serve few, and say in the content what is meant.",
+                    code="TOO_MANY_ADDRESSES",
+                )
+            self._open(session, command, address)
+        self._desk.send(conn, Reply(command.request, {"epoch": self._epoch}))
+
+    def _open(self, session: Session, command: Consume, name: str) -> None:
+        address = self.addresses.get(name) or Address(name)
+        if not (command.local_only or address.consumers):
+            self._presence.check((ADDRESS, name))
+        self.addresses[name] = address
+        self._epoch += 1
+        key = feed_key(session.stream, command.subscription)
+
+        def push(server: Server, portion: Portion) -> None:
+            self._desk.push(session.outlet, server, portion)
+
+        server = Server(key, self._epoch, command.credit, command.local_only, session.text, push)
+        address.servers[key] = server
+        self._of[session][command.subscription] = address, server
+        self._say(address)
+        self._has_room(address)
+
+    def _end(self, session: Session, number: int) -> None:
+        """It serves no more: what it had is lost, what it was to have goes to others."""
+        address, server = self._of[session].pop(number)
+        del address.servers[server.key]
+        self._say(address)
+        session.outlet.withdraw(server)
+        for given in server.out.values():
+            self._lose(server, given)
+        for work, at in server.line:
+            self._skipped(work, at, LOST, f"{server.name} has gone before it took it.")
+        for work in address.waiting():
+            if not address.ready(work.source):
+                address.drop(work)
+                self._refuse(work, NOBODY, f"nobody serves {address.name} at {self._desk.me.name} any more.")
+        if not address.servers:
+            del self.addresses[address.name]
+            self._due.pop(address, None)
+
+    def _gone(self, session: Session) -> None:
+        for number in list(self._of.get(session, ())):
+            self._end(session, number)
+        self._of.pop(session, None)
+
+    def _ping_all(self) -> None:
+        """To whoever is gone it fails: what he had is lost now, and not when somebody misses him."""
+        for session in self._of:
+            self._desk.send(session.conn, Ping(0))
+
+    def _say(self, address: Address) -> None:
+        name = (ADDRESS, address.name)
+        if self._presence.own.get(name, 0) != address.consumers:
+            self._presence.serve(name, address.consumers)
+
+    # --- what comes -------------------------------------------------------------------------------------
+
+    def take(self, source: bytes, envelope: Envelope, ttl: int) -> None:
+        """Messages for an address here. `ttl`: ms that they have; 0 = as long as it takes."""
+        until = self._desk.now + ttl / 1000 if ttl else inf
+        work = Work(envelope.mastered(self._desk.stamp(), self._desk.hop(0)), source, until, self._desk.now)
+        address = self.addresses.get(envelope.to)
+        ready = address.ready(source) if address is not None else []
+        if address is None or not ready:
+            self._refuse(work, NOBODY, f"nobody serves {envelope.to} at {self._desk.me.name}.")
+        elif address.bytes + len(envelope.body) > self._desk.settings.backlog_bytes:
+            self._refuse(work, FULL, f"{address.bytes:,} bytes wait for those who serve {envelope.to}.")
+        elif work.is_for_all:
+            self._to_all(work, ready)
+            self._has_room(address)
+        else:
+            address.add(work)
+            self._has_room(address)
+
+    def _to_all(self, work: Work, ready: Sequence[Server]) -> None:
+        for server in ready:
+            server.line.append((work, 0))
+        e = work.envelope
+        self._back.outcome(work.source, e.stream, Answer(e.domain, e.first, e.last, matched=len(ready)))
+
+    def _has_room(self, address: Address) -> None:
+        """Somebody may be given something."""
+        self._due[address] = None
+        self._desk.ending[self._give_out] = None
+
+    def _give_out(self) -> None:
+        """Give out what there is room for."""
+        while self._due:
+            address, _ = self._due.popitem()
+            for server in address.servers.values():
+                self._own_line(address, server)
+            lines = (address.here, address.elsewhere)
+            for line in lines if address.turn % 2 else lines[::-1]:  # none of them always first
+                self._line(address, line)
+
+    def _own_line(self, address: Address, server: Server) -> None:
+        while server.line and server.room:
+            work, at = server.line.popleft()
+            count = min(server.room, work.envelope.count - at)
+            if work.until <= self._desk.now:
+                self._skipped(work, at, LATE, "its time was over before anybody took it.")
+                continue
+            self._give(address, server, work, range(at, at + count))
+            if at + count < work.envelope.count:
+                server.line.appendleft((work, at + count))
+
+    def _line(self, address: Address, line: Sequence[Work]) -> None:
+        while line:
+            work = line[0]
+            if work.until <= self._desk.now:
+                address.drop(work)
+                self._refuse(work, LATE, "its time was over before anybody took it.")
+                continue
+            count = work.envelope.count
+            shares = shared_out(address.ready(work.source), count - work.at)
+            if not shares:
+                return
+            first = work.at
+            for server, share in shares:
+                self._give(address, server, work, range(work.at, work.at + share))
+                work.at += share
+            if work.at == count:
+                address.drop(work)
+            e = work.envelope
+            answer = Answer(e.domain, e.first + first, e.first + work.at - 1, matched=1)
+            self._back.outcome(work.source, e.stream, answer)
+
+    def _give(self, address: Address, server: Server, work: Work, indices: range) -> None:
+        address.turn += 1
+        server.turn = address.turn
+        now, whole = self._desk.now, len(indices) == work.envelope.count
+        for index in indices:
+            server.give(Given(work, index, now))
+        ttl = 0 if work.until == inf else max(1, int((work.until - now) * 1000))
+        parcel = Parcel(work.envelope, master=self._desk.me.uuid, own=True, ttl=ttl)
+        server.push(server, Portion(parcel, None if whole else tuple(indices)))
+
+    def _refuse(self, work: Work, code: str, text: str) -> None:
+        """What nobody was given of it is refused."""
+        e = work.envelope
+        answer = Answer(e.domain, e.first + work.at, e.last, code, text=text)
+        self._back.outcome(work.source, e.stream, answer)
+
+    def _skipped(self, work: Work, at: int, code: str, text: str) -> None:
+        """One of all who were to have it has not: if it is a request, its reply says so."""
+        if work.is_request:
+            e = work.envelope
+            numbers = range(e.first + at, e.last + 1)
+            self._back.reply(work.source, refusal(e.stream, numbers, e.sender, code, text))
+
+    # --- what becomes of it -----------------------------------------------------------------------------
+
+    def _settle(self, conn: Conn, session: Session, command: Settle, envelopes: list[Envelope]) -> None:
+        """RemoteError for counts of what was never given."""
+        if len(envelopes) > 1 or sum(e.count for e in envelopes) != len(command.replied):
+            what = f"{len(command.replied)} replies were announced, others came"
+            raise RemoteError(what, code="MALFORMED")
+        address, server = self._of.get(session, {}).get(command.subscription, (None, None))
+        if address is None or server is None or server.epoch != command.epoch:
+            self._desk.count("settled_late")
+            return
+        if envelopes:
+            self._replied(server, command, envelopes[0])
+        for given in server.settle(command.done):
+            if given.work.is_request:
+                self._fail(given, "REQUEST_FAILED", f"{server.name} has ended with it, and did not reply.")
+        self._has_room(address)
+
+    def _replied(self, server: Server, command: Settle, contents: Envelope) -> None:
+        check_properties(contents)
+        asked: dict[tuple[bytes, bytes], list[tuple[int, int]]] = {}
+        to: dict[bytes, str] = {}
+        for place, count in enumerate(command.replied):
+            given = server.take(count)
+            if given is None or not given.work.is_request:
+                continue
+            e = given.work.envelope
+            asked.setdefault((given.work.source, e.stream), []).append((given.number, place))
+            to[e.stream] = e.sender
+        for (source, stream), pairs in asked.items():
+            for envelope in replies(contents, pairs, stream, to[stream], server.name):
+                self._back.reply(source, envelope)
+
+    def _lose(self, server: Server, given: Given) -> None:
+        if given.work.is_request:
+            self._fail(given, LOST, f"{server.name} has gone, and perhaps it has done it.")
+
+    def _fail(self, given: Given, code: str, text: str) -> None:
+        e = given.work.envelope
+        self._back.reply(given.work.source, refusal(e.stream, (given.number,), e.sender, code, text))
