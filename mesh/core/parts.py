@@ -32,7 +32,6 @@ from mesh.core.peers.rivals import Rivals
 from mesh.core.reception import Reception
 from mesh.core.rules.shared import Shared
 from mesh.core.rules.weights import Weights
-from mesh.core.services.evenly import Evenly
 from mesh.core.services.room import Services
 from mesh.core.states.gossiping import Gossiping
 from mesh.core.states.recall import Recall
@@ -130,7 +129,7 @@ class Parts:
         )
         clients = self.clients = Clients(desk, disk, router, nodes, forwarder, subscribing, sessions)
         services = self.services = Services(
-            desk, n, nodes, questions.slow, sessions, router, mapping.masters, Evenly()
+            desk, n, nodes, questions.slow, sessions, router, mapping.masters, balancing
         )
         recording = self.recording = Recording(desk, n, router.busy, strategy, weights.of, self._queues)
         admission = self.admission = Admission(

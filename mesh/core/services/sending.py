@@ -16,6 +16,7 @@ from mesh.core.presence.facts import ServersChanged
 from mesh.core.presence.presence import Presence
 from mesh.core.services.arriving import Arriving
 from mesh.core.services.back import Back
+from mesh.core.services.dealing import dealt, seen
 from mesh.core.services.departing import Departing
 from mesh.core.services.facts import CameBack
 from mesh.core.services.groups import Groups
@@ -141,20 +142,16 @@ class Sending(Part):
         if self._streams.get(e.stream) is not memory:
             return  # its session was closed meanwhile
         nodes = self._nodes(e, in_vain)
-        if not nodes:
+        names = self._strategies.several(e.to, nodes, lambda: seen(e.to, e, 0)) if e.flags & EVERY else nodes
+        if not names:
             numbers = range(e.first, e.last + 1)
             self._say(memory, e.stream, numbers, Answer("", 1, 1, NOBODY, text=self._hints.nobody(e.to)))
         elif e.flags & EVERY:
-            uuids: dict[bytes, int | None] = {
-                self._uuid(name): None for name in self._strategies.several(e.to, nodes)
-            }
-            self._go(memory, e, until, uuids, tries, in_vain)
+            self._go(memory, e, until, {self._uuid(name): None for name in names}, tries, in_vain)
         else:
-            first = e.first
-            for name, count in self._strategies.assign(e.to, nodes, e.count).items():
-                part = e.part(first, first + count - 1)
+            for indices, name in dealt(self._strategies, e.to, nodes, e):
+                part = e.part(e.first + indices[0], e.first + indices[-1])
                 self._go(memory, part, until, {self._uuid(name): None}, tries, in_vain)
-                first += count
 
     def _nodes(self, e: Envelope, in_vain: frozenset[bytes]) -> dict[str, int]:
         """The nodes where it is served, and by how many."""
