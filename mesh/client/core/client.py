@@ -153,6 +153,9 @@ class ClientCore:
             publisher.deadlines.moved()
             lost = [n for n in self.requests.numbers() if publisher.outbox.is_final(SENDS, n)]
             self.requests.lost(lost)
+        elif not self.line.inlet.have:
+            # It may have forgotten this session meanwhile, and nothing that it says would show it.
+            self.publisher.deadlines.moved()
         if SERVICES not in self.line.words:
             self._does_without()
 

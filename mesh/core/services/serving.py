@@ -98,10 +98,21 @@ class Serving(Part):
                 )
             self._open(session, command, address)
         reply = Reply(command.request, {"epoch": self._epoch})
-        if is_group(address):
-            self._members.joined(address, self.here(address, False), lambda: self._desk.send(conn, reply))
+        if command.credit and is_group(address):
+            self._join(conn, reply, *ours[number], command.credit)
         else:
             self._desk.send(conn, reply)
+
+    def _join(self, conn: Conn, reply: Reply, address: Address, server: Server, credit: int) -> None:
+        """It is told that it is in when others know it, and is given nothing before that."""
+        server.credit = 0
+
+        def known() -> None:
+            server.credit = credit
+            self._desk.send(conn, reply)
+            self._has_room(address)
+
+        self._members.joined(address.name, address.consumers, known)
 
     def _open(self, session: Session, command: Consume, name: str) -> None:
         address = self.addresses.get(name) or Address(name)
@@ -151,7 +162,8 @@ class Serving(Part):
     def _say(self, address: Address) -> None:
         name = (ADDRESS, address.name)
         if is_group(address.name):
-            self._members.joined(address.name, address.consumers, lambda: None)
+            if self._members.own.get(address.name, 0) != address.consumers:
+                self._members.joined(address.name, address.consumers, lambda: None)
         elif self._presence.own.get(name, 0) != address.consumers:
             self._presence.serve(name, address.consumers)
 

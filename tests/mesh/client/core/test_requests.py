@@ -246,6 +246,7 @@ def test_items_of_replies_are_used_up_when_they_come_and_counted_anew_in_another
 
 def test_after_a_reconnect_to_the_same_process_all_goes_on_and_what_is_unanswered_is_sent_as_it_was() -> None:
     bench = Bench()
+    bench.item(reply(77))
     (_, first), (_, second) = bench.ask(), bench.ask("b")
     bench.wait(0.01)
     bench.answer(1, 1)
@@ -254,6 +255,14 @@ def test_after_a_reconnect_to_the_same_process_all_goes_on_and_what_is_unanswere
     assert (envelope.first, envelope.flags) == (2, REQUEST) and command.ttls[0] < 5050
     bench.item(reply(1, 2))
     assert result(first).content == result(second).content == b"yes"
+
+
+def test_a_node_that_may_have_forgotten_the_session_hears_that_it_is_sent_again() -> None:
+    bench = Bench()
+    bench.ask()
+    bench.wait(0.01)
+    bench.lose(next=1)  # it has sent nothing by then: a new session would look the same
+    assert [e.flags for _, e in bench.published()] == [REQUEST | RESENT]
 
 
 @pytest.mark.parametrize("how", [{"boot": 2}, {"next": 1}])
