@@ -104,7 +104,7 @@ class Parts:
         strategy = name_of(balancer)
         shared = self.shared = Shared(desk, disk, n, questions, gossiping)
         weights = self.weights = Weights(desk, disk, n, gossiping, shared, strategy)
-        balancing = Balancing(desk, balancer, n.named, gossiping.load_of, weights.of)
+        balancing = self.balancing = Balancing(desk, balancer, n.named, gossiping.load_of, weights.of)
         nodes = self.nodes = Nodes(desk, n, questions, balancing)
         vouching = self.vouching = Vouching(desk, n, gossiping, ways)
         recall = self.recall = Recall(desk, dialler, n, questions, gossiping)
