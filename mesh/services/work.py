@@ -96,6 +96,11 @@ class Address:
         """How many serve what comes from other nodes."""
         return sum(server.is_for_others for server in self.servers.values())
 
+    @property
+    def is_waiting(self) -> bool:
+        """Is there anything that nobody has room for?"""
+        return bool(self.here or self.elsewhere) or any(server.line for server in self.servers.values())
+
     def ready(self, source: bytes) -> list[Server]:
         """Those who may be given what came so, now or later."""
         return [s for s in self.servers.values() if s.is_for_others or not source]

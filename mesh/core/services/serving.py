@@ -43,6 +43,7 @@ class Serving(Part):
         self.addresses: dict[str, Address] = {}
         self._of: dict[Session, dict[int, tuple[Address, Server]]] = {}  # by number of the subscription
         self._due: dict[Address, None] = {}  # somebody may have room
+        self._waiting: dict[Address, None] = {}  # nobody has room for what is there
         self._epoch = 0
 
     def from_clients(self) -> Sequence[Taking]:
@@ -148,6 +149,7 @@ class Serving(Part):
         if not address.servers:
             del self.addresses[address.name]
             self._due.pop(address, None)
+            self._waiting.pop(address, None)
 
     def _gone(self, session: Session) -> None:
         for number in list(self._of.get(session, ())):
@@ -213,6 +215,15 @@ class Serving(Part):
             lines = (address.here, address.elsewhere)
             for line in lines if address.turn % 2 else lines[::-1]:  # none of them always first
                 self._line(address, line)
+            if address.is_waiting:
+                self._waiting[address] = None
+            else:
+                self._waiting.pop(address, None)
+
+    def tidy(self) -> None:
+        """Of what waits for somebody who is busy the time may be over."""
+        for address in self._waiting:
+            self._has_room(address)
 
     def _own_line(self, address: Address, server: Server) -> None:
         while server.line and server.room:
