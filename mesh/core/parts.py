@@ -138,7 +138,9 @@ class Parts:
         serving = self.serving = Serving(desk, presence, back)
         sending = self.sending = Sending(desk, n.named, peers, sessions, presence, serving, back, Evenly())
         arriving = Incoming(desk, serving, back)
-        recording = self.recording = Recording(desk, n, router.busy, strategy, weights.of, self._queues)
+        recording = self.recording = Recording(
+            desk, n, router.busy, strategy, weights.of, self._queues, sending.figured
+        )
         admission = self.admission = Admission(
             desk, dialler, n, meeting, censuses, recall, clients, sessions, links, self.piecework
         )

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from mesh.names import SENDS
 from mesh.wire.envelope import REPLY, Envelope, as_ranges
-from mesh.wire.properties import Properties, encode_properties
+from mesh.wire.properties import Properties, decode_properties, encode_properties
 
 Pair = tuple[int, int]  # number of a request, and the place of its reply in the envelope
 
@@ -65,3 +65,10 @@ def refusal(stream: bytes, numbers: Sequence[int], to: str, code: str, text: str
         numbers=as_ranges(numbers),
         to=to,
     )
+
+
+def codes(e: Envelope, places: Sequence[int]) -> list[str]:
+    """The codes of those of these replies that are refusals. RemoteError when one cannot be read."""
+    if not e.props:
+        return []
+    return [code for place in places if (code := decode_properties(e.message(place)[0]).code)]

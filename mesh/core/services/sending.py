@@ -19,6 +19,7 @@ from mesh.core.services.arriving import Arriving
 from mesh.core.services.back import Back
 from mesh.core.services.departing import Departing
 from mesh.core.services.facts import CameBack
+from mesh.core.services.faring import Faring
 from mesh.core.services.hints import Hints
 from mesh.core.services.serving import LOST, NOBODY, Serving
 from mesh.core.subscribers.facts import SessionBack, SessionClosed
@@ -74,6 +75,8 @@ class Sending(Part):
         self._serving = serving
         self._back = back
         self._strategies = strategies
+        self._faring = Faring(desk, peers)
+        self.figured = self._faring.figures
         self._arriving = Arriving(desk, sessions)
         self._departing = Departing(desk, peers)
         self._hints = Hints(desk, presence)
@@ -98,7 +101,10 @@ class Sending(Part):
         )
 
     def figures(self) -> dict[str, int | float]:
-        return {"requests_open": sum(len(memory.asked) for memory in self._streams.values())}
+        return {
+            "requests_open": sum(len(memory.asked) for memory in self._streams.values()),
+            **self._faring.told(),
+        }
 
     # --- what clients here send -------------------------------------------------------------------------
 
@@ -155,6 +161,7 @@ class Sending(Part):
         if not nodes:
             numbers = range(e.first, e.last + 1)
             self._say(memory, e.stream, numbers, Answer("", 1, 1, NOBODY, text=self._hints.nobody(e.to)))
+            self._faring.nobody(e, NOBODY)
         elif e.flags & EVERY:
             uuids: dict[bytes, int | None] = {
                 self._uuid(name): None for name in self._strategies.several(e.to, nodes)
@@ -195,7 +202,7 @@ class Sending(Part):
     ) -> None:
         way = Way(
             e.stream, e.to, e.sender, until, bool(e.flags & REQUEST), bool(e.flags & EVERY), nodes,
-            e, tries, in_vain, dict.fromkeys(range(e.first, e.last + 1)),
+            e, tries, in_vain, dict.fromkeys(range(e.first, e.last + 1)), self._desk.now,
         )  # fmt: skip
         memory.unanswered.update(dict.fromkeys(way.open, way))
         ttl = 0 if until == inf else max(1, int((until - self._desk.now) * 1000))
@@ -257,6 +264,7 @@ class Sending(Part):
     def _end(self, memory: Memory, way: Way, numbers: Sequence[int], a: Answer) -> None:
         """They have their answer; a request that somebody has waits for its reply."""
         self._say(memory, way.stream, numbers, a)
+        self._faring.answered(way, len(numbers), a.state)
         if a.state == "OK" and way.is_request:
             memory.asked.update(dict.fromkeys(numbers, way))
         else:
@@ -307,16 +315,20 @@ class Sending(Part):
         """Replies of those who were asked go to their session; what nobody waits for is dropped."""
         memory, session = self._streams.get(e.stream), self._sessions.by_stream.get(e.stream)
         wanted = []
+        came: dict[Way, list[int]] = {}
         if memory is not None:
             for index, n in enumerate(e.number_list(range(e.count))):
                 way = memory.asked.get(n) or memory.unanswered.get(n)
                 if way is None or uuid not in way.nodes or not way.is_request or e.to != way.sender:
                     continue
                 wanted.append(index)
+                came.setdefault(way, []).append(index)
                 if not way.is_for_all:
                     if n in memory.unanswered:
                         self._end(memory, way, (n,), Answer("", 1, 1, matched=1))
                     self._drop(memory, way, (n,))
+        for way, places in came.items():
+            self._faring.replied(uuid, way, e, places)
         if len(wanted) < e.count:
             self._desk.count("late_replies", e.count - len(wanted))
         if wanted and session is not None:
@@ -327,6 +339,7 @@ class Sending(Part):
         session = self._sessions.by_stream.get(way.stream)
         if session is not None and numbers:
             self._arriving.offer(session, refusal(way.stream, sorted(numbers), way.sender, code, text))
+        self._faring.failed(way, len(numbers), code)
         self._drop(memory, way, numbers)
 
     def _changed(self, fact: ServersChanged) -> None:
@@ -340,8 +353,7 @@ class Sending(Part):
     def _lost(self, uuid: bytes) -> None:
         """A node is gone, or its connection: what it had may have been done, and nobody will say so. What has
         not left for it goes to another."""
-        peer = self._peers.get(uuid)
-        name = uuid.hex() if peer is None else peer.node.name
+        name = self._faring.name(uuid)
         unsent = {(e.stream, e.first) for e in self._departing.take_back(uuid)}
         for way in list(self._at.pop(uuid, ())):
             memory = self._streams.get(way.stream)
@@ -375,7 +387,10 @@ class Sending(Part):
             for way in [way for way in ways if way.until + SWEEP < self._desk.now]:
                 memory = self._streams.get(way.stream)
                 if memory is not None:
-                    self._drop(memory, way, [n for n in way.open if n in memory.asked])
+                    late = [n for n in way.open if n in memory.asked]
+                    if not way.is_for_all:  # of which nobody knows how many replies were to come
+                        self._faring.failed(way, len(late), "EXPIRED")
+                    self._drop(memory, way, late)
 
     def _came_back(self) -> None:
         """Take what became of what clients here have sent to addresses here."""
