@@ -78,7 +78,7 @@ class NodeState(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=F
     request_p50: Seconds = 0  # how long their replies took of late,
     request_p99: Seconds = 0
     request_failed: Rate = 0  # and those without any
-    served: Rate = 0  # messages that those who serve addresses there are done with
+    served: Rate = 0  # messages with which servers and members of groups there are done
 
     @property
     def version(self) -> tuple[int, int]:

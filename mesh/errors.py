@@ -6,9 +6,11 @@ MeshError
  │   ├─ NotAvailable, WouldBlock, Closed, WrongLoop
  │   ├─ NodeNotFound, NodeInUse, BindRefused, DataDirRefused, KeysRefused
  │   ├─ PublishRefused, StaleSequence
- │   └─ CircularLoop, UnknownNode, NotConnected, MasterAway, TailBackFull, Expired
+ │   ├─ CircularLoop, UnknownNode, NotConnected, MasterAway, TailBackFull, Expired
+ │   └─ NoHandlers, HandlerLost
  ├─ RemoteError         a peer broke the protocol: drop the link, not the program
  │   └─ Refused         a peer said no, with a reason
+ ├─ RequestFailed       whoever was asked says that it failed
  ├─ BadContent          a message whose content is not what its reader wants
  ├─ SlowConsumer        a subscription did not keep up, and asked to be told
  ├─ MeshTimeout         nobody answered in time (also a TimeoutError)
@@ -202,6 +204,18 @@ class Expired(PublishRefused):
     code = "EXPIRED"
 
 
+class NoHandlers(PublishRefused):
+    """Nobody serves that address, as far as can be reached; nothing was done."""
+
+    code = "NO_HANDLERS"
+
+
+class HandlerLost(PublishRefused):
+    """Whoever had the message is gone: perhaps it was done, perhaps not."""
+
+    code = "HANDLER_LOST"
+
+
 class RemoteError(MeshError):
     """A peer broke the protocol: drop the link, not the program."""
 
@@ -222,6 +236,17 @@ class MeshTimeout(MeshError, TimeoutError):
 
     code = "TIMEOUT"
     ids: tuple[str, ...] = ()
+
+
+class RequestFailed(MeshError):
+    """A request that was answered with a failure: its `code` and `text` are those of whoever was asked."""
+
+    code = "FAILED"
+
+    def __init__(self, text: str, *, hint: str = "", code: str = "") -> None:
+        said = "".join(c if c.isprintable() else " " for c in text[:4096])
+        super().__init__(said or "it failed, and nobody says why.", hint=hint, code=code)
+        self.text = text
 
 
 class BadContent(MeshError, ValueError):

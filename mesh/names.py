@@ -4,7 +4,8 @@ import re
 from dataclasses import dataclass, replace
 
 from mesh.errors import BadKey, BadName, shown
-from mesh.values import check_key
+from mesh.patterns import check_pattern
+from mesh.values import LONGEST_KEY, check_domain, check_key
 
 _NAME = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 # One spelling a number: no plus sign, no leading zero, and never 0.
@@ -102,6 +103,22 @@ RESERVED = frozenset(("address", "counter", "lock", "map", "node", "queue", "sit
 def kind_of(destination: str) -> str:
     """The kind of a destination, at a glance: what is no client is an address."""
     return CLIENT if destination.startswith(("client/", "/")) else ADDRESS
+
+
+def check_group(text: str) -> tuple[str, str, str]:
+    """(group, domain, pattern) of the name of a group; BadName, BadKey or BadQuery for what can be none."""
+    group, *rest = text.split("\n", 2)
+    if len(rest) < 2 or len(text) > LONGEST_KEY:
+        raise BadName(
+            f"{text[:80]!r} is not the name of a group of subscribers.",
+            hint=f"It has a name, a domain and a pattern, {LONGEST_KEY} characters together.",
+        )
+    return node_name(group), check_domain(rest[0]), check_pattern(rest[1])
+
+
+def is_group(text: str) -> bool:
+    """Is it the name of a group, and no address?"""
+    return "\n" in text
 
 
 def check_address(text: str) -> str:

@@ -1,7 +1,9 @@
 """Which names are the mesh's own? Those that begin with `__sys__`."""
 
 from mesh.errors import PublishRefused
+from mesh.names import SENDS
 from mesh.patterns import SYSTEM
+from mesh.values import check_domain
 
 DEAD_LETTERS = f"{SYSTEM}deadMessage"
 DEAD = f"{DEAD_LETTERS}/"  # a dead letter is all that is left of a message that somebody was promised
@@ -17,6 +19,15 @@ def check_free(name: str) -> str:
     if name.startswith(SYSTEM):
         raise reserved(name)
     return name
+
+
+def check_domain_free(domain: str) -> str:
+    """The domain itself, if it can be one, and users may publish there. BadKey, PublishRefused RESERVED."""
+    check_free(check_domain(domain))
+    if domain == SENDS:
+        what = f"in the domain {SENDS} the mesh numbers what is sent to addresses."
+        raise PublishRefused(what, hint="Choose another name.", code="RESERVED")
+    return domain
 
 
 def reserved(name: str) -> PublishRefused:

@@ -14,8 +14,8 @@ from mesh.client.like import like
 from mesh.client.oneloop import check_loop
 from mesh.client.receipt import Receipt
 from mesh.errors import BadArgument, BadQuery, MeshTimeout, WouldBlock, shown
-from mesh.reserved import check_free
-from mesh.values import Published, check_domain
+from mesh.reserved import check_domain_free
+from mesh.values import Published
 from mesh.wire.limits import ENVELOPE_MESSAGES
 
 P = ParamSpec("P")
@@ -151,7 +151,7 @@ class Publishing(Connected):
     def _check(self, message: Prepared) -> None:
         """Raise what `_post_prepared` would say of the message itself; in any thread."""
         self._publisher.check(message[0], message[1])
-        check_free(check_domain(message[2]))
+        check_domain_free(message[2])
 
     async def room(self, *, timeout: float | None = None) -> None:
         """Until the window of unanswered messages lets one be posted; MeshTimeout after `timeout` seconds."""

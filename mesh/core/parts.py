@@ -29,15 +29,11 @@ from mesh.core.peers.meeting import Meeting
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer, met
 from mesh.core.peers.rivals import Rivals
-from mesh.core.presence.presence import Presence
 from mesh.core.reception import Reception
 from mesh.core.rules.shared import Shared
 from mesh.core.rules.weights import Weights
-from mesh.core.services.back import Back
 from mesh.core.services.evenly import Evenly
-from mesh.core.services.incoming import Incoming
-from mesh.core.services.sending import Sending
-from mesh.core.services.serving import Serving
+from mesh.core.services.room import Services
 from mesh.core.states.gossiping import Gossiping
 from mesh.core.states.recall import Recall
 from mesh.core.states.statetopics import StateTopics
@@ -133,13 +129,11 @@ class Parts:
             desk, disk, router, demand, questions, first, inboxes, settling, links.received
         )
         clients = self.clients = Clients(desk, disk, router, nodes, forwarder, subscribing, sessions)
-        presence = self.presence = Presence(desk, n, nodes, questions.slow)
-        back = Back(desk, peers.get)
-        serving = self.serving = Serving(desk, presence, back)
-        sending = self.sending = Sending(desk, n.named, peers, sessions, presence, serving, back, Evenly())
-        arriving = Incoming(desk, serving, back)
+        services = self.services = Services(
+            desk, n, nodes, questions.slow, sessions, router, mapping.masters, Evenly()
+        )
         recording = self.recording = Recording(
-            desk, n, router.busy, strategy, weights.of, self._queues, sending.figured
+            desk, n, router.busy, strategy, weights.of, self._queues, services.figures
         )
         admission = self.admission = Admission(
             desk, dialler, n, meeting, censuses, recall, clients, sessions, links, self.piecework
@@ -154,8 +148,7 @@ class Parts:
                 desk.events, disk, n, n.acquaintances, meeting, censuses, router, nodes.whereabouts, ways,
                 recall, gossiping, vouching, demand, lookup, forwarder.shipping, forwarder, sessions, links,
                 wanted, inboxes, last_values, routes, first, subscribing, clients, shared, weights, recording,
-                admission, status, presence,
-                serving, arriving, sending, Verbs(desk, wanted), self.reception, questions,
+                admission, status, *services.parts, Verbs(desk, wanted), self.reception, questions,
                 *(room(self) for room in rooms),
             )
         )  # fmt: skip

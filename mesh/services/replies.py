@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from msgspec.structs import replace
 
+from mesh.errors import RemoteError
 from mesh.names import SENDS
 from mesh.wire.envelope import REPLY, Envelope, as_ranges
 from mesh.wire.properties import Properties, decode_properties, encode_properties
@@ -68,7 +69,14 @@ def refusal(stream: bytes, numbers: Sequence[int], to: str, code: str, text: str
 
 
 def codes(e: Envelope, places: Sequence[int]) -> list[str]:
-    """The codes of those of these replies that are refusals. RemoteError when one cannot be read."""
+    """The codes of those of these replies that are refusals, and of those that nobody can read."""
     if not e.props:
         return []
-    return [code for place in places if (code := decode_properties(e.message(place)[0]).code)]
+    return [code for place in places if (code := _code(e.message(place)[0]))]
+
+
+def _code(properties: bytes) -> str:
+    try:
+        return decode_properties(properties).code
+    except RemoteError as error:
+        return error.code

@@ -9,6 +9,8 @@ from msgspec import Struct
 
 from mesh.routing.portion import Portion
 from mesh.services.consumer import Consumer
+from mesh.services.memory import runs
+from mesh.wire.commands import Answer
 from mesh.wire.envelope import EVERY, REQUEST, Envelope
 
 
@@ -20,6 +22,18 @@ class Work(Struct, eq=False):
     until: float  # when it need not be begun any more
     came: float
     at: int = 0  # the first one that is not given yet
+
+    @property
+    def size(self) -> int:
+        """Bytes, with what a message without any costs."""
+        return len(self.envelope.body) + 64 * self.envelope.count
+
+    def answers(self, start: int, end: int, answer: Answer) -> Iterator[Answer]:
+        """What is to be said of these messages, by their numbers."""
+        e = self.envelope
+        numbers = e.number_list(range(start, end)) if e.numbers else ()
+        for first, last in runs(numbers) if numbers else ((e.first + start, e.first + end - 1),):
+            yield Answer(e.domain, first, last, answer.state, answer.matched, answer.text)
 
     @property
     def is_request(self) -> bool:
@@ -39,7 +53,7 @@ class Given(Struct, eq=False):
 
     @property
     def number(self) -> int:
-        return self.work.envelope.first + self.index
+        return self.work.envelope.number(self.index)
 
 
 class Server(Consumer[Given]):
@@ -82,6 +96,11 @@ class Address:
         """How many serve what comes from other nodes."""
         return sum(server.is_for_others for server in self.servers.values())
 
+    @property
+    def is_waiting(self) -> bool:
+        """Is there anything that nobody has room for?"""
+        return bool(self.here or self.elsewhere) or any(server.line for server in self.servers.values())
+
     def ready(self, source: bytes) -> list[Server]:
         """Those who may be given what came so, now or later."""
         return [s for s in self.servers.values() if s.is_for_others or not source]
@@ -89,12 +108,12 @@ class Address:
     def add(self, work: Work) -> None:
         """It waits for its turn."""
         (self.elsewhere if work.source else self.here).append(work)
-        self.bytes += len(work.envelope.body)
+        self.bytes += work.size
 
     def drop(self, work: Work) -> None:
         """It waits no more."""
         (self.elsewhere if work.source else self.here).remove(work)
-        self.bytes -= len(work.envelope.body)
+        self.bytes -= work.size
 
     def waiting(self) -> Iterator[Work]:
         """All that waits, in no order that counts."""

@@ -54,7 +54,7 @@ class HistoryLine(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
     request_p50: float | None = None  # how long their replies took of late,
     request_p99: float | None = None
     request_failed: float | None = None  # and those a second that failed
-    served: float | None = None  # messages a second that those who serve addresses there were done with
+    served: float | None = None  # messages a second with which servers and members of groups there were done
 
     # event: what `mesh events` shows; `event` is its kind, or "started" and "stopped" of the observer itself
     event: str | None = None

@@ -441,8 +441,28 @@ class Respond(Command, frozen=True, tag=44):
     frames: tuple[Natural, ...]
 
 
+class Members(Command, frozen=True, tag=45):
+    """Node to node: how many members groups have here, each with its name, as in Consume. Numbered from 1 on
+    each connection; the first one, `full`, stands for all that was said before."""
+
+    word: ClassVar[str] = SERVICES
+
+    number: Natural
+    full: bool = False
+    groups: tuple[tuple[str, Natural], ...] = ()
+
+
+class Heard(Command, frozen=True, tag=46):
+    """Node to node: I know your Members up to that number."""
+
+    word: ClassVar[str] = SERVICES
+
+    number: Natural
+
+
 class Consume(Command, frozen=True, tag=50):
-    """I serve that address: give me so many messages at once, at most. 0 = no more."""
+    """I serve that address, or am a member of that group: give me so many messages at once, at most, or with
+    0 no more. The name of a group is that, a domain and a pattern, each behind a line feed."""
 
     word: ClassVar[str] = SERVICES
 
@@ -469,7 +489,7 @@ AnyCommand = (
     Hello | Challenge | Welcome | Refuse | Who | Ping | Pong | Bye | Peers | Login | Probe | ProbeFor
     | Probed | Rumours | States | Hear | Census | Piece | PieceAck | Publish | Answers | Items | Ack | Forward
     | Outcomes | Ways | Unknown | Interest | Interested | Subscribe | Unsubscribe | Call | Reply | Ended
-    | Watch | Serving | Sends | Sent | Respond | Consume | Settle
+    | Watch | Serving | Sends | Sent | Respond | Members | Heard | Consume | Settle
 )  # fmt: skip
 
 TAGS: dict[int, type[Command]] = {kind.__struct_config__.tag: kind for kind in get_args(AnyCommand)}
@@ -477,7 +497,21 @@ Reader = Callable[[bytes], AnyCommand]
 
 # What only nodes say may fill a frame: it lists as much as there is. So may a piece. The rest is short, or
 # refused unread.
-_LONG = (Welcome, Peers, Rumours, States, Piece, Answers, Items, Outcomes, Ways, Watch, Serving, Sent)
+_LONG = (
+    Welcome,
+    Peers,
+    Rumours,
+    States,
+    Piece,
+    Answers,
+    Items,
+    Outcomes,
+    Ways,
+    Watch,
+    Serving,
+    Sent,
+    Members,
+)
 _LONG_ARRAY = b"\xdc"  # begins a command of more than 15 fields; two bytes say how many
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import read, write
-from mesh.wire.limits import PIECES, VERSION_MAX
+from mesh.wire.limits import PIECES, SERVICES, VERSION_MAX
 
 MASTER = b"m" * 16
 WELCOME = c.Welcome(
@@ -19,7 +19,7 @@ WELCOME = c.Welcome(
     token=b"t",
     max_content=1 << 20,
     window=(4 << 20, 1024),
-    speaks=(PIECES,),
+    speaks=(PIECES, SERVICES),
 )
 
 

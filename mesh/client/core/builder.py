@@ -22,6 +22,7 @@ class Builder:
     to: str
     first: int
     most: int
+    until: float = 0.0  # to an address: when nobody waits for a reply to these any more; 0: never
 
     def __init__(self, domain: str, flags: int, to: str, first: int, most: int = MAX_CONTENT) -> None:
         self.domain, self.flags, self.to, self.first, self.most = domain, flags, to, first, most

@@ -26,6 +26,7 @@ class Pending(Struct, eq=False):
     then: Callable[[], None] | None = None  # is called before the promise is kept
     alarm: Alarm | None = None
     parts: list[ReplyPart] = []
+    refused: Callable[[MeshError], None] | None = None  # … or broken
 
 
 def readable(command: c.Command) -> c.Command:
@@ -69,10 +70,12 @@ class Calls:
         self._line.send(pending.command)
         return pending
 
-    def tell(self, make: Callable[[int], c.Command]) -> None:
+    def tell(self, make: Callable[[int], c.Command], then: Callable[[], None] | None = None) -> Pending:
         """Ask without waiting for the reply: while the node is away it is asked when it is back."""
         self._request += 1
-        self._line.send(self._added(make(self._request)).command)
+        pending = self._added(make(self._request), then)
+        self._line.send(pending.command)
+        return pending
 
     def _added(self, command: c.Command, then: Callable[[], None] | None = None) -> Pending:
         pending = Pending(self._request, command, self._desk.promise(), then)
@@ -127,6 +130,8 @@ class Calls:
             _break(pending, error)
 
 
-def _break(pending: Pending, error: Exception) -> None:
+def _break(pending: Pending, error: MeshError) -> None:
+    if pending.refused is not None:
+        pending.refused(error)
     if not pending.promise.done():
         pending.promise.set_exception(error)

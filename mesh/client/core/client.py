@@ -9,13 +9,18 @@ from mesh.client.core.desk import Desk
 from mesh.client.core.effects import Effect, Report
 from mesh.client.core.line import OURS, Line
 from mesh.client.core.publisher import Publisher
+from mesh.client.core.requests import REPLIES, Requests
+from mesh.client.core.services import Services
 from mesh.client.core.subscriptions import Subscriptions
-from mesh.errors import Closed, MeshError, PublishRefused, Refused, RemoteError
+from mesh.client.core.watches import Watches
+from mesh.errors import Closed, MeshError, NotAvailable, PublishRefused, Refused, RemoteError
+from mesh.names import SENDS
 from mesh.security.streamkey import StreamKey
 from mesh.streams.outbox import Outbox
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import body_frames
+from mesh.wire.limits import SERVICES
 
 
 class ClientCore:
@@ -36,6 +41,7 @@ class ClientCore:
         outbox: Outbox | None = None,
     ) -> None:
         self.desk = desk
+        self._place = (b"", 0)  # uuid and boot of the node where it has been
         self.is_over: bool = False  # closed, for good
         self.stream: bytes = key.id
         self.line: Line = Line(desk, name, key, self._welcomed, self._objected, self._waiting)
@@ -44,6 +50,10 @@ class ClientCore:
         )
         self.calls: Calls = Calls(desk, self.line, timeout)
         self.subscriptions: Subscriptions = Subscriptions(desk, self.line, self.calls)
+        self.requests: Requests = Requests(desk)
+        self.services: Services = Services(desk, self.line, self.calls, key.id)
+        self.watches: Watches = Watches(self.line)
+        self.subscriptions.others = self._other_item
         self._caution = Caution(self.publisher.is_answered)
 
     # --- what the shell tells -----------------------------------------------------------------------------
@@ -111,6 +121,9 @@ class ClientCore:
         self.is_over = True
         self.subscriptions.send_ack()
         gone = why or Closed("this client is closed.")
+        self.services.end(gone)
+        self.watches.end(gone)
+        self.requests.close(gone)
         self.publisher.fail(gone)
         self.subscriptions.end(gone)
         self.calls.close(gone)
@@ -123,11 +136,41 @@ class ClientCore:
         """Connected, perhaps again: say what the node may not know."""
         self.publisher.max_content = welcome.max_content
         self.publisher.outbox.window = welcome.window
+        self._came_to(welcome, is_new)
         self.subscriptions.again(is_new)
+        self.watches.again()
         for envelope in self._caution.begin(self.publisher.outbox.resend()):
             self._send(envelope)
         self.calls.again()  # after what was published before: an erase must not come first
+        self.services.again()  # those that are asked for were just asked for
         self.desk.do(Report("connected", self.line.name))
+
+    def _came_to(self, welcome: c.Welcome, is_new: bool) -> None:
+        """What others than this node have been sent may have been lost with them."""
+        place = (welcome.node.uuid, welcome.node.boot)
+        if is_new or place != self._place:
+            self._place, publisher = place, self.publisher
+            publisher.deadlines.moved()
+            lost = [n for n in self.requests.numbers() if publisher.outbox.is_final(SENDS, n)]
+            self.requests.lost(lost)
+        elif not self.line.inlet.have:
+            # It may have forgotten this session meanwhile, and nothing that it says would show it.
+            self.publisher.deadlines.moved()
+        if SERVICES not in self.line.words:
+            self._does_without()
+
+    def _does_without(self) -> None:
+        """A node of an earlier release: it could not read what is sent to addresses."""
+        for envelope in [e for e in self.publisher.outbox.resend() if e.domain == SENDS]:
+            error = _without()
+            self._answered(c.Answer(SENDS, envelope.first, envelope.last, error.code, text=error.what))
+        self.services.end(_without())
+        self.watches.end(_without())
+
+    def check_services(self) -> None:
+        """NotAvailable when its node is of an earlier release."""
+        if self.line.is_up and SERVICES not in self.line.words:
+            raise _without()
 
     def _hear(self, command: c.AnyCommand, envelopes: list[Envelope]) -> None:
         match command:
@@ -136,12 +179,17 @@ class ClientCore:
             case c.Answers():
                 for answer in command.answers:
                     self.publisher.answered(answer)
+                    if answer.domain == SENDS:
+                        self.requests.answered(answer)
                 if self._caution.is_on:
                     self._go_on()
             case c.Reply():
                 self.calls.replied(command, envelopes)
+            case c.Serving():
+                self.watches.serving(command)
             case c.Ended():
-                self.subscriptions.ended(command)
+                if not self.services.ended(command):
+                    self.subscriptions.ended(command)
             case c.Pong() | c.Unknown():
                 pass
             case c.Ping():  # another wants this session, and the node asks whether it is in use
@@ -149,12 +197,36 @@ class ClientCore:
             case _:
                 raise RemoteError(f"a node sent {type(command).__name__} to a client")
 
+    def _answered(self, answer: c.Answer) -> None:
+        self.publisher.answered(answer)
+        if answer.domain == SENDS:
+            self.requests.answered(answer)
+
+    def _other_item(
+        self, number: int, head: c.ItemHead, envelope: Envelope, indices: tuple[int, ...] | None
+    ) -> None:
+        if number == REPLIES:
+            self.requests.arrived(envelope, indices)
+        else:
+            self.services.arrived(number, head, envelope, indices)
+
     def _publish(self, envelope: Envelope) -> None:
         if not self._caution.is_on or self._caution.add(envelope):
             self._send(envelope)
 
     def _send(self, envelope: Envelope) -> None:
-        self.line.send(c.Publish((body_frames(envelope),)), (envelope,))
+        if envelope.domain == SENDS:
+            self._send_on(envelope)
+        else:
+            self.line.send(c.Publish((body_frames(envelope),)), (envelope,))
+
+    def _send_on(self, envelope: Envelope) -> None:
+        """To an address, with the time that remains."""
+        deadlines = self.publisher.deadlines
+        ttl = deadlines.ttl(envelope, self.desk.now)
+        command = c.Publish((body_frames(envelope),), (ttl,) if ttl else ())
+        if self.line.send(command, (deadlines.marked(envelope),)):
+            deadlines.left(envelope)
 
     def _go_on(self) -> None:
         """With the next envelope, since the one before it is answered."""
@@ -166,16 +238,23 @@ class ClientCore:
         bad = self._caution.refused() if refusal.code in UNREADABLE else None
         if bad is not None:
             text = f"{self.line.home} hung up over it twice, and over nothing else: {refusal.reason}"
-            self.publisher.answered(c.Answer(bad.domain, bad.first, bad.last, refusal.code, text=text))
+            self._answered(c.Answer(bad.domain, bad.first, bad.last, refusal.code, text=text))
 
     def _waiting(self) -> str:
         """A list of what waits for the node, in words; "" = nothing."""
         counts = {
             "message": self.publisher.unanswered,
             "question": self.calls.count,
+            "request": len(self.requests),
+            "service": len(self.services),
             "subscription": self.subscriptions.count,
         }
         return ", ".join(f"{n:,} {what}{'s' * (n > 1)}" for what, n in counts.items() if n)
 
     def _refused_later(self, message: str, error: PublishRefused) -> None:
         self.desk.do(Report("refused-later", f"{message}: {error}"))
+
+
+def _without() -> NotAvailable:
+    hint = "Bring both to the same release."
+    return NotAvailable("the node is of an earlier release, which knows nothing of addresses.", hint=hint)

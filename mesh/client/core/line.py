@@ -18,7 +18,7 @@ from mesh.streams.link import LinkReceiver
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import VERSION_MAX, VERSION_MIN
-from mesh.wire.spoken import agreed
+from mesh.wire.spoken import agreed, in_common
 
 PING = 2.0  # s between signs of life
 SILENCE = 6.0  # s after which a silent node counts as gone
@@ -52,6 +52,7 @@ class Line:
         self.name: str = ""  # of the session
         self.home: str = ""  # of the node
         self.boot: int = 0  # of the node
+        self.words: frozenset[str] = frozenset()  # that the node has said, too
         self.is_up = self.is_closed = False
         self.inlet: LinkReceiver = LinkReceiver()
         self.moved: float = float("-inf")  # when a part of a long message went, or came
@@ -261,6 +262,7 @@ class Line:
         if is_new:
             self.inlet = LinkReceiver()
         self.name, self.home, self._token, self.boot = w.session, w.node.name, w.token, w.node.boot
+        self.words = in_common(agreed(w.version, w.version), w.speaks, SPEAKS)
         # A node that was killed may have forgotten the number that it gave: the token holds for this one.
         self._number = number
         self.is_up = True

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mesh.client.core.builder import Builder
+from mesh.client.core.deadlines import Deadlines
 from mesh.client.core.desk import Alarm, Desk, Promise
 from mesh.client.core.verdicts import Verdicts
 from mesh.errors import BadName, MeshError, MessageTooLarge, PublishRefused, WouldBlock
-from mesh.reserved import check_free
+from mesh.names import SENDS
+from mesh.reserved import check_domain_free, check_free
 from mesh.streams.outbox import Outbox
-from mesh.values import check_domain, check_key, parse_message_id
+from mesh.values import check_key, parse_message_id
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import MAX_CONTENT
@@ -45,6 +47,7 @@ class Publisher:
         self._is_planned = False
         self._sealed = 0.0  # when the last one left
         self._alarm: Alarm | None = None  # rings when the next one has waited long enough
+        self.deadlines: Deadlines = Deadlines()
         self._quiet: dict[Promise, None] = {}  # of those who wait until all is answered, or there is room
 
     def post(
@@ -55,6 +58,25 @@ class Publisher:
         builder = self._builder_of(domain, flags, to)
         number = builder.add(key, content, props, expires)
         self._added(builder)
+        return number
+
+    def post_to(
+        self, address: str, key: str, content: bytes, flags: int, props: bytes, until: float = 0.0
+    ) -> int:
+        """Append a message to those who serve an address; returns its number. `until`: as of a Builder."""
+        self.check(key, content, address)
+        it = self.builder
+        if (
+            it is None
+            or it.full
+            or it.domain != SENDS
+            or it.flags != flags
+            or it.to != address
+            or it.until != until
+        ):
+            it = self._open(SENDS, flags, address, until)
+        number = it.add(key, content, props, 0)
+        self._added(it)
         return number
 
     def row(self, builder: Builder, key: str) -> int:
@@ -91,16 +113,19 @@ class Publisher:
             builder = self._open(domain, flags, to)
         return builder
 
-    def _open(self, domain: str, flags: int, to: str) -> Builder:
+    def _open(self, domain: str, flags: int, to: str, until: float | None = None) -> Builder:
         self._desk.wake()  # who may not publish here learns it before anything is begun
         self.seal()
-        check_free(check_domain(domain))
+        if until is None:
+            check_domain_free(domain)
         if not self.outbox.open:
             raise WouldBlock(
                 f"{self.outbox.flight} envelopes are unanswered: the window is full.",
                 hint="Await flush(), or use publish() or publish_many(), which wait by themselves.",
             )
         self.builder = Builder(domain, flags, to, self.outbox.next_number(domain), self.max_content)
+        if until:
+            self.builder.until = until
         return self.builder
 
     def check(self, key: str, content: bytes, to: str = "") -> None:
@@ -146,8 +171,10 @@ class Publisher:
     def seal(self) -> None:
         """Send what was gathered."""
         if self.builder is not None and self.builder.slices:
-            envelope = self.outbox.add(self.builder.seal(self.stream))
+            envelope, until = self.outbox.add(self.builder.seal(self.stream)), self.builder.until
             self.builder = None
+            if until:
+                self.deadlines.add(envelope.first, until, envelope.low)
             self._sealed = self._desk.now
             self._send(envelope)
 

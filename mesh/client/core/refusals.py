@@ -3,12 +3,16 @@
 from mesh.errors import (
     CircularLoop,
     Expired,
+    HandlerLost,
     LocalError,
     MasterAway,
     MeshError,
+    MeshTimeout,
+    NoHandlers,
     NotConnected,
     PublishRefused,
     Refused,
+    RequestFailed,
     StaleSequence,
     TailBackFull,
     UnknownNode,
@@ -17,7 +21,17 @@ from mesh.wire.commands import Answer, Reply
 
 REFUSALS: dict[str, type[PublishRefused]] = {
     kind.code: kind
-    for kind in (CircularLoop, Expired, MasterAway, NotConnected, StaleSequence, TailBackFull, UnknownNode)
+    for kind in (
+        CircularLoop,
+        Expired,
+        HandlerLost,
+        MasterAway,
+        NoHandlers,
+        NotConnected,
+        StaleSequence,
+        TailBackFull,
+        UnknownNode,
+    )
 }
 
 
@@ -31,6 +45,15 @@ def of_reply(reply: Reply) -> MeshError:
     """Why a question was not answered."""
     kind = Refused if reply.code == "PROTOCOL" else REFUSALS.get(reply.code, LocalError)
     return kind(_without_code(reply.text, reply.code), code=reply.code)
+
+
+def of_reply_code(code: str, text: str, sender: str) -> MeshError:
+    """Why a request has failed: whoever serves the address says so or, without a sender, the mesh itself."""
+    if sender or code == "REQUEST_FAILED":
+        return RequestFailed(text, code=code)
+    if code == Expired.code:
+        return MeshTimeout(_without_code(text, code))
+    return REFUSALS.get(code, PublishRefused)(_without_code(text, code), code=code)
 
 
 def _without_code(text: str, code: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mesh.client.core.calls import Calls, Pending
@@ -12,6 +12,7 @@ from mesh.client.core.desk import Desk
 from mesh.client.core.effects import Report
 from mesh.client.core.intake import INBOX, Intake, Terms
 from mesh.client.core.line import Line
+from mesh.client.core.requests import REPLIES
 from mesh.client.core.several import Several, Strand
 from mesh.client.later import not_yet
 from mesh.errors import BadQuery, BadType, Closed, LocalError, MeshError, SlowConsumer, shown
@@ -21,6 +22,8 @@ from mesh.routing.subscriptions import check_query
 from mesh.values import check_domain, check_key
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
+
+Indices = tuple[int, ...] | None  # of an envelope's messages; None: all of them
 
 ACK_AFTER = 0.002  # s: at once would only keep the nodes from the next message
 ACK_AT = 16  # … but at once when so many messages of the link are unacknowledged
@@ -38,17 +41,24 @@ class Subscriptions:
         self._all: dict[int, Intake] = {}
         self._inbox = Intake(INBOX, c.Query("inbox", "", ""), False, Terms(), self._was_used, self._has_gap)
         self._number = INBOX
+        # The taker of items that are for none of them: services, replies.
+        self.others: Callable[[int, c.ItemHead, Envelope, Indices], None] = lambda *_: None
         self._is_ack_planned = False
         self._acked = 0  # messages of the link
         self._gaps: Counter[str] = Counter()  # messages that were dropped, by what was asked for
         self._told: dict[int, int] = {}  # items used up of each, as this connection has heard
         self._used: dict[int, Intake] = {}  # those of which it may not have heard all
+        self._replies = 0  # items of replies, which are used up when they come
+
+    def next_number(self) -> int:
+        """The number of a new one, or of a service: they never change."""
+        self._number += 1
+        return self._number
 
     def make(self, query: c.Query, initial: bool, terms: Terms) -> Intake:
         """One that is not asked for yet: `enter` does that. BadQuery for terms that there are not."""
         overflow(terms.overflow)
-        self._number += 1
-        return Intake(self._number, query, initial, terms, self._was_used, self._has_gap)
+        return Intake(self.next_number(), query, initial, terms, self._was_used, self._has_gap)
 
     def make_several(self, queries: Sequence[c.Query], initial: bool, terms: Terms) -> Intake | Several:
         """As `make`, for several that are read as one."""
@@ -111,6 +121,8 @@ class Subscriptions:
         self._acked = 0
         self._told.clear()
         self._used = dict(self._all)
+        if is_new:
+            self._replies = 0
         for s in self._all.values():
             if is_new:
                 s.restarted()
@@ -134,6 +146,9 @@ class Subscriptions:
                     indices = struct.unpack(f"<{len(column) // 2}H", column) if column else None
                     gap = gaps.get(number, 0)
                     subscription.arrived(head.master, envelope, indices, gap, head.position)
+                else:
+                    self._replies += number == REPLIES
+                    self.others(number, head, envelope, _indices(column))
         if inlet.have - self._acked >= ACK_AT:
             self.send_ack()
 
@@ -179,6 +194,8 @@ class Subscriptions:
         self._acked = self._line.inlet.have
         # Only what is news: of a thousand subscriptions most have had nothing since.
         news = {n: s.used for n, s in self._used.items() if n in self._all and s.used > self._told.get(n, 0)}
+        if self._replies > self._told.get(REPLIES, 0):
+            news[REPLIES] = self._replies
         if self._line.send(c.Ack(self._acked, tuple(news.items()))):
             self._told |= news
             self._used.clear()
@@ -190,6 +207,10 @@ class Subscriptions:
             subscription.end(error)
         self._all.clear()
         self._is_ack_planned = True  # there is nobody to tell any more
+
+
+def _indices(column: bytes) -> Indices:
+    return struct.unpack(f"<{len(column) // 2}H", column) if column else None
 
 
 def queries(

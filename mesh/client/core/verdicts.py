@@ -10,13 +10,15 @@ from collections.abc import Callable, Iterable, Iterator
 
 from mesh.client.core.desk import Promise
 from mesh.client.core.refusals import of_answer
-from mesh.errors import MeshError, PublishRefused
+from mesh.errors import BadQuery, MeshError, PublishRefused
+from mesh.names import SENDS
 from mesh.streams.outbox import Outbox
 from mesh.streams.ranges import Ranges
 from mesh.values import Published, message_id
 from mesh.wire.commands import Answer
 
 REMEMBERED = 1024  # answers, and as many refusals, that are kept for whoever asks late
+REFUSED = 10_000  # ranges of refused numbers that are remembered, of sends to addresses
 
 Number = tuple[str, int]  # domain, and the number of a message in it
 
@@ -100,14 +102,18 @@ class Verdicts:
             self._refusals.append(answer)
         for first, last in fresh:
             self._refused.setdefault(answer.domain, Ranges()).add(first, last)
+        if answer.domain == SENDS and len(self._refused.get(SENDS, ())) > REFUSED:
+            self._refused[SENDS].drop_lowest()
         for number in _each(fresh):
             name = (answer.domain, number)
             waiting = self._first.pop(name) + self._last.pop(name)
             for promise in waiting:
                 promise.set_exception(of_answer(answer))
-            if not waiting and number in unheard:
+            if waiting or answer.domain == SENDS:  # who sends to an address awaits it, or gave it up
+                continue
+            if number in unheard:
                 self._errors[name] = of_answer(answer)
-            elif not waiting:
+            else:
                 self._refused_later(message_id(self._stream, *name), of_answer(answer))
 
     def _published(self, answer: Answer, number: int) -> Published:
@@ -138,6 +144,9 @@ class Verdicts:
         for answer in reversed(self._answers):
             if _is_of(answer, domain, number):
                 return self._published(answer, number)
+        if domain == SENDS:
+            what = f"what became of {message_id(self._stream, domain, number)} is not known any more."
+            raise BadQuery(what, hint=f"Ask within the next {REMEMBERED:,} answers.")
         # So long ago that only the fact is known.
         state = "OK" if self._outbox.is_final(domain, number) else "FORWARD_WARNING"
         return Published(state, message_id(self._stream, domain, number), -1)  # type: ignore[arg-type]

@@ -49,6 +49,8 @@ class Router(Part):
         self.clients = SubscriptionIndex[Feed]()
         self.peers = SubscriptionIndex[PeerFeed]()  # what peers want of this node's own log,
         self.relays = SubscriptionIndex[PeerFeed]()  # and what this node gets for them from others
+        self.groups = SubscriptionIndex[Taker]()  # of which one member gets each message,
+        self.has_groups = False  # if there are any
         self.log = log
         self.shelf = log.shelf
         self._disk = disk
@@ -293,6 +295,8 @@ class Router(Part):
         targets: Targets = list(self.clients.plan(envelope))
         if not envelope.flags & LOCAL_ONLY:
             targets += self.peers.plan(envelope)
+        if self.has_groups:
+            targets += self.groups.plan(envelope)
         return targets
 
     def _deliver(self, accepted: Accepted, source: Hashable, answered: Answered) -> None:

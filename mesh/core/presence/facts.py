@@ -15,3 +15,12 @@ class ServersChanged(Fact):
     name: str
     uuid: bytes  # of that node
     change: int  # so many more, or fewer
+
+
+@dataclass(frozen=True, slots=True)
+class GroupChanged(Fact):
+    """A group of subscribers has other members at a node than before."""
+
+    name: str
+    uuid: bytes  # of that node
+    members: int  # by now

@@ -41,6 +41,10 @@ class Registry:
             self._drop(uuid, name)
         return change
 
+    def count(self, uuid: bytes) -> int:
+        """How many names a node serves."""
+        return len(self._of.get(uuid, ()))
+
     def lost(self, uuid: bytes) -> list[tuple[Name, int]]:
         """Nothing that a node has said counts any more; returns what that was."""
         rows = [(name, self._rows[name][uuid]) for name in sorted(self._of.get(uuid, ()))]

@@ -11,9 +11,10 @@ from mesh.core.peers.peer import Peer
 from mesh.core.services.back import Back
 from mesh.core.services.serving import Serving
 from mesh.errors import BadName, LocalError, MessageTooLarge, PublishRefused, RemoteError
-from mesh.names import SENDS, SessionName
+from mesh.names import SENDS, SessionName, is_group
 from mesh.wire.commands import Answer, Sends
 from mesh.wire.envelope import EVERY, REQUEST, Envelope, runs_by_size
+from mesh.wire.limits import HOPS
 from mesh.wire.properties import check_properties
 
 
@@ -42,6 +43,10 @@ class Incoming(Part):
                 self._serving.take(peer.node.uuid, part, ttl)
 
     def _check(self, peer: Peer, e: Envelope) -> None:
+        if is_group(e.to):  # a master gives it to a group, as it would to any subscriber here
+            if len(e.route) >= HOPS or e.flags:
+                raise PublishRefused("it has come too far, or with flags", code="TOO_MANY_HOPS")
+            return
         try:
             is_theirs = SessionName.parse(e.sender).node == peer.node.name
         except BadName:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from math import inf
-from typing import Protocol
 
 from balancers.base import Registration
 from mesh.core.desk.conn import Conn
@@ -20,8 +19,10 @@ from mesh.core.services.back import Back
 from mesh.core.services.departing import Departing
 from mesh.core.services.facts import CameBack
 from mesh.core.services.faring import Faring
+from mesh.core.services.groups import Groups
 from mesh.core.services.hints import Hints
 from mesh.core.services.serving import LOST, NOBODY, Serving
+from mesh.core.services.strategies import Strategies
 from mesh.core.subscribers.facts import SessionBack, SessionClosed
 from mesh.core.subscribers.session import Session
 from mesh.core.subscribers.sessions import Sessions
@@ -37,21 +38,6 @@ TRIES = 3  # nodes that may say that nobody serves it there, although they had s
 OPEN = 100_000  # requests of one client that may wait for their replies
 SWEEP = 5.0  # s between two looks for requests whose time is over
 
-Read = Callable[[], object]
-
-
-class Strategies(Protocol):
-    """The choice between nodes, by name, of which it is known how many serve the address there."""
-
-    def assign(
-        self, address: str, nodes: Mapping[str, int], n: int, message: Read | None = None
-    ) -> dict[str, int]: ...
-
-    def several(self, address: str, nodes: Mapping[str, int], message: Read | None = None) -> list[str]: ...
-    def registrations(self, delta: Sequence[Registration]) -> None: ...
-    def sent_to(self, node: str, n: int = 1) -> None: ...
-    def answered(self, node: str, n: int = 1, seconds: float | None = None) -> None: ...
-
 
 class Sending(Part):
     """What clients here send to addresses, to whomever the strategies choose."""
@@ -66,6 +52,8 @@ class Sending(Part):
         serving: Serving,
         back: Back,
         strategies: Strategies,
+        departing: Departing,
+        groups: Groups,
     ) -> None:
         self._desk = desk
         self._named = named
@@ -78,7 +66,8 @@ class Sending(Part):
         self._faring = Faring(desk, peers)
         self.figured = self._faring.figures
         self._arriving = Arriving(desk, sessions)
-        self._departing = Departing(desk, peers)
+        self._departing = departing
+        self._groups = groups
         self._hints = Hints(desk, presence)
         self._streams: dict[bytes, Memory] = {}
         self._at: dict[bytes, dict[Way, None]] = {}  # by uuid of the node: what is open there
@@ -221,6 +210,9 @@ class Sending(Part):
 
     def _outcome(self, uuid: bytes, stream: bytes, a: Answer) -> None:
         """A node says what became of some numbers."""
+        if a.domain != SENDS:
+            self._groups.outcome(uuid, stream, a)
+            return
         memory = self._streams.get(stream)
         found: dict[Way, list[int]] = {}
         if memory is not None:

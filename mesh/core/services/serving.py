@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
+from msgspec.structs import replace
+
 from mesh.core.desk.conn import ONLY_READS, Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import Hearing, SomebodyLeft, hear
 from mesh.core.desk.part import Part, Taking, take
+from mesh.core.presence.members import Members
 from mesh.core.presence.presence import Presence
 from mesh.core.services.back import Back
 from mesh.core.subscribers.facts import SessionAway
 from mesh.core.subscribers.session import Session, feed_key
 from mesh.errors import BadArgument, LocalError, RemoteError
-from mesh.names import ADDRESS, check_address
+from mesh.names import ADDRESS, check_address, check_group, is_group
+from mesh.printable import harmless
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
 from mesh.services.consumer import shared_out
@@ -31,13 +35,15 @@ LOST, NOBODY, LATE, FULL = "HANDLER_LOST", "NO_HANDLERS", "EXPIRED", "ADDRESS_FU
 class Serving(Part):
     """The addresses that are served here. What becomes of messages goes `back`."""
 
-    def __init__(self, desk: Desk, presence: Presence, back: Back) -> None:
+    def __init__(self, desk: Desk, presence: Presence, members: Members, back: Back) -> None:
         self._desk = desk
         self._presence = presence
+        self._members = members
         self._back = back
         self.addresses: dict[str, Address] = {}
         self._of: dict[Session, dict[int, tuple[Address, Server]]] = {}  # by number of the subscription
         self._due: dict[Address, None] = {}  # somebody may have room
+        self._waiting: dict[Address, None] = {}  # nobody has room for what is there
         self._epoch = 0
         self._served = 0
 
@@ -74,7 +80,11 @@ class Serving(Part):
         number = command.subscription
         if not conn.may_write:
             raise LocalError(ONLY_READS, code="NOT_ALLOWED")
-        address = check_address(command.address)
+        address = command.address
+        if is_group(address):
+            check_group(address)
+        else:
+            check_address(address)
         if command.credit > CREDIT:
             raise BadArgument(
                 f"{command.credit:,} messages at once are too many.", hint=f"At most {CREDIT:,}."
@@ -90,11 +100,26 @@ class Serving(Part):
                     code="TOO_MANY_ADDRESSES",
                 )
             self._open(session, command, address)
-        self._desk.send(conn, Reply(command.request, {"epoch": self._epoch}))
+        reply = Reply(command.request, {"epoch": self._epoch})
+        if command.credit and is_group(address):
+            self._join(conn, reply, *ours[number], command.credit)
+        else:
+            self._desk.send(conn, reply)
+
+    def _join(self, conn: Conn, reply: Reply, address: Address, server: Server, credit: int) -> None:
+        """It is told that it is in when others know it, and is given nothing before that."""
+        server.credit = 0
+
+        def known() -> None:
+            server.credit = credit
+            self._desk.send(conn, reply)
+            self._has_room(address)
+
+        self._members.joined(address.name, address.consumers, known)
 
     def _open(self, session: Session, command: Consume, name: str) -> None:
         address = self.addresses.get(name) or Address(name)
-        if not (command.local_only or address.consumers):
+        if not (command.local_only or address.consumers or is_group(name)):
             self._presence.check((ADDRESS, name))
         self.addresses[name] = address
         self._epoch += 1
@@ -126,6 +151,7 @@ class Serving(Part):
         if not address.servers:
             del self.addresses[address.name]
             self._due.pop(address, None)
+            self._waiting.pop(address, None)
 
     def _gone(self, session: Session) -> None:
         for number in list(self._of.get(session, ())):
@@ -139,7 +165,10 @@ class Serving(Part):
 
     def _say(self, address: Address) -> None:
         name = (ADDRESS, address.name)
-        if self._presence.own.get(name, 0) != address.consumers:
+        if is_group(address.name):
+            if self._members.own.get(address.name, 0) != address.consumers:
+                self._members.joined(address.name, address.consumers, lambda: None)
+        elif self._presence.own.get(name, 0) != address.consumers:
             self._presence.serve(name, address.consumers)
 
     # --- what comes -------------------------------------------------------------------------------------
@@ -147,12 +176,12 @@ class Serving(Part):
     def take(self, source: bytes, envelope: Envelope, ttl: int) -> None:
         """Messages for an address here. `ttl`: ms that they have; 0 = as long as it takes."""
         until = self._desk.now + ttl / 1000 if ttl else inf
-        work = Work(envelope.mastered(self._desk.stamp(), self._desk.hop(0)), source, until, self._desk.now)
+        work = Work(self._taken(envelope), source, until, self._desk.now)
         address = self.addresses.get(envelope.to)
         ready = address.ready(source) if address is not None else []
         if address is None or not ready:
-            self._refuse(work, NOBODY, f"nobody serves {envelope.to} at {self._desk.me.name}.")
-        elif address.bytes + len(envelope.body) > self._desk.settings.backlog_bytes:
+            self._refuse(work, NOBODY, f"nobody serves {harmless(envelope.to)} at {self._desk.me.name}.")
+        elif address.bytes + work.size > self._desk.settings.backlog_bytes:
             self._refuse(work, FULL, f"{address.bytes:,} bytes wait for those who serve {envelope.to}.")
         elif work.is_for_all:
             self._to_all(work, ready)
@@ -161,11 +190,18 @@ class Serving(Part):
             address.add(work)
             self._has_room(address)
 
+    def _taken(self, e: Envelope) -> Envelope:
+        """As it is given out. What is for a group has had its master, and is published all the same."""
+        if not is_group(e.to):
+            return e.mastered(self._desk.stamp(), self._desk.hop(0))
+        far = e.route[-1].stratum + 1 if e.route else 1
+        is_ours = bool(e.route) and e.route[-1].node == self._desk.me.name
+        return replace(e, to="", route=e.route if is_ours else (*e.route, self._desk.hop(far)))
+
     def _to_all(self, work: Work, ready: Sequence[Server]) -> None:
         for server in ready:
             server.line.append((work, 0))
-        e = work.envelope
-        self._back.outcome(work.source, e.stream, Answer(e.domain, e.first, e.last, matched=len(ready)))
+        self._answer(work, 0, work.envelope.count, Answer("", 1, 1, matched=len(ready)))
 
     def _has_room(self, address: Address) -> None:
         """Somebody may be given something."""
@@ -181,6 +217,15 @@ class Serving(Part):
             lines = (address.here, address.elsewhere)
             for line in lines if address.turn % 2 else lines[::-1]:  # none of them always first
                 self._line(address, line)
+            if address.is_waiting:
+                self._waiting[address] = None
+            else:
+                self._waiting.pop(address, None)
+
+    def tidy(self) -> None:
+        """Of what waits for somebody who is busy the time may be over."""
+        for address in self._waiting:
+            self._has_room(address)
 
     def _own_line(self, address: Address, server: Server) -> None:
         while server.line and server.room:
@@ -210,9 +255,7 @@ class Serving(Part):
                 work.at += share
             if work.at == count:
                 address.drop(work)
-            e = work.envelope
-            answer = Answer(e.domain, e.first + first, e.first + work.at - 1, matched=1)
-            self._back.outcome(work.source, e.stream, answer)
+            self._answer(work, first, work.at, Answer("", 1, 1, matched=1))
 
     def _give(self, address: Address, server: Server, work: Work, indices: range) -> None:
         address.turn += 1
@@ -226,9 +269,11 @@ class Serving(Part):
 
     def _refuse(self, work: Work, code: str, text: str) -> None:
         """What nobody was given of it is refused."""
-        e = work.envelope
-        answer = Answer(e.domain, e.first + work.at, e.last, code, text=text)
-        self._back.outcome(work.source, e.stream, answer)
+        self._answer(work, work.at, work.envelope.count, Answer("", 1, 1, code, text=text))
+
+    def _answer(self, work: Work, start: int, end: int, answer: Answer) -> None:
+        for part in work.answers(start, end, answer):
+            self._back.outcome(work.source, work.envelope.stream, part)
 
     def _skipped(self, work: Work, at: int, code: str, text: str) -> None:
         """One of all who were to have it has not: if it is a request, its reply says so."""

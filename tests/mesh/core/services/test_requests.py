@@ -123,3 +123,106 @@ def test_a_send_that_comes_again_is_not_given_twice() -> None:
     asker.publish("x", 7, (b"7",), flags=RESENT)
     net.until(lambda: asker.state(7) == "HANDLER_LOST")
     assert sum(len(server.contents()) for server in servers) == 1
+
+
+def test_a_request_whose_time_is_over_is_not_begun() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    server, asker = User(a, "server"), User(b, "asker")
+    server.serve("x", credit=1)
+    first, late = asker.request("x", b"1", ttl=60_000), asker.request("x", b"2", ttl=500)
+    last = asker.send("x", b"3")
+    net.until(lambda: asker.state(first) == "OK")
+    net.run(3)
+    assert asker.state(late) == "EXPIRED" and asker.state(last) == ""
+    server.done(1, 1)
+    net.until(lambda: asker.state(last) == "OK" and len(server.contents()) == 2)
+    assert server.contents() == [b"1", b"3"]
+
+
+def test_a_handler_hears_how_long_a_request_still_has() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    server, asker = User(a, "server"), User(b, "asker")
+    server.serve("x")
+    asker.request("x", b"1", ttl=5000)
+    asker.send("x", b"2")
+    net.until(lambda: len(server.ttls) == 2)
+    assert 4000 < server.ttls[0] <= 5000 and server.ttls[1] == 0
+
+
+def test_one_who_ends_a_request_without_a_reply_has_failed_it() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    server, asker = User(a, "server"), User(b, "asker")
+    server.serve("x")
+    n = asker.request("x", b"1")
+    net.until(server.contents)
+    server.done(1, 1)
+    net.until(lambda: asker.replies)
+    assert asker.replies[0][:1] + asker.replies[0][2:] == (n, "REQUEST_FAILED", "")
+    server.reply((1, b"too late"))
+    server.done(1, 1)
+    net.run(1)
+    assert len(asker.replies) == 1
+
+
+def test_a_client_that_vanishes_with_a_thousand_requests_open_leaves_nothing() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b", linger=5.0)
+    server, asker, other = User(a, "server"), User(b, "asker"), User(b, "other")
+    server.serve("x", credit=2000)
+    for _ in range(10):
+        asker.request("x", *[b"q"] * 100, ttl=3_600_000)
+    net.until(lambda: len(server.contents()) == 1000)
+    asker.vanish()
+    net.run(10)
+    sending = b.core.parts.services.sending
+    assert asker.stream not in sending._streams and not sending._at
+    server.reply(*[(count, b"a") for count in range(1, 1001)])
+    n = other.request("x", b"mine")
+    net.until(lambda: len(server.contents()) == 1001)
+    server.reply((1001, b"yours"))
+    net.until(lambda: other.replies)
+    assert other.replies[0][:3] == (n, b"yours", "")
+    assert b.metric("late_replies") + b.metric("unasked") >= 1
+
+
+def test_replies_wait_for_an_asker_that_is_away_for_a_moment() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    server, asker = User(a, "server"), User(b, "asker")
+    server.serve("x")
+    n = asker.request("x", b"1", ttl=60_000)
+    net.until(server.contents)
+    asker.vanish()
+    server.reply((1, b"one"))
+    net.run(2)
+    asker.connect(boot_seen=b.core.parts.desk.me.boot)
+    net.until(lambda: asker.replies)
+    assert asker.replies == [(n, b"one", "", server.session)]
+
+
+def test_E14_headers_of_one_name_keep_their_order() -> None:
+    from mesh.values import Headers
+    from mesh.wire.properties import Properties, decode_properties, encode_properties
+
+    headers = Headers([("a", "1"), ("B", "2"), ("a", "3"), ("c", "4"), ("b", "5"), ("a", "6")])
+    back = decode_properties(encode_properties(Properties(headers, code="X"))).headers
+    assert (back.all("a"), back.all("b"), back.all("c")) == (("1", "3", "6"), ("2", "5"), ("4",))
+
+
+def test_E18_each_in_turn_gets_as_many_and_what_all_get_all_get_once() -> None:
+    net = SimNetwork()
+    nodes = net.mesh("a", "b", "c", "d")
+    servers = [User(node, f"s-{node.name}") for node in nodes]
+    for server in servers:
+        server.serve("x", credit=1000)
+    asker = User(nodes[0], "asker")
+    for n in range(40):
+        asker.send("x", b"%d" % n)
+    net.until(lambda: sum(len(server.contents()) for server in servers) == 40)
+    assert [len(server.contents()) for server in servers] == [10] * 4
+    asker.send("x", b"all", flags=EVERY)
+    net.until(lambda: all(server.contents()[-1] == b"all" for server in servers))
+    assert [server.contents().count(b"all") for server in servers] == [1] * 4

@@ -1,0 +1,230 @@
+"""What is given to somebody who serves an address, and what does he say of it?"""
+
+# Law 1: the k-th message that comes in an epoch has the count k. Each is settled once, in its own epoch.
+# Law 2: an epoch is over with its connection. What was given in it, and is not begun, is void: the node has
+#        given it up. What is said of it afterwards is said to nobody.
+# Law 3: what comes while no epoch is open is of an older one.
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from math import inf
+
+from mesh.client.core.builder import Builder
+from mesh.client.core.desk import Alarm, Desk
+from mesh.client.core.line import Line
+from mesh.client.message import Batch, Message
+from mesh.errors import MeshError, RemoteError
+from mesh.names import SENDS
+from mesh.wire.commands import Consume, Settle
+from mesh.wire.envelope import REPLY, REQUEST, Envelope
+from mesh.wire.frames import body_frames
+from mesh.wire.limits import ENVELOPE_MESSAGES
+
+
+class Epoch:
+    """The messages that are given between one CONSUME and the end of its connection."""
+
+    __slots__ = ("dropped", "number", "open", "out", "taken")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.out = 0  # given, and not settled
+        self.taken = 0  # the count of the last one that was begun, or was void by then
+        self.open: dict[int, float] = {}  # counts of those that want a reply, and until when
+        self.dropped: deque[int] = deque()  # of these some that nobody has any more; from any thread
+
+
+class Taken:
+    """A message in its user's hands."""
+
+    __slots__ = ("count", "epoch", "message", "until", "wants_reply")
+
+    def __init__(self, message: Message, epoch: Epoch, count: int, until: float, wants_reply: bool) -> None:
+        self.message, self.epoch, self.count = message, epoch, count
+        self.until, self.wants_reply = until, wants_reply
+
+    def __del__(self) -> None:
+        if self.wants_reply and self.count in self.epoch.open:
+            self.epoch.dropped.append(self.count)
+
+
+class Serving:
+    """One address that is served, over reconnects. `stirred` is called when there may be something to take,
+    or an end."""
+
+    def __init__(
+        self, desk: Desk, line: Line, stream: bytes, number: int, address: str, credit: int, local_only: bool
+    ) -> None:
+        self.number, self.address, self.credit = number, address, credit
+        self.is_asked: bool = False  # CONSUME is not answered yet
+        self.error: MeshError | None = None  # why nothing more will come
+        self.stirred: Callable[[], None] = lambda: None
+        self._local_only = local_only
+        self._desk, self._line, self._stream = desk, line, stream
+        self._epoch: Epoch | None = None
+        self._waiting: deque[tuple[Envelope, Iterator[Message], float]] = deque()
+        self._done: list[int] = []
+        self._replies: list[tuple[int, bytes, bytes]] = []  # count, own properties, content
+        self._is_planned = False
+        self._alarm: Alarm | None = None
+
+    # --- its life ---------------------------------------------------------------------------------------
+
+    def asked_for(self, request: int, credit: int | None = None) -> Consume:
+        """The command that begins an epoch; with credit 0 the one that ends it all."""
+        credit = self.credit if credit is None else credit
+        return Consume(request, self.number, self.address, credit, self._local_only)
+
+    def opened(self, epoch: object) -> None:
+        """CONSUME was answered. RemoteError for an epoch that is none."""
+        self.is_asked = False
+        if not isinstance(epoch, int) or not 0 <= epoch < 2**63:
+            raise RemoteError(f"{self.address}: {epoch!r:.40} is no epoch", code="MALFORMED")
+        self._epoch = Epoch(epoch)
+
+    def void(self) -> None:
+        """The connection is gone, and with it all that was given."""
+        self._epoch = None
+        self._waiting.clear()
+        self._done.clear()
+        self._replies.clear()
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+
+    def end(self, error: MeshError) -> None:
+        """Closed, or refused."""
+        self.void()
+        if self.error is None:
+            self.error = error
+            self.stirred()
+
+    # --- being given ------------------------------------------------------------------------------------
+
+    def arrived(self, envelope: Envelope, indices: tuple[int, ...] | None, ttl: int) -> None:
+        """An item. RemoteError for far more than was asked for; an envelope too many does no harm."""
+        epoch = self._epoch
+        if epoch is None:
+            return
+        epoch.out += envelope.count if indices is None else len(indices)
+        if epoch.out > self.credit + ENVELOPE_MESSAGES:
+            raise RemoteError(f"{self.address}: {epoch.out} messages at once, {self.credit} were asked for")
+        until = self._desk.now + ttl / 1000 if ttl else inf
+        self._waiting.append((envelope, iter(Batch(envelope, indices)), until))
+        self.stirred()
+
+    def take(self) -> Taken | None:
+        """The next one whose time is not over; None: there is none now."""
+        self._settle_dropped()
+        while self._epoch is not None and self._waiting and self._line.is_up:
+            envelope, messages, until = self._waiting[0]
+            message = next(messages, None)
+            if message is None:
+                self._waiting.popleft()
+                continue
+            epoch = self._epoch
+            epoch.taken += 1
+            taken = Taken(message, epoch, epoch.taken, until, bool(envelope.flags & REQUEST))
+            if until <= self._desk.now:
+                self.settle(taken)
+                continue
+            if taken.wants_reply:
+                epoch.open[taken.count] = until
+                if self._alarm is None and until < inf:
+                    self._alarm = self._desk.later(until - self._desk.now, self._ring)
+            return taken
+        return None
+
+    def _ring(self) -> None:
+        """Of those that their user has the time may be over: then others can be given in their place."""
+        self._alarm = None
+        self._settle_dropped()
+        epoch = self._epoch
+        if epoch is None:
+            return
+        now, ends = self._desk.now, epoch.open
+        for count in [count for count, until in ends.items() if until <= now]:
+            del ends[count]
+            self._settled(epoch, count)
+        first = min(ends.values(), default=inf)
+        if first < inf:
+            self._alarm = self._desk.later(first - now, self._ring)
+
+    # --- settling ---------------------------------------------------------------------------------------
+
+    def is_open(self, taken: Taken) -> bool:
+        """Does anybody still wait for a reply to it?"""
+        is_there = taken.epoch is self._epoch and self._line.is_up
+        return is_there and taken.count in taken.epoch.open and self._desk.now < taken.until
+
+    def settle(self, taken: Taken) -> None:
+        """It is done, and there is no reply. Once for each; of an older epoch it changes nothing."""
+        if taken.epoch is self._epoch:
+            taken.epoch.open.pop(taken.count, None)
+            self._settled(taken.epoch, taken.count)
+
+    def _settle_dropped(self) -> None:
+        """Of what its user has dropped without a reply none will come."""
+        epoch = self._epoch
+        while epoch is not None and epoch.dropped:
+            count = epoch.dropped.popleft()
+            if epoch.open.pop(count, None) is not None:
+                self._settled(epoch, count)
+
+    def _settled(self, epoch: Epoch, count: int) -> None:
+        epoch.out -= 1
+        self._done.append(count)
+        self._plan()
+
+    def reply(self, taken: Taken, content: bytes, props: bytes = b"") -> bool:
+        """It is done, and that is its reply. False: nobody waits for it any more."""
+        epoch = taken.epoch
+        if epoch is not self._epoch or not self._line.is_up or epoch.open.pop(taken.count, None) is None:
+            return False
+        if taken.until <= self._desk.now:
+            self._settled(epoch, taken.count)
+            return False
+        epoch.out -= 1
+        self._replies.append((taken.count, props, content))
+        self._plan()
+        return True
+
+    def _plan(self) -> None:
+        if not self._is_planned:
+            self._desk.soon(self.flush)
+            self._is_planned = True
+
+    def flush(self) -> None:
+        """Say what was settled in this turn: as a rule in one command, with one envelope."""
+        self._is_planned = False
+        if self._epoch is None:
+            return
+        number, epoch = self.number, self._epoch.number
+        done, self._done = _as_ranges(self._done), []
+        replies, self._replies = self._replies, []
+        while replies:
+            builder = Builder(SENDS, REPLY, "", 1)
+            for _count, props, content in replies:
+                builder.add("", content, props, 0)
+                if builder.full:
+                    break
+            some, replies = replies[: len(builder.slices)], replies[len(builder.slices) :]
+            envelope = builder.seal(self._stream)
+            counts = tuple([count for count, _, _ in some])
+            self._line.send(Settle(number, epoch, done, counts, (body_frames(envelope),)), (envelope,))
+            done = ()
+        if done:
+            self._line.send(Settle(number, epoch, done))
+
+
+def _as_ranges(counts: list[int]) -> tuple[int, ...]:
+    """first, last, first, last, ... of some counts in any order."""
+    ranges: list[int] = []
+    for count in sorted(counts):
+        if ranges and ranges[-1] == count - 1:
+            ranges[-1] = count
+        else:
+            ranges += (count, count)
+    return tuple(ranges)

@@ -1,0 +1,185 @@
+"""Who serves the addresses that somebody here wants to know of? First all, then what changes."""
+
+# Law 1: what the node says of a name stands for all that it has said of it before.
+# Law 2: who is slow misses steps between, never the last word.
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from weakref import WeakSet
+
+from msgspec import Struct
+
+from mesh.client.core.line import Line
+from mesh.errors import MeshError, RemoteError
+from mesh.names import ADDRESS
+from mesh.wire.commands import Row, Serving, Watch
+
+PART = 48 * 1024  # bytes of names in one message, about
+Node = tuple[bytes, int]  # uuid, boot
+
+
+class Registration(Struct, frozen=True):
+    """How many serve an address at a node, by now. `change`: "initial" (it was there when one began to look),
+    "added", "changed" or "removed"."""
+
+    node: str
+    uuid: str  # in hexadecimal digits
+    boot: int
+    consumers: int
+    change: str
+
+
+class Watching:
+    """What one who looks at an address has been shown. `stirred` is called when there may be more."""
+
+    def __init__(self, table: dict[Node, Row], is_known: bool) -> None:
+        self.stirred: Callable[[], None] = lambda: None
+        self.error: MeshError | None = None  # why there will be no more
+        self._table = table
+        self._shown: dict[Node, Row] = {}
+        self._due: dict[Node, None] = dict.fromkeys(table)
+        self._initial: set[Node] | None = set(table) if is_known else None
+
+    def changed(self, nodes: dict[Node, None]) -> None:
+        """Of these there may be something new."""
+        if self._initial is None:
+            self._initial = set(nodes)
+        self._due.update(nodes)
+        self.stirred()
+
+    def take(self) -> Registration | None:
+        """The next news; None: there are none now."""
+        while self._due:
+            node = next(iter(self._due))
+            del self._due[node]
+            news = self._news(node)
+            if news is not None:
+                return news
+        return None
+
+    def _news(self, node: Node) -> Registration | None:
+        row, before = self._table.get(node), self._shown.get(node)
+        if row == before:
+            return None
+        if row is None:
+            assert before is not None
+            del self._shown[node]
+            (self._initial or set()).discard(node)
+            return Registration(before.node, node[0].hex(), node[1], 0, "removed")
+        self._shown[node] = row
+        change = "changed"
+        if before is None:
+            change = "initial" if node in (self._initial or ()) else "added"
+        return Registration(row.node, node[0].hex(), node[1], row.consumers, change)
+
+
+class Watches:
+    """All addresses that are looked at, and by whom. Who is not there any more has nothing to say."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+        self._tables: dict[str, dict[Node, Row]] = {}
+        self._known: set[str] = set()  # of these the node has said something
+        self._watching: dict[str, WeakSet[Watching]] = {}
+        self._version = 0
+        self._heard = 0  # messages on this connection
+
+    def __len__(self) -> int:
+        return len(self._tables)
+
+    def watch(self, address: str) -> Watching:
+        """One more, from now on."""
+        is_new = address not in self._tables
+        watching = Watching(self._tables.setdefault(address, {}), address in self._known)
+        self._watching.setdefault(address, WeakSet()).add(watching)
+        if is_new:
+            self._say(Watch(self._next(), full=False, add=((ADDRESS, address),)))
+        return watching
+
+    def leave(self, address: str, watching: Watching) -> None:
+        """One fewer."""
+        others = self._watching.get(address)
+        if others is not None:
+            others.discard(watching)
+            self._review(address)
+
+    def _review(self, address: str) -> bool:
+        """Does nobody look at it any more? Then it is not watched."""
+        if self._watching[address]:
+            return False
+        self._forget(address)
+        self._say(Watch(self._next(), full=False, remove=((ADDRESS, address),)))
+        return True
+
+    def _forget(self, address: str) -> None:
+        del self._watching[address], self._tables[address]
+        self._known.discard(address)
+
+    def _next(self) -> int:
+        self._version += 1
+        return self._version
+
+    def _say(self, command: Watch) -> None:
+        self._line.send(command)  # else all is said with the next connection
+
+    def again(self) -> None:
+        """A new connection: say it all."""
+        self._heard = 0
+        for address in [address for address, who in self._watching.items() if not who]:
+            self._forget(address)
+        if not self._tables:
+            return
+        version, parts = self._next(), list(_parts(self._tables))
+        for part in parts[:-1]:
+            self._say(Watch(version, full=True, more=True, add=part))
+        self._say(Watch(version, full=True, add=parts[-1]))
+
+    def serving(self, command: Serving) -> None:
+        """What the node says. RemoteError for a hole."""
+        self._heard += 1
+        if command.number != self._heard:
+            raise RemoteError(
+                f"word {command.number} of who serves what, after {self._heard - 1}", code="GAP"
+            )
+        told: dict[str, dict[Node, Row]] = {}
+        for row in command.rows:
+            if row.kind == ADDRESS and row.name in self._tables:
+                rows = told.setdefault(row.name, {})
+                if row.consumers:
+                    rows[row.uuid, row.boot] = row
+        for address, rows in told.items():
+            self._told(address, rows)
+
+    def _told(self, address: str, rows: dict[Node, Row]) -> None:
+        if self._review(address):
+            return
+        self._known.add(address)
+        table = self._tables[address]
+        changed = {node: None for node in (*table, *rows) if table.get(node) != rows.get(node)}
+        table.clear()
+        table.update(rows)
+        for watching in list(self._watching[address]):
+            watching.changed(changed)
+
+    def end(self, error: MeshError) -> None:
+        """The client is closed."""
+        for who in self._watching.values():
+            for watching in list(who):
+                watching.error = error
+                watching.stirred()
+        self._watching.clear()
+        self._tables.clear()
+
+
+def _parts(addresses: dict[str, dict[Node, Row]]) -> Iterator[tuple[tuple[str, str], ...]]:
+    part: list[tuple[str, str]] = []
+    size = 0
+    for address in addresses:
+        part.append((ADDRESS, address))
+        size += 4 * len(address) + 16
+        if size >= PART:
+            yield tuple(part)
+            part, size = [], 0
+    if part:
+        yield tuple(part)

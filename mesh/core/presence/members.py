@@ -1,0 +1,218 @@
+"""Which groups of subscribers have members, and where? Each node tells it all others that may be linked."""
+
+# Law 1: a node's rows are absolute, on one connection, and go with it.
+# Law 2: who joins a group is told so when all who can be asked know it, or have not answered for CONFIRM.
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mesh.core.desk.conn import Conn
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.part import Part, Taking, take
+from mesh.core.desk.settings import CONFIRM
+from mesh.core.peers.facts import LoggedIn, LoggedOut, PeerLost, WaysChanged
+from mesh.core.peers.neighbours import Neighbours
+from mesh.core.peers.peer import Peer
+from mesh.core.presence.facts import GroupChanged
+from mesh.core.presence.registry import Name, Registry
+from mesh.core.ways.nodes import Nodes
+from mesh.core.ways.slow import Slow
+from mesh.errors import LocalError, RemoteError
+from mesh.names import check_group
+from mesh.wire.commands import Heard
+from mesh.wire.commands import Members as Said
+from mesh.wire.envelope import Envelope
+from mesh.wire.limits import SERVICES
+
+GROUP = "group"
+MOST = 10_000  # groups that a node may have
+EACH = 100  # in one message: their names are long
+
+
+@dataclass(slots=True)
+class Told:
+    """A peer, and what it was told on its connection."""
+
+    number: int = 0
+    version: int = -1  # of what it has confirmed
+    marks: dict[int, int] = field(default_factory=dict)  # number -> the version that it brings
+    heard: int = 0  # the last number of its own
+
+
+@dataclass(slots=True, eq=False)
+class Waiting:
+    """Somebody who waits until all know a version."""
+
+    version: int
+    deadline: float
+    then: Callable[[], None]
+
+
+class Members(Part):
+    """The groups that have members here, and what others say of theirs."""
+
+    def __init__(self, desk: Desk, neighbours: Neighbours, nodes: Nodes, slow: Slow) -> None:
+        self._desk = desk
+        self._neighbours = neighbours
+        self._nodes = nodes
+        self._slow = slow
+        self.own: dict[str, int] = {}
+        self._registry = Registry()
+        self._told: dict[bytes, Told] = {}
+        self._mute: dict[bytes, int] = {}  # who knows nothing of this, and in which boot
+        self._due: dict[str, None] = {}
+        self._version = 0
+        self._waiting: list[Waiting] = []
+
+    def hears(self) -> Sequence[Hearing]:
+        return (
+            hear(LoggedIn, self._logged_in),
+            hear(LoggedOut, lambda fact: self._lost(fact.peer)),
+            hear(PeerLost, lambda fact: self._lost(fact.peer)),
+            hear(WaysChanged, lambda _: self._review()),
+        )
+
+    def from_peers(self) -> Sequence[Taking]:
+        return (take(Said, self._said), take(Heard, self._heard))
+
+    def figures(self) -> dict[str, int | float]:
+        return {"groups": len(self.own)}
+
+    def owes(self, peer: Peer) -> bool:
+        """A login: it has to know what groups are here."""
+        return bool(self.own or self._waiting) and self._mute.get(peer.node.uuid) != peer.node.boot
+
+    # --- here ---------------------------------------------------------------------------------------------
+
+    def joined(self, name: str, members: int, then: Callable[[], None]) -> None:
+        """So many are in it here by now. `then` is called when others know it. LocalError for too many."""
+        before = self.own.get(name, 0)
+        if not before and members and len(self.own) >= MOST:
+            text = f"{self._desk.me.name} has members of {MOST:,} groups already."
+            raise LocalError(text, hint="Use fewer groups, or wider patterns.", code="TOO_MANY_GROUPS")
+        if members:
+            self.own[name] = members
+        else:
+            self.own.pop(name, None)
+        self._version += 1
+        self._due[name] = None
+        self._desk.ending[self._say] = None
+        self._desk.say(GroupChanged(name, self._desk.me.uuid, members))
+        self._waiting.append(Waiting(self._version, self._desk.now + CONFIRM, then))
+        self._desk.wake(self._desk.now + CONFIRM)
+        for peer in self._nodes.usable():
+            self._neighbours.review_login(peer)
+
+    def _say(self) -> None:
+        due, self._due = list(self._due), {}
+        for peer in self._nodes.usable():
+            told = self._told.get(peer.node.uuid)
+            if told is not None:
+                self._tell(peer, told, due)
+        self._review()
+
+    def _tell(self, peer: Peer, told: Told, names: Sequence[str], full: bool = False) -> None:
+        for at in range(0, len(names), EACH) or (0,):
+            told.number += 1
+            groups = tuple((name, self.own.get(name, 0)) for name in names[at : at + EACH])
+            self._desk.send(peer.data, Said(told.number, full and not at, groups))
+        told.marks[told.number] = self._version
+
+    def _heard(self, conn: Conn, peer: Peer, command: Heard, _: list[Envelope]) -> None:
+        told = self._told.get(peer.node.uuid)
+        if told is None:
+            return
+        if command.number > told.number:
+            what = f"{peer.node.name} has heard number {command.number} of {told.number}"
+            raise RemoteError(what, code="FORGED_ACK")
+        for number in [number for number in told.marks if number <= command.number]:
+            told.version = max(told.version, told.marks.pop(number))
+        self._review()
+
+    def _review(self) -> None:
+        """Tell whoever need not wait any more."""
+        if not self._waiting:
+            return
+        known = min((self._knows(peer) for peer in self._awaited()), default=self._version)
+        done = [w for w in self._waiting if w.version <= known or w.deadline <= self._desk.now]
+        self._waiting = [w for w in self._waiting if w not in done]
+        for waiting in done:
+            waiting.then()
+
+    def _knows(self, peer: Peer) -> int:
+        told = self._told.get(peer.node.uuid)
+        return -1 if told is None else told.version
+
+    def _awaited(self) -> Iterator[Peer]:
+        for peer in self._nodes.askable():
+            uuid = peer.node.uuid
+            if uuid not in self._slow and self._mute.get(uuid) != peer.node.boot:
+                yield peer
+
+    # --- elsewhere ----------------------------------------------------------------------------------------
+
+    def members(self, name: str) -> Mapping[bytes, int]:
+        """The other nodes where it has members, by uuid: how many."""
+        return self._registry.servers((GROUP, name))
+
+    def _logged_in(self, fact: LoggedIn) -> None:
+        peer = fact.peer
+        self._forget(peer)
+        if SERVICES in fact.conn.speaks:
+            told = self._told[peer.node.uuid] = Told()
+            if self.own:
+                self._tell(peer, told, list(self.own), full=True)
+            else:
+                told.version = self._version
+        else:
+            self._mute[peer.node.uuid] = peer.node.boot
+        self._review()
+
+    def _said(self, conn: Conn, peer: Peer, command: Said, _: list[Envelope]) -> None:
+        """RemoteError for a hole in it, or for more than one may have."""
+        uuid = peer.node.uuid
+        told = self._told.setdefault(uuid, Told())
+        if command.number != told.heard + 1:
+            what = f"{peer.node.name} says number {command.number} of its groups after {told.heard}"
+            raise RemoteError(what, code="OUT_OF_ORDER")
+        told.heard = command.number
+        if command.full:
+            self._drop(self._registry.lost(uuid), uuid)
+        for name, members in command.groups:
+            self._take(peer, name, members)
+        self._desk.send(conn, Heard(command.number))
+
+    def _take(self, peer: Peer, name: str, members: int) -> None:
+        try:
+            check_group(name)
+        except LocalError:  # of a later release, or of somebody who means no good
+            self._desk.count("unknown_kinds")
+            return
+        if members and self._registry.count(peer.node.uuid) >= MOST:
+            raise RemoteError(f"{peer.node.name} has more than {MOST:,} groups", code="TOO_MANY_GROUPS")
+        if self._registry.told(peer.node.uuid, (GROUP, name), members):
+            self._desk.say(GroupChanged(name, peer.node.uuid, members))
+
+    def _lost(self, peer: Peer) -> None:
+        self._forget(peer)
+        self._review()
+
+    def _forget(self, peer: Peer) -> None:
+        uuid = peer.node.uuid
+        self._told.pop(uuid, None)
+        self._drop(self._registry.lost(uuid), uuid)
+
+    def _drop(self, rows: Sequence[tuple[Name, int]], uuid: bytes) -> None:
+        for (_, name), _members in rows:
+            self._desk.say(GroupChanged(name, uuid, 0))
+
+    def tick(self) -> None:
+        late = [w for w in self._waiting if w.deadline <= self._desk.now]
+        if late:
+            version = max(w.version for w in late)
+            for peer in [peer for peer in self._awaited() if self._knows(peer) < version]:
+                self._slow.waited_for(peer.node.uuid, CONFIRM)
+        self._review()

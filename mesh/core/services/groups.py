@@ -1,0 +1,199 @@
+"""Each message for one member of a group, anywhere: its master chooses the node, and that the member.
+
+Of several masters the first by name does it. What a member had when it went is lost, as for any subscriber.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from mesh.core.delivery.router import Router
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.part import Part
+from mesh.core.peers.facts import LoggedOut, PeerLost
+from mesh.core.peers.neighbours import Neighbours
+from mesh.core.presence.facts import GroupChanged
+from mesh.core.presence.members import Members
+from mesh.core.services.departing import Departing
+from mesh.core.services.serving import Serving
+from mesh.core.services.strategies import Strategies
+from mesh.names import check_group
+from mesh.routing.parcel import Parcel
+from mesh.routing.portion import Portion
+from mesh.routing.shares import Indices
+from mesh.wire.commands import Answer, Query
+from mesh.wire.envelope import ERASED, LOCAL_ONLY, Envelope
+
+TRIES = 3  # nodes that may have nobody of it, or no room
+OPEN = 100_000  # messages whose fate is not known: of more the oldest are given up
+
+
+class Group:
+    """A group as a taker of messages: what it is offered goes on at once."""
+
+    paces = False
+    owner = ""
+
+    def __init__(
+        self, name: str, give: Callable[[Group, Envelope], None], released: Callable[[Parcel], None]
+    ) -> None:
+        self.name = name
+        self.key = b"g" + name.encode()
+        self.floors: dict[bytes, int] = {}
+        self.coming = 0
+        self._give, self._released = give, released
+
+    def offer(self, portion: Portion, now: float) -> None:
+        parcel = portion.parcel
+        envelope = parcel.envelope
+        self._give(self, envelope if portion.indices is None else envelope.cut(portion.indices))
+        if parcel.position:  # nobody waits for it on the disk
+            parcel.owed -= 1
+            is_thinner = parcel.shares is not None and parcel.shares.settle(self)
+            if is_thinner or not parcel.owed:
+                self._released(parcel)
+
+    def owing(self, parcel: Parcel) -> Indices | None:
+        return ()
+
+    def alive(self, now: float) -> bool:
+        return False
+
+
+class Groups(Part):
+    """The groups with members anywhere. `masters(key, domain)` names those whom the rules name."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        router: Router,
+        neighbours: Neighbours,
+        members: Members,
+        serving: Serving,
+        departing: Departing,
+        strategies: Strategies,
+        masters: Callable[[str, str], Collection[str]],
+        is_alive: Callable[[str], bool],
+    ) -> None:
+        self._desk = desk
+        self._router = router
+        self._peers, self._named = neighbours.peers, neighbours.named
+        self._members = members
+        self._serving = serving
+        self._departing = departing
+        self._strategies = strategies
+        self._masters, self._is_alive = masters, is_alive
+        self._groups: dict[str, Group] = {}
+        # What is at a node and has no answer: (uuid, stream, domain) -> number -> (whole, its group, tries)
+        self._open: dict[tuple[bytes, bytes, str], dict[int, tuple[Envelope, Group, int]]] = {}
+        self._count = 0
+
+    def hears(self) -> Sequence[Hearing]:
+        return (
+            hear(GroupChanged, self._changed),
+            hear(LoggedOut, lambda fact: self._lost(fact.peer.node.uuid)),
+            hear(PeerLost, lambda fact: self._lost(fact.peer.node.uuid)),
+        )
+
+    def _changed(self, fact: GroupChanged) -> None:
+        """A group has other members: from the first one on messages are given to it."""
+        has_members = bool(self._nodes(fact.name, is_here=False))
+        group = self._groups.get(fact.name)
+        _, domain, pattern = check_group(fact.name)
+        query = Query("pattern", pattern, domain)
+        if has_members and group is None:
+            group = self._groups[fact.name] = Group(fact.name, self._give, self._router.shelf.released)
+            self._router.groups.add(group, query)
+        elif group is not None and not has_members:
+            self._router.groups.discard(group, query)
+            del self._groups[fact.name]
+        self._router.has_groups = bool(self._groups)
+
+    def _nodes(self, name: str, is_here: bool, in_vain: Collection[str] = ()) -> dict[str, int]:
+        """The nodes with members, and how many; `is_here`: only this one counts."""
+        me = self._desk.me.name
+        nodes = {me: self._members.own[name]} if name in self._members.own else {}
+        for uuid, members in self._members.members(name).items() if not is_here else ():
+            if uuid in self._peers:
+                nodes[self._peers[uuid].node.name] = members
+        return {node: members for node, members in nodes.items() if node not in in_vain}
+
+    def _give(self, group: Group, e: Envelope) -> None:
+        if self._is_first(e) and not e.flags & ERASED:
+            self._choose(group, e)
+
+    def _is_first(self, e: Envelope) -> bool:
+        """Of several masters only one gives it to a group."""
+        masters = self._masters(e.keys[0], e.domain)
+        if len(masters) < 2:
+            return True
+        me = self._desk.me.name
+        return min((name for name in masters if name == me or self._is_alive(name)), default=me) == me
+
+    def _choose(self, group: Group, e: Envelope, tries: int = 0, in_vain: tuple[str, ...] = ()) -> None:
+        nodes = self._nodes(group.name, bool(e.flags & LOCAL_ONLY), in_vain)
+        if not nodes or tries > TRIES:
+            self._desk.count("group_dropped", e.count)
+            return
+        at = 0
+        for node, count in self._strategies.assign(group.name, nodes, e.count).items():
+            self._go(group, node, e.cut(range(at, at + count)), tries)
+            at += count
+
+    def _go(self, group: Group, node: str, e: Envelope, tries: int) -> None:
+        sent = replace(e, to=group.name, flags=0)
+        if node == self._desk.me.name:
+            uuid = self._desk.me.uuid
+        else:
+            peer = self._named(node)
+            if peer is None:
+                return
+            uuid = peer.node.uuid
+        numbers = sent.number_list(range(sent.count))
+        self._open.setdefault((uuid, e.stream, e.domain), {}).update(
+            dict.fromkeys(numbers, (sent, group, tries))
+        )
+        self._count += len(numbers)
+        if uuid == self._desk.me.uuid:
+            self._serving.take(b"", sent, 0)
+        else:
+            self._departing.add(uuid, sent, 0)
+
+    def outcome(self, uuid: bytes, stream: bytes, a: Answer) -> None:
+        """That became of messages of a stream at a node."""
+        key = (uuid, stream, a.domain)
+        waiting = self._open.get(key)
+        if not waiting:
+            self._desk.count("unasked")
+            return
+        numbers = [n for n in waiting if a.first <= n <= a.last]
+        again: dict[int, tuple[Envelope, Group, int]] = {n: waiting.pop(n) for n in numbers}
+        self._count -= len(again)
+        if not waiting:
+            del self._open[key]
+        if a.state != "OK":
+            self._again(uuid, again)
+        elif not again:
+            self._desk.count("unasked")
+
+    def _again(self, uuid: bytes, what: Mapping[int, tuple[Envelope, Group, int]]) -> None:
+        """Nobody had it there: it goes to another."""
+        by_envelope: dict[int, list[int]] = {}
+        for n, (e, _, _) in what.items():
+            by_envelope.setdefault(id(e), []).append(n)
+        peer = self._peers.get(uuid)
+        node = self._desk.me.name if peer is None else peer.node.name
+        for numbers in by_envelope.values():
+            e, group, tries = what[numbers[0]]
+            places = [i for i, n in enumerate(e.number_list(range(e.count))) if n in what]
+            self._choose(group, e.cut(places), tries + 1, (node,))
+
+    def _lost(self, uuid: bytes) -> None:
+        """A node is gone, or its connection: what it had it may have given to somebody."""
+        for key in [key for key in self._open if key[0] == uuid]:
+            lost = self._open.pop(key)
+            self._count -= len(lost)
+            self._desk.count("group_dropped", len(lost))

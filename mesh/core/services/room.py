@@ -1,0 +1,66 @@
+"""All that a node has for addresses and groups: made, and joined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+from mesh.core.delivery.router import Router
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.part import Part
+from mesh.core.peers.neighbours import Neighbours
+from mesh.core.presence.members import Members
+from mesh.core.presence.presence import Presence
+from mesh.core.services.back import Back
+from mesh.core.services.departing import Departing
+from mesh.core.services.groups import Groups
+from mesh.core.services.incoming import Incoming
+from mesh.core.services.sending import Sending
+from mesh.core.services.serving import Serving
+from mesh.core.services.strategies import Strategies
+from mesh.core.subscribers.sessions import Sessions
+from mesh.core.ways.nodes import Nodes
+from mesh.core.ways.slow import Slow
+
+
+class Services:
+    """The parts of this room and of the one below, lower ones first. `masters(key, domain)`: by the rules."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        neighbours: Neighbours,
+        nodes: Nodes,
+        slow: Slow,
+        sessions: Sessions,
+        router: Router,
+        masters: Callable[[str, str], Collection[str]],
+        strategies: Strategies,
+    ) -> None:
+        peers, named = neighbours.peers, neighbours.named
+        back, departing = Back(desk, peers.get), Departing(desk, peers)
+        self.presence = Presence(desk, neighbours, nodes, slow)
+        self.members = Members(desk, neighbours, nodes, slow)
+        self.serving = Serving(desk, self.presence, self.members, back)
+        groups = Groups(
+            desk,
+            router,
+            neighbours,
+            self.members,
+            self.serving,
+            departing,
+            strategies,
+            masters,
+            nodes.is_alive,
+        )
+        self.sending = Sending(
+            desk, named, peers, sessions, self.presence, self.serving, back, strategies, departing, groups
+        )
+        self.figures = self.sending.figured
+        self.parts: Sequence[Part] = (
+            self.presence,
+            self.members,
+            self.serving,
+            Incoming(desk, self.serving, back),
+            groups,
+            self.sending,
+        )

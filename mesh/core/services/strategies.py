@@ -1,0 +1,23 @@
+"""The choice between nodes, as this room needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from balancers.base import Registration
+
+Read = Callable[[], object]
+
+
+class Strategies(Protocol):
+    """The choice between nodes, by name, of which it is known how many serve the address there."""
+
+    def assign(
+        self, address: str, nodes: Mapping[str, int], n: int, message: Read | None = None
+    ) -> dict[str, int]: ...
+
+    def several(self, address: str, nodes: Mapping[str, int], message: Read | None = None) -> list[str]: ...
+    def registrations(self, delta: Sequence[Registration]) -> None: ...
+    def sent_to(self, node: str, n: int = 1) -> None: ...
+    def answered(self, node: str, n: int = 1, seconds: float | None = None) -> None: ...

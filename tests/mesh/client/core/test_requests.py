@@ -1,0 +1,405 @@
+"""What becomes of a request? Against a node that the test plays."""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from mesh.client.core.gathered import Gathered
+from mesh.client.core.requests import REPLIES, One
+from mesh.errors import (
+    Closed,
+    HandlerLost,
+    MeshError,
+    MeshTimeout,
+    NoHandlers,
+    NotAvailable,
+    PublishRefused,
+    RequestFailed,
+)
+from mesh.names import SENDS
+from mesh.wire import commands as c
+from mesh.wire.envelope import EVERY, REPLY, REQUEST, RESENT, Envelope, as_ranges
+from mesh.wire.properties import Properties, encode_properties
+from tests.mesh.client.core.benches import KEY, CoreBench, Promised, result
+from tools.costing.wire import WELCOME
+
+SERVER = "/node/heron/client/adder/session/-1"
+
+
+def reply(*numbers: int, content: bytes = b"yes", code: str = "", sender: str = SERVER) -> Envelope:
+    """One reply to each of these, with the same content."""
+    props = encode_properties(Properties(code=code))
+    body = props + content
+    return Envelope(
+        stream=b"s" * 16,
+        domain=SENDS,
+        first=numbers[0],
+        last=numbers[-1],
+        keys=("",),
+        count=len(numbers),
+        sizes=len(body),
+        body=body * len(numbers),
+        props=array("I", [len(props)] * len(numbers)).tobytes() if props else 0,
+        flags=REPLY,
+        numbers=as_ranges(numbers),
+        sender=sender,
+        to="/node/heron/client/joe/session/1",
+    )
+
+
+class Bench(CoreBench):
+    """A client that asks, and what it has published."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seq = 0
+
+    def ask(self, to: str = "calc/add", timeout: float = 5.0) -> tuple[int, Promised]:
+        """The number of a request, and its promise; it has left when the bench waits."""
+        core = self.core
+        until = core.requests.until(timeout)
+        number = core.publisher.post_to(to, "", b"1+1", REQUEST, b"", until)
+        promise: Any = self.desk.promise()
+        core.requests.add(number, One(promise, core.requests.bucket(until), to, timeout))
+        return number, promise
+
+    def gather(self, most: int = 1000, timeout: float = 1.0) -> tuple[int, Gathered]:
+        core = self.core
+        until = core.requests.until(timeout)
+        number = core.publisher.post_to("who", "", b"?", REQUEST | EVERY, b"", until)
+        gathered = Gathered(core.requests.bucket(until), most)
+        core.requests.add(number, gathered)
+        return number, gathered
+
+    def item(self, *envelopes: Envelope, number: int = REPLIES) -> None:
+        self.seq += 1
+        heads = tuple(c.ItemHead(1, targets=((number, b""),)) for _ in envelopes)
+        self.hear(c.Items(self.seq, heads), *envelopes)
+
+    def answer(self, first: int, last: int, state: str = "OK", matched: int = 1) -> None:
+        self.hear(c.Answers((c.Answer(SENDS, first, last, state, matched, "as it is"),)))
+
+    def published(self) -> list[tuple[c.Publish, Envelope]]:
+        said = [effect for effect in self.done if isinstance(getattr(effect, "command", None), c.Publish)]
+        return [(effect.command, effect.envelopes[0]) for effect in said]  # type: ignore[union-attr,misc]
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing of any request is left."""
+        requests = self.core.requests
+        return not requests._open and not any(requests._buckets.values()) and not requests._counting
+
+    def lose(
+        self, boot: int = 1, speaks: tuple[str, ...] = WELCOME.speaks, next: int = 1 << 20, after: float = 0.0
+    ) -> None:
+        """The connection breaks and comes back, perhaps to another process."""
+        self.core.gone(self.desk.now, self.core.line.key)
+        self.done.clear()
+        self.wait(after)
+        self.connect(replace(WELCOME, node=replace(WELCOME.node, boot=boot), next=next, speaks=speaks))
+
+
+def error_of(promise: Promised) -> MeshError:
+    with pytest.raises(MeshError) as caught:
+        promise.result()
+    return caught.value
+
+
+def test_requests_of_one_turn_share_an_envelope_which_says_how_long_they_have() -> None:
+    bench = Bench()
+    asked = [bench.ask() for _ in range(256)]
+    bench.wait()
+    [(command, envelope)] = bench.published()
+    assert (envelope.to, envelope.domain, envelope.flags, envelope.count) == ("calc/add", SENDS, REQUEST, 256)
+    assert 5000 <= command.ttls[0] <= 5100 and [number for number, _ in asked] == list(range(1, 257))
+    assert len(bench.core.requests._buckets) == 1, "one alarm for all of them"
+
+
+def test_other_addresses_and_other_times_go_in_envelopes_of_their_own() -> None:
+    bench = Bench()
+    bench.ask("a")
+    bench.ask("b")
+    bench.ask("b", timeout=1.0)
+    bench.core.publisher.post_to("b", "", b"", REQUEST, b"")
+    bench.core.publisher.post_to("b", "", b"", 0, b"")
+    bench.core.publisher.post("k", b"", "", 0, b"", 0)
+    bench.wait(0.01)
+    sent = bench.published()
+    assert [(e.to, e.first, len(command.ttls)) for command, e in sent] == [
+        ("a", 1, 1), ("b", 2, 1), ("b", 3, 1), ("b", 4, 0), ("b", 5, 0), ("", 1, 0),
+    ]  # fmt: skip
+
+
+def test_a_reply_keeps_the_promise_of_its_request_in_any_order_and_leaves_nothing() -> None:
+    bench = Bench()
+    asked = dict(bench.ask() for _ in range(5))
+    bench.wait()
+    bench.answer(1, 5)
+    bench.item(reply(2, 4, 5, content=b"even"), reply(1, 3, content=b"odd"))
+    said = {number: result(promise).content for number, promise in asked.items()}
+    assert said == {1: b"odd", 2: b"even", 3: b"odd", 4: b"even", 5: b"even"}
+    assert result(asked[1]).sender == SERVER and bench.is_empty
+
+
+@pytest.mark.parametrize(
+    ("code", "sender", "error"),
+    [
+        ("NOT_TODAY", SERVER, RequestFailed),
+        ("HANDLER_LOST", SERVER, RequestFailed),
+        ("HANDLER_LOST", "", HandlerLost),
+        ("EXPIRED", "", MeshTimeout),
+        ("REQUEST_FAILED", "", RequestFailed),
+        ("WHATEVER", "", PublishRefused),
+    ],
+)
+def test_a_reply_with_a_code_is_a_failure_and_says_whose(
+    code: str, sender: str, error: type[MeshError]
+) -> None:
+    bench = Bench()
+    number, promise = bench.ask()
+    bench.wait()
+    bench.item(reply(number, content=b"because\xff\n", code=code, sender=sender))
+    failure = error_of(promise)
+    assert type(failure) is error and bench.is_empty
+    if isinstance(failure, RequestFailed):
+        assert (failure.code, failure.text) == (code, "because\ufffd\n") and "\n" not in str(failure)
+
+
+def test_a_refusal_is_told_to_each_that_it_is_of_and_is_kept_for_nobody() -> None:
+    bench = Bench()
+    asked = [bench.ask() for _ in range(3)]
+    bench.wait()
+    bench.answer(1, 2, "NO_HANDLERS")
+    assert [type(error_of(promise)) for _, promise in asked[:2]] == [NoHandlers] * 2
+    assert not asked[2][1].done()
+    bench.core.publisher.verdicts.raise_first()  # as flush does: nobody is told twice
+    bench.answer(3, 3, "EXPIRED")
+    assert isinstance(error_of(asked[2][1]), MeshTimeout) and bench.is_empty
+
+
+def test_a_request_whose_time_is_over_is_told_so_in_its_time_and_what_comes_later_is_counted() -> None:
+    bench = Bench()
+    asked = [bench.ask(timeout=1.0) for _ in range(2)]
+    bench.wait(0.99)
+    assert not asked[0][1].done()
+    bench.wait(0.04)
+    assert [type(error_of(promise)) for _, promise in asked] == [MeshTimeout] * 2
+    assert bench.is_empty
+    bench.answer(1, 2)
+    bench.item(reply(1, 2))
+    assert bench.core.requests.late == 2
+
+
+@pytest.mark.parametrize("timeout", [0.0, 1e-9, 0.001, 0.3, 5.0, 86_400.0, 3e9])
+def test_a_time_is_kept_and_never_cut_short(timeout: float) -> None:
+    bench = Bench()
+    bench.desk.now = 12_345.678
+    until = bench.core.requests.until(timeout)
+    assert bench.desk.now + timeout <= until <= bench.desk.now + timeout * (1 + 1 / 32) + 0.01
+
+
+def test_one_that_is_forgotten_leaves_nothing_and_its_refusal_is_nobodys() -> None:
+    bench = Bench()
+    (one, promise), (other, _) = bench.ask(), bench.ask()
+    bench.core.requests.forget(one)
+    bench.core.requests.forget(one)
+    bench.core.requests.forget(other)
+    assert bench.is_empty
+    bench.wait()
+    bench.answer(1, 1, "NO_HANDLERS")
+    bench.item(reply(1, 2))
+    bench.core.publisher.verdicts.raise_first()
+    assert not promise.done() and bench.core.requests.late == 2
+
+
+def test_a_reply_before_the_answer_counts_and_one_that_comes_twice_is_late() -> None:
+    bench = Bench()
+    number, promise = bench.ask()
+    bench.wait()
+    bench.item(reply(number))
+    assert result(promise).content == b"yes"
+    bench.item(reply(number))
+    bench.answer(1, 1, "NO_HANDLERS")
+    assert bench.core.requests.late == 1
+
+
+def test_items_of_replies_are_used_up_when_they_come_and_counted_anew_in_another_process() -> None:
+    bench = Bench()
+    number, _ = bench.ask()
+    for _ in range(3):
+        bench.item(reply(number))
+    bench.wait(0.01)
+    assert [said.taken for said in bench.sent() if isinstance(said, c.Ack)][-1] == ((REPLIES, 3),)
+    bench.lose(boot=2)
+    bench.seq = 0
+    bench.item(reply(number))
+    bench.wait(0.01)
+    assert [said.taken for said in bench.sent() if isinstance(said, c.Ack)][-1] == ((REPLIES, 1),)
+
+
+# --- another node, another process ----------------------------------------------------------------------
+
+
+def test_after_a_reconnect_to_the_same_process_all_goes_on_and_what_is_unanswered_is_sent_as_it_was() -> None:
+    bench = Bench()
+    bench.item(reply(77))
+    (_, first), (_, second) = bench.ask(), bench.ask("b")
+    bench.wait(0.01)
+    bench.answer(1, 1)
+    bench.lose()
+    [(command, envelope)] = bench.published()
+    assert (envelope.first, envelope.flags) == (2, REQUEST) and command.ttls[0] < 5050
+    bench.item(reply(1, 2))
+    assert result(first).content == result(second).content == b"yes"
+
+
+def test_a_node_that_may_have_forgotten_the_session_hears_that_it_is_sent_again() -> None:
+    bench = Bench()
+    bench.ask()
+    bench.wait(0.01)
+    bench.lose(next=1)  # it has sent nothing by then: a new session would look the same
+    assert [e.flags for _, e in bench.published()] == [REQUEST | RESENT]
+
+
+@pytest.mark.parametrize("how", [{"boot": 2}, {"next": 1}])
+def test_in_another_process_what_somebody_had_is_lost_and_the_rest_is_marked(how: dict[str, Any]) -> None:
+    bench = Bench()
+    bench.item(reply(77))
+    (_, had), (_, unknown) = bench.ask(), bench.ask("b")
+    bench.wait(0.01)
+    bench.answer(1, 1)
+    bench.core.gone(bench.desk.now, bench.core.line.key)
+    (_, later) = bench.ask("c")
+    bench.wait()
+    bench.lose(**how)
+    assert isinstance(error_of(had), HandlerLost)
+    sent = [(e.to, e.flags) for _, e in bench.published()]
+    assert sent == [("b", REQUEST | RESENT), ("c", REQUEST)], "what never left was sent nowhere else"
+    assert not unknown.done() and not later.done()
+    bench.lose(boot=9)
+    bench.lose(boot=9)
+    assert [e.flags for _, e in bench.published()] == [REQUEST | RESENT] * 2, "for good"
+
+
+def test_what_is_sent_again_after_its_time_is_over_says_so_and_not_that_it_has_for_ever() -> None:
+    bench = Bench()
+    bench.ask(timeout=1.0)
+    bench.wait(0.01)
+    bench.lose(after=3.0)
+    assert [command.ttls for command, _ in bench.published()] == [(1,)]
+
+
+def test_ends_of_what_is_settled_are_not_kept() -> None:
+    bench = Bench()
+    for number in range(1, 3001):
+        bench.ask(f"a{number % 2}")
+        bench.wait(0.002)
+        bench.answer(number, number)
+        bench.item(reply(number))
+    assert len(bench.core.publisher.deadlines) <= 2 and bench.is_empty
+    assert len(bench.core.requests._buckets) < 200
+
+
+def test_a_node_of_an_earlier_release_is_sent_nothing_of_it() -> None:
+    bench = Bench()
+    bench.core.gone(bench.desk.now, bench.core.line.key)
+    _, promise = bench.ask()
+    bench.lose(speaks=("pieces",))
+    assert error_of(promise).code == "NOT_AVAILABLE" and not bench.published()
+    with pytest.raises(NotAvailable):
+        bench.core.check_services()
+
+
+# --- all who serve it -----------------------------------------------------------------------------------
+
+
+def taken(gathered: Gathered) -> list[bytes]:
+    contents = []
+    while (found := gathered.take()) is not None:
+        contents.append(found[0].content)
+    return contents
+
+
+def test_a_question_to_all_ends_with_the_last_reply_that_is_expected() -> None:
+    bench = Bench()
+    number, gathered = bench.gather()
+    bench.wait()
+    bench.item(reply(number, content=b"a"))
+    assert gathered.expected is None and not gathered.is_over
+    bench.answer(1, 1, matched=2)
+    assert gathered.expected == 2 and not gathered.is_over
+    bench.item(reply(number, content=b"b"))
+    assert gathered.is_over and taken(gathered) == [b"a", b"b"] and bench.is_empty
+    bench.item(reply(number))
+    assert bench.core.requests.late == 1
+
+
+def test_it_ends_with_as_many_as_are_wanted_and_with_its_time_and_when_nobody_serves_it() -> None:
+    bench = Bench()
+    (one, few), (_, slow), (_, none), (_, full) = (bench.gather(most=m) for m in (1, 9, 9, 9))
+    bench.wait()
+    bench.item(reply(one))
+    assert few.is_over and taken(few) == [b"yes"]
+    bench.answer(3, 3, "NO_HANDLERS")
+    assert (none.is_over, none.expected, none.error) == (True, 0, None)
+    bench.answer(4, 4, "ADDRESS_FULL")
+    assert full.is_over and isinstance(full.error, PublishRefused)
+    bench.wait(1.1)
+    assert slow.is_over and slow.error is None and bench.is_empty
+
+
+def test_a_failure_among_the_replies_is_one_of_them() -> None:
+    bench = Bench()
+    number, gathered = bench.gather()
+    bench.wait()
+    bench.answer(1, 1, matched=2)
+    bench.item(reply(number, code="HANDLER_LOST", sender=""))
+    bench.item(reply(number, code="BUSY"))
+    errors = [found[1] for found in iter(gathered.take, None)]
+    assert [type(error) for error in errors] == [HandlerLost, RequestFailed] and gathered.is_over
+
+
+# --- growth, and the end --------------------------------------------------------------------------------
+
+
+def test_ten_thousand_that_are_open_end_with_the_client_and_each_is_told() -> None:
+    bench = Bench()
+    asked = [bench.ask()[1] for _ in range(10_000)]
+    _, gathered = bench.gather()
+    bench.wait()
+    bench.core.close()
+    assert all(isinstance(error_of(promise), Closed) for promise in asked)
+    assert isinstance(gathered.error, Closed) and bench.is_empty
+    bench.wait(60.0)
+    assert bench.desk.due == float("inf")
+
+
+def test_an_answer_that_names_more_numbers_than_there_are_costs_no_more_than_there_are() -> None:
+    bench = Bench()
+    _, promise = bench.ask()
+    bench.wait()
+    bench.answer(1, 2**62, "NO_HANDLERS")
+    assert isinstance(error_of(promise), NoHandlers)
+
+
+def test_replies_to_nobody_and_what_is_no_reply_are_counted_and_change_nothing() -> None:
+    bench = Bench()
+    number, promise = bench.ask()
+    bench.wait()
+    bench.item(reply(5, 6, 2**62))
+    bench.item(replace(reply(number), flags=0))
+    bench.item(replace(reply(number), domain="NEWS"))
+    assert not promise.done() and bench.core.requests.late == 5 and bench.core.line.is_up
+
+
+def test_the_stream_of_sends_is_numbered_by_itself() -> None:
+    bench = Bench()
+    bench.core.publisher.post("k", b"x", "", 0, b"", 0)
+    assert bench.ask()[0] == 1
+    with pytest.raises(PublishRefused) as caught:
+        bench.core.publisher.post("k", b"x", SENDS, 0, b"", 0)
+    assert caught.value.code == "RESERVED" and bench.core.publisher.stream == KEY.id
