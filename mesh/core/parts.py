@@ -131,7 +131,9 @@ class Parts:
         services = self.services = Services(
             desk, n, nodes, questions.slow, sessions, router, mapping.masters, balancing
         )
-        recording = self.recording = Recording(desk, n, router.busy, strategy, weights.of, self._queues)
+        recording = self.recording = Recording(
+            desk, n, router.busy, strategy, weights.of, self._queues, services.figures
+        )
         admission = self.admission = Admission(
             desk, dialler, n, meeting, censuses, recall, clients, sessions, links, self.piecework
         )
