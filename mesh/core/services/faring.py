@@ -49,7 +49,7 @@ class Faring:
         if now > way.until:
             self.figures.failed(way.to, name, len(places), "EXPIRED")
         else:
-            self.figures.replied(way.to, name, e, places, now - way.since, now)
+            self.figures.replied(way.to, name, e, places, now - way.went, now)
 
     def failed(self, way: Way, n: int, code: str) -> None:
         """So many of these will have no reply, although somebody had them."""
