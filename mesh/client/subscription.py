@@ -55,7 +55,10 @@ class Subscription(Generic[T]):
 
     async def __aenter__(self) -> Subscription[T]:
         subscriptions = self._shell.now().subscriptions
+        if self._intake.error is not None:
+            raise Closed("this subscription has ended.", hint="Make another: subscribe().")
         self._intake.stirred = self._arrived.set
+        self._loop, before = running_loop(), self._loop
         entered: list[Intake] = []
         try:
             pending = []
@@ -66,8 +69,8 @@ class Subscription(Generic[T]):
         except BaseException:
             for strand in entered:
                 subscriptions.give_up(strand)
+            self._loop = before
             raise
-        self._loop = running_loop()
         return self
 
     async def _replies(self, pending: Sequence[Pending | None]) -> None:
@@ -139,10 +142,17 @@ class Subscription(Generic[T]):
                 if isinstance(intake.error, Closed):
                     return None
                 raise intake.error
+            self._check_entered()
             check_loop(self._loop)
             self._arrived.clear()
             await self._arrived.wait()
         return None
+
+    def _check_entered(self) -> None:
+        """Closed, if nobody has asked the node for it yet: nothing would ever come."""
+        if self._loop is None:
+            hint = "Read it inside `async with m.subscribe(...) as messages:`; in mesh.sync `with` does."
+            raise Closed("this subscription is not open.", hint=hint)
 
     def _count(self) -> None:
         """A batch is used up: the node may send another."""

@@ -104,6 +104,7 @@ class Subscription(Generic[T]):
         if timeout is not None:
             timeout = seconds("timeout", timeout, zero=True)
         if self._thread.is_ours and not self._thread.is_open:
+            self._made._check_entered()
             return None
         asked = self._thread.begin(self._following, number)
         try:
