@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from functools import partial
 from types import TracebackType
 from typing import Any, TypeVar, cast, overload
+from weakref import finalize, ref
 
 from mesh.client import client as aio
 from mesh.client.arguments import several
@@ -65,7 +66,11 @@ class Client(Later):
         except BaseException:
             self._thread.close()
             raise
-        atexit.register(self.close)  # for those who never leave the context, as in a notebook
+        # For those who never leave the context, as in a notebook. Neither keeps the client.
+        self._at_exit = partial(_close, ref(self))
+        atexit.register(self._at_exit)
+        self._given_up = finalize(self, _give_up, self._thread, self._at_exit)
+        self._given_up.atexit = False
         return self
 
     def __exit__(
@@ -78,8 +83,11 @@ class Client(Later):
 
         A process that was forked off only forgets the client: it belongs to the other one.
         """
-        atexit.unregister(self.close)
-        if self._thread.is_ours and self._thread.is_open:
+        if not self._thread.is_open:
+            return
+        atexit.unregister(self._at_exit)
+        self._given_up.detach()
+        if self._thread.is_ours:
             try:
                 self._thread.run(self._leave, drain)
             finally:
@@ -265,6 +273,17 @@ class Client(Later):
     def call(self) -> Any: ...
     @waited(aio.Client.ping)
     def ping(self) -> Any: ...
+
+
+def _close(client: ref[Client]) -> None:
+    if (here := client()) is not None:
+        here.close()
+
+
+def _give_up(thread: LoopThread, at_exit: Callable[[], None]) -> None:
+    """Nobody has the client any more: with its thread's loop it ends itself."""
+    atexit.unregister(at_exit)
+    thread.end()
 
 
 @making(Client.__init__)
