@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import getpass
-import os
 import secrets
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
-from mesh.client.arguments import seconds, text, whole, yes_or_no
+from mesh.client.arguments import environment, seconds, text, whole, yes_or_no
 from mesh.client.codecs import Codec, codec_of
 from mesh.client.core.calls import ReplyPart
 from mesh.client.core.client import ClientCore
@@ -61,9 +60,7 @@ class Connected:
         self._timeout = TIMEOUT if timeout is None else seconds("timeout", timeout)
         number = 0 if session is None else whole("session", session, 1, LARGEST_NUMBER)
         name = _default_name() if client is None else node_name(client)
-        self._way = NodeAddress(
-            text("address", address), text("cluster", cluster), os.environ if environ is None else environ
-        )
+        self._way = NodeAddress(text("address", address), text("cluster", cluster), environment(environ))
         self._events = Followers()
         key = StreamKey(secrets.token_bytes(STREAM_SEED))
         self._shell = self._made((name, number, client is not None), key)

@@ -9,6 +9,7 @@ from typing import Any, Self
 from weakref import finalize
 
 from mesh.client.access import Access
+from mesh.client.arguments import environment
 from mesh.client.client import Client
 from mesh.client.codecs import Codec
 from mesh.client.core.client import ClientCore
@@ -76,7 +77,7 @@ class NodeClient(Client):
         patience: float | None = None,
         tracing: bool = False,
     ) -> None:
-        environ = os.environ if environ is None else environ
+        environ = environment(environ)
         settings = configured(name, data, cluster, bind, seeds, mdns, config, environ)
         self._home = Home(settings, environ)
         super().__init__(
