@@ -52,6 +52,11 @@ def text(name: str, value: Any) -> str | None:
     return value  # type: ignore[no-any-return]
 
 
+def not_subscribed(value: Any) -> BadArgument:
+    """What to say of what `unsubscribe` was given, and no subscription."""
+    return BadArgument(f"{shown(value)} is no subscription.", hint="Give what subscribe() gave.")
+
+
 def environment(given: Any) -> Mapping[str, str]:
     """What stands for the variables of this process: they themselves for None. BadType."""
     if given is None:

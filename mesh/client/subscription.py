@@ -17,6 +17,7 @@ from mesh.client.shell import Shell
 from mesh.errors import Closed
 
 if TYPE_CHECKING:
+    from mesh.client.connected import Connected
     from mesh.client.tracing import Tracer
 
 
@@ -28,7 +29,7 @@ class Subscription(Generic[T]):
     """
 
     def __init__(
-        self, client: object, shell: Shell, intake: Intake | Several, tracer: Tracer | None = None
+        self, client: Connected, shell: Shell, intake: Intake | Several, tracer: Tracer | None = None
     ) -> None:
         self._client = client  # is not closed while somebody has this
         self._tracer = tracer
@@ -65,7 +66,7 @@ class Subscription(Generic[T]):
             for strand in self._intake.strands:
                 pending.append(subscriptions.enter(strand))
                 entered.append(strand)
-            await self._replies(pending)
+            await self._client._within(None, self._replies, pending)
         except BaseException:
             for strand in entered:
                 subscriptions.give_up(strand)
@@ -168,7 +169,7 @@ class TypedSubscription(Subscription[T]):
 
     def __init__(
         self,
-        client: object,
+        client: Connected,
         shell: Shell,
         intake: Intake | Several,
         reader: ContentReader,

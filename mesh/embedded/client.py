@@ -23,6 +23,7 @@ from mesh.embedded.options import configured
 from mesh.errors import Closed, DataDirRefused, MeshTimeout, NodeInUse
 from mesh.local.datadir import IN_USE
 from mesh.security.streamkey import StreamKey
+from mesh.values import messages
 
 ANOTHER = "Give it another name, mesh.node(NAME), or a directory of its own, data=DIR."
 
@@ -132,7 +133,7 @@ class NodeClient(Client):
         if drain and why is not None and (not isinstance(why, Closed) or self._publisher.outbox.unanswered):
             raise again(why)
         if drain and node.unsent:
-            what = f"closed with {node.unsent} messages on their way to others, who do not take them."
+            what = f"closed with {messages(node.unsent)} on their way to others, who do not take them."
             raise MeshTimeout(what, hint="Wait for them longer: timeout=SECONDS.")
 
     def _now(self) -> ClientCore:

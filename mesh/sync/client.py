@@ -18,9 +18,10 @@ from typing import Any, TypeVar, cast, overload
 from weakref import finalize, ref
 
 from mesh.client import client as aio
-from mesh.client.arguments import several
+from mesh.client.arguments import not_subscribed, several
 from mesh.client.client import Event
 from mesh.client.content import Content
+from mesh.client.handler import check_function
 from mesh.client.later import Later
 from mesh.client.like import like, making
 from mesh.client.message import Message
@@ -29,7 +30,7 @@ from mesh.sync.posts import Posts, Receipt
 from mesh.sync.subscription import Subscription
 from mesh.sync.table import read, same, waited, worded
 from mesh.sync.thread import LoopThread
-from mesh.values import Published
+from mesh.values import Published, messages
 from mesh.wire.limits import ENVELOPE_MESSAGES
 
 T = TypeVar("T")
@@ -99,7 +100,8 @@ class Client(Later):
                 async with asyncio.timeout(self._aio._timeout):
                     await self._take_posts()
         except TimeoutError:
-            raise MeshTimeout(f"closed with {len(self._posts)} messages unsent: the node is away.") from None
+            what = f"closed with {messages(len(self._posts))} unsent: {self._aio._trouble()}."
+            raise MeshTimeout(what, hint="To wait longer: connect(timeout=SECONDS).") from None
         finally:
             await self._aio.close(drain=drain and not self._posts)
 
@@ -212,7 +214,8 @@ class Client(Later):
             if inspect.iscoroutinefunction(function):
                 hint = "Leave its `async` out, or use mesh.connect()."
                 raise BadType(f"{shown(function)} needs an event loop.", hint=hint)
-            add(_in_thread(function) if callable(function) else function)
+            check_function(function)
+            add(_in_thread(function))
             return function
 
         return take
@@ -233,6 +236,8 @@ class Client(Later):
 
     @worded(aio.Client.unsubscribe)
     def unsubscribe(self, subscription: Subscription[Any]) -> None:
+        if not isinstance(subscription, Subscription):
+            raise not_subscribed(subscription)
         subscription.unsubscribe()
 
     @same(aio.Client.events)

@@ -16,6 +16,7 @@ import mesh.sync
 from mesh.client.client import Client
 from mesh.client.message import Message
 from mesh.errors import (
+    BadArgument,
     BadKey,
     BadQuery,
     Closed,
@@ -323,6 +324,12 @@ def test_leaving_publishes_what_was_posted(node: RunningNode) -> None:
 
 
 @pytest.mark.whole
+def test_only_a_subscription_can_be_unsubscribed(m: mesh.sync.Client) -> None:
+    for wrong in (None, "k", 5):
+        with pytest.raises(BadArgument, match="is no subscription"):
+            m.unsubscribe(wrong)  # type: ignore[arg-type]
+
+
 def test_no_thread_is_left(node: RunningNode) -> None:
     before = threading.active_count()
     with mesh.sync.connect(environ=node.environ) as m, m.subscribe("k"):
@@ -363,7 +370,7 @@ def test_it_goes_on_over_a_restart_of_its_node_and_events_tell_of_it() -> None:
 def test_while_the_node_is_away_posts_end_in_would_block_and_closing_in_a_timeout() -> None:
     with running("a") as a:
         m = mesh.sync.connect(environ=a.environ, timeout=0.5)
-        with pytest.raises(MeshTimeout, match="the node is away"), m:
+        with pytest.raises(MeshTimeout, match="a is away"), m:
             a.kill()
             with pytest.raises(WouldBlock, match="flush"):
                 while True:
