@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from mesh.client.core.calls import Pending
 from mesh.client.core.intake import Intake
@@ -17,8 +17,18 @@ from mesh.client.shell import Shell
 from mesh.errors import Closed
 
 if TYPE_CHECKING:
-    from mesh.client.connected import Connected
     from mesh.client.tracing import Tracer
+
+
+Answers = Sequence[Pending | None]
+
+
+class Patient(Protocol):
+    """The client that waits as long as it was told to. It is not closed while somebody has this of it."""
+
+    async def _within(
+        self, timeout: float | None, work: Callable[[Answers], Coroutine[Any, Any, None]], answers: Answers, /
+    ) -> None: ...
 
 
 class Subscription(Generic[T]):
@@ -29,9 +39,9 @@ class Subscription(Generic[T]):
     """
 
     def __init__(
-        self, client: Connected, shell: Shell, intake: Intake | Several, tracer: Tracer | None = None
+        self, client: Patient, shell: Shell, intake: Intake | Several, tracer: Tracer | None = None
     ) -> None:
-        self._client = client  # is not closed while somebody has this
+        self._client = client
         self._tracer = tracer
         self._shell, self._intake = shell, intake
         # What is left of a batch, when its messages are taken singly.
@@ -74,7 +84,7 @@ class Subscription(Generic[T]):
             raise
         return self
 
-    async def _replies(self, pending: Sequence[Pending | None]) -> None:
+    async def _replies(self, pending: Answers) -> None:
         asked = [each for each in pending if each is not None]
         try:
             for each in asked:
@@ -169,7 +179,7 @@ class TypedSubscription(Subscription[T]):
 
     def __init__(
         self,
-        client: Connected,
+        client: Patient,
         shell: Shell,
         intake: Intake | Several,
         reader: ContentReader,
