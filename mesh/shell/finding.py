@@ -103,7 +103,11 @@ class Finding:
     def _look(self) -> None:
         self._timer = self._loop.call_later(LOOK, self._look)
         before = self._changes.adopted
-        if not self._changes.see(self._places(), self._loop.time()):
+        try:
+            places = self._places()
+        except OSError:  # no descriptor left: the next look will tell
+            return
+        if not self._changes.see(places, self._loop.time()):
             return
         there, spoken = self._changes.adopted
         self._hears.tell("interfaces", f"this node is at {', '.join(there)} now")
