@@ -90,6 +90,12 @@ class AskPeers(AskPage, frozen=True, kw_only=True):
     verb = "peers"
 
 
+class AskAddresses(AskPage, frozen=True, kw_only=True):
+    """All addresses that are served: of clients in the whole mesh, of nodes at the one that is asked."""
+
+    verb = "addresses"
+
+
 class AskEvents(Ask, frozen=True, kw_only=True):
     """The question what has happened after the event of that number."""
 

@@ -201,6 +201,29 @@ class PeerRows(ReplyValue, frozen=True, kw_only=True):
     next: str  # as in NodeRows
 
 
+class ServedAt(Struct, frozen=True, kw_only=True):
+    """A node where an address is served, and by how many."""
+
+    node: str
+    uuid: str  # in hexadecimal digits
+    consumers: int
+
+
+class ServedRow(Struct, frozen=True, kw_only=True):
+    """An address, and all nodes where it is served."""
+
+    address: str
+    nodes: list[ServedAt]
+
+
+class ServedRows(ReplyValue, frozen=True, kw_only=True):
+    """Addresses in their order."""
+
+    addresses: list[ServedRow] = []
+    next: str = ""  # as in NodeRows
+    missing: list[str] = []  # nodes that did not say
+
+
 class EventRow(Struct, frozen=True, kw_only=True):
     """Something that has happened."""
 
