@@ -39,11 +39,12 @@ class Epoch:
 class Taken:
     """A message in its user's hands."""
 
-    __slots__ = ("count", "epoch", "message", "until", "wants_reply")
+    __slots__ = ("count", "epoch", "is_answered", "message", "until", "wants_reply")
 
     def __init__(self, message: Message, epoch: Epoch, count: int, until: float, wants_reply: bool) -> None:
         self.message, self.epoch, self.count = message, epoch, count
         self.until, self.wants_reply = until, wants_reply
+        self.is_answered = False  # its user has said what is to be said
 
     def __del__(self) -> None:
         if self.wants_reply and self.count in self.epoch.open:
