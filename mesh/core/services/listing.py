@@ -17,7 +17,7 @@ from mesh.wire.replies import ServedAt, ServedRow, ServedRows
 
 
 class Listing(Part):
-    """The list of all addresses. Each node says what it serves; the one that a client asks puts it together."""
+    """The list of all addresses. Each node says what it serves; the one that is asked puts it together."""
 
     def __init__(self, desk: Desk, presence: Presence, nodes: Nodes, questions: Questions) -> None:
         self._desk = desk

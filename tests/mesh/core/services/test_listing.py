@@ -7,6 +7,7 @@ from mesh.wire import commands as c
 from mesh.wire.calls import AskAddresses
 from mesh.wire.replies import ServedAt, ServedRow, ServedRows
 from tests.mesh.core.services.user import User
+from tests.mesh.core.test_silent import Mute
 from tests.simulation import SimNetwork, SimNode
 
 
@@ -63,7 +64,9 @@ def test_pages_hold_each_address_once() -> None:
         if not value["next"]:
             break
         after = value["next"]
-    assert [address for address, _ in found] == sorted({f"n/{n:02}" for n in (*range(0, 20, 2), *range(0, 20, 3))})
+    assert [address for address, _ in found] == sorted(
+        {f"n/{n:02}" for n in (*range(0, 20, 2), *range(0, 20, 3))}
+    )
     assert dict(found)["n/06"] == {"a": 1, "b": 1}
 
 
@@ -86,6 +89,6 @@ def test_a_node_that_hangs_is_named_as_missing() -> None:
     serving(a, "one", "x")
     asker = User(b, "asker")
     listed(asker)
-    a.freeze()
+    Mute(a)
     value = listed(asker)
     assert (shown(value), value["missing"]) == ({}, ["a"])
