@@ -96,6 +96,13 @@ class AskAddresses(AskPage, frozen=True, kw_only=True):
     verb = "addresses"
 
 
+class AskServers(Ask, frozen=True, kw_only=True):
+    """The nodes to which a message to an address could go. Nothing is sent."""
+
+    verb = "servers"
+    address: str
+
+
 class AskEvents(Ask, frozen=True, kw_only=True):
     """The question what has happened after the event of that number."""
 

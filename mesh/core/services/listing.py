@@ -1,4 +1,4 @@
-"""Which addresses are served in the mesh, where, and by how many? Read only."""
+"""Which addresses are served, where and by how many, and to whom would a message go? Nothing is sent."""
 
 from __future__ import annotations
 
@@ -6,27 +6,44 @@ from collections.abc import Sequence
 
 from mesh.core.desk.asked import Inquiry, Verb, answer
 from mesh.core.desk.desk import Desk
-from mesh.core.desk.pages import NAMES, page
+from mesh.core.desk.pages import NAMES, ROWS, fitting, page
 from mesh.core.desk.part import Part
+from mesh.core.peers.neighbours import Neighbours
 from mesh.core.presence.presence import Presence
+from mesh.core.services.hints import Hints
+from mesh.core.services.serving import Serving
+from mesh.core.ways.balancing import Balancing
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Questions, Replies
-from mesh.names import ADDRESS
-from mesh.wire.calls import AskAddresses
-from mesh.wire.replies import ServedAt, ServedRow, ServedRows
+from mesh.names import ADDRESS, check_address
+from mesh.wire.calls import AskAddresses, AskServers
+from mesh.wire.replies import ServedAt, ServedRow, ServedRows, ServerRow, Servers
 
 
 class Listing(Part):
     """The list of all addresses. Each node says what it serves; the one that is asked puts it together."""
 
-    def __init__(self, desk: Desk, presence: Presence, nodes: Nodes, questions: Questions) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        neighbours: Neighbours,
+        nodes: Nodes,
+        questions: Questions,
+        balancing: Balancing,
+        presence: Presence,
+        serving: Serving,
+    ) -> None:
         self._desk = desk
-        self._presence = presence
+        self._neighbours = neighbours
         self._nodes = nodes
         self._questions = questions
+        self._balancing = balancing
+        self._presence = presence
+        self._serving = serving
+        self._hints = Hints(desk, presence)
 
     def client_verbs(self) -> Sequence[Verb]:
-        return (answer(AskAddresses, self._all),)
+        return (answer(AskAddresses, self._all), answer(AskServers, self._servers))
 
     def peer_verbs(self) -> Sequence[Verb]:
         return (answer(AskAddresses, lambda asked: asked.say(self._own(asked.ask))),)
@@ -54,6 +71,44 @@ class Listing(Part):
             self._questions.ask_all(self._nodes.askable(), asked.ask, ServedRows, came)
 
         self._questions.when_settled(ask)
+
+    # --- one of them --------------------------------------------------------------------------------------
+
+    def _servers(self, asked: Inquiry[AskServers]) -> None:
+        """LocalError for what is no address."""
+        address = check_address(asked.ask.address)
+        self._questions.when_settled(
+            lambda: self._presence.ask((ADDRESS, address), lambda: asked.say(self._ranked(address)))
+        )
+
+    def _ranked(self, address: str) -> Servers:
+        nodes = self._consumers(address)
+        strategy, candidates = self._balancing.ranked(address, nodes)
+        rows = [
+            ServerRow(
+                node=it.node,
+                uuid=it.uuid.hex(),
+                consumers=it.consumers,
+                is_here=it.is_here,
+                load=it.load,
+                outstanding=it.outstanding,
+                latency=it.latency,
+                weight=it.weight,
+            )
+            for it in candidates
+        ]
+        is_ordered = not self._balancing.reads_message(address)
+        text = "" if rows else self._hints.nobody(address)
+        return Servers(servers=fitting(rows, ROWS), strategy=strategy, is_ordered=is_ordered, text=text)
+
+    def _consumers(self, address: str) -> dict[str, int]:
+        """The nodes where it is served, and by how many."""
+        peers = self._neighbours.peers
+        served = self._presence.servers((ADDRESS, address))
+        nodes = {peers[uuid].node.name: consumers for uuid, consumers in served.items()}
+        if here := self._serving.here(address, is_ours=True):
+            nodes[self._desk.me.name] = here
+        return nodes
 
 
 def merged(pages: Sequence[ServedRows], ask: AskAddresses, missing: Sequence[str]) -> ServedRows:

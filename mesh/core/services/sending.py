@@ -16,6 +16,7 @@ from mesh.core.presence.facts import ServersChanged
 from mesh.core.presence.presence import Presence
 from mesh.core.services.arriving import Arriving
 from mesh.core.services.back import Back
+from mesh.core.services.dealing import dealt, seen
 from mesh.core.services.departing import Departing
 from mesh.core.services.facts import CameBack
 from mesh.core.services.groups import Groups
@@ -141,20 +142,16 @@ class Sending(Part):
         if self._streams.get(e.stream) is not memory:
             return  # its session was closed meanwhile
         nodes = self._nodes(e, in_vain)
-        if not nodes:
+        names = self._strategies.several(e.to, nodes, lambda: seen(e.to, e, 0)) if e.flags & EVERY else nodes
+        if not names:
             numbers = range(e.first, e.last + 1)
             self._say(memory, e.stream, numbers, Answer("", 1, 1, NOBODY, text=self._hints.nobody(e.to)))
         elif e.flags & EVERY:
-            uuids: dict[bytes, int | None] = {
-                self._uuid(name): None for name in self._strategies.several(e.to, nodes)
-            }
-            self._go(memory, e, until, uuids, tries, in_vain)
+            self._go(memory, e, until, {self._uuid(name): None for name in names}, tries, in_vain)
         else:
-            first = e.first
-            for name, count in self._strategies.assign(e.to, nodes, e.count).items():
-                part = e.part(first, first + count - 1)
+            for indices, name in dealt(self._strategies, e.to, nodes, e):
+                part = e.part(e.first + indices[0], e.first + indices[-1])
                 self._go(memory, part, until, {self._uuid(name): None}, tries, in_vain)
-                first += count
 
     def _nodes(self, e: Envelope, in_vain: frozenset[bytes]) -> dict[str, int]:
         """The nodes where it is served, and by how many."""
@@ -168,6 +165,9 @@ class Sending(Part):
         if here and me.uuid not in in_vain:
             nodes[me.name] = here
         return nodes
+
+    def _name(self, uuid: bytes) -> str:
+        return self._desk.me.name if uuid == self._desk.me.uuid else self._peers[uuid].node.name
 
     def _uuid(self, name: str) -> bytes:
         peer = self._named(name)
@@ -184,11 +184,13 @@ class Sending(Part):
     ) -> None:
         way = Way(
             e.stream, e.to, e.sender, until, bool(e.flags & REQUEST), bool(e.flags & EVERY), nodes,
-            e, tries, in_vain, dict.fromkeys(range(e.first, e.last + 1)),
+            e, tries, in_vain, dict.fromkeys(range(e.first, e.last + 1)), self._desk.now,
         )  # fmt: skip
         memory.unanswered.update(dict.fromkeys(way.open, way))
         ttl = 0 if until == inf else max(1, int((until - self._desk.now) * 1000))
         for uuid in nodes:
+            if not way.is_for_all:
+                self._strategies.sent_to(self._name(uuid), e.count)
             self._at.setdefault(uuid, {})[way] = None
             if uuid == self._desk.me.uuid:
                 self._serving.take(b"", e, ttl)
@@ -241,6 +243,7 @@ class Sending(Part):
         """Nobody had it there: that is proof, and it may go to another."""
         e = way.envelope
         assert e is not None
+        self._heard_of(way, len(numbers), is_taken=False)
         self._drop(memory, way, numbers)
         for first, last in runs(numbers):
             memory.unanswered.update(dict.fromkeys(range(first, last + 1)))
@@ -248,11 +251,18 @@ class Sending(Part):
 
     def _end(self, memory: Memory, way: Way, numbers: Sequence[int], a: Answer) -> None:
         """They have their answer; a request that somebody has waits for its reply."""
+        self._heard_of(way, len(numbers), a.state == "OK")
         self._say(memory, way.stream, numbers, a)
         if a.state == "OK" and way.is_request:
             memory.asked.update(dict.fromkeys(numbers, way))
         else:
             self._drop(memory, way, numbers)
+
+    def _heard_of(self, way: Way, n: int, is_taken: bool) -> None:
+        """Tell the strategies what became of n messages: how soon they were taken, or that they were not."""
+        for uuid in way.nodes if n and not way.is_for_all else ():
+            seconds = self._desk.now - way.went if is_taken else None
+            self._strategies.answered(self._name(uuid), n, seconds)
 
     def _say(self, memory: Memory, stream: bytes, numbers: Sequence[int], a: Answer) -> None:
         for n in numbers:
@@ -356,6 +366,7 @@ class Sending(Part):
         if memory is not None:
             for way in {*memory.asked.values(), *memory.unanswered.values()} - {None}:
                 if way is not None:
+                    self._heard_of(way, sum(n in memory.unanswered for n in way.open), is_taken=False)
                     self._close(way)
 
     def tidy(self) -> None:

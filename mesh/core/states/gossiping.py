@@ -122,6 +122,8 @@ class Gossiping(Part):
 
     def load_of(self, name: str) -> tuple[float, float, int] | None:
         """The load (0..1) that a node told last, its age (s), and free RAM (bytes); None without any."""
+        if name == self._desk.me.name:
+            return (self.mine.load, 0.0, self.mine.ram_free) if self.mine is not None else None
         peer = self._neighbours.named(name)
         known = self.gossip.known.get(peer.node.uuid) if peer is not None else None
         if known is None:

@@ -173,7 +173,15 @@ def test_the_page_says_of_every_metric_what_it_counts() -> None:
 
 def type_in_words(hint: Any) -> str:
     """A type as the page writes it."""
-    plain = {bytes: "bin", str: "text", bool: "bool", int: "int", type(None): "nil", Any: "any"}
+    plain = {
+        bytes: "bin",
+        str: "text",
+        bool: "bool",
+        int: "int",
+        type(None): "nil",
+        Any: "any",
+        msgspec.Raw: "map",
+    }
     if hint == c.U32:
         return "u32"
     if hasattr(hint, "__metadata__"):
@@ -196,6 +204,8 @@ def default_in_words(field: msgspec.structs.FieldInfo) -> str:
     if field.required:
         return ""
     default = {} if field.default is msgspec.NODEFAULT else field.default
+    if isinstance(default, msgspec.Raw):
+        default = msgpack.unpackb(bytes(default))
     return f"`{notation(list(default) if isinstance(default, tuple) else default)}`"
 
 

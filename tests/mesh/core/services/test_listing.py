@@ -12,8 +12,12 @@ from tests.simulation import SimNetwork, SimNode
 
 
 def listed(user: User, **arguments: Any) -> dict[str, Any]:
+    return called(user, "addresses", **arguments)
+
+
+def called(user: User, verb: str, **arguments: Any) -> dict[str, Any]:
     user._requests += 1
-    user.say(c.Call(user._requests, "addresses", arguments))
+    user.say(c.Call(user._requests, verb, arguments))
     user.net.until(lambda: user.said(user._requests))
     reply = user.said(user._requests)
     assert reply is not None and reply.code == "", reply
@@ -92,3 +96,32 @@ def test_a_node_that_hangs_is_named_as_missing() -> None:
     Mute(a)
     value = listed(asker)
     assert (shown(value), value["missing"]) == ({}, ["a"])
+
+
+def test_to_whom_a_message_would_go_is_told_without_one() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    serving(a, "one", "x")
+    serving(a, "two", "x")
+    serving(b, "three", "x")
+    asker = User(b, "asker")
+    told = called(asker, "servers", address="x")
+    rows = {row["node"]: (row["consumers"], row["is_here"]) for row in told["servers"]}
+    assert rows == {"a": (2, False), "b": (1, True)}
+    assert (told["strategy"], told["is_ordered"], told["text"]) == ("RoundRobin", True, "")
+    first = told["servers"][0]["node"]
+    assert called(asker, "servers", address="x")["servers"][0]["node"] != first, "a look is a turn, too"
+
+
+def test_why_it_would_go_to_nobody_is_told() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    serving(a, "one", "calc/add")
+    asker = User(b, "asker")
+    called(asker, "servers", address="calc/add")
+    told = called(asker, "servers", address="calc/ad")
+    assert (told["servers"], "calc/add" in told["text"]) == ([], True)
+    asker.say(c.Call(99, "servers", {"address": "queue/x"}))
+    net.until(lambda: asker.said(99))
+    reply = asker.said(99)
+    assert reply is not None and reply.code == "BAD_NAME"
