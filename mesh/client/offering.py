@@ -18,6 +18,7 @@ from mesh.client.signature import reading_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 PREFETCH = 10_000  # requests that a service may have at once
+AHEAD = 4  # times as many as a function answers at a time: the next ones are there when it has
 
 
 class Offering(Handling):
@@ -58,7 +59,7 @@ class Offering(Handling):
         yes_or_no("local_only", local_only)
 
         def serve(client: Offering) -> Service[Any]:
-            return client._service(to, None, local_only, 2 * most)
+            return client._service(to, None, local_only, AHEAD * most)
 
         def take(function: F) -> F:
             self._check_function(function, f'@m.service("{to}")')

@@ -82,15 +82,21 @@ class Service(Generic[T]):
     async def __anext__(self) -> Request[T]:
         return await self._own.__anext__()
 
+    def _take(self) -> tuple[Taken, Request[T]] | None:
+        """One that is there already."""
+        if self._serving.error is not None:
+            return None
+        self._shell.now()
+        taken = self._serving.take()
+        return None if taken is None else (taken, made_of(taken, self._served, self._reader))
+
     async def _next(self) -> tuple[Taken, Request[T]] | None:
         """The next one; None when it was left on purpose."""
         serving = self._serving
         while serving.error is None:
             check_loop(self._loop)
-            self._shell.now()
-            taken = serving.take()
-            if taken is not None:
-                return taken, made_of(taken, self._served, self._reader)
+            if (found := self._take()) is not None:
+                return found
             self._arrived.clear()
             await self._arrived.wait()
         if isinstance(serving.error, Closed):

@@ -33,8 +33,11 @@ class RequestSource:
 
     async def next(self) -> Request[Any] | None:
         """None: the service was left on purpose."""
-        async with self._turn:
-            found = await self._service._next()
+        # What is there is taken at once: so the replies of many leave together.
+        found = self._service._take()
+        if found is None:
+            async with self._turn:
+                found = await self._service._next()
         return None if found is None else found[1]
 
 

@@ -22,6 +22,10 @@ from mesh.wire.envelope import REPLY, REQUEST, Envelope
 from mesh.wire.frames import body_frames
 from mesh.wire.limits import ENVELOPE_MESSAGES
 
+GRACE = (
+    0.25  # s after its time for which a request is not said to have failed: whoever asked shall see the time
+)
+
 
 class Epoch:
     """The messages that are given between one CONSUME and the end of its connection."""
@@ -127,16 +131,20 @@ class Serving:
                 continue
             epoch = self._epoch
             epoch.taken += 1
-            taken = Taken(message, epoch, epoch.taken, until, bool(envelope.flags & REQUEST))
-            if until <= self._desk.now:
-                self.settle(taken)
-                continue
-            if taken.wants_reply:
-                epoch.open[taken.count] = until
-                if self._alarm is None and until < inf:
-                    self._alarm = self._desk.later(until - self._desk.now, self._ring)
-            return taken
+            wants_reply, left = bool(envelope.flags & REQUEST), until - self._desk.now
+            if left <= (-GRACE if wants_reply else 0.0):
+                self._settled(epoch, epoch.taken)
+            elif wants_reply:
+                self._open(epoch, epoch.taken, until)
+            if left > 0.0:
+                return Taken(message, epoch, epoch.taken, until, wants_reply)
         return None
+
+    def _open(self, epoch: Epoch, count: int, until: float) -> None:
+        """It waits for its reply."""
+        epoch.open[count] = until
+        if self._alarm is None and until < inf:
+            self._alarm = self._desk.later(until + GRACE - self._desk.now, self._ring)
 
     def _ring(self) -> None:
         """Of those that their user has the time may be over: then others can be given in their place."""
@@ -145,13 +153,13 @@ class Serving:
         epoch = self._epoch
         if epoch is None:
             return
-        now, ends = self._desk.now, epoch.open
-        for count in [count for count, until in ends.items() if until <= now]:
+        past, ends = self._desk.now - GRACE, epoch.open
+        for count in [count for count, until in ends.items() if until <= past]:
             del ends[count]
             self._settled(epoch, count)
         first = min(ends.values(), default=inf)
         if first < inf:
-            self._alarm = self._desk.later(first - now, self._ring)
+            self._alarm = self._desk.later(first - past, self._ring)
 
     # --- settling ---------------------------------------------------------------------------------------
 
@@ -181,12 +189,10 @@ class Serving:
 
     def reply(self, taken: Taken, content: bytes, props: bytes = b"") -> bool:
         """It is done, and that is its reply. False: nobody waits for it any more."""
+        if not self.is_open(taken):
+            return False
         epoch = taken.epoch
-        if epoch is not self._epoch or not self._line.is_up or epoch.open.pop(taken.count, None) is None:
-            return False
-        if taken.until <= self._desk.now:
-            self._settled(epoch, taken.count)
-            return False
+        del epoch.open[taken.count]
         epoch.out -= 1
         self._replies.append((taken.count, props, content))
         self._plan()
