@@ -160,7 +160,9 @@ async def _serve(
         telling.cancel()
 
 
-def _end_at_signals(ending: asyncio.Event, answering: Answering, works: Sequence["asyncio.Future[None]"]) -> None:
+def _end_at_signals(
+    ending: asyncio.Event, answering: Answering, works: Sequence["asyncio.Future[None]"]
+) -> None:
     """The first one lets what runs end, the second one does not."""
 
     def end() -> None:

@@ -133,7 +133,9 @@ class Parts:
             desk, n, nodes, questions.slow, sessions, router, mapping.masters, balancing
         )
         listing = Listing(desk, n, nodes, questions, balancing, services.presence, services.serving)
-        recording = self.recording = Recording(desk, n, router.busy, strategy, weights.of, self._queues)
+        recording = self.recording = Recording(
+            desk, n, router.busy, strategy, weights.of, self._queues, services.figures
+        )
         admission = self.admission = Admission(
             desk, dialler, n, meeting, censuses, recall, clients, sessions, links, self.piecework
         )

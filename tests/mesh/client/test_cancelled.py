@@ -105,7 +105,7 @@ async def cancelled_after_each_step(m: Client, name: str, then: Callable[[], Awa
         assert not verdicts._first and not verdicts._last, f"after {steps} steps somebody waits"
         assert not publisher._quiet, f"after {steps} steps somebody waits for any answer"
         asked = [pending.command for pending in core.calls._pending.values()]
-        left_behind = [it for it in asked if not isinstance(it, Unsubscribe) and getattr(it, "credit", 1)]
+        left_behind = [it for it in asked if not isinstance(it, Unsubscribe) and getattr(it, "credit", True)]
         assert not left_behind, f"after {steps} steps: {asked}"
         assert not len(core.requests) and not any(core.requests._buckets.values()), f"after {steps} steps"
         assert not len(core.services) and not len(core.watches), f"after {steps} steps"
