@@ -295,7 +295,7 @@ def _unknown(name: str, kind: str, origin: str) -> BadConfig:
     elif section in SECTIONS:
         hint = f"Known there: {', '.join(SECTIONS[section].__struct_fields__)}."
     else:
-        hint = f"Known: {', '.join(Config.__struct_fields__)}."
+        hint = f"Known: {', '.join((*TOP_LEVEL, *SECTIONS, 'nodes'))}."
     place = f" in section [{section}]" if section else ""
     return BadConfig(f"{origin}: unknown {kind} {key[:80]!r}{place}.", hint=hint)
 

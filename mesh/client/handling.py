@@ -37,6 +37,7 @@ class Handling(Asking):
         initial: bool = True,
         overflow: str = "block",
         max_queue: int = 0,
+        group: str | None = None,
         concurrency: int = 1,
     ) -> Callable[[Callable[[Message[T]], Any]], Callable[[Message[T]], Any]]:
         """Call the function below with each message of these topics, while `run` or `running` run.
@@ -53,6 +54,8 @@ class Handling(Asking):
         yes_or_no("initial", initial)
 
         def subscribe(client: Asking) -> Subscription[Any]:
+            if group is not None:
+                return client._member(group, asked, max_queue, type)
             return client._subscription(client._core.subscriptions.make_several(asked, initial, terms), type)
 
         subscribe(self)  # what is wrong with it is told here

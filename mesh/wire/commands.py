@@ -491,7 +491,7 @@ AnyCommand = (
     Hello | Challenge | Welcome | Refuse | Who | Ping | Pong | Bye | Peers | Login | Probe | ProbeFor
     | Probed | Rumours | States | Hear | Census | Piece | PieceAck | Publish | Answers | Items | Ack | Forward
     | Outcomes | Ways | Unknown | Interest | Interested | Subscribe | Unsubscribe | Call | Reply | Ended
-    | Watch | Serving | Sends | Sent | Respond | Members | Heard | Consume | Settle
+    | Serving | Watch | Sends | Sent | Respond | Members | Heard | Consume | Settle
 )  # fmt: skip
 
 TAGS: dict[int, type[Command]] = {kind.__struct_config__.tag: kind for kind in get_args(AnyCommand)}

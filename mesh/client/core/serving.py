@@ -69,7 +69,7 @@ class Serving:
         self._local_only = local_only
         self._desk, self._line, self._stream = desk, line, stream
         self._epoch: Epoch | None = None
-        self._waiting: deque[tuple[Envelope, Iterator[Message], float]] = deque()
+        self._waiting: deque[tuple[Envelope, Batch, Iterator[Message], float]] = deque()
         self._done: list[int] = []
         self._replies: list[tuple[int, bytes, bytes]] = []  # count, own properties, content
         self._is_planned = False
@@ -117,14 +117,15 @@ class Serving:
         if epoch.out > self.credit + ENVELOPE_MESSAGES:
             raise RemoteError(f"{self.address}: {epoch.out} messages at once, {self.credit} were asked for")
         until = self._desk.now + ttl / 1000 if ttl else inf
-        self._waiting.append((envelope, iter(Batch(envelope, indices)), until))
+        batch = Batch(envelope, indices)
+        self._waiting.append((envelope, batch, iter(batch), until))
         self.stirred()
 
     def take(self) -> Taken | None:
         """The next one whose time is not over; None: there is none now."""
         self._settle_dropped()
         while self._epoch is not None and self._waiting and self._line.is_up:
-            envelope, messages, until = self._waiting[0]
+            envelope, _, messages, until = self._waiting[0]
             message = next(messages, None)
             if message is None:
                 self._waiting.popleft()
@@ -145,6 +146,23 @@ class Serving:
         epoch.open[count] = until
         if self._alarm is None and until < inf:
             self._alarm = self._desk.later(until + GRACE - self._desk.now, self._ring)
+
+    def take_batch(self) -> tuple[Batch, Callable[[], None]] | None:
+        """The next messages that came together, and what settles all of them; None: there are none now."""
+        epoch = self._epoch
+        if epoch is None or not self._waiting or not self._line.is_up:
+            return None
+        batch = self._waiting.popleft()[1]
+        first, epoch.taken = epoch.taken + 1, epoch.taken + len(batch)
+        last = epoch.taken
+
+        def settle() -> None:
+            if epoch is self._epoch:
+                epoch.out -= last - first + 1
+                self._done += range(first, last + 1)
+                self._plan()
+
+        return batch, settle
 
     def _ring(self) -> None:
         """Of those that their user has the time may be over: then others can be given in their place."""
