@@ -124,3 +124,35 @@ def test_bench_asks_its_own_service_or_that_of_others(a: RunningNode, b: Running
 def test_bench_counts_requests_without_a_reply(a: RunningNode, b: RunningNode) -> None:
     result = a.mesh("bench", "req", "nobody", "--url", "a", "--count", "3")
     assert (result.returncode, "3 had no reply [NO_HANDLERS]" in result.stderr) == (1, True)
+
+
+def test_a_group_shares_what_is_published(a: RunningNode, b: RunningNode, tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    with member(a, one), member(b, two):
+        content = "".join(f"{n}\n" for n in range(200))
+        assert a.mesh("pub", "jobs/x", "--url", "a", content=content).returncode == 0
+        until(lambda: len((one.read_text() + two.read_text()).split()) >= 200)
+    assert sorted(map(int, (one.read_text() + two.read_text()).split())) == list(range(200))
+    assert one.read_text() and two.read_text(), "each has its share"
+
+
+@contextmanager
+def member(node: RunningNode, output: Path) -> Iterator[None]:
+    """A `mesh sub --group` that others know of."""
+    command = ["sub", "jobs/#", "--group", "workers", "--raw", "--url", node.name]
+    with output.open("wb") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "mesh", *command],
+            env=node.environ,
+            cwd=node.state,
+            stdout=file,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    try:
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith("subscribed to ")
+        yield
+    finally:
+        process.kill()
+        process.communicate()
