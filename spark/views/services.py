@@ -32,8 +32,8 @@ def fared(history: DataFrame, n: int = 1000) -> DataFrame:
         .withColumn("mean_ms", 1000 * ratio(F.col("seconds"), F.col("replies")))
         .join(latencies, ["address", "node"])
         .select(
-            "address", "node", "requests", "requests_per_s", "replies", *FAILURES, "sent", "mean_ms", "p50_ms",
-            "p99_ms", "callers",
+            "address", "node", "requests", "requests_per_s", "replies", *FAILURES, "sent", "mean_ms",
+            "p50_ms", "p99_ms", "callers",
         )
         .orderBy(F.desc("requests"), F.desc("sent"), "address", "node")
         .limit(n)
@@ -62,9 +62,8 @@ def over_time(history: DataFrame, width_s: int, n: int = 8) -> DataFrame:
 
 def _new(history: DataFrame) -> DataFrame:
     """The lines of services, with what each has counted since the one before."""
-    lines = of_kind(history, "service").join(
-        F.broadcast(counting.boots(history)), list(counting.BOOT), "left"
-    )
+    boots = F.broadcast(counting.boots(history))
+    lines = of_kind(history, "service").join(boots, list(counting.BOOT), "left")
     before = Window.partitionBy(*counting.BOOT, "address", "node").orderBy("line")
     # What was counted before the first line belongs to it only if the boot's start is in the history.
     first = F.coalesce("started", F.lit(False))

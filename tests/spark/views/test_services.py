@@ -36,7 +36,8 @@ def test_all_who_ask_count_together_and_whoever_serves_apart(session: SparkSessi
     assert found["x", "stork"] == {
         "address": "x", "node": "stork", "requests": 1050, "requests_per_s": pytest.approx(1000 / 100 + 1),
         "replies": 948, "failed": 100, "lost": 1, "refused": 0, "expired": 1, "sent": 0,
-        "mean_ms": pytest.approx(90_000 / 948), "p50_ms": pytest.approx(100.0), "p99_ms": 4000.0, "callers": 2,
+        "mean_ms": pytest.approx(90_000 / 948), "p50_ms": pytest.approx(100.0), "p99_ms": 4000.0,
+        "callers": 2,
     }  # fmt: skip
     assert (found["x", ""]["refused"], found["x", ""]["p50_ms"]) == (7, None)
     assert (found["y", "heron"]["sent"], found["y", "heron"]["requests"]) == (5, 0)
