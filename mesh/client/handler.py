@@ -11,12 +11,21 @@ from typing import Any
 
 from mesh.client.message import Message
 from mesh.client.subscription import Subscription
-from mesh.errors import BadContent
+from mesh.errors import BadContent, BadType, shown
 from mesh.printable import harmless
 
 log = logging.getLogger("mesh.client")
 
 Function = Callable[[Message[Any]], Any]
+
+
+def check_function(function: object) -> None:
+    """BadType for what cannot be called with a message, or would do nothing then."""
+    if not callable(function):
+        raise BadType(f"{shown(function)} cannot be called.", hint='Write @m.on("sensors/#") above it.')
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        what = f"{shown(function)} is a generator: when it is called, nothing in it is done."
+        raise BadType(what, hint="Leave its `yield` out.")
 
 
 class HandlerSource:

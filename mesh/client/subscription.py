@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from mesh.client.core.calls import Pending
 from mesh.client.core.intake import Intake
@@ -20,6 +20,17 @@ if TYPE_CHECKING:
     from mesh.client.tracing import Tracer
 
 
+Answers = Sequence[Pending | None]
+
+
+class Patient(Protocol):
+    """The client that waits as long as it was told to. It is not closed while somebody has this of it."""
+
+    async def _within(
+        self, timeout: float | None, work: Callable[[Answers], Coroutine[Any, Any, None]], answers: Answers, /
+    ) -> None: ...
+
+
 class Subscription(Generic[T]):
     """Messages of one query, or of several: `async for message in subscription`, or `.batches()`.
 
@@ -28,9 +39,9 @@ class Subscription(Generic[T]):
     """
 
     def __init__(
-        self, client: object, shell: Shell, intake: Intake | Several, tracer: Tracer | None = None
+        self, client: Patient, shell: Shell, intake: Intake | Several, tracer: Tracer | None = None
     ) -> None:
-        self._client = client  # is not closed while somebody has this
+        self._client = client
         self._tracer = tracer
         self._shell, self._intake = shell, intake
         # What is left of a batch, when its messages are taken singly.
@@ -55,22 +66,25 @@ class Subscription(Generic[T]):
 
     async def __aenter__(self) -> Subscription[T]:
         subscriptions = self._shell.now().subscriptions
+        if self._intake.error is not None:
+            raise Closed("this subscription has ended.", hint="Make another: subscribe().")
         self._intake.stirred = self._arrived.set
+        self._loop, before = running_loop(), self._loop
         entered: list[Intake] = []
         try:
             pending = []
             for strand in self._intake.strands:
                 pending.append(subscriptions.enter(strand))
                 entered.append(strand)
-            await self._replies(pending)
+            await self._client._within(None, self._replies, pending)
         except BaseException:
             for strand in entered:
                 subscriptions.give_up(strand)
+            self._loop = before
             raise
-        self._loop = running_loop()
         return self
 
-    async def _replies(self, pending: Sequence[Pending | None]) -> None:
+    async def _replies(self, pending: Answers) -> None:
         asked = [each for each in pending if each is not None]
         try:
             for each in asked:
@@ -139,10 +153,17 @@ class Subscription(Generic[T]):
                 if isinstance(intake.error, Closed):
                     return None
                 raise intake.error
+            self._check_entered()
             check_loop(self._loop)
             self._arrived.clear()
             await self._arrived.wait()
         return None
+
+    def _check_entered(self) -> None:
+        """Closed, if nobody has asked the node for it yet: nothing would ever come."""
+        if self._loop is None:
+            hint = "Read it inside `async with m.subscribe(...) as messages:`; in mesh.sync `with` does."
+            raise Closed("this subscription is not open.", hint=hint)
 
     def _count(self) -> None:
         """A batch is used up: the node may send another."""
@@ -158,7 +179,7 @@ class TypedSubscription(Subscription[T]):
 
     def __init__(
         self,
-        client: object,
+        client: Patient,
         shell: Shell,
         intake: Intake | Several,
         reader: ContentReader,
