@@ -18,11 +18,11 @@ TURN = 0.01  # s
 
 
 def opened(mode: str, side: str, address: str) -> zenoh.Session:
-    """A session that knows only this address: nobody is searched for."""
+    """A session that knows only this address, or those between commas: nobody is searched for."""
     config = zenoh.Config()
     settings = {
         "mode": mode,
-        f"{side}/endpoints": [f"tcp/{address}"],
+        f"{side}/endpoints": [f"tcp/{each}" for each in address.split(",")],
         "scouting/multicast/enabled": False,
         "scouting/gossip/enabled": False,
     }

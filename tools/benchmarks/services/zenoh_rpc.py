@@ -40,9 +40,8 @@ async def serving(address: str, echo: Echo) -> AsyncIterator[None]:
 @asynccontextmanager
 async def opening(address: str, asking: Asking) -> AsyncIterator[Call]:
     loop = asyncio.get_running_loop()
-    is_peer = address.startswith(PEER)
-    at = address.removeprefix(PEER).replace(",", '", "tcp/')
-    with opened("peer" if is_peer else "client", "connect", at) as session:
+    mode = "peer" if address.startswith(PEER) else "client"
+    with opened(mode, "connect", address.removeprefix(PEER)) as session:
 
         async def call(content: bytes) -> bytes:
             came: asyncio.Future[bytes] = loop.create_future()
