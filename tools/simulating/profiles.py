@@ -44,7 +44,7 @@ PROFILES = {
         Profile("rest", ("crash", "cut", "break"), rules=("chain", "drawn"), rest=10.0,
                 seconds=(30.0, 60.0)),
         Profile("services", (*WIRES, "crash", "power", "all crash", "bounce", "pause", "clock", "advert"),
-                ("plain", "plain", "several"), rate=2.0, seconds=(40.0, 120.0), services=1.0),
+                ("plain", "plain", "several"), rate=2.0, seconds=(40.0, 80.0), services=1.0),
         Profile("slow", (*WIRES, "pause", "full", "slow disk", "crash"), rate=20.0, is_slow=True,
                 seconds=(120.0, 240.0)),
     )

@@ -83,11 +83,11 @@ def _moved(script: Script, dice: Random, name: str, asks: bool) -> Iterator[Step
 
 def _asked(script: Script, dice: Random, askers: list[str]) -> Iterator[Step]:
     """In bursts, with rests between."""
-    now, pause = FIRST + 1.0, dice.choice([0.2, 1.0, 4.0])
+    now, pause = FIRST + 1.0, dice.choice([0.2, 0.5, 2.0])
     while now < script.seconds:
         for _ in range(dice.choice([1, 3, 10])):
             kind = dice.choice(["request", "request", "request", "tell", "tell", "gather"])
-            count = 1 if kind == "gather" else dice.choice([1, 1, 1, 3, 20])
+            count = 1 if kind == "gather" else dice.choice([1, 1, 1, 1, 3, 12])
             seconds = dice.choice([0.3, 2.0, 5.0, 20.0])
             if kind == "tell" and dice.random() < 0.7:
                 seconds = 0.0
