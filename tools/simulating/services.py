@@ -25,6 +25,7 @@ def planned(script: Script, dice: Random) -> Iterator[Step]:
     for name, node in askers.items():
         yield Step(0.0, "client", (name, node))
         yield from _moved(script, dice, name, asks=True)
+        yield Step(dice.uniform(FIRST, script.seconds / 2), "look at", (name, dice.choice(SERVED)))
     yield from _asked(script, dice, list(askers))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from mesh.client.core.gathered import Gathered
 from mesh.client.core.requests import One
 from mesh.client.core.serving import Serving, Taken
+from mesh.client.core.watches import Registration, Watching
 from mesh.client.message import Message
 from mesh.errors import MeshError, WouldBlock
 from mesh.names import SENDS
@@ -41,6 +42,7 @@ class Partner(Witness):
 
     def __init__(self, *args: Any) -> None:
         self.served: dict[str, Served] = {}  # by the names that the script gives them
+        self.watched: dict[str, tuple[Watching, dict[tuple[str, int], Registration]]] = {}
         self.open: dict[int, str] = {}  # what it asked and has not ended: to whom
         self._asks: deque[Callable[[], None]] = deque()  # for which there was no room yet
         super().__init__(*args)
@@ -124,6 +126,7 @@ class Partner(Witness):
     def _look(self) -> None:
         super()._look()
         self._note_epochs()
+        self._look_on()
         for served in list(self.served.values()):
             self.core.desk.now = self.net.now
             while (taken := served.serving.take()) is not None:
@@ -176,6 +179,26 @@ class Partner(Witness):
         for served in self.served.values():
             self._lapse(served)
         self.served.clear()
+
+    # --- looking on ---------------------------------------------------------------------------------------
+
+    def look_at(self, address: str) -> None:
+        """Have the node say who serves it, from now on."""
+        if address not in self.watched:
+            self.core.desk.now = self.net.now
+            watching = self.core.watches.watch(address)
+            watching.stirred = lambda: None
+            self.watched[address] = watching, {}
+            self._turn()
+
+    def _look_on(self) -> None:
+        for watching, table in self.watched.values():
+            while (news := watching.take()) is not None:
+                key = (news.uuid, news.boot)
+                assert (news.change in ("initial", "added")) == (key not in table), f"{news} of what is known"
+                table[key] = news
+                if not news.consumers:
+                    del table[key]
 
     # --- asking -------------------------------------------------------------------------------------------
 

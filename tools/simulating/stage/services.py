@@ -36,6 +36,7 @@ class Services:
             "gather": self._asks("gather"),
             "tell": self._asks("tell"),
             "visit": self._visit,
+            "look at": lambda name, address: self._of(name, lambda client: client.look_at(address)),
         }
 
     def _partners(self) -> Iterator[Partner]:
@@ -86,13 +87,18 @@ class Services:
         for node in self._scene.nodes.values():
             for name, rows in self._known(node):
                 others = {at: n for at, n in truth.get(name, {}).items() if at != node.name}
-                is_wrong = rows != others and self._since[name] >= LASTING
-                self._wrong[node.name, name] = self._wrong[node.name, name] + 1 if is_wrong else 0
-                if self._wrong[node.name, name] == LASTING:
-                    text = f"it knows {rows}, and {others} is so"
-                    self._scene.history.add(
-                        Event(self._scene.net.now, "wrong row", node.name, to=name, text=text)
-                    )
+                self._compare(node.name, name, rows, others)
+        for client in self._partners():
+            for name, (_, table) in client.watched.items() if client.is_up else ():
+                rows = {row.node: row.consumers for row in table.values()}
+                self._compare(client.name, name, rows, truth.get(name, {}))
+
+    def _compare(self, who: str, name: str, rows: Rows, so: Rows) -> None:
+        is_wrong = rows != so and self._since[name] >= LASTING
+        self._wrong[who, name] = self._wrong[who, name] + 1 if is_wrong else 0
+        if self._wrong[who, name] == LASTING:
+            text = f"it knows {rows}, and {so} is so"
+            self._scene.history.add(Event(self._scene.net.now, "wrong row", who, to=name, text=text))
 
     def _truth(self) -> dict[str, Rows]:
         """Who serves what for others, by what clients were told."""
