@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any, ClassVar, Protocol
 
 Jitter = Callable[[], float]  # a random number from [0, 1)
 
@@ -41,7 +41,11 @@ class Candidate:
     outstanding: int = 0  # what was sent there and is not answered
     sent: float = 0.0  # what was sent there and is not in `load` yet; see balancers/sent.py
     weight: float = 1.0  # how much it counts beside others, learnt or given by people; 1 = as any other
-    metadata: Mapping[str, str] = field(default_factory=lambda: NONE)
+    metadata: Mapping[str, str] = field(
+        default_factory=lambda: NONE
+    )  # what it says of itself, such as its rack
+    consumers: int = 0  # how many serve the message's address there; 0 where it goes to no address
+    is_here: bool = False  # is it the node that chooses?
 
 
 Candidates = Sequence[Candidate]
@@ -64,6 +68,18 @@ class Registration:
     address: str
     node: str
     change: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A message of which only the address is known: `headers` and the rest are there for those who say that
+    they read them."""
+
+    key: str
+    domain: str = ""
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"{name}: only a strategy with reads_message = True sees that")
 
 
 class MessageHeaders(Protocol):
@@ -101,6 +117,9 @@ class Balancer(Protocol):
     def order(self, candidates: Candidates, message: Message | None = None) -> list[str]:
         """Every candidate once, the best first: whom to ask, and whom next if that one fails."""
 
+    def several(self, candidates: Candidates, message: Message | None = None) -> list[str]:
+        """Those who get a message that is for all: none, some or all, each once."""
+
     def started(self, node_info: NodeInfo) -> None:
         """Said once, before anything is asked: for whom it chooses."""
 
@@ -110,6 +129,8 @@ class Balancer(Protocol):
 
 class Strategy(ABC):
     """A balancer of which only `pick` need be written. It is made with a source of chance."""
+
+    reads_message: ClassVar[bool] = False  # does it look at more of a message than its key?
 
     def __init__(self, jitter: Jitter) -> None:
         self._jitter = jitter
@@ -137,6 +158,10 @@ class Strategy(ABC):
             del left[found[-1]]
         return found
 
+    def several(self, candidates: Candidates, message: Message | None = None) -> list[str]:
+        """All of them."""
+        return [candidate.node for candidate in at_least_one(candidates)]
+
     def started(self, node_info: NodeInfo) -> None:  # noqa: B027 - most need not know
         """For whom it chooses."""
 
@@ -149,3 +174,8 @@ def at_least_one(candidates: Candidates) -> Candidates:
     if not candidates:
         raise NoCandidates
     return candidates
+
+
+def reads_message(balancer: Balancer) -> bool:
+    """Does it look at more of a message than its key? Who does not say so does not."""
+    return getattr(balancer, "reads_message", False) is True

@@ -36,7 +36,13 @@ def tempered(known: Sequence[float], said: Sequence[float | None]) -> list[float
     return [typical if value is None else min(max(value, low), high) for value in said]
 
 
-def _said(candidate: Candidate, fresh: float) -> float | None:
-    if candidate.load is None or candidate.age is None or candidate.age > fresh:
+def load_of(candidate: Candidate, fresh: float) -> float | None:
+    """The load, if it was said within `fresh` s."""
+    if candidate.age is None or candidate.age > fresh:
         return None
-    return max(1.0 - candidate.load, FULL)
+    return candidate.load
+
+
+def _said(candidate: Candidate, fresh: float) -> float | None:
+    load = load_of(candidate, fresh)
+    return None if load is None else max(1.0 - load, FULL)

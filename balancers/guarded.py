@@ -3,7 +3,16 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from balancers.base import Balancer, Candidates, Jitter, Message, NodeInfo, Registration, at_least_one
+from balancers.base import (
+    Balancer,
+    Candidates,
+    Jitter,
+    Message,
+    NodeInfo,
+    Registration,
+    at_least_one,
+    reads_message,
+)
 from balancers.round_robin import RoundRobin
 
 Picked = TypeVar("Picked")
@@ -19,6 +28,7 @@ class Guarded:
         self.faults = 0
         self.fault = ""
         self.name = name
+        self.reads_message = reads_message(inner)
         self._inner = inner
         self._instead = RoundRobin(jitter)
 
@@ -46,6 +56,16 @@ class Guarded:
             lambda it: it.order(candidates, message),
             lambda nodes: isinstance(nodes, list) and len(nodes) == len(names) and set(nodes) == names,
         )
+
+    def several(self, candidates: Candidates, message: Message | None = None) -> list[str]:
+        names = _names(candidates)
+        if not hasattr(self._inner, "several"):  # it was written before there was that
+            return self._instead.several(candidates, message)
+
+        def is_right(nodes: list[str]) -> bool:
+            return isinstance(nodes, list) and len(set(nodes)) == len(nodes) and set(nodes) <= names
+
+        return self._checked("several", lambda it: it.several(candidates, message), is_right)
 
     def started(self, node_info: NodeInfo) -> None:
         self._checked("started", lambda it: it.started(node_info), lambda _: True)

@@ -104,3 +104,8 @@ class InTurn(Strategy):
         self._turns[node] = self._turn
         if len(self._turns) > TURNS:
             del self._turns[next(iter(self._turns))]
+
+
+def key_of(message: Message | None) -> str:
+    """For what turns are counted: two addresses that are used by turns would each find the same node."""
+    return message.key if message is not None else ""

@@ -25,7 +25,7 @@ class LeastLoaded(Strategy):
         return node
 
     def assign(self, candidates: Candidates, n: int, message: Message | None = None) -> dict[str, int]:
-        steps = [1 / capacity for capacity in capacities(at_least_one(candidates), self._interval)]
+        steps = [1 / room for room in self._rooms(at_least_one(candidates))]
         scores = [(c.sent + c.outstanding + 1) * step for c, step in zip(candidates, steps, strict=True)]
         counts: dict[str, int] = {}
         best, band = 0.0, list[int]()
@@ -41,3 +41,7 @@ class LeastLoaded(Strategy):
             node = candidates[place].node
             counts[node] = counts.get(node, 0) + 1
         return counts
+
+    def _rooms(self, candidates: Candidates) -> list[float]:
+        """How much each can take; only their ratios mean anything."""
+        return capacities(candidates, self._interval)

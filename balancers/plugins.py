@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from balancers.base import Balancer, Jitter
 from balancers.guarded import Guarded
 from balancers.least_loaded import LeastLoaded
+from balancers.least_memory import LeastMemory
+from balancers.local_first import LocalFirst
+from balancers.rack_affinity import RackAffinity
 from balancers.round_robin import RoundRobin
+from balancers.sticky import Sticky
+from balancers.threshold_loaded import ThresholdLoaded
 from balancers.two_choices import TwoChoices
 from balancers.weighted_round_robin import WeightedRoundRobin
 
@@ -17,12 +23,20 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 GROUP = "mesh.balancers"  # the entry-point group
-OURS: dict[str, Callable[[Jitter], Balancer]] = {
+OURS: dict[str, Callable[..., Balancer]] = {
     "LeastLoaded": LeastLoaded,
+    "LeastMemory": LeastMemory,
+    "LocalFirst": LocalFirst,
+    "RackAffinity": RackAffinity,
     "RoundRobin": RoundRobin,
+    "Sticky": Sticky,
+    "ThresholdLoaded": ThresholdLoaded,
     "TwoChoices": TwoChoices,
     "WeightedRoundRobin": WeightedRoundRobin,
 }
+# What ours can be told beside chance. Those of others say it by the arguments that they take.
+OPTIONS = {"RackAffinity": ("metadata",), "Sticky": ("header",), "ThresholdLoaded": ("threshold",)}
+NO_OPTIONS: Mapping[str, object] = MappingProxyType({})
 
 
 class BadBalancer(ValueError):
@@ -35,24 +49,32 @@ class BadBalancer(ValueError):
         self.what = what
 
 
-def named(name: str, jitter: Jitter) -> Balancer:
+def named(name: str, jitter: Jitter, options: Mapping[str, object] = NO_OPTIONS) -> Balancer:
     """A new balancer. `jitter` gives random numbers from [0, 1).
 
     Ours win over foreign ones of the same name. A foreign one is guarded: see balancers/guarded.py.
     Raises BadBalancer, which lists what is installed.
     """
-    if name in OURS:
-        return OURS[name](jitter)
-    found = [entry for entry in _foreign() if entry.name == name]
+    found = [entry for entry in _foreign() if entry.name == name] if name not in OURS else []
+    if not found and (ours := full_name(name)) in OURS:
+        if strange := options.keys() - set(OPTIONS.get(ours, ())):
+            raise BadBalancer(f"{ours} takes no {' and no '.join(sorted(strange))}.{_taken_by(strange)}")
+        return OURS[ours](jitter, **options)
     if not found:
         known = installed()
-        near = difflib.get_close_matches(name[:80], known, n=1)
+        near = difflib.get_close_matches(full_name(name[:80]), known, n=1)
         meant = f" Did you mean {near[0]}?" if near else ""
         raise BadBalancer(f"no balancer {name[:80]!r} is installed.{meant} Installed: {', '.join(known)}.")
     if len({entry.value for entry in found}) > 1:
         several = " and ".join(sorted(f"{entry.value} of {_origin(entry)}" for entry in found))
         raise BadBalancer(f"balancer {name} is brought by {several}: uninstall all but one.")
-    return Guarded(name, _made(found[0], jitter), jitter)
+    return Guarded(name, _made(found[0], jitter, options), jitter)
+
+
+def full_name(name: str) -> str:
+    """The name of one of ours, which may be written least-loaded as well; any other as it is."""
+    joined = "".join(part.capitalize() for part in name.split("-"))
+    return joined if joined in OURS and name == name.lower() else name
 
 
 def installed() -> list[str]:
@@ -60,9 +82,16 @@ def installed() -> list[str]:
     return sorted(OURS.keys() | {entry.name for entry in _foreign()})
 
 
-def _made(entry: EntryPoint, jitter: Jitter) -> Balancer:
+def _taken_by(options: Collection[str]) -> str:
+    """Who takes the first of these."""
+    first = min(options)
+    takers = [name for name, taken in OPTIONS.items() if first in taken]
+    return f" That is for {takers[0]}." if takers else ""
+
+
+def _made(entry: EntryPoint, jitter: Jitter, options: Mapping[str, object]) -> Balancer:
     try:
-        balancer: Balancer = entry.load()(jitter)
+        balancer: Balancer = entry.load()(jitter, **options)
     except Exception as error:  # foreign code may fail in any way; what helps is whose it is
         what = f"balancer {entry.name} ({entry.value} of {_origin(entry)}) cannot be made"
         why = f"{type(error).__name__}: {error!s:.200}"

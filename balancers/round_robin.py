@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 
 from balancers.base import Candidates, Message
-from balancers.in_turn import InTurn
+from balancers.in_turn import InTurn, key_of
 
 
 class RoundRobin(InTurn):
-    """In turn, each as often as any other."""
+    """In turn, each as often as any other; for each address by itself."""
 
     def weights(self, candidates: Candidates, message: Message | None) -> tuple[str, Mapping[str, float]]:
-        return "", {candidate.node: 1.0 for candidate in candidates}
+        return key_of(message), {candidate.node: 1.0 for candidate in candidates}

@@ -74,6 +74,11 @@ class NodeState(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=F
     # Nodes through which it publishes and asks.
     ways: Annotated[tuple[NodeName, ...], Meta(max_length=WAYS)] = ()
     shared: Annotated[tuple[Summary, ...], Meta(max_length=KINDS)] = ()  # what it has of what all share
+    requested: Rate = 0  # requests of its clients,
+    request_p50: Seconds = 0  # how long their replies took of late,
+    request_p99: Seconds = 0
+    request_failed: Rate = 0  # and those without any
+    served: Rate = 0  # messages with which servers and members of groups there are done
 
     @property
     def version(self) -> tuple[int, int]:

@@ -31,6 +31,13 @@ def _elements(state: NodeState) -> dict[str, dict[str, str]]:
         },
         "clients": {"sessions": str(state.sessions), "subscriptions": str(state.subscriptions)},
         "links": {"count": str(state.links)},
+        "services": {
+            "requested": f"{state.requested:.1f}",
+            "p50": f"{state.request_p50:.6f}",
+            "p99": f"{state.request_p99:.6f}",
+            "failed": f"{state.request_failed:.1f}",
+            "served": f"{state.served:.1f}",
+        },
         "version": {
             "uuid": state.uuid.hex(),
             "boot": str(state.boot),

@@ -10,8 +10,13 @@ if TYPE_CHECKING:
     from mesh import errors, sync, testing
     from mesh.client.client import Client, Event, connect
     from mesh.client.codecs import Codec
+    from mesh.client.gathering import GatheredMessage, Gathering
     from mesh.client.message import Batch, Message
     from mesh.client.receipt import Receipt
+    from mesh.client.registrations import Registration, Registrations
+    from mesh.client.request import Request
+    from mesh.client.sending import Sent
+    from mesh.client.service import Service
     from mesh.client.subscription import Subscription
     from mesh.embedded.client import node
     from mesh.errors import (
@@ -64,12 +69,19 @@ _HOMES = {
     "Client": "mesh.client.client",
     "Codec": "mesh.client.codecs",
     "Event": "mesh.client.client",
+    "GatheredMessage": "mesh.client.gathering",
+    "Gathering": "mesh.client.gathering",
     "Headers": "mesh.values",
     "Info": "mesh.wire.replies",
     "Message": "mesh.client.message",
     "NodeRow": "mesh.wire.replies",
     "Published": "mesh.values",
     "Receipt": "mesh.client.receipt",
+    "Registration": "mesh.client.registrations",
+    "Registrations": "mesh.client.registrations",
+    "Request": "mesh.client.request",
+    "Sent": "mesh.client.sending",
+    "Service": "mesh.client.service",
     "Subscription": "mesh.client.subscription",
     "connect": "mesh.client.client",
     "node": "mesh.embedded.client",
@@ -94,6 +106,8 @@ __all__ = [
     "DataDirRefused",
     "Event",
     "Expired",
+    "GatheredMessage",
+    "Gathering",
     "HandlerLost",
     "Headers",
     "Info",
@@ -114,8 +128,13 @@ __all__ = [
     "Published",
     "Receipt",
     "Refused",
+    "Registration",
+    "Registrations",
     "RemoteError",
+    "Request",
     "RequestFailed",
+    "Sent",
+    "Service",
     "SlowConsumer",
     "StaleSequence",
     "StoreError",

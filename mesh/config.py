@@ -5,7 +5,7 @@ command line. Each value is checked with its origin at hand, so that an error ca
 """
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import FieldInfo
 
+from mesh.config_balancing import OPTIONS, Header, Name, OwnStrategy, Threshold, balancing_settings
 from mesh.config_nodes import NodeRecord, node_settings
 from mesh.config_source import ConfigFile, Setting, fitted, read_file
 from mesh.config_store import check_store
@@ -20,6 +21,7 @@ from mesh.errors import BadConfig, BadName
 from mesh.mapping.rules import Rule
 from mesh.names import node_name
 from mesh.password import check_hash
+from mesh.wire.metadata import check_metadata
 
 MIB = 1024 * 1024
 DAY = 86_400.0  # seconds
@@ -27,6 +29,7 @@ DAY = 86_400.0  # seconds
 Duration = Annotated[float, Meta(gt=0, le=DAY)]
 Bytes = Annotated[int, Meta(ge=1, le=1024 * 1024 * MIB)]
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
+Metadata = dict[str, str]
 
 
 class NodeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,6 +44,7 @@ class NodeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     passwd: str | None = None  # scrypt hash of a password that others must tell; see `mesh passwd`
     allow_network_disk: bool = False  # though its directory may be on NFS or the like
     probe: str | None = None  # file with cpu and ram to report instead of this machine's, for tests
+    metadata: Metadata | None = None  # what others should know of it when they choose, such as its rack
 
     def __repr__(self) -> str:
         shown = (f"{name}={getattr(self, name)!r}" for name in self.__struct_fields__ if name != "passwd")
@@ -94,9 +98,12 @@ class Discovery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class BalancingSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The `[balancing]` section: which of several masters, or ways, is taken."""
+    """The `[balancing]` section: which of several masters, ways or servers is taken."""
 
-    strategy: str = "RoundRobin"  # or LeastLoaded, TwoChoices, WeightedRoundRobin, or a plug-in's name
+    strategy: str = "RoundRobin"  # or another of balancers.plugins.OURS, or a plug-in's name
+    header: Header | None = None  # for Sticky: what it goes by
+    threshold: Threshold | None = None  # for ThresholdLoaded: the load that is too much
+    metadata: Name | None = None  # for RackAffinity: the name in node.metadata that says where a node is
 
 
 class Snapshots(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -120,6 +127,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     balancing: BalancingSettings = msgspec.field(default_factory=BalancingSettings)
     snapshots: Snapshots = msgspec.field(default_factory=Snapshots)
     nodes: tuple[NodeRecord, ...] = ()  # the sections [nodes.NAME] and their rules
+    strategies: tuple[OwnStrategy, ...] = ()  # [[balancing.address]] and [[balancing.domain]]
 
 
 SECTIONS: dict[str, type[msgspec.Struct]] = {
@@ -130,12 +138,14 @@ SECTIONS: dict[str, type[msgspec.Struct]] = {
     "balancing": BalancingSettings,
     "snapshots": Snapshots,
 }
+TABLES = (("balancing", "address"), ("balancing", "domain"))  # which have a module of their own
 TOP_LEVEL = ("default_scope", "links")
-CHECKS = {
+CHECKS: dict[str, Callable[[Any], object]] = {
     "node.id": node_name,
     "node.cluster": node_name,
     "node.passwd": check_hash,
     "node.store": check_store,
+    "node.metadata": check_metadata,
 }
 FIELDS: dict[str, FieldInfo] = {
     **{field.name: field for field in msgspec.structs.fields(Config) if field.name in TOP_LEVEL},
@@ -159,14 +169,17 @@ def load(
     Raises BadConfig, which names the place, the key and what would be right.
     """
     tree: dict[str, Any] = {}
-    nodes = []
+    nodes, strategies = list[NodeRecord](), list[OwnStrategy]()
     for setting in settings(path, environ, overrides, by):
         if isinstance(setting.value, NodeRecord):
             nodes.append(setting.value)
+        elif isinstance(setting.value, OwnStrategy):
+            strategies.append(setting.value)
         elif setting.name in FIELDS:
             section, _, key = setting.name.rpartition(".")
             (tree.setdefault(section, {}) if section else tree)[key] = setting.value
-    return msgspec.structs.replace(msgspec.convert(tree, Config), nodes=tuple(nodes))
+    config = msgspec.convert(tree, Config)
+    return msgspec.structs.replace(config, nodes=tuple(nodes), strategies=tuple(strategies))
 
 
 def rules(config: Config) -> tuple[Rule, ...]:
@@ -188,20 +201,27 @@ def settings(
     """Every setting with its value and origin; arguments and errors as for `load`.
 
     First those of FIELDS, then `nodes.NAME` (a NodeRecord) for each node of the file, and behind each
-    node its rules, `nodes.NAME.master` (a Rule).
+    node its rules, `nodes.NAME.master` (a Rule); then `balancing.address` and `balancing.domain` (an
+    OwnStrategy each).
     """
     found = {name: Setting(name, field.default, "default") for name, field in FIELDS.items()}
-    nodes: tuple[Setting, ...] = ()
+    nodes, strategies = tuple[Setting, ...](), tuple[Setting, ...]()
     if path is not None:
         file = path if isinstance(path, ConfigFile) else read_file(path)
         found.update((setting.name, setting) for setting in _from_file(file))
-        nodes = node_settings(file)
+        nodes, strategies = node_settings(file), balancing_settings(file)
     found.update((setting.name, setting) for setting in _from_environment(environ))
     found.update((setting.name, setting) for setting in _from_overrides(overrides, by))
     _check_order(found["timing.ping"], found["timing.silence"])
     _check_order(found["timing.backoff_min"], found["timing.backoff_max"])
     _check_links(found["links"], nodes)
-    return (*found.values(), *nodes)
+    return (*found.values(), *nodes, *strategies)
+
+
+def balancing_options(config: Config) -> dict[str, object]:
+    """The options of the usual strategy."""
+    given = {name: getattr(config.balancing, name) for name in OPTIONS}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _from_file(file: ConfigFile) -> Iterator[Setting]:
@@ -214,9 +234,16 @@ def _from_environment(environ: Mapping[str, str]) -> Iterator[Setting]:
         name = variable.removeprefix("MESH_").lower().replace("__", ".")
         # Without a section it may be another program's, or one that the command line reads: MESH_URL.
         if variable.startswith("MESH_") and ("." in name or name in FIELDS):
-            is_list = name in FIELDS and FIELDS[name].type == tuple[str, ...]
-            value = [part.strip() for part in text.split(",") if part.strip()] if is_list else text
+            value = _split(text, FIELDS[name].type) if name in FIELDS else text
             yield _checked(name, value, f"environment {variable}", strict=False)
+
+
+def _split(text: str, type_: Any) -> object:
+    """A text as that type: lists have commas, and tables NAME=TEXT between them."""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if type_ == Metadata | None and all("=" in part for part in parts):
+        return {name.strip(): said.strip() for name, _, said in (part.partition("=") for part in parts)}
+    return parts if type_ == tuple[str, ...] else text
 
 
 def _from_overrides(overrides: Mapping[str, object], by: str) -> Iterator[Setting]:
@@ -228,7 +255,9 @@ def _from_overrides(overrides: Mapping[str, object], by: str) -> Iterator[Settin
 def _flat(table: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], object]]:
     for key, value in table.items():
         if key in SECTIONS and isinstance(value, dict):
-            yield from (((key, inner), inner_value) for inner, inner_value in value.items())
+            for inner, inner_value in value.items():
+                if (key, inner) not in TABLES:
+                    yield (key, inner), inner_value
         elif key != "nodes":
             yield (key,), value
 
@@ -266,7 +295,7 @@ def _unknown(name: str, kind: str, origin: str) -> BadConfig:
     elif section in SECTIONS:
         hint = f"Known there: {', '.join(SECTIONS[section].__struct_fields__)}."
     else:
-        hint = f"Known: {', '.join(Config.__struct_fields__)}."
+        hint = f"Known: {', '.join((*TOP_LEVEL, *SECTIONS, 'nodes'))}."
     place = f" in section [{section}]" if section else ""
     return BadConfig(f"{origin}: unknown {kind} {key[:80]!r}{place}.", hint=hint)
 

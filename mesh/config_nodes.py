@@ -1,6 +1,5 @@
 """Which nodes does a file name, and what are they masters of?"""
 
-import difflib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
@@ -8,7 +7,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from mesh.config_source import ConfigFile, Setting, fitted
+from mesh.config_source import ConfigFile, Setting, near_miss, values
 from mesh.errors import BadConfig, BadKey, BadName
 from mesh.mapping.rules import ANY_DOMAIN, Rule
 from mesh.names import node_name
@@ -68,21 +67,19 @@ def _of_node(file: ConfigFile, name: str, nodes: Mapping[str, Any]) -> Iterator[
         title = f"nodes.{_spelt(node_name(name))}"
     except BadName as error:
         raise BadConfig(f"{origin}: nodes: {error.what}", hint=error.hint) from error
-    values = _values(file, ("nodes", name), f"[{title}]", section, NODE_KEYS)
+    found = values(file, ("nodes", name), f"[{title}]", section, NODE_KEYS)
     rules = [
         Setting(
             f"{title}.master",
             _rule(file, name, number, table, nodes),
             file.origin("nodes", name, "master", str(number)),
         )
-        for number, table in enumerate(values.get("master", ()))
+        for number, table in enumerate(found.get("master", ()))
     ]
     _check_strata(rules)
     masters = tuple(rule.value for rule in rules)
     yield Setting(
-        title,
-        NodeRecord(name, values.get("address"), masters, values.get("ping"), values.get("passwd")),
-        origin,
+        title, NodeRecord(name, found.get("address"), masters, found.get("ping"), found.get("passwd")), origin
     )
     yield from rules
 
@@ -90,7 +87,7 @@ def _of_node(file: ConfigFile, name: str, nodes: Mapping[str, Any]) -> Iterator[
 def _rule(file: ConfigFile, name: str, number: int, table: dict[str, Any], nodes: Collection[str]) -> Rule:
     at = ("nodes", name, "master", str(number))
     title = f"[[nodes.{_spelt(name)}.master]]"
-    rule = Rule(name, **_values(file, at, title, table, RULE_KEYS))
+    rule = Rule(name, **values(file, at, title, table, RULE_KEYS))
     if all(table.get(key) in (None, []) for key in MATTERS):
         hint = f"Give it one of {', '.join(MATTERS)}."
         raise BadConfig(f"{file.origin(*at)}: {title} is empty: it says nothing of any message.", hint=hint)
@@ -101,29 +98,6 @@ def _rule(file: ConfigFile, name: str, number: int, table: dict[str, Any], nodes
     if rule.refid:
         _check_refid(rule, title, file.origin(*at, "refid"), nodes)
     return rule
-
-
-def _values(
-    file: ConfigFile,
-    at: tuple[str, ...],
-    title: str,
-    table: dict[str, Any],
-    known: Mapping[str, tuple[Any, str]],
-) -> dict[str, Any]:
-    """The table's values, each of its type."""
-    found = {}
-    for key, value in table.items():
-        origin = file.origin(*at, key)
-        if key not in known:
-            kind = "section" if isinstance(value, dict) else "key"
-            near = _near(key.lower(), known)  # old files say refId and acceptDefault
-            if not near and kind == "section":
-                near = 'A name with a dot in it is quoted, such as [nodes."heron.example"].'
-            hint = near or f"Known there: {', '.join(known)}."
-            raise BadConfig(f"{origin}: unknown {kind} {key[:80]!r} in section {title}.", hint=hint)
-        type_, hint = known[key]
-        found[key] = fitted(value, type_, f"{title} {key}", origin, hint)
-    return found
 
 
 def _check_domain(domain: str, title: str, origin: str) -> None:
@@ -152,7 +126,7 @@ def _check_refid(rule: Rule, title: str, origin: str, nodes: Collection[str]) ->
         hint = "A refid names the node one stratum closer to the master; the master has none."
         raise BadConfig(f"{what} is this node itself.", hint=hint)
     if rule.refid not in nodes:
-        hint = _near(rule.refid, nodes) or "Give it a section [nodes.NAME], or leave the refid out."
+        hint = near_miss(rule.refid, nodes) or "Give it a section [nodes.NAME], or leave the refid out."
         raise BadConfig(f"{what} names a node without a section.", hint=hint)
     if rule.stratum == 0:
         hint = "Write stratum = 1 if this node is a way to that one, else leave the refid out."
@@ -201,11 +175,6 @@ def _named(rule: Rule) -> Iterator[str]:
 
 def _domain(domain: str) -> str:
     return f"domain {domain!r}"
-
-
-def _near(word: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(word[:80], known, n=1)
-    return f"Did you mean '{near[0]}'?" if near else ""
 
 
 def _spelt(name: str) -> str:

@@ -1,9 +1,10 @@
 """What does a mesh.toml hold, on which line, and does a value fit?"""
 
+import difflib
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -65,6 +66,36 @@ def fitted(value: object, type_: Any, name: str, origin: str, hint: str, strict:
         return msgspec.convert(value, type_, strict=strict)
     except msgspec.ValidationError as error:
         raise BadConfig(f"{origin}: {name} = {_shown(value)} does not fit: {error}.", hint=hint) from error
+
+
+def values(
+    file: ConfigFile,
+    at: tuple[str, ...],
+    title: str,
+    table: Mapping[str, Any],
+    known: Mapping[str, tuple[Any, str]],
+) -> dict[str, Any]:
+    """The table's values, each of its type. `known`: of each key the type, and what to write instead of
+    something else."""
+    found = {}
+    for key, value in table.items():
+        origin = file.origin(*at, key)
+        if key not in known:
+            kind = "section" if isinstance(value, dict) else "key"
+            near = near_miss(key.lower(), known)  # old files say refId and acceptDefault
+            if not near and kind == "section" and at[0] == "nodes":
+                near = 'A name with a dot in it is quoted, such as [nodes."heron.example"].'
+            hint = near or f"Known there: {', '.join(known)}."
+            raise BadConfig(f"{origin}: unknown {kind} {key[:80]!r} in section {title}.", hint=hint)
+        type_, hint = known[key]
+        found[key] = fitted(value, type_, f"{title} {key}", origin, hint)
+    return found
+
+
+def near_miss(word: str, known: Iterable[str]) -> str:
+    """The question whether one of these was meant, if one is like it."""
+    near = difflib.get_close_matches(word[:80], known, n=1)
+    return f"Did you mean '{near[0]}'?" if near else ""
 
 
 def _read(path: Path) -> str:

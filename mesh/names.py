@@ -116,6 +116,13 @@ def check_group(text: str) -> tuple[str, str, str]:
     return node_name(group), check_domain(rest[0]), check_pattern(rest[1])
 
 
+def group_name(group: str, domain: str, pattern: str) -> str:
+    """The name of a group of those who subscribe to the same; BadName, BadKey or BadQuery."""
+    name = f"{node_name(group)}\n{domain}\n{pattern}"
+    check_group(name)
+    return name
+
+
 def is_group(text: str) -> bool:
     """Is it the name of a group, and no address?"""
     return "\n" in text

@@ -15,13 +15,14 @@ from pyspark.sql.types import DoubleType, LongType, StringType, StructField, Str
 
 from spark.schema import COLUMNS, LINE
 
-KINDS = ("state", "event", "link", "queue", "balance", "topic")
+KINDS = ("state", "event", "link", "queue", "balance", "topic", "service")
 REQUIRED = ("kind", "cluster", "observer", "observer_uuid", "observer_boot", "line", "ts", "node")
 REQUIRED_OF = {
     "state": ("uuid", "boot", "version", "wall"),
     "event": ("event",),
     "queue": ("queue",),
     "topic": ("topic",),
+    "service": ("address",),
 }
 HIGHEST = {"cpu": 100.0, "load": 1.0}  # all others have no end
 SIGNED = ("skew",)  # all others are 0 or more

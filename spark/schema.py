@@ -11,7 +11,8 @@ COLUMNS = {
     # state
     "version": _L, "wall": _TS, "up": _D, "software": _T, "cores": _L, "cpu": _D, "ram_free": _L,
     "ram_total": _L, "load": _D, "lag": _D, "published": _D, "delivered": _D, "pending": _L, "tailback": _L,
-    "stored": _L, "sessions": _L, "subscriptions": _L, "links": _L,
+    "stored": _L, "sessions": _L, "subscriptions": _L, "links": _L, "requested": _D, "request_p50": _D,
+    "request_p99": _D, "request_failed": _D, "served": _D,
     # event
     "event": _T, "text": _T,
     # link
@@ -22,5 +23,8 @@ COLUMNS = {
     "strategy": _T, "weight": _D, "chosen": _L, "sent": _L, "asked": _L, "answered": _L, "seconds": _D,
     # topic
     "topic": _T, "domain": _T, "messages": _L, "content": _L,
+    # service
+    "address": _T, "requests": _L, "replies": _L, "failed": _L, "lost": _L, "refused": _L, "expired": _L,
+    "p50": _D, "p99": _D,
 }  # fmt: skip
 LINE = StructType([StructField(name, type_) for name, type_ in COLUMNS.items()])

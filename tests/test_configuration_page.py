@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mesh.config import FIELDS, Config, load, rules
+from mesh.config_balancing import ADDRESS_KEYS, DOMAIN_KEYS
 from mesh.config_nodes import NODE_KEYS, RULE_KEYS
 from mesh.mapping.decision import Decision, Kind
 from mesh.mapping.mapping import Mapping
@@ -25,7 +26,13 @@ def table(head: str) -> list[list[str]]:
 
 @pytest.mark.parametrize(
     ("head", "known"),
-    [("setting", FIELDS), ("in `[nodes.NAME]`", NODE_KEYS), ("in `[[nodes.NAME.master]]`", RULE_KEYS)],
+    [
+        ("setting", FIELDS),
+        ("in `[nodes.NAME]`", NODE_KEYS),
+        ("in `[[nodes.NAME.master]]`", RULE_KEYS),
+        ("in `[[balancing.address]]`", ADDRESS_KEYS),
+        ("in `[[balancing.domain]]`", DOMAIN_KEYS),
+    ],
 )
 def test_the_page_names_every_setting_and_no_other(head: str, known: dict[str, object]) -> None:
     assert [row[0] for row in table(head)] == [f"`{name}`" for name in known]
@@ -50,7 +57,14 @@ def examples(tmp_path: Path) -> list[Config]:
 
 
 def test_the_examples_of_the_page_are_right(examples: list[Config]) -> None:
-    settings, nodes, *row = examples
+    settings, balancing, nodes, *row = examples
+    assert [(own.kind, own.of, own.strategy) for own in balancing.strategies] == [
+        ("address", "calc/#", "sticky"),
+        ("domain", "NEWS", "rack-affinity"),
+    ]
+    assert balancing.node.metadata == {"rack": "r7"} and balancing.strategies[0].options == {
+        "header": "customer"
+    }
     assert settings.node.id == "heron" and settings.limits.max_content == 4 << 20
     assert [record.name for record in nodes.nodes] == ["heron", "avalon"]
     assert [(rule.stratum, rule.refid) for rule in rules(nodes)] == [(0, ""), (1, "avalon")]
@@ -72,13 +86,13 @@ class View:
     def way_to(self, node: str) -> str | None:
         return None
 
-    def choose(self, nodes: Sequence[str], of: Hashable) -> str:
+    def choose(self, nodes: Sequence[str], of: Hashable, domain: str) -> str:
         return nodes[0]
 
 
 def test_a_message_takes_the_way_of_the_three_nodes_in_a_row(examples: list[Config]) -> None:
     ends = [(Kind.FORWARD, "frodo"), (Kind.FORWARD, "heron"), (Kind.HERE, "")]
-    for config, (kind, node) in zip(examples[2:], ends, strict=True):
+    for config, (kind, node) in zip(examples[3:], ends, strict=True):
         mapping = Mapping(config.node.id or "", rules(config), config.default_scope)
         decision = mapping.decide("some/key", "RUGBY_NEWS", View())
         assert (decision.kind, decision.node) == (kind, node)

@@ -12,12 +12,14 @@ from mesh.cli.files import config_file
 from mesh.cli.options import count, say, tell_json
 from mesh.cli.table import tell_table
 from mesh.config import load, settings
+from mesh.config_balancing import OwnStrategy
 from mesh.config_nodes import NodeRecord
 from mesh.config_source import Setting
 from mesh.mapping.rules import Rule
 from mesh.shell.preparing import rehearsed
 
 SECRET = "(hidden)"
+NAMES = {"address": "pattern", "domain": "name"}  # of what a strategy is for
 
 
 @click.group("config")
@@ -58,8 +60,11 @@ def check(file: str | None, as_json: bool) -> None:
 def _counted(changed: list[Setting]) -> str:
     nodes = sum(isinstance(setting.value, NodeRecord) for setting in changed)
     rules = sum(isinstance(setting.value, Rule) for setting in changed)
-    values = count(len(changed) - nodes - rules, "value")
-    return f"{values}, {count(nodes, 'node')} and {count(rules, 'rule')}" if nodes else values
+    strategies = sum(isinstance(setting.value, OwnStrategy) for setting in changed)
+    found = [count(len(changed) - nodes - rules - strategies, "value")]
+    found += [count(nodes, "node"), count(rules, "rule")] if nodes else []
+    found += [count(strategies, "balancer")] if strategies else []
+    return " and ".join(filter(None, (", ".join(found[:-1]), found[-1])))
 
 
 def _described(setting: Setting) -> dict[str, Any]:
@@ -68,6 +73,8 @@ def _described(setting: Setting) -> dict[str, Any]:
         value = {"address": value.address, "ping": value.ping, "passwd": value.passwd and SECRET}
     elif isinstance(value, Rule):
         value = {key: part for key, part in asdict(value).items() if key != "node"}
+    elif isinstance(value, OwnStrategy):
+        value = {NAMES[value.kind]: value.of, "strategy": value.strategy, **value.options}
     return {"name": setting.name, "value": value, "origin": setting.origin}
 
 
@@ -83,6 +90,9 @@ def _shown(value: Any) -> str:
         return address + ping + (f" · passwd {SECRET}" if value.passwd else "")
     if isinstance(value, Rule):
         return " · ".join(_clauses(value))
+    if isinstance(value, OwnStrategy):
+        options = [f"{name} {_quoted(str(option))}" for name, option in value.options.items()]
+        return " · ".join((f"{NAMES[value.kind]} {_quoted(value.of)}", value.strategy, *options))
     return json.dumps(value)
 
 

@@ -15,6 +15,7 @@ from mesh.client.connected import Connected
 from mesh.client.content import check_destination
 from mesh.client.core.calls import ReplyPart
 from mesh.client.core.intake import Intake, Terms
+from mesh.client.core.member import Member
 from mesh.client.core.several import Several
 from mesh.client.core.subscriptions import XPATH, queries, query
 from mesh.client.later import not_yet
@@ -27,6 +28,8 @@ from mesh.names import node_name
 from mesh.values import check_domain, check_key
 from mesh.wire import commands as c
 from mesh.wire.replies import Info, NodeRow
+
+MEMBER, MOST_OF_MEMBER = 256, 10_000  # messages that a member of a group may have at once
 
 R = TypeVar("R")
 
@@ -50,6 +53,7 @@ class Asking(Connected):
         initial: bool = True,
         overflow: str = "block",
         max_queue: int = 0,
+        group: str | None = None,
         type: type[T] | None = None,
     ) -> Subscription[T]:
         """Messages of a key, of a topic pattern (`sensors/+/temp`, `sensors/#`) or of a domain.
@@ -63,14 +67,26 @@ class Asking(Connected):
         "drop_newest", "drop_oldest", or "error" (it ends with SlowConsumer). `max_queue`: so many messages
         may be under way, and as many wait; 0: as many as the node's limits allow. `type`: what
         `message.value` is, a dataclass, a msgspec Struct, a pydantic model or such as dict[str, float].
-        Raises BadKey, BadQuery, BadType.
+
+        `group`: each message goes to one of all who have named it for the same topics, at any node, and there
+        to whoever has room (`max_queue` messages that are not used up, 256 by default). Other groups get it
+        as well, and so does who is in none. A group has no last values, nobody waits for it, and what a
+        member had is lost with it.
+        Raises BadKey, BadName, BadQuery, BadType.
         """
+        if group is not None:
+            return self._member(group, queries((key, *keys), pattern, xpath, domain), max_queue, type)
         terms = Terms(overflow, whole("max_queue", max_queue, 0, 2**32 - 1))
         asked = queries((key, *keys), pattern, xpath, domain)
         made = self._core.subscriptions.make_several(asked, yes_or_no("initial", initial), terms)
         return self._subscription(made, type)
 
-    def _subscription(self, made: Intake | Several, wanted: Any) -> Subscription[Any]:
+    def _member(self, group: str, asked: Sequence[c.Query], max_queue: int, wanted: Any) -> Subscription[Any]:
+        """The same of a member of a group."""
+        most = whole("max_queue", max_queue, 0, MOST_OF_MEMBER) or MEMBER
+        return self._subscription(self._core.member(group, asked, most), wanted)
+
+    def _subscription(self, made: Intake | Several | Member, wanted: Any) -> Subscription[Any]:
         """To be entered by its user, and read as `wanted`."""
         reader = reader_of(self._codec, wanted)
         if reader is None:

@@ -6,16 +6,17 @@ from typing import Any, Self
 
 from mesh.client.events import Event
 from mesh.client.find import find_node
-from mesh.client.handling import Handling
 from mesh.client.later import Later
 from mesh.client.like import making
+from mesh.client.offering import Offering
+from mesh.client.requesting import Requesting
 from mesh.client.sending import Sending
 from mesh.errors import MeshError, NodeNotFound
 from mesh.local.localnodes import running_nodes
 from mesh.local.private import state_dir
 
 
-class Client(Sending, Handling, Later):
+class Client(Sending, Requesting, Offering, Later):
     """A session at a node. Make one with `mesh.connect`; all calls from one event loop."""
 
     async def __aenter__(self) -> Self:

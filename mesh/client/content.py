@@ -1,19 +1,21 @@
 """What may be published, and how is it put into bytes?"""
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from mesh.client.arguments import seconds, whole, yes_or_no
 from mesh.client.codecs import HEADER, Codec, encoded, media_type
 from mesh.client.later import not_yet
 from mesh.errors import BadArgument, BadType, shown
-from mesh.names import SessionName
-from mesh.values import NO_HEADERS, Headers
+from mesh.names import ADDRESS, SessionName, check_address, kind_of
+from mesh.values import NO_HEADERS, Headers, check_text
 from mesh.wire.envelope import LOCAL_ONLY, PERSISTENT
-from mesh.wire.properties import Properties, encode_properties
+from mesh.wire.properties import LONGEST_CODE, Properties, encode_properties
 
 PlainContent = bytes | bytearray | memoryview | str  # what is published as it is
 Content = object  # these, or a value of which a codec makes bytes
+LONGEST_FAILURE = 4096  # characters of why something failed
 Headings = Headers | Mapping[str, str] | None
 Prepared = tuple[str, bytes, str, int, bytes, int]  # key, content, domain, flags, properties, expires
 
@@ -64,6 +66,34 @@ def check_destination(text: Any) -> str:
     if SessionName.parse(text).site is not None:
         not_yet(f"{text}: sending to another site", "sites come with relays")
     return text
+
+
+def is_address(text: Any) -> bool:
+    """Is what one sends to an address, and no client? BadArgument for what is neither."""
+    if not isinstance(text, str):
+        raise BadArgument(f"a destination is a str such as client/joe or calc/add, not {shown(text)}.")
+    return kind_of(text) == ADDRESS
+
+
+def address_of(text: Any) -> str:
+    """The address itself, if somebody may serve it. BadName, BadArgument."""
+    if not isinstance(text, str):
+        raise BadArgument(f"an address is a str such as calc/add, not {shown(text)}.")
+    return _address(text)
+
+
+@lru_cache(maxsize=1024)  # asked of each request, and there are few; what is refused is not kept
+def _address(text: str) -> str:
+    return check_address(text)
+
+
+def refusal_properties(code: Any, text: Any) -> tuple[bytes, bytes]:
+    """A failure as content and own properties. BadArgument."""
+    check_text(code, "code", LONGEST_CODE, BadArgument)
+    if not code or not isinstance(text, str):
+        hint = 'Such as fail("NO_SUCH_USER", "there is no user 5").'
+        raise BadArgument(f"a failure has a code and a text, not {shown((code, text))}.", hint=hint)
+    return text[:LONGEST_FAILURE].encode(errors="replace"), encode_properties(Properties(code=code))
 
 
 def own_properties(

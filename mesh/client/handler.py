@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import nullcontext
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from typing import Any, Protocol
 
 from mesh.client.message import Message
 from mesh.client.subscription import Subscription
@@ -17,6 +17,18 @@ from mesh.printable import harmless
 log = logging.getLogger("mesh.client")
 
 Function = Callable[[Message[Any]], Any]
+
+
+class Handler(Protocol):
+    """A function that is called, and how. `most` may work at a time."""
+
+    most: int
+
+    def open(self, client: Any) -> AbstractAsyncContextManager[Any]:
+        """The source of what it is called with, to be entered."""
+
+    async def work(self, source: Any, stop_on_error: bool) -> None:
+        """Call it with one after the other, until there will be no more."""
 
 
 class HandlerSource:
@@ -63,6 +75,12 @@ class TopicHandler:
         self._function = function
         self._name = getattr(function, "__qualname__", type(function).__name__)
 
+    @asynccontextmanager
+    async def open(self, client: Any) -> AsyncIterator[HandlerSource]:
+        """The source of its messages, while it is subscribed."""
+        async with self.subscribe(client) as subscription:
+            yield HandlerSource(subscription)
+
     async def work(self, source: HandlerSource, stop_on_error: bool) -> None:
         """Handle one after the other, until there will be no more. As many may work as it takes at a time."""
         while (taken := await source.next()) is not None:
@@ -93,7 +111,7 @@ class TopicHandler:
         log.error("%s failed with %s (%s)", self._name, harmless(message.key), message.id, exc_info=error)
 
 
-async def work_all(handlers: list[tuple[TopicHandler, HandlerSource]], stop_on_error: bool) -> None:
+async def work_all(handlers: list[tuple[Handler, Any]], stop_on_error: bool) -> None:
     """Until all subscriptions are ended on purpose, or one fails: then its error is raised."""
     workers = [
         asyncio.create_task(handler.work(source, stop_on_error))

@@ -11,7 +11,7 @@ from mesh.client.arguments import whole, yes_or_no
 from mesh.client.asking import Asking
 from mesh.client.core.intake import Terms
 from mesh.client.core.subscriptions import topics_of
-from mesh.client.handler import Function, HandlerSource, TopicHandler, work_all
+from mesh.client.handler import Function, Handler, TopicHandler, work_all
 from mesh.client.like import like
 from mesh.client.message import Message, T
 from mesh.client.subscription import Subscription
@@ -26,7 +26,7 @@ class Handling(Asking):
     @like(Asking.__init__)
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._handlers: list[TopicHandler] = []
+        self._handlers: list[Handler] = []
         self._are_running = False
 
     def on(
@@ -37,6 +37,7 @@ class Handling(Asking):
         initial: bool = True,
         overflow: str = "block",
         max_queue: int = 0,
+        group: str | None = None,
         concurrency: int = 1,
     ) -> Callable[[Callable[[Message[T]], Any]], Callable[[Message[T]], Any]]:
         """Call the function below with each message of these topics, while `run` or `running` run.
@@ -53,21 +54,25 @@ class Handling(Asking):
         yes_or_no("initial", initial)
 
         def subscribe(client: Asking) -> Subscription[Any]:
+            if group is not None:
+                return client._member(group, asked, max_queue, type)
             return client._subscription(client._core.subscriptions.make_several(asked, initial, terms), type)
 
         subscribe(self)  # what is wrong with it is told here
 
         def take(function: Function) -> Function:
-            if not callable(function):
-                raise BadType(
-                    f"{shown(function)} cannot be called.", hint='Write @m.on("sensors/#") above it.'
-                )
-            if self._are_running:
-                raise BadQuery("the handlers run already.", hint="Add one before run() or running().")
+            self._check_function(function, '@m.on("sensors/#")')
             self._handlers.append(TopicHandler(function, subscribe, most))
             return function
 
         return take
+
+    def _check_function(self, function: Any, above: str) -> None:
+        """BadType for what cannot be called, BadQuery while those that were there before run."""
+        if not callable(function):
+            raise BadType(f"{shown(function)} cannot be called.", hint=f"Write {above} above it.")
+        if self._are_running:
+            raise BadQuery("the handlers run already.", hint="Add one before run() or running().")
 
     async def run(self, *, stop_on_error: bool = False) -> None:
         """Call the handlers with what comes, until it is cancelled, or the client is closed.
@@ -105,12 +110,14 @@ class Handling(Asking):
         self._now()
         if self._are_running or not self._handlers:
             what = "the handlers run already." if self._are_running else "there is no handler to run."
-            raise BadQuery(what, hint='Put @m.on("sensors/#") above a function, then run() once.')
+            raise BadQuery(
+                what,
+                hint='Put @m.on("sensors/#") or @m.service("calc/add") above a function, then run() once.',
+            )
         self._are_running = True
         try:
             async with AsyncExitStack() as stack:
-                made = [(handler, handler.subscribe(self)) for handler in self._handlers]
-                working = [(h, HandlerSource(await stack.enter_async_context(s))) for h, s in made]
+                working = [(h, await stack.enter_async_context(h.open(self))) for h in self._handlers]
                 ready()
                 await work_all(working, stop_on_error)
         finally:

@@ -1,6 +1,6 @@
 """What belongs to the interface, and is not in this release: a clear answer instead of a missing name."""
 
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from mesh.errors import NotAvailable
 
@@ -15,18 +15,6 @@ def not_yet(what: str, reason: str) -> NoReturn:
 
 class Later:
     """Each of these raises NotAvailable."""
-
-    def serve(self, address: str, **options: Any) -> NoReturn:
-        """Answer requests."""
-        not_yet("serve()", REGISTRATIONS)
-
-    def request(self, address: str, content: object, **options: Any) -> NoReturn:
-        """Ask one of those who serve."""
-        not_yet("request()", REGISTRATIONS)
-
-    def gather(self, address: str, content: object, **options: Any) -> NoReturn:
-        """Ask all who serve."""
-        not_yet("gather()", REGISTRATIONS)
 
     def queue(self, name: str) -> NoReturn:
         """A distributed queue."""

@@ -137,6 +137,21 @@ class Publishing(Connected):
         """As `post`, for a caller that prepares its messages in another thread."""
         return Receipt(self, message[2], self._posted(self._publisher.post, *message, to))
 
+    def _post_to(self, to: str, message: Prepared, flags: int, until: float = 0.0, key: str = "") -> int:
+        """The number of a message to an address. WouldBlock as `_posted`."""
+        post = self._publisher.post_to
+        return self._posted(post, to, key, message[1], flags, message[4], until)
+
+    async def _posted_to(
+        self, to: str, message: Prepared, flags: int, until: float = 0.0, key: str = ""
+    ) -> int:
+        """The same, when there is room."""
+        while True:
+            try:
+                return self._post_to(to, message, flags, until, key)
+            except WouldBlock:
+                await self._room()
+
     def _posted(self, post: Callable[P, int], *args: P.args, **kwargs: P.kwargs) -> int:
         """The number that `post` gives. WouldBlock if there is no room even after a look at what has come."""
         self._now()

@@ -1,18 +1,40 @@
-"""What can a client send to a session or client that it names?"""
+"""What can a client send to sessions and clients that it names, and to those who serve an address?"""
 
 from __future__ import annotations
 
-from typing import Any, cast, overload
+from typing import Any, Literal, cast, overload
 
-from mesh.client.arguments import yes_or_no
+from msgspec import Struct
+
+from mesh.client.arguments import seconds, yes_or_no
 from mesh.client.codecs import Codec
-from mesh.client.content import Content, Headings, Prepared, check_destination
+from mesh.client.content import Content, Headings, Prepared, address_of, check_destination, is_address
 from mesh.client.like import like
 from mesh.client.publishing import Publishing
 from mesh.client.receipt import Receipt
-from mesh.errors import PublishRefused
-from mesh.values import Published
-from mesh.wire.envelope import FORCE_QUEUING
+from mesh.errors import BadArgument, PublishRefused, shown
+from mesh.names import SENDS
+from mesh.values import Published, check_key
+from mesh.wire.envelope import EVERY, FORCE_QUEUING, LOCAL_ONLY
+
+Delivery = Literal["one", "all"]
+
+
+class Sent(Struct, frozen=True):
+    """What became of a message to one of several destinations: its `result`, or the `error`."""
+
+    destination: str
+    result: Published | None = None
+    error: PublishRefused | None = None
+
+
+class Letter(Struct, frozen=True):
+    """A message for a destination, as the publisher takes it. `until`: to an address, when it is void."""
+
+    to: str
+    message: Prepared
+    flags: int  # of one to an address
+    until: float = 0.0
 
 
 class Sending(Publishing):
@@ -32,11 +54,23 @@ class Sending(Publishing):
         priority: int = 5,
         codec: Codec | str | None = None,
         timeout: float | None = None,
+        delivery: Delivery | None = None,
+        local_only: bool = False,
     ) -> Published:
-        message = self._letter(
-            force_queuing, key, content, domain, headers, persistent, expiry, priority, codec
-        )
-        return await self._sending(timeout, self._published, message, check_destination(destination))
+        options: dict[str, Any] = {
+            "force_queuing": force_queuing,
+            "domain": domain,
+            "key": key,
+            "headers": headers,
+            "persistent": persistent,
+            "expiry": expiry,
+            "priority": priority,
+            "codec": codec,
+            "delivery": delivery,
+            "local_only": local_only,
+        }
+        letter = self._letter(destination, content, **options)
+        return await self._sending(timeout, self._sent_one, letter)
 
     async def _send_all(
         self,
@@ -52,48 +86,117 @@ class Sending(Publishing):
         priority: int = 5,
         codec: Codec | str | None = None,
         timeout: float | None = None,
-    ) -> list[Published | PublishRefused]:
-        message = self._letter(
-            force_queuing, key, content, domain, headers, persistent, expiry, priority, codec
-        )
-        names = [check_destination(name) for name in destination]
-        return await self._sending(timeout, self._published_each, message, names)
+        delivery: Delivery | None = None,
+        local_only: bool = False,
+    ) -> list[Sent]:
+        options: dict[str, Any] = {
+            "force_queuing": force_queuing,
+            "domain": domain,
+            "key": key,
+            "headers": headers,
+            "persistent": persistent,
+            "expiry": expiry,
+            "priority": priority,
+            "codec": codec,
+            "delivery": delivery,
+            "local_only": local_only,
+        }
+        letters = [self._letter(name, content, **options) for name in destination]
+        return await self._sending(timeout, self._sent_each, letters)
 
     @overload
     @like(_send_one)
     async def send(self) -> Published: ...
     @overload
     @like(_send_all)
-    async def send(self) -> list[Published | PublishRefused]: ...
+    async def send(self) -> list[Sent]: ...
     @like(cast(Any, _send_all))
     async def send(self, destination: Any, content: Content, **options: Any) -> Any:
-        """Send to one session (`/node/heron/client/joe/session/1`), or to every session of a client.
+        """Send to one session (`/node/heron/client/joe/session/1`), to every session of a client, or to those
+        who serve an address (`orders`, `calc/add`).
 
         Without a node in front (`client/joe`) the domain says where. `force_queuing`: if nobody is there
         it waits for somebody; else that raises NotConnected or UnknownNode. `matched` counts the sessions
-        that have it; 0: it waits. Several destinations: one result each, in order, refusals too.
+        that have it; 0: it waits. To an address: one of those who serve it is given it, with
+        `delivery="all"` each of them; NoHandlers when there is nobody; `local_only`: only who serves it at
+        this client's node; `expiry` is the time that it has until somebody begins with it. Several
+        destinations: one `Sent` each, in order, with the result or the refusal.
         Raises BadName, and what `publish` raises; `timeout` as there.
         """
         self._now()
         send: Any = self._send_all if isinstance(destination, list | tuple) else self._send_one
         return await send(destination, content, **options)
 
-    def _letter(self, force_queuing: bool, key: str, content: Content, *how: Any) -> Prepared:
-        names = ("domain", "headers", "persistent", "expiry", "priority", "codec")
-        message = self._prepared(key, content, **dict(zip(names, how, strict=True)))
-        flags = FORCE_QUEUING if yes_or_no("force_queuing", force_queuing) else 0
-        return (*message[:3], message[3] | flags, *message[4:])
+    def _letter(
+        self,
+        destination: str,
+        content: Content,
+        *,
+        delivery: Any,
+        local_only: bool,
+        force_queuing: bool,
+        domain: str | None,
+        key: str,
+        persistent: bool,
+        expiry: float | None,
+        **how: Any,
+    ) -> Letter:
+        if delivery not in (None, "one", "all"):
+            raise BadArgument(f"delivery={shown(delivery)} cannot be.", hint='It is "one" or "all".')
+        flags = LOCAL_ONLY if yes_or_no("local_only", local_only) else 0
+        waits = FORCE_QUEUING if yes_or_no("force_queuing", force_queuing) else 0
+        if is_address(destination):
+            to = address_of(destination)
+            _refuse_for_addresses(force_queuing=waits, domain=domain is not None, persistent=persistent)
+            if key != "":
+                check_key(key)
+            message = self._prepared(to, content, **how)
+            flags |= EVERY if delivery == "all" else 0
+            return Letter(to, (key, *message[1:]), flags, self._until(expiry))
+        to = check_destination(destination)
+        if flags or delivery == "one":
+            hint = "A client's message goes to each of its sessions; name one of them, or an address."
+            raise BadArgument(f"delivery= and local_only= are for addresses, not for {to}.", hint=hint)
+        message = self._prepared(key, content, domain=domain, persistent=persistent, expiry=expiry, **how)
+        return Letter(to, (*message[:3], message[3] | waits, *message[4:]), 0)
 
-    async def _published_each(
-        self, sent: list[Receipt], message: Prepared, names: list[str]
-    ) -> list[Published | PublishRefused]:
-        for name in names:
-            sent.append(await self._post_when_room(message, name))
-        return [await _or_refusal(receipt) for receipt in sent]
+    def _until(self, expiry: float | None) -> float:
+        """When it is void; 0: never."""
+        if expiry is None:
+            return 0.0
+        return self._now().requests.until(seconds("expiry", expiry, zero=True))
+
+    async def _sent_one(self, sent: list[Receipt], letter: Letter) -> Published:
+        sent.append(await self._posted_letter(letter))
+        return await sent[0]
+
+    async def _posted_letter(self, letter: Letter) -> Receipt:
+        if not is_address(letter.to):
+            return await self._post_when_room(letter.message, letter.to)
+        self._core.check_services()
+        number = await self._posted_to(
+            letter.to, letter.message, letter.flags, letter.until, letter.message[0]
+        )
+        return Receipt(self, SENDS, number)
+
+    async def _sent_each(self, sent: list[Receipt], letters: list[Letter]) -> list[Sent]:
+        for letter in letters:
+            sent.append(await self._posted_letter(letter))
+        return [await _outcome(letter.to, receipt) for letter, receipt in zip(letters, sent, strict=True)]
 
 
-async def _or_refusal(receipt: Receipt) -> Published | PublishRefused:
+def _refuse_for_addresses(**given: object) -> None:
+    """BadArgument for what has no meaning there."""
+    if not isinstance(given["persistent"], bool):
+        yes_or_no("persistent", given["persistent"])
+    for name, value in given.items():
+        if value:
+            hint = "A message to an address is in memory only, and goes to somebody who is there."
+            raise BadArgument(f"{name}= is for publishing, and for clients: not for an address.", hint=hint)
+
+
+async def _outcome(to: str, receipt: Receipt) -> Sent:
     try:
-        return await receipt
+        return Sent(to, result=await receipt)
     except PublishRefused as error:
-        return error
+        return Sent(to, error=error)

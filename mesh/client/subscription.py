@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from mesh.client.core.calls import Pending
 from mesh.client.core.intake import Intake
+from mesh.client.core.member import Member
 from mesh.client.core.several import Several
 from mesh.client.message import Batch, Message, T, TypedBatch
 from mesh.client.oneloop import check_loop, running_loop
@@ -28,7 +29,7 @@ class Subscription(Generic[T]):
     """
 
     def __init__(
-        self, client: object, shell: Shell, intake: Intake | Several, tracer: Tracer | None = None
+        self, client: object, shell: Shell, intake: Intake | Several | Member, tracer: Tracer | None = None
     ) -> None:
         self._client = client  # is not closed while somebody has this
         self._tracer = tracer
@@ -54,21 +55,29 @@ class Subscription(Generic[T]):
         return self._intake.is_in_use
 
     async def __aenter__(self) -> Subscription[T]:
-        subscriptions = self._shell.now().subscriptions
+        keeper = self._keeper()
         self._intake.stirred = self._arrived.set
-        entered: list[Intake] = []
+        entered: list[Any] = []
         try:
             pending = []
             for strand in self._intake.strands:
-                pending.append(subscriptions.enter(strand))
+                pending.append(keeper.enter(strand))
                 entered.append(strand)
             await self._replies(pending)
         except BaseException:
             for strand in entered:
-                subscriptions.give_up(strand)
+                keeper.give_up(strand)
             raise
         self._loop = running_loop()
         return self
+
+    def _keeper(self) -> Any:
+        """The part of the core that asks for such as this."""
+        core = self._shell.now()
+        if not isinstance(self._intake, Member):
+            return core.subscriptions
+        core.check_services()
+        return core.services
 
     async def _replies(self, pending: Sequence[Pending | None]) -> None:
         asked = [each for each in pending if each is not None]
@@ -97,9 +106,9 @@ class Subscription(Generic[T]):
         if self._intake.error is not None:
             return
         self._batch = None
-        subscriptions = self._shell.now().subscriptions
+        keeper = self._keeper()
         self._intake.put_back(rest, failed)
-        await self._replies([subscriptions.leave(strand) for strand in self._intake.strands])
+        await self._replies([keeper.leave(strand) for strand in self._intake.strands])
 
     def __aiter__(self) -> Subscription[T]:
         return self
@@ -160,7 +169,7 @@ class TypedSubscription(Subscription[T]):
         self,
         client: object,
         shell: Shell,
-        intake: Intake | Several,
+        intake: Intake | Several | Member,
         reader: ContentReader,
         tracer: Tracer | None = None,
     ) -> None:

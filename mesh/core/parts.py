@@ -32,7 +32,6 @@ from mesh.core.peers.rivals import Rivals
 from mesh.core.reception import Reception
 from mesh.core.rules.shared import Shared
 from mesh.core.rules.weights import Weights
-from mesh.core.services.evenly import Evenly
 from mesh.core.services.room import Services
 from mesh.core.states.gossiping import Gossiping
 from mesh.core.states.recall import Recall
@@ -105,7 +104,7 @@ class Parts:
         strategy = name_of(balancer)
         shared = self.shared = Shared(desk, disk, n, questions, gossiping)
         weights = self.weights = Weights(desk, disk, n, gossiping, shared, strategy)
-        balancing = Balancing(desk, balancer, n.named, gossiping.load_of, weights.of)
+        balancing = self.balancing = Balancing(desk, balancer, n.named, gossiping.load_of, weights.of)
         nodes = self.nodes = Nodes(desk, n, questions, balancing)
         vouching = self.vouching = Vouching(desk, n, gossiping, ways)
         recall = self.recall = Recall(desk, dialler, n, questions, gossiping)
@@ -130,9 +129,11 @@ class Parts:
         )
         clients = self.clients = Clients(desk, disk, router, nodes, forwarder, subscribing, sessions)
         services = self.services = Services(
-            desk, n, nodes, questions.slow, sessions, router, mapping.masters, Evenly()
+            desk, n, nodes, questions.slow, sessions, router, mapping.masters, balancing
         )
-        recording = self.recording = Recording(desk, n, router.busy, strategy, weights.of, self._queues)
+        recording = self.recording = Recording(
+            desk, n, router.busy, strategy, weights.of, self._queues, services.figures
+        )
         admission = self.admission = Admission(
             desk, dialler, n, meeting, censuses, recall, clients, sessions, links, self.piecework
         )

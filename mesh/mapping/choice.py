@@ -42,6 +42,7 @@ def choose(
     view: View,
     visited: Collection[str],
     of: Hashable,
+    domain: str,
     together: Together = NOBODY,
 ) -> Decision:
     """The next node, or another decision, by the claims of this node and of others."""
@@ -55,11 +56,17 @@ def choose(
     new = [c for c in known if c.node not in visited]
     if not new:
         return circle(me, known[0].node, visited)
-    return _best(new, mine.refid if mine is not None else "", view, of, together)
+    return _best(new, mine.refid if mine is not None else "", view, of, domain, together)
 
 
 def divide(
-    me: str, claims: Sequence[Claim], view: View, visited: Collection[str], of: Hashable, is_copy: bool
+    me: str,
+    claims: Sequence[Claim],
+    view: View,
+    visited: Collection[str],
+    of: Hashable,
+    domain: str,
+    is_copy: bool,
 ) -> Decision:
     """The decision on a message for every master."""
     masters = masters_of(claims)
@@ -69,7 +76,7 @@ def divide(
         return here(why, others, is_shared=len(masters) > 1)
     new = tuple(node for node in masters if node not in visited)
     # While one of them is away, a way may still lead to all of them.
-    return choose(me, claims, view, visited, of, Together(new, BEHIND) if len(new) > 1 else NOBODY)
+    return choose(me, claims, view, visited, of, domain, Together(new, BEHIND) if len(new) > 1 else NOBODY)
 
 
 def circle(me: str, node: str, visited: Collection[str]) -> Decision:
@@ -83,7 +90,9 @@ def masters_of(claims: Iterable[Claim]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(claim.node for claim in claims if claim.stratum == 0))
 
 
-def _best(claims: Sequence[Claim], parent: str, view: View, of: Hashable, together: Together) -> Decision:
+def _best(
+    claims: Sequence[Claim], parent: str, view: View, of: Hashable, domain: str, together: Together
+) -> Decision:
     """The best of some ways that all are open; of several as good the one that the view chooses."""
     ways = [Way(c.node, (_standing(c.node, view, together), c.node != parent, c.stratum)) for c in claims]
     best = min(ways)
@@ -94,7 +103,7 @@ def _best(claims: Sequence[Claim], parent: str, view: View, of: Hashable, togeth
         first = next(filter(view.is_alive, together.nodes), together.nodes[0])
         return goes(why, first, together.nodes, to_master=True)
     nodes = list(dict.fromkeys(way.node for way in ways if way.rank == best.rank))
-    node = best.node if len(nodes) == 1 else view.choose(nodes, of)
+    node = best.node if len(nodes) == 1 else view.choose(nodes, of, domain)
     return goes(why, node, to_master=stratum == 0)
 
 

@@ -20,9 +20,9 @@ class View(Protocol):
     def way_to(self, node: str) -> str | None:
         """The neighbour through which a node that is not known can be reached, as far as that was asked."""
 
-    def choose(self, nodes: Sequence[str], of: Hashable) -> str:
-        """One of several that would do as well. The same `of` (a publisher's stream, a query) gets the same
-        one as long as it is among them; None: whoever's turn it is."""
+    def choose(self, nodes: Sequence[str], of: Hashable, domain: str) -> str:
+        """One of several that would do as well, for that domain. The same `of` (a publisher's stream, a
+        query) gets the same one as long as it is among them; None: whoever's turn it is."""
 
 
 class Use(Enum):

@@ -52,9 +52,9 @@ class Mapping:
         """
         claims = self._claims.on(key, domain, is_own=not visited)
         if claims and self.has_several:
-            return divide(self.me, claims, view, visited, of, is_copy)
+            return divide(self.me, claims, view, visited, of, domain, is_copy)
         if claims:
-            return choose(self.me, claims, view, visited, of)
+            return choose(self.me, claims, view, visited, of, domain)
         if self.scope == "mesh":
             return here("default-scope mesh: master of its own clients' messages")
         if not domain and self._claims.takes_default:
@@ -79,7 +79,7 @@ class Mapping:
             return circle(self.me, way.node, visited) if way.node in visited else way
         claims = self._claims.of_domain(domain)
         if claims:
-            decision = choose(self.me, claims, view, visited, of)
+            decision = choose(self.me, claims, view, visited, of, domain)
             if decision.kind is not Kind.HERE:
                 return decision
         if not node:
@@ -91,7 +91,7 @@ class Mapping:
     def sources(self, kind: str, text: str, domain: str, view: View, use: Use = Use.SUBSCRIBE) -> Sources:
         """The nodes to ask for what matches a query. This node's own log is not named."""
         parts = self._claims.of_query(kind, text, domain)
-        asked = [self._asked(claims, view, use) for claims in parts if claims]
+        asked = [self._asked(claims, domain, view, use) for claims in parts if claims]
         return Sources.of(asked, everyone=self.scope == "mesh" and not parts[-1])
 
     def masters(self, key: str, domain: str) -> tuple[str, ...]:
@@ -106,7 +106,7 @@ class Mapping:
         """Queries of one row have the same sources."""
         return self._claims.row_of_query(kind, text, domain)
 
-    def _asked(self, claims: tuple[Claim, ...], view: View, use: Use) -> Decision:
+    def _asked(self, claims: tuple[Claim, ...], domain: str, view: View, use: Use) -> Decision:
         """The nodes to ask for what has these masters; none, if this node is one.
 
         All subscriptions to what one rule is about go one way: by two, one would bring messages past others
@@ -114,9 +114,10 @@ class Mapping:
         """
         of = None if use is Use.GET else claims[0].by
         if use is Use.ERASE:
-            return divide(self.me, claims, view, (), of, is_copy=False)
+            return divide(self.me, claims, view, (), of, domain, is_copy=False)
         masters = masters_of(claims) if use is Use.SUBSCRIBE else ()
-        return choose(self.me, claims, view, (), of, Together(masters if len(masters) > 1 else ()))
+        together = Together(masters if len(masters) > 1 else ())
+        return choose(self.me, claims, view, (), of, domain, together)
 
 
 def _way_to(node: str, view: View) -> Decision | None:

@@ -37,6 +37,7 @@ class Way(Struct, eq=False):
     tries: int = 0
     in_vain: frozenset[bytes] = frozenset()  # uuids of nodes where nobody serves it
     open: dict[int, None] = {}  # numbers that are unanswered, or wait for a reply
+    went: float = 0.0  # when
 
 
 class Memory:

@@ -8,9 +8,10 @@ from itertools import pairwise
 
 from msgspec.structs import replace
 
+from mesh.errors import RemoteError
 from mesh.names import SENDS
 from mesh.wire.envelope import REPLY, Envelope, as_ranges
-from mesh.wire.properties import Properties, encode_properties
+from mesh.wire.properties import Properties, decode_properties, encode_properties
 
 Pair = tuple[int, int]  # number of a request, and the place of its reply in the envelope
 
@@ -65,3 +66,17 @@ def refusal(stream: bytes, numbers: Sequence[int], to: str, code: str, text: str
         numbers=as_ranges(numbers),
         to=to,
     )
+
+
+def codes(e: Envelope, places: Sequence[int]) -> list[str]:
+    """The codes of those of these replies that are refusals, and of those that nobody can read."""
+    if not e.props:
+        return []
+    return [code for place in places if (code := _code(e.message(place)[0]))]
+
+
+def _code(properties: bytes) -> str:
+    try:
+        return decode_properties(properties).code
+    except RemoteError as error:
+        return error.code

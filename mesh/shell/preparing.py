@@ -25,7 +25,7 @@ from mesh.security.keyfiles import node_keys
 from mesh.security.keyring import node_file
 from mesh.shell.binding import bind_all, to_bind
 from mesh.shell.probe import FileProbe, MachineProbe
-from mesh.shell.settings import balancer_of, place
+from mesh.shell.settings import balancers_of, place
 from mesh.store.opening import look
 from mesh.transport import Sockets
 
@@ -57,7 +57,7 @@ def prepared(config: Config, state: Path) -> Preparation:
         cookie(state)
     to_bind(node.bind, has_keys)
     seeds(config, _name(config))
-    balancer_of(config, random.random, lambda text: None)
+    balancers_of(config, random.random, lambda text: None)
     return Preparation(
         probe=FileProbe(Path(node.probe)) if node.probe else MachineProbe(),
         data=place("node.data", node.data) if node.data else None,

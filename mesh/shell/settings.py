@@ -1,11 +1,13 @@
 """What the core must be told, out of what is configured and what was found at start."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from balancers.base import Balancer
-from balancers.plugins import OURS, BadBalancer, named
-from mesh.config import Config, Limits, rules
+from balancers.guarded import Guarded
+from balancers.plugins import BadBalancer, named
+from mesh.config import Config, Limits, balancing_options, rules
 from mesh.core.desk.settings import Keyring, Settings
 from mesh.errors import BadConfig
 from mesh.security.signing import verify
@@ -28,6 +30,7 @@ def settings_of(
     """`secret` is the user's cookie, or with keys the secret of the role "node". `tell` hears of plug-ins
     that are slow. `seal`: see Settings."""
     node, limits, timing = config.node, config.limits, config.timing
+    balancers = balancers_of(config, jitter, tell)
     return Settings(
         me=me, cluster=node.cluster, secret=secret, keyring=keyring, seeds=seeds, seal=seal,
         verify=verify, accept_rollback=accept_rollback,
@@ -40,7 +43,8 @@ def settings_of(
         backoff_min=timing.backoff_min, backoff_max=timing.backoff_max,
         pings={record.name: record.ping for record in config.nodes if record.ping is not None},
         scope=config.default_scope, links=config.links, known=tuple(record.name for record in config.nodes),
-        rules=rules(config), balancer=balancer_of(config, jitter, tell), remember=config.discovery.remember,
+        rules=rules(config), remember=config.discovery.remember,
+        balancer=balancers.usual, domain_balancers=balancers.domains, address_balancers=balancers.addresses,
         patience=timing.forward_patience, tailback_bytes=limits.tailback_bytes,
         snapshots=config.snapshots.interval if config.snapshots.enabled else 0.0,
         tailback_count=limits.tailback_count, tailback_ttl=limits.tailback_ttl,
@@ -69,10 +73,30 @@ def place(setting: str, text: str) -> Path:
         raise BadConfig(f"{setting} = {text!r}: nobody here has the home directory {user}.") from error
 
 
-def balancer_of(config: Config, jitter: Callable[[], float], tell: Callable[[str], None]) -> Balancer:
-    """The strategy that is set. BadConfig when it is not installed, or does not load."""
-    name = config.balancing.strategy
-    try:
-        return named(name, jitter) if name in OURS else Watched(name, named(name, jitter), tell)
-    except BadBalancer as error:
-        raise BadConfig(f"balancing.strategy: {error.what}", code=error.code) from error
+class Balancers(NamedTuple):
+    """The strategies of a node: the usual one, and those of some domains and addresses."""
+
+    usual: Balancer
+    domains: dict[str, Balancer]
+    addresses: tuple[tuple[str, Balancer], ...]
+
+
+def balancers_of(config: Config, jitter: Callable[[], float], tell: Callable[[str], None]) -> Balancers:
+    """The strategies that are set. BadConfig when one is not installed, fails, or takes no such option."""
+
+    def made(name: str, options: Mapping[str, object], where: str) -> Balancer:
+        try:
+            balancer = named(name, jitter, options)
+        except BadBalancer as error:
+            raise BadConfig(f"{where}: {error.what}", code=error.code) from error
+        return Watched(name, balancer, tell) if isinstance(balancer, Guarded) else balancer
+
+    own = [
+        (it.kind, it.of, made(it.strategy, it.options, f"{it.origin}: {it.title}"))
+        for it in config.strategies
+    ]
+    return Balancers(
+        made(config.balancing.strategy, balancing_options(config), "balancing.strategy"),
+        {of: balancer for kind, of, balancer in own if kind == "domain"},
+        tuple((of, balancer) for kind, of, balancer in own if kind == "address"),
+    )

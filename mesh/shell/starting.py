@@ -31,6 +31,7 @@ from mesh.shell.world import World
 from mesh.store.worker import StoreWorker
 from mesh.transport import Sockets
 from mesh.wire.commands import Introduction
+from mesh.wire.metadata import said
 
 
 async def start(config: Config, environ: Mapping[str, str], accept_rollback: bool = False) -> NodeRuntime:
@@ -110,7 +111,16 @@ def _core(
     key = keys.identity if keys else b""
     settings = settings_of(
         config,
-        Introduction(data.uuid, held.name, data.boot, address, tuple(also), world.bound.pub, key),
+        Introduction(
+            data.uuid,
+            held.name,
+            data.boot,
+            address,
+            tuple(also),
+            world.bound.pub,
+            key,
+            said(config.node.metadata or {}),
+        ),
         seeds(config, held.name),
         secret,
         keys.ring if keys else None,

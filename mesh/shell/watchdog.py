@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from balancers.base import Balancer, Candidates, Message, NodeInfo, Registration
+from balancers.base import Balancer, Candidates, Message, NodeInfo, Registration, reads_message
 
 BUDGET = 0.05  # s that a plug-in may take for one answer
 QUIET = 60.0  # s in which it is told once
@@ -23,6 +23,7 @@ class Watched:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.name = name
+        self.reads_message = reads_message(strategy)
         self._strategy, self._tell, self._clock = strategy, tell, clock
         self._told = float("-inf")
 
@@ -34,6 +35,9 @@ class Watched:
 
     def order(self, candidates: Candidates, message: Message | None = None) -> list[str]:
         return self._timed(lambda: self._strategy.order(candidates, message))
+
+    def several(self, candidates: Candidates, message: Message | None = None) -> list[str]:
+        return self._timed(lambda: self._strategy.several(candidates, message))
 
     def started(self, node_info: NodeInfo) -> None:
         self._timed(lambda: self._strategy.started(node_info))

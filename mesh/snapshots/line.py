@@ -7,7 +7,8 @@ right; what a field means never changes.
 import msgspec
 
 STATE, EVENT, LINK, QUEUE, BALANCE, TOPIC = "state", "event", "link", "queue", "balance", "topic"
-KINDS = (STATE, EVENT, LINK, QUEUE, BALANCE, TOPIC)
+SERVICE = "service"
+KINDS = (STATE, EVENT, LINK, QUEUE, BALANCE, TOPIC, SERVICE)
 
 
 class HistoryLine(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
@@ -47,6 +48,13 @@ class HistoryLine(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
     sessions: int | None = None
     subscriptions: int | None = None
     links: int | None = None
+    requested: float | None = (
+        None  # requests a second of its clients; these five are left out when they are 0,
+    )
+    request_p50: float | None = None  # how long their replies took of late,
+    request_p99: float | None = None
+    request_failed: float | None = None  # and those a second that failed
+    served: float | None = None  # messages a second with which servers and members of groups there were done
 
     # event: what `mesh events` shows; `event` is its kind, or "started" and "stopped" of the observer itself
     event: str | None = None
@@ -77,6 +85,18 @@ class HistoryLine(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
     domain: str | None = None
     messages: int | None = None
     content: int | None = None  # bytes of them, with their own properties
+
+    # service: what clients of the observer sent to an address that `node` serves ("": nobody), counted since
+    # its start; and with `sent`, messages that want no reply, and `seconds`, how long the replies took
+    address: str | None = None
+    requests: int | None = None
+    replies: int | None = None
+    failed: int | None = None  # requests that whoever had them could not do,
+    lost: int | None = None  # whose server has gone meanwhile,
+    refused: int | None = None  # that nobody took,
+    expired: int | None = None  # or whose time was over
+    p50: float | None = None  # s within which half of the replies came since the line before,
+    p99: float | None = None  # and 99 of 100
 
 
 encode = msgspec.json.Encoder().encode

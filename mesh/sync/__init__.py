@@ -8,12 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 from mesh.sync.client import Client, connect
 from mesh.sync.posts import Receipt
+from mesh.sync.services import Gathering, Registrations, Request, Service
 from mesh.sync.subscription import Subscription
 
 if TYPE_CHECKING:
     from mesh.sync.embedded import node
 
-__all__ = ["Client", "Receipt", "Subscription", "connect", "node"]
+__all__ = [
+    "Client",
+    "Gathering",
+    "Receipt",
+    "Registrations",
+    "Request",
+    "Service",
+    "Subscription",
+    "connect",
+    "node",
+]
 
 
 def __dir__() -> list[str]:

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any, TypeVar, cast, overload
 
 from mesh.client import client as aio
+from mesh.client import registrations as aio_registrations
 from mesh.client.arguments import several
 from mesh.client.client import Event
 from mesh.client.content import Content
@@ -25,6 +26,7 @@ from mesh.client.like import like, making
 from mesh.client.message import Message
 from mesh.errors import BadType, MeshTimeout, WouldBlock, shown
 from mesh.sync.posts import Posts, Receipt
+from mesh.sync.services import Gathering, Registrations, Service, handed
 from mesh.sync.subscription import Subscription
 from mesh.sync.table import read, same, waited, worded
 from mesh.sync.thread import LoopThread
@@ -43,6 +45,13 @@ def _in_thread(function: Callable[[Message[Any]], Any]) -> Callable[[Message[Any
         await asyncio.to_thread(function, message)
 
     return call
+
+
+def check_plain(function: Any) -> None:
+    """BadType for a function that needs a loop."""
+    if inspect.iscoroutinefunction(function):
+        hint = "Leave its `async` out, or use mesh.connect()."
+        raise BadType(f"{shown(function)} needs an event loop.", hint=hint)
 
 
 class Client(Later):
@@ -194,6 +203,37 @@ class Client(Later):
     @read(aio.Client.inbox)
     def inbox(self) -> Any: ...
 
+    # --- addresses --------------------------------------------------------------------------------------
+
+    @waited(aio.Client.request)
+    def request(self) -> Any: ...
+
+    @same(aio.Client.gather)
+    def gather(self, address: str, content: Content = b"", **options: Any) -> Gathering[Any]:
+        return Gathering(self._thread, self._aio.gather(address, content, **options))
+
+    @same(aio.Client.serve)
+    def serve(self, address: str, **options: Any) -> Service[Any]:
+        return Service(self._thread, self._aio.serve(address, **options))
+
+    @same(aio.Client.service)
+    def service(self, address: str, **options: Any) -> Callable[[F], F]:
+        add = self._aio.service(address, **options)
+        self._aio._handed = partial(handed, self._thread)  # type: ignore[method-assign]
+
+        def take(function: F) -> F:
+            check_plain(function)
+            return add(function)
+
+        return take
+
+    @same(aio.Client.registrations)
+    def registrations(self, address: str) -> Registrations:
+        async def made() -> aio_registrations.Registrations:
+            return self._aio.registrations(address)
+
+        return Registrations(self._thread, self._thread.run(made))
+
     # --- handling ---------------------------------------------------------------------------------------
 
     @same(aio.Client.on)
@@ -201,9 +241,7 @@ class Client(Later):
         add = self._aio.on(*topics, **options)
 
         def take(function: F) -> F:
-            if inspect.iscoroutinefunction(function):
-                hint = "Leave its `async` out, or use mesh.connect()."
-                raise BadType(f"{shown(function)} needs an event loop.", hint=hint)
+            check_plain(function)
             add(_in_thread(function) if callable(function) else function)
             return function
 

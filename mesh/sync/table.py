@@ -35,11 +35,13 @@ def waited(
     def call(self: Any, /, *args: Any, **kwargs: Any) -> Any:
         if not has_limit:
             return self._run(None, lambda: work(self._aio, *args, **kwargs))
-        left = self._left(kwargs.pop("timeout", None))
+        left = self._left(kwargs.pop("timeout", default))
         return self._run(left(), lambda: work(self._aio, *args, **kwargs, timeout=left()))
 
     work: Callable[..., Coroutine[Any, Any, Any]] = model
-    has_limit = "timeout" in inspect.signature(model).parameters
+    parameters = inspect.signature(model).parameters
+    has_limit = "timeout" in parameters
+    default = parameters["timeout"].default if has_limit else None
     return lambda _: _here(model, call)
 
 

@@ -20,6 +20,7 @@ from mesh.store.memory import MemoryStore
 from mesh.store.worker import Committer
 from mesh.testing.network import Network, Pipe
 from mesh.wire.commands import Introduction
+from mesh.wire.metadata import said
 
 if TYPE_CHECKING:
     from mesh.errors import MeshError
@@ -55,7 +56,8 @@ class MemoryNode:
         self._keys: dict[Pipe, Hashable] = {}  # and the other way round
         self._committer = Committer(self._store)
         self.listening.clear()
-        me = Introduction(self._uuid, self.name, self._boot, self.address, gossip=self.pub)
+        metadata = said(self._config.node.metadata or {})
+        me = Introduction(self._uuid, self.name, self._boot, self.address, gossip=self.pub, metadata=metadata)
         settings = settings_of(
             self._config, me, self._seeds, SECRET, None, self._dice.random, log.warning, seal=self._uuid
         )

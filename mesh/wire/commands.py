@@ -14,6 +14,7 @@ from discovery.state import Natural
 from mesh.errors import RemoteError
 from mesh.wire.codec import check_plain, malformed, reader
 from mesh.wire.limits import CALL_FRAME, CONTROL_FRAME, FRAME, INTEREST_FRAME, SERVICES, WAYS
+from mesh.wire.metadata import NOTHING
 
 NODE_CONTROL, NODE_DATA, CLIENT = "control", "data", "client"  # what a connection is for
 
@@ -44,6 +45,7 @@ class Introduction(msgspec.Struct, frozen=True, array_like=True):
     also: tuple[str, ...] = ()  # the same on its other interfaces
     gossip: str = ""  # where its PUB is; "tcp://*:7711" = that port, at the host where it was reached
     key: bytes = b""  # its Ed25519 public key, in a mesh with keys
+    metadata: msgspec.Raw = NOTHING  # text by names: what it says of itself, to those that it meets
 
 
 # --- opening a connection ----------------------------------------------------------------------
@@ -489,7 +491,7 @@ AnyCommand = (
     Hello | Challenge | Welcome | Refuse | Who | Ping | Pong | Bye | Peers | Login | Probe | ProbeFor
     | Probed | Rumours | States | Hear | Census | Piece | PieceAck | Publish | Answers | Items | Ack | Forward
     | Outcomes | Ways | Unknown | Interest | Interested | Subscribe | Unsubscribe | Call | Reply | Ended
-    | Watch | Serving | Sends | Sent | Respond | Members | Heard | Consume | Settle
+    | Serving | Watch | Sends | Sent | Respond | Members | Heard | Consume | Settle
 )  # fmt: skip
 
 TAGS: dict[int, type[Command]] = {kind.__struct_config__.tag: kind for kind in get_args(AnyCommand)}

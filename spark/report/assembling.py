@@ -5,7 +5,20 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from spark.report.facts import MEASURES, Coverage, Facts, Flapping, Life, Load, Node, Quality, Series, Values
+from spark.report.facts import (
+    FARES,
+    MEASURES,
+    Coverage,
+    Facts,
+    Fare,
+    Flapping,
+    Life,
+    Load,
+    Node,
+    Quality,
+    Series,
+    Values,
+)
 from spark.report.sampling import mean, median, most
 
 Span = tuple[str, datetime, datetime]  # a node, from when until when
@@ -15,6 +28,7 @@ AboutNode = TypeVar("AboutNode", Load, Coverage, Flapping)
 def assemble(
     *,
     load: Sequence[Load],
+    fares: Sequence[Fare],
     width_s: float,
     coverage: Sequence[Coverage],
     flapping: Sequence[Flapping],
@@ -22,12 +36,14 @@ def assemble(
     lives: Sequence[Life],
     **others: Any,
 ) -> Facts:
-    """The facts, of rows of load.over_time and the fields of Facts that are rows of one view."""
+    """The facts, of rows of load.over_time, of services.over_time, and the fields of Facts that are rows of
+    one view."""
     times = axis((row.bucket_at for row in load), timedelta(seconds=width_s))
     return Facts(
         width_s=width_s,
         times=times,
         series=series(load, times),
+        fares=by_address(fares, times),
         nodes=nodes(load, coverage, flapping, balance),
         coverage=tuple(coverage),
         flapping=tuple(flapping),
@@ -66,6 +82,19 @@ def series(load: Sequence[Load], times: Sequence[datetime]) -> dict[str, Series]
         return {name: tuple(_value(found.get((name, when)), measure) for when in times) for name in names}
 
     return {measure: of(measure) for measure in MEASURES}
+
+
+def by_address(fares: Sequence[Fare], times: Sequence[datetime]) -> dict[str, Series]:
+    """FARES by address over the times."""
+    found = {(row.address, row.bucket_at): row for row in fares}
+    names = sorted({row.address for row in fares})
+
+    def of(measure: str) -> Series:
+        return {
+            name: tuple(getattr(found.get((name, when)), measure, None) for when in times) for name in names
+        }
+
+    return {measure: of(measure) for measure in FARES}
 
 
 def _value(row: Load | None, measure: str) -> float | None:

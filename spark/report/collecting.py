@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark.report import assembling, facts
-from spark.report.facts import Facts, Load
+from spark.report.facts import Facts, Fare, Load
 from spark.report.figures import harmless
 from spark.views import (
     balance,
@@ -25,6 +25,7 @@ from spark.views import (
     load,
     membership,
     queues,
+    services,
     topics,
 )
 from spark.views.rows import TOLERANCE
@@ -75,6 +76,8 @@ VIEWS = {
                    ("-growth_per_hour", "-depth_max", "observer", "queue"), FEW),
     "topics": View("the busiest topics", _alone(topics.busiest), facts.Topic,
                    ("-messages", "topic", "domain"), TOPICS),
+    "services": View("how requests fared", _alone(services.fared), facts.Service,
+                     ("-requests", "-sent", "address", "node"), SOME),
     "forecasts": View("what nodes could take", _alone(forecast.capacity), facts.Forecast,
                       ("full_at", "-rate_per_s", "node"), SOME),
     "coverage": View("what is missing", _alone(coverage.rows), facts.Coverage,
@@ -106,7 +109,12 @@ def collect(history: DataFrame, now: datetime, tell: Tell) -> Facts:
         step("load over time")
         width = load.width(aligned, BUCKETS) or 0
         rows = rows_of(load.over_time(aligned, width), Load)
-        return {"load": [row for row in rows if _is_likely(row.bucket_at, now)], "width_s": width}
+        fares = rows_of(services.over_time(aligned, width or load.WIDTHS[0]), Fare)
+        return {
+            "load": [row for row in rows if _is_likely(row.bucket_at, now)],
+            "fares": [row for row in fares if _is_likely(row.bucket_at, now)],
+            "width_s": width,
+        }
 
     def view(field: str) -> tuple[Any, ...]:
         it = VIEWS[field]

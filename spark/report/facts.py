@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 Values = tuple[float | None, ...]  # one for each of `Facts.times`
-Series = dict[str, Values]  # by node
+Series = dict[str, Values]  # by node, or by address
 MEASURES = ("cpu_percent", "load_share", "lag_s", "published_per_s", "delivered_per_s", "waiting")
+FARES = ("requests_per_s", "failures_per_s", "p50_ms", "p99_ms")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +180,43 @@ class Topic:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """A row of services.fared: requests to an address, served by one node; "" where nobody did."""
+
+    address: str
+    node: str
+    requests: int
+    requests_per_s: float | None
+    replies: int
+    failed: int
+    lost: int
+    refused: int
+    expired: int
+    sent: int
+    mean_ms: float | None
+    p50_ms: float | None
+    p99_ms: float | None
+    callers: int
+
+    @property
+    def failures(self) -> int:
+        """Requests without a good reply."""
+        return self.failed + self.lost + self.refused + self.expired
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fare:
+    """A row of services.over_time: how requests to an address fared in a bucket of time."""
+
+    bucket_at: datetime
+    address: str
+    requests_per_s: float | None
+    failures_per_s: float | None
+    p50_ms: float | None
+    p99_ms: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
     """A row of forecast.capacity."""
 
@@ -241,8 +279,9 @@ class Quarantined:
 class Facts:
     """All of it, by the views' own order or the worst first.
 
-    `series` holds MEASURES by node over `times`, the starts of buckets of `width_s` seconds. `kinds` counts
-    the rows of the history by kind; a state counts once, whoever heard it.
+    `series` holds MEASURES by node over `times`, the starts of buckets of `width_s` seconds; `fares` holds
+    FARES by address, of the few that are asked the most. `kinds` counts the rows of the history by kind; a
+    state counts once, whoever heard it.
     """
 
     clusters: tuple[str, ...]
@@ -253,6 +292,7 @@ class Facts:
     width_s: float
     times: tuple[datetime, ...]
     series: dict[str, Series]
+    fares: dict[str, Series]
     nodes: tuple[Node, ...]  # the busiest first
     counters: tuple[Counter, ...]
     balance: tuple[Quality, ...]
@@ -262,6 +302,7 @@ class Facts:
     links: tuple[Link, ...]
     queues: tuple[Queue, ...]
     topics: tuple[Topic, ...]
+    services: tuple[Service, ...]
     forecasts: tuple[Forecast, ...]
     clocks: tuple[Clock, ...]
     coverage: tuple[Coverage, ...]

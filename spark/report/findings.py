@@ -19,6 +19,7 @@ UNEVEN, CHOSEN = 0.25, 100  # coefficient of variation, of at least so many choi
 WELL_LINKED, FAR_MS, FARTHER = 0.95, 20, 5
 NEAR_CAPACITY = 0.8
 SILENT_S = 60
+FAILING, ASKED = 0.05, 20  # share of at least so many requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +229,24 @@ def _missing(facts: Facts) -> Iterator[Finding]:
         yield Finding(NOTE, text, "quality")
 
 
+def _failing(facts: Facts) -> Iterator[Finding]:
+    """Addresses of whose requests too many have no good reply, the worst first."""
+    totals: dict[str, tuple[int, int]] = {}
+    for row in facts.services:
+        asked, without = totals.get(row.address, (0, 0))
+        totals[row.address] = asked + row.requests, without + row.failures
+    bad = [
+        (without / asked, address, asked)
+        for address, (asked, without) in totals.items()
+        if asked >= ASKED and without >= FAILING * asked
+    ]
+    for share, address, asked in sorted(bad, reverse=True)[:1]:
+        others = sorted(name for _, name, _ in bad if name != address)
+        more = f" So did many of those to {listed(others)}." if others else ""
+        text = f"Of {counted(asked, 'request')} to {address} {percent(share, 1)} failed.{more}"
+        yield Finding(WARN, text, "services")
+
+
 def _largest_topic(facts: Facts) -> Iterator[Finding]:
     everything = sum(topic.messages for topic in facts.topics)
     for topic in facts.topics[:1]:
@@ -239,5 +258,5 @@ def _largest_topic(facts: Facts) -> Iterator[Finding]:
 
 RULES: tuple[Callable[[Facts], Iterator[Finding]], ...] = (
     _gone, _slow, _queues, _restless, _uneven, _near_capacity, _busy, _links, _clocks, _false_alarms,
-    _missing, _largest_topic,
+    _failing, _missing, _largest_topic,
 )  # fmt: skip

@@ -17,8 +17,9 @@ from spark.report.sections.membership import detection, membership
 from spark.report.sections.network import links, queues, topics
 from spark.report.sections.quality import capacity, clocks, quality
 from spark.report.sections.section import Section
+from spark.report.sections.services import services
 
-SECTIONS = (load, balance, membership, detection, links, queues, topics, capacity, clocks, quality)
+SECTIONS = (load, balance, membership, detection, links, queues, topics, services, capacity, clocks, quality)
 
 
 def page(facts: Facts) -> str:

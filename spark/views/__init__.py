@@ -51,6 +51,13 @@ queues.growth(history)
 topics.busiest(history, n=20)
     One row a domain and topic, the busiest first: domain, topic, messages, messages_per_s, bytes, masters
     (nodes that took them).
+services.fared(history, n=1000)
+    One row an address and node that serves it, the busiest first: address, node (empty: nobody), requests,
+    requests_per_s, replies, failed, lost, refused, expired (requests), sent (messages without a reply),
+    mean_ms, p50_ms (of the replies), p99_ms (of the worst 10 s), callers (nodes whose clients asked).
+services.over_time(history, width_s, n=8)
+    One row a bucket of time and address, of the n busiest: bucket_at (its start), address, requests_per_s,
+    failures_per_s, p50_ms, p99_ms (of the worst 10 s).
 forecast.capacity(history)
     One row a node: node, uuid, points, rate_per_s (mean), load_share (mean), r2, capacity_per_s (messages
     at load 1), capacity_low_per_s, capacity_high_per_s (95 %), reason (why there is none), full_at,

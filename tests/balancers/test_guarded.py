@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from balancers.base import Candidates, Message, NodeInfo, Registration, Strategy
+from balancers.base import Candidates, Message, NodeInfo, Registration, Strategy, Unread
 from balancers.guarded import Guarded
 from tests.balancers.candidates import chance, named
 
@@ -30,6 +30,9 @@ class Foreign(Strategy):
         return self._say()  # type: ignore[no-any-return]
 
     def order(self, candidates: Candidates, message: Message | None = None) -> list[str]:
+        return self._say()  # type: ignore[no-any-return]
+
+    def several(self, candidates: Candidates, message: Message | None = None) -> list[str]:
         return self._say()  # type: ignore[no-any-return]
 
     def started(self, node_info: NodeInfo) -> None:
@@ -82,6 +85,45 @@ def test_instead_of_wrong_counts_come_equal_ones(nonsense: Any) -> None:
 )
 def test_instead_of_a_wrong_order_comes_a_whole_one(nonsense: Any) -> None:
     assert sorted(guarded(nonsense).order(ABC)) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("right", [[], ["b"], ["c", "a"]])
+def test_a_message_for_all_goes_to_whom_it_says(right: list[str]) -> None:
+    balancer = guarded(right)
+    assert (balancer.several(ABC), balancer.faults) == (right, 0)
+
+
+@pytest.mark.parametrize("nonsense", [["d"], ["a", "a"], "a", {"a"}, None, [["a"]], KeyError("x")])
+def test_instead_of_nonsense_it_goes_to_all(nonsense: Any) -> None:
+    balancer = guarded(nonsense)
+    assert (balancer.several(ABC), balancer.faults) == (["a", "b", "c"], 1)
+
+
+def test_one_that_was_written_before_there_was_several_goes_on_working() -> None:
+    class Old:
+        def pick(self, candidates: Candidates, message: Message | None = None) -> str:
+            return "b"
+
+    balancer = Guarded("Old", Old(), chance())  # type: ignore[arg-type]
+    assert (balancer.several(ABC), balancer.pick(ABC), balancer.faults) == (["a", "b", "c"], "b", 0)
+    assert not balancer.reads_message
+
+
+def test_one_that_reads_messages_says_so_through_the_guard() -> None:
+    foreign = Foreign("b")
+    foreign.reads_message = True  # type: ignore[misc]
+    assert Guarded("Foreign", foreign, chance()).reads_message
+
+
+def test_one_that_reads_what_it_did_not_ask_for_is_told() -> None:
+    class Reader(Foreign):
+        def pick(self, candidates: Candidates, message: Message | None = None) -> str:
+            assert message is not None
+            return message.headers.get("x") or ""
+
+    balancer = Guarded("Reader", Reader("b"), chance())
+    assert balancer.pick(ABC, Unread("a/b")) in "abc"
+    assert "reads_message = True" in balancer.fault
 
 
 def test_news_that_it_cannot_bear_hurts_nobody_else() -> None:

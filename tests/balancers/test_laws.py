@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import mesh
 from balancers import plugins
-from balancers.base import Balancer, Candidate, Message, NoCandidates, Strategy
+from balancers.base import Balancer, Candidate, Message, NoCandidates, NodeInfo, Strategy
 from balancers.guarded import Guarded
-from tests.balancers.candidates import Sample, chance, fresh, named
+from tests.balancers.candidates import Headers, Sample, chance, fresh, named
 
 
 class Plain(Strategy):
@@ -43,7 +43,11 @@ candidates = st.lists(
         latency=st.floats(0, 9),
         outstanding=st.integers(0, 9),
         sent=st.floats(0, 999),
-        weight=st.floats(0, 9),
+        weight=st.floats(),
+        ram_free=st.none() | st.integers(0, 2**64),
+        metadata=st.dictionaries(st.sampled_from(["rack", "zone"]), st.text(max_size=2)),
+        consumers=st.integers(-1, 4),
+        is_here=st.booleans(),
     ),
     min_size=1,
     max_size=9,
@@ -51,15 +55,25 @@ candidates = st.lists(
 )
 
 
+values = st.dictionaries(st.just("sticky"), st.text(max_size=3))
+
+
 @every
-@given(candidates=candidates, n=st.integers(0, 40), seed=st.integers(0, 9))
+@given(
+    candidates=candidates,
+    n=st.integers(0, 40),
+    seed=st.integers(0, 9),
+    message=st.none() | st.builds(Sample, headers=st.builds(Headers, values)),
+)
 def test_only_candidates_are_named_and_nobody_is_lost(
-    name: str, candidates: list[Candidate], n: int, seed: int
+    name: str, candidates: list[Candidate], n: int, seed: int, message: Sample | None
 ) -> None:
     balancer, names = made(name, seed), [candidate.node for candidate in candidates]
-    assert balancer.pick(candidates) in names
-    assert sorted(balancer.order(candidates, Sample())) == sorted(names)
-    counts = balancer.assign(candidates, n, Sample())
+    balancer.started(NodeInfo("me", metadata={"rack": "r"}))
+    assert balancer.pick(candidates, message) in names
+    assert sorted(balancer.order(candidates, message)) == sorted(names)
+    assert sorted(balancer.several(candidates, message)) == sorted(names)
+    counts = balancer.assign(candidates, n, message)
     assert sum(counts.values()) == n
     assert counts.keys() <= set(names) and all(count > 0 for count in counts.values())
 
@@ -67,7 +81,7 @@ def test_only_candidates_are_named_and_nobody_is_lost(
 @pytest.mark.parametrize("name", [*plugins.OURS, "Guarded"])
 def test_with_nobody_to_choose_from_the_error_has_a_name(name: str) -> None:
     balancer = made(name)
-    for ask in (balancer.pick, balancer.order, lambda none: balancer.assign(none, 1)):
+    for ask in (balancer.pick, balancer.order, balancer.several, lambda none: balancer.assign(none, 1)):
         with pytest.raises(NoCandidates, match="mesh ls") as caught:
             ask([])
         assert caught.value.code == "NO_CANDIDATES"
@@ -133,7 +147,7 @@ def test_a_node_that_goes_gets_nothing_and_one_that_comes_gets_its_part(name: st
     assert balancer.assign(named("a b d"), 300)["d"] == pytest.approx(100, abs=8)
 
 
-WEIGHING = ("LeastLoaded", "TwoChoices", "WeightedRoundRobin")
+WEIGHING = ("LeastLoaded", "LeastMemory", "ThresholdLoaded", "TwoChoices", "WeightedRoundRobin")
 weighing = pytest.mark.parametrize("name", WEIGHING)
 
 

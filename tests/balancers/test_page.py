@@ -67,24 +67,24 @@ def test_in_the_long_run_the_shares_are_those_of_the_page() -> None:
 
 
 @pytest.fixture
-def sticky() -> Strategy:
+def by_address() -> Strategy:
     """The plug-in of the page."""
     [source] = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    module: dict[str, Any] = {"__name__": "sticky"}
+    module: dict[str, Any] = {"__name__": "by_address"}
     exec(source, module)
-    made = module["Sticky"](chance())
+    made = module["ByAddress"](chance())
     assert isinstance(made, Strategy)
     return made
 
 
-def test_the_plug_in_of_the_page_keeps_each_key_at_its_node(sticky: Strategy) -> None:
+def test_the_plug_in_of_the_page_keeps_each_key_at_its_node(by_address: Strategy) -> None:
     keys = [f"key{number}" for number in range(300)]
-    before = {key: sticky.pick(named("a b c"), Sample(key=key)) for key in keys}
-    after = {key: sticky.pick(named("c b"), Sample(key=key)) for key in keys}
+    before = {key: by_address.pick(named("a b c"), Sample(key=key)) for key in keys}
+    after = {key: by_address.pick(named("c b"), Sample(key=key)) for key in keys}
     assert all(list(before.values()).count(node) > 60 for node in "abc")
     assert all(after[key] == node for key, node in before.items() if node != "a")
 
 
-def test_the_plug_in_of_the_page_answers_all_that_a_balancer_is_asked(sticky: Strategy) -> None:
-    [only] = sticky.assign(named("a b c"), 9, Sample()).items()
-    assert only == (sticky.order(named("a b c"), Sample())[0], 9)
+def test_the_plug_in_of_the_page_answers_all_that_a_balancer_is_asked(by_address: Strategy) -> None:
+    [only] = by_address.assign(named("a b c"), 9, Sample()).items()
+    assert only == (by_address.order(named("a b c"), Sample())[0], 9)

@@ -1,5 +1,6 @@
 """Is a strategy found by its name, ours and those of others, and does an error say what to do?"""
 
+import re
 from configparser import ConfigParser
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -84,7 +85,8 @@ def test_an_unknown_one_is_refused_with_what_is_installed_and_was_meant(bring: l
         plugins.named("leastloaded", chance())
     assert str(caught.value) == (
         "no balancer 'leastloaded' is installed. Did you mean LeastLoaded? "
-        "Installed: First, LeastLoaded, RoundRobin, TwoChoices, WeightedRoundRobin. [BAD_BALANCER]"
+        "Installed: First, LeastLoaded, LeastMemory, LocalFirst, RackAffinity, RoundRobin, Sticky, "
+        "ThresholdLoaded, TwoChoices, WeightedRoundRobin. [BAD_BALANCER]"
     )
     assert caught.value.code == "BAD_BALANCER"
 
@@ -127,3 +129,33 @@ def test_ours_stand_in_the_entry_points_too_for_those_who_list_them() -> None:
     lines = setup["options.entry_points"]["mesh.balancers"].split("\n")
     told = dict(line.split(" = ") for line in lines if line)
     assert told == {name: f"{made.__module__}:{name}" for name, made in plugins.OURS.items()}
+
+
+@pytest.mark.parametrize("name", plugins.OURS)
+def test_ours_may_be_written_in_small_letters(name: str) -> None:
+    small = re.sub(r"(?<!^)([A-Z])", r"-\1", name).lower()
+    assert type(plugins.named(small, chance())) is plugins.OURS[name]
+
+
+@pytest.mark.parametrize("name", ["least-laoded", "Least-Loaded", "stickey"])
+def test_what_is_nearly_one_of_ours_is_refused_with_it(name: str) -> None:
+    with pytest.raises(BadBalancer, match=r"Did you mean (LeastLoaded|Sticky)"):
+        plugins.named(name, chance())
+
+
+def test_one_of_others_that_is_written_in_small_letters_is_theirs(bring: list[EntryPoint]) -> None:
+    bring.append(entry("sticky", f"{HERE}:First"))
+    assert type(plugins.named("sticky", chance())) is Guarded
+
+
+@pytest.mark.parametrize(("name", "option"), [(n, o) for n, taken in plugins.OPTIONS.items() for o in taken])
+def test_an_option_is_taken_by_whom_it_is_for_and_refused_by_others(name: str, option: str) -> None:
+    plugins.named(name, chance(), {option: 0.5 if option == "threshold" else "x"})
+    with pytest.raises(BadBalancer, match=f"RoundRobin takes no {option}. That is for {name}."):
+        plugins.named("RoundRobin", chance(), {option: "x"})
+
+
+def test_one_of_others_gets_its_options_or_says_that_it_has_none(bring: list[EntryPoint]) -> None:
+    bring.append(entry("First", f"{HERE}:First"))
+    with pytest.raises(BadBalancer, match=r"cannot be made: TypeError.*header"):
+        plugins.named("First", chance(), {"header": "x"})

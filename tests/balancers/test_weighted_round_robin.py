@@ -5,19 +5,15 @@ from dataclasses import replace
 
 import pytest
 
-from balancers.base import Candidate, Registration
+from balancers.base import Candidate
+from balancers.round_robin import RoundRobin
 from balancers.weighted_round_robin import WeightedRoundRobin
 from tests.balancers.candidates import Sample, chance, named, picks
 
 
-def shares(registered: dict[str, int], n: int, key: str = "address") -> Counter[str]:
-    """Who gets how many of n messages, when consumers were registered one by one."""
-    balancer = WeightedRoundRobin(chance())
-    for node, count in registered.items():
-        for _ in range(count):
-            balancer.registrations([Registration("address", node)])
-    among, message = named(" ".join(registered)), Sample(key=key)
-    return Counter(balancer.pick(among, message) for _ in range(n))
+def serving(**consumers: int) -> list[Candidate]:
+    """Equal nodes with so many consumers."""
+    return [replace(node, consumers=consumers[node.node]) for node in named(" ".join(consumers))]
 
 
 @pytest.mark.parametrize(
@@ -33,22 +29,24 @@ def shares(registered: dict[str, int], n: int, key: str = "address") -> Counter[
     ids=str,
 )
 def test_every_consumer_of_an_address_weighs_the_same_also_a_node_s_first(registered: dict[str, int]) -> None:
-    total = sum(registered.values())
-    assert shares(registered, 100 * total) == {node: 100 * count for node, count in registered.items()}
-
-
-def test_consumers_of_one_address_are_nothing_to_messages_of_another() -> None:
-    assert shares({"a": 1, "b": 9}, 100, key="elsewhere") == {"a": 50, "b": 50}
+    balancer, total, message = WeightedRoundRobin(chance()), sum(registered.values()), Sample(key="address")
+    found = Counter(balancer.pick(serving(**registered), message) for _ in range(100 * total))
+    assert found == {node: 100 * count for node, count in registered.items()}
 
 
 def test_two_addresses_are_each_shared_out_by_their_own_consumers() -> None:
     balancer = WeightedRoundRobin(chance())
-    balancer.registrations([Registration("x", "a", 3), Registration("x", "b"), Registration("y", "a")])
-    balancer.registrations([Registration("y", "b", 3)])
+    served = {"x": serving(a=3, b=1), "y": serving(a=1, b=3)}
     found: Counter[str] = Counter()
     for key in "xy" * 200:
-        found[key + balancer.pick(named("a b"), Sample(key=key))] += 1
+        found[key + balancer.pick(served[key], Sample(key=key))] += 1
     assert found == {"xa": 150, "xb": 50, "ya": 50, "yb": 150}
+
+
+def test_two_addresses_that_are_used_by_turns_do_not_each_find_the_same_node() -> None:
+    for balancer in (RoundRobin(chance()), WeightedRoundRobin(chance())):
+        found = Counter(key + balancer.pick(serving(a=1, b=1), Sample(key=key)) for key in "xy" * 100)
+        assert found == {"xa": 50, "xb": 50, "ya": 50, "yb": 50}
 
 
 def weighing(**weights: float) -> list[Candidate]:
@@ -57,19 +55,15 @@ def weighing(**weights: float) -> list[Candidate]:
 
 def test_consumers_that_go_take_their_part_with_them() -> None:
     balancer, message = WeightedRoundRobin(chance()), Sample(key="address")
-    balancer.registrations([Registration("address", "a", 2), Registration("address", "b", 2)])
-    balancer.registrations([Registration("address", "a", -1)])
-    assert balancer.assign(named("a b"), 300, message) == {"a": 100, "b": 200}
-    balancer.registrations([Registration("address", "a", -1)])
-    assert balancer.assign(named("a b"), 300, message) == {"b": 300}
-    balancer.registrations([Registration("address", "b", -2)])
+    assert balancer.assign(serving(a=1, b=2), 300, message) == {"a": 100, "b": 200}
+    assert balancer.assign(serving(a=0, b=2), 300, message) == {"b": 300}
     assert balancer.assign(weighing(a=1, b=4), 300, message) == {"a": 60, "b": 240}
 
 
 def test_each_consumer_counts_as_much_as_its_node_weighs() -> None:
-    balancer, message = WeightedRoundRobin(chance()), Sample(key="address")
-    balancer.registrations([Registration("address", "a"), Registration("address", "b", 3)])
-    assert balancer.assign(weighing(a=3, b=1, c=1), 600, message) == {"a": 300, "b": 300}
+    among = [replace(node, consumers=n) for node, n in zip(weighing(a=3, b=1, c=1), (1, 3, 0), strict=True)]
+    balancer = WeightedRoundRobin(chance())
+    assert balancer.assign(among, 600, Sample(key="address")) == {"a": 300, "b": 300}
 
 
 def test_without_consumers_the_weight_of_the_candidate_counts() -> None:
@@ -90,20 +84,16 @@ def test_turns_are_spread_evenly_and_do_not_come_in_a_row() -> None:
 
 def test_who_has_no_consumers_gets_nothing_also_when_it_just_had_many() -> None:
     balancer, message = WeightedRoundRobin(chance()), Sample(key="address")
-    balancer.registrations([Registration("address", "a")])
     for _ in range(50):
-        balancer.registrations([Registration("address", "b", 100)])
-        balancer.pick(named("a b"), message)
-        balancer.registrations([Registration("address", "b", -100)])
-        assert balancer.pick(named("a b"), message) == "a"
-    assert balancer.order(named("a b"), message) == ["a", "b"]
+        balancer.pick(serving(a=1, b=100), message)
+        assert balancer.pick(serving(a=1, b=0), message) == "a"
+    assert balancer.order(serving(a=1, b=0), message) == ["a", "b"]
 
 
-def test_when_no_candidate_has_a_consumer_all_are_equal() -> None:
+def test_consumers_less_than_none_are_none() -> None:
     balancer = WeightedRoundRobin(chance())
-    balancer.registrations([Registration("address", "elsewhere")])
-    counts = Counter(balancer.pick(named("a b"), Sample(key="address")) for _ in range(100))
-    assert counts == {"a": 50, "b": 50}
+    assert balancer.assign(serving(a=1, b=-5), 10) == {"a": 10}
+    assert balancer.assign(serving(a=-1, b=-5), 10) == {"a": 5, "b": 5}
 
 
 def test_a_change_of_weights_holds_at_once() -> None:

@@ -1,5 +1,7 @@
 """A node's state, as clients read it."""
 
+from typing import Any
+
 from lxml import etree
 
 from discovery.state import CORES
@@ -56,3 +58,15 @@ def test_text_from_elsewhere_stays_text() -> None:
 
 def test_the_fullest_state_stays_within_what_a_key_or_a_screen_can_take() -> None:
     assert len(as_xml(state(UUID, name="n" * 64, cpu=(100,) * CORES))) < 16 * 1024
+
+
+def test_how_requests_fare_is_there_too() -> None:
+    fares: dict[str, Any] = {
+        "requested": 12.34,
+        "request_p50": 0.0012345,
+        "request_p99": 0.1,
+        "request_failed": 0.5,
+        "served": 7,
+    }
+    said = {"requested": "12.3", "p50": "0.001234", "p99": "0.100000", "failed": "0.5", "served": "7.0"}
+    assert attributes(as_xml(state(UUID, **fares)), "services") == [said]

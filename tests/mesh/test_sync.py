@@ -71,9 +71,6 @@ def test_it_has_every_name_of_the_async_client() -> None:
 def test_what_is_not_in_this_release_says_so_at_once() -> None:
     m = mesh.sync.connect()
     calls: list[Callable[[], object]] = [
-        lambda: m.serve("x"),
-        lambda: m.request("x", b""),
-        lambda: m.gather("x", b""),
         lambda: m.queue("q"),
         m.transaction,
         lambda: m.map("m"),

@@ -24,6 +24,10 @@ KINDS: dict[str, dict[str, Any]] = {
         "seconds": 0.01,
     },
     "topic": {"topic": "weather/berlin", "domain": "default", "messages": 7, "content": 700},
+    "service": {
+        "address": "jobs/render", "sent": 2, "requests": 9, "replies": 6, "failed": 1, "lost": 1,
+        "refused": 0, "expired": 1, "seconds": 0.06, "p50": 0.009, "p99": 0.02,
+    },
 }  # fmt: skip
 _numbers = count(1)
 

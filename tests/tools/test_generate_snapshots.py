@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from mesh.snapshots.line import BALANCE, EVENT, KINDS, LINK, QUEUE, STATE, TOPIC, HistoryLine, encode
+from mesh.snapshots.line import BALANCE, EVENT, KINDS, LINK, QUEUE, SERVICE, STATE, TOPIC, HistoryLine, encode
 from tools import generate_snapshots
 from tools.generating.blemishes import REASONS
 from tools.generating.cast import HOUR, MINUTE, SECOND
@@ -127,6 +127,17 @@ def test_each_boot_counts_from_zero_and_its_last_lines_hold_the_totals(made: Mad
         (boot["observer"], boot["observer_boot"], topic): counts
         for boot in made.said["boots"]
         for topic, counts in boot["topics"].items()
+    }
+    fared: dict[tuple[str, int, str], dict[str, float]] = {}
+    for line in sorted(made.of(SERVICE), key=lambda line: line.line):
+        fared[line.observer, line.observer_boot, line.node] = {
+            name: getattr(line, name) for name in ("requests", "replies", "failed", "lost", "seconds")
+        }
+    assert len(fared) >= 5 and fared == {
+        (boot["observer"], boot["observer_boot"], node): counts
+        for boot in made.said["boots"]
+        for node, counts in boot["services"].items()
+        if counts["requests"]
     }
 
 

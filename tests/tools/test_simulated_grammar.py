@@ -22,7 +22,7 @@ class Everybody:
     def way_to(self, node: str) -> None:
         return None
 
-    def choose(self, nodes: Sequence[str], of: Hashable) -> str:
+    def choose(self, nodes: Sequence[str], of: Hashable, domain: str) -> str:
         return Random(repr(of)).choice(list(nodes))
 
 

@@ -1,13 +1,17 @@
-"""What does a made-up node write of itself every 10 s? Links, balances, queues and topics."""
+"""What does a made-up node write of itself every 10 s? Links, balances, queues, topics and services."""
 
 from collections.abc import Callable, Mapping
 
-from mesh.snapshots.line import BALANCE, LINK, QUEUE, TOPIC
+from mesh.snapshots.line import BALANCE, LINK, QUEUE, SERVICE, TOPIC
 from tools.generating import wording
 from tools.generating.cast import SECOND
 from tools.generating.roster import Alive
 
 LETTERS = 0.2  # sent to a candidate, for each question put to it
+SERVED = 2  # candidates at which its clients use a service
+REQUESTS = 0.5  # to each, for each question put to it
+FAILED, LOST = 50, 400  # one of so many requests
+TAIL = 6.0  # p99 / p50
 BUSIEST = 0.97  # share of its capacity above which no machine is driven
 
 Noise = Callable[[int], float]  # a number around 1, the same for the same argument
@@ -19,6 +23,7 @@ def write(node: Alive, alive: Mapping[int, Alive], boots: Mapping[int, str], at:
     _balances(node, alive, boots, at, noise)
     _queues(node, at, noise)
     _topics(node, at, noise)
+    _services(node, alive, boots, at)
     node.counted_until = at
 
 
@@ -82,3 +87,24 @@ def _topics(node: Alive, at: int, noise: Noise) -> None:
         taken[0] += count
         taken[1] += count * topic.size
         node.log.add(TOPIC, at, f"{node.about}0.0{wording.topic(topic.name, topic.domain, *taken)}")
+
+
+def _services(node: Alive, alive: Mapping[int, Alive], boots: Mapping[int, str], at: int) -> None:
+    """Requests go with the questions, and take as long."""
+    for index in node.asked[:SERVED]:
+        given = node.given.get(index)
+        if given is None:
+            continue
+        done = node.requested.setdefault(index, [0, 0, 0, 0, 0.0])
+        requests = int(REQUESTS * given[3])
+        p50 = (given[4] / given[3] if given[3] else 0.0) if requests > done[0] else 0.0
+        failed, lost = requests // FAILED, requests // LOST
+        replies = requests - failed - lost
+        done[4] += p50 * (replies - done[1])
+        done[:4] = [requests, replies, failed, lost]
+        if p50:
+            age = 0.5 if index in alive else 60.0
+            rest = wording.service(
+                f"jobs/{index % 3}", requests, replies, failed, lost, done[4], p50, TAIL * p50
+            )
+            node.log.add(SERVICE, at, f"{boots[index]}{age}{rest}")

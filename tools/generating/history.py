@@ -181,6 +181,16 @@ class History:
             }
             for index, (chosen, sent, asked, answered, seconds) in node.given.items()
         }
+        services = {
+            self.machines[index].name: {
+                "requests": int(requests),
+                "replies": int(replies),
+                "failed": int(failed),
+                "lost": int(lost),
+                "seconds": round(seconds, 6),
+            }
+            for index, (requests, replies, failed, lost, seconds) in node.requested.items()
+        }
         topics = {topic.name: taken for topic, taken in zip(machine.topics, node.taken, strict=True)}
         self._finished += node.log.line
         self.truth.boots.append(
@@ -194,6 +204,7 @@ class History:
                 node.log.line,
                 balance,
                 topics,
+                services,
             )
         )
 

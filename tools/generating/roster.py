@@ -25,6 +25,7 @@ class Alive:
         self.linked = linked_to(machine.index, count)
         # index of a machine -> chosen, sent, asked, answered, seconds
         self.given: dict[int, list[float]] = {}
+        self.requested: dict[int, list[float]] = {}  # likewise: requests, replies, failed, lost, seconds
         self.taken = [[0, 0] for _ in machine.topics]  # messages, bytes
         self.waited = [0] * len(machine.queues)
         self.counted_until = began

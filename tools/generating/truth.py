@@ -20,6 +20,7 @@ class Boot:
     lines: int
     balance: dict[str, dict[str, int | float]]  # node -> chosen, sent, asked, answered, seconds
     topics: dict[str, list[int]]  # topic -> messages, bytes
+    services: dict[str, dict[str, int | float]]  # node -> requests, replies, failed, lost, seconds
 
 
 @dataclass(slots=True)

@@ -74,3 +74,13 @@ def balance(chosen: int, sent: int, asked: int, answered: int, seconds: float) -
 
 def topic(name: str, domain: str, messages: int, content: int) -> str:
     return f',"topic":"{name}","domain":"{domain}","messages":{messages},"content":{content}}}'
+
+
+def service(
+    address: str, requests: int, replies: int, failed: int, lost: int, seconds: float, p50: float, p99: float
+) -> str:
+    return (
+        f',"sent":0,"seconds":{round(seconds, 6)!r},"address":"{address}","requests":{requests}'
+        f',"replies":{replies},"failed":{failed},"lost":{lost},"refused":0,"expired":0'
+        f',"p50":{round(p50, 6)!r},"p99":{round(p99, 6)!r}}}'
+    )

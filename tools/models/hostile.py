@@ -11,13 +11,16 @@ from tools.models.messages import COMMANDS, ITEM, Sent, gathered, messages_of
 WHOLE = gathered([Sent(i, "ab"[i % 2], b"p" * (i % 3), b"x" * i) for i in range(1, 9)])
 PIECE = WHOLE.cut([0, 2, 3, 7])
 TO_JOE = replace(gathered([Sent(1, "", b"", b"x")]), to="client/joe")
-CARRIERS = c.Publish | c.Forward | c.Items | c.Reply
+CARRIERS = c.Publish | c.Forward | c.Items | c.Reply | c.Sends | c.Respond | c.Settle
 GOOD = {
     **{type(k).__name__: write(k) for k in COMMANDS if not isinstance(k, CARRIERS)},
-    "Publish": write(c.Publish((1, 1)), [WHOLE, PIECE]),
+    "Publish": write(c.Publish((1, 1), (0, 5000)), [WHOLE, PIECE]),
     "Forward": write(c.Forward((1, 1)), [TO_JOE, PIECE]),
     "Items": write(c.Items(7, (ITEM, c.ItemHead(1))), [WHOLE, PIECE]),
     "Reply": write(c.Reply(3, {"more": False, "missing": ["swift"]}, frames=(1,)), [PIECE]),
+    "Sends": write(c.Sends((1, 1), (5000, 0)), [TO_JOE, PIECE]),
+    "Respond": write(c.Respond((1,)), [PIECE]),
+    "Settle": write(c.Settle(9, 3, (1, 4), (5, 6, 7, 8), (1,)), [PIECE]),
 }
 
 

@@ -18,7 +18,7 @@ HERON = c.Introduction(
 RUMOUR = c.Rumour(HERON, 2, "suspect", STREAM)
 HERE = Hop("heron", 0, 10**18)
 QUERY = c.Query("pattern", "sensors/+/temp", "WEATHER")
-ITEM = c.ItemHead(1, 77, UUID, ((1, b""), (2, b"\x00\x00\x02\x00")), ((2, 5),))
+ITEM = c.ItemHead(1, 77, UUID, ((1, b""), (2, b"\x00\x00\x02\x00")), ((2, 5),), 1500)
 
 # One of each kind, every field filled with something other than its default.
 COMMANDS: tuple[c.AnyCommand, ...] = (
@@ -49,7 +49,7 @@ COMMANDS: tuple[c.AnyCommand, ...] = (
     c.Ways(("frodo",), (), b"gossip"),
     c.Hear(True),
     c.Unknown(40, [7, "a"]),
-    c.Publish((1, 2)),
+    c.Publish((1, 2), (0, 5000)),
     c.Answers((c.Answer("WEATHER", 1, 500, "FORWARD_WARNING", 3, "no master"), c.Answer("", 501, 501))),
     c.Items(7, (ITEM, c.ItemHead(2))),
     c.Ack(12, ((1, 300), (2, 40)), ((UUID, 99), (STREAM, 1))),
@@ -64,6 +64,15 @@ COMMANDS: tuple[c.AnyCommand, ...] = (
     c.Unsubscribe(2, 2),
     c.Call(3, "get", {"kind": "exact", "text": "a", "deep": [{"er": [1.5, None, b"x", True]}]}),
     c.Reply(3, {"more": False, "rows": [{"name": "heron", "rtt": 0.25}]}, "NO", "no such thing", (1,)),
+    c.Serving(3, 2, (c.Row("address", "calc/add", 2, "heron", UUID, 3), c.Row("address", "x", 0))),
+    c.Watch(2, True, True, (("address", "calc/add"),), (("address", "x"),)),
+    c.Sends((1, 2), (5000, 0)),
+    c.Sent((c.Outcome(STREAM, c.Answer("address/", 1, 5, "NO_HANDLERS", 3, "nobody")),)),
+    c.Respond((1, 1)),
+    c.Members(4, True, (("night\nBIRDS\n+/seen", 2), ("x\n\n#", 0))),
+    c.Heard(4),
+    c.Consume(4, 9, "calc/add", 64, True),
+    c.Settle(9, 3, (1, 4, 7, 7), (5, 6), (1,)),
 )  # fmt: skip
 
 

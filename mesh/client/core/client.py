@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mesh.client.access import Access
 from mesh.client.core.calls import Calls
 from mesh.client.core.caution import UNREADABLE, Caution
 from mesh.client.core.desk import Desk
 from mesh.client.core.effects import Effect, Report
 from mesh.client.core.line import OURS, Line
+from mesh.client.core.member import Member
 from mesh.client.core.publisher import Publisher
 from mesh.client.core.requests import REPLIES, Requests
 from mesh.client.core.services import Services
 from mesh.client.core.subscriptions import Subscriptions
 from mesh.client.core.watches import Watches
 from mesh.errors import Closed, MeshError, NotAvailable, PublishRefused, Refused, RemoteError
-from mesh.names import SENDS
+from mesh.names import SENDS, group_name
 from mesh.security.streamkey import StreamKey
 from mesh.streams.outbox import Outbox
 from mesh.wire import commands as c
@@ -166,6 +169,12 @@ class ClientCore:
             self._answered(c.Answer(SENDS, envelope.first, envelope.last, error.code, text=error.what))
         self.services.end(_without())
         self.watches.end(_without())
+
+    def member(self, group: str, queries: Sequence[c.Query], credit: int) -> Member:
+        """A member of the group for each of these; BadName for a name that is none."""
+        names = [group_name(group, query.domain, query.text) for query in queries]
+        number, make = self.subscriptions.next_number, self.services.make
+        return Member([make(number(), name, credit, False) for name in names])
 
     def check_services(self) -> None:
         """NotAvailable when its node is of an earlier release."""

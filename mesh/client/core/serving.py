@@ -22,6 +22,10 @@ from mesh.wire.envelope import REPLY, REQUEST, Envelope
 from mesh.wire.frames import body_frames
 from mesh.wire.limits import ENVELOPE_MESSAGES
 
+GRACE = (
+    0.25  # s after its time for which a request is not said to have failed: whoever asked shall see the time
+)
+
 
 class Epoch:
     """The messages that are given between one CONSUME and the end of its connection."""
@@ -39,11 +43,12 @@ class Epoch:
 class Taken:
     """A message in its user's hands."""
 
-    __slots__ = ("count", "epoch", "message", "until", "wants_reply")
+    __slots__ = ("count", "epoch", "is_answered", "message", "until", "wants_reply")
 
     def __init__(self, message: Message, epoch: Epoch, count: int, until: float, wants_reply: bool) -> None:
         self.message, self.epoch, self.count = message, epoch, count
         self.until, self.wants_reply = until, wants_reply
+        self.is_answered = False  # its user has said what is to be said
 
     def __del__(self) -> None:
         if self.wants_reply and self.count in self.epoch.open:
@@ -64,7 +69,7 @@ class Serving:
         self._local_only = local_only
         self._desk, self._line, self._stream = desk, line, stream
         self._epoch: Epoch | None = None
-        self._waiting: deque[tuple[Envelope, Iterator[Message], float]] = deque()
+        self._waiting: deque[tuple[Envelope, Batch, Iterator[Message], float]] = deque()
         self._done: list[int] = []
         self._replies: list[tuple[int, bytes, bytes]] = []  # count, own properties, content
         self._is_planned = False
@@ -112,30 +117,52 @@ class Serving:
         if epoch.out > self.credit + ENVELOPE_MESSAGES:
             raise RemoteError(f"{self.address}: {epoch.out} messages at once, {self.credit} were asked for")
         until = self._desk.now + ttl / 1000 if ttl else inf
-        self._waiting.append((envelope, iter(Batch(envelope, indices)), until))
+        batch = Batch(envelope, indices)
+        self._waiting.append((envelope, batch, iter(batch), until))
         self.stirred()
 
     def take(self) -> Taken | None:
         """The next one whose time is not over; None: there is none now."""
         self._settle_dropped()
         while self._epoch is not None and self._waiting and self._line.is_up:
-            envelope, messages, until = self._waiting[0]
+            envelope, _, messages, until = self._waiting[0]
             message = next(messages, None)
             if message is None:
                 self._waiting.popleft()
                 continue
             epoch = self._epoch
             epoch.taken += 1
-            taken = Taken(message, epoch, epoch.taken, until, bool(envelope.flags & REQUEST))
-            if until <= self._desk.now:
-                self.settle(taken)
-                continue
-            if taken.wants_reply:
-                epoch.open[taken.count] = until
-                if self._alarm is None and until < inf:
-                    self._alarm = self._desk.later(until - self._desk.now, self._ring)
-            return taken
+            wants_reply, left = bool(envelope.flags & REQUEST), until - self._desk.now
+            if left <= (-GRACE if wants_reply else 0.0):
+                self._settled(epoch, epoch.taken)
+            elif wants_reply:
+                self._open(epoch, epoch.taken, until)
+            if left > 0.0:
+                return Taken(message, epoch, epoch.taken, until, wants_reply)
         return None
+
+    def _open(self, epoch: Epoch, count: int, until: float) -> None:
+        """It waits for its reply."""
+        epoch.open[count] = until
+        if self._alarm is None and until < inf:
+            self._alarm = self._desk.later(until + GRACE - self._desk.now, self._ring)
+
+    def take_batch(self) -> tuple[Batch, Callable[[], None]] | None:
+        """The next messages that came together, and what settles all of them; None: there are none now."""
+        epoch = self._epoch
+        if epoch is None or not self._waiting or not self._line.is_up:
+            return None
+        batch = self._waiting.popleft()[1]
+        first, epoch.taken = epoch.taken + 1, epoch.taken + len(batch)
+        last = epoch.taken
+
+        def settle() -> None:
+            if epoch is self._epoch:
+                epoch.out -= last - first + 1
+                self._done += range(first, last + 1)
+                self._plan()
+
+        return batch, settle
 
     def _ring(self) -> None:
         """Of those that their user has the time may be over: then others can be given in their place."""
@@ -144,13 +171,13 @@ class Serving:
         epoch = self._epoch
         if epoch is None:
             return
-        now, ends = self._desk.now, epoch.open
-        for count in [count for count, until in ends.items() if until <= now]:
+        past, ends = self._desk.now - GRACE, epoch.open
+        for count in [count for count, until in ends.items() if until <= past]:
             del ends[count]
             self._settled(epoch, count)
         first = min(ends.values(), default=inf)
         if first < inf:
-            self._alarm = self._desk.later(first - now, self._ring)
+            self._alarm = self._desk.later(first - past, self._ring)
 
     # --- settling ---------------------------------------------------------------------------------------
 
@@ -180,12 +207,10 @@ class Serving:
 
     def reply(self, taken: Taken, content: bytes, props: bytes = b"") -> bool:
         """It is done, and that is its reply. False: nobody waits for it any more."""
+        if not self.is_open(taken):
+            return False
         epoch = taken.epoch
-        if epoch is not self._epoch or not self._line.is_up or epoch.open.pop(taken.count, None) is None:
-            return False
-        if taken.until <= self._desk.now:
-            self._settled(epoch, taken.count)
-            return False
+        del epoch.open[taken.count]
         epoch.out -= 1
         self._replies.append((taken.count, props, content))
         self._plan()

@@ -77,6 +77,8 @@ class Settings:
     snapshots: float = 0.0  # s between two lines of each figure in the snapshots; 0: none are written
     remember: bool = True  # dial at start the nodes that were met before
     balancer: Balancer | None = None  # which of several nodes is taken; None: each in turn
+    domain_balancers: Mapping[str, Balancer] = field(default_factory=dict)  # in its place, by domain,
+    address_balancers: tuple[tuple[str, Balancer], ...] = ()  # by pattern of the address; the first counts
 
     @property
     def credit(self) -> Credit:

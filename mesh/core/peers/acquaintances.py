@@ -20,7 +20,7 @@ from mesh.core.peers.facts import SeedEnded
 from mesh.errors import LocalError, MeshError
 from mesh.operations import Delete, Put
 from mesh.wire.calls import AskPeer
-from mesh.wire.codec import pack, reader
+from mesh.wire.codec import reader
 from mesh.wire.commands import NODE_CONTROL, Introduction
 from mesh.wire.replies import Changed, PeerRow
 
@@ -117,7 +117,7 @@ class Acquaintances(Part):
         known = self._met.pop(node.uuid, None)
         kept = self._met[node.uuid] = Met(node, self._desk.wall)
         if known is None or known.node != node or kept.wall - known.wall > FORGOTTEN // 7:
-            row = pack(msgspec.to_builtins(kept, builtin_types=(bytes,)))
+            row = msgspec.msgpack.encode(kept)
             self._disk.later("peer", b"m" + node.uuid, Put("peer", b"m" + node.uuid, row))
         if len(self._met) > MET:
             self._forget(next(iter(self._met)))

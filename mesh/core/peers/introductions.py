@@ -3,14 +3,16 @@
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import Any
 
-import msgspec
+from msgspec.structs import astuple, replace
 
 from discovery import member
 from discovery.member import BOOTS, Node, Presence
 from mesh.dialable import is_dialable
 from mesh.errors import RemoteError
 from mesh.wire.commands import Introduction, Rumour
+from mesh.wire.metadata import NOTHING
 
 _NAME = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 LONGEST, KEY = 300, 32  # letters of an address, bytes of a key
@@ -19,21 +21,31 @@ ADDRESSES = 8  # of one node
 KNOWN = 4096  # introductions that were looked at; who comes into a crowd hears all of them from each of it
 
 
-@lru_cache(KNOWN)
 def as_node(said: Introduction) -> Node:
     """The node that somebody introduces; RemoteError when there can be no such node."""
-    if len(said.uuid) != UUID:
+    return _checked(*astuple(said)[:-1])
+
+
+@lru_cache(KNOWN)
+def _checked(*said: Any) -> Node:
+    node = Node(*said)
+    if len(node.uuid) != UUID:
         raise RemoteError("an introduction without a uuid of 16 bytes")
-    if _NAME.fullmatch(said.name) is None or len(said.gossip) > LONGEST or len(said.key) not in (0, KEY):
-        raise RemoteError(f"an introduction that cannot be: {said.name[:80]!r}")
-    if not said.boot < BOOTS:
-        raise RemoteError(f"an introduction of boot {said.boot}, of at most {BOOTS - 1}")
-    if len(said.also) > ADDRESSES:
-        raise RemoteError(f"an introduction with {len(said.also)} addresses, at most {ADDRESSES}")
-    for address in (said.address, *said.also):
+    if _NAME.fullmatch(node.name) is None or len(node.gossip) > LONGEST or len(node.key) not in (0, KEY):
+        raise RemoteError(f"an introduction that cannot be: {node.name[:80]!r}")
+    if not node.boot < BOOTS:
+        raise RemoteError(f"an introduction of boot {node.boot}, of at most {BOOTS - 1}")
+    if len(node.also) > ADDRESSES:
+        raise RemoteError(f"an introduction with {len(node.also)} addresses, at most {ADDRESSES}")
+    for address in (node.address, *node.also):
         if address and not is_dialable(address):
             raise RemoteError(f"an introduction with the address {address[:80]!r}, not tcp://IP:PORT")
-    return Node(*msgspec.structs.astuple(said))
+    return node
+
+
+def without_metadata(said: Introduction) -> Introduction:
+    """As others hand it on: what it says of itself counts from nobody else."""
+    return replace(said, metadata=NOTHING)
 
 
 def as_introduction(node: Node) -> Introduction:

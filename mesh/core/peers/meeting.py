@@ -12,7 +12,7 @@ from mesh.core.desk.effects import Stop
 from mesh.core.desk.part import Beginning, Part
 from mesh.core.peers.dialler import Dialler
 from mesh.core.peers.facts import PeerConnected, Unwelcome
-from mesh.core.peers.introductions import as_node
+from mesh.core.peers.introductions import as_node, without_metadata
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.peers.reach_table import ReachEvent
@@ -20,6 +20,7 @@ from mesh.core.peers.rivals import Rivals
 from mesh.links.duel import keep_mine
 from mesh.printable import typed
 from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Hello, Introduction, Refuse
+from mesh.wire.metadata import heard
 
 TOLD = 64  # nodes of which it is remembered what was told
 DUEL = 0.5  # s in which both may have dialled at once
@@ -179,9 +180,10 @@ class Meeting(Part):
     def _proven(self, peer: Peer, node: Introduction) -> None:
         """Prefer what a peer says of itself to what others said: only that is kept on disk."""
         peer.key = node.key
+        peer.metadata = heard(node.metadata)
         if peer.node.key != node.key:
             peer.node = replace(peer.node, key=node.key)
-        self._neighbours.acquaintances.met(node)
+        self._neighbours.acquaintances.met(without_metadata(node))
 
     def _pinned_otherwise(self, node: Introduction) -> bool:
         pinned = self._pinned(node.uuid)

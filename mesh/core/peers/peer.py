@@ -14,6 +14,7 @@ from mesh.links.backoff import Timing
 from mesh.links.link import Link
 from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Call, Introduction
 from mesh.wire.limits import VERSION_MIN
+from mesh.wire.metadata import NONE
 
 
 class Peer:
@@ -27,6 +28,7 @@ class Peer:
         self.link = link
         self._meets = meets
         self.key = b""  # its Ed25519 key, as it has proven it itself
+        self.metadata = NONE  # likewise
         self.conns: dict[str, Conn | None] = {NODE_CONTROL: None, NODE_DATA: None}
         self.dials: dict[str, list[Conn]] = {NODE_CONTROL: [], NODE_DATA: []}
         self.reached = ""  # the address at which it was reached last

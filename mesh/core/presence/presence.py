@@ -70,7 +70,7 @@ class Presence(Part):
         return (take(Watch, self._client_watches),)
 
     def figures(self) -> dict[str, int | float]:
-        return {"served": len(self.own), "watched": len(self._watching.names)}
+        return {"addresses": len(self.own), "watched": len(self._watching.names)}
 
     def owes(self, peer: Peer) -> bool:
         """A login: it was not asked yet for all that is watched here."""

@@ -17,6 +17,7 @@ from mesh.core.peers.facts import LoggedOut, PeerLost
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.presence.facts import GroupChanged
 from mesh.core.presence.members import Members
+from mesh.core.services.dealing import dealt
 from mesh.core.services.departing import Departing
 from mesh.core.services.serving import Serving
 from mesh.core.services.strategies import Strategies
@@ -138,10 +139,8 @@ class Groups(Part):
         if not nodes or tries > TRIES:
             self._desk.count("group_dropped", e.count)
             return
-        at = 0
-        for node, count in self._strategies.assign(group.name, nodes, e.count).items():
-            self._go(group, node, e.cut(range(at, at + count)), tries)
-            at += count
+        for indices, node in dealt(self._strategies, group.name, nodes, e):
+            self._go(group, node, e.cut(indices), tries)
 
     def _go(self, group: Group, node: str, e: Envelope, tries: int) -> None:
         sent = replace(e, to=group.name, flags=0)

@@ -55,6 +55,7 @@ class Services:
         self.sending = Sending(
             desk, named, peers, sessions, self.presence, self.serving, back, strategies, departing, groups
         )
+        self.figures = self.sending.figured
         self.parts: Sequence[Part] = (
             self.presence,
             self.members,

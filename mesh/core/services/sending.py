@@ -16,8 +16,10 @@ from mesh.core.presence.facts import ServersChanged
 from mesh.core.presence.presence import Presence
 from mesh.core.services.arriving import Arriving
 from mesh.core.services.back import Back
+from mesh.core.services.dealing import dealt, seen
 from mesh.core.services.departing import Departing
 from mesh.core.services.facts import CameBack
+from mesh.core.services.faring import Faring
 from mesh.core.services.groups import Groups
 from mesh.core.services.hints import Hints
 from mesh.core.services.serving import LOST, NOBODY, Serving
@@ -62,6 +64,8 @@ class Sending(Part):
         self._serving = serving
         self._back = back
         self._strategies = strategies
+        self._faring = Faring(desk, peers)
+        self.figured = self._faring.figures
         self._arriving = Arriving(desk, sessions)
         self._departing = departing
         self._groups = groups
@@ -87,7 +91,10 @@ class Sending(Part):
         )
 
     def figures(self) -> dict[str, int | float]:
-        return {"requests_open": sum(len(memory.asked) for memory in self._streams.values())}
+        return {
+            "requests_open": sum(len(memory.asked) for memory in self._streams.values()),
+            **self._faring.told(),
+        }
 
     # --- what clients here send -------------------------------------------------------------------------
 
@@ -141,20 +148,17 @@ class Sending(Part):
         if self._streams.get(e.stream) is not memory:
             return  # its session was closed meanwhile
         nodes = self._nodes(e, in_vain)
-        if not nodes:
+        names = self._strategies.several(e.to, nodes, lambda: seen(e.to, e, 0)) if e.flags & EVERY else nodes
+        if not names:
             numbers = range(e.first, e.last + 1)
             self._say(memory, e.stream, numbers, Answer("", 1, 1, NOBODY, text=self._hints.nobody(e.to)))
+            self._faring.nobody(e, NOBODY)
         elif e.flags & EVERY:
-            uuids: dict[bytes, int | None] = {
-                self._uuid(name): None for name in self._strategies.several(e.to, nodes)
-            }
-            self._go(memory, e, until, uuids, tries, in_vain)
+            self._go(memory, e, until, {self._uuid(name): None for name in names}, tries, in_vain)
         else:
-            first = e.first
-            for name, count in self._strategies.assign(e.to, nodes, e.count).items():
-                part = e.part(first, first + count - 1)
+            for indices, name in dealt(self._strategies, e.to, nodes, e):
+                part = e.part(e.first + indices[0], e.first + indices[-1])
                 self._go(memory, part, until, {self._uuid(name): None}, tries, in_vain)
-                first += count
 
     def _nodes(self, e: Envelope, in_vain: frozenset[bytes]) -> dict[str, int]:
         """The nodes where it is served, and by how many."""
@@ -162,7 +166,7 @@ class Sending(Part):
         nodes = {}
         if not e.flags & LOCAL_ONLY:
             for uuid, consumers in self._presence.servers((ADDRESS, e.to)).items():
-                if uuid not in in_vain:
+                if uuid in self._peers and uuid not in in_vain:
                     nodes[self._peers[uuid].node.name] = consumers
         here = self._serving.here(e.to, is_ours=True)
         if here and me.uuid not in in_vain:
@@ -184,11 +188,13 @@ class Sending(Part):
     ) -> None:
         way = Way(
             e.stream, e.to, e.sender, until, bool(e.flags & REQUEST), bool(e.flags & EVERY), nodes,
-            e, tries, in_vain, dict.fromkeys(range(e.first, e.last + 1)),
+            e, tries, in_vain, dict.fromkeys(range(e.first, e.last + 1)), self._desk.now,
         )  # fmt: skip
         memory.unanswered.update(dict.fromkeys(way.open, way))
         ttl = 0 if until == inf else max(1, int((until - self._desk.now) * 1000))
         for uuid in nodes:
+            if not way.is_for_all:
+                self._strategies.sent_to(self._faring.name(uuid), e.count)
             self._at.setdefault(uuid, {})[way] = None
             if uuid == self._desk.me.uuid:
                 self._serving.take(b"", e, ttl)
@@ -241,6 +247,7 @@ class Sending(Part):
         """Nobody had it there: that is proof, and it may go to another."""
         e = way.envelope
         assert e is not None
+        self._heard_of(way, len(numbers), is_taken=False)
         self._drop(memory, way, numbers)
         for first, last in runs(numbers):
             memory.unanswered.update(dict.fromkeys(range(first, last + 1)))
@@ -248,11 +255,19 @@ class Sending(Part):
 
     def _end(self, memory: Memory, way: Way, numbers: Sequence[int], a: Answer) -> None:
         """They have their answer; a request that somebody has waits for its reply."""
+        self._heard_of(way, len(numbers), a.state == "OK")
         self._say(memory, way.stream, numbers, a)
+        self._faring.answered(way, len(numbers), a.state)
         if a.state == "OK" and way.is_request:
             memory.asked.update(dict.fromkeys(numbers, way))
         else:
             self._drop(memory, way, numbers)
+
+    def _heard_of(self, way: Way, n: int, is_taken: bool) -> None:
+        """Tell the strategies what became of n messages: how soon they were taken, or that they were not."""
+        for uuid in way.nodes if n and not way.is_for_all else ():
+            seconds = self._desk.now - way.went if is_taken else None
+            self._strategies.answered(self._faring.name(uuid), n, seconds)
 
     def _say(self, memory: Memory, stream: bytes, numbers: Sequence[int], a: Answer) -> None:
         for n in numbers:
@@ -299,16 +314,20 @@ class Sending(Part):
         """Replies of those who were asked go to their session; what nobody waits for is dropped."""
         memory, session = self._streams.get(e.stream), self._sessions.by_stream.get(e.stream)
         wanted = []
+        came: dict[Way, list[int]] = {}
         if memory is not None:
             for index, n in enumerate(e.number_list(range(e.count))):
                 way = memory.asked.get(n) or memory.unanswered.get(n)
                 if way is None or uuid not in way.nodes or not way.is_request or e.to != way.sender:
                     continue
                 wanted.append(index)
+                came.setdefault(way, []).append(index)
                 if not way.is_for_all:
                     if n in memory.unanswered:
                         self._end(memory, way, (n,), Answer("", 1, 1, matched=1))
                     self._drop(memory, way, (n,))
+        for way, places in came.items():
+            self._faring.replied(uuid, way, e, places)
         if len(wanted) < e.count:
             self._desk.count("late_replies", e.count - len(wanted))
         if wanted and session is not None:
@@ -319,6 +338,7 @@ class Sending(Part):
         session = self._sessions.by_stream.get(way.stream)
         if session is not None and numbers:
             self._arriving.offer(session, refusal(way.stream, sorted(numbers), way.sender, code, text))
+        self._faring.failed(way, len(numbers), code)
         self._drop(memory, way, numbers)
 
     def _changed(self, fact: ServersChanged) -> None:
@@ -332,8 +352,7 @@ class Sending(Part):
     def _lost(self, uuid: bytes) -> None:
         """A node is gone, or its connection: what it had may have been done, and nobody will say so. What has
         not left for it goes to another."""
-        peer = self._peers.get(uuid)
-        name = uuid.hex() if peer is None else peer.node.name
+        name = self._faring.name(uuid)
         unsent = {(e.stream, e.first) for e in self._departing.take_back(uuid)}
         for way in list(self._at.pop(uuid, ())):
             memory = self._streams.get(way.stream)
@@ -356,6 +375,7 @@ class Sending(Part):
         if memory is not None:
             for way in {*memory.asked.values(), *memory.unanswered.values()} - {None}:
                 if way is not None:
+                    self._heard_of(way, sum(n in memory.unanswered for n in way.open), is_taken=False)
                     self._close(way)
 
     def tidy(self) -> None:
@@ -367,7 +387,10 @@ class Sending(Part):
             for way in [way for way in ways if way.until + SWEEP < self._desk.now]:
                 memory = self._streams.get(way.stream)
                 if memory is not None:
-                    self._drop(memory, way, [n for n in way.open if n in memory.asked])
+                    late = [n for n in way.open if n in memory.asked]
+                    if not way.is_for_all:  # of which nobody knows how many replies were to come
+                        self._faring.failed(way, len(late), "EXPIRED")
+                    self._drop(memory, way, late)
 
     def _came_back(self) -> None:
         """Take what became of what clients here have sent to addresses here."""

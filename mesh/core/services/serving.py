@@ -45,6 +45,7 @@ class Serving(Part):
         self._due: dict[Address, None] = {}  # somebody may have room
         self._waiting: dict[Address, None] = {}  # nobody has room for what is there
         self._epoch = 0
+        self._served = 0
 
     def from_clients(self) -> Sequence[Taking]:
         return (take(Consume, self._consume), take(Settle, self._settle))
@@ -57,6 +58,7 @@ class Serving(Part):
 
     def figures(self) -> dict[str, int | float]:
         return {
+            "served": self._served,
             "servers": sum(map(len, self._of.values())),
             "address_waiting_bytes": sum(address.bytes for address in self.addresses.values()),
         }
@@ -294,6 +296,7 @@ class Serving(Part):
         if envelopes:
             self._replied(server, command, envelopes[0])
         for given in server.settle(command.done):
+            self._served += 1
             if given.work.is_request:
                 self._fail(given, "REQUEST_FAILED", f"{server.name} has ended with it, and did not reply.")
         self._has_room(address)
@@ -304,6 +307,7 @@ class Serving(Part):
         to: dict[bytes, str] = {}
         for place, count in enumerate(command.replied):
             given = server.take(count)
+            self._served += given is not None
             if given is None or not given.work.is_request:
                 continue
             e = given.work.envelope

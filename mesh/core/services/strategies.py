@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from balancers.base import Registration
+from balancers.base import Message, Registration
 
-Read = Callable[[], object]
+Read = Callable[[], Message]
 
 
 class Strategies(Protocol):
     """The choice between nodes, by name, of which it is known how many serve the address there."""
 
+    def reads_message(self, address: str) -> bool: ...
     def assign(
         self, address: str, nodes: Mapping[str, int], n: int, message: Read | None = None
     ) -> dict[str, int]: ...

@@ -25,6 +25,13 @@ from mesh.wire.commands import Hear, Query, States
 from mesh.wire.replies import Gossiped
 
 TOPIC = PREFIX.encode()
+RATES = (
+    "published",
+    "delivered",
+    "requests",
+    "request_failures",
+    "served",
+)  # metrics that a state has a second
 WEIGHTS = "weights"  # the rows of which earlier releases hear the stamp
 
 
@@ -122,6 +129,8 @@ class Gossiping(Part):
 
     def load_of(self, name: str) -> tuple[float, float, int] | None:
         """The load (0..1) that a node told last, its age (s), and free RAM (bytes); None without any."""
+        if name == self._desk.me.name:
+            return (self.mine.load, 0.0, self.mine.ram_free) if self.mine is not None else None
         peer = self._neighbours.named(name)
         known = self.gossip.known.get(peer.node.uuid) if peer is not None else None
         if known is None:
@@ -242,26 +251,29 @@ class Gossiping(Part):
     def _measured(self, sample: Sample) -> NodeState:
         self._counter += 1
         now, figures, me = self._desk.now, self._desk.figures(), self._desk.me
-        published, delivered = self._rates(figures)
+        rates = self._rates(figures)
         reach, weights = self._reach(), self.shared[WEIGHTS].stamp if WEIGHTS in self.shared else 0
         self._last = (now, figures)
         return NodeState(
             uuid=me.uuid, name=me.name, boot=me.boot, counter=self._counter, wall=self._desk.wall,
             up=now - self._born, software=self._software, cpu=sample.cpu, ram_free=sample.ram_free,
-            ram_total=sample.ram_total, load=load_index(sample), lag=sample.lag, published=published,
-            delivered=delivered, pending=int(figures["pending"]), tailback=int(figures["tailed_back"]),
+            ram_total=sample.ram_total, load=load_index(sample), lag=sample.lag,
+            published=rates["published"], delivered=rates["delivered"],
+            pending=int(figures["pending"]), tailback=int(figures["tailed_back"]),
             stored=int(figures["stored_envelopes"]), sessions=int(figures["sessions"]),
             subscriptions=int(figures["subscriptions"]), links=int(figures["data_links"]),
             insecure=False, weights=weights, log=reach.log, commits=reach.commits, ways=self._ways.names,
-            shared=tuple(self.shared.values()),
+            shared=tuple(self.shared.values()), requested=rates["requests"] or 0,
+            request_p50=figures["request_p50"] or 0, request_p99=figures["request_p99"] or 0,
+            request_failed=rates["request_failures"] or 0, served=rates["served"] or 0,
         )  # fmt: skip
 
-    def _rates(self, figures: dict[str, int | float]) -> tuple[float, float]:
+    def _rates(self, figures: dict[str, int | float]) -> dict[str, float]:
         if self._last is None:
-            return 0.0, 0.0
+            return dict.fromkeys(RATES, 0.0)
         then, before = self._last
         seconds = max(self._desk.now - then, 0.001)
-        return tuple(max(0.0, (figures[w] - before[w]) / seconds) for w in ("published", "delivered"))  # type: ignore[return-value]
+        return {name: max(0.0, (figures[name] - before[name]) / seconds) for name in RATES}
 
     def described(self, uuid: bytes) -> Gossiped:
         """The columns of `mesh ls` that come from gossip."""

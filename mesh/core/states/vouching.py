@@ -19,7 +19,7 @@ from discovery.state import NodeState
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import Hearing, hear
 from mesh.core.desk.part import Part, Taking, take
-from mesh.core.peers.introductions import as_node
+from mesh.core.peers.introductions import as_node, without_metadata
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.states.facts import RoutesVouched, Spoke, StateHeard
@@ -125,7 +125,7 @@ class Vouching(Part):
             lines = decode(command.gossip).lines[:HOPS]
         except ValueError as error:
             raise RemoteError(f"states that cannot be read: {error}", code="MALFORMED") from error
-        nodes = {as_node(node).uuid: node for node in command.nodes[:HOPS]}
+        nodes = {as_node(node).uuid: without_metadata(node) for node in command.nodes[:HOPS]}
         for line in lines if self._keyring is not None else ():
             state = read(line)
             if state is not None:

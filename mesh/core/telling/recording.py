@@ -17,12 +17,13 @@ from mesh.core.peers.facts import PeerJoined, PeerLost
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.states.facts import Spoke, StateHeard
-from mesh.snapshots.line import BALANCE, EVENT, LINK, QUEUE, STATE, TOPIC, HistoryLine
+from mesh.services.figures import Fared, Figures
+from mesh.snapshots.line import BALANCE, EVENT, LINK, QUEUE, SERVICE, STATE, TOPIC, HistoryLine
 from mesh.snapshots.moment import iso
 from mesh.snapshots.observers import Observed
 from mesh.wire.commands import Introduction
 
-LINKS, QUEUES, TOPICS = 64, 32, 64  # lines of a kind at a time, at most
+LINKS, QUEUES, TOPICS, SERVICES = 64, 32, 64, 64  # lines of a kind at a time, at most
 STARTED, STOPPED = "started", "stopped"  # of this node itself
 
 QueueDepth = tuple[str, int, int, float | None]  # name of a queue, messages, bytes, age of the oldest in s
@@ -39,6 +40,7 @@ class Recording(Part):
         strategy: str,
         weight_of: Callable[[str], float],
         queues: Callable[[], Iterable[QueueDepth]],
+        services: Figures,
     ) -> None:
         self._desk = desk
         self._neighbours = neighbours
@@ -46,6 +48,7 @@ class Recording(Part):
         self._weight_of = weight_of
         self._topics = topics
         self._queues = queues
+        self._services = services
         self._observed = Observed(desk.me.uuid)
         self._interval = desk.settings.snapshots
         self._due = 0.0
@@ -121,6 +124,9 @@ class Recording(Part):
             self._write(
                 TOPIC, me.name, me.uuid, me.boot, topic=topic, domain=domain, messages=messages, content=size
             )
+        for address, node, fared in self._services.busiest(SERVICES):
+            if fared.total != fared.told:
+                self._service(address, node, fared)
 
     def _linked(self) -> Iterator[Peer]:
         """The peers with a connection, and those that should have one; whoever is logged in first."""
@@ -146,7 +152,7 @@ class Recording(Part):
             if (peer is None or not peer.alive) and self._told.get(node) == given.total:
                 continue
             self._told[node] = given.total
-            uuid, boot = (peer.node.uuid, peer.node.boot) if peer is not None else (b"", 0)
+            uuid, boot = self._who(node)
             self._write(
                 BALANCE,
                 node,
@@ -160,6 +166,34 @@ class Recording(Part):
                 answered=given.answered,
                 seconds=round(given.seconds, 6),
             )
+
+    def _service(self, address: str, node: str, fared: Fared) -> None:
+        uuid, boot = self._who(node)
+        p50, p99 = fared.look()
+        self._write(
+            SERVICE,
+            node,
+            uuid,
+            boot,
+            address=address,
+            sent=fared.sent,
+            requests=fared.requests,
+            replies=fared.replies,
+            failed=fared.failed,
+            lost=fared.lost,
+            refused=fared.refused,
+            expired=fared.expired,
+            seconds=round(fared.seconds, 6),
+            p50=_rounded(p50, 6),
+            p99=_rounded(p99, 6),
+        )
+
+    def _who(self, node: str) -> tuple[bytes, int]:
+        """uuid and boot of whoever has that name."""
+        me, peer = self._desk.me, self._neighbours.named(node)
+        if node == me.name:
+            return me.uuid, me.boot
+        return (b"", 0) if peer is None else (peer.node.uuid, peer.node.boot)
 
     def _waiting(self) -> None:
         """The longest queues; one that has become empty is told once more."""
@@ -189,7 +223,9 @@ class Recording(Part):
             ram_total=s.ram_total, load=round(s.load, 4), lag=round(s.lag, 6),
             published=round(s.published, 3), delivered=round(s.delivered, 3), pending=s.pending,
             tailback=s.tailback, stored=s.stored, sessions=s.sessions, subscriptions=s.subscriptions,
-            links=s.links,
+            links=s.links, requested=_rounded(s.requested) or None,
+            request_p50=_rounded(s.request_p50, 6) or None, request_p99=_rounded(s.request_p99, 6) or None,
+            request_failed=_rounded(s.request_failed) or None, served=_rounded(s.served) or None,
         )  # fmt: skip
 
     def _write(self, kind: str, node: str, uuid: bytes, boot: int, **fields: Any) -> None:
@@ -224,5 +260,5 @@ class Recording(Part):
         return round(max(0.0, self._desk.now - member.heard), 3) if member is not None else None
 
 
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 3)
+def _rounded(value: float | None, places: int = 3) -> float | None:
+    return None if value is None else round(value, places)

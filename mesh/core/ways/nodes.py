@@ -58,9 +58,9 @@ class Nodes:
         names = ((peer, peer.node.name) for peer in self.usable())
         return [peer for peer, name in names if name not in visited and self.is_alive(name)]
 
-    def choose(self, nodes: Sequence[str], of: Hashable) -> str:
+    def choose(self, nodes: Sequence[str], of: Hashable, domain: str) -> str:
         """One of several that would do as well; see the balancing."""
-        return self._balancing.choose(nodes, of)
+        return self._balancing.choose(nodes, of, domain)
 
     def way_to(self, node: str) -> str | None:
         """The neighbour through which a node can be reached, as far as that was asked."""

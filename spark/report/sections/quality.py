@@ -46,6 +46,7 @@ KINDS = {
     "queue": "queues",
     "balance": "balance",
     "topic": "topics",
+    "service": "services",
     "quarantine": "in quarantine",
 }
 

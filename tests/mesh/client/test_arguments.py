@@ -121,6 +121,36 @@ CALLS: dict[str, tuple[Call, list[Any]]] = {
     "erase xpath": (lambda m, v: m.erase("k", xpath=v), TEXTS),
     "get xpath": (lambda m, v: m.get(xpath=v), TEXTS),
     "route domain": (lambda m, v: m.route("k", domain=v), TEXTS),
+    "send address": (lambda m, v: m.send("nobody", v), CONTENTS),
+    "send delivery": (lambda m, v: m.send("nobody", b"x", delivery=v), [*TEXTS, "one", "all", "ALL"]),
+    "send local_only": (lambda m, v: m.send("nobody", b"x", local_only=v), FLAGS),
+    "send to an address, key": (lambda m, v: m.send("nobody", b"x", key=v), TEXTS),
+    "send to an address, expiry": (lambda m, v: m.send("nobody", b"x", expiry=v), NUMBERS),
+    "send to an address, domain": (lambda m, v: m.send("nobody", b"x", domain=v), TEXTS),
+    "send to an address, persistent": (lambda m, v: m.send("nobody", b"x", persistent=v), FLAGS),
+    "send to an address, force": (lambda m, v: m.send("nobody", b"x", force_queuing=v), FLAGS),
+    "request address": (lambda m, v: m.request(v, b"x"), TEXTS),
+    "request content": (lambda m, v: m.request("nobody", v), CONTENTS),
+    "request timeout": (lambda m, v: m.request("nobody", b"x", timeout=v), NUMBERS),
+    "request local_only": (lambda m, v: m.request("nobody", b"x", local_only=v), FLAGS),
+    "request retry_lost": (lambda m, v: m.request("nobody", b"x", retry_lost=v), FLAGS),
+    "request headers": (lambda m, v: m.request("nobody", b"x", headers=v), HEADERS),
+    "request priority": (lambda m, v: m.request("nobody", b"x", priority=v), NUMBERS),
+    "request type": (lambda m, v: m.request("nobody", b"x", type=v), [5, "x", object(), math.nan]),
+    "gather address": (lambda m, v: entered(m.gather(v, b"x")), TEXTS),
+    "gather content": (lambda m, v: entered(m.gather("nobody", v)), CONTENTS),
+    "gather timeout": (lambda m, v: entered(m.gather("nobody", b"x", timeout=v)), NUMBERS),
+    "gather most": (lambda m, v: entered(m.gather("nobody", b"x", most=v)), NUMBERS),
+    "gather headers": (lambda m, v: entered(m.gather("nobody", b"x", headers=v)), HEADERS),
+    "serve address": (lambda m, v: entered(m.serve(v)), TEXTS),
+    "serve prefetch": (lambda m, v: entered(m.serve("x", prefetch=v)), NUMBERS),
+    "serve local_only": (lambda m, v: entered(m.serve("x", local_only=v)), FLAGS),
+    "serve type": (lambda m, v: entered(m.serve("x", type=v)), [5, "x", object(), math.nan]),
+    "service address": (lambda m, v: m.service(v), TEXTS),
+    "service concurrency": (lambda m, v: m.service("x", concurrency=v), NUMBERS),
+    "service local_only": (lambda m, v: m.service("x", local_only=v), FLAGS),
+    "service function": (lambda m, v: m.service("x")(v), [*TEXTS, None]),
+    "registrations": (lambda m, v: m.registrations(v), TEXTS),
     "call page": (lambda m, v: m.call("ls", after=v), ARGUMENTS),
     "call limit": (lambda m, v: m.call("ls", limit=v), ARGUMENTS),
 }
@@ -221,7 +251,7 @@ def blocking() -> Iterator[sync.Client]:
         thread.join()
 
 
-ASYNC_ONLY = ("subscribe", "unsubscribe", "final")
+ASYNC_ONLY = ("subscribe", "unsubscribe", "final", "serve ", "gather")
 
 
 @pytest.mark.parametrize("name", [name for name in CALLS if not name.startswith(ASYNC_ONLY)])

@@ -239,7 +239,7 @@ def blocking() -> Iterator[sync.Client]:
 @pytest.mark.parametrize("name", CALLS)
 def test_a_blocking_call_ends_within_its_limit_too(blocking: sync.Client, name: str) -> None:
     begin = time.monotonic()
-    with pytest.raises(MeshTimeout, match=r"0\.0\d* s"):
+    with pytest.raises(MeshTimeout, match=r"\b0(\.0\d*)? s"):
         CALLS[name](blocking, SOON)
     assert time.monotonic() - begin < 5
 

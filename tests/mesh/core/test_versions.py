@@ -13,14 +13,15 @@ from mesh.core.asking.demand import Demand
 from mesh.core.desk.conn import Conn
 from mesh.errors import Refused
 from mesh.wire import commands as c
-from mesh.wire.limits import PIECES, SHARED, VERSION_MAX, WAYS
+from mesh.wire.limits import PIECES, SERVICES, SHARED, VERSION_MAX, WAYS
 from mesh.wire.spoken import agreed, in_common
 from tests.mesh.core.stranger import Stranger
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
 from tools.costing import wire
 
-BOTH = frozenset((PIECES, WAYS, SHARED))
+OLD = frozenset((PIECES, WAYS))  # words of version 1
+BOTH = OLD | {SHARED, SERVICES}
 HOUR = c.Query("hour", "12")  # of a kind that no release has
 
 
@@ -50,7 +51,7 @@ def test_nodes_keep_what_they_have_agreed_on(first: int, second: int, version: i
     a, b = net.node("a", wire_version=first), net.node("b", "a", wire_version=second)
     heard = client_of(b).subscribed("k")
     net.until(lambda: a.core.parts.neighbours.peers[b.uuid].data)
-    assert links_of(a, b) == links_of(b, a) == {(version, BOTH if version > 1 else BOTH - {SHARED})}
+    assert links_of(a, b) == links_of(b, a) == {(version, BOTH if version > 1 else OLD)}
     client_of(a, "pub").publish("k", b"1")
     net.until(lambda: heard.contents == [b"1"])
 

@@ -496,9 +496,9 @@ def test_a_reply_that_nobody_asked_for_changes_nothing(net: SimNetwork) -> None:
 def test_the_balancer_of_a_node_takes_them_into_account(net: SimNetwork) -> None:
     a = node(net, "a", balancer=WeightedRoundRobin(chance()))
     applied(a, {"x": [3.0, ""], "y": [1.0, ""]})
-    chosen = [a.core.parts.nodes.choose(("x", "y"), None) for _ in range(400)]
+    chosen = [a.core.parts.nodes.choose(("x", "y"), None, "") for _ in range(400)]
     assert chosen.count("x") == 300
     assert ask(a).value["strategy"] == "WeightedRoundRobin"
     ask(a, clear=True)
-    chosen = [a.core.parts.nodes.choose(("x", "y"), None) for _ in range(400)]
+    chosen = [a.core.parts.nodes.choose(("x", "y"), None, "") for _ in range(400)]
     assert chosen.count("x") == 200

@@ -28,7 +28,7 @@ class FakeView:
     def way_to(self, node: str) -> str | None:
         return self.ways.get(node)
 
-    def choose(self, nodes: Sequence[str], of: Hashable) -> str:
+    def choose(self, nodes: Sequence[str], of: Hashable, domain: str) -> str:
         self.choices.append((tuple(nodes), of))
         return nodes[0]
 

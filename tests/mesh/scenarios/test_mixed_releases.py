@@ -6,18 +6,29 @@ The last release is tests/releases/wire1.zip, which speaks version 1 of the wire
 import asyncio
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self, TypeVar
 
 import pytest
+import zmq
+from msgspec.structs import replace
 
 import mesh.sync
 from mesh.client.message import Message
 from mesh.errors import MeshError
+from mesh.names import SENDS
+from mesh.proof import stream_of
 from mesh.sync import Client, Subscription
+from mesh.wire import commands as c
+from mesh.wire.envelope import Envelope
+from mesh.wire.frames import read, write
+from mesh.wire.limits import SERVICES
 from tests.mesh.running import LIMIT, RunningNode, running, until
 
+C = TypeVar("C", bound=c.Command)
 LAST = Path(__file__).parents[2] / "releases" / "wire1.zip"
 OLD = ("env", f"PYTHONPATH={LAST}")
 RULES = """
@@ -42,6 +53,7 @@ class Two:
 
     heron: RunningNode
     frodo: RunningNode
+    old: str
 
     def __getitem__(self, name: str) -> RunningNode:
         return self.heron if name == "heron" else self.frodo
@@ -61,7 +73,7 @@ def two(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     inside = {name: OLD if name == request.param else () for name in DOMAINS}
     with running("heron", options=options, inside=inside["heron"]) as heron:
         with running("frodo", beside=heron, options=options, inside=inside["frodo"]) as frodo:
-            yield Two(heron, frodo)
+            yield Two(heron, frodo, request.param)
 
 
 def taken(subscription: Subscription, count: int) -> list[Message]:
@@ -197,3 +209,58 @@ def test_clients_of_either_release_use_nodes_of_either(two: Two, here: str, ther
     assert "from then" in of_the_last_release(two[there], "get", key)
     names = of_the_last_release(two[here], "ls")
     assert "heron" in names and "frodo" in names
+
+
+class Wire:
+    """A client in the words of the wire, which knows of services."""
+
+    def __init__(self, node: RunningNode, name: str) -> None:
+        self.key = name.encode().ljust(32, b"-")
+        self.stream = stream_of(self.key)
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._socket = self._context.socket(zmq.DEALER)
+        self._socket.setsockopt(zmq.LINGER, 0)
+        self._socket.connect(node.it["ipc"])
+        hello = c.Hello(
+            (1, 2), c.CLIENT, "", bytes(16), client=name, stream=self.stream, key=self.key, speaks=(SERVICES,)
+        )
+        self.welcome = self.asks(hello, c.Welcome)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+        self._context.term()
+
+    def asks(self, command: c.Command, answer: type[C], *envelopes: Envelope) -> C:
+        """Say it, and wait for a command of that kind."""
+        self._socket.send_multipart(write(command, envelopes))
+        return self.hears(answer)
+
+    def hears(self, answer: type[C]) -> C:
+        while True:
+            assert self._socket.poll(int(1000 * LIMIT))
+            command, _ = read(self._socket.recv_multipart())
+            if isinstance(command, answer):
+                return command
+
+
+def test_beside_a_node_of_the_last_release_addresses_are_served_as_without_it(two: Two) -> None:
+    new = "frodo" if two.old == "heron" else "heron"
+    with two.client(new) as m:
+        until(lambda: [node.name for node in m.nodes() if node.state == "alive"] == [new, two.old])
+    with Wire(two[two.old], "old") as user:
+        assert user.welcome.version == 1 and SERVICES not in user.welcome.speaks
+    with Wire(two[new], "server") as server, Wire(two[new], "asker") as asker:
+        assert SERVICES in asker.welcome.speaks
+        nobody = Envelope(asker.stream, SENDS, 1, 1, ("",), 1, 1, b"1", to="nobody")
+        asked = [replace(nobody, first=n, last=n, to=to) for n, to in enumerate(("nobody",) * 9 + ("x",), 1)]
+        asker.asks(c.Publish((1,)), c.Answers, asked[0])
+        began = time.monotonic()
+        for envelope in asked[1:9]:
+            assert asker.asks(c.Publish((1,)), c.Answers, envelope).answers[0].state == "NO_HANDLERS"
+        assert time.monotonic() - began < 2
+        assert server.asks(c.Consume(1, 1, "x", 9), c.Reply).value == {"epoch": 1}
+        assert asker.asks(c.Publish((1,)), c.Answers, asked[9]).answers[0].state == "OK"
+        assert server.hears(c.Items).heads[0].targets == ((1, b""),)

@@ -26,6 +26,7 @@ def test_who_is_slow_is_named_once_in_a_while() -> None:
     watched.started(NodeInfo("heron"))
     assert {watched.pick(TWO), watched.pick(TWO)} == {"a", "b"}
     assert sorted(watched.order(TWO)) == ["a", "b"] and watched.assign(TWO, 4) == {"a": 2, "b": 2}
+    assert watched.several(TWO) == ["a", "b"] and not watched.reads_message
     assert told == []
     clock.step = BUDGET * 1.1
     watched.pick(TWO)

@@ -9,11 +9,13 @@ from msgspec.structs import replace
 
 from discovery import lines
 from discovery.state import NodeState
+from mesh.names import SENDS
 from mesh.proof import prove, stream_text
 from mesh.security.streamkey import StreamKey
+from mesh.services.replies import refusal, replies
 from mesh.values import Headers, Hop
 from mesh.wire import commands as c
-from mesh.wire.envelope import ERASED, FORCE_QUEUING, INITIAL, PERSISTENT, Envelope
+from mesh.wire.envelope import ERASED, FORCE_QUEUING, INITIAL, PERSISTENT, REQUEST, Envelope
 from mesh.wire.frames import write
 from mesh.wire.properties import Properties, encode_properties
 from tools.models.messages import Sent, gathered
@@ -66,6 +68,18 @@ ERASURE = hashlib.sha256(b"erase" + STREAM).digest()[:16]
 GONE = Envelope(
     ERASURE, "", 6, 6, ("greeting",), 1, 0, b"", flags=ERASED, sender=JOE, route=(HERE,)
 ).mastered(NOON, HERE)
+
+ASKED = Envelope(STREAM, SENDS, 1, 2, ("",), 2, 3, b"1+22/0", flags=REQUEST, to="calc/sum")
+ASKED_HERE = replace(ASKED, sender=JOE).mastered(NOON, HERE)
+ASKED_THERE = replace(ASKED, sender=JOE).passed(HERE, NOON)
+ANN = "/node/swift/client/ann/session/1"
+NO = encode_properties(Properties(code="NO_NUMBER"))
+TOLD = [Sent(1, "", b"", b"3"), Sent(2, "", NO, b"2/0 is none")]
+SAID = replace(gathered(TOLD, stamped=False), stream=STREAM, domain="")
+(REPLIED,) = replies(SAID, ((1, 0), (2, 1)), STREAM, JOE, ANN)
+LOST = refusal(STREAM, (2,), JOE, "HANDLER_LOST", "ann has gone.")
+SUM = ("address", "calc/sum")
+GROUP = "printers\nWEATHER\n+/temp"
 
 
 STATE = NodeState(
@@ -142,6 +156,29 @@ GOLDENS: dict[str, list[bytes]] = {
     "subscribe-inbox": write(c.Subscribe(5, 0, c.Query("inbox", ""), False)),
     "items-inbox": write(c.Items(4, (c.ItemHead(1, master=HERON.uuid, targets=((0, b""),)),)), [LETTER_SENT]),
     "ack-client": write(c.Ack(2, ((7, 2), (8, 1)))),
+    "consume": write(c.Consume(9, 3, "calc/sum", 64)),
+    "consume-group": write(c.Consume(10, 4, GROUP, 16)),
+    "reply-consume": write(c.Reply(9, {"epoch": 1})),
+    "publish-request": write(c.Publish((1,), (5000,)), [ASKED]),
+    "items-request": write(
+        c.Items(5, (c.ItemHead(1, master=HERON.uuid, targets=((3, b""),), ttl=4990),)), [ASKED_HERE]
+    ),
+    "settle": write(c.Settle(3, 1, replied=(1, 2), frames=(1,)), [SAID]),
+    "settle-done": write(c.Settle(3, 1, (1, 5, 7, 7))),
+    "items-reply": write(
+        c.Items(6, (c.ItemHead(1, master=HERON.uuid, targets=((2**32 - 1, b""),)),)), [REPLIED]
+    ),
+    "items-lost": write(
+        c.Items(7, (c.ItemHead(1, master=HERON.uuid, targets=((2**32 - 1, b""),)),)), [LOST]
+    ),
+    "watch": write(c.Watch(1, True, add=(SUM,))),
+    "serving": write(c.Serving(1, 1, (c.Row(*SUM, 2, "swift", SWIFT.uuid, 8),))),
+    "serving-node": write(c.Serving(5, 7, (c.Row(*SUM, 2),))),
+    "members": write(c.Members(1, True, ((GROUP, 2),))),
+    "heard": write(c.Heard(1)),
+    "sends": write(c.Sends((1,), (4990,)), [ASKED_THERE]),
+    "sent": write(c.Sent((c.Outcome(STREAM, c.Answer(SENDS, 1, 2, matched=1)),))),
+    "respond": write(c.Respond((1,)), [REPLIED]),
     "call-get": write(c.Call(3, "get", {"kind": "exact", "text": "greeting", "domain": "", "fresh": False})),
     "reply-get": write(
         c.Reply(

@@ -14,11 +14,22 @@ from discovery.state import Natural
 from mesh.core.desk.settings import Settings
 from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
+from mesh.core.services.serving import FULL, LATE, LOST, NOBODY
 from mesh.proof import prove
 from mesh.routing.verdict import PARTLY_REFUSED
 from mesh.wire import commands as c
 from mesh.wire import limits
-from mesh.wire.envelope import ERASED, FORCE_QUEUING, INITIAL, LOCAL_ONLY, PERSISTENT
+from mesh.wire.envelope import (
+    ERASED,
+    EVERY,
+    FORCE_QUEUING,
+    INITIAL,
+    LOCAL_ONLY,
+    PERSISTENT,
+    REPLY,
+    REQUEST,
+    RESENT,
+)
 from mesh.wire.frames import read, write
 from mesh.wire.header import Header
 from mesh.wire.properties import PropertiesRecord, decode_properties
@@ -45,7 +56,7 @@ ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "wire.md").read_text(encoding="utf-8")
 BOXES = dict(re.findall(r"^```golden (\S+)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE))
 KINDS: dict[int, type[c.Command]] = {kind.__struct_config__.tag: kind for kind in get_args(c.AnyCommand)}
-PARTS = (c.Introduction, c.Rumour, c.Answer, c.Outcome, c.Query, c.ItemHead)
+PARTS = (c.Introduction, c.Rumour, c.Answer, c.Outcome, c.Query, c.ItemHead, c.Row)
 SHAPES: dict[str, type[msgspec.Struct]] = {
     **{f"{shape.__name__.upper()} ({kind})": shape for kind, shape in KINDS.items()},
     **{shape.__name__: shape for shape in PARTS},
@@ -173,7 +184,15 @@ def test_the_page_says_of_every_metric_what_it_counts() -> None:
 
 def type_in_words(hint: Any) -> str:
     """A type as the page writes it."""
-    plain = {bytes: "bin", str: "text", bool: "bool", int: "int", type(None): "nil", Any: "any"}
+    plain = {
+        bytes: "bin",
+        str: "text",
+        bool: "bool",
+        int: "int",
+        type(None): "nil",
+        Any: "any",
+        msgspec.Raw: "map",
+    }
     if hint == c.U32:
         return "u32"
     if hasattr(hint, "__metadata__"):
@@ -196,6 +215,8 @@ def default_in_words(field: msgspec.structs.FieldInfo) -> str:
     if field.required:
         return ""
     default = {} if field.default is msgspec.NODEFAULT else field.default
+    if isinstance(default, msgspec.Raw):
+        default = msgpack.unpackb(bytes(default))
     return f"`{notation(list(default) if isinstance(default, tuple) else default)}`"
 
 
@@ -219,7 +240,7 @@ def test_the_table_of_commands_names_them_all() -> None:
 
 def test_envelopes_follow_the_commands_that_the_table_says() -> None:
     carriers = {row[1] for row in rows(section("Messages")) if row[3] == "yes"}
-    assert carriers == {"PUBLISH", "FORWARD", "ITEMS", "REPLY"}
+    assert carriers == {"PUBLISH", "FORWARD", "ITEMS", "REPLY", "SENDS", "RESPOND", "SETTLE"}
 
 
 def test_the_limits_are_those_of_the_code() -> None:
@@ -237,6 +258,10 @@ def test_the_flags_are_those_of_the_code() -> None:
         INITIAL,
         FORCE_QUEUING,
         ERASED,
+        REPLY,
+        RESENT,
+        EVERY,
+        REQUEST,
     )
 
 
@@ -252,10 +277,11 @@ def test_every_code_that_a_peer_can_hear_is_in_the_page_and_no_other() -> None:
         for folder in ("core", "mapping", "wire", "routing", "streams")
         for file in (ROOT / "mesh" / folder).rglob("*.py")
     ]
-    refused = {code for text in sources for code in re.findall(r"(?:Refuse\(\s*|code=)\"([A-Z_]+)\"", text)}
+    says = r"(?:Refuse\(\s*|code=|_fail\(given, )\"([A-Z_]+)\""
+    refused = {code for text in sources for code in re.findall(says, text)}
     lone = [(ROOT / "mesh" / name).read_text() for name in ("errors.py", "reserved.py", "weightset.py")]
     raised = set(re.findall(r'code ?= ?"([A-Z_]+)"', "".join(lone)))
-    refused.add(PARTLY_REFUSED)
+    refused |= {PARTLY_REFUSED, LOST, NOBODY, LATE, FULL}
     stores = "".join(file.read_text() for file in (ROOT / "mesh" / "store").glob("*.py"))
     raised |= set(re.findall(r'(?:code=|= )"([A-Z_]{3,})"', stores))
     assert refused - {"ENDPOINT"} <= said  # said to oneself only

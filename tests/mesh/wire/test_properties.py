@@ -19,6 +19,7 @@ properties = st.builds(
     st.integers(0, 2**63 - 1),
     st.integers(0, 9),
     texts,
+    texts,
 )
 
 
@@ -34,7 +35,9 @@ def test_the_usual_message_has_none_and_they_take_no_byte() -> None:
 
 
 def test_a_field_of_a_later_release_is_passed_over_and_one_left_out_has_its_default() -> None:
-    assert decode_properties(msgpack.packb([[], 7, 3, "r", "later"])) == Properties(Headers(), 7, 3, "r")
+    assert decode_properties(msgpack.packb([[], 7, 3, "r", "NO", "later"])) == Properties(
+        Headers(), 7, 3, "r", "NO"
+    )
     assert decode_properties(msgpack.packb([[("a", "b")]])) == Properties(Headers([("a", "b")]))
 
 
@@ -44,6 +47,7 @@ def test_a_field_of_a_later_release_is_passed_over_and_one_left_out_has_its_defa
         None, 1, {}, "text", [None], [{"a": "b"}], [[["a"]]], [[["a", "b", "c"]]], [[["a", 1]]],
         [[[b"a", "b"]]],
         [[], -1], [[], 1.5], [[], "1"], [[], 0, 10], [[], 0, -1], [[], 0, None], [[], 0, 5, b"r"],
+        [[], 0, 5, "", b"NO"], [[], 0, 5, "", "N" * 65],
     ],
 )  # fmt: skip
 def test_anything_else_is_malformed(value: object) -> None:

@@ -13,6 +13,7 @@ from spark.report.facts import (
     Coverage,
     Detection,
     Facts,
+    Fare,
     Flapping,
     Forecast,
     Life,
@@ -21,6 +22,7 @@ from spark.report.facts import (
     Quality,
     Quarantined,
     Queue,
+    Service,
     Topic,
 )
 
@@ -54,10 +56,12 @@ def names(count: int) -> list[str]:
 def empty() -> Facts:
     """Of a time of which nothing is known."""
     nothing: dict[str, tuple[()]] = dict.fromkeys(
-        ("counters", "balance", "lives", "flapping", "detections", "links", "queues", "topics", "forecasts",
-         "clocks", "coverage", "quarantined"), ()
+        ("counters", "balance", "lives", "flapping", "detections", "links", "queues", "topics", "services",
+         "forecasts", "clocks", "coverage", "quarantined"), ()
     )  # fmt: skip
-    return assemble(load=(), width_s=0, made_at=END, clusters=(), since=None, until=None, kinds={}, **nothing)
+    return assemble(
+        load=(), fares=(), width_s=0, made_at=END, clusters=(), since=None, until=None, kinds={}, **nothing
+    )
 
 
 @cache
@@ -83,7 +87,8 @@ class Mesh:
             load=load, width_s=WIDTH, made_at=END + timedelta(minutes=3), clusters=("lab",), since=self.start,
             until=END, kinds=self.kinds(), counters=self.counters(), balance=self.balance(),
             lives=self.lives(), flapping=self.flapping(), detections=self.detections(), links=self.links(),
-            queues=self.queues(), topics=self.topics(), forecasts=self.forecasts(), clocks=self.clocks(),
+            queues=self.queues(), topics=self.topics(), services=self.services(), fares=self.fares(load),
+            forecasts=self.forecasts(), clocks=self.clocks(),
             coverage=self.coverage(), quarantined=self.quarantined(),
         )  # fmt: skip
 
@@ -95,6 +100,7 @@ class Mesh:
             "balance": states // 9,
             "queue": states // 11,
             "topic": states // 20,
+            "service": states // 30,
             "event": 14 + len(self.names),
             "quarantine": 4,
         }
@@ -307,6 +313,50 @@ class Mesh:
             )
             for n, key in enumerate(KEYS)
         )
+
+    def services(self) -> tuple[Service, ...]:
+        """The last key is served by nobody, and of the requests to the second every tenth fails."""
+        found = []
+        for n, key in enumerate(KEYS[::2] if self.slow else ()):
+            requests = int(800_000 / (n + 1) ** 1.5)
+            failures = requests // 10 if n == 1 else 0
+            for node in self.names[n % 2 : 6 : 2] if key != KEYS[-1] else [""]:
+                slow = 40 if node == self.slow else 1
+                found.append(
+                    Service(
+                        address=key,
+                        node=node,
+                        requests=requests,
+                        requests_per_s=requests / self.hours / 3600,
+                        replies=requests - failures if node else 0,
+                        failed=failures - failures // 3,
+                        lost=failures // 3,
+                        refused=0 if node else requests,
+                        expired=0,
+                        sent=9 * n,
+                        mean_ms=2.3 * slow if node else None,
+                        p50_ms=1.9 * slow if node else None,
+                        p99_ms=31.0 * slow if node else None,
+                        callers=1 + n % 3,
+                    )
+                )
+        return tuple(found)
+
+    def fares(self, load: list[Load]) -> list[Fare]:
+        times = sorted({row.bucket_at for row in load})
+        return [
+            Fare(
+                bucket_at=when,
+                address=key,
+                requests_per_s=20 / (n + 1) * (1 + 0.5 * sin(number / 15)),
+                failures_per_s=2.0 if n == 1 else 0.0,
+                p50_ms=2 + n + self.dice.random(),
+                p99_ms=30 + 9 * n + 20 * self.dice.random(),
+            )
+            for n, key in enumerate(KEYS[:-1:2] if self.slow else ())
+            for number, when in enumerate(times)
+            if number % 40 != 7
+        ]
 
     def forecasts(self) -> tuple[Forecast, ...]:
         found = []

@@ -3,8 +3,8 @@
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 
-from spark.report.assembling import alive, assemble, axis, fair_shares, nodes, series
-from spark.report.facts import Coverage, Flapping, Load, Quality
+from spark.report.assembling import alive, assemble, axis, by_address, fair_shares, nodes, series
+from spark.report.facts import Coverage, Fare, Flapping, Load, Quality
 from spark.report.sampling import mean, median, most, quantile
 from tests.spark.report.invented import facts
 
@@ -130,9 +130,9 @@ def test_quantiles_lie_between_neighbours_and_ignore_what_is_unknown() -> None:
 def test_lives_are_in_the_order_in_which_they_began_so_that_the_last_of_a_node_is_its_newest() -> None:
     made = facts(3)
     whole = {field.name: getattr(made, field.name) for field in fields(made)}
-    for derived in ("times", "series", "nodes"):
+    for derived in ("times", "series", "fares", "nodes"):
         del whole[derived]
-    again = assemble(load=[], **whole | {"lives": made.lives[::-1]})
+    again = assemble(load=[], fares=[], **whole | {"lives": made.lives[::-1]})
     assert again.lives == made.lives and again.lives[0].first_at == min(life.first_at for life in made.lives)
     assert again.last_lives["wren"].boot == 6
 
@@ -142,3 +142,16 @@ def test_the_newest_life_is_the_one_that_ended_last_whatever_a_clock_said_when_i
     *others, last = [life for life in made.lives if life.node == "wren"]
     unset = replace(last, first_at=datetime(1970, 1, 1, tzinfo=UTC))
     assert replace(made, lives=(unset, *others)).last_lives["wren"] == unset
+
+
+def test_fares_are_by_address_with_none_where_nobody_asked() -> None:
+    def fare(address: str, minute: int, rate: float) -> Fare:
+        when = START + minute * MINUTE
+        return Fare(
+            bucket_at=when, address=address, requests_per_s=rate, failures_per_s=0, p50_ms=None, p99_ms=2
+        )
+
+    times = [START + minute * MINUTE for minute in range(3)]
+    found = by_address([fare("x", 0, 1.0), fare("y", 2, 5.0), fare("x", 1, 2.0), fare("x", 9, 7.0)], times)
+    assert found["requests_per_s"] == {"x": (1.0, 2.0, None), "y": (None, None, 5.0)}
+    assert found["p99_ms"]["x"] == (2, 2, None)

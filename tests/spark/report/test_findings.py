@@ -24,6 +24,7 @@ def calm() -> Facts:
         queues=(),
         balance=(),
         topics=(),
+        services=(),
         forecasts=(),
         quarantined=(),
         links=tuple(replace(link, rtt_median_ms=0.3, logged_in_share=1.0, lost=0) for link in made.links),
@@ -34,6 +35,17 @@ def calm() -> Facts:
 
 def told(of: Facts) -> list[tuple[str, str]]:
     return [(finding.rank, finding.text) for finding in findings(of)]
+
+
+def test_an_address_whose_requests_fail_is_told_and_one_that_nobody_asks_is_not(calm: Facts) -> None:
+    one = facts(3).services[0]
+    fine = replace(one, requests=1000, replies=960, failed=10, lost=10, refused=10, expired=10)
+    bad = replace(one, address="bad", node="", requests=90, refused=9)
+    other = replace(bad, address="worse", node="wren", requests=20, refused=20)
+    rare = replace(bad, address="rare", requests=9, refused=9)
+    text = "Of 20 requests to worse 100 % failed. So did many of those to bad."
+    assert told(replace(calm, services=(fine, bad, rare, other))) == [(WARN, text)]
+    assert told(replace(calm, services=(fine, rare)))[0][0] == GOOD
 
 
 def test_of_a_calm_mesh_that_alone_is_said(calm: Facts) -> None:

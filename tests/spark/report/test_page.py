@@ -10,6 +10,7 @@ import pytest
 
 from spark.report.charts.drawing import library
 from spark.report.facts import Facts
+from spark.report.figures import duration
 from spark.report.findings import findings
 from spark.report.page import SECTIONS, page
 from tests.seeds import stories
@@ -108,6 +109,28 @@ def test_the_tables_have_the_figures_that_the_facts_have() -> None:
     }
 
 
+def test_services_are_told_by_address_and_by_node() -> None:
+    made = facts(3)
+    rows = calm(3).tables["By address and node"][1:]
+    assert len(rows) == len(made.services) and {row[1] for row in rows} == {
+        "heron",
+        "crane",
+        "wren",
+        "nobody",
+    }
+    told = [[f"{n:,}" for n in (s.requests, s.failed, s.lost, s.refused)] for s in made.services]
+    assert [[row[2], *row[5:8]] for row in rows] == told
+    (name,) = [name for name in calm(3).tables if name.endswith("addresses, the busiest first")]
+    first, *others = calm(3).tables[name][1:]
+    of_first = [service for service in made.services if service.address == first[0]]
+    mean = sum((s.mean_ms or 0) * s.replies for s in of_first) / sum(s.replies for s in of_first)
+    assert first[1:3] == [str(len(of_first)), f"{sum(s.requests for s in of_first):,}"]
+    assert first[-1] == duration(mean / 1000)
+    assert [first[5], *sorted(row[5] for row in others)] == ["0 %", "0 %", "0 %", "0 %", "10 %", "100 %"]
+    for key in ("requests", "failures", "p50", "p99"):
+        assert made.services[0].address in str(json.loads(calm(3).data[f"figure-{key}"]))
+
+
 def test_a_link_of_which_no_line_says_anything_is_no_looser_than_the_loosest() -> None:
     made = facts(3)
     first, second, third, *others = made.links
@@ -165,6 +188,7 @@ def test_where_there_is_nothing_it_is_said_in_words_and_nothing_is_drawn() -> No
         "No link has been seen.",
         "No queue grows.",
         "No master has taken a message.",
+        "Nobody has sent anything to an address.",
         "Nobody has compared clocks",
         "There is not a single line.",
     ):
@@ -197,7 +221,8 @@ def hostile(count: int) -> Facts:
     made = facts(count)
     evil = _hostile(made)
     assert isinstance(evil, Facts)
-    return replace(evil, series={measure: evil.series[measure + EVIL] for measure in made.series})
+    series = {measure: evil.series[measure + EVIL] for measure in made.series}
+    return replace(evil, series=series, fares={name: evil.fares[name + EVIL] for name in made.fares})
 
 
 @cache

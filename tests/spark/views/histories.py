@@ -55,6 +55,11 @@ def topic(observer: str, topic: str, at: float | datetime, messages: int | None,
     )
 
 
+def service(observer: str, node: str, at: float | datetime, address: str, **fields: Any) -> Row:
+    """How what clients of an observer have sent to an address at a node has fared so far."""
+    return _line("service", observer, node, at, {"address": address} | fields)
+
+
 def told(frame: DataFrame, *keys: str) -> dict[Any, Row]:
     """The rows by their keys (by the key itself, if it is one), with moments as s after START."""
     found = {}

@@ -20,10 +20,11 @@ from spark.views import (
     load,
     membership,
     queues,
+    services,
     topics,
 )
 from tests.spark.views.histories import balance as line
-from tests.spark.views.histories import event, history, link, queue, state, topic
+from tests.spark.views.histories import event, history, link, queue, service, state, topic
 
 pytestmark = pytest.mark.spark
 
@@ -38,6 +39,8 @@ VIEWS: dict[str, Callable[[DataFrame], DataFrame]] = {
     "links.matrix": links.matrix,
     "queues.growth": queues.growth,
     "topics.busiest": topics.busiest,
+    "services.fared": services.fared,
+    "services.over_time": lambda history: services.over_time(history, 60),
     "forecast.capacity": forecast.capacity,
     "capacity.idle": capacity.idle,
     "answers.latencies": lambda history: answers.latencies(history, capacity.idle(history)),
@@ -53,6 +56,7 @@ EMPTY_KINDS = [
     line("egret", "heron", 0),
     queue("egret", "q", 0, None),
     topic("egret", "t", 0, None, domain=None),
+    service("egret", "heron", 0, "x"),
     {"kind": "quarantine", "at": 0},
 ]
 

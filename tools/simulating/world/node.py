@@ -29,6 +29,7 @@ from mesh.store.base import begin
 from mesh.store.memory import MemoryStore
 from mesh.wire.commands import Introduction
 from mesh.wire.limits import VERSION_MAX
+from mesh.wire.metadata import said
 from tools.simulating.world.network import LATE, SECRET, Network, Pipe
 from tools.simulating.world.sockets import Sockets
 from tools.simulating.world.volume import Disk
@@ -54,6 +55,7 @@ class SimNode:
         self.ipc = f"ipc:///run/{name}.{number}"
         self.pub = f"ipc:///run/{name}.{number}.pub"
         self.key: bytes = settings.pop("key", b"")  # the public one of its identity,
+        self.metadata = said(settings.pop("metadata", {}))
         keyring = settings.get("keyring")
         self.curve: str = keyring.mine if keyring else ""  # and that of its sockets
         self.sample: Callable[[], Sample] | None = settings.pop("sample", None)
@@ -74,7 +76,13 @@ class SimNode:
         self.disk.boot += 1
         settings = Settings(
             me=Introduction(
-                self.uuid, self.name, self.disk.boot, self.address, gossip=self.pub, key=self.key
+                self.uuid,
+                self.name,
+                self.disk.boot,
+                self.address,
+                gossip=self.pub,
+                key=self.key,
+                metadata=self.metadata,
             ),
             seeds=self._seeds,
             verify=verify,

@@ -1,0 +1,30 @@
+"""Who is not too busy?"""
+
+from balancers.base import Candidates, Jitter, NodeInfo
+from balancers.capacity import MISSED, load_of
+from balancers.least_loaded import LeastLoaded
+from balancers.preferring import Preferring
+
+
+class ThresholdLoaded(Preferring):
+    """Those whose load is at most the threshold, in turn; where all are over it, as LeastLoaded.
+
+    Of whom nothing new is known, nobody can say that it is over.
+    """
+
+    def __init__(self, jitter: Jitter, threshold: float = 0.8) -> None:
+        """`threshold`: from 0 (idle) to 1 (busy)."""
+        super().__init__(jitter)
+        self._threshold = threshold
+        self._fresh = MISSED * NodeInfo("").interval
+        self._others = LeastLoaded(jitter)
+
+    def started(self, node_info: NodeInfo) -> None:
+        super().started(node_info)
+        self._fresh = MISSED * node_info.interval
+
+    def preferred(self, candidates: Candidates) -> Candidates:
+        loads = [load_of(candidate, self._fresh) for candidate in candidates]
+        return [
+            c for c, load in zip(candidates, loads, strict=True) if load is None or load <= self._threshold
+        ]

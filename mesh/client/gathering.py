@@ -1,0 +1,80 @@
+"""What do all say who serve an address? `async with m.gather("who", b"?") as answers`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from types import TracebackType
+from typing import Any, Generic, Self
+
+from msgspec import UNSET
+
+from mesh.client.core.gathered import Gathered
+from mesh.client.message import Message, T, TypedMessage
+from mesh.client.reading import WHATEVER, ContentReader
+from mesh.client.shell import Shell
+from mesh.errors import MeshError
+
+Ask = Callable[[], Coroutine[Any, Any, tuple[int, Gathered]]]
+
+
+class GatheredMessage(TypedMessage[T]):
+    """One of the replies of all; `error` says why it is none."""
+
+    _error: MeshError | None = None
+
+    @property
+    def error(self) -> MeshError | None:
+        """None, or RequestFailed when who was asked says so, HandlerLost when it is gone."""
+        return self._error
+
+
+class Gathering(Generic[T]):
+    """The replies as they come, until there is one of each who was asked, or `most`, or the time is over.
+
+    A context manager: it is asked when it is entered, and nobody waits any more when it is left.
+    """
+
+    def __init__(self, client: object, shell: Shell, to: str, ask: Ask, reader: ContentReader | None) -> None:
+        self._client = client  # is not closed while somebody has this
+        self._shell, self._to, self._ask = shell, to, ask
+        self._reader = reader or WHATEVER
+        self._number = 0
+        self._gathered: Gathered | None = None
+        self._arrived = asyncio.Event()
+
+    @property
+    def expected(self) -> int | None:
+        """How many have been asked; None while that is not known."""
+        return None if self._gathered is None else self._gathered.expected
+
+    async def __aenter__(self) -> Self:
+        self._number, self._gathered = await self._ask()
+        self._gathered.stirred = self._arrived.set
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._shell.core.requests.forget(self._number)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> GatheredMessage[T]:
+        gathered = self._gathered
+        while gathered is not None:
+            found = gathered.take()
+            if found is not None:
+                return self._message(*found)
+            if gathered.error is not None:
+                raise gathered.error
+            if gathered.is_over:
+                break
+            self._shell.now()
+            self._arrived.clear()
+            await self._arrived.wait()
+        raise StopAsyncIteration
+
+    def _message(self, m: Message[Any], error: MeshError | None) -> GatheredMessage[T]:
+        return GatheredMessage(m._envelope, m._index, self._to, m.content, self._reader, UNSET, error)

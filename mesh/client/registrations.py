@@ -1,0 +1,48 @@
+"""Who serves an address, now and from now on? `async for registration in m.registrations("orders")`."""
+
+from __future__ import annotations
+
+import asyncio
+
+from mesh.client.core.watches import Registration
+from mesh.client.oneloop import check_loop
+from mesh.client.shell import Shell
+from mesh.errors import Closed
+
+__all__ = ["Registration", "Registrations"]
+
+
+class Registrations:
+    """First all nodes where it is served, then what changes; who is slow gets the last word on each."""
+
+    def __init__(self, client: object, shell: Shell, address: str) -> None:
+        self._client = client  # is not closed while somebody has this
+        self._shell, self._address = shell, address
+        core = shell.now()
+        core.check_services()
+        self._watching = core.watches.watch(address)
+        self._arrived = asyncio.Event()
+        self._watching.stirred = self._arrived.set
+
+    def __aiter__(self) -> Registrations:
+        return self
+
+    async def __anext__(self) -> Registration:
+        watching = self._watching
+        while (news := watching.take()) is None:
+            if watching.error is not None:
+                if isinstance(watching.error, Closed):
+                    raise StopAsyncIteration
+                raise watching.error
+            check_loop(self._shell.loop)
+            self._arrived.clear()
+            await self._arrived.wait()
+        return news
+
+    async def aclose(self) -> None:
+        """Look no more; so does who drops it."""
+        if self._shell.is_open:
+            self._shell.now().watches.leave(self._address, self._watching)
+        if self._watching.error is None:
+            self._watching.error = Closed("nobody looks any more.")
+            self._watching.stirred()

@@ -1,0 +1,119 @@
+"""What does a function want of a request, and what is it called with?"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import typing
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from mesh.client.codecs import KNOWN, Codec
+from mesh.client.message import Message
+from mesh.client.reading import WHATEVER, bad_content, reader_of
+from mesh.client.request import Request, read_by
+from mesh.errors import BadType, shown
+
+Arguments = tuple[list[Any], dict[str, Any]]
+Reading = Callable[[Request[Any]], Arguments]
+Handed = Callable[[Request[Any]], Any]
+MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+HINT = (
+    "One argument is the value of the content, several are an object's fields; say of each what type it is."
+)
+
+
+def reading_of(function: Callable[..., Any], codec: Codec, handed: Handed) -> Reading:
+    """What makes the arguments of a call out of a request; raises BadContent. BadType for a function that
+    cannot be called so. `handed`: a request, as a function gets it that wants one.
+    """
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+        hints = _hints(function)
+    except Exception as error:  # whatever an annotation says that is evaluated
+        raise BadType(f"the arguments of {shown(function)} cannot be read: {error}.", hint=HINT) from None
+    if any(parameter.kind in MANY for parameter in parameters):
+        raise BadType(f"{shown(function)} takes any arguments: it is not known which.", hint=HINT)
+    if not parameters:
+        return lambda request: ([], {})
+    if len(parameters) == 1:
+        return _of_one(parameters[0], hints.get(parameters[0].name), codec, handed)
+    return _of_several(parameters, hints, codec)
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    """Is it `async`, or an object that is called so?"""
+    return inspect.iscoroutinefunction(_inner(function))
+
+
+def _inner(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function itself, of whatever can be called."""
+    if isinstance(function, functools.partial):
+        return _inner(function.func)
+    if inspect.isroutine(function) or isinstance(function, type):
+        return function
+    return type(function).__call__
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    return typing.get_type_hints(inspect.unwrap(_inner(function)))
+
+
+def _of_one(parameter: inspect.Parameter, wanted: Any, codec: Codec, handed: Handed) -> Reading:
+    kind = typing.get_origin(wanted) or wanted
+    if isinstance(kind, type) and issubclass(kind, Message):
+        of = typing.get_args(wanted)
+        reader = reader_of(codec, of[0] if of else None)
+        by = reader or WHATEVER
+        return lambda request: _called(parameter, handed(read_by(request, by)))
+    reader = reader_of(codec, wanted)
+    if reader is None:
+        return lambda request: _called(parameter, request.value)
+    return lambda request: _called(parameter, request._value_by(reader))
+
+
+def _called(parameter: inspect.Parameter, value: Any) -> Arguments:
+    if parameter.kind == inspect.Parameter.KEYWORD_ONLY:
+        return [], {parameter.name: value}
+    return [value], {}
+
+
+def _of_several(parameters: list[inspect.Parameter], hints: dict[str, Any], codec: Codec) -> Reading:
+    fields: list[Any] = []
+    for it in parameters:
+        wanted = hints.get(it.name, Any)
+        if it.default is inspect.Parameter.empty:
+            fields.append((it.name, wanted))
+        else:
+            fields.append((it.name, wanted | UnsetType if wanted is not Any else Any, UNSET))
+    shape = msgspec.defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)
+    # A codec of the user's own does not know what a Struct is.
+    is_known = any(codec is known for known in KNOWN.values())
+    reader = reader_of(codec, shape if is_known else dict[str, Any])
+    assert reader is not None
+
+    def arguments(request: Request[Any]) -> Arguments:
+        value = request._value_by(reader)
+        if not is_known:
+            value = _converted(request, value, shape)
+        args: list[Any] = []
+        kwargs: dict[str, Any] = {}
+        for it in parameters:
+            said = getattr(value, it.name)
+            if it.kind == inspect.Parameter.POSITIONAL_ONLY:
+                args.append(it.default if said is UNSET else said)
+            elif said is not UNSET:
+                kwargs[it.name] = said
+        return args, kwargs
+
+    return arguments
+
+
+def _converted(request: Request[Any], value: Any, shape: type[msgspec.Struct]) -> msgspec.Struct:
+    try:
+        return msgspec.convert(value, shape)
+    except msgspec.ValidationError as error:
+        raise bad_content(request.key, request.sender, error) from None

@@ -1,0 +1,87 @@
+"""For which domains and addresses does a file name a strategy of their own?"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from mesh.config_source import ConfigFile, Setting, values
+from mesh.errors import BadConfig, BadKey, BadPattern
+from mesh.patterns import check_pattern
+from mesh.values import check_domain
+
+Header = Annotated[str, Meta(min_length=1, max_length=256)]
+Threshold = Annotated[float, Meta(gt=0, le=1)]
+Name = Annotated[str, Meta(min_length=1, max_length=256)]
+
+# What may stand in [[balancing.address]] and in [[balancing.domain]]: the type, and what to write instead of
+# something else.
+STRATEGY_KEYS: dict[str, tuple[Any, str]] = {
+    "strategy": (str, 'Such as strategy = "LeastLoaded".'),
+    "header": (Header, 'The name of a header, such as header = "customer".'),
+    "threshold": (Threshold, "A load, more than 0 (idle) and at most 1 (busy), such as threshold = 0.7."),
+    "metadata": (Name, 'A name in [node.metadata], such as metadata = "rack".'),
+}
+ADDRESS_KEYS = {"pattern": (str, 'Such as pattern = "calc/#".'), **STRATEGY_KEYS}
+DOMAIN_KEYS = {"name": (str, 'A domain, such as name = "NEWS".'), **STRATEGY_KEYS}
+OPTIONS = ("header", "threshold", "metadata")
+
+
+@dataclass(frozen=True, slots=True)
+class OwnStrategy:
+    """The strategy for one domain, or for the addresses that match a pattern. `origin`: where that stands."""
+
+    kind: str  # "address" or "domain"
+    of: str  # the pattern, or the domain
+    strategy: str
+    options: Mapping[str, object]
+    origin: str = field(compare=False)
+
+    @property
+    def title(self) -> str:
+        """The section that it is."""
+        return f"[[balancing.{self.kind}]]"
+
+
+def balancing_settings(file: ConfigFile) -> tuple[Setting, ...]:
+    """`balancing.address` and `balancing.domain`, each an OwnStrategy, in the order of the file.
+
+    Raises BadConfig, which names the place, the key and what would be right.
+    """
+    table = file.table.get("balancing", {})
+    table = table if isinstance(table, dict) else {}
+    addresses = _of_kind(file, table, "address", "pattern", ADDRESS_KEYS, check_pattern)
+    domains = _of_kind(file, table, "domain", "name", DOMAIN_KEYS, check_domain)
+    return (*addresses, *domains)
+
+
+def _of_kind(
+    file: ConfigFile,
+    table: Mapping[str, Any],
+    kind: str,
+    key: str,
+    known: Mapping[str, tuple[Any, str]],
+    check: Callable[[str], object],
+) -> Iterator[Setting]:
+    title, seen = f"[[balancing.{kind}]]", dict[str, str]()
+    rows = table.get(kind, [])
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        hint = f"Write {title}, in double brackets, for each."
+        raise BadConfig(f"{file.origin('balancing', kind)}: {kind!r} in [balancing] is a list.", hint=hint)
+    for number, row in enumerate(rows):
+        at = ("balancing", kind, str(number))
+        found, origin = values(file, at, title, row, known), file.origin(*at)
+        for wanted in (key, "strategy"):
+            if wanted not in found:
+                raise BadConfig(f"{origin}: {title} has no {wanted}.", hint=known[wanted][1])
+        try:
+            check(found[key])
+        except (BadKey, BadPattern) as error:
+            raise BadConfig(f"{file.origin(*at, key)}: {title} {error.what}", hint=error.hint) from error
+        if (before := seen.setdefault(found[key], origin)) != origin:
+            what = f"{origin}: {title} {key} = {found[key][:80]!r} stands in {before} already."
+            raise BadConfig(what, hint="Only the first would count: take one of them out.")
+        options = {name: found[name] for name in OPTIONS if name in found}
+        own = OwnStrategy(kind, found[key], found["strategy"], options, origin)
+        yield Setting(f"balancing.{kind}", own, origin)

@@ -1,0 +1,64 @@
+"""How does what clients here send to addresses fare? For metrics, states and snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from mesh.core.desk.desk import Desk
+from mesh.core.peers.peer import Peer
+from mesh.services.figures import NOWHERE, Figures
+from mesh.services.memory import Way
+from mesh.wire.envelope import REQUEST, Envelope
+
+
+class Faring:
+    """The figures of one node, as its own clients see those who serve."""
+
+    def __init__(self, desk: Desk, peers: Mapping[bytes, Peer]) -> None:
+        self._desk = desk
+        self._peers = peers
+        self.figures = Figures()
+
+    def told(self) -> dict[str, int | float]:
+        """As metrics."""
+        every, now = self.figures.all, self._desk.now
+        return {
+            "requests": every.requests,
+            "replies": every.replies,
+            "request_failures": every.failures,
+            "request_p50": self.figures.latency(now, 0.5),
+            "request_p99": self.figures.latency(now, 0.99),
+        }
+
+    def nobody(self, e: Envelope, code: str) -> None:
+        """Nobody serves that anywhere."""
+        if e.flags & REQUEST:
+            self.figures.asked(e.to, NOWHERE, e.count, code)
+
+    def answered(self, way: Way, n: int, state: str) -> None:
+        """So many of these have their answer: they are had at each of these nodes, or refused."""
+        for uuid, matched in way.nodes.items():
+            if n and way.is_request and (matched != 0 or state != "OK"):
+                self.figures.asked(way.to, self.name(uuid), n, state)
+            elif n and matched != 0 and state == "OK":
+                self.figures.sent(way.to, self.name(uuid), n)
+
+    def replied(self, uuid: bytes, way: Way, e: Envelope, places: Sequence[int]) -> None:
+        """That node replies to some of these."""
+        now, name = self._desk.now, self.name(uuid)
+        if now > way.until:
+            self.figures.failed(way.to, name, len(places), "EXPIRED")
+        else:
+            self.figures.replied(way.to, name, e, places, now - way.went, now)
+
+    def failed(self, way: Way, n: int, code: str) -> None:
+        """So many of these will have no reply, although somebody had them."""
+        for uuid in way.nodes if n else ():
+            self.figures.failed(way.to, self.name(uuid), n, code)
+
+    def name(self, uuid: bytes) -> str:
+        """The name of that node."""
+        if uuid == self._desk.me.uuid:
+            return self._desk.me.name
+        peer = self._peers.get(uuid)
+        return uuid.hex() if peer is None else peer.node.name

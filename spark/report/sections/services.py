@@ -1,0 +1,112 @@
+"""How did requests to addresses fare?"""
+
+from spark.report.charts.over_time import lines
+from spark.report.facts import Facts, Service
+from spark.report.figures import counted, decimal, duration, number, percent
+from spark.report.markup import Html
+from spark.report.sampling import most
+from spark.report.sections.section import Section, axis, drawn, in_words, nothing, worst
+
+HOW = (
+    "Requests are counted at the nodes of those who ask, by the address and by the node that served it: as "
+    "they see it, with the way there and back. A request failed if whoever had it replied an error or "
+    "nothing, is lost if he went away with it, refused if nobody took it, expired if its time was over. Half "
+    "of the replies took no longer than the median; 99 of 100 in the worst ten seconds no longer than the "
+    "last figure."
+)
+ADDRESSES = (
+    "Address",
+    "Nodes",
+    "Requests",
+    "A second",
+    "Failures",
+    "Of all",
+    "Sent without reply",
+    "Mean reply",
+)
+NODES = (
+    "Address",
+    "Served by",
+    "Requests",
+    "A second",
+    "Replies",
+    "Failed",
+    "Lost",
+    "Refused",
+    "Expired",
+    "Median",
+    "99 of 100 below",
+    "Asked from",
+)
+NOBODY = "nobody"
+
+
+def services(facts: Facts) -> Section:
+    """Requests and replies, over time and in all."""
+    return Section("services", "Services", HOW, _services(facts))
+
+
+def _services(facts: Facts) -> Html:
+    if not facts.services:
+        return nothing("Nobody has sent anything to an address.")
+    charts = [
+        _chart(facts, "requests", "Requests", "requests_per_s", "requests a second"),
+        _chart(facts, "failures", "Failures", "failures_per_s", "requests a second"),
+        _chart(facts, "p50", "Half of the replies within", "p50_ms", "ms"),
+        _chart(facts, "p99", "99 of 100 replies within, in the worst ten seconds", "p99_ms", "ms"),
+    ]
+    by_node = worst("By address and node", NODES, [_node(row) for row in facts.services], 2, shown=20)
+    return Html("".join([*charts, _addresses(facts), by_node]))
+
+
+def _chart(facts: Facts, key: str, title: str, measure: str, unit: str) -> Html:
+    rows = facts.fares[measure]
+    if not any(most(values) for values in rows.values()):
+        return Html()
+    return drawn(key, title, lines(axis(facts), rows, unit), in_words(rows, f"{title}, {unit}", decimal))
+
+
+def _addresses(facts: Facts) -> Html:
+    groups: dict[str, list[Service]] = {}
+    for row in facts.services:
+        groups.setdefault(row.address, []).append(row)
+    rows = sorted(groups.values(), key=lambda rows: -sum(row.requests for row in rows))
+    title = f"{counted(len(rows), 'address', 'addresses')}, the busiest first"
+    return worst(title, ADDRESSES, [_address(group) for group in rows], 1, shown=20)
+
+
+def _address(rows: list[Service]) -> tuple[str, ...]:
+    requests, failures = sum(row.requests for row in rows), sum(row.failures for row in rows)
+    replies = sum(row.replies for row in rows)
+    took = sum(row.replies * (row.mean_ms or 0) / 1000 for row in rows)
+    return (
+        rows[0].address,
+        number(sum(bool(row.node) for row in rows)),
+        number(requests),
+        decimal(sum(row.requests_per_s or 0 for row in rows)),
+        number(failures),
+        percent(failures / requests if requests else None, 1),
+        number(sum(row.sent for row in rows)),
+        duration(took / replies if replies else None),
+    )
+
+
+def _node(row: Service) -> tuple[str, ...]:
+    return (
+        row.address,
+        row.node or NOBODY,
+        number(row.requests),
+        decimal(row.requests_per_s),
+        number(row.replies),
+        number(row.failed),
+        number(row.lost),
+        number(row.refused),
+        number(row.expired),
+        _ms(row.p50_ms),
+        _ms(row.p99_ms),
+        counted(row.callers, "node"),
+    )
+
+
+def _ms(value: float | None) -> str:
+    return duration(None if value is None else value / 1000)

@@ -1,0 +1,91 @@
+"""How did requests fare, by the address that they were sent to and the node that served it?"""
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from spark.views import counting
+from spark.views.rows import of_kind, ratio, seconds, settled
+
+FAILURES = ("failed", "lost", "refused", "expired")
+COUNTERS = ("sent", "requests", "replies", *FAILURES, "seconds")
+
+
+def fared(history: DataFrame, n: int = 1000) -> DataFrame:
+    """The n pairs of an address and a node with the most requests, one row each: address, node (that served
+    it; empty where nobody did), requests, requests_per_s (over the time for which those nodes counted, whose
+    clients asked), replies, failed, lost, refused, expired (requests), sent (messages without a reply),
+    mean_ms, p50_ms (of the replies), p99_ms (of the worst line), callers (nodes whose clients asked)."""
+    new = _new(history)
+    sums = [F.sum(name).alias(name) for name in COUNTERS]
+    of_caller = (
+        new.join(_spans(history), list(counting.BOOT), "left")
+        .groupBy("address", "node", *counting.BOOT)
+        .agg(*sums, F.first("_long").alias("_long"))
+        .groupBy("address", "node", "observer_uuid")
+        .agg(*sums, F.sum("_long").alias("_long"))
+        .withColumn("_rate", ratio(F.col("requests"), F.col("_long")))
+    )
+    latencies = new.groupBy("address", "node").agg(*_latencies())
+    return (
+        of_caller.groupBy("address", "node")
+        .agg(*sums, F.sum("_rate").alias("requests_per_s"), F.count("*").alias("callers"))
+        .withColumn("mean_ms", 1000 * ratio(F.col("seconds"), F.col("replies")))
+        .join(latencies, ["address", "node"])
+        .select(
+            "address", "node", "requests", "requests_per_s", "replies", *FAILURES, "sent", "mean_ms",
+            "p50_ms", "p99_ms", "callers",
+        )
+        .orderBy(F.desc("requests"), F.desc("sent"), "address", "node")
+        .limit(n)
+    )  # fmt: skip
+
+
+def over_time(history: DataFrame, width_s: int, n: int = 8) -> DataFrame:
+    """One row a bucket of `width_s` seconds and address, of the n with the most requests: bucket_at (its
+    start), address, requests_per_s, failures_per_s, p50_ms (of the replies), p99_ms (of the worst line)."""
+    new = _new(history)
+    busiest = new.groupBy("address").agg(F.sum("requests").alias("_all")).where(F.col("_all") > 0)
+    busiest = busiest.orderBy(F.desc("_all"), "address").limit(n).select("address")
+    moment = F.unix_seconds("ts")
+    failures = sum((F.sum(name) for name in FAILURES), F.lit(0))
+    return (
+        new.join(F.broadcast(busiest), "address")
+        .withColumn("bucket_at", F.timestamp_seconds(moment - F.pmod(moment, F.lit(width_s))))
+        .groupBy("bucket_at", "address")
+        .agg(
+            (F.sum("requests") / width_s).alias("requests_per_s"),
+            (failures / width_s).alias("failures_per_s"),
+            *_latencies(),
+        )
+    )
+
+
+def _new(history: DataFrame) -> DataFrame:
+    """The lines of services, with what each has counted since the one before."""
+    boots = F.broadcast(counting.boots(history))
+    lines = of_kind(history, "service").join(boots, list(counting.BOOT), "left")
+    before = Window.partitionBy(*counting.BOOT, "address", "node").orderBy("line")
+    # What was counted before the first line belongs to it only if the boot's start is in the history.
+    first = F.coalesce("started", F.lit(False))
+
+    def new(name: str) -> Column:
+        value = F.coalesce(name, F.lit(0))
+        last = F.lag(value).over(before)
+        since = F.when(last.isNull(), F.when(first, value).otherwise(0))
+        return since.when(value < last, value).otherwise(value - last)  # it was forgotten, and began again
+
+    return lines.withColumns({name: new(name) for name in COUNTERS})
+
+
+def _spans(history: DataFrame) -> DataFrame:
+    """`_long`: s for which a boot counted, from its start if that is in the history to its last such line."""
+    is_start = (F.col("kind") == "event") & (F.col("event") == "started")
+    rows = of_kind(history, "service", "event").where((F.col("kind") == "service") | is_start)
+    long = seconds(F.max(settled())) - seconds(F.min(settled()))
+    return rows.groupBy(*counting.BOOT).agg(long.alias("_long"))
+
+
+def _latencies() -> tuple[Column, Column]:
+    """Of lines with new replies: the median of the lines' medians, each by its replies, and the worst p99."""
+    median = F.percentile("p50", 0.5, F.greatest(F.col("replies"), F.lit(0)))
+    return (1000 * median).alias("p50_ms"), (1000 * F.max("p99")).alias("p99_ms")

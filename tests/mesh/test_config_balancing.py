@@ -1,0 +1,146 @@
+"""Does a file name strategies for addresses and domains, and is what makes no sense refused there?"""
+
+from pathlib import Path
+from random import random
+
+import pytest
+
+from mesh.config import Config, load, settings
+from mesh.errors import BadConfig
+from mesh.shell.preparing import prepared
+from mesh.shell.settings import balancers_of
+from mesh.shell.watchdog import Watched
+
+
+def read(place: Path, text: str, **environ: str) -> Config:
+    file = place / "mesh.toml"
+    file.write_text(text)
+    return load(file, environ, {})
+
+
+def refusal(place: Path, text: str, **environ: str) -> str:
+    """What the check says; the start says the same."""
+    with pytest.raises(BadConfig) as caught:
+        prepared(read(place, text, **environ), place)
+    said = str(caught.value).removeprefix(str(place / "mesh.toml"))
+    with pytest.raises(BadConfig) as again:
+        balancers_of(read(place, text, **environ), random, print)
+    assert str(again.value) == str(caught.value)
+    return said
+
+
+RULES = """
+[balancing]
+strategy = "rack-affinity"
+metadata = "zone"
+[[balancing.address]]
+pattern = "calc/#"
+strategy = "sticky"
+header = "customer"
+[[balancing.address]]
+pattern = "calc/add"
+strategy = "ThresholdLoaded"
+threshold = 0.5
+[[balancing.domain]]
+name = "NEWS"
+strategy = "LeastMemory"
+"""
+
+
+def test_the_strategies_that_are_set_are_made(tmp_path: Path) -> None:
+    made = balancers_of(read(tmp_path, RULES), random, print)
+    names = [type(it).__name__ for it in (made.usual, *made.domains.values(), *dict(made.addresses).values())]
+    assert names == ["RackAffinity", "LeastMemory", "Sticky", "ThresholdLoaded"]
+    assert list(dict(made.addresses)) == ["calc/#", "calc/add"] and list(made.domains) == ["NEWS"]
+
+
+def test_each_knows_where_it_was_set(tmp_path: Path) -> None:
+    read(tmp_path, RULES)
+    found = [s for s in settings(tmp_path / "mesh.toml", {}, {}) if s.name.startswith("balancing.")]
+    lines = {s.name + str(number): s.origin.rpartition(":")[2] for number, s in enumerate(found)}
+    assert list(lines.values()) == ["3", "default", "default", "4", "5", "9", "13"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            'strategy = "LeastLoded"',
+            "balancing.strategy: no balancer 'LeastLoded' is installed. Did you mean",
+        ),
+        ('header = "x"', "balancing.strategy: RoundRobin takes no header. That is for Sticky."),
+        ("threshold = 0", ":2: balancing.threshold = 0 does not fit"),
+        ("threshold = 1.1", ":2: balancing.threshold = 1.1 does not fit"),
+        ("threshold = nan", ":2: balancing.threshold = nan does not fit"),
+        ('metadata = ""', ":2: balancing.metadata = '' does not fit"),
+        ('strategi = "Sticky"', ":2: unknown key 'strategi' in section [balancing]. Did"),
+        ('address = "x"', ":2: 'address' in [balancing] is a list. Write [[balancing.address]]"),
+        ("address = [1]", ":2: 'address' in [balancing] is a list."),
+        ("[balancing.domain]", ":2: 'domain' in [balancing] is a list. Write [[balancing.domain]]"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    assert refusal(tmp_path, f"[balancing]\n{text}\n").startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", ":1: [[balancing.address]] has no pattern. Such as pattern"),
+        ('pattern = "a"', ":1: [[balancing.address]] has no strategy. Such as strategy"),
+        ('patern = "a"', ":2: unknown key 'patern' in section [[balancing.address]]. Did"),
+        ("pattern = 1", ":2: [[balancing.address]] pattern = 1 does not fit"),
+        ('pattern = "a/#/b"\nstrategy = "Sticky"', ":2: [[balancing.address]] The pattern 'a/#/b' goes on"),
+        ('pattern = "a"\nstrategy = "stickey"', ":1: [[balancing.address]]: no balancer 'stickey' is"),
+        (
+            'pattern = "a"\nstrategy = "Sticky"\nthreshold = 0.5',
+            ":1: [[balancing.address]]: Sticky takes no threshold. That is for ThresholdLoaded.",
+        ),
+        (
+            'pattern = "a"\nstrategy = "Sticky"\n[[balancing.address]]\npattern = "a"\nstrategy = "Sticky"',
+            ":4: [[balancing.address]] pattern = 'a' stands in",
+        ),
+    ],
+)
+def test_so_it_is_for_an_address(tmp_path: Path, text: str, said: str) -> None:
+    assert refusal(tmp_path, f"[[balancing.address]]\n{text}\n").startswith(said)
+
+
+def test_a_domain_is_one_that_can_be(tmp_path: Path) -> None:
+    text = '[[balancing.domain]]\nname = "{}"\nstrategy = "Sticky"\n'
+    assert read(tmp_path, text.format("")).strategies[0].of == ""
+    assert refusal(tmp_path, text.format("a" * 5000)).startswith(":2: [[balancing.domain]] ")
+
+
+def test_the_environment_sets_what_is_for_all(tmp_path: Path) -> None:
+    environ = {"MESH_BALANCING__STRATEGY": "threshold-loaded", "MESH_BALANCING__THRESHOLD": "0.4"}
+    assert load(None, environ, {}).balancing.threshold == 0.4
+    balancers_of(load(None, environ, {}), random, print)
+    with pytest.raises(BadConfig, match="unknown key 'address'"):
+        load(None, {"MESH_BALANCING__ADDRESS": "x"}, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("rack = 5", "node.metadata = {'rack': 5} does not fit"),
+        (f'rack = "{"x" * 600}"', "node.metadata: 609 bytes, but at most 512 travel."),
+        ('"" = "x"', "node.metadata: a name is empty."),
+        ('inner = {a = "b"}', "node.metadata = {'inner': {'a': 'b'}} does not fit"),
+    ],
+)
+def test_metadata_that_nobody_would_hear_are_refused(tmp_path: Path, text: str, said: str) -> None:
+    assert refusal(tmp_path, f"[node.metadata]\n{text}\n").startswith(f":1: {said}")
+
+
+def test_metadata_come_from_a_file_or_the_environment(tmp_path: Path) -> None:
+    assert read(tmp_path, '[node.metadata]\nrack = "r7"\n').node.metadata == {"rack": "r7"}
+    config = load(None, {"MESH_NODE__METADATA": "rack=r7, zone=b=c"}, {})
+    assert config.node.metadata == {"rack": "r7", "zone": "b=c"}
+    with pytest.raises(BadConfig, match=r"MESH_NODE__METADATA: node\.metadata = 'r7' does not fit"):
+        load(None, {"MESH_NODE__METADATA": "r7"}, {})
+
+
+def test_ours_are_not_watched(tmp_path: Path) -> None:
+    made = balancers_of(read(tmp_path, RULES), random, print)
+    assert not any(isinstance(it, Watched) for it in (made.usual, *made.domains.values()))
