@@ -47,6 +47,20 @@ def told() -> Iterator[dict[str, Any]]:
             answered=8,
             seconds=0.4,
         )
+    for minute, requests, lost in ((1, 60, 0), (2, 180, 0), (4, 300, 30)):
+        when, more = START + timedelta(minutes=minute), {"failed": 0, "expired": 0, "p50": 0.012, "p99": 0.25}
+        yield line(
+            "service",
+            observer="heron",
+            node="wren",
+            ts=when,
+            address=TOPIC,
+            requests=requests,
+            replies=requests - lost,
+            lost=lost,
+            seconds=0.02 * (requests - lost),
+            **more,
+        )
     yield line("event", observer="heron", node="heron", ts=END, event="stopped", text="")
     yield line("topic", observer="heron", node="heron", ts=START, topic=TOPIC, messages=0, content=0)
     yield line("topic", observer="heron", node="heron", ts=END, topic=TOPIC, messages=4321, content=43210)
@@ -123,6 +137,9 @@ def test_the_page_has_the_figures_of_the_lines(reported: Result, place: Path) ->
     assert TOPIC not in text
     topics = tables["Topics, the busiest first"]
     assert topics[1][0] == TOPIC and topics[1][2] == "4,321"
+    (service,) = tables["By address and node"][1:]
+    assert service == [TOPIC, "wren", "300", "1.25", "270", "0", "30", "0", "0", "12 ms", "250 ms", "1 node"]
+    assert tables["1 address, the busiest first"][1][-1] == "20 ms"
     assert tables["Lines that could not be read"][1][0] == "not JSON"
 
 
@@ -161,6 +178,16 @@ def test_the_series_end_where_a_node_ended(document: Any) -> None:
     assert wren[0] == 25.0 and set(wren[18:]) == {None}
 
 
+def test_requests_are_told_over_time(document: Any) -> None:
+    minutes = [(datetime.fromisoformat(when) - START).total_seconds() / 60 for when in document["times"]]
+    rates = dict(zip(minutes, document["fares"]["requests_per_s"][TOPIC], strict=True))
+    width = document["width_s"]
+    assert {at: rate for at, rate in rates.items() if rate} == {1: 60 / width, 2: 120 / width, 4: 120 / width}
+    lost = dict(zip(minutes, document["fares"]["failures_per_s"][TOPIC], strict=True))
+    assert {at: rate for at, rate in lost.items() if rate} == {4: 30 / width}
+    assert any("10 % failed" in finding["text"] for finding in document["findings"])
+
+
 def test_gathering_once_more_adds_nothing(document: Any) -> None:
     assert document["kinds"] == {
         "state": 390,
@@ -169,6 +196,7 @@ def test_gathering_once_more_adds_nothing(document: Any) -> None:
         "event": 6,
         "balance": 2,
         "topic": 2,
+        "service": 3,
         "quarantine": 1,
     }
 

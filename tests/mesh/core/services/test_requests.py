@@ -178,7 +178,7 @@ def test_a_client_that_vanishes_with_a_thousand_requests_open_leaves_nothing() -
     asker.vanish()
     net.run(10)
     sending = b.core.parts.services.sending
-    assert asker.stream not in sending._streams and not sending._at
+    assert asker.stream not in sending._fates.streams and not sending._fates._at
     server.reply(*[(count, b"a") for count in range(1, 1001)])
     n = other.request("x", b"mine")
     net.until(lambda: len(server.contents()) == 1001)
