@@ -8,7 +8,7 @@ from typing import Any
 from mesh.client.core.serving import Serving as ClientServing
 from mesh.core.presence.presence import Presence
 from mesh.core.presence.registry import Registry
-from mesh.core.services.sending import Sending
+from mesh.core.services.fates import Fates
 from mesh.core.services.serving import Serving
 from mesh.services.consumer import Consumer
 from mesh.services.memory import Memory
@@ -35,17 +35,17 @@ def deltas() -> list[Patch]:
 
 
 def retries_what_was_lost() -> list[Patch]:
-    lost = Sending._lost
+    lost = Fates.lost
 
     def again(self: Any, uuid: bytes) -> None:
         for way in list(self._at.get(uuid, ())):
-            memory = self._streams.get(way.stream)
+            memory = self.streams.get(way.stream)
             if memory is not None and way.envelope is not None and not way.is_for_all:
                 numbers = [n for n in way.open if n in memory.unanswered or n in memory.asked]
                 self._again(memory, way, uuid, numbers)
         lost(self, uuid)
 
-    return [(Sending, "_lost", again)]
+    return [(Fates, "lost", again)]
 
 
 def the_first_counts_nothing() -> list[Patch]:
@@ -86,7 +86,7 @@ def a_count_forgotten() -> list[Patch]:
 
 
 def nobody_although_it_was_given() -> list[Patch]:
-    came = Sending._came
+    came = Fates._came
 
     def denies(self: Any, memory: Any, way: Any, uuid: bytes, numbers: Any, a: Any) -> None:
         if a.state == "OK" and numbers[0] % 16 == 0 and not way.is_for_all:
@@ -94,7 +94,7 @@ def nobody_although_it_was_given() -> list[Patch]:
         else:
             came(self, memory, way, uuid, numbers, a)
 
-    return [(Sending, "_came", denies)]
+    return [(Fates, "_came", denies)]
 
 
 def local_for_all() -> list[Patch]:
@@ -112,7 +112,7 @@ def local_for_all() -> list[Patch]:
 SERVICES: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
     "rows of a node that is gone are kept": (0, "AD7", rows_of_the_dead),
     "what a node serves is added up": (0, "AD4", deltas),
-    "what was lost is tried again": (0, "AD1", retries_what_was_lost),
+    "what was lost is tried again": (2, "AD1", retries_what_was_lost),
     "the first who serves counts nothing": (0, "AD3", the_first_counts_nothing),
     "a reply of a former life is taken": (0, "AD9", replies_of_a_former_life),
     "what comes again is chosen anew": (0, "AD1", chosen_anew),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
+from tools.simulating.nemesis import WARM_UP
 from tools.simulating.script import Script
 from tools.simulating.steps import Step
 from tools.simulating.workload import FIRST
@@ -13,7 +14,7 @@ ADDRESSES = ("calc/add", "calc/mul", "print", "nobody/here")
 SERVED = ADDRESSES[:3]
 PATTERNS = ("a/#", "+", "c/d/e")
 CREDITS = (1, 2, 8, 64)
-TAKES = (0.0, 0.0, 0.0, 0.02, 0.2, 2.0)  # s that one thing takes
+TAKES = (0.0, 0.0, 0.02, 0.2, 0.5, 2.0)  # s that one thing takes
 
 
 def planned(script: Script, dice: Random) -> Iterator[Step]:
@@ -21,6 +22,8 @@ def planned(script: Script, dice: Random) -> Iterator[Step]:
     early = [node for node in script.nodes if node not in script.late]
     yield from _served(script, dice)
     yield from _grouped(script, dice)
+    if dice.random() < 0.6:
+        yield from _killed(script, dice)
     askers = {f"ask-{i}": dice.choice(early) for i in range(dice.randint(2, 4))}
     for name, node in askers.items():
         yield Step(0.0, "client", (name, node))
@@ -69,17 +72,29 @@ def _server(script: Script, dice: Random, name: str, address: str, now: float, l
         yield Step(now, "serve", (name, f"{name}.{i}", address, credit, local, seconds))
 
 
+def _killed(script: Script, dice: Random) -> Iterator[Step]:
+    """A node ends with what it was asked for, and comes back, often at once; or is only out of touch."""
+    now = WARM_UP + dice.expovariate(1 / 10)
+    while now < script.seconds:
+        one, other = dice.sample(script.nodes, 2)
+        if dice.random() < 0.6:
+            yield Step(now, "kill", (one,))
+            yield Step(now + dice.choice([0.01, 0.3, 2.0, 12.0]), "start", (one,))
+        else:
+            yield Step(now, "break", (one, other))
+        now += dice.expovariate(1 / 10)
+
+
 def _moved(script: Script, dice: Random, name: str, asks: bool) -> Iterator[Step]:
     """Its connection breaks, or it goes to another node, now and then."""
     if dice.random() < 0.5:
         return
-    now = FIRST + dice.expovariate(1 / 20)
-    while now < script.seconds:
+    now, often = FIRST, dice.choice([3.0, 10.0, 20.0])
+    while (now := now + dice.expovariate(1 / often)) < script.seconds:
         if dice.random() < (0.7 if asks else 0.5):
             yield Step(now, "break client", (name,))
         else:
             yield Step(now, "visit", (name, dice.choice(script.nodes)))
-        now += dice.expovariate(1 / 20)
 
 
 def _asked(script: Script, dice: Random, askers: list[str]) -> Iterator[Step]:
