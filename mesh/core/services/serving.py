@@ -15,7 +15,7 @@ from mesh.core.presence.members import Members
 from mesh.core.presence.presence import Presence
 from mesh.core.services.back import Back
 from mesh.core.subscribers.facts import SessionAway
-from mesh.core.subscribers.session import Session, feed_key
+from mesh.core.subscribers.session import INBOX, REPLIES, Session, feed_key
 from mesh.errors import BadArgument, LocalError, RemoteError
 from mesh.names import ADDRESS, check_address, check_group, is_group
 from mesh.printable import harmless
@@ -89,6 +89,8 @@ class Serving(Part):
             raise BadArgument(
                 f"{command.credit:,} messages at once are too many.", hint=f"At most {CREDIT:,}."
             )
+        if number in (INBOX, REPLIES):
+            raise BadArgument(f"{number} is the number of something else.", hint="Take one from 1 up.")
         ours = self._of.setdefault(session, {})
         if number in ours:
             self._end(session, number)
@@ -119,7 +121,9 @@ class Serving(Part):
 
     def _open(self, session: Session, command: Consume, name: str) -> None:
         address = self.addresses.get(name) or Address(name)
-        if not (command.local_only or address.consumers or is_group(name)):
+        if is_group(name):
+            self._members.check(name)
+        elif not (command.local_only or address.consumers):
             self._presence.check((ADDRESS, name))
         self.addresses[name] = address
         self._epoch += 1
