@@ -220,5 +220,5 @@ def test_resent_numbers_cost_no_memory_and_are_given_to_nobody(stage: Stage) -> 
     stage.net.run(5)
     assert stage.refusal() == "" and stage.liar.state(100_000) == "HANDLER_LOST"
     assert len(stage.server.contents()) == stage.given
-    memory = stage.a.core.parts.services.sending._streams[stage.liar.stream]
+    memory = stage.a.core.parts.services.sending._fates.streams[stage.liar.stream]
     assert len(memory._refused) <= 1024 and not memory.unanswered
