@@ -77,11 +77,27 @@ class Fates:
                 way = memory.unanswered[n]
                 if way is not None and way.nodes.get(uuid, 0) is None:
                     found.setdefault(way, []).append(n)
+            if a.state != "OK" and not found:
+                self._given_back(memory, uuid, a)
+                return
         if memory is None or not found:
             self._desk.count("unasked")
             return
         for way, numbers in found.items():
             self._came(memory, way, uuid, numbers, a)
+
+    def _given_back(self, memory: Memory, uuid: bytes, a: Answer) -> None:
+        """Whoever had these requests has begun none of them, and nobody else has taken them there."""
+        found: dict[Way, list[int]] = {}
+        for n in _within(memory.asked, a.first, a.last):
+            way = memory.asked[n]
+            if uuid in way.nodes and not way.is_for_all:
+                found.setdefault(way, []).append(n)
+        for way, numbers in found.items():
+            if a.state == NOBODY and way.tries < TRIES:
+                self._again(memory, way, uuid, numbers)
+            else:
+                self._fail(memory, way, numbers, a.state, a.text)
 
     def _came(self, memory: Memory, way: Way, uuid: bytes, numbers: list[int], a: Answer) -> None:
         if way.is_for_all:
@@ -141,6 +157,19 @@ class Fates:
                 self._sessions.answer(e.stream, answer)
             else:
                 self.say(memory, e.stream, range(first, last + 1), Answer("", 1, 1, code, text=text))
+
+    def nobody(self, memory: Memory, e: Envelope) -> None:
+        """Nobody serves it anywhere. What somebody had, and gave back, has its answer: its reply says so."""
+        text, numbers = self._hints.nobody(e.to), range(e.first, e.last + 1)
+        self.faring.nobody(e, NOBODY)
+        taken = [n for n in numbers if memory.was_taken(n)]
+        for n in taken:
+            memory.unanswered.pop(n, None)
+        session = self._sessions.by_stream.get(e.stream)
+        if taken and session is not None:
+            self.arriving.offer(session, refusal(e.stream, taken, e.sender, NOBODY, text))
+        others = [n for n in numbers if n not in taken]
+        self.say(memory, e.stream, others, Answer("", 1, 1, NOBODY, text=text))
 
     def _drop(self, memory: Memory, way: Way, numbers: Iterable[int]) -> None:
         """Nothing more is to come for these."""

@@ -21,7 +21,7 @@ from mesh.core.services.facts import CameBack
 from mesh.core.services.fates import Fates
 from mesh.core.services.groups import Groups
 from mesh.core.services.hints import Hints
-from mesh.core.services.serving import NOBODY, Serving
+from mesh.core.services.serving import Serving
 from mesh.core.services.strategies import Strategies
 from mesh.core.subscribers.facts import SessionBack, SessionClosed
 from mesh.core.subscribers.session import Session
@@ -142,11 +142,7 @@ class Sending(Part):
         nodes = self._nodes(e, in_vain)
         names = self._strategies.several(e.to, nodes, lambda: seen(e.to, e, 0)) if e.flags & EVERY else nodes
         if not names:
-            numbers = range(e.first, e.last + 1)
-            self._fates.say(
-                memory, e.stream, numbers, Answer("", 1, 1, NOBODY, text=self._hints.nobody(e.to))
-            )
-            self._fates.faring.nobody(e, NOBODY)
+            self._fates.nobody(memory, e)
         elif e.flags & EVERY:
             self._go(memory, e, until, {self._uuid(name): None for name in names}, tries, in_vain)
         else:
