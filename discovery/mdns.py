@@ -12,10 +12,10 @@ import random
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from discovery.adverts import Advert, Adverts, Near, Rejected
 from discovery.multicast import Announcement, CannotSpeak, Ear, Speaker
+from discovery.sights import Discovered, Down, Sight, Up
 
 WAITING = 1024  # sights that wait to be taken; more are dropped
 PAUSE = 5.0  # s between two announcements of changes
@@ -29,28 +29,6 @@ BUSY, BUSY_FOR = 0.5, 3  # so much of a core, in so many seconds after each othe
 LOOK_AGAIN, LOOK_AGAIN_EACH = 30.0, 4.0
 
 log = logging.getLogger("discovery.mdns")
-
-
-@dataclass(frozen=True, slots=True)
-class Discovered:
-    """A node of our cluster is worth connecting to. The same may be found again at any time."""
-
-    advert: Advert
-
-
-@dataclass(frozen=True, slots=True)
-class Down:
-    """From now on nobody is heard, and we are not. It is tried again."""
-
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Up:
-    """From now on we are heard."""
-
-
-Sight = Discovered | Rejected | Near | Down | Up
 
 
 class Mdns:

@@ -231,7 +231,8 @@ class Refused(RemoteError):
 class MeshTimeout(MeshError, TimeoutError):
     """An answer that did not come in time. What was asked for may still be done.
 
-    `ids`: of the messages that were sent and may still arrive; `final` of each tells what became of it.
+    `ids`: of what `publish` or `send` has sent, and may still arrive; `final` of each tells what became
+    of it.
     """
 
     code = "TIMEOUT"

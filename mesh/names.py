@@ -17,10 +17,13 @@ _LARGEST_SESSION = 2**63 - 1
 
 
 def node_name(text: str) -> str:
-    """The name itself, if it keeps the grammar for nodes, clients and sites; else BadName."""
+    """The name, if it keeps the grammar for nodes, clients and sites; else BadName.
+
+    As a bare str: one of a class of its own, such as numpy's, could not be written down.
+    """
     try:
         if _NAME.fullmatch(text) is not None:
-            return text
+            return str.__str__(text)
     except TypeError:  # no str
         pass
     raise BadName(

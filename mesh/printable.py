@@ -1,5 +1,6 @@
 """How is a text shown that somebody else has chosen? (This file imports nothing of the mesh.)"""
 
+import encodings.unicode_escape  # noqa: F401 - now: later there may be no descriptor to load it with
 import re
 import shlex
 

@@ -173,6 +173,18 @@ def _domain(domain: str) -> str:
     return domain
 
 
+def messages(count: int) -> str:
+    """So many of them, as an error says it."""
+    return f"{count:,} message{'s' * (count != 1)}"
+
+
+def check_path(what: str, path: str, error: type[LocalError]) -> None:
+    """Refuse what no file system takes, or no UTF-8 writes down; `what` says in the error what it is."""
+    found = re.search(r"[\0\ud800-\udfff]", path)
+    if found is not None:
+        raise error(f"{what}: no path has such a character: {found[0]!r}.")
+
+
 def check_text(text: str, what: str, longest: int, error: type[LocalError]) -> None:
     """Refuse a text that is too long or cannot be printed; `what` says in the error what it is."""
     try:  # a question of its type beforehand would cost each envelope something

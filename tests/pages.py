@@ -24,7 +24,7 @@ STORES = ROOT / "docs" / "stores.md"  # tests/mesh/store/test_page.py does
 TESTING = ROOT / "docs" / "testing.md"  # tests/mesh/testing/test_page.py does
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 # What a verb that stays says when it is ready.
-READY = {"up": "Ctrl-C stops it", "sub": "subscribed to", "bench sub": "subscribed to"}
+READY = {"up": "Ctrl-C stops it", "sub": "subscribed to", "reply": "serving", "bench sub": "subscribed to"}
 
 
 class Block(NamedTuple):

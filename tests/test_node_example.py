@@ -11,6 +11,7 @@ import socket
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -531,7 +532,7 @@ def test_node_sends_to_a_session_of_python_and_hears_who_is_not_there(
     """
     with m.inbox() as inbox, program(text.replace("TO", m.name), node) as js:
         assert [js.heard(), js.heard()] == [["OK", 1], ["OK", 1]]
-        assert [js.heard(), js.heard(), js.heard()] == ["NOT_CONNECTED", "UNKNOWN_NODE", "BAD_NAME"]
+        assert [js.heard(), js.heard(), js.heard()] == ["NOT_CONNECTED", "UNKNOWN_NODE", "NO_HANDLERS"]
         assert js.heard() == ["OK", 0]
         first, second = taken(inbox, 2)
         assert {message.sender for message in (first, second)} == {js.heard()}
@@ -565,6 +566,108 @@ def test_python_sends_to_a_session_of_node_while_its_inbox_is_open_and_before(
         assert js.heard() == {"text": "early", "key": "", "headers": [["a", "b"]], **common}
         assert m.send("/node/heron/client/ann", "last", key="k").matched == 1
         assert js.heard() == {"text": "last", "key": "k", "headers": [], **common}
+
+
+def test_node_serves_python_and_hears_what_python_replies(node: RunningNode, m: mesh.sync.Client) -> None:
+    text = """
+        const mesh = await connect({ name: 'calculator' });
+        const service = await mesh.serve('js/sum', ({ text, sender, header }) => {
+          const sum = text.split('+').reduce((a, b) => a + Number(b), 0);
+          if (Number.isNaN(sum)) throw Object.assign(new Error(`${text} is no sum`), { code: 'NO_SUM' });
+          return String(sum);
+        });
+        say(mesh.name);
+        await told();
+        const asked = Array.from({ length: 500 }, (_, i) => mesh.request('py/double', String(i)));
+        say((await Promise.all(asked)).map(({ text }) => Number(text)));
+        const refused = (error) => say([error.code, error.message]);
+        await mesh.request('py/double', 'x').catch(refused);
+        await mesh.request('py/nobody', 'x').catch(refused);
+        await mesh.request('map/x', 'x').catch(refused);
+        await mesh.request('js/never', 'x', { timeout: 0.2 }).catch(refused);
+        await service.close();
+        say('closed');
+        await told();
+        await mesh.close();
+    """
+    text = text.replace(
+        "await told();", "await mesh.serve('js/never', () => new Promise(() => {}));\nawait told();", 1
+    )
+    with program(text, node) as js:
+        name = js.heard()
+        replies = [m.request("js/sum", f"{n}+1") for n in range(20)]
+        assert [reply.content for reply in replies] == [b"%d" % (n + 1) for n in range(20)]
+        assert {reply.sender for reply in replies} == {name}
+        with pytest.raises(mesh.RequestFailed, match="one\\+two is no sum") as failed:
+            m.request("js/sum", "one+two")
+        assert failed.value.code == "NO_SUM"
+        with m.serve("py/double") as service:
+            thread = threading.Thread(target=double, args=(service, 501))
+            thread.start()
+            js.tell()
+            assert js.heard() == [2 * n for n in range(500)]
+            thread.join(LIMIT)
+            assert [js.heard()[0] for _ in range(4)] == ["NOT_A_NUMBER", "NO_HANDLERS", "BAD_NAME", "TIMEOUT"]
+        assert js.heard() == "closed"
+        with pytest.raises(mesh.NoHandlers):
+            m.request("js/sum", "1+1")
+        js.tell()
+
+
+def double(service: Any, count: int) -> None:
+    for _ in range(count):
+        request = next(service)
+        if request.content.isdigit():
+            request.reply(b"%d" % (2 * int(request.content)))
+        else:
+            request.fail("NOT_A_NUMBER", "that is no number")
+
+
+@pytest.mark.parametrize("broken", ["cut", "kill"])
+def test_after_a_cut_and_after_kill_9_of_its_node_it_serves_again_and_asks_once(broken: str) -> None:
+    text = """
+        const mesh = await connect({ node: await told() });
+        mesh.on('connected', (anew) => say({ anew }));
+        let done = 0;
+        await mesh.serve('js/count', async () => {
+          await new Promise((resolve) => setTimeout(resolve, 20));
+          return String(++done);
+        });
+        say('serves');
+        for (let line = await told(); line; line = await told()) {
+          const ask = () => mesh.request('js/count', '', { timeout: 20 });
+          const asked = Array.from({ length: 200 }, () => ask().then((x) => +x.text, (x) => x.code));
+          const all = await Promise.all(asked);
+          const numbers = all.filter((x) => typeof x === 'number');
+          const refused = [...new Set(all.filter((x) => typeof x !== 'number'))];
+          say([all.length, new Set(numbers).size === numbers.length, refused]);
+        }
+        await mesh.close();
+    """
+    with running("swift") as node:
+        wire = Wire(node.state / "wire.sock", node.it["ipc"].removeprefix("ipc://"))
+        try:
+            with program(text, node) as js:
+                js.tell(wire.address if broken == "cut" else node.it["ipc"])
+                assert js.heard() == "serves"
+                js.tell("go")
+                assert js.heard() == [200, True, []]
+                js.tell("go")
+                time.sleep(0.03)
+                if broken == "cut":
+                    wire.cut()
+                else:
+                    node.kill()
+                    node.start()
+                said = [js.heard(), js.heard()]
+                assert {"anew": broken == "kill"} in said
+                total, once, refused = next(x for x in said if isinstance(x, list))
+                assert total == 200 and once and set(refused) <= {"HANDLER_LOST", "NO_HANDLERS"}
+                js.tell("go")
+                assert js.heard() == [200, True, []]
+                js.tell("")
+        finally:
+            wire.close()
 
 
 def test_an_erased_topic_is_gone_and_each_subscriber_hears_of_it_once(
@@ -761,6 +864,7 @@ def test_the_commands_of_the_demo(node: RunningNode, m: mesh.sync.Client) -> Non
     assert demo(node, "get", "demo/a", "--domain", "DEMO").stdout == "demo/a  3  unit=K\n"
     shown = demo(node, "subscribe", "demo/+", "--domain", "DEMO", "--count", "1")
     assert (shown.stdout, shown.stderr) == ("demo/a  3  unit=K\n", "subscribed to demo/+\n")
+    assert "[NO_HANDLERS]" in demo(node, "request", "demo/greet", "hello").stderr
     wrong = demo(node, "publish", "demo/+", "x")
     assert (wrong.returncode, wrong.stdout) == (1, "") and wrong.stderr.endswith("[BAD_KEY]\n")
     nowhere = demo(node, "get", "a", "--node", "nobody")

@@ -11,6 +11,8 @@ const USAGE = `node demo.js COMMAND [OPTION…]
   send DESTINATION TEXT       --force-queuing: wait for a session that is away
   inbox                       --count N
   erase KEY
+  request ADDRESS [TEXT]      prints the reply of one who serves it; --timeout S
+  serve ADDRESS TEXT          replies so to each request; --count N
 
   for publish and send        --header NAME=VALUE (more than once), --persistent
   for all                     --domain D, --node NAME_OR_ADDRESS, --name NAME, --session N`;
@@ -23,6 +25,7 @@ const OPTIONS = {
   count: { type: 'string', default: 'Infinity' },
   header: { type: 'string', multiple: true, default: [] },
   persistent: { type: 'boolean', default: false },
+  timeout: { type: 'string', default: '10' },
   fresh: { type: 'boolean', default: false },
   'force-queuing': { type: 'boolean', default: false },
 };
@@ -55,6 +58,23 @@ const COMMANDS = {
 
   async erase(mesh, options, key) {
     console.log((await mesh.erase(key, options)).join('\n') || 'nothing there');
+  },
+
+  async request(mesh, { headers, timeout }, address, text = '') {
+    print(await mesh.request(address, text, { headers, timeout: Number(timeout) }));
+  },
+
+  async serve(mesh, { count }, address, text = '') {
+    let shown = 0;
+    const isOver = new Promise((resolve) => mesh.once('served', resolve));
+    const service = await mesh.serve(address, (request) => {
+      print(request);
+      if (++shown >= count) setTimeout(() => mesh.emit('served'), 100); // when the reply has left
+      return text;
+    });
+    console.error(`serves ${address}`);
+    await isOver;
+    await service.close();
   },
 };
 

@@ -2,6 +2,7 @@
 import { EventEmitter } from 'node:events';
 import { findAccess, findNode } from './nodes.js';
 import { Publisher } from './publisher.js';
+import { REPLIES, Requests, Service } from './services.js';
 import { MeshError, Session } from './session.js';
 import { Subscription } from './subscription.js';
 import * as wire from './wire.js';
@@ -29,10 +30,12 @@ export async function connect(options = {}) {
 export class Client extends EventEmitter {
   #session;
   #publisher;
-  #subscriptions = new Map(); // by number
+  #requests;
+  #subscriptions = new Map(); // by number,
+  #services = new Map(); // and these, too
   #calls = new Map(); // by request: what has no REPLY yet
-  #numbers = 0; // of subscriptions; 0 is the inbox
-  #requests = 0;
+  #numbers = 0; // of subscriptions and services; 0 is the inbox
+  #asked = 0;
   #ackTimer = null;
   #opening = null;
   #error = null; // why it is over
@@ -46,13 +49,15 @@ export class Client extends EventEmitter {
       findAddress: () => findNode(node || this.#session.node, environ),
       findAccess: (address) => findAccess(address, environ),
       owner: {
-        welcomed: (anew) => this.#welcomed(anew),
+        welcomed: (anew, isElsewhere) => this.#welcomed(anew, isElsewhere),
         heard: (command, envelopes) => this.#heard(command, envelopes),
         lost: (reason, wasUp) => this.#lost(reason, wasUp),
         failed: (error) => this.#end(error),
       },
     });
     this.#publisher = new Publisher(this.#session);
+    const publish = (message, flags, to, until) => this.#publisher.publish(message, wire.SENDS, flags, to, until);
+    this.#requests = new Requests({ publish });
   }
 
   /** The session's name, which others can send to. */
@@ -87,10 +92,13 @@ export class Client extends EventEmitter {
     return this.#publish(key, content, domain, persistent ? wire.PERSISTENT : 0, '', own);
   }
 
-  /** To one session or client, such as client/joe or /node/heron/client/joe/session/1, and to nobody else. */
+  /** To one session or client, such as client/joe or /node/heron/client/joe/session/1, and to nobody else; or to
+   *  an address, such as calc/sum: to one of those who serve it. */
   send(destination, content, { key = '', domain = '', persistent = false, forceQueuing = false, ...own } = {}) {
     const flags = (persistent ? wire.PERSISTENT : 0) + (forceQueuing ? wire.FORCE_QUEUING : 0);
-    return this.#publish(key, content, domain, flags, destination, own);
+    const isAddress = !/^(client\/|\/)/.test(destination);
+    if (isAddress) this.#checkServices();
+    return this.#publish(key, content, isAddress ? wire.SENDS : domain, flags, destination, own);
   }
 
   /** Takes a topic and its last value away; resolves with the keys that were there. */
@@ -100,7 +108,11 @@ export class Client extends EventEmitter {
     return value.erased;
   }
 
-  async #publish(key, content, domain, flags, to, { headers = [], expiry = 0, priority = 5 }) {
+  async #publish(key, content, domain, flags, to, own) {
+    return this.#publisher.publish(this.#message(key, content, to, own), domain, flags, to);
+  }
+
+  #message(key, content, to, { headers = [], expiry = 0, priority = 5 }) {
     if (this.#error) throw this.#error;
     const pairs = Array.isArray(headers) ? headers : Object.entries(headers);
     const expires = expiry ? new Date(Date.now() + 1000 * expiry) : null;
@@ -115,7 +127,56 @@ export class Client extends EventEmitter {
     check([...to].length <= LONGEST_KEY, 'BAD_NAME', `a destination of more than ${LONGEST_KEY} characters`);
     check(message.content.length <= most, 'TOO_LARGE', `a content of more than ${most} bytes`);
     check(message.properties.length <= LARGEST_PROPERTIES, 'TOO_LARGE', 'headers of more than 64 KiB');
-    return this.#publisher.publish(message, domain, flags, to);
+    return message;
+  }
+
+  // --- services ----------------------------------------------------------------------------------
+
+  /** The reply of one of those who serve the address. Rejects with a MeshError when it is a refusal, whose `code`
+   *  is that of whoever was asked or of the mesh (NO_HANDLERS, HANDLER_LOST, TIMEOUT, …). `timeout` is in seconds. */
+  async request(address, content = '', { timeout = 10, localOnly = false, ...own } = {}) {
+    this.#checkServices();
+    const flags = wire.REQUEST + (localOnly ? wire.LOCAL_ONLY : 0);
+    return this.#requests.ask(this.#message('', content, address, own), flags, address, timeout);
+  }
+
+  /** Serves an address: what `handler(message)` returns, or resolves with, is the reply; what it throws is a
+   *  refusal, with the error's `code`. So many messages may be under way at once as `credit` says. */
+  async serve(address, handler, { credit = 64, localOnly = false } = {}) {
+    this.#checkServices();
+    const service = new Service(this.#session, ++this.#numbers, address, handler, credit, localOnly);
+    this.#services.set(service.number, service);
+    try {
+      await this.#consume(service);
+    } catch (error) {
+      this.#services.delete(service.number);
+      throw error;
+    }
+    return { close: () => this.#unserve(service) };
+  }
+
+  /** Counts begin with the REPLY: it must be heard before what comes behind it. */
+  #consume(service) {
+    service.isAsked = true;
+    return this.#ask((request) => service.command(request), ({ epoch }) => service.opened(epoch));
+  }
+
+  async #unserve(service) {
+    if (!this.#services.delete(service.number)) return;
+    service.lost();
+    await this.#ask((request) => service.command(request, 0));
+  }
+
+  #serveAgain(service) {
+    this.#consume(service).catch((error) => {
+      this.#services.delete(service.number);
+      if (!this.#error) this.emit('unserved', service.address, error);
+    });
+  }
+
+  #checkServices() {
+    const isThere = this.#session.words.includes('services') || !this.#session.isUp;
+    check(isThere, 'NOT_AVAILABLE', 'this node is of a release without services');
   }
 
   // --- subscribing -------------------------------------------------------------------------------
@@ -168,7 +229,8 @@ export class Client extends EventEmitter {
   #sayAck() {
     clearTimeout(this.#ackTimer);
     this.#ackTimer = null;
-    const taken = [...this.#subscriptions.values()].filter((s) => s.taken).map((s) => [s.number, s.taken]);
+    const takers = [...this.#subscriptions.values(), { number: REPLIES, taken: this.#requests.taken }];
+    const taken = takers.filter((s) => s.taken).map((s) => [s.number, s.taken]);
     this.#session.send([wire.ACK, this.#session.have, taken]);
   }
 
@@ -178,10 +240,10 @@ export class Client extends EventEmitter {
     return this.#ask((request) => [wire.CALL, request, verb, args]);
   }
 
-  async #ask(commandOf) {
+  async #ask(commandOf, heard = () => {}) {
     if (this.#error) throw this.#error;
-    const request = ++this.#requests;
-    const call = { command: commandOf(request), messages: [] };
+    const request = ++this.#asked;
+    const call = { command: commandOf(request), messages: [], heard };
     this.#calls.set(request, call);
     this.#session.send(call.command);
     return new Promise((resolve, reject) => Object.assign(call, { resolve, reject }));
@@ -196,23 +258,29 @@ export class Client extends EventEmitter {
     });
     if (value?.more) return;
     this.#calls.delete(request);
-    if (code) call.reject(new MeshError(code, text));
-    else call.resolve({ value, messages: call.messages });
+    if (code) {
+      call.reject(new MeshError(code, text));
+    } else {
+      call.heard(value); // before what comes behind it
+      call.resolve({ value, messages: call.messages });
+    }
   }
 
   // --- what the session tells --------------------------------------------------------------------
 
-  #welcomed(anew) {
+  #welcomed(anew, isElsewhere) {
+    if (anew) this.#requests.begunAnew();
     for (const subscription of this.#subscriptions.values()) {
       if (anew) subscription.begunAnew();
       const { number, query, initial, isReady } = subscription;
-      if (isReady) this.#session.send([wire.SUBSCRIBE, ++this.#requests, number, query, initial, !anew]);
+      if (isReady) this.#session.send([wire.SUBSCRIBE, ++this.#asked, number, query, initial, !anew]);
     }
     for (const call of this.#calls.values()) {
       call.messages = [];
       this.#session.send(call.command);
     }
-    this.#publisher.again();
+    for (const service of this.#services.values()) if (!service.isAsked) this.#serveAgain(service);
+    this.#publisher.again(isElsewhere);
     this.#sayAck();
     this.#opening?.resolve();
     this.emit('connected', anew);
@@ -231,18 +299,21 @@ export class Client extends EventEmitter {
     if (seq <= this.#session.have) return; // a repeat
     if (seq > this.#session.have + 1) throw new Error(`ITEMS ${seq} after ${this.#session.have}`);
     this.#session.have = seq;
-    heads.forEach(([, position = 0, master = [], targets = [], gaps = []], i) => {
+    heads.forEach(([, position = 0, master = [], targets = [], gaps = [], ttl = 0], i) => {
       const { messages } = envelopes[i];
       for (const [number, dropped] of gaps) this.#subscriptions.get(number)?.missed(dropped);
       for (const [number, column] of targets) {
         const own = wire.places(column, messages.length).map((place) => messages[place]);
-        this.#subscriptions.get(number)?.arrived(own, Buffer.from(master).toString('hex'), BigInt(position));
+        if (number === REPLIES) this.#requests.arrived(own);
+        else if (this.#services.has(number)) this.#services.get(number).arrived(own, ttl);
+        else this.#subscriptions.get(number)?.arrived(own, Buffer.from(master).toString('hex'), BigInt(position));
       }
     });
   }
 
   #lost(reason, wasUp) {
     if (this.#opening) this.#opening.reason = reason;
+    this.#services.forEach((service) => service.lost());
     if (wasUp) this.emit('disconnected', reason);
   }
 
@@ -264,6 +335,7 @@ export class Client extends EventEmitter {
     clearTimeout(this.#ackTimer);
     this.#session.close(goodbye);
     this.#publisher.fail(error);
+    this.#requests.fail(error);
     this.#calls.forEach((call) => call.reject(error));
     this.#subscriptions.forEach((subscription) => subscription.end(error.code === 'CLOSED' ? null : error));
     this.#opening?.reject(error);

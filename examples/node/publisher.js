@@ -1,6 +1,6 @@
 // The publishing half: gather messages into envelopes, and keep each until its last word is said.
 import { MeshError } from './session.js';
-import { ENVELOPE_BYTES, ENVELOPE_MESSAGES, PUBLISH, sealEnvelope } from './wire.js';
+import { ENVELOPE_BYTES, ENVELOPE_MESSAGES, PUBLISH, RESENT, SENDS, sealEnvelope } from './wire.js';
 
 export class Publisher {
   #session;
@@ -16,12 +16,13 @@ export class Publisher {
     this.#session = session;
   }
 
-  /** Resolves with the first answer, as `Entry` has it; rejects when the message was refused. */
-  publish(message, domain, flags, to) {
+  /** Resolves with the first answer, as `Entry` has it; rejects when the message was refused. To an address it
+   *  must have gone `until` then. */
+  publish(message, domain, flags, to, until = 0) {
     const open = this.#open;
-    if (!open || open.domain !== domain || open.flags !== flags || open.to !== to) {
+    if (!open || open.domain !== domain || open.flags !== flags || open.to !== to || open.until !== until) {
       this.#seal();
-      this.#open = new Envelope(domain, flags, to);
+      this.#open = new Envelope(domain, flags, to, until);
       setImmediate(() => this.#seal()); // what is published until then goes along
     }
     const entry = this.#open.add(message);
@@ -42,9 +43,13 @@ export class Publisher {
     if (!this.isBusy) this.#idle.splice(0).forEach((resolve) => resolve());
   }
 
-  /** After a reconnect: once more all that has no last word, in order. */
-  again() {
-    this.#sent.forEach((envelope) => this.#put(envelope));
+  /** After a reconnect: once more all that has no last word, in order. `isElsewhere`: perhaps this is not the
+   *  node, or the process of it, that has heard it before; then it must not give out what it does not know. */
+  again(isElsewhere) {
+    for (const envelope of this.#sent) {
+      if (isElsewhere && envelope.domain === SENDS) envelope.resend(this.#session.stream);
+      this.#put(envelope);
+    }
     this.#fill();
   }
 
@@ -107,8 +112,9 @@ export class Publisher {
     this.#flightBytes -= envelope.bytes;
   }
 
-  #put({ sealed }) {
-    this.#session.send([PUBLISH, [sealed.bodyFrames]], sealed.frames);
+  #put({ sealed, until }) {
+    const ttls = until ? [[Math.max(1, until - Date.now())]] : [];
+    this.#session.send([PUBLISH, [sealed.bodyFrames], ...ttls], sealed.frames);
   }
 }
 
@@ -118,8 +124,8 @@ class Envelope {
   keys = new Set();
   bytes = 0;
 
-  constructor(domain, flags, to) {
-    Object.assign(this, { domain, flags, to });
+  constructor(domain, flags, to, until) {
+    Object.assign(this, { domain, flags, to, until });
   }
 
   add(message) {
@@ -139,12 +145,20 @@ class Envelope {
     this.first = first;
     this.last = first + this.entries.length - 1;
     const name = `${stream.toString('hex')}${this.domain && '/'}${this.domain}`;
-    this.entries.forEach((entry, i) => (entry.id = `${name}:${first + i}`));
+    this.entries.forEach((entry, i) => {
+      entry.id = `${name}:${first + i}`;
+      entry.message.numbered?.(first + i);
+    });
   }
 
   seal(stream, low) {
     const messages = this.entries.map((entry) => entry.message);
     this.sealed = sealEnvelope({ ...this, stream, low, messages });
+  }
+
+  resend(stream) {
+    this.flags |= RESENT;
+    this.seal(stream, Math.min(this.low, this.first)); // of some of it the answer may have come
   }
 
   hear(first, last, state, matched, text) {

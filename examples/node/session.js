@@ -12,6 +12,7 @@ const PING_EVERY = 2000; // ms between signs of life
 const SILENCE = 6000; // ms after which a silent node counts as gone
 const PATIENCE = 5000; // ms for a handshake
 const NOTHING = Buffer.alloc(0);
+const SPEAKS = ['services'];
 const ED25519 = Buffer.from('302a300506032b6570032100', 'hex'); // what stands before such a public key in DER
 
 const SOCKET = {
@@ -31,13 +32,14 @@ export class MeshError extends Error {
 }
 
 /** Dials, says HELLO, and dials again. What to do with what arrives is its owner's business:
- *  `welcomed(anew)`, `heard(command, envelopes)`, `lost(reason, wasUp)`, `failed(error)`. */
+ *  `welcomed(anew, isElsewhere)`, `heard(command, envelopes)`, `lost(reason, wasUp)`, `failed(error)`. */
 export class Session {
   name = ''; // /node/NODE/client/CLIENT/session/NUMBER
   isUp = false;
   have = 0; // number of the last ITEMS received
   maxContent = 0;
-  version = 1; // of the wire, that the node speaks as well
+  version = 1; // of the wire, that the node speaks as well,
+  words = []; // and what it understands beyond that
   window = [0, 0];
 
   #token = NOTHING;
@@ -145,7 +147,7 @@ export class Session {
   #hello({ nonce, passwd }, proof, signature = NOTHING) {
     return [
       HELLO, VERSIONS, 'client', '', nonce, proof, null, this.client, this.number, this.stream, this.#token,
-      this.#boot, this.have, 1, signature, '', passwd, 0, this.key, NOTHING, [], this.named,
+      this.#boot, this.have, 1, signature, '', passwd, 0, this.key, NOTHING, SPEAKS, this.named,
     ];
   }
 
@@ -158,7 +160,7 @@ export class Session {
     this.#put(this.#hello(connection, proofOf(connection, 'dialler'), signature));
   }
 
-  #enter(connection, [, version, node, , proof = NOTHING, , , next = 1, name, token, maxContent, window, , signed]) {
+  #enter(connection, [, version, node, , proof = NOTHING, , , next = 1, name, token, maxContent, window, , signed, , , words = []]) {
     if (connection.secret && !(isNoStranger(connection, proof) && hex(node[0]) === connection.uuid)) {
       const code = connection.keys ? 'WRONG_SECRET' : 'BAD_COOKIE';
       return this.#fail(new MeshError(code, `${connection.address} does not know what it should`));
@@ -173,16 +175,17 @@ export class Session {
     if (!(version >= VERSIONS[0] && version <= VERSIONS[1])) {
       return this.#fail(new MeshError('VERSION', `${node[1]} speaks wire version ${version}`));
     }
-    this.version = version;
+    Object.assign(this, { version, words });
     const boot = Number(node[2]);
     const anew = boot !== this.#boot || next <= this.have;
+    const isElsewhere = anew || !this.have; // of a node that has told nothing nobody knows whether it forgot
     if (anew) this.have = 0;
     const number = Number(name.slice(name.lastIndexOf('/') + 1));
     Object.assign(this, { name, number, window, node: node[1], isUp: true, maxContent: Number(maxContent) });
     this.#boot = boot;
     this.#token = token;
     this.#attempt = 0;
-    this.owner.welcomed(anew);
+    this.owner.welcomed(anew, isElsewhere);
   }
 
   #refused({ socket }, [, code, reason, hint = '', final = false]) {

@@ -4,11 +4,14 @@ import { decode, encode } from '@msgpack/msgpack';
 export const HELLO = 1, CHALLENGE = 2, WELCOME = 3, REFUSE = 4, WHO = 5, PING = 6, PONG = 7, BYE = 8;
 export const PUBLISH = 20, ANSWERS = 21, ITEMS = 22, ACK = 23, UNKNOWN = 27;
 export const SUBSCRIBE = 32, UNSUBSCRIBE = 33, CALL = 34, REPLY = 35, ENDED = 36;
+export const CONSUME = 50, SETTLE = 51;
 const HEARD = new Set([CHALLENGE, WELCOME, REFUSE, WHO, PING, PONG, BYE, ANSWERS, ITEMS, UNKNOWN, REPLY, ENDED]);
 
 export const VERSIONS = [1, 2]; // of the wire: the oldest and the newest that is spoken here
 
-export const PERSISTENT = 1, INITIAL = 4, FORCE_QUEUING = 8, ERASED = 16; // flags
+export const PERSISTENT = 1, LOCAL_ONLY = 2, INITIAL = 4, FORCE_QUEUING = 8, ERASED = 16; // flags,
+export const RESENT = 256, REQUEST = 4096; // and those of what is sent to an address,
+export const SENDS = 'address/'; // which is numbered in this domain
 
 export const MIB = 2 ** 20;
 export const ENVELOPE_MESSAGES = 2000;
@@ -49,9 +52,9 @@ export const nanoseconds = (date) => BigInt(date.getTime()) * 1_000_000n;
 const date = (ns) => new Date(Number(BigInt(ns) / 1_000_000n));
 
 /** A message's own properties; no byte when all have their defaults. */
-export function packProperties(headers, expires, priority) {
-  if (!headers.length && !expires && priority === 5) return NOTHING;
-  return packTimes([headers, expires ? nanoseconds(expires) : 0, priority, '']);
+export function packProperties(headers, expires, priority, code = '') {
+  if (!headers.length && !expires && priority === 5 && !code) return NOTHING;
+  return packTimes([headers, expires ? nanoseconds(expires) : 0, priority, '', ...(code ? [code] : [])]);
 }
 
 /** Messages of one stream with numbers from `first` up: {frames, bodyFrames, bytes}. */
@@ -90,10 +93,10 @@ function readEnvelope(frame, body) {
   let at = 0;
   envelope.messages = Array.from({ length: count }, (_, i) => {
     const start = at + entry32(props, i);
-    const [headers, expires, priority] = readProperties(body.subarray(at, start));
+    const properties = readProperties(body.subarray(at, start));
     at += entry32(sizes, i);
     const content = body.subarray(start, at);
-    return new Message(envelope, numbers[i], keys[entry16(index, i)], content, headers, expires, priority);
+    return new Message(envelope, numbers[i], keys[entry16(index, i)], content, ...properties);
   });
   if (at !== body.length) throw new Error(`sizes add up to ${at}, the body has ${body.length} bytes`);
   return envelope;
@@ -108,19 +111,24 @@ function numbersOf(ranges) {
 }
 
 function readProperties(data) {
-  const [headers = [], expires = 0, priority = 5] = data.length ? read(data) : [];
-  return [headers, expires ? date(expires) : null, priority];
+  const [headers = [], expires = 0, priority = 5, , code = ''] = data.length ? read(data) : [];
+  return [headers, expires ? date(expires) : null, priority, code];
 }
 
 /** A message as it arrived. `content` is a Buffer, `state` is OK, INITIAL or ERASED. */
 export class Message {
-  constructor(envelope, number, key, content, headers, expires, priority) {
+  constructor(envelope, number, key, content, headers, expires, priority, code) {
     const { stream, domain, flags, sender, sent, to, route } = envelope;
     Object.assign(this, { key, domain, content, headers, sender, sent, expires, priority, to, route });
     this.id = domain ? `${stream}/${domain}:${number}` : `${stream}:${number}`;
     this.persistent = Boolean(flags & PERSISTENT);
     this.state = flags & ERASED ? 'ERASED' : flags & INITIAL ? 'INITIAL' : 'OK';
-    Object.defineProperties(this, { stream: { value: stream }, number: { value: number } });
+    Object.defineProperties(this, {
+      stream: { value: stream },
+      number: { value: number },
+      code: { value: code }, // of a reply that is a refusal
+      isRequest: { value: Boolean(flags & REQUEST) },
+    });
   }
 
   get text() {

@@ -15,6 +15,7 @@ from mesh.cli import options
 from mesh.cli.bench_get import get
 from mesh.cli.bench_load import BENCH, Plan, new_run, publish, until_heard
 from mesh.cli.bench_pub import pub
+from mesh.cli.bench_req import req
 from mesh.cli.bench_sub import sub
 from mesh.cli.bench_tally import Result, RunTally, summary
 from mesh.cli.options import plainly, tell, tell_json
@@ -32,7 +33,7 @@ class DefaultGroup(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group("bench", cls=DefaultGroup, commands=[pub, sub, get])
+@click.group("bench", cls=DefaultGroup, commands=[pub, sub, get, req])
 def command() -> None:
     """Measure how fast it is here, and whether everything arrives once and in order.
 

@@ -8,6 +8,7 @@ import click
 
 from mesh import sync
 from mesh.cli import figures, options
+from mesh.cli.addresses import tell_all
 from mesh.cli.options import count, plainly, size, tell, tell_json
 from mesh.cli.table import Cell, tell_table
 from mesh.errors import ONE_MESH
@@ -26,9 +27,11 @@ SCOPES = {
 
 
 @click.command("ls")
+@click.option("--addresses", is_flag=True, help="List the addresses that are served instead, and where.")
+@click.argument("address", metavar="[ADDRESS|PATTERN]", default="")
 @options.url
 @options.as_json
-def command(url: str | None, as_json: bool) -> None:
+def command(addresses: bool, address: str, url: str | None, as_json: bool) -> int:
     """List the nodes. `*` is the one that was asked.
 
     \b
@@ -38,17 +41,25 @@ def command(url: str | None, as_json: bool) -> None:
     CPU, RAM: what is used of the whole machine. AGE: since it was last heard.
 
     TAIL-BACK, if anything waits: how many messages wait here for that node, and for how long.
+
+    With --addresses: what is served, at which nodes and by how many; all of it, or one ADDRESS, or those
+    that match a pattern such as 'calc/#' (exit code 1 if there is none).
     """
+    if address and not addresses:
+        raise click.UsageError("ADDRESS is for --addresses.")
     with sync.connect(url) as m:
+        if addresses:
+            return tell_all(m, address, as_json)
         found = m.call("ls")
     if as_json:
         tell_json(found)
-        return
+        return 0
     nodes = found["nodes"]
     waits = any(figures.tailback(node)["messages"] for node in nodes)
     header = (*HEADER, TAIL_BACK) if waits else HEADER
     tell_table(header, [_row(node, waits) for node in nodes], folded="LINK", dropped=DROPPED)
     tell(["", *remarks(found, running_nodes(state_dir(os.environ)))])
+    return 0
 
 
 def remarks(found: dict[str, Any], here: Sequence[dict[str, Any]] = ()) -> list[str]:

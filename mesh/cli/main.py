@@ -32,6 +32,8 @@ VERBS = {
     "get": "Print the last value of a topic.",
     "erase": "Take a topic away.",
     "send": "Send to one named session.",
+    "req": "Ask those who serve an address.",
+    "reply": "Serve an address by a command.",
     "inbox": "Print what is sent to a session.",
     "dlq": "Messages that nobody got.",
     "route": "Where would a message go?",

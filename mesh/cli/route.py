@@ -6,8 +6,10 @@ import click
 
 from mesh import sync
 from mesh.cli import options
+from mesh.cli.addresses import tell_servers
 from mesh.cli.options import say, tell_json
 from mesh.cli.table import tell_table
+from mesh.names import ADDRESS, kind_of
 
 GOES = {"forward": "forward to", "wait": "wait for"}
 
@@ -15,7 +17,9 @@ GOES = {"forward": "forward to", "wait": "wait for"}
 @click.command("route")
 @click.argument("key", required=False, default="")
 @options.domain
-@click.option("--to", metavar="DESTINATION", default="", help="Of a message to this session or client.")
+@click.option(
+    "--to", metavar="DESTINATION", default="", help="Of a message to this session, client or address."
+)
 @click.option("--from", "node", metavar="NODE", default="", help="Where it sets out. Default: the node here.")
 @options.as_json
 @options.url
@@ -24,10 +28,20 @@ def command(key: str, domain: str | None, to: str, node: str, as_json: bool, url
 
     One line for each node on the way: what it would do, and by which rule. Exit code 0 when the last of
     them would take it, 1 when it would wait or be refused.
+
+    Of a message to an address, such as --to calc/add: one line for each node where it is served, those first
+    to which the next messages would go. SERVERS: how many there; UNDER WAY: what was sent there from here
+    and nobody there has begun with; BEGUN IN: how soon somebody did, of late. Exit code 1 if nobody serves
+    it.
     """
     if not (key or domain or to):
         raise click.UsageError("Give a KEY, --domain or --to.")
+    is_address = bool(to) and kind_of(to) == ADDRESS
+    if is_address and (key or domain or node):
+        raise click.UsageError("For an address --to and --url are enough: whoever is asked chooses.")
     with sync.connect(url) as m:
+        if is_address:
+            return tell_servers(m, to, as_json)
         steps = m.route(key, domain=domain, to=to, node=node)
     if as_json:
         tell_json(steps)

@@ -43,7 +43,8 @@ def command(
     """Send CONTENT to DESTINATION, or each line of a file or of stdin, in order.
 
     DESTINATION is one session, /node/heron/client/joe/session/1, or all sessions of a client,
-    /node/heron/client/joe. Without /node/heron the --domain says where, else it is the node here.
+    /node/heron/client/joe. Without /node/heron the --domain says where, else it is the node here. It may
+    also be an address such as calc/add: one of those who serve it is given the message (see `mesh req`).
     """
     if content is not None and file is not None:
         raise click.UsageError("Give either CONTENT or --file, not both.")

@@ -33,6 +33,7 @@ from mesh.routing.overflow import Overflow
     default=0,
     help="Messages that may be under way, and as many waiting.  [default: as many as the node allows]",
 )
+@click.option("--group", metavar="NAME", help="Share the messages with all who name that group, at any node.")
 @options.raw
 @options.json_lines
 @options.url
@@ -44,6 +45,7 @@ def command(
     no_initial: bool,
     overflow: str,
     max_queue: int,
+    group: str | None,
     raw: bool,
     as_json: bool,
     url: str | None,
@@ -52,6 +54,9 @@ def command(
 
     A whole level + stands for any one level, # at the end for all that follow: 'sensors/+/temp',
     'sensors/#'. On stderr it says "subscribed" when every node knows of it.
+
+    With --group each message goes to one of all who have named that group for the same KEY or PATTERN, and
+    there is no last value to begin with.
     """
     end = None if wait is None else time.monotonic() + wait
     lines = raw_lines if raw else lines_of(show.json_line if as_json else show.line)
@@ -63,6 +68,7 @@ def command(
             initial=not no_initial,
             overflow=overflow,
             max_queue=max_queue,
+            group=group,
         ) as subscription:
             say(f"subscribed to {key}")
             try:

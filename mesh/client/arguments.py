@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Mapping
 from numbers import Real
 from operator import index
 from typing import Any
 
-from mesh.errors import BadArgument, shown
+from mesh.errors import BadArgument, BadType, shown
 from mesh.values import check_text
 
 LONGEST_TEXT = 4096  # characters
@@ -49,6 +50,21 @@ def text(name: str, value: Any) -> str | None:
     if value is not None:
         check_text(value, name, LONGEST_TEXT, BadArgument)
     return value  # type: ignore[no-any-return]
+
+
+def not_subscribed(value: Any) -> BadArgument:
+    """What to say of what `unsubscribe` was given, and no subscription."""
+    return BadArgument(f"{shown(value)} is no subscription.", hint="Give what subscribe() gave.")
+
+
+def environment(given: Any) -> Mapping[str, str]:
+    """What stands for the variables of this process: they themselves for None. BadType."""
+    if given is None:
+        return os.environ
+    if not isinstance(given, Mapping) or not all(isinstance(each, str) for each in (*given, *given.values())):
+        what = f"environ= is a dict of names and texts, not {shown(given)}."
+        raise BadType(what, hint="Leave it out for os.environ.")
+    return given
 
 
 def several(contents: Iterable[Any]) -> None:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
-from mesh.client.arguments import whole, yes_or_no
+from mesh.client.arguments import not_subscribed, whole, yes_or_no
 from mesh.client.connected import Connected
 from mesh.client.content import check_destination
 from mesh.client.core.calls import ReplyPart
@@ -23,7 +23,7 @@ from mesh.client.message import Batch, FoundMessage, Message, T
 from mesh.client.pages import goes_on, joined
 from mesh.client.reading import WHATEVER, ContentReader, reader_of
 from mesh.client.subscription import Subscription, TypedSubscription
-from mesh.errors import BadArgument, BadQuery, RemoteError, shown
+from mesh.errors import BadQuery, RemoteError
 from mesh.names import node_name
 from mesh.values import check_domain, check_key
 from mesh.wire import commands as c
@@ -96,8 +96,7 @@ class Asking(Connected):
     async def unsubscribe(self, subscription: Subscription[Any]) -> None:
         """As leaving its context does."""
         if not isinstance(subscription, Subscription):
-            what = f"{shown(subscription)} is no subscription."
-            raise BadArgument(what, hint="Give what subscribe() gave.")
+            raise not_subscribed(subscription)
         await subscription.unsubscribe()
 
     def inbox(self, *, type: type[T] | None = None) -> Subscription[T]:
@@ -208,7 +207,7 @@ class Asking(Connected):
         return value
 
     async def _called(self, verb: str, arguments: dict[str, Any]) -> Any:
-        return await self._asked(lambda request: c.Call(request, verb, arguments))
+        return await self._within(None, self._asked, lambda request: c.Call(request, verb, arguments))
 
     async def ping(self) -> float:
         """Seconds to the node and back."""

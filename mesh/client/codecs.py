@@ -134,6 +134,8 @@ def reason_of(error: Exception) -> tuple[str, str]:
 def _dumped(value: Any) -> Any:
     """A pydantic model as what it consists of. TypeError for anything else."""
     dump = getattr(value, "model_dump", None)
+    if value is None or isinstance(value, bool | tuple):  # anywhere else it needs no help
+        raise TypeError(f"a {type(value).__name__} cannot be the key of a dict there")
     if dump is None or isinstance(value, type):
         raise TypeError(f"nobody knows how a {type(value).__name__} is written")
     return dump(mode="json", by_alias=True)  # by the names by which it is read again

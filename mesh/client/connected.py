@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import getpass
-import os
 import secrets
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
-from mesh.client.arguments import seconds, text, whole, yes_or_no
+from mesh.client.arguments import environment, seconds, text, whole, yes_or_no
 from mesh.client.codecs import Codec, codec_of
 from mesh.client.core.calls import ReplyPart
 from mesh.client.core.client import ClientCore
@@ -22,6 +21,7 @@ from mesh.client.way import NodeAddress
 from mesh.errors import Closed, MeshTimeout, NodeNotFound
 from mesh.names import node_name
 from mesh.security.streamkey import STREAM_SEED, StreamKey
+from mesh.values import messages
 from mesh.wire.commands import Command
 from mesh.wire.limits import LARGEST_NUMBER
 
@@ -32,6 +32,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 TIMEOUT = 5.0  # s, unless somebody says otherwise
+UNKNOWN = "What it has had of them arrives, the rest is lost. To wait longer: connect(timeout=SECONDS)."
+AGAIN = "Is its node stopped, or very busy? `mesh ls` tells. To wait longer: timeout=SECONDS."
 
 
 class Connected:
@@ -61,9 +63,7 @@ class Connected:
         self._timeout = TIMEOUT if timeout is None else seconds("timeout", timeout)
         number = 0 if session is None else whole("session", session, 1, LARGEST_NUMBER)
         name = _default_name() if client is None else node_name(client)
-        self._way = NodeAddress(
-            text("address", address), text("cluster", cluster), os.environ if environ is None else environ
-        )
+        self._way = NodeAddress(text("address", address), text("cluster", cluster), environment(environ))
         self._events = Followers()
         key = StreamKey(secrets.token_bytes(STREAM_SEED))
         self._shell = self._made((name, number, client is not None), key)
@@ -116,12 +116,17 @@ class Connected:
                 async with asyncio.timeout(self._timeout):
                     await self._flushed()
         except TimeoutError:
-            left = self._core.publisher.outbox.unanswered
-            raise MeshTimeout(f"closed with {left} messages unanswered: the node is away.") from None
+            left = messages(self._core.publisher.outbox.unanswered)
+            raise MeshTimeout(f"closed with {left} unanswered: {self._trouble()}.", hint=UNKNOWN) from None
         finally:
             self._core.close()
             self._shell.close()
             await self._end.aclose()
+
+    def _trouble(self) -> str:
+        """What is wrong with the node, that so much is left."""
+        line = self._core.line
+        return f"{line.home or 'its node'} {'takes no more' if line.is_up else 'is away'}"
 
     @property
     def name(self) -> str:
@@ -169,8 +174,8 @@ class Connected:
         """The error to raise when nothing has come of something for so long."""
         line, left = self._core.line, self._core.publisher.unanswered
         where = "" if line.is_up else f", and {line.home or 'its node'} is away"
-        hint = f"{left} messages have no answer yet: they may still arrive. final() tells." if left else ""
-        return MeshTimeout(f"{line.name} has waited {limit:g} s in vain{where}.", hint=hint)
+        hint = f"{messages(left)} may still arrive, without an answer yet: final() tells." if left else AGAIN
+        return MeshTimeout(f"{line.name} has waited {round(limit, 3):g} s in vain{where}.", hint=hint)
 
     async def _ask(self, make: Callable[[int], Command]) -> list[ReplyPart]:
         """The parts of the reply. Raises what the node answers, MeshTimeout, Closed."""

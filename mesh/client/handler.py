@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from mesh.client.message import Message
 from mesh.client.subscription import Subscription
-from mesh.errors import BadContent
+from mesh.errors import BadContent, BadType, shown
 from mesh.printable import harmless
 
 log = logging.getLogger("mesh.client")
@@ -29,6 +29,15 @@ class Handler(Protocol):
 
     async def work(self, source: Any, stop_on_error: bool) -> None:
         """Call it with one after the other, until there will be no more."""
+
+
+def check_function(function: object, above: str = '@m.on("sensors/#")') -> None:
+    """BadType for what cannot be called with a message, or would do nothing then."""
+    if not callable(function):
+        raise BadType(f"{shown(function)} cannot be called.", hint=f"Write {above} above it.")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        what = f"{shown(function)} is a generator: when it is called, nothing in it is done."
+        raise BadType(what, hint="Leave its `yield` out.")
 
 
 class HandlerSource:

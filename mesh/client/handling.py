@@ -11,11 +11,11 @@ from mesh.client.arguments import whole, yes_or_no
 from mesh.client.asking import Asking
 from mesh.client.core.intake import Terms
 from mesh.client.core.subscriptions import topics_of
-from mesh.client.handler import Function, Handler, TopicHandler, work_all
+from mesh.client.handler import Function, Handler, TopicHandler, check_function, work_all
 from mesh.client.like import like
 from mesh.client.message import Message, T
 from mesh.client.subscription import Subscription
-from mesh.errors import BadQuery, BadType, shown
+from mesh.errors import BadQuery
 
 MOST = 1000  # messages that one handler may have at a time
 
@@ -69,8 +69,7 @@ class Handling(Asking):
 
     def _check_function(self, function: Any, above: str) -> None:
         """BadType for what cannot be called, BadQuery while those that were there before run."""
-        if not callable(function):
-            raise BadType(f"{shown(function)} cannot be called.", hint=f"Write {above} above it.")
+        check_function(function, above)
         if self._are_running:
             raise BadQuery("the handlers run already.", hint="Add one before run() or running().")
 

@@ -206,6 +206,7 @@ class Publishing(Connected):
             "expiry": expiry,
             "priority": priority,
             "local_only": local_only,
+            "codec": codec,
         }
         return await self._within(timeout, self._publish_all, key, contents, options)
 

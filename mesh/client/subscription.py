@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from mesh.client.core.calls import Pending
 from mesh.client.core.intake import Intake
@@ -21,6 +21,17 @@ if TYPE_CHECKING:
     from mesh.client.tracing import Tracer
 
 
+Answers = Sequence[Pending | None]
+
+
+class Patient(Protocol):
+    """The client that waits as long as it was told to. It is not closed while somebody has this of it."""
+
+    async def _within(
+        self, timeout: float | None, work: Callable[[Answers], Coroutine[Any, Any, None]], answers: Answers, /
+    ) -> None: ...
+
+
 class Subscription(Generic[T]):
     """Messages of one query, or of several: `async for message in subscription`, or `.batches()`.
 
@@ -29,9 +40,9 @@ class Subscription(Generic[T]):
     """
 
     def __init__(
-        self, client: object, shell: Shell, intake: Intake | Several | Member, tracer: Tracer | None = None
+        self, client: Patient, shell: Shell, intake: Intake | Several | Member, tracer: Tracer | None = None
     ) -> None:
-        self._client = client  # is not closed while somebody has this
+        self._client = client
         self._tracer = tracer
         self._shell, self._intake = shell, intake
         # What is left of a batch, when its messages are taken singly.
@@ -56,19 +67,22 @@ class Subscription(Generic[T]):
 
     async def __aenter__(self) -> Subscription[T]:
         keeper = self._keeper()
+        if self._intake.error is not None:
+            raise Closed("this subscription has ended.", hint="Make another: subscribe().")
         self._intake.stirred = self._arrived.set
+        self._loop, before = running_loop(), self._loop
         entered: list[Any] = []
         try:
             pending = []
             for strand in self._intake.strands:
                 pending.append(keeper.enter(strand))
                 entered.append(strand)
-            await self._replies(pending)
+            await self._client._within(None, self._replies, pending)
         except BaseException:
             for strand in entered:
                 keeper.give_up(strand)
+            self._loop = before
             raise
-        self._loop = running_loop()
         return self
 
     def _keeper(self) -> Any:
@@ -79,7 +93,7 @@ class Subscription(Generic[T]):
         core.check_services()
         return core.services
 
-    async def _replies(self, pending: Sequence[Pending | None]) -> None:
+    async def _replies(self, pending: Answers) -> None:
         asked = [each for each in pending if each is not None]
         try:
             for each in asked:
@@ -148,10 +162,17 @@ class Subscription(Generic[T]):
                 if isinstance(intake.error, Closed):
                     return None
                 raise intake.error
+            self._check_entered()
             check_loop(self._loop)
             self._arrived.clear()
             await self._arrived.wait()
         return None
+
+    def _check_entered(self) -> None:
+        """Closed, if nobody has asked the node for it yet: nothing would ever come."""
+        if self._loop is None:
+            hint = "Read it inside `async with m.subscribe(...) as messages:`; in mesh.sync `with` does."
+            raise Closed("this subscription is not open.", hint=hint)
 
     def _count(self) -> None:
         """A batch is used up: the node may send another."""
@@ -167,7 +188,7 @@ class TypedSubscription(Subscription[T]):
 
     def __init__(
         self,
-        client: object,
+        client: Patient,
         shell: Shell,
         intake: Intake | Several | Member,
         reader: ContentReader,

@@ -32,6 +32,7 @@ from mesh.core.peers.rivals import Rivals
 from mesh.core.reception import Reception
 from mesh.core.rules.shared import Shared
 from mesh.core.rules.weights import Weights
+from mesh.core.services.listing import Listing
 from mesh.core.services.room import Services
 from mesh.core.states.gossiping import Gossiping
 from mesh.core.states.recall import Recall
@@ -131,6 +132,7 @@ class Parts:
         services = self.services = Services(
             desk, n, nodes, questions.slow, sessions, router, mapping.masters, balancing
         )
+        listing = Listing(desk, n, nodes, questions, balancing, services.presence, services.serving)
         recording = self.recording = Recording(
             desk, n, router.busy, strategy, weights.of, self._queues, services.figures
         )
@@ -147,7 +149,7 @@ class Parts:
                 desk.events, disk, n, n.acquaintances, meeting, censuses, router, nodes.whereabouts, ways,
                 recall, gossiping, vouching, demand, lookup, forwarder.shipping, forwarder, sessions, links,
                 wanted, inboxes, last_values, routes, first, subscribing, clients, shared, weights, recording,
-                admission, status, *services.parts, Verbs(desk, wanted), self.reception, questions,
+                admission, status, *services.parts, listing, Verbs(desk, wanted), self.reception, questions,
                 *(room(self) for room in rooms),
             )
         )  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any, Self
 from weakref import finalize
 
 from mesh.client.access import Access
+from mesh.client.arguments import environment
 from mesh.client.client import Client
 from mesh.client.codecs import Codec
 from mesh.client.core.client import ClientCore
@@ -22,6 +23,7 @@ from mesh.embedded.options import configured
 from mesh.errors import Closed, DataDirRefused, MeshTimeout, NodeInUse
 from mesh.local.datadir import IN_USE
 from mesh.security.streamkey import StreamKey
+from mesh.values import messages
 
 ANOTHER = "Give it another name, mesh.node(NAME), or a directory of its own, data=DIR."
 
@@ -76,7 +78,7 @@ class NodeClient(Client):
         patience: float | None = None,
         tracing: bool = False,
     ) -> None:
-        environ = os.environ if environ is None else environ
+        environ = environment(environ)
         settings = configured(name, data, cluster, bind, seeds, mdns, config, environ)
         self._home = Home(settings, environ)
         super().__init__(
@@ -131,7 +133,7 @@ class NodeClient(Client):
         if drain and why is not None and (not isinstance(why, Closed) or self._publisher.outbox.unanswered):
             raise again(why)
         if drain and node.unsent:
-            what = f"closed with {node.unsent} messages on their way to others, who do not take them."
+            what = f"closed with {messages(node.unsent)} on their way to others, who do not take them."
             raise MeshTimeout(what, hint="Wait for them longer: timeout=SECONDS.")
 
     def _now(self) -> ClientCore:

@@ -11,6 +11,7 @@ from mesh.config import Config, load, settings
 from mesh.config_source import ConfigFile
 from mesh.config_store import MEMORY
 from mesh.errors import BadArgument, BadType, shown
+from mesh.values import check_path
 
 BY = "mesh.node()"
 DEEPEST = 7  # tables and lists in each other: all, nodes, its name, master, which of them, keys
@@ -31,9 +32,9 @@ def configured(
     BadConfig, BadArgument.
     """
     given: dict[str, object] = {
-        "node.id": name,
+        "node.id": _bare(name),
         "node.data": None if data is None else _path("data", data),
-        "node.cluster": cluster,
+        "node.cluster": _bare(cluster),
         "node.bind": _texts("bind", bind) or None,
         "node.peers": _texts("seeds", seeds) or None,
         "discovery.mdns": mdns,
@@ -60,24 +61,31 @@ def _copied(value: Any, depth: int = DEEPEST) -> Any:
     if isinstance(value, Mapping):
         if odd := [key for key in value if not isinstance(key, str)]:
             raise BadType(f"config= has a key that is no str: {shown(odd[0])}.")
-        return {key: _copied(inner, depth - 1) for key, inner in value.items()}
+        return {_bare(key): _copied(inner, depth - 1) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_copied(inner, depth - 1) for inner in value]
-    return value
+    return _bare(value)
+
+
+def _bare(value: Any) -> Any:
+    """A text without a class of its own, such as numpy's: a node could not write it down."""
+    return str.__str__(value) if isinstance(value, str) else value
 
 
 def _path(what: str, value: object) -> str:
     if isinstance(value, str | os.PathLike) and isinstance(path := os.fspath(value), str):
         if not path:
             raise BadArgument(f"{what}= is empty.", hint="Leave it out, or name a place.")
-        return path
-    raise BadType(f"{what}= is a path, not {shown(value)}.")
+        check_path(f"{what}={shown(path)}", path, BadArgument)
+        return _bare(path)  # type: ignore[no-any-return]
+    dict_too = ", or a dict of what would stand there" if what == "config" else ""
+    raise BadType(f"{what}= is a path{dict_too}, not {shown(value)}.")
 
 
 def _texts(what: str, value: object) -> tuple[str, ...]:
     """One address, or several."""
     if isinstance(value, str):
-        return (value,)
+        return (_bare(value),)
     if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
-        return tuple(value)
+        return tuple(map(_bare, value))
     raise BadType(f"{what}= is an address, or a list of them, not {shown(value)}.")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mesh.errors import DataDirRefused
 from mesh.printable import typed
+from mesh.values import check_path
 
 COOKIE_BYTES = 32
 _LONGEST_SOCKET = 100  # bytes; the kernel takes a few more, but not on every system the same
@@ -31,6 +32,7 @@ def state_dir(environ: Mapping[str, str]) -> Path:
         path = xdg / "mesh"
     else:
         path = home / ".local" / "state" / "mesh"
+    check_path(f"the state directory {str(path)!r}", str(path), DataDirRefused)
     return _own_directory(path, _SHARED_WRITE, _OTHER_STATE)
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from discovery.adverts import Advert, Adverts, Near, Rejected
 from discovery.interfaces import InterfaceChanges, advertised, fit, mdns_interfaces
-from discovery.mdns import Discovered, Down, Mdns, Up
+from discovery.sights import Discovered, Down, Up
 from mesh.config import Discovery
 from mesh.core.peers.introductions import ADDRESSES
 from mesh.local.addresses import is_wildcard
 from mesh.shell.machine import interfaces
 from mesh.wire.commands import Introduction
+
+if TYPE_CHECKING:
+    from discovery.mdns import Mdns
 
 LOOK = 3.0  # s between two looks at the interfaces
 
@@ -63,6 +66,8 @@ class Finding:
         self._planned = False
         self._closed = False
         if settings.mdns:
+            from discovery.mdns import Mdns  # here: zeroconf is a fifth of what a start loads
+
             self._mdns = Mdns(adverts, self._advert(), self._changes.adopted[1], self._wake)
 
     @property
@@ -103,7 +108,11 @@ class Finding:
     def _look(self) -> None:
         self._timer = self._loop.call_later(LOOK, self._look)
         before = self._changes.adopted
-        if not self._changes.see(self._places(), self._loop.time()):
+        try:
+            places = self._places()
+        except OSError:  # no descriptor left: the next look will tell
+            return
+        if not self._changes.see(places, self._loop.time()):
             return
         there, spoken = self._changes.adopted
         self._hears.tell("interfaces", f"this node is at {', '.join(there)} now")

@@ -13,6 +13,7 @@ from mesh.errors import BadConfig
 from mesh.security.signing import verify
 from mesh.shell.watchdog import Watched
 from mesh.transport.guard import Allowance
+from mesh.values import check_path
 from mesh.wire.commands import Introduction
 
 
@@ -64,8 +65,7 @@ def allowance_of(limits: Limits) -> Allowance:
 
 def place(setting: str, text: str) -> Path:
     """The directory that this setting names. BadConfig."""
-    if "\0" in text:
-        raise BadConfig(f"{setting} = {text!r}: no path has such a character.")
+    check_path(f"{setting} = {text!r}", text, BadConfig)
     try:
         return Path(text).expanduser()
     except RuntimeError as error:

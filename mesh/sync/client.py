@@ -15,12 +15,14 @@ from contextlib import contextmanager
 from functools import partial
 from types import TracebackType
 from typing import Any, TypeVar, cast, overload
+from weakref import finalize, ref
 
 from mesh.client import client as aio
 from mesh.client import registrations as aio_registrations
-from mesh.client.arguments import several
+from mesh.client.arguments import not_subscribed, several
 from mesh.client.client import Event
 from mesh.client.content import Content
+from mesh.client.handler import check_function
 from mesh.client.later import Later
 from mesh.client.like import like, making
 from mesh.client.message import Message
@@ -30,7 +32,7 @@ from mesh.sync.services import Gathering, Registrations, Service, handed
 from mesh.sync.subscription import Subscription
 from mesh.sync.table import read, same, waited, worded
 from mesh.sync.thread import LoopThread
-from mesh.values import Published
+from mesh.values import Published, messages
 from mesh.wire.limits import ENVELOPE_MESSAGES
 
 T = TypeVar("T")
@@ -74,7 +76,11 @@ class Client(Later):
         except BaseException:
             self._thread.close()
             raise
-        atexit.register(self.close)  # for those who never leave the context, as in a notebook
+        # For those who never leave the context, as in a notebook. Neither keeps the client.
+        self._at_exit = partial(_close, ref(self))
+        atexit.register(self._at_exit)
+        self._given_up = finalize(self, _give_up, self._thread, self._at_exit)
+        self._given_up.atexit = False
         return self
 
     def __exit__(
@@ -87,8 +93,11 @@ class Client(Later):
 
         A process that was forked off only forgets the client: it belongs to the other one.
         """
-        atexit.unregister(self.close)
-        if self._thread.is_ours and self._thread.is_open:
+        if not self._thread.is_open:
+            return
+        atexit.unregister(self._at_exit)
+        self._given_up.detach()
+        if self._thread.is_ours:
             try:
                 self._thread.run(self._leave, drain)
             finally:
@@ -100,7 +109,8 @@ class Client(Later):
                 async with asyncio.timeout(self._aio._timeout):
                     await self._take_posts()
         except TimeoutError:
-            raise MeshTimeout(f"closed with {len(self._posts)} messages unsent: the node is away.") from None
+            what = f"closed with {messages(len(self._posts))} unsent: {self._aio._trouble()}."
+            raise MeshTimeout(what, hint="To wait longer: connect(timeout=SECONDS).") from None
         finally:
             await self._aio.close(drain=drain and not self._posts)
 
@@ -242,7 +252,8 @@ class Client(Later):
 
         def take(function: F) -> F:
             check_plain(function)
-            add(_in_thread(function) if callable(function) else function)
+            check_function(function)
+            add(_in_thread(function))
             return function
 
         return take
@@ -263,6 +274,8 @@ class Client(Later):
 
     @worded(aio.Client.unsubscribe)
     def unsubscribe(self, subscription: Subscription[Any]) -> None:
+        if not isinstance(subscription, Subscription):
+            raise not_subscribed(subscription)
         subscription.unsubscribe()
 
     @same(aio.Client.events)
@@ -303,6 +316,17 @@ class Client(Later):
     def call(self) -> Any: ...
     @waited(aio.Client.ping)
     def ping(self) -> Any: ...
+
+
+def _close(client: ref[Client]) -> None:
+    if (here := client()) is not None:
+        here.close()
+
+
+def _give_up(thread: LoopThread, at_exit: Callable[[], None]) -> None:
+    """Nobody has the client any more: with its thread's loop it ends itself."""
+    atexit.unregister(at_exit)
+    thread.end()
 
 
 @making(Client.__init__)

@@ -21,7 +21,8 @@ class Subscription(Generic[T]):
     A context manager: leaving it unsubscribes. What arrived and was not taken is then gone.
     """
 
-    def __init__(self, thread: LoopThread, made: subscription.Subscription[T]) -> None:
+    def __init__(self, client: object, thread: LoopThread, made: subscription.Subscription[T]) -> None:
+        self._client = client  # is not closed while somebody has this
         self._thread, self._made = thread, made
         # Ctrl-C may come between any two steps. So batches have numbers, to ask for one twice gives it twice,
         # and to take it is one step: here are the number of the last one taken, and what is left of it.
@@ -104,6 +105,7 @@ class Subscription(Generic[T]):
         if timeout is not None:
             timeout = seconds("timeout", timeout, zero=True)
         if self._thread.is_ours and not self._thread.is_open:
+            self._made._check_entered()
             return None
         asked = self._thread.begin(self._following, number)
         try:

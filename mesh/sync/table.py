@@ -52,7 +52,7 @@ def read(
 
     def made(self: Any, /, *args: Any, **kwargs: Any) -> Subscription[Any]:
         work: Callable[..., subscription.Subscription[Any]] = model
-        return Subscription(self._thread, work(self._aio, *args, **kwargs))
+        return Subscription(self, self._thread, work(self._aio, *args, **kwargs))
 
     return lambda _: _here(model, made)
 

@@ -82,6 +82,11 @@ class LoopThread:
     def close(self) -> None:
         """Cancel what still runs, and end the thread."""
         with self._lock:
-            self._is_open = False
-        self._loop.call_soon_threadsafe(self._stopped.set)
+            self.end()
         self._thread.join()
+
+    def end(self) -> None:
+        """Likewise, without a wait: in any thread, its own too."""
+        if self.is_ours and self._is_open:
+            self._is_open = False
+            self._loop.call_soon_threadsafe(self._stopped.set)

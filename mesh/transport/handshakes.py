@@ -56,6 +56,7 @@ class Doorman:
         self._addressed = float("-inf")  # when a line had an address
         self._unaddressed: set[str] = set()  # reasons that wait for such a line
         self._planned = False
+        watch.begin()
         place = f"inproc://doorman-{id(watched):x}"
         watched.monitor(place, WATCHED)
         self._events = context.socket(zmq.PAIR)

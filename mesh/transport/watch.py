@@ -67,6 +67,11 @@ class Watch:
 
     # --- coming and going -----------------------------------------------------------------------------
 
+    def begin(self) -> None:
+        """Take the descriptor that it needs, while there is one: a crowd that comes at once leaves none."""
+        if sys.platform == "linux" and self._arrivals is None:
+            self._arrivals = select.epoll()
+
     def came(self, number: int, endpoint: str, role: str = STRANGER) -> None:
         """A connection was accepted there."""
         self.gone(number)
@@ -166,8 +171,7 @@ class Watch:
                 self._loop.remove_reader(self._arrivals.fileno())
 
     def _register(self, number: int) -> None:
-        if sys.platform == "linux":
-            self._arrivals = self._arrivals or select.epoll()
+        if self._arrivals is not None:
             with suppress(OSError):
                 self._arrivals.register(number, select.EPOLLIN | select.EPOLLET)
 

@@ -90,6 +90,19 @@ class AskPeers(AskPage, frozen=True, kw_only=True):
     verb = "peers"
 
 
+class AskAddresses(AskPage, frozen=True, kw_only=True):
+    """All addresses that are served: of clients in the whole mesh, of nodes at the one that is asked."""
+
+    verb = "addresses"
+
+
+class AskServers(Ask, frozen=True, kw_only=True):
+    """The nodes to which a message to an address could go. Nothing is sent."""
+
+    verb = "servers"
+    address: str
+
+
 class AskEvents(Ask, frozen=True, kw_only=True):
     """The question what has happened after the event of that number."""
 

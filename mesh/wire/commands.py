@@ -585,8 +585,15 @@ def _plain(raw: bytes) -> Any:
     return value
 
 
+def _bare(value: Any) -> str:
+    """A text of a class of its own, such as numpy's, as others are. TypeError."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    raise TypeError(f"nobody knows how a {type(value).__name__} is written")
+
+
 # The first frame.
-encode: Callable[[Command], bytes] = msgspec.msgpack.Encoder().encode
+encode: Callable[[Command], bytes] = msgspec.msgpack.Encoder(enc_hook=_bare).encode
 
 
 def decode(frame: bytes) -> AnyCommand:

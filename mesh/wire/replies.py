@@ -201,6 +201,48 @@ class PeerRows(ReplyValue, frozen=True, kw_only=True):
     next: str  # as in NodeRows
 
 
+class ServedAt(Struct, frozen=True, kw_only=True):
+    """A node where an address is served, and by how many."""
+
+    node: str
+    uuid: str  # in hexadecimal digits
+    consumers: int
+
+
+class ServedRow(Struct, frozen=True, kw_only=True):
+    """An address, and all nodes where it is served."""
+
+    address: str
+    nodes: list[ServedAt]
+
+
+class ServedRows(ReplyValue, frozen=True, kw_only=True):
+    """Addresses in their order."""
+
+    addresses: list[ServedRow] = []
+    next: str = ""  # as in NodeRows
+    missing: list[str] = []  # nodes that did not say
+
+
+class ServerRow(ServedAt, frozen=True, kw_only=True):
+    """A node to which a message to an address could go, as its strategy sees it."""
+
+    is_here: bool
+    load: float | None  # 0 (idle) to 1 (busy), as it says itself
+    outstanding: int  # what went there from here, and nobody there has begun with
+    latency: float  # until somebody has, of late
+    weight: float
+
+
+class Servers(ReplyValue, frozen=True, kw_only=True):
+    """The nodes, in the order in which they would be chosen, unless that depends on the message."""
+
+    servers: list[ServerRow]
+    strategy: str
+    is_ordered: bool
+    text: str = ""  # why there is none
+
+
 class EventRow(Struct, frozen=True, kw_only=True):
     """Something that has happened."""
 

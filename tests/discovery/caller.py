@@ -11,7 +11,8 @@ import threading
 
 import discovery.mdns
 from discovery.adverts import Advert, Adverts
-from discovery.mdns import Discovered, Mdns, Sight
+from discovery.mdns import Mdns
+from discovery.sights import Discovered, Sight
 
 
 def shown(sight: Sight) -> dict[str, object]:

@@ -48,6 +48,7 @@ def test_in_a_small_mesh_all_know_all_at_once_and_nothing_is_older_than_an_inter
     assert max(mesh.sent) < USUAL
 
 
+@pytest.mark.usefixtures("shared_states")
 @pytest.mark.parametrize("count", [FULL + 1, 100, 250])
 def test_in_a_large_mesh_no_state_is_older_than_its_share_of_the_intervals_and_a_few_hops(count: int) -> None:
     mesh = GossipMesh(count)
@@ -86,6 +87,7 @@ def test_five_hundred_nodes_that_start_at_once_all_know_all_after_their_share_of
     assert sum(node.gossip.forged + node.gossip.strange for node in mesh.nodes.values()) == 0
 
 
+@pytest.mark.usefixtures("shared_states")
 def test_a_newcomer_to_a_large_mesh_knows_all_before_those_afar_have_spoken_to_it() -> None:
     mesh = GossipMesh(400)
     mesh.tell_all()

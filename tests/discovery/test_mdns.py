@@ -16,8 +16,9 @@ from zeroconf._protocol.outgoing import DNSOutgoing
 import discovery.mdns
 import discovery.multicast
 from discovery.adverts import Advert, Adverts, Rejected
-from discovery.mdns import Discovered, Down, Mdns, Sight, Up, _Flood, _Load
+from discovery.mdns import Mdns, _Flood, _Load
 from discovery.multicast import ASKED, TYPE, Announcement, Speaker
+from discovery.sights import Discovered, Down, Sight, Up
 
 pytestmark = pytest.mark.whole  # for its length
 

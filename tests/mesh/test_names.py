@@ -152,3 +152,10 @@ def test_a_forged_part_cannot_be_built_in(parts: dict[str, str]) -> None:
 
 def test_names_are_good_keys_of_a_dict() -> None:
     assert {SessionName.parse("client/joe/session/1"): "found"}[SessionName("joe", 1)] == "found"
+
+
+def test_a_name_of_a_class_of_its_own_becomes_a_bare_one() -> None:
+    class Text(str):
+        """As numpy's are."""
+
+    assert type(node_name(Text("joe"))) is str

@@ -1,6 +1,7 @@
 """Does blocking code get what asyncio code gets, in any thread, at Ctrl-C, after a fork and at exit?"""
 
 import asyncio
+import gc
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import mesh.sync
 from mesh.client.client import Client
 from mesh.client.message import Message
 from mesh.errors import (
+    BadArgument,
     BadKey,
     BadQuery,
     Closed,
@@ -290,6 +292,15 @@ def test_an_iteration_ends_when_another_thread_unsubscribes_or_closes(node: Runn
 
 
 @pytest.mark.whole
+def test_what_was_never_entered_is_told_and_not_waited_for(node: RunningNode) -> None:
+    with mesh.sync.connect(environ=node.environ) as m:
+        s = m.subscribe("k")
+        with pytest.raises(Closed, match="not open"):
+            s.next_message(2)
+    with pytest.raises(Closed, match="not open"):
+        next(s)
+
+
 def test_a_closed_client_says_so_and_cannot_be_opened_again(node: RunningNode) -> None:
     with mesh.sync.connect(environ=node.environ) as m:
         m.post("k", "")
@@ -310,11 +321,29 @@ def test_leaving_publishes_what_was_posted(node: RunningNode) -> None:
 
 
 @pytest.mark.whole
+def test_only_a_subscription_can_be_unsubscribed(m: mesh.sync.Client) -> None:
+    for wrong in (None, "k", 5):
+        with pytest.raises(BadArgument, match="is no subscription"):
+            m.unsubscribe(wrong)  # type: ignore[arg-type]
+
+
 def test_no_thread_is_left(node: RunningNode) -> None:
     before = threading.active_count()
     with mesh.sync.connect(environ=node.environ) as m, m.subscribe("k"):
         assert threading.active_count() == before + 1
     assert threading.active_count() == before
+
+
+def test_a_client_that_nobody_has_any_more_is_named_and_leaves_no_thread(node: RunningNode) -> None:
+    before = threading.active_count()
+    held = mesh.sync.connect(environ=node.environ).__enter__().subscribe("k", initial=False).__enter__()
+    gc.collect()
+    with pytest.raises(MeshTimeout):  # who has what came from it still has it
+        held.next_message(0.1)
+    with pytest.warns(ResourceWarning, match="was never closed"):
+        del held
+        gc.collect()
+        until(lambda: threading.active_count() == before)
 
 
 @pytest.mark.whole
@@ -338,7 +367,7 @@ def test_it_goes_on_over_a_restart_of_its_node_and_events_tell_of_it() -> None:
 def test_while_the_node_is_away_posts_end_in_would_block_and_closing_in_a_timeout() -> None:
     with running("a") as a:
         m = mesh.sync.connect(environ=a.environ, timeout=0.5)
-        with pytest.raises(MeshTimeout, match="the node is away"), m:
+        with pytest.raises(MeshTimeout, match="a is away"), m:
             a.kill()
             with pytest.raises(WouldBlock, match="flush"):
                 while True:

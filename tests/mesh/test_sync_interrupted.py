@@ -83,7 +83,7 @@ def taken(messages: mesh.sync.subscription.Subscription, at: int) -> tuple[list[
 def test_nothing_but_the_message_just_given_is_lost_wherever_it_comes(thread: LoopThread) -> None:
     at, struck = 1, True
     while struck:
-        numbers, struck = taken(mesh.sync.subscription.Subscription(thread, filled()), at)
+        numbers, struck = taken(mesh.sync.subscription.Subscription(None, thread, filled()), at)
         assert numbers == sorted(set(numbers)), f"given twice or out of order at place {at}"
         assert len(numbers) >= BATCHES * SIZE - 1, f"lost at place {at}: {numbers}"
         at += 1

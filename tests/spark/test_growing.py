@@ -33,22 +33,28 @@ def cut(content: bytes, lines: int, more: int = 0) -> bytes:
     return content[: len(b"".join(content.splitlines(keepends=True)[:lines])) + more]
 
 
-@pytest.mark.parametrize("more", [0, 1, 20, -1])
-def test_trial_B8_a_segment_that_is_half_copied_is_read_on_and_no_line_of_it_is_lost(
-    session: SparkSession, tmp_path: Path, whole: tuple[Path, bytes], more: int
+def test_trial_B8_segments_that_are_half_copied_are_read_on_and_no_line_of_them_is_lost(
+    session: SparkSession, tmp_path: Path
 ) -> None:
-    path, content = whole
-    path.write_bytes(cut(content, 7, more))
+    """Cut at the end of a line, behind the first byte of the next, within it, and before its end."""
+    whole: dict[Path, bytes] = {}
+    for more in (0, 1, 20, -1):
+        [path] = segments(tmp_path / "in", [line("event") for _ in range(12)])
+        whole[path] = path.read_bytes()
+        path.write_bytes(cut(whole[path], 7, more))
     told: list[str] = []
     first = ingest(session, [str(tmp_path / "in")], str(tmp_path / "to"), tell=told.append)
-    assert said(first) == (7, 0, 0) and told == []
-    path.write_bytes(content)
-    os.utime(path, (0, path.stat().st_mtime - YEAR))  # as cp -p does in the end
+    assert said(first) == (28, 0, 0) and told == []
+    for path, content in whole.items():
+        path.write_bytes(content)
+        os.utime(path, (0, path.stat().st_mtime - YEAR))  # as cp -p does in the end
     second = ingest(session, [str(tmp_path / "in")], str(tmp_path / "to"), tell=told.append)
-    assert said(second) == (5, 7, 0)
-    assert told == [f"file://{path} was not whole when it was read: it is read again."]
-    assert len(of_kind(session, tmp_path / "to", "event")) == 12
-    assert history(session, str(tmp_path / "to")).count() == 12  # nothing in quarantine
+    assert said(second) == (20, 28, 0)
+    assert sorted(told) == sorted(
+        f"file://{path} was not whole when it was read: it is read again." for path in whole
+    )
+    assert len(of_kind(session, tmp_path / "to", "event")) == 48
+    assert history(session, str(tmp_path / "to")).count() == 48  # nothing in quarantine
 
 
 def test_trial_B8_only_what_is_whole_is_marked(

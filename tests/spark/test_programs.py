@@ -32,6 +32,19 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
 }
 CONF = [word for name, value in SETTINGS.items() for word in ("--conf", f"{name}={value}")]
+# All jobs in one driver: a second one, and its executor, would take half a minute of the processor.
+JOBS = """
+import json, runpy, sys
+from pyspark.sql import SparkSession
+SparkSession.stop = lambda session: None
+program, *jobs = sys.argv[1:]
+for job in map(json.loads, jobs):
+    sys.argv = [program, *job]
+    try:
+        runpy.run_path(program, run_name="__main__")
+    except SystemExit as end:
+        assert not end.code, job
+"""
 NOTHING = {"PYTHONPATH": "/nowhere", "PYSPARK_PYTHON": "/nowhere/python"}  # of Python, on executors
 
 
@@ -68,19 +81,20 @@ def test_killed_at_any_moment_it_ends_with_the_table_of_an_undisturbed_run(
 def test_executors_need_nothing_of_ours(session: SparkSession, tmp_path: Path) -> None:
     truth = generated(tmp_path / "in", "--nodes", "3", "--lines", "3000", "--seed", "5")
     to, out = tmp_path / "to", tmp_path / "weights.json"
-    for job in (
+    submit(
+        tmp_path,  # the first is an ingest, too
         ["report", "--from", str(tmp_path / "in"), "--to", str(to), "--html", str(tmp_path / "report.html")],
         ["weights", "--to", str(to), "--out", str(out), "--since", "36500d"],
-    ):
-        submit(tmp_path, *job)  # the first is an ingest, too
+    )
     assert history(session, str(to)).where("kind <> 'quarantine'").count() == truth["all_rows"]
     page = (tmp_path / "report.html").read_text()
     assert page.endswith("</html>\n") and all(node in page for node in json.loads(out.read_text())["weights"])
     assert len(json.loads(out.read_text())["weights"]) == 3
 
 
-def submit(place: Path, *job: str) -> None:
+def submit(place: Path, *jobs: list[str]) -> None:
     """As on a cluster: an executor is a JVM of its own, with 1 GB."""
+    (place / "jobs.py").write_text(JOBS)
     settings = {f"spark.executorEnv.{name}": value for name, value in NOTHING.items()}
     settings |= {"spark.local.dir": str(place), "spark.driver.host": "127.0.0.1"}
     conf = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
@@ -93,7 +107,7 @@ def submit(place: Path, *job: str) -> None:
     }
     environ.pop("PYTHONPATH", None)
     done = subprocess.run(
-        [*submitted, *CONF, *conf, str(ROOT / "spark" / "__main__.py"), *job],
+        [*submitted, *CONF, *conf, "jobs.py", str(ROOT / "spark" / "__main__.py"), *map(json.dumps, jobs)],
         cwd=place,
         env=environ,
         capture_output=True,

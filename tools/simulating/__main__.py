@@ -12,7 +12,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from tools.simulating.campaign import ALL, Found, Total, run
+from tools.simulating.campaign import ALL, Found, Total, again, run
 from tools.simulating.planted import BUGS, Bug, planted
 from tools.simulating.profiles import PROFILES
 from tools.simulating.reducer import reduced
@@ -37,6 +37,12 @@ TRIED = 2000  # seeds for a planted mistake
     help="Which faults and which work.",
 )
 @click.option("--jobs", default=2, show_default=True, help="Processes.")
+@click.option(
+    "--again",
+    "known",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Tell the stories of this file: profile and seed in a line.",
+)
 @click.option("--planted", "is_planted", is_flag=True, help="Plant mistakes, and find them.")
 @click.option("--reduce/--no-reduce", default=True, help="Look for the shortest script that fails.")
 @click.option(
@@ -48,6 +54,7 @@ def main(
     seed: int,
     profile: str,
     jobs: int,
+    known: Path | None,
     is_planted: bool,
     reduce: bool,
     file: Path | None,
@@ -61,7 +68,11 @@ def main(
         sys.exit(0 if find_planted(console) else FAILED)
     most = None if hours is not None and seeds is None else seeds or 100
     end = time.monotonic() + hours * 3600 if hours is not None else None
-    total = _run(console, _numbered(seed, most, profile), most, end, jobs)
+    stories = _numbered(seed, most, profile)
+    if known is not None:
+        lines = [(number, name) for name, number in again(known)]
+        stories, most = iter(lines), len(lines)
+    total = _run(console, stories, most, end, jobs)
     show(total, console)
     if file is not None:
         file.write_text(as_json(total) + "\n")

@@ -11,6 +11,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from dataclasses import dataclass, field
 from itertools import count
 from multiprocessing import get_context, parent_process
+from pathlib import Path
 from threading import Thread
 
 from tools.simulating.checks.facts import spans
@@ -43,6 +44,14 @@ class Found:
     cells: Counter[tuple[str, str]] = field(default_factory=Counter)
     counts: Counter[str] = field(default_factory=Counter)
     events: int = 0
+
+
+def again(file: Path) -> Iterator[tuple[str, int]]:
+    """Profile and seed of each line of a file; what follows them is for readers."""
+    for line in file.read_text().splitlines():
+        if line[:1] != "#":
+            profile, seed = line.split()[:2]
+            yield profile, int(seed)
 
 
 def tried(seed: int, profile: str, twice: bool = False) -> Found:

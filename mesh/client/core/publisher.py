@@ -170,11 +170,12 @@ class Publisher:
 
     def seal(self) -> None:
         """Send what was gathered."""
-        if self.builder is not None and self.builder.slices:
-            envelope, until = self.outbox.add(self.builder.seal(self.stream)), self.builder.until
+        builder = self.builder
+        if builder is not None and builder.slices:
+            envelope = self.outbox.add(builder.seal(self.stream))
             self.builder = None
-            if until:
-                self.deadlines.add(envelope.first, until, envelope.low)
+            if builder.until:
+                self.deadlines.add(envelope.first, builder.until, envelope.low)
             self._sealed = self._desk.now
             self._send(envelope)
 

@@ -80,8 +80,9 @@ class Subscriptions:
 
     def _check_unread(self, s: Intake) -> None:
         if s.number in self._all and not s.is_left:
+            why = ", and a session has one inbox" if s.number == INBOX else ""
             raise BadQuery(
-                "it is open already, and a session has one inbox.",
+                f"it is open already{why}.",
                 hint="Leave it first, or read it in one place and hand the messages on.",
             )
 

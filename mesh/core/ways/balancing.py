@@ -110,6 +110,18 @@ class Balancing:
             self._took(node, 1)
         return found
 
+    def ranked(self, address: str, nodes: Mapping[str, int]) -> tuple[str, list[Candidate]]:
+        """The name of the strategy, and how it would choose: whom first, whom next. In any order where that
+        depends on the message. A look: nothing goes there."""
+        balancer = self._strategies.of_address(address)
+        found = {node: self._server(node, consumers) for node, consumers in nodes.items()}
+        steady = [found[node] for node in self._steady(nodes)]
+        if steady and not reads_message(balancer):
+            order = balancer.order(steady, Unread(address))
+        else:
+            order = [candidate.node for candidate in steady]
+        return name_of(balancer), [found.pop(node) for node in order] + list(found.values())
+
     def sent_to(self, node: str, n: int = 1) -> None:
         """n messages to addresses have gone there."""
         self._answers.sent(node, self._boot(node), n)

@@ -73,7 +73,9 @@ def test_every_verb_helps(verb: str, capsys: pytest.CaptureFixture[str]) -> None
     assert said.err == ""
 
 
-@pytest.mark.parametrize("verb", ["ls", "top", "events", "info", "get", "sub", "inbox", "route", "bench"])
+@pytest.mark.parametrize(
+    "verb", ["ls", "top", "events", "info", "get", "sub", "inbox", "req", "route", "bench"]
+)
 def test_every_verb_that_reads_has_json(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([verb, "--help"]) == 0
     assert "--json" in capsys.readouterr().out

@@ -221,7 +221,7 @@ def test_the_weights_in_force_are_shown_with_their_reasons(
     ("changes", "said"),
     [
         ({"strategy": "RoundRobin"}, "RoundRobin, which looks at no weights"),
-        ({"strategy": "Sticky"}, "Sticky, which is shown them"),
+        ({"strategy": "OurOwn"}, "OurOwn, which is shown them"),
         ({"behind": ["bilbo", "frodo"]}, "not yet known to: bilbo, frodo"),
         ({"expired": True, "expires": NS}, "ago): all nodes count the same; reckoned at"),
         ({"weights": {}}, "none: all nodes count the same, since they were cleared by /node/heron"),

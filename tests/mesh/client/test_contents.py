@@ -24,7 +24,7 @@ from mesh.errors import BadArgument, BadContent, BadType, MeshError
 from mesh.values import Headers
 from mesh.wire.envelope import ERASED, Envelope
 from mesh.wire.properties import Properties, encode_properties
-from tests.mesh.client.wired import Wired, story
+from tests.mesh.client.wired import Wired, story, turns
 from tests.mesh.envelopes import envelope
 from tests.mesh.meshes import in_memory, take
 
@@ -242,6 +242,26 @@ async def test_a_value_that_no_codec_takes_is_refused_at_the_call_and_leaves_not
         assert type(caught.value) is error and "codec=" in caught.value.hint
     it.client.post("k", b"1")
     assert sent(it)[0].contents() == [b"1"]
+
+
+@pytest.mark.parametrize("key", [None, True, (1, 2)])
+def test_what_cannot_be_a_key_of_a_dict_is_not_said_to_be_unknown(key: Any) -> None:
+    with pytest.raises(BadType, match="cannot be the key of a dict"):
+        encoded({key: 1}, CODECS["json"])
+
+
+@story
+async def test_many_are_written_by_the_codec_that_was_named(it: Wired) -> None:
+    it.wire.is_deaf = True
+    for contents in ([{"t": 1}], iter([{"t": 1}])):
+        publishing = asyncio.ensure_future(it.client.publish_many("k", contents, codec="msgpack"))
+        await turns()
+        publishing.cancel()
+    for nonsense in ("nonsense", 5):
+        with pytest.raises(BadArgument):
+            await it.client.publish_many("k", [b"x"], codec=nonsense)  # type: ignore[arg-type]
+    kinds = [message.headers["content-type"] for e in sent(it) for message in Batch(e)]
+    assert kinds == ["application/msgpack"] * 2
 
 
 def test_nan_and_what_only_looks_like_it() -> None:

@@ -9,7 +9,7 @@ import logging
 import sys
 import threading
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -396,6 +396,14 @@ def test_it_runs_in_a_client_that_is_open_and_in_its_loop() -> None:
     told()
 
 
+def _yields(message: mesh.Message) -> Iterator[int]:
+    yield 1
+
+
+async def _yields_too(message: mesh.Message) -> AsyncIterator[int]:
+    yield 1
+
+
 WRONG: list[tuple[tuple[Any, ...], dict[str, Any], type[MeshError]]] = [
     ((), {}, BadQuery),
     (("",), {}, BadKey),
@@ -423,6 +431,9 @@ async def test_what_makes_no_sense_is_refused_where_it_stands(it: Wired) -> None
         for wrong in (None, 5, "k"):
             with pytest.raises(BadType, match="cannot be called"):
                 client.on("k")(wrong)  # type: ignore[arg-type]
+        for lazy in (_yields, _yields_too):
+            with pytest.raises(BadType, match="is a generator"):
+                client.on("k")(lazy)
     assert it.client._handlers == []
 
 

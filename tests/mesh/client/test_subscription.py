@@ -5,8 +5,9 @@ import contextlib
 
 import pytest
 
+from mesh.client.core.intake import Intake
 from mesh.client.subscription import Subscription
-from mesh.errors import Closed, SlowConsumer
+from mesh.errors import BadQuery, Closed, SlowConsumer
 from mesh.wire import commands as c
 from tests.mesh.client.wired import Wired, story, turns
 from tests.mesh.envelopes import envelope
@@ -16,7 +17,7 @@ INBOX = 0
 
 def used(s: Subscription) -> int:
     """Items of which the node may send others in their place."""
-    return sum(strand.used for strand in s._intake.strands)
+    return sum(strand.used for strand in s._intake.strands if isinstance(strand, Intake))
 
 
 @story
@@ -149,3 +150,33 @@ async def test_a_subscription_of_a_client_that_is_closed_ends(it: Wired) -> None
         assert [message.key async for message in s] == ["a"]
     with pytest.raises(Closed):
         await s.__aenter__()
+
+
+@story
+async def test_who_reads_what_was_never_entered_is_told_and_does_not_wait_for_ever(it: Wired) -> None:
+    for s in (it.client.subscribe("k"), it.client.subscribe("a", "b"), it.client.inbox()):
+        with pytest.raises(Closed, match="not open"):
+            await asyncio.wait_for(anext(s), 2)
+
+
+@story
+async def test_one_that_was_left_is_not_entered_again_but_an_inbox_is(it: Wired) -> None:
+    for s in (it.client.subscribe("k"), it.client.subscribe("a", "b")):
+        async with s:
+            pass
+        with pytest.raises(Closed, match="has ended"):
+            await s.__aenter__()
+    inbox = it.client.inbox()
+    for first in (1, 2):
+        async with inbox:
+            it.deliver(INBOX, envelope("a", first=first))
+            await anext(inbox)
+
+
+@story
+async def test_one_that_is_open_is_not_entered_again(it: Wired) -> None:
+    async with it.client.subscribe("k") as s:
+        with pytest.raises(BadQuery, match=r"it is open already\."):
+            await s.__aenter__()
+        it.deliver(1, envelope("a"))
+        assert (await anext(s)).key == "a"

@@ -65,7 +65,8 @@ REFUSED: list[dict[str, Any]] = [
     {"config": {"limits": {"linger": float("inf")}}},
     {"config": {"limits": {"sessions": 2**63}}}, {"config": {"limits": {"sessions": -1}}},
     {"config": {"timing": {"probe": "1"}}}, {"config": {"node": {"id": object()}}},
-    {"environ": {"MESH_NODE__ID": ""}},
+    {"environ": {"MESH_NODE__ID": ""}}, {"environ": 5}, {"environ": {5: "x"}}, {"environ": {"x": 5}},
+    {"data": "a\ud800"}, {"data": "a\0"}, {"config": "a\ud800"}, {"config": "a\0"},
 ]  # fmt: skip
 
 
@@ -74,6 +75,23 @@ def test_what_makes_no_sense_is_refused_by_name(options: dict[str, Any]) -> None
     with pytest.raises((BadConfig, BadArgument)) as refused:
         mesh.node(**options)
     assert str(refused.value)
+
+
+class Text(str):
+    """A str of a class of its own, as numpy's are."""
+
+
+def test_texts_of_a_class_of_their_own_become_bare_ones(tmp_path: Path) -> None:
+    it = made(
+        name=Text("robot"),
+        cluster=Text("c"),
+        data=Text(tmp_path),
+        bind=Text("tcp://127.0.0.1:0"),
+        seeds=[Text("a:1")],
+        config={"nodes": {Text("b"): {"address": Text("b:1")}}},
+    )
+    texts = (it.node.id, it.node.cluster, it.node.data, *it.node.bind, *it.node.peers)
+    assert {type(each) for each in (*texts, it.nodes[0].name, it.nodes[0].address)} == {str}
 
 
 def test_what_contains_itself_is_refused() -> None:

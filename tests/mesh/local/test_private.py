@@ -234,3 +234,9 @@ def test_a_private_file_is_replaced_as_a_whole(tmp_path: Path, monkeypatch: pyte
     assert path.read_bytes() == b"new"
     assert mode(path) == 0o600
     assert os.listdir(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a\ud800"])
+def test_a_state_directory_that_nobody_could_make_is_refused(name: str) -> None:
+    with pytest.raises(DataDirRefused, match="no path has such a character"):
+        state_dir({"MESH_STATE_DIR": name})

@@ -75,3 +75,19 @@ def test_a_place_where_nobody_listens_refuses_and_one_where_somebody_does_does_n
         assert not await is_refused("tcp://nonsense")
 
     asyncio.run(story())
+
+
+def test_where_no_descriptor_is_left_the_next_look_tells_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses() -> None:
+        raise OSError("too many open files")
+
+    async def story() -> None:
+        async with mesh_of("a") as m:
+            looks = m.nodes["a"]._finding
+            before = looks._changes.adopted
+            monkeypatch.setattr(finding, "interfaces", refuses)
+            looks._look()
+            assert looks._changes.adopted == before
+            assert looks._timer is not None and not looks._timer.cancelled()
+
+    asyncio.run(story())

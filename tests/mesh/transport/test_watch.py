@@ -1,6 +1,7 @@
 """Are connections really ended that hold too much, say nothing or are too many, and no others?"""
 
 import asyncio
+import errno
 import os
 import re
 import socket
@@ -243,6 +244,25 @@ def test_trial_A3_only_a_connection_of_that_endpoint_is_ended_and_none_is_closed
                 del eyes
                 ours.sendall(b"x")
                 assert guest.recv(1) == b"x", "nobody here closes what is ZeroMQ's"
+
+    asyncio.run(story())
+
+
+def test_a_crowd_that_takes_the_last_descriptors_is_ended_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def none_left() -> None:
+        raise OSError(errno.EMFILE, "too many open files")
+
+    async def story() -> None:
+        listener = End(allowance=Allowance(connections=1))
+        address = listener.sockets.bind(ANY, trusted=False)
+        monkeypatch.setattr("select.epoll", none_left)
+        lines = [line_to(address) for _ in range(5)]
+        await eventually(lambda: ended(listener, "more than 1 connections"))
+        listener.sockets.close()
+        for line in lines:
+            line.close()
 
     asyncio.run(story())
 

@@ -164,3 +164,18 @@ def test_what_is_told_to_prove_oneself_is_in_no_traceback() -> None:
     for command in (hello, welcome):
         assert "sesame" not in repr(command) and "hushhush" not in repr(command)
     assert repr(hello).startswith("Hello(versions=(1, 1), role='client'") and "client='joe'" in repr(hello)
+
+
+def test_a_text_of_a_class_of_its_own_travels_as_any_text_and_nothing_else_of_one_does() -> None:
+    class Text(str):
+        """As numpy's are."""
+
+    class Number(int):
+        pass
+
+    def call(value: object) -> c.Command:
+        return c.Call(1, "get", {"text": value})
+
+    assert c.encode(call(Text("k"))) == c.encode(call("k"))
+    with pytest.raises(TypeError, match="Number"):
+        c.encode(call(Number(1)))

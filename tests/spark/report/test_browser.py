@@ -26,6 +26,7 @@ MESHES: dict[str, Callable[[], Facts]] = {
     "3": lambda: facts(3),
     "300": lambda: facts(300),
 }
+WIDTHS = {"light": 1280, "dark": 400}  # a screen, and a telephone: to draw a page takes seconds
 ENOUGH = 4.5  # contrast of text that is not large (WCAG 2, AA)
 
 # The contrast of every text that can be seen with the background that lies behind it.
@@ -133,8 +134,8 @@ def opened(browser: Any) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def look(opened: Any, files: dict[str, Path]) -> Any:
-    """A mesh's page, which is opened once for all tests that change nothing in it."""
-    return cache(lambda mesh, scheme="light", width=1280: opened(files[mesh], scheme, width))
+    """A mesh's page, which is opened once for all tests that leave it as they found it."""
+    return cache(lambda mesh, scheme="light": opened(files[mesh], scheme, WIDTHS[scheme]))
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -147,11 +148,11 @@ def test_it_asks_for_nothing_and_complains_of_nothing(
     assert seen.complaints == []
 
 
-@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("scheme", WIDTHS)
 @pytest.mark.parametrize("mesh", MESHES)
-def test_the_page_is_never_wider_than_the_window(look: Any, mesh: str, width: int) -> None:
-    seen = look(mesh, "light", width)
-    assert seen.page.evaluate("document.documentElement.scrollWidth") == width
+def test_the_page_is_never_wider_than_the_window(look: Any, mesh: str, scheme: str) -> None:
+    seen = look(mesh, scheme)
+    assert seen.page.evaluate("document.documentElement.scrollWidth") == WIDTHS[scheme]
     assert seen.page.evaluate(TOO_WIDE) == 0
 
 
@@ -184,8 +185,8 @@ def legend(chart: Any) -> list[str]:
     return [text.text_content() for text in chart.query_selector_all(".legendtext")]
 
 
-def test_page_and_charts_follow_the_scheme_when_it_changes(opened: Any, files: dict[str, Path]) -> None:
-    seen = opened(files["3"])
+def test_page_and_charts_follow_the_scheme_when_it_changes(look: Any) -> None:
+    seen = look("3")
     light = seen.page.evaluate(BACKGROUNDS)
     seen.page.emulate_media(color_scheme="dark")
     dark = seen.drawn("dark").page.evaluate(BACKGROUNDS)
@@ -195,8 +196,8 @@ def test_page_and_charts_follow_the_scheme_when_it_changes(opened: Any, files: d
     assert seen.drawn("light").page.evaluate(BACKGROUNDS) == light
 
 
-def test_the_button_changes_the_scheme_also_with_the_keyboard(opened: Any, files: dict[str, Path]) -> None:
-    seen = opened(files["3"])
+def test_the_button_changes_the_scheme_also_with_the_keyboard(look: Any) -> None:
+    seen = look("1")
     light = seen.page.evaluate(BACKGROUNDS)
     assert seen.page.inner_text(".theme") == "Dark colours"
     seen.page.focus(".theme")
@@ -216,8 +217,8 @@ def test_all_text_can_be_read_against_its_background(look: Any, mesh: str, schem
     assert [text for text in found if text[0] < ENOUGH] == []
 
 
-def test_a_long_table_shows_its_first_rows_and_finds_the_others(opened: Any, files: dict[str, Path]) -> None:
-    shown, last = opened(files["300"]).page, facts(300).nodes[-1].name
+def test_a_long_table_shows_its_first_rows_and_finds_the_others(look: Any) -> None:
+    shown, last = look("300").page, facts(300).nodes[-1].name
     table = shown.locator("#load table")
     rows = table.locator("tbody tr:visible")
     assert rows.count() == 15
@@ -226,10 +227,12 @@ def test_a_long_table_shows_its_first_rows_and_finds_the_others(opened: Any, fil
     shown.get_by_role("button", name="Only the first 15").click()
     shown.get_by_label("Find a node").first.fill(last.upper())
     assert rows.all_inner_texts()[0].startswith(last) and rows.count() == 1
+    shown.get_by_label("Find a node").first.fill("")
+    assert rows.count() == 15
 
 
 def test_a_table_that_is_too_wide_is_moved_with_the_keyboard_and_keeps_its_names_in_view(look: Any) -> None:
-    shown = look("3", "light", 400).page
+    shown = look("3", "dark").page
     place = shown.locator("#load .wide")
     place.focus()
     shown.keyboard.press("ArrowRight")

@@ -1,0 +1,151 @@
+// Services: requests that wait for their replies, and addresses that are served.
+import { MeshError } from './session.js';
+import { CONSUME, ENVELOPE_BYTES, ENVELOPE_MESSAGES, SETTLE, packProperties, sealEnvelope } from './wire.js';
+
+export const REPLIES = 2 ** 32 - 1; // the subscription for which replies come
+const LONGEST_CODE = 64;
+
+/** The requests that are open, by their numbers. */
+export class Requests {
+  taken = 0; // items of replies since the node began anew
+  #open = new Map();
+  #publisher;
+
+  constructor(publisher) {
+    this.#publisher = publisher;
+  }
+
+  /** Resolves with the reply; rejects when it is a refusal, or none comes within `timeout` seconds. */
+  ask(message, flags, to, timeout) {
+    return new Promise((resolve, reject) => {
+      const request = { resolve, reject, hasIt: false };
+      const late = new MeshError('TIMEOUT', `no reply came from ${to} within ${timeout} s`);
+      request.timer = setTimeout(() => this.#fail(request, late), 1000 * timeout);
+      message.numbered = (number) => this.#open.set((request.number = number), request);
+      this.#publisher.publish(message, flags, to, Date.now() + 1000 * timeout).then(
+        () => (request.hasIt = true),
+        (error) => this.#fail(request, error),
+      );
+    });
+  }
+
+  /** Replies have come; nobody waits any more for what is not open. */
+  arrived(messages) {
+    this.taken += 1;
+    for (const message of messages) {
+      const request = this.#open.get(message.number);
+      if (!request) continue;
+      if (message.code) this.#fail(request, new MeshError(message.code, message.text));
+      else request.resolve(this.#end(request) ?? message);
+    }
+  }
+
+  /** The node forgot all: what somebody was given, nobody will speak of any more. */
+  begunAnew() {
+    this.taken = 0;
+    const text = 'it was given to somebody, and the node does not know any more whether it was done';
+    for (const request of [...this.#open.values()].filter(({ hasIt }) => hasIt)) {
+      this.#fail(request, new MeshError('HANDLER_LOST', text));
+    }
+  }
+
+  fail(error) {
+    [...this.#open.values()].forEach((request) => this.#fail(request, error));
+  }
+
+  #fail(request, error) {
+    this.#end(request);
+    request.reject(error);
+  }
+
+  #end(request) {
+    clearTimeout(request.timer);
+    this.#open.delete(request.number);
+  }
+}
+
+/** An address that is served: what comes is given to `handler`, so many messages at once as `credit` says. */
+export class Service {
+  isAsked = false; // the node has not said yet that it is served
+  #epoch = null; // since when counts begin; null: what comes is from before
+  #count = 0;
+  #settled = null; // what is told with the next turn
+  #session;
+
+  constructor(session, number, address, handler, credit, localOnly) {
+    Object.assign(this, { number, address, handler, credit, localOnly });
+    this.#session = session;
+  }
+
+  /** CONSUME, which begins an epoch, or with the credit 0 ends it all. */
+  command(request, credit = this.credit) {
+    return [CONSUME, request, this.number, this.address, credit, this.localOnly];
+  }
+
+  opened(epoch) {
+    this.isAsked = false;
+    this.#epoch = epoch;
+    this.#count = 0;
+    this.#settled = null;
+  }
+
+  /** The connection is gone, and what was out with it. */
+  lost() {
+    this.#epoch = null;
+  }
+
+  arrived(messages, ttl) {
+    if (this.#epoch === null) return;
+    for (const message of messages) {
+      message.until = ttl ? new Date(Date.now() + ttl) : null; // later its sender does not wait any more
+      this.#handle(message, this.#epoch, ++this.#count);
+    }
+  }
+
+  async #handle(message, epoch, count) {
+    let reply;
+    try {
+      const content = await this.handler(message);
+      reply = { properties: packProperties([], null, 5), content: Buffer.from(content ?? '') };
+      if (reply.content.length > this.#session.maxContent) throw new MeshError('TOO_LARGE', 'the reply is too large');
+    } catch (error) {
+      const code = String(error.code || 'FAILED').slice(0, LONGEST_CODE);
+      reply = { properties: packProperties([], null, 5, code), content: Buffer.from(String(error.message ?? error)) };
+    }
+    if (epoch === this.#epoch) this.#settle(count, message.isRequest ? reply : null);
+  }
+
+  /** What ends within a turn is told together. */
+  #settle(count, reply) {
+    if (!this.#settled) {
+      const settled = (this.#settled = { done: [], replied: [], replies: [], bytes: 0 });
+      setImmediate(() => settled === this.#settled && this.#tell());
+    }
+    const { done, replied, replies } = this.#settled;
+    if (!reply) return done.push(count);
+    replied.push(count);
+    replies.push({ key: '', ...reply });
+    this.#settled.bytes += reply.properties.length + reply.content.length;
+    if (replied.length >= ENVELOPE_MESSAGES || this.#settled.bytes >= ENVELOPE_BYTES) this.#tell();
+  }
+
+  #tell() {
+    const { done, replied, replies } = this.#settled;
+    this.#settled = null;
+    const sealed = replies.length && sealEnvelope({
+      stream: this.#session.stream, domain: '', first: 1, low: 1, flags: 0, to: '', messages: replies,
+    });
+    const frames = sealed ? [sealed.bodyFrames] : [];
+    this.#session.send([SETTLE, this.number, this.#epoch, rangesOf(done), replied, frames], sealed?.frames ?? []);
+  }
+}
+
+/** Numbers as first, last, first, last, … */
+function rangesOf(numbers) {
+  const ranges = [];
+  for (const number of numbers.sort((a, b) => a - b)) {
+    if (ranges.at(-1) === number - 1) ranges[ranges.length - 1] = number;
+    else ranges.push(number, number);
+  }
+  return ranges;
+}

@@ -1,0 +1,76 @@
+"""Which addresses are served where, and to whom would a message go? For `mesh ls` and `mesh route`."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mesh import sync
+from mesh.cli import figures, options
+from mesh.cli.options import count, say, tell_json
+from mesh.cli.table import Cell, tell_table
+from mesh.names import check_address
+from mesh.patterns import matches
+
+HEADER = ("ADDRESS", "NODE", "SERVERS")
+RANKED = ("", "NODE", "SERVERS", "LOAD", "UNDER WAY", "BEGUN IN", "WEIGHT")
+DROPPED = ("BEGUN IN", "WEIGHT", "UNDER WAY")  # where there is no room, in this order
+
+
+def tell_all(m: sync.Client, wanted: str, as_json: bool) -> int:
+    """A list of the addresses that match; "" = all. Returns the exit code."""
+    found = m.call("addresses")
+    rows = [row for row in found["addresses"] if _is_wanted(row["address"], wanted)]
+    missing = sorted(set(found["missing"]))
+    if as_json:
+        tell_json({"addresses": rows, "missing": missing})
+    elif rows:
+        tell_table(HEADER, _lines(rows), folded="ADDRESS")
+    if missing:
+        say(f"mesh: without what these serve, which did not answer: {', '.join(missing)}")
+    if not rows and not as_json:
+        what = f"nobody serves {wanted}" if wanted else "nothing is served"
+        say(f"{what}.  To serve one:  mesh reply ADDRESS --exec COMMAND")
+    return 0 if rows or not wanted else 1
+
+
+def _is_wanted(address: str, wanted: str) -> bool:
+    return (
+        not wanted or address == wanted or ("pattern" in options.query(wanted) and matches(wanted, address))
+    )
+
+
+def _lines(rows: list[dict[str, Any]]) -> Iterator[tuple[Cell, ...]]:
+    """A line for each node of each address, which is named once."""
+    for row in rows:
+        for number, at in enumerate(row["nodes"]):
+            yield "" if number else row["address"], at["node"], figures.number(at["consumers"])
+
+
+def tell_servers(m: sync.Client, address: str, as_json: bool) -> int:
+    """To whom a message would go, and why: the exit code says whether it would go to anybody."""
+    found = m.call("servers", address=check_address(address))
+    servers = found["servers"]
+    if as_json:
+        tell_json(found)
+    elif servers:
+        is_ordered = found["is_ordered"]
+        lines = [_server(row, place if is_ordered else 0) for place, row in enumerate(servers, 1)]
+        tell_table(RANKED, lines, dropped=DROPPED)
+        served = count(sum(row["consumers"] for row in servers), "server")
+        by = "in this order" if is_ordered else "which looks at the message"
+        say(f"{served} at {count(len(servers), 'node')}; {found['strategy']} chooses, {by}")
+    else:
+        say(f"mesh: {found['text']} [NO_HANDLERS]")
+    return 0 if servers else 1
+
+
+def _server(row: dict[str, Any], place: int) -> tuple[Cell, ...]:
+    load = row["load"]
+    return (
+        "next" if place == 1 else f"{place}." if place else "",
+        f"{row['node']} *" if row["is_here"] else row["node"],
+        figures.number(row["consumers"]),
+        figures.percent(None if load is None else 100 * load),
+        figures.number(row["outstanding"]),
+        figures.seconds(row["latency"]),
+        f"{row['weight']:.3g}",
+    )

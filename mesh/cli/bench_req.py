@@ -1,0 +1,139 @@
+"""`mesh bench req`: how many requests a second are replied to, and how soon?"""
+
+import asyncio
+import time
+from collections import Counter
+from contextlib import AsyncExitStack
+from dataclasses import asdict, dataclass
+
+import click
+from rich.progress import Progress
+
+import mesh
+from mesh.cli import bench_load as load
+from mesh.cli import options
+from mesh.cli.bench_load import new_run, progress
+from mesh.cli.bench_tally import percentiles
+from mesh.cli.options import plainly, say, tell, tell_json
+from mesh.client.client import Client
+from mesh.client.service import Service
+from mesh.errors import MeshError
+
+PATIENCE = 10.0  # s that a request waits
+STEP = 100  # requests between two looks at the bar
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """The figures of a run. `rate` in replies a second, latencies in seconds; `failed`: how many, by code."""
+
+    replies: int
+    parallel: int
+    rate: float
+    p50: float
+    p99: float
+    worst: float
+    failed: dict[str, int]
+
+
+@click.command("req", short_help="Ask a service again and again.")
+@click.argument("address", required=False)
+@click.option("--count", "number", type=click.IntRange(1, 1_000_000), default=10_000, show_default=True)
+@click.option(
+    "--size", type=click.IntRange(0, 1 << 20), default=100, show_default=True, help="Bytes of each."
+)
+@click.option("--parallel", type=click.IntRange(1, 4096), default=16, show_default=True, help="At a time.")
+@load.seconds
+@click.option("--to", metavar="NODE", help="The node of the service. Default: that of who asks.")
+@options.as_json
+@options.url
+def req(
+    address: str | None,
+    number: int,
+    size: int,
+    parallel: int,
+    seconds: float,
+    to: str | None,
+    as_json: bool,
+    url: str | None,
+) -> int:
+    """Ask a service again and again, so many requests at a time, and wait for each reply.
+
+    Without ADDRESS it is one of this process, which replies with what it is asked: both sides are counted.
+    Exit code 1 if a request had no reply.
+    """
+    if address and to:
+        raise click.UsageError("--to is for the service of this process.")
+    result = asyncio.run(_measured(url, to, address, bytes(size), Run(number, seconds), parallel))
+    if as_json:
+        tell_json(asdict(result))
+    else:
+        tell(_told(result, size))
+    for code, count in result.failed.items():
+        say(f"mesh: {count:,} had no reply [{code}]")
+    return 1 if result.failed else 0
+
+
+class Run:
+    """The same request, `number` times if `seconds` suffice."""
+
+    def __init__(self, number: int, seconds: float) -> None:
+        self.number, self.left, self.seconds = number, number, seconds
+        self.latencies: list[float] = []
+        self.failed: Counter[str] = Counter()
+        self._end = 0.0
+
+    async def measured(self, m: Client, address: str, content: bytes, parallel: int) -> Requests:
+        """Ask, so many at a time, until it is over."""
+        start = time.monotonic()
+        self._end = start + self.seconds
+        with progress("req", self.number) as bar:
+            async with asyncio.TaskGroup() as tasks:
+                for _ in range(parallel):
+                    tasks.create_task(self._ask(m, address, content, bar))
+        rate = len(self.latencies) / (time.monotonic() - start)
+        worst = percentiles(self.latencies)
+        return Requests(len(self.latencies), parallel, rate, *worst, dict(self.failed))
+
+    async def _ask(self, m: Client, address: str, content: bytes, bar: Progress) -> None:
+        while self.left > 0 and time.monotonic() < self._end:
+            self.left -= 1
+            asked = time.monotonic()
+            try:
+                await m.request(address, content, timeout=PATIENCE)
+            except MeshError as error:
+                self.failed[error.code] += 1
+            else:
+                self.latencies.append(time.monotonic() - asked)
+            self._step(bar)
+
+    def _step(self, bar: Progress) -> None:
+        done = len(self.latencies) + self.failed.total()
+        if done % STEP == 0:  # it takes time
+            bar.update(bar.task_ids[0], completed=done)
+
+
+async def _measured(
+    url: str | None, to: str | None, address: str | None, content: bytes, run: Run, parallel: int
+) -> Requests:
+    async with AsyncExitStack() as stack:
+        m = await stack.enter_async_context(mesh.connect(url))
+        if address is None:
+            address = f"bench/echo/{new_run():x}"
+            other = await stack.enter_async_context(mesh.connect(to or url))
+            service = await stack.enter_async_context(other.serve(address, prefetch=2 * parallel))
+            echoing = asyncio.create_task(_echo(service))
+            stack.callback(echoing.cancel)
+        return await run.measured(m, address, content, parallel)
+
+
+async def _echo(service: Service[object]) -> None:
+    async for request in service:
+        await request.reply(request.content)
+
+
+def _told(result: Requests, size: int) -> list[str]:
+    return [
+        f"req: {result.replies:,} replies to {size} B, {result.parallel} at a time, {result.rate:,.0f}/s",
+        f"  latency   p50 {plainly(result.p50)}   p99 {plainly(result.p99)}   worst {plainly(result.worst)}",
+    ]

@@ -1,0 +1,167 @@
+"""`mesh req`: ask those who serve an address, and print what they reply."""
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from mesh import sync
+from mesh.cli import options, show
+from mesh.cli.options import say, tell_json
+from mesh.client.gathering import GatheredMessage
+from mesh.client.message import Message
+from mesh.errors import RequestFailed
+from mesh.printable import harmless
+
+STDIN = "-"
+PATIENCE, PATIENCE_ALL = 5.0, 1.0  # s
+EPILOG = """\b
+Examples:
+  mesh req calc/add '[1, 2]'
+  mesh req image/small - <photo.jpg >small.jpg
+  mesh req who --all --timeout 2
+"""
+
+
+@click.command("req", epilog=EPILOG)
+@click.argument("address")
+@click.argument("content", required=False, default="")
+@click.option("--all", "every", is_flag=True, help="Ask each one who serves it, and print what each replies.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="How long to wait.  [default: 5; with --all 1]",
+)
+@click.option("--count", "most", type=click.IntRange(min=1), metavar="N", help="With --all: so many suffice.")
+@click.option("--retry-lost", is_flag=True, help="If who was asked is gone, ask again: it may be done twice.")
+@click.option("--local", is_flag=True, help="Only who serves it at the node that is asked.")
+@options.header
+@click.option(
+    "--raw", is_flag=True, help="Byte for byte, also on a terminal; with --all a newline behind each."
+)
+@click.option("--json", "as_json", is_flag=True, help="The whole reply as JSON; with --all an object a line.")
+@options.client
+@options.url
+def command(
+    address: str,
+    content: str,
+    every: bool,
+    timeout: float | None,
+    most: int | None,
+    retry_lost: bool,
+    local: bool,
+    given: tuple[str, ...],
+    raw: bool,
+    as_json: bool,
+    client: str | None,
+    url: str | None,
+) -> int:
+    """Send CONTENT to one of those who serve ADDRESS, and print the reply.
+
+    CONTENT - is all of stdin, none is an empty message. In a pipe the reply comes byte for byte; a terminal
+    is not shown what could harm it. With --all each reply is a line: who says it, and what.
+
+    Exit code 1: who was asked says that it failed, or (with --all) not all have replied. 2: nobody was asked
+    (NO_HANDLERS), or is gone and perhaps has done it (HANDLER_LOST). 124: no reply in time.
+    """
+    if (most is not None and not every) or (retry_lost and every):
+        raise click.UsageError("--count is for --all, and --retry-lost for one that is asked.")
+    body = sys.stdin.buffer.read() if content == STDIN else content.encode(errors="surrogateescape")
+    asked: dict[str, Any] = {"local_only": local, "headers": options.headers(given)}
+    with sync.connect(url, client=client) as m:
+        if every:
+            line = raw_line if raw else json_line if as_json else letter
+            return _gather(m, address, body, line, timeout=timeout or PATIENCE_ALL, most=most, **asked)
+        told = json_reply if as_json else raw_reply if raw or not sys.stdout.isatty() else plain_reply
+        return _request(m, address, body, told, timeout=timeout or PATIENCE, retry_lost=retry_lost, **asked)
+
+
+# --- one --------------------------------------------------------------------------------------------------
+
+
+def _request(
+    m: sync.Client, address: str, body: bytes, told: Callable[[Message[Any]], None], **asked: Any
+) -> int:
+    try:
+        reply = m.request(address, body, **asked)
+    except RequestFailed as error:
+        say(f"mesh: {error.what} [{error.code}]")
+        return 1
+    told(reply)
+    return 0
+
+
+def json_reply(reply: Message[Any]) -> None:
+    tell_json(show.described(reply))
+
+
+def raw_reply(reply: Message[Any]) -> None:
+    _write(reply.content)
+
+
+def plain_reply(reply: Message[Any]) -> None:
+    """Its lines, each of which stays one."""
+    lines = reply.content.split(b"\n")
+    if lines[-1] == b"":
+        lines.pop()
+    _write("".join(f"{show.printable(line)}\n" for line in lines).encode())
+
+
+# --- all --------------------------------------------------------------------------------------------------
+
+
+def _gather(
+    m: sync.Client,
+    address: str,
+    body: bytes,
+    line: Callable[[GatheredMessage[Any]], bytes],
+    most: int | None,
+    **asked: Any,
+) -> int:
+    replied = failed = 0
+    with m.gather(address, body, most=most, **asked) as answers:
+        for answer in answers:
+            if answer.error is None or line is json_line:
+                _write(line(answer))
+            if answer.error is None:
+                replied += 1
+            else:
+                failed += 1
+                say(f"mesh: {answer.sender or 'one of them'}: {answer.error.what} [{answer.error.code}]")
+        expected = answers.expected
+    return _judged(address, expected, replied, failed, most)
+
+
+def _judged(address: str, expected: int | None, replied: int, failed: int, most: int | None) -> int:
+    """The exit code, and the reason on stderr."""
+    if expected == 0:
+        say(f"mesh: nobody serves {address} [NO_HANDLERS]")
+        return 2
+    wanted = expected if most is None else min(most, expected or most)
+    if not failed and wanted is not None and replied >= wanted:
+        return 0
+    of = "those who serve it" if expected is None else f"{expected:,}"
+    say(f"mesh: {replied:,} of {of} replied in time")
+    return 1
+
+
+def letter(answer: GatheredMessage[Any]) -> bytes:
+    return f"{harmless(answer.sender)}  {show.printable(answer.content)}\n".encode()
+
+
+def raw_line(answer: GatheredMessage[Any]) -> bytes:
+    return answer.content + b"\n"
+
+
+def json_line(answer: GatheredMessage[Any]) -> bytes:
+    error = answer.error
+    said = None if error is None else {"code": error.code, "text": error.what}
+    return json.dumps({**show.described(answer), "error": said}).encode() + b"\n"
+
+
+def _write(content: bytes) -> None:
+    sys.stdout.buffer.write(content)
+    sys.stdout.buffer.flush()

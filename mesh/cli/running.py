@@ -1,0 +1,86 @@
+"""A command with a stdin and a time limit: what has it written, or why has it failed?"""
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from mesh.cli.options import plainly
+from mesh.wire.limits import MAX_CONTENT_EVER
+
+LAST = 1000  # bytes of stderr that are told: the last ones
+CHUNK = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The end of a command: what it wrote; or a code, and a text that says why that is nothing."""
+
+    content: bytes = b""
+    code: str = ""
+    text: str = ""
+
+
+async def run(command: Sequence[str], content: bytes, limit: float, environ: Mapping[str, str]) -> Ended:
+    """Run it with that stdin. After so many seconds it is killed, and so is all that it has started."""
+    pipe = asyncio.subprocess.PIPE
+    try:
+        # A group of its own: Ctrl-C on the terminal is not meant for it, and all of it can be killed.
+        process = await asyncio.create_subprocess_exec(
+            *command, stdin=pipe, stdout=pipe, stderr=pipe, env=environ, start_new_session=True
+        )
+    except OSError as error:
+        return Ended(code="CANNOT_RUN", text=f"{command[0]}: {error.strerror}")
+    try:
+        async with asyncio.timeout(limit):
+            _, said, complaint, code = await asyncio.gather(
+                _write(process.stdin, content), _read(process), _last(process.stderr), process.wait()
+            )
+    except BaseException as error:  # cancelled, or too late
+        _kill(process)
+        await process.wait()
+        if not isinstance(error, TimeoutError):
+            raise
+        return Ended(code="TIMED_OUT", text=f"it was not done in {plainly(limit)}")
+    if len(said) > MAX_CONTENT_EVER:
+        return Ended(code="TOO_LARGE", text=f"it wrote more than {MAX_CONTENT_EVER:,} bytes")
+    if code:
+        return Ended(code=f"EXIT_{code}" if code > 0 else f"SIGNAL_{-code}", text=complaint)
+    return Ended(said)
+
+
+async def _write(stdin: asyncio.StreamWriter | None, content: bytes) -> None:
+    """What it does not want to read is no mistake."""
+    assert stdin is not None
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        stdin.write(content)
+        await stdin.drain()
+    stdin.close()
+
+
+async def _read(process: asyncio.subprocess.Process) -> bytes:
+    """All of stdout. One that writes without end is killed."""
+    assert process.stdout is not None
+    said = bytearray()
+    while chunk := await process.stdout.read(CHUNK):
+        said += chunk
+        if len(said) > MAX_CONTENT_EVER:
+            _kill(process)
+            break
+    return bytes(said)
+
+
+async def _last(stderr: asyncio.StreamReader | None) -> str:
+    assert stderr is not None
+    said = b""
+    while chunk := await stderr.read(CHUNK):
+        said = (said + chunk)[-LAST:]
+    return said.decode(errors="replace").strip()
+
+
+def _kill(process: asyncio.subprocess.Process) -> None:
+    """It, and all that it has started and that has not gone away from it."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)

@@ -1,0 +1,127 @@
+"""Which addresses are served, where and by how many, and to whom would a message go? Nothing is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mesh.core.desk.asked import Inquiry, Verb, answer
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.pages import NAMES, ROWS, fitting, page
+from mesh.core.desk.part import Part
+from mesh.core.peers.neighbours import Neighbours
+from mesh.core.presence.presence import Presence
+from mesh.core.services.hints import Hints
+from mesh.core.services.serving import Serving
+from mesh.core.ways.balancing import Balancing
+from mesh.core.ways.nodes import Nodes
+from mesh.core.ways.questions import Questions, Replies
+from mesh.names import ADDRESS, check_address
+from mesh.wire.calls import AskAddresses, AskServers
+from mesh.wire.replies import ServedAt, ServedRow, ServedRows, ServerRow, Servers
+
+
+class Listing(Part):
+    """The list of all addresses. Each node says what it serves; the one that is asked puts it together."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        neighbours: Neighbours,
+        nodes: Nodes,
+        questions: Questions,
+        balancing: Balancing,
+        presence: Presence,
+        serving: Serving,
+    ) -> None:
+        self._desk = desk
+        self._neighbours = neighbours
+        self._nodes = nodes
+        self._questions = questions
+        self._balancing = balancing
+        self._presence = presence
+        self._serving = serving
+        self._hints = Hints(desk, presence)
+
+    def client_verbs(self) -> Sequence[Verb]:
+        return (answer(AskAddresses, self._all), answer(AskServers, self._servers))
+
+    def peer_verbs(self) -> Sequence[Verb]:
+        return (answer(AskAddresses, lambda asked: asked.say(self._own(asked.ask))),)
+
+    def _own(self, ask: AskAddresses) -> ServedRows:
+        """A page of what is served here."""
+        me = self._desk.me
+        served = {name: n for (kind, name), n in self._presence.own.items() if kind == ADDRESS}
+
+        def row(address: str) -> ServedRow:
+            here = ServedAt(node=me.name, uuid=me.uuid.hex(), consumers=served[address])
+            return ServedRow(address=address, nodes=[here])
+
+        rows, after = page(served, row, ask)
+        return ServedRows(addresses=rows, next=after)
+
+    def _all(self, asked: Inquiry[AskAddresses]) -> None:
+        """A page of what is served anywhere."""
+
+        def came(replies: Replies[ServedRows], missing: list[str]) -> None:
+            pages = [self._own(asked.ask), *(told.value for told in replies.values() if not told.code)]
+            asked.say(merged(pages, asked.ask, missing))
+
+        def ask() -> None:
+            self._questions.ask_all(self._nodes.askable(), asked.ask, ServedRows, came)
+
+        self._questions.when_settled(ask)
+
+    # --- one of them --------------------------------------------------------------------------------------
+
+    def _servers(self, asked: Inquiry[AskServers]) -> None:
+        """LocalError for what is no address."""
+        address = check_address(asked.ask.address)
+        self._questions.when_settled(
+            lambda: self._presence.ask((ADDRESS, address), lambda: asked.say(self._ranked(address)))
+        )
+
+    def _ranked(self, address: str) -> Servers:
+        nodes = self._consumers(address)
+        strategy, candidates = self._balancing.ranked(address, nodes)
+        rows = [
+            ServerRow(
+                node=it.node,
+                uuid=it.uuid.hex(),
+                consumers=it.consumers,
+                is_here=it.is_here,
+                load=it.load,
+                outstanding=it.outstanding,
+                latency=it.latency,
+                weight=it.weight,
+            )
+            for it in candidates
+        ]
+        is_ordered = not self._balancing.reads_message(address)
+        text = "" if rows else self._hints.nobody(address)
+        return Servers(servers=fitting(rows, ROWS), strategy=strategy, is_ordered=is_ordered, text=text)
+
+    def _consumers(self, address: str) -> dict[str, int]:
+        """The nodes where it is served, and by how many."""
+        peers = self._neighbours.peers
+        served = self._presence.servers((ADDRESS, address))
+        nodes = {peers[uuid].node.name: consumers for uuid, consumers in served.items()}
+        if here := self._serving.here(address, is_ours=True):
+            nodes[self._desk.me.name] = here
+        return nodes
+
+
+def merged(pages: Sequence[ServedRows], ask: AskAddresses, missing: Sequence[str]) -> ServedRows:
+    """One page of those of several nodes: as far as all of them have said what they serve."""
+    nodes: dict[str, list[ServedAt]] = {}
+    for one in pages:
+        for row in one.addresses:
+            nodes.setdefault(row.address, []).extend(row.nodes)
+    end = min((one.next for one in pages if one.next), default="")
+    told = [address for address in nodes if not end or address <= end]
+
+    def whole(address: str) -> ServedRow:
+        return ServedRow(address=address, nodes=sorted(nodes[address], key=lambda at: at.node))
+
+    rows, after = page(told, whole, ask)
+    return ServedRows(addresses=rows, next=after or end, missing=list(missing)[:NAMES])

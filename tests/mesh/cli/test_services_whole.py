@@ -1,0 +1,158 @@
+"""Does a command line serve another, over two nodes?"""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.mesh.running import LIMIT, RunningNode, running, until
+
+pytestmark = pytest.mark.whole
+Process = subprocess.Popen[str]
+
+
+@pytest.fixture(scope="module")
+def a() -> Iterator[RunningNode]:
+    with running("a") as a:
+        yield a
+
+
+@pytest.fixture(scope="module")
+def b(a: RunningNode) -> Iterator[RunningNode]:
+    with running("b", beside=a) as b:
+        until(lambda: len(json.loads(a.mesh("ls", "--url", "a", "--json").stdout)["nodes"]) == 2)
+        yield b
+
+
+@contextmanager
+def serving(node: RunningNode, address: str, command: str, *options: str) -> Iterator[Process]:
+    """A `mesh reply` that others can find."""
+    arguments = ["reply", address, "--exec", command, *options, "--url", node.name]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mesh", *arguments],
+        env=node.environ,
+        cwd=node.state,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stderr is not None
+        assert process.stderr.readline() == f"serving {address}\n"
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_what_one_asks_another_replies(a: RunningNode, b: RunningNode) -> None:
+    with serving(a, "text/upper", "tr a-z A-Z") as one, serving(b, "text/upper", "tr a-z A-Z"):
+        result = b.mesh("req", "text/upper", "-", "--url", "b", content="so\nbe it")
+        assert (result.returncode, result.stdout, result.stderr) == (0, "SO\nBE IT", "")
+        result = b.mesh("req", "text/upper", "x", "--all", "--timeout", "20", "--url", "b")
+        assert (result.returncode, len(result.stdout.splitlines())) == (0, 2)
+        result = a.mesh("ls", "--addresses", "text/#", "--json", "--url", "a")
+        [row] = json.loads(result.stdout)["addresses"]
+        assert {at["node"]: at["consumers"] for at in row["nodes"]} == {"a": 1, "b": 1}
+        result = b.mesh("route", "--to", "text/upper", "--url", "b")
+        assert (result.returncode, "2 servers at 2 nodes" in result.stderr) == (0, True)
+        one.send_signal(signal.SIGINT)
+        assert (one.wait(LIMIT), one.stderr and one.stderr.read()) == (0, "")
+        until(lambda: "1 server at 1 node" in b.mesh("route", "--to", "text/upper", "--url", "b").stderr)
+    until(lambda: b.mesh("req", "text/upper", "x", "--url", "b").returncode == 2)
+    assert "[NO_HANDLERS]" in b.mesh("req", "text/upper", "x", "--url", "b").stderr
+
+
+def test_a_command_that_fails_is_a_request_that_fails(a: RunningNode, b: RunningNode) -> None:
+    with serving(a, "bad", "echo no such user >&2; exit 3", "--shell"):
+        result = b.mesh("req", "bad", "--url", "b")
+    assert (result.returncode, result.stdout, result.stderr) == (1, "", "mesh: no such user [EXIT_3]\n")
+    with serving(a, "slow", "sleep 60", "--timeout", "0.2"):
+        assert "[TIMED_OUT]" in b.mesh("req", "slow", "--url", "b", "--timeout", "20").stderr
+        assert b.mesh("req", "slow", "--url", "b", "--timeout", "0.001").returncode == 124
+
+
+def test_what_runs_at_ctrl_c_is_replied_to_yet_unless_that_is_typed_again(
+    a: RunningNode, b: RunningNode, tmp_path: Path
+) -> None:
+    begun = tmp_path / "begun"
+    with serving(a, "s", f"touch {begun}; sleep 2; echo done", "--shell") as server:
+        asking = asked(b, "s")
+        until(begun.exists)
+        server.send_signal(signal.SIGINT)
+        assert asking.communicate(timeout=LIMIT)[0] == "done\n"
+        assert server.wait(LIMIT) == 0
+    begun.unlink()
+    with serving(a, "s", f"touch {begun}; sleep 60", "--shell") as server:
+        asking = asked(b, "s")
+        until(begun.exists)
+        server.send_signal(signal.SIGINT)
+        assert server.stderr is not None
+        assert server.stderr.readline() == "waiting for 1 command; Ctrl-C again kills\n"
+        server.send_signal(signal.SIGINT)
+        assert server.wait(LIMIT) == 0
+        assert "[HANDLER_LOST]" in asking.communicate(timeout=LIMIT)[1]
+
+
+def asked(node: RunningNode, address: str) -> Process:
+    command = [sys.executable, "-m", "mesh", "req", address, "--timeout", "25", "--url", node.name]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, env=node.environ, cwd=node.state, stdout=pipe, stderr=pipe, text=True)
+
+
+def test_a_message_that_wants_no_reply_is_given_to_the_command(a: RunningNode, b: RunningNode) -> None:
+    with serving(a, "log", "cat >>log.txt", "--shell"):
+        assert b.mesh("send", "log", "one", "--url", "b").returncode == 0
+        until(lambda: (a.state / "log.txt").exists() and (a.state / "log.txt").read_text() == "one")
+
+
+def test_bench_asks_its_own_service_or_that_of_others(a: RunningNode, b: RunningNode) -> None:
+    result = a.mesh("bench", "req", "--url", "a", "--to", "b", "--count", "200", "--parallel", "8", "--json")
+    assert result.returncode == 0, result.stderr
+    told = json.loads(result.stdout)
+    assert (told["replies"], told["parallel"], told["failed"]) == (200, 8, {})
+    assert 0 < told["p50"] <= told["p99"] <= told["worst"]
+    with serving(b, "cat", "cat"):
+        result = a.mesh("bench", "req", "cat", "--url", "a", "--count", "3", "--size", "0")
+    assert (result.returncode, result.stdout.startswith("req: 3 replies to 0 B, 16 at a time, ")) == (0, True)
+
+
+def test_bench_counts_requests_without_a_reply(a: RunningNode, b: RunningNode) -> None:
+    result = a.mesh("bench", "req", "nobody", "--url", "a", "--count", "3")
+    assert (result.returncode, "3 had no reply [NO_HANDLERS]" in result.stderr) == (1, True)
+
+
+def test_a_group_shares_what_is_published(a: RunningNode, b: RunningNode, tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    with member(a, one), member(b, two):
+        content = "".join(f"{n}\n" for n in range(200))
+        assert a.mesh("pub", "jobs/x", "--url", "a", content=content).returncode == 0
+        until(lambda: len((one.read_text() + two.read_text()).split()) >= 200)
+    assert sorted(map(int, (one.read_text() + two.read_text()).split())) == list(range(200))
+    assert one.read_text() and two.read_text(), "each has its share"
+
+
+@contextmanager
+def member(node: RunningNode, output: Path) -> Iterator[None]:
+    """A `mesh sub --group` that others know of."""
+    command = ["sub", "jobs/#", "--group", "workers", "--raw", "--url", node.name]
+    with output.open("wb") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "mesh", *command],
+            env=node.environ,
+            cwd=node.state,
+            stdout=file,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    try:
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith("subscribed to ")
+        yield
+    finally:
+        process.kill()
+        process.communicate()
