@@ -83,6 +83,11 @@ SERVICES: dict[str, tuple[Facts, tuple[Event, ...], tuple[Event, ...]]] = {
     "AD7": (FACTS, (asked(), ended()), (asked(), ended(at=26.0))),
     "AD8": (FACTS, (asked(), came(), said("HANDLER_LOST")), (asked(), came(), said("NO_HANDLERS"))),
     "AD9": (FACTS, (asked(), came(), ended(reply="x")), (asked(), came(), ended(reply="y"))),
+    "AD10": (
+        FACTS,
+        (serving(), asked(), ended("TIMEOUT", 25.0)),
+        (serving(), Event(19.0, "last", ""), asked(), ended("TIMEOUT", 25.0)),
+    ),
     "GR1": (FACTS, (published(), taken()), (published(), taken(), taken("eve", 20.2))),
     "GR2": (FACTS, (MEMBER, published(), OK, taken(), END), (MEMBER, published(), OK, END)),
 }

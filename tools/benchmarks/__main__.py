@@ -22,6 +22,7 @@ from tools.benchmarks.measures import (
     growth,
     latency,
     membership,
+    services,
     snapshots,
     spark_scale,
     throughput,
@@ -35,6 +36,7 @@ from tools.benchmarks.pages.peers_plot import draw as draw_peers
 from tools.benchmarks.pages.report import Report, tell
 from tools.benchmarks.peers.cases import cases_of
 from tools.benchmarks.peers.who import picked
+from tools.benchmarks.services.callers import chosen_callers
 from tools.benchmarks.trials import balance, kills, stopped, weights
 from tools.benchmarks.trials.stories import STORIES
 from tools.running.processes import ROOT, Failed, Interrupted
@@ -42,6 +44,8 @@ from tools.running.processes import ROOT, Failed, Interrupted
 FOUND = ROOT / ".venv" / "bench"
 FAILED, INTERRUPTED = 1, 130
 MESSAGES_A_GET = 20
+MESSAGES_A_REQUEST = 20
+MESSAGES_A_REGISTRATION = 2
 SECONDS_OF_SNAPSHOTS = 12  # for each second of a latency round
 COUNT_A_ROUND = 25  # kills for which weights are learnt once
 PEERS_MESSAGES = 5  # for each that is asked for: the fast ones are done in half a second with a million
@@ -128,6 +132,15 @@ def measure_peers(o: Options, advance: Advance) -> Report:
     return report
 
 
+def services_wanted(o: Options) -> services.Wanted:
+    requests, registrations = o.messages // MESSAGES_A_REQUEST, o.messages // MESSAGES_A_REGISTRATION
+    return services.Wanted(o.rounds, requests, o.seconds, registrations, o.callers)
+
+
+def measure_services(o: Options, advance: Advance) -> Report:
+    return services.measured(services_wanted(o), advance)
+
+
 # part: (what measures it, how many steps that takes)
 PARTS: dict[str, tuple[Callable[[Options, Advance], Report], Callable[[Options], int]]] = {
     "throughput": (measure_throughput, lambda o: throughput.STEPS * o.rounds),
@@ -145,6 +158,7 @@ PARTS: dict[str, tuple[Callable[[Options, Advance], Report], Callable[[Options],
     "waiting": (measure_waiting, lambda o: waiting.STEPS),
     "unfinished": (measure_unfinished, lambda o: unfinished.STEPS),
     "peers": (measure_peers, lambda o: o.rounds * contest.steps(o.peers, o.cases)),
+    "services": (measure_services, lambda o: services_wanted(o).steps),
     "growth": (measure_growth, lambda o: growth.steps(o.most, o.curves)),
     "kills": (measure_kills, lambda o: o.count),
     "kills-masters": (measure_masters, lambda o: o.count),
@@ -202,6 +216,8 @@ def arguments() -> Options:
     for name, kind, example in (("--peers", picked, "nats,zmq-c"), ("--cases", cases_of, "1-1,curve")):
         help = f"only these of peers, e.g. {example}"
         parser.add_argument(name, type=kind, default="", metavar="NAME,...", help=help)
+    help = "only these beside ours, of services, e.g. nats-py,grpc-py"
+    parser.add_argument("--callers", type=chosen_callers, default="", metavar="NAME,...", help=help)
     help = "only curves of growth with these words in their names, e.g. stored,topics"
     parser.add_argument("--curves", type=growth.with_words, default="", metavar="WORD,...", help=help)
     help = "PART.json of an earlier run, or their folder"

@@ -78,7 +78,7 @@ def a_count_forgotten() -> list[Patch]:
 
     def leaks(self: Any, count: int) -> Any:
         message = take(self, count)
-        if message is not None and count % 16 == 0:
+        if message is not None and count % 4 == 0:
             self.out[count] = message
         return message
 
@@ -112,11 +112,11 @@ def local_for_all() -> list[Patch]:
 SERVICES: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
     "rows of a node that is gone are kept": (0, "AD7", rows_of_the_dead),
     "what a node serves is added up": (0, "AD4", deltas),
-    "what was lost is tried again": (2, "AD1", retries_what_was_lost),
+    "what was lost is tried again": (5, "AD1", retries_what_was_lost),
     "the first who serves counts nothing": (0, "AD3", the_first_counts_nothing),
-    "a reply of a former life is taken": (0, "AD9", replies_of_a_former_life),
+    "a reply of a former life is taken": (5, "AD9", replies_of_a_former_life),
     "what comes again is chosen anew": (0, "AD1", chosen_anew),
-    "a settled count is forgotten": (0, "AD7", a_count_forgotten),
+    "a settled count is forgotten": (0, "AD10", a_count_forgotten),
     "nobody has it, although it was given": (0, "AD8", nobody_although_it_was_given),
     "who serves only here serves all": (0, "AD6", local_for_all),
 }

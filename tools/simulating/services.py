@@ -34,7 +34,7 @@ def planned(script: Script, dice: Random) -> Iterator[Step]:
 
 def _served(script: Script, dice: Random) -> Iterator[Step]:
     for address in SERVED:
-        for i in range(dice.choice([1, 2, 3])):
+        for i in range(dice.choice([1, 2, 3, 3])):
             name = f"serve-{address}-{i}".replace("/", "-")
             begin = FIRST if i == 0 or dice.random() < 0.5 else dice.uniform(FIRST, script.seconds)
             yield from _server(script, dice, name, address, begin, "local" if dice.random() < 0.2 else "")

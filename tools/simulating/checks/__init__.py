@@ -56,6 +56,7 @@ CHECKS: dict[str, Check] = {
     "AD7": addresses.each_ends_once,
     "AD8": addresses.refused_is_not_given,
     "AD9": addresses.replies_answer,
+    "AD10": addresses.in_time_where_all_are_quick,
     "GR1": groups.one_member,
     "GR2": groups.somebody_gets_it,
 }

@@ -234,3 +234,16 @@ def replies_answer(history: History, facts: Facts) -> list[Violation]:
         elif seen[e.stream, e.first, e.to] > 1:
             found.append(Violation("AD9", "one has replied twice", (ask, e)))
     return found
+
+
+def in_time_where_all_are_quick(history: History, facts: Facts) -> list[Violation]:
+    """AD10: in the end, when all is healed and nobody is slow, no request of what is served is too late."""
+    asks, handlers, found = asked(history), Handlers(history), []
+    last = next((e.at for e in history.of("last")), inf)
+    for e in history.of("ended"):
+        ask = asks[e.stream, e.first]
+        if ask.at >= last and e.text in ("TIMEOUT", "EXPIRED"):
+            server = handlers.all_the_time(ask, ask.at - CALM, e.at)
+            if server is not None:
+                found.append(Violation("AD10", "nobody has replied", (server, ask, e)))
+    return found

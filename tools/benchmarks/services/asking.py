@@ -1,0 +1,160 @@
+"""What do all who ask and serve in Python share? How much is asked, how fast, and what came of it, as JSON.
+
+python -m tools.benchmarks.services.CLIENT serve|ask ADDRESS ASKING
+"""
+
+import asyncio
+import json
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from tools.benchmarks.loads.figures import percentile
+
+Figures = dict[str, float]
+Call = Callable[[bytes], Awaitable[bytes]]
+NUMBER = 8  # bytes at the beginning of each request: which one it is
+PATIENCE = 30.0  # s that a request, and the first one that must be answered, may take
+TURN = 0.05  # s
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """The requests of one run. `parallel` at a time, or `rate` a second on a schedule."""
+
+    name: str  # of the address, and of the files that say who is ready
+    requests: int
+    parallel: int = 1
+    rate: int = 0
+    size: int = 100  # bytes of each
+    server: int = 0  # which of several this is,
+    work: float = 0.0  # and how many s it works on each request, one after the other; 0: on all at once
+
+    @property
+    def ready(self) -> Path:
+        """This file says that the server is."""
+        return Path(f"{self.name.replace('/', '-')}-{self.server}.ready")
+
+    def packed(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def unpacked(cls, text: str) -> "Asking":
+        return cls(**json.loads(text))
+
+
+class Echo:
+    """The service of one server: it replies with what it is asked."""
+
+    def __init__(self, asking: Asking) -> None:
+        self.asking = asking
+        self.served = 0
+        self._alone = asyncio.Lock()
+
+    async def reply(self, content: bytes) -> bytes:
+        self.served += 1
+        if self.asking.work:
+            async with self._alone:
+                await asyncio.sleep(self.asking.work)
+        return content
+
+
+class Run:
+    """All requests of one run. What is not replied to, or wrongly, is counted."""
+
+    def __init__(self, asking: Asking, call: Call) -> None:
+        self._asking, self._call = asking, call
+        self._next = 0
+        self._failed = self._wrong = 0
+        self._taken: list[float] = []
+        self._late: list[float] = []
+
+    async def figures(self) -> Figures:
+        await self._until_served()
+        used, began = time.process_time(), time.monotonic()
+        await (self._on_schedule() if self._asking.rate else self._at_a_time())
+        spent, cpu = time.monotonic() - began, time.process_time() - used
+        taken = self._taken or [0.0]
+        return {
+            "rate": len(self._taken) / spent,
+            "p50": percentile(taken, 0.5),
+            "p99": percentile(taken, 0.99),
+            "late": percentile(self._late, 0.5) if self._late else 0.0,
+            "failed": self._failed,
+            "wrong": self._wrong,
+            "cpu": cpu,
+        }
+
+    async def _until_served(self) -> None:
+        limit = time.monotonic() + PATIENCE
+        while True:
+            try:
+                await self._call(b"first")
+                return
+            except Exception:
+                if time.monotonic() > limit:
+                    raise
+                await asyncio.sleep(TURN)
+
+    async def _at_a_time(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(self._asking.parallel):
+                tasks.create_task(self._one_by_one())
+
+    async def _one_by_one(self) -> None:
+        while self._next < self._asking.requests:
+            number, self._next = self._next, self._next + 1
+            await self._ask(number, time.monotonic())
+
+    async def _on_schedule(self) -> None:
+        """What is late in the sender is part of what it takes."""
+        began = time.monotonic()
+        async with asyncio.TaskGroup() as tasks:
+            for number in range(self._asking.requests):
+                due = began + number / self._asking.rate
+                await asyncio.sleep(max(0.0, due - time.monotonic()))
+                self._late.append(time.monotonic() - due)
+                tasks.create_task(self._ask(number, due))
+
+    async def _ask(self, number: int, since: float) -> None:
+        content = number.to_bytes(NUMBER, "little").ljust(self._asking.size, b".")
+        try:
+            reply = await self._call(content)
+        except Exception as error:
+            if not self._failed:
+                print(f"request {number}: {error!r}", file=sys.stderr)
+            self._failed += 1
+            return
+        self._taken.append(time.monotonic() - since)
+        self._wrong += reply != content
+
+
+Serving = Callable[[str, Echo], AbstractAsyncContextManager[object]]
+Opening = Callable[[str, Asking], AbstractAsyncContextManager[Call]]
+
+
+async def _serve(serving: Serving, address: str, asking: Asking) -> Figures:
+    """Until SIGTERM."""
+    over, echo = asyncio.Event(), Echo(asking)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, over.set)
+    async with serving(address, echo):
+        asking.ready.touch()
+        await over.wait()
+    return {"served": echo.served, "cpu": time.process_time()}
+
+
+async def _ask(opening: Opening, address: str, asking: Asking) -> Figures:
+    async with opening(address, asking) as call:
+        return await Run(asking, call).figures()
+
+
+def run(serving: Serving, opening: Opening) -> None:
+    """Run a client that was started as a program."""
+    role, address, packed = sys.argv[1:]
+    asking = Asking.unpacked(packed)
+    made = _serve(serving, address, asking) if role == "serve" else _ask(opening, address, asking)
+    print(json.dumps(asyncio.run(made)))

@@ -1,0 +1,55 @@
+"""How fast are requests of Heronry? By clients at nodes, and by programs with nodes of their own.
+
+python -m tools.benchmarks.services.ours_rpc serve|ask NODE|own:HOST:PORT ASKING
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import mesh
+from tools.benchmarks.services.asking import PATIENCE, Asking, Call, Echo, run
+
+OWN = "own:"  # in front of the address where the first server listens with its own node
+PLAIN = {"discovery": {"remember": False}}
+PREFETCH, AT_WORK = 512, 2  # requests that a server may have: an idle one, and one that takes its time
+
+
+def opened(address: str, name: str, is_first: bool) -> Any:
+    """A client that is in: at a node, or with a node of its own."""
+    if not address.startswith(OWN):
+        return mesh.connect(address)
+    where = {"bind" if is_first else "seeds": f"tcp://{address.removeprefix(OWN)}"}
+    return mesh.node(f"own-{name}", mdns=False, config=PLAIN, **where)  # type: ignore[arg-type]
+
+
+@asynccontextmanager
+async def serving(address: str, echo: Echo) -> AsyncIterator[None]:
+    asking = echo.asking
+    prefetch = AT_WORK if asking.work else PREFETCH
+    async with AsyncExitStack() as stack:
+        m = await stack.enter_async_context(opened(address, str(asking.server), asking.server == 0))
+        service = await stack.enter_async_context(m.serve(asking.name, prefetch=prefetch))
+        for _ in range(prefetch if asking.work else 1):
+            stack.callback(asyncio.create_task(answer(service, echo)).cancel)
+        yield
+
+
+async def answer(service: mesh.Service[Any], echo: Echo) -> None:
+    async for request in service:
+        await request.reply(await echo.reply(request.content))
+
+
+@asynccontextmanager
+async def opening(address: str, asking: Asking) -> AsyncIterator[Call]:
+    async with opened(address, "asker", False) as m:
+
+        async def call(content: bytes) -> bytes:
+            return bytes((await m.request(asking.name, content, timeout=PATIENCE)).content)
+
+        yield call
+
+
+if __name__ == "__main__":
+    run(serving, opening)
