@@ -77,6 +77,10 @@ class Memory:
         code, text = self._refused.get(n, (LOST, "it was sent before, and perhaps somebody has it."))
         return Answer(domain, n, n, code, text=text)
 
+    def was_taken(self, n: int) -> bool:
+        """Was its sender told that somebody has it?"""
+        return n in self._done
+
     def answered(self, n: int, code: str, text: str) -> None:
         """That became of it."""
         self.unanswered.pop(n, None)

@@ -22,6 +22,7 @@ class Work(Struct, eq=False):
     until: float  # when it need not be begun any more
     came: float
     at: int = 0  # the first one that is not given yet
+    was_given: bool = False  # to somebody who has given it back: its sender was told that somebody has it
 
     @property
     def size(self) -> int:
@@ -50,6 +51,11 @@ class Given(Struct, eq=False):
     work: Work
     index: int
     since: float
+
+    def alone(self) -> Work:
+        """The same, to be given to another."""
+        work = self.work
+        return Work(work.envelope.cut((self.index,)), work.source, work.until, work.came, was_given=True)
 
     @property
     def number(self) -> int:
@@ -108,6 +114,11 @@ class Address:
     def add(self, work: Work) -> None:
         """It waits for its turn."""
         (self.elsewhere if work.source else self.here).append(work)
+        self.bytes += work.size
+
+    def add_first(self, work: Work) -> None:
+        """It waited before all others."""
+        (self.elsewhere if work.source else self.here).appendleft(work)
         self.bytes += work.size
 
     def drop(self, work: Work) -> None:

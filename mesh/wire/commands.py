@@ -473,6 +473,7 @@ class Consume(Command, frozen=True, tag=50):
     address: str
     credit: U32
     local_only: bool = False  # only what is sent here
+    begun: U32 = 2**32 - 1  # with credit 0: the last count that was begun; what came after goes to others
 
 
 class Settle(Command, frozen=True, tag=51):

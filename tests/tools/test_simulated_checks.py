@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.tools.service_cases import SERVICES
 from tools.simulating.checks import CHECKS, checked
 from tools.simulating.checks.facts import Facts
 from tools.simulating.checks.honesty import among_the_honest
@@ -156,6 +157,7 @@ CASES: dict[str, tuple[Facts, tuple[Event, ...], tuple[Event, ...]]] = {
     ),
     "L1": (PLAIN, (Event(9, "end", "a", text="pending"),), (Event(9, "end", "a", text="pending", stamp=1),)),
     "P1": (LIAR, (said("stop", "a", 5),), (said("stop", "a", 5), said("stopped", "a", 5, text="CONFLICT"))),
+    **SERVICES,
 }
 
 

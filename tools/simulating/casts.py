@@ -82,11 +82,11 @@ class Cast:
         return () if self.finds_by == "mdns" else self.nodes[:1]
 
 
-def drawn(dice: Random, rules: str) -> Cast:
-    """A mesh of that kind."""
+def drawn(dice: Random, rules: str, most: int = len(NAMES)) -> Cast:
+    """A mesh of that kind; of so many nodes at most, where the rules are plain."""
     finds_by = "mdns" if dice.random() < 0.3 else "seeds"
     if rules == "plain":
-        return Cast(rules, NAMES[: dice.choice([3, 3, 4, 5, 5, 7, 9])], ("",), finds_by)
+        return Cast(rules, NAMES[: min(most, dice.choice([3, 3, 4, 5, 5, 7, 9]))], ("",), finds_by)
     if rules == "chain":  # golan is master of STOCK for its own clients: a case of its own
         one: Masters = {RUGBY: ("heron",), STOCK: ("avalon",)}
         return Cast(rules, NAMES[:4], (RUGBY, STOCK), finds_by, CHAIN, CHAIN_KNOWN, one)

@@ -21,6 +21,8 @@ class Profile:
     lies: float = 0.0  # how probable it is that one node says any number to the others
     keyed: float = 0.0  # how probable it is that the mesh has keys
     moments: float = 0.0  # how probable it is that slow disks are full for a moment before a crash
+    most: int = 9  # nodes, where the rules are plain
+    services: float = 0.0  # how probable it is that addresses are served, and asked for
     copies: float = 0.0  # how probable it is that somebody puts an old copy of a store in its place
 
 
@@ -42,9 +44,12 @@ PROFILES = {
         Profile("paced", ("advert",), rate=20.0, is_paced=True, seconds=(30.0, 60.0)),
         Profile("rest", ("crash", "cut", "break"), rules=("chain", "drawn"), rest=10.0,
                 seconds=(30.0, 60.0)),
+        Profile("services", (*WIRES, "crash", "power", "all crash", "bounce", "pause", "clock", "advert"),
+                ("plain", "plain", "several"), rate=2.0, seconds=(40.0, 80.0), most=4,
+                services=1.0),
         Profile("slow", (*WIRES, "pause", "full", "slow disk", "crash"), rate=20.0, is_slow=True,
                 seconds=(120.0, 240.0)),
     )
 }  # fmt: skip
 CIRCLES = Profile("circles", rules=("free",), rate=8.0, seconds=(60.0, 240.0))  # see docs/reliability.md
-SHORT = Profile("short", seconds=(20.0, 40.0))  # for tests
+SHORT = Profile("short", seconds=(20.0, 40.0), services=0.2)  # for tests

@@ -8,7 +8,7 @@ from heapq import merge
 from random import Random
 from typing import Any
 
-from tools.simulating import nemesis, workload
+from tools.simulating import nemesis, services, workload
 from tools.simulating.casts import drawn
 from tools.simulating.profiles import Profile
 from tools.simulating.script import Script, room_for
@@ -28,7 +28,7 @@ TAILBACKS: tuple[dict[str, Any], ...] = ({}, {}, {"tailback_count": 40}, {"tailb
 def written(seed: int, profile: Profile) -> Script:
     """The script of a seed."""
     dice = Random(f"script {profile.name} {seed}")
-    cast = drawn(dice, dice.choice(profile.rules))
+    cast = drawn(dice, dice.choice(profile.rules), profile.most)
     seconds = profile.seconds[0] * (profile.seconds[1] / profile.seconds[0]) ** dice.random()
     settings = {**dice.choice(WINDOWS if profile.is_slow else WINDOWS[:2]), **dice.choice(TAILBACKS)}
     if profile.is_paced:
@@ -62,4 +62,7 @@ def _steps(script: Script, profile: Profile, dice: Random) -> Iterator[Step]:
     lies = nemesis.lies(script, own) if own.random() < profile.lies else ()
     moments = nemesis.full_for_a_moment(script, own) if own.random() < profile.moments else ()
     rest = nemesis.lost_with_its_master(script, profile.rest, own) if profile.rest else ()
-    return merge(sorted(joins), work, faults, sorted(copies), sorted(erases), lies, sorted(moments), rest)
+    own = Random(f"what is served {profile.name} {script.seed}")
+    serves = sorted(services.planned(script, own)) if own.random() < profile.services else ()
+    more = (sorted(copies), sorted(erases), lies, sorted(moments), rest, serves)
+    return merge(sorted(joins), work, faults, *more)

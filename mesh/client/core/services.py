@@ -17,6 +17,7 @@ class Services:
     def __init__(self, desk: Desk, line: Line, calls: Calls, stream: bytes) -> None:
         self._desk, self._line, self._calls, self._stream = desk, line, calls, stream
         self._all: dict[int, Serving] = {}
+        self._asked: dict[int, Pending] = {}  # the last question for each, which may be open
 
     def __len__(self) -> int:
         return len(self._all)
@@ -28,7 +29,7 @@ class Services:
     def enter(self, it: Serving) -> Pending:
         """Ask for it."""
         pending = self._calls.ask(it.asked_for, lambda: self._opened(it, pending))
-        self._all[it.number] = it
+        self._all[it.number], self._asked[it.number] = it, pending
         it.is_asked = True
         return pending
 
@@ -41,15 +42,26 @@ class Services:
         if self._all.pop(it.number, None) is None:
             return None
         it.flush()
-        it.end(Closed("it is served no more."))
+        gone = Closed("it is served no more.")
+        it.end(gone)
+        self._ask_no_more(it, gone)
         if self._line.is_up:
             return self._calls.ask(lambda request: it.asked_for(request, 0))
         return None  # with the connection it has ended
 
     def give_up(self, it: Serving) -> None:
         """It was asked for in vain, or nobody waits any more; the node may have it."""
-        if self._all.pop(it.number, None) is not None and self._line.is_up:
-            self._calls.tell(lambda request: it.asked_for(request, 0))
+        if self._all.pop(it.number, None) is not None:
+            self._ask_no_more(it, Closed("it was given up."))
+            if self._line.is_up:
+                self._calls.tell(lambda request: it.asked_for(request, 0))
+
+    def _ask_no_more(self, it: Serving, why: MeshError) -> None:
+        """Else it would be asked for on the next connection, and nobody would take what came."""
+        pending = self._asked.pop(it.number)
+        self._calls.forget(pending)
+        if not pending.promise.done():
+            pending.promise.set_exception(why)
 
     def again(self) -> None:
         """Connected again: an epoch ends with its connection, so ask for new ones."""
@@ -62,10 +74,12 @@ class Services:
     def _ask_again(self, it: Serving) -> None:
         def refused(error: MeshError) -> None:
             self._all.pop(it.number, None)
+            self._asked.pop(it.number, None)
             it.end(error)
 
         pending = self._calls.tell(it.asked_for, lambda: self._opened(it, pending))
         pending.refused = refused
+        self._asked[it.number] = pending
 
     def arrived(
         self, number: int, head: ItemHead, envelope: Envelope, indices: tuple[int, ...] | None
@@ -80,6 +94,7 @@ class Services:
         it = self._all.pop(command.subscription, None)
         if it is None:
             return False
+        self._asked.pop(it.number, None)
         it.end(LocalError(command.text.removesuffix(f" [{command.code}]"), code=command.code))
         self._calls.tell(lambda request: Unsubscribe(request, command.subscription))
         return True
@@ -90,3 +105,4 @@ class Services:
             it.flush()
             it.end(error)
         self._all.clear()
+        self._asked.clear()

@@ -87,12 +87,14 @@ class Members(Part):
 
     # --- here ---------------------------------------------------------------------------------------------
 
-    def joined(self, name: str, members: int, then: Callable[[], None]) -> None:
-        """So many are in it here by now. `then` is called when others know it. LocalError for too many."""
-        before = self.own.get(name, 0)
-        if not before and members and len(self.own) >= MOST:
+    def check(self, name: str) -> None:
+        """LocalError when one more would be too many."""
+        if name not in self.own and len(self.own) >= MOST:
             text = f"{self._desk.me.name} has members of {MOST:,} groups already."
             raise LocalError(text, hint="Use fewer groups, or wider patterns.", code="TOO_MANY_GROUPS")
+
+    def joined(self, name: str, members: int, then: Callable[[], None]) -> None:
+        """So many are in it here by now. `then` is called when others know it."""
         if members:
             self.own[name] = members
         else:
@@ -137,10 +139,13 @@ class Members(Part):
         if not self._waiting:
             return
         known = min((self._knows(peer) for peer in self._awaited()), default=self._version)
-        done = [w for w in self._waiting if w.version <= known or w.deadline <= self._desk.now]
-        self._waiting = [w for w in self._waiting if w not in done]
-        for waiting in done:
-            waiting.then()
+        waiting, self._waiting = self._waiting, []
+        done: list[Waiting] = []
+        for one in waiting:
+            is_over = one.version <= known or one.deadline <= self._desk.now
+            (done if is_over else self._waiting).append(one)
+        for one in done:
+            one.then()
 
     def _knows(self, peer: Peer) -> int:
         told = self._told.get(peer.node.uuid)

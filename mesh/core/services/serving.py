@@ -15,7 +15,7 @@ from mesh.core.presence.members import Members
 from mesh.core.presence.presence import Presence
 from mesh.core.services.back import Back
 from mesh.core.subscribers.facts import SessionAway
-from mesh.core.subscribers.session import Session, feed_key
+from mesh.core.subscribers.session import INBOX, REPLIES, Session, feed_key
 from mesh.errors import BadArgument, LocalError, RemoteError
 from mesh.names import ADDRESS, check_address, check_group, is_group
 from mesh.printable import harmless
@@ -29,6 +29,7 @@ from mesh.wire.envelope import Envelope
 from mesh.wire.properties import check_properties
 
 CREDIT = 10_000  # messages that one consumer may have at once
+ALL = 2**32 - 1  # counts
 LOST, NOBODY, LATE, FULL = "HANDLER_LOST", "NO_HANDLERS", "EXPIRED", "ADDRESS_FULL"
 
 
@@ -89,9 +90,11 @@ class Serving(Part):
             raise BadArgument(
                 f"{command.credit:,} messages at once are too many.", hint=f"At most {CREDIT:,}."
             )
+        if number in (INBOX, REPLIES):
+            raise BadArgument(f"{number} is the number of something else.", hint="Take one from 1 up.")
         ours = self._of.setdefault(session, {})
         if number in ours:
-            self._end(session, number)
+            self._end(session, number, ALL if command.credit else command.begun)
         if command.credit:
             if len(ours) >= self._desk.settings.max_subscriptions:
                 raise LocalError(
@@ -119,7 +122,9 @@ class Serving(Part):
 
     def _open(self, session: Session, command: Consume, name: str) -> None:
         address = self.addresses.get(name) or Address(name)
-        if not (command.local_only or address.consumers or is_group(name)):
+        if is_group(name):
+            self._members.check(name)
+        elif not (command.local_only or address.consumers):
             self._presence.check((ADDRESS, name))
         self.addresses[name] = address
         self._epoch += 1
@@ -134,21 +139,26 @@ class Serving(Part):
         self._say(address)
         self._has_room(address)
 
-    def _end(self, session: Session, number: int) -> None:
-        """It serves no more: what it had is lost, what it was to have goes to others."""
+    def _end(self, session: Session, number: int, begun: int = ALL) -> None:
+        """It serves no more: what it has begun is lost, what it was to have goes to others."""
         address, server = self._of[session].pop(number)
         del address.servers[server.key]
         self._say(address)
         session.outlet.withdraw(server)
-        for given in server.out.values():
-            self._lose(server, given)
+        for count, given in reversed(server.out.items()):
+            if count <= begun or given.work.is_for_all:
+                self._lose(server, given)
+            else:
+                address.add_first(given.alone())
         for work, at in server.line:
             self._skipped(work, at, LOST, f"{server.name} has gone before it took it.")
         for work in address.waiting():
             if not address.ready(work.source):
                 address.drop(work)
                 self._refuse(work, NOBODY, f"nobody serves {address.name} at {self._desk.me.name} any more.")
-        if not address.servers:
+        if address.servers:
+            self._has_room(address)
+        else:
             del self.addresses[address.name]
             self._due.pop(address, None)
             self._waiting.pop(address, None)
@@ -255,7 +265,8 @@ class Serving(Part):
                 work.at += share
             if work.at == count:
                 address.drop(work)
-            self._answer(work, first, work.at, Answer("", 1, 1, matched=1))
+            if not work.was_given:
+                self._answer(work, first, work.at, Answer("", 1, 1, matched=1))
 
     def _give(self, address: Address, server: Server, work: Work, indices: range) -> None:
         address.turn += 1
@@ -279,7 +290,7 @@ class Serving(Part):
         """One of all who were to have it has not: if it is a request, its reply says so."""
         if work.is_request:
             e = work.envelope
-            numbers = range(e.first + at, e.last + 1)
+            numbers = e.number_list(range(at, e.count))
             self._back.reply(work.source, refusal(e.stream, numbers, e.sender, code, text))
 
     # --- what becomes of it -----------------------------------------------------------------------------
@@ -314,7 +325,7 @@ class Serving(Part):
             asked.setdefault((given.work.source, e.stream), []).append((given.number, place))
             to[e.stream] = e.sender
         for (source, stream), pairs in asked.items():
-            for envelope in replies(contents, pairs, stream, to[stream], server.name):
+            for envelope in replies(contents, pairs, stream, to[stream], server.name, self._desk.stamp()):
                 self._back.reply(source, envelope)
 
     def _lose(self, server: Server, given: Given) -> None:

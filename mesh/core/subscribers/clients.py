@@ -278,6 +278,10 @@ class Clients(Part):
             text = f"in domain {SENDS!r} is what goes to addresses, and {envelope.to[:80]!r} is none."
             self._all.answer(session.stream, refusal(envelope, PublishRefused(text, code="BAD_NAME")))
             return
+        if envelope.flags & ODD_IN_SENDS:
+            text = "what goes to an address is neither persistent nor does it wait for anybody."
+            self._all.answer(session.stream, refusal(envelope, PublishRefused(text, code="BAD_ARGUMENT")))
+            return
         send(session, envelope, ttl)
 
     def start(self, beginning: Beginning) -> None:

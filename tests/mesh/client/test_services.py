@@ -592,3 +592,19 @@ def test_registrations_are_the_list_and_then_what_changes() -> None:
             assert not len(ann._core.watches)
 
     run(story)
+
+
+def test_a_service_that_is_left_gives_back_what_it_has_not_begun_to_others_anywhere() -> None:
+    async def story() -> None:
+        async with pair() as (_, m, n):
+            one = await m.serve("x").__aenter__()
+            asked = [asyncio.ensure_future(n.request("x", b"%d" % k, timeout=60.0)) for k in range(6)]
+            first = await anext(one)
+            async with n.serve("x") as other:
+                await first.reply(b"first")
+                await one.__aexit__(None, None, None)
+                for _ in range(5):
+                    await (await anext(other)).reply(b"other")
+                assert [(await task).content for task in asked] == [b"first", *[b"other"] * 5]
+
+    run(story)

@@ -71,4 +71,5 @@ def test_of_late_is_the_last_five_to_ten_seconds() -> None:
     assert figures.latency(100.0 + SPAN - 0.1, 0.5) == pytest.approx(0.01, rel=0.07)
     assert figures.latency(100.0 + 2 * SPAN - 0.1, 1.0) == pytest.approx(1.0, rel=0.07)
     assert figures.latency(100.0 + 2 * SPAN, 1.0) == 0
+    figures.replied("x", "a", reply(), (0,), 1.0, 200.0)
     assert figures.latency(1000.0, 0.5) == 0

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tools.simulating.checks import honesty, integrity, members, order, pacing, resources, taking, values
+from tools.simulating.checks import (
+    addresses,
+    groups,
+    honesty,
+    integrity,
+    members,
+    order,
+    pacing,
+    resources,
+    taking,
+    values,
+)
 from tools.simulating.checks.facts import Facts, Violation
 from tools.simulating.history import History
 
@@ -36,6 +47,18 @@ CHECKS: dict[str, Check] = {
     "R1": resources.under_caps,
     "L1": resources.nothing_left,
     "P1": honesty.nobody_stops,
+    "AD1": addresses.given_once,
+    "AD2": addresses.answered_is_given,
+    "AD3": addresses.nobody_only_if_so,
+    "AD4": addresses.known_is_so,
+    "AD5": addresses.reaches_whom_it_was_meant_for,
+    "AD6": addresses.local_stays_local,
+    "AD7": addresses.each_ends_once,
+    "AD8": addresses.refused_is_not_given,
+    "AD9": addresses.replies_answer,
+    "AD10": addresses.in_time_where_all_are_quick,
+    "GR1": groups.one_member,
+    "GR2": groups.somebody_gets_it,
 }
 
 

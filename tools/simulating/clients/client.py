@@ -330,7 +330,7 @@ class SimClient:
         return call
 
     def _replied(self, call: Call, parts: Any, error: Any) -> None:
-        if isinstance(error, MeshError) and error.code == "CLOSED":
+        if self.core.is_over and isinstance(error, MeshError) and error.code == "CLOSED":
             return
         del self.calls[call.request]
         if error is not None:

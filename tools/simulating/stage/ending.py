@@ -5,10 +5,12 @@ from __future__ import annotations
 from mesh.core.desk.settings import CONFIRM
 from tools.simulating.casts import TOPICS
 from tools.simulating.checks.values import EARLY, LAST
+from tools.simulating.clients.partner import Partner
 from tools.simulating.clients.witness import Witness
 from tools.simulating.stage.company import Company
 from tools.simulating.stage.machines import Machines
 from tools.simulating.stage.scene import Scene
+from tools.simulating.stage.services import Services
 from tools.simulating.stage.strangers import Strangers
 
 HEALED = 120.0  # s after which everybody must see everybody
@@ -22,8 +24,11 @@ OPEN = ("pending", "stored_envelopes", "tailed_back", "commits_under_way")  # fi
 class Ending:
     """The end of a story whose steps are all done."""
 
-    def __init__(self, scene: Scene, machines: Machines, strangers: Strangers, company: Company) -> None:
+    def __init__(
+        self, scene: Scene, machines: Machines, strangers: Strangers, company: Company, services: Services
+    ) -> None:
         self._scene, self._machines, self._strangers, self._company = scene, machines, strangers, company
+        self._services = services
         self._net, self._nodes, self._clients = scene.net, scene.nodes, scene.clients
         self._cast = scene.script.cast
         self._healed = 0.0
@@ -60,12 +65,14 @@ class Ending:
 
     def _drain(self) -> None:
         self._use_up()
+        self._services.hurry()
         self._scene.within(HEALED, self._are_through)
         self._scene.within(DRAIN, self._is_quiet)  # while anything waits, more could be dropped
         self._net.run(max(0.0, self._healed + SETTLED - self._net.now))
         if self._is_quiet():
             self._read(EARLY)
         self._last_publishes()
+        self._services.ask_all()
         self._net.run(DRAIN)
         self._scene.within(DRAINED - DRAIN, self._is_quiet)
         if self._is_quiet():
@@ -136,3 +143,5 @@ class Ending:
             client.event("open publish")
         if client.is_stuck:
             client.event("unsent")
+        for number, to in client.open.items() if isinstance(client, Partner) else ():
+            client.event("open ask", stream=client.stream.hex(), first=number, to=to)

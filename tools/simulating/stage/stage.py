@@ -12,6 +12,7 @@ from tools.simulating.stage.disks import Disks
 from tools.simulating.stage.ending import Ending
 from tools.simulating.stage.machines import Machines
 from tools.simulating.stage.scene import Scene
+from tools.simulating.stage.services import Services
 from tools.simulating.stage.strangers import Strangers
 from tools.simulating.stage.wires import Wires
 from tools.simulating.steps import Step
@@ -28,9 +29,9 @@ class Stage:
         self._folder = folder()
         self.net.files, self.net.is_filed = Path(self._folder.name), script.seed % ONE_IN == 0
         self._machines, self._strangers = Machines(scene), Strangers(scene)
-        self._company = Company(scene)
+        self._company, self._services = Company(scene), Services(scene)
         disks, wires = Disks(scene, self._machines.start), Wires(scene)
-        parts = (self._machines, disks, wires, self._strangers, self._company)
+        parts = (self._machines, disks, wires, self._strangers, self._company, self._services)
         self._does = {kind: does for part in parts for kind, does in part.steps.items()}
 
     def played(self) -> History:
@@ -61,7 +62,7 @@ class Stage:
             self.net.at(step.at, lambda step=step: self.do(step))  # type: ignore[misc]
         self._sample()
         self.net.run(self.script.seconds)
-        Ending(self.scene, self._machines, self._strangers, self._company).play()
+        Ending(self.scene, self._machines, self._strangers, self._company, self._services).play()
 
     def do(self, step: Step) -> None:
         if step.at < self.script.seconds:  # what was to end a fault later is healed with the rest
@@ -71,4 +72,5 @@ class Stage:
         for node in self.nodes.values():
             if node.is_up and not node.is_stopped:
                 node.observer.sample()
+        self._services.sample()
         self.net.after(1.0, self._sample)

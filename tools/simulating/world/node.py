@@ -209,6 +209,13 @@ class SimNode:
             self.core.disconnected(mine, self.now, self.wall)
             self._carry_out_all()
 
+    def left(self, life: int) -> None:
+        """Somebody who had dialled it is gone. Most stories were written before it was told that: only who
+        has given somebody something wants to know."""
+        if self.is_up and life == self._life and self.core.parts.services.serving.addresses:
+            self.core.left(self.now, self.wall)
+            self._carry_out_all()
+
     def _tick(self, life: int) -> None:
         if self.is_up and life == self._life and self.now >= self._alarm:
             self._alarm = float("inf")

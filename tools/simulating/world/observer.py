@@ -23,6 +23,7 @@ from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Query
 from mesh.wire.envelope import ERASED, TAILED, Envelope, decode
 from tools.simulating.history import Event, History
+from tools.simulating.world import choices
 from tools.simulating.world.network import Network
 from tools.simulating.world.volume import Disk
 
@@ -83,7 +84,13 @@ class Observer(Part):
     def enters(self, parts: Parts) -> Part:
         """A new core is being made."""
         parts.desk.watched = True
+        choices.watch(parts, self._sends)
         return self
+
+    def _sends(self, kind: str, e: Envelope, other: str, boot: int) -> None:
+        for number in e.number_list(range(e.count)):
+            what: Any = {"stream": e.stream.hex(), "domain": e.domain, "first": number, "text": other}
+            self._add(self._event(kind, to=e.to, stamp=boot, **what))
 
     def hears(self) -> Sequence[Hearing]:
         return (

@@ -85,6 +85,13 @@ class HarshPipe(Pipe):
     def end(self, who: End) -> None:
         self._put(self.ends.index(who), None, 0)
 
+    def lose(self) -> None:
+        """The system tells the one who was dialled, too, that somebody is gone."""
+        listener = self.ends[1]
+        if self.is_open and isinstance(listener, SimNode) and self.lives[1] == life(listener):
+            self.net.after(0.001, lambda: listener.left(self.lives[1]))
+        super().lose()
+
 
 class HarshNetwork(SimNetwork):
     """Every part has dice of its own: what happens to one changes nothing of the others' luck."""

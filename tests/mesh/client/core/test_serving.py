@@ -276,6 +276,26 @@ def test_one_that_the_node_ends_is_over_and_not_asked_for_again() -> None:
     assert not [said for said in bench.sent() if isinstance(said, c.Consume)]
 
 
+@pytest.mark.parametrize("leave", ["leave", "give_up"])
+def test_who_leaves_while_the_node_is_away_is_not_asked_for_when_it_is_back(leave: str) -> None:
+    bench = opened()
+    bench.lose()  # asked for again, and not answered
+    bench.core.gone(bench.desk.now, bench.core.line.key)
+    assert getattr(bench.core.services, leave)(bench.it) is None
+    bench.done.clear()
+    bench.connect(replace(WELCOME, next=1 << 21))
+    assert not [said for said in bench.sent() if isinstance(said, c.Consume)]
+
+
+def test_who_leaves_before_it_is_answered_learns_that_it_is_over() -> None:
+    bench = Bench()
+    bench.core.services.leave(bench.it)
+    with pytest.raises(Closed):
+        result(bench.pending.promise)
+    bench.open()
+    assert bench.it.error is not None
+
+
 def test_with_its_client_it_ends_and_what_was_settled_leaves() -> None:
     bench = opened()
     bench.give(requests(1))

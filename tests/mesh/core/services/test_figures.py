@@ -4,6 +4,7 @@ import pytest
 
 from discovery.state import NodeState, Sample
 from mesh.snapshots.line import SERVICE, STATE, HistoryLine
+from mesh.wire.commands import Consume
 from mesh.wire.envelope import EVERY, REQUEST
 from tests.mesh.core.services.user import User
 from tests.simulation import SimNetwork, SimNode
@@ -87,8 +88,8 @@ def test_a_request_that_went_in_vain_and_then_elsewhere_counts_once() -> None:
     second.serve("x")
     warm = asker.request("x", b"0")
     a.net.until(lambda: asker.state(warm) == "OK")
-    first.unserve("x")
-    numbers = [asker.request("x", b"%d" % n) for n in range(6)]  # c may not know it yet
+    first.say(Consume(99, 1, "x", 0, False))
+    numbers = [asker.request("x", b"%d" % n) for n in range(6)]  # c does not know it yet
     a.net.until(lambda: all(asker.state(n) == "OK" for n in numbers))
     counted = fared(c)
     assert sum(row["requests"] for row in counted.values()) == 7
@@ -137,6 +138,19 @@ def test_a_request_to_all_counts_at_each_node_and_so_do_its_replies() -> None:
         ("who", "a"): {"requests": 1, "replies": 2},
         ("who", "b"): {"requests": 1, "replies": 1},
     }
+
+
+def test_a_request_to_all_does_not_count_where_nobody_had_it_any_more() -> None:
+    a, b, c = mesh("a", "b", "c")
+    first, second, asker = User(a, "first"), User(b, "second"), User(c, "asker")
+    first.serve("x")
+    second.serve("x")
+    warm = asker.request("x", b"0", flags=EVERY)
+    a.net.until(lambda: asker.state(warm) == "OK")
+    first.say(Consume(99, 1, "x", 0, False))
+    asked = asker.request("x", b"1", flags=EVERY)  # c does not know it yet
+    a.net.until(lambda: asker.state(asked) == "OK")
+    assert {at: row["requests"] for at, row in fared(c).items()} == {("x", "a"): 1, ("x", "b"): 2}
 
 
 def test_states_say_how_requests_fare_of_late() -> None:

@@ -178,7 +178,7 @@ def test_a_client_that_vanishes_with_a_thousand_requests_open_leaves_nothing() -
     asker.vanish()
     net.run(10)
     sending = b.core.parts.services.sending
-    assert asker.stream not in sending._streams and not sending._at
+    assert asker.stream not in sending._fates.streams and not sending._fates._at
     server.reply(*[(count, b"a") for count in range(1, 1001)])
     n = other.request("x", b"mine")
     net.until(lambda: len(server.contents()) == 1001)
@@ -226,3 +226,26 @@ def test_E18_each_in_turn_gets_as_many_and_what_all_get_all_get_once() -> None:
     asker.send("x", b"all", flags=EVERY)
     net.until(lambda: all(server.contents()[-1] == b"all" for server in servers))
     assert [server.contents().count(b"all") for server in servers] == [1] * 4
+
+
+def test_who_leaves_gives_back_what_he_has_not_begun() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    first, second, asker = User(a, "first"), User(a, "second"), User(b, "asker")
+    first.serve("x")
+    numbers = [asker.request("x", b"%d" % n, ttl=60_000) for n in range(5)]
+    net.until(lambda: len(first.contents()) == 5)
+    second.serve("x", credit=1)
+    first.unserve("x", begun=2)
+    net.until(lambda: len(asker.replies) == 2)
+    assert {(n, code) for n, _, code, _ in asker.replies} == {(n, "HANDLER_LOST") for n in numbers[:2]}
+    for count, content in ((1, b"2"), (2, b"3"), (3, b"4")):
+        net.until(lambda count=count: len(second.contents()) == count)  # type: ignore[misc]
+        assert second.contents()[-1] == content
+        if count < 3:
+            second.reply((count, b"done"))
+    net.until(lambda: len(asker.replies) == 4)
+    second.unserve("x", begun=2)
+    net.until(lambda: len(asker.replies) == 5)
+    assert asker.replies[-1][:1] + asker.replies[-1][2:] == (numbers[4], "NO_HANDLERS", "")
+    assert [answer.state for answer in asker.answers if answer.state != "OK"] == []

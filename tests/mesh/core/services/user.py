@@ -134,8 +134,10 @@ class User:
         found = [x for x in self.heard if isinstance(x, c.Reply) and x.request == request]
         return found[-1] if found else None
 
-    def unserve(self, address: str, number: int = 1) -> None:
-        self.serve(address, number, credit=0)
+    def unserve(self, address: str, number: int = 1, begun: int = 2**32 - 1) -> None:
+        self._requests += 1
+        self.say(c.Consume(self._requests, number, address, 0, begun=begun))
+        self.net.until(lambda: self.said(self._requests))
 
     @property
     def epoch(self) -> int:

@@ -1,0 +1,275 @@
+"""What becomes of what clients here have sent to addresses? Answers, replies, and what nobody can know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+from mesh.core.desk.desk import Desk
+from mesh.core.peers.peer import Peer
+from mesh.core.services.arriving import Arriving
+from mesh.core.services.departing import Departing
+from mesh.core.services.faring import Faring
+from mesh.core.services.hints import Hints
+from mesh.core.services.serving import LOST, NOBODY
+from mesh.core.services.strategies import Strategies
+from mesh.core.subscribers.session import Session
+from mesh.core.subscribers.sessions import Sessions
+from mesh.names import SENDS
+from mesh.services.memory import Memory, Way, runs
+from mesh.services.replies import refusal
+from mesh.wire.commands import Answer
+from mesh.wire.envelope import Envelope
+
+TRIES = 3  # nodes that may say that nobody serves it there, although they had said so
+SWEEP = 5.0  # s between two looks for requests whose time is over
+
+# (what its sender sent before, the messages, until when they are of use, how often they were sent before, to
+# which nodes in vain): choose anew where they go.
+Again = Callable[[Memory, Envelope, float, int, frozenset[bytes]], None]
+
+
+class Fates:
+    """By stream of the sender what is open, and by node where it is."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        peers: Mapping[bytes, Peer],
+        sessions: Sessions,
+        strategies: Strategies,
+        departing: Departing,
+        hints: Hints,
+        again: Again,
+    ) -> None:
+        self._desk = desk
+        self._sessions = sessions
+        self._strategies = strategies
+        self._departing = departing
+        self._hints = hints
+        self._choose = again
+        self.arriving = Arriving(desk, sessions)
+        self.faring = Faring(desk, peers)
+        self.streams: dict[bytes, Memory] = {}
+        self._at: dict[bytes, dict[Way, None]] = {}  # by uuid of the node: what is open there
+        self._swept = 0.0
+
+    def memory(self, stream: bytes) -> Memory:
+        """What a client has sent to addresses."""
+        memory = self.streams.get(stream)
+        if memory is None:
+            memory = self.streams[stream] = Memory()
+        return memory
+
+    def begin(self, memory: Memory, way: Way) -> None:
+        """It goes to these nodes."""
+        memory.unanswered.update(dict.fromkeys(way.open, way))
+        for uuid in way.nodes:
+            self._at.setdefault(uuid, {})[way] = None
+
+    # --- answers ----------------------------------------------------------------------------------------
+
+    def outcome(self, uuid: bytes, stream: bytes, a: Answer) -> None:
+        """A node says what became of some numbers."""
+        memory = self.streams.get(stream)
+        found: dict[Way, list[int]] = {}
+        if memory is not None:
+            for n in _within(memory.unanswered, a.first, a.last):
+                way = memory.unanswered[n]
+                if way is not None and way.nodes.get(uuid, 0) is None:
+                    found.setdefault(way, []).append(n)
+            if a.state != "OK" and not found:
+                self._given_back(memory, uuid, a)
+                return
+        if memory is None or not found:
+            self._desk.count("unasked")
+            return
+        for way, numbers in found.items():
+            self._came(memory, way, uuid, numbers, a)
+
+    def _given_back(self, memory: Memory, uuid: bytes, a: Answer) -> None:
+        """Whoever had these requests has begun none of them, and nobody else has taken them there."""
+        found: dict[Way, list[int]] = {}
+        for n in _within(memory.asked, a.first, a.last):
+            way = memory.asked[n]
+            if uuid in way.nodes and not way.is_for_all:
+                found.setdefault(way, []).append(n)
+        if not found:
+            self._desk.count("unasked")
+        for way, numbers in found.items():
+            if a.state == NOBODY and way.tries < TRIES:
+                self._again(memory, way, uuid, numbers)
+            else:
+                self._fail(memory, way, numbers, a.state, a.text)
+
+    def _came(self, memory: Memory, way: Way, uuid: bytes, numbers: list[int], a: Answer) -> None:
+        if way.is_for_all:
+            way.nodes[uuid] = a.matched if a.state == "OK" else 0
+            self._told_by_all(memory, way)
+        elif a.state == NOBODY and way.tries < TRIES and way.envelope is not None:
+            self._again(memory, way, uuid, numbers)
+        else:
+            self._end(memory, way, numbers, a)
+
+    def _told_by_all(self, memory: Memory, way: Way) -> None:
+        """When each node has said how many have it there, its sender learns how many that are."""
+        if None in way.nodes.values():
+            return
+        matched = sum(count or 0 for count in way.nodes.values())
+        nobody = Answer("", 1, 1, NOBODY, text=self._hints.nobody(way.to))
+        numbers = [n for n in way.open if n in memory.unanswered]
+        self._end(memory, way, numbers, Answer("", 1, 1, matched=matched) if matched else nobody)
+
+    def _again(self, memory: Memory, way: Way, uuid: bytes, numbers: list[int]) -> None:
+        """Nobody had it there: that is proof, and it may go to another."""
+        e = way.envelope
+        assert e is not None
+        self._heard_of(way, len(numbers), is_taken=False)
+        self._drop(memory, way, numbers)
+        for first, last in runs(numbers):
+            memory.unanswered.update(dict.fromkeys(range(first, last + 1)))
+            self._choose(memory, e.part(first, last), way.until, way.tries + 1, way.in_vain | {uuid})
+
+    def _end(self, memory: Memory, way: Way, numbers: Sequence[int], a: Answer) -> None:
+        """They have their answer; a request that somebody has waits for its reply."""
+        self._heard_of(way, len(numbers), a.state == "OK")
+        self.say(memory, way.stream, numbers, a)
+        self.faring.answered(way, len(numbers), a.state)
+        if a.state == "OK" and way.is_request:
+            memory.asked.update(dict.fromkeys(numbers, way))
+        else:
+            self._drop(memory, way, numbers)
+
+    def _heard_of(self, way: Way, n: int, is_taken: bool) -> None:
+        """Tell the strategies what became of n messages: how soon they were taken, or that they were not."""
+        for uuid in way.nodes if n and not way.is_for_all else ():
+            seconds = self._desk.now - way.went if is_taken else None
+            self._strategies.answered(self.faring.name(uuid), n, seconds)
+
+    def say(self, memory: Memory, stream: bytes, numbers: Sequence[int], a: Answer) -> None:
+        for n in numbers:
+            memory.answered(n, a.state, a.text)
+        for first, last in runs(numbers):
+            self._sessions.answer(stream, Answer(SENDS, first, last, a.state, a.matched, a.text))
+
+    def refuse_all(self, memory: Memory, e: Envelope, code: str, text: str) -> None:
+        """None of it goes anywhere. What had an answer keeps it."""
+        self._desk.count("refused", e.count)
+        for first, last, answer in memory.sort(e, is_resent=False):
+            if answer is not None:
+                self._sessions.answer(e.stream, answer)
+            else:
+                self.say(memory, e.stream, range(first, last + 1), Answer("", 1, 1, code, text=text))
+
+    def nobody(self, memory: Memory, e: Envelope) -> None:
+        """Nobody serves it anywhere. What somebody had, and gave back, has its answer: its reply says so."""
+        text, numbers = self._hints.nobody(e.to), range(e.first, e.last + 1)
+        self.faring.nobody(e, NOBODY)
+        taken = [n for n in numbers if memory.was_taken(n)]
+        for n in taken:
+            memory.unanswered.pop(n, None)
+        session = self._sessions.by_stream.get(e.stream)
+        if taken and session is not None:
+            self.arriving.offer(session, refusal(e.stream, taken, e.sender, NOBODY, text))
+        others = [n for n in numbers if n not in taken]
+        self.say(memory, e.stream, others, Answer("", 1, 1, NOBODY, text=text))
+
+    def _drop(self, memory: Memory, way: Way, numbers: Iterable[int]) -> None:
+        """Nothing more is to come for these."""
+        for n in numbers:
+            way.open.pop(n, None)
+            memory.asked.pop(n, None)
+        if not way.open:
+            self._close(way)
+
+    def _close(self, way: Way) -> None:
+        for uuid in way.nodes:
+            ways = self._at.get(uuid)
+            if ways is not None:
+                ways.pop(way, None)
+                if not ways:
+                    del self._at[uuid]
+
+    # --- replies ----------------------------------------------------------------------------------------
+
+    def replied(self, uuid: bytes, e: Envelope) -> None:
+        """Replies of those who were asked go to their session; what nobody waits for is dropped."""
+        memory, session = self.streams.get(e.stream), self._sessions.by_stream.get(e.stream)
+        wanted = []
+        came: dict[Way, list[int]] = {}
+        if memory is not None:
+            for index, n in enumerate(e.number_list(range(e.count))):
+                way = memory.asked.get(n) or memory.unanswered.get(n)
+                if way is None or uuid not in way.nodes or not way.is_request or e.to != way.sender:
+                    continue
+                wanted.append(index)
+                came.setdefault(way, []).append(index)
+                if not way.is_for_all:
+                    if n in memory.unanswered:
+                        self._end(memory, way, (n,), Answer("", 1, 1, matched=1))
+                    self._drop(memory, way, (n,))
+        for way, places in came.items():
+            self.faring.replied(uuid, way, e, places)
+        if len(wanted) < e.count:
+            self._desk.count("late_replies", e.count - len(wanted))
+        if wanted and session is not None:
+            self.arriving.offer(session, e.cut(wanted))
+
+    def _fail(self, memory: Memory, way: Way, numbers: list[int], code: str, text: str) -> None:
+        """The mesh itself replies to requests that somebody had."""
+        session = self._sessions.by_stream.get(way.stream)
+        if session is not None and numbers:
+            self.arriving.offer(session, refusal(way.stream, sorted(numbers), way.sender, code, text))
+        self.faring.failed(way, len(numbers), code)
+        self._drop(memory, way, numbers)
+
+    # --- what is lost -----------------------------------------------------------------------------------
+
+    def lost(self, uuid: bytes) -> None:
+        """A node is gone, or its connection: what it had may have been done, and nobody will say so. What has
+        not left for it goes to another."""
+        name = self.faring.name(uuid)
+        unsent = {(e.stream, e.first) for e in self._departing.take_back(uuid)}
+        for way in list(self._at.pop(uuid, ())):
+            memory = self.streams.get(way.stream)
+            if memory is None:
+                continue
+            numbers = list(way.open)
+            if way.is_for_all:
+                way.nodes[uuid] = way.nodes[uuid] or 0
+                self._told_by_all(memory, way)
+            elif way.envelope is not None and (way.stream, way.envelope.first) in unsent:
+                self._again(memory, way, uuid, numbers)
+            else:
+                text = f"{name} is gone, and perhaps somebody there has done it."
+                waiting = [n for n in numbers if n in memory.unanswered]
+                self._end(memory, way, waiting, Answer("", 1, 1, LOST, text=text))
+                self._fail(memory, way, [n for n in numbers if n in memory.asked], LOST, text)
+
+    def closed(self, session: Session) -> None:
+        memory = self.streams.pop(session.stream, None)
+        if memory is not None:
+            for way in {*memory.asked.values(), *memory.unanswered.values()} - {None}:
+                if way is not None:
+                    self._heard_of(way, sum(n in memory.unanswered for n in way.open), is_taken=False)
+                    self._close(way)
+
+    def sweep(self) -> None:
+        """Requests whose time has long been over are forgotten: nobody waits for their replies."""
+        if self._desk.now - self._swept < SWEEP:
+            return
+        self._swept = self._desk.now
+        for ways in list(self._at.values()):
+            for way in [way for way in ways if way.until + SWEEP < self._desk.now]:
+                memory = self.streams.get(way.stream)
+                if memory is not None:
+                    late = [n for n in way.open if n in memory.asked]
+                    if not way.is_for_all:  # of which nobody knows how many replies were to come
+                        self.faring.failed(way, len(late), "EXPIRED")
+                    self._drop(memory, way, late)
+
+
+def _within(numbers: Collection[int], first: int, last: int) -> Iterator[int]:
+    """Those of the numbers that are in the range, however wide it is."""
+    if last - first >= len(numbers):
+        return iter([n for n in numbers if first <= n <= last])
+    return (n for n in range(first, last + 1) if n in numbers)

@@ -1,0 +1,64 @@
+"""Is each message for one member of a group, and does it get it?"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from mesh.names import SENDS, check_group
+from mesh.patterns import matches
+from tools.simulating.checks.addresses import CALM, Handlers, calm_of
+from tools.simulating.checks.facts import Facts, Id, Violation, answers, final, published, restarts
+from tools.simulating.history import Event, History
+
+SHORT = 5.0  # s in which it has come, where nobody is slow
+
+
+def _taken(history: History) -> dict[tuple[str, Id], list[Event]]:
+    found: dict[tuple[str, Id], list[Event]] = defaultdict(list)
+    for e in history.of("came"):
+        if e.domain != SENDS:
+            found[e.to, e.id].append(e)
+    return found
+
+
+def one_member(history: History, facts: Facts) -> list[Violation]:
+    """GR1: a message comes to one member of a group at most, as it was published.
+
+    A transient one that comes again since a process has ended is another to its master, and of several
+    masters one may not know what another has done.
+    """
+    pubs, found = published(history), []
+    ends = [e.at for e in restarts(history)]
+    for (group, name), came in _taken(history).items():
+        pub = pubs.get(name)
+        _, domain, pattern = check_group(group)
+        if pub is None or came[0].text != pub.text or not matches(pattern, came[0].keys[1]):
+            found.append(Violation("GR1", "nobody has published that for it", (came[0],)))
+        elif pub.domain != domain:
+            found.append(Violation("GR1", "it is of another domain", (pub, came[0])))
+        elif len(came) > 1:
+            several = len(facts.masters_of(domain, pub.keys[0])) > 1
+            ended = any(pub.at <= at <= came[1].at for at in ends)
+            calm = calm_of(history).was(pub.at, came[1].at)
+            if not (ended and "p" not in pub.flags) and (calm or not several):
+                found.append(Violation("GR1", "it came twice", (pub, *came[:3])))
+    return found
+
+
+def somebody_gets_it(history: History, facts: Facts) -> list[Violation]:
+    """GR2: in a calm time what is published comes to a member, where all of them are quick."""
+    taken, said, calm, found = _taken(history), answers(history), calm_of(history), []
+    handlers = Handlers(history)
+    members = [e for e in history.of("serving") if "\n" in e.to]
+    slow = {e.to for e in members if "q" not in e.flags}
+    for pub in history.of("pub"):
+        begin, end = pub.at - CALM, pub.at + SHORT
+        if pub.to or final(said.get(pub.id)) != "OK" or not calm.was(begin, end):
+            continue
+        for group in {e.to for e in members} - slow:
+            _, domain, pattern = check_group(group)
+            if pub.domain != domain or not matches(pattern, pub.keys[0]) or (group, pub.id) in taken:
+                continue
+            if handlers.stayed(group, begin, end):
+                found.append(Violation("GR2", f"nobody in {group.split()[0]} has got it", (pub,)))
+    return found

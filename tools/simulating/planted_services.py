@@ -1,0 +1,122 @@
+"""Mistakes that are planted in what serves addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from mesh.client.core.serving import Serving as ClientServing
+from mesh.core.presence.presence import Presence
+from mesh.core.presence.registry import Registry
+from mesh.core.services.fates import Fates
+from mesh.core.services.serving import Serving
+from mesh.services.consumer import Consumer
+from mesh.services.memory import Memory
+from mesh.wire.commands import Answer
+
+Patch = tuple[Any, str, Any]
+
+
+def rows_of_the_dead() -> list[Patch]:
+    def keeps(self: Any, peer: Any) -> None:
+        self._peers.lost(peer)
+        self._watching.lost(peer.node.uuid)
+
+    return [(Presence, "_forget", keeps)]
+
+
+def deltas() -> list[Patch]:
+    told = Registry.told
+
+    def adds(self: Any, uuid: bytes, name: Any, consumers: int) -> int:
+        return told(self, uuid, name, self.servers(name).get(uuid, 0) + consumers if consumers else 0)
+
+    return [(Registry, "told", adds)]
+
+
+def retries_what_was_lost() -> list[Patch]:
+    lost = Fates.lost
+
+    def again(self: Any, uuid: bytes) -> None:
+        for way in list(self._at.get(uuid, ())):
+            memory = self.streams.get(way.stream)
+            if memory is not None and way.envelope is not None and not way.is_for_all:
+                numbers = [n for n in way.open if n in memory.unanswered or n in memory.asked]
+                self._again(memory, way, uuid, numbers)
+        lost(self, uuid)
+
+    return [(Fates, "lost", again)]
+
+
+def the_first_counts_nothing() -> list[Patch]:
+    def fewer(self: Any, name: Any) -> Any:
+        return {uuid: n for uuid, n in servers(self, name).items() if n > 1}
+
+    servers = Presence.servers
+    return [(Presence, "servers", fewer)]
+
+
+def replies_of_a_former_life() -> list[Patch]:
+    reply = ClientServing.reply
+
+    def takes(self: Any, taken: Any, *said: Any) -> bool:
+        taken.epoch = self._epoch or taken.epoch
+        return reply(self, taken, *said)
+
+    return [(ClientServing, "reply", takes)]
+
+
+def chosen_anew() -> list[Patch]:
+    def forgets(self: Any, e: Any, is_resent: bool) -> Iterator[tuple[int, int, Answer | None]]:
+        yield e.first, e.last, None
+
+    return [(Memory, "sort", forgets)]
+
+
+def a_count_forgotten() -> list[Patch]:
+    take = Consumer.take
+
+    def leaks(self: Any, count: int) -> Any:
+        message = take(self, count)
+        if message is not None and count % 4 == 0:
+            self.out[count] = message
+        return message
+
+    return [(Consumer, "take", leaks)]
+
+
+def nobody_although_it_was_given() -> list[Patch]:
+    came = Fates._came
+
+    def denies(self: Any, memory: Any, way: Any, uuid: bytes, numbers: Any, a: Any) -> None:
+        if a.state == "OK" and numbers[0] % 16 == 0 and not way.is_for_all:
+            self._end(memory, way, numbers, Answer("", 1, 1, "NO_HANDLERS"))
+        else:
+            came(self, memory, way, uuid, numbers, a)
+
+    return [(Fates, "_came", denies)]
+
+
+def local_for_all() -> list[Patch]:
+    consumers = Serving._say
+
+    def says(self: Any, address: Any) -> None:
+        for server in address.servers.values():
+            server.local_only = False
+        consumers(self, address)
+
+    return [(Serving, "_say", says)]
+
+
+# Its name, seed and the law that it breaks.
+SERVICES: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
+    "rows of a node that is gone are kept": (0, "AD7", rows_of_the_dead),
+    "what a node serves is added up": (0, "AD4", deltas),
+    "what was lost is tried again": (5, "AD1", retries_what_was_lost),
+    "the first who serves counts nothing": (0, "AD3", the_first_counts_nothing),
+    "a reply of a former life is taken": (5, "AD9", replies_of_a_former_life),
+    "what comes again is chosen anew": (0, "AD1", chosen_anew),
+    "a settled count is forgotten": (0, "AD10", a_count_forgotten),
+    "nobody has it, although it was given": (0, "AD8", nobody_although_it_was_given),
+    "who serves only here serves all": (0, "AD6", local_for_all),
+}

@@ -1,0 +1,114 @@
+"""What is served in a mesh, and what is it asked for? Decided before it begins, from dice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+from tools.simulating.nemesis import WARM_UP
+from tools.simulating.script import Script
+from tools.simulating.steps import Step
+from tools.simulating.workload import FIRST
+
+ADDRESSES = ("calc/add", "calc/mul", "print", "nobody/here")
+SERVED = ADDRESSES[:3]
+PATTERNS = ("a/#", "+", "c/d/e")
+CREDITS = (1, 2, 8, 64)
+TAKES = (0.0, 0.0, 0.02, 0.2, 0.5, 2.0)  # s that one thing takes
+
+
+def planned(script: Script, dice: Random) -> Iterator[Step]:
+    """All that services do in a story."""
+    early = [node for node in script.nodes if node not in script.late]
+    yield from _served(script, dice)
+    yield from _grouped(script, dice)
+    if dice.random() < 0.6:
+        yield from _killed(script, dice)
+    askers = {f"ask-{i}": dice.choice(early) for i in range(dice.randint(2, 4))}
+    for name, node in askers.items():
+        yield Step(0.0, "client", (name, node))
+        yield from _moved(script, dice, name, asks=True)
+        yield Step(dice.uniform(FIRST, script.seconds / 2), "look at", (name, dice.choice(SERVED)))
+    yield from _asked(script, dice, list(askers))
+
+
+def _served(script: Script, dice: Random) -> Iterator[Step]:
+    for address in SERVED:
+        for i in range(dice.choice([1, 2, 3, 3])):
+            name = f"serve-{address}-{i}".replace("/", "-")
+            begin = FIRST if i == 0 or dice.random() < 0.5 else dice.uniform(FIRST, script.seconds)
+            yield from _server(script, dice, name, address, begin, "local" if dice.random() < 0.2 else "")
+
+
+def _grouped(script: Script, dice: Random) -> Iterator[Step]:
+    if dice.random() < 0.3:
+        return
+    group = f"workers\n{dice.choice(script.cast.domains)}\n{dice.choice(PATTERNS)}"
+    for i in range(dice.choice([1, 2, 3])):
+        begin = FIRST if dice.random() < 0.5 else dice.uniform(FIRST, script.seconds)
+        yield from _server(script, dice, f"member-{i}", group, begin, "")
+
+
+def _server(script: Script, dice: Random, name: str, address: str, now: float, local: str) -> Iterator[Step]:
+    """One that comes, serves, perhaps ceases and serves again, moves, or dies and comes again."""
+    credit, seconds = dice.choice(CREDITS), dice.choice(TAKES)
+    yield Step(0.0 if now == FIRST else now - 0.5, "client", (name, dice.choice(script.nodes)))
+    yield Step(now, "serve", (name, f"{name}.0", address, credit, local, seconds))
+    yield from _moved(script, dice, name, asks=False)
+    life, i = 0, 0
+    while (now := now + dice.expovariate(1 / 20)) < script.seconds:
+        if dice.random() < 0.5:
+            yield Step(now, "unserve", (name, f"{name}.{i}"))
+        elif dice.random() < 0.5:
+            yield Step(now, dice.choice(["die", "bye"]), (name,))
+            life += 1
+            name = f"{name.partition(':')[0]}:{life}"
+            yield Step(now + 0.01, "client", (name, dice.choice(script.nodes)))
+        else:
+            continue
+        now += dice.choice([0.02, 0.02, 3.0])
+        i += 1
+        credit, seconds = dice.choice(CREDITS), dice.choice(TAKES)
+        yield Step(now, "serve", (name, f"{name}.{i}", address, credit, local, seconds))
+
+
+def _killed(script: Script, dice: Random) -> Iterator[Step]:
+    """A node ends with what it was asked for, and comes back, often at once; or is only out of touch."""
+    now = WARM_UP + dice.expovariate(1 / 10)
+    while now < script.seconds:
+        one, other = dice.sample(script.nodes, 2)
+        if dice.random() < 0.6:
+            yield Step(now, "kill", (one,))
+            yield Step(now + dice.choice([0.01, 0.3, 2.0, 12.0]), "start", (one,))
+        else:
+            yield Step(now, "break", (one, other))
+        now += dice.expovariate(1 / 10)
+
+
+def _moved(script: Script, dice: Random, name: str, asks: bool) -> Iterator[Step]:
+    """Its connection breaks, or it goes to another node, now and then."""
+    if dice.random() < 0.5:
+        return
+    now, often = FIRST, dice.choice([3.0, 10.0, 20.0])
+    while (now := now + dice.expovariate(1 / often)) < script.seconds:
+        if dice.random() < (0.7 if asks else 0.5):
+            yield Step(now, "break client", (name,))
+        else:
+            yield Step(now, "visit", (name, dice.choice(script.nodes)))
+
+
+def _asked(script: Script, dice: Random, askers: list[str]) -> Iterator[Step]:
+    """In bursts, with rests between."""
+    now, pause = FIRST + 1.0, dice.choice([0.2, 0.5, 2.0])
+    while now < script.seconds:
+        for _ in range(dice.choice([1, 3, 10])):
+            kind = dice.choice(["request", "request", "request", "tell", "tell", "gather"])
+            count = 1 if kind == "gather" else dice.choice([1, 1, 1, 1, 3, 12])
+            seconds = dice.choice([0.3, 2.0, 5.0, 20.0])
+            if kind == "tell" and dice.random() < 0.7:
+                seconds = 0.0
+            address = dice.choice(ADDRESSES + SERVED * 3)
+            local = "local" if dice.random() < 0.1 else ""
+            yield Step(now, kind, (dice.choice(askers), address, count, seconds, local))
+            now += dice.expovariate(10.0)
+        now += dice.expovariate(1 / pause)
