@@ -79,6 +79,9 @@ def _after(count: int, done: Callable[[], None]) -> Callable[[], None]:
 class TopicHandler:
     """A function, and the subscription that `subscribe` makes for a client: it gets `most` at a time."""
 
+    subscribe: Callable[[Any], Subscription[Any]]
+    most: int
+
     def __init__(self, function: Function, subscribe: Callable[[Any], Subscription[Any]], most: int) -> None:
         self.subscribe, self.most = subscribe, most
         self._function = function

@@ -23,6 +23,9 @@ class Served:
     """The side of the service of a request: its answers go here."""
 
     __slots__ = ("codec", "serving", "shell")
+    shell: Shell
+    serving: Serving
+    codec: Codec
 
     def __init__(self, shell: Shell, serving: Serving, codec: Codec) -> None:
         self.shell, self.serving, self.codec = shell, serving, codec

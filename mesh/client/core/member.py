@@ -19,8 +19,8 @@ class Member:
     is_left = False
 
     def __init__(self, strands: Sequence[Serving]) -> None:
-        self.strands = strands
-        self.number = strands[0].number
+        self.strands: Sequence[Serving] = strands
+        self.number: int = strands[0].number
         self.dropped: int = 0
         self._given: Used | None = None
         self._turn: deque[Serving] = deque(strands)

@@ -53,6 +53,8 @@ class One:
     """One that has one reply, which keeps the promise. `to`, `timeout`: for its errors."""
 
     __slots__ = ("_timeout", "_to", "bucket", "promise")
+    promise: Promise
+    bucket: Bucket
     counts = False
 
     def __init__(self, promise: Promise, bucket: Bucket, to: str, timeout: float) -> None:

@@ -33,9 +33,9 @@ class Epoch:
     __slots__ = ("dropped", "number", "open", "out", "taken")
 
     def __init__(self, number: int) -> None:
-        self.number = number
-        self.out = 0  # given, and not settled
-        self.taken = 0  # the count of the last one that was begun, or was void by then
+        self.number: int = number
+        self.out: int = 0  # given, and not settled
+        self.taken: int = 0  # the count of the last one that was begun, or was void by then
         self.open: dict[int, float] = {}  # counts of those that want a reply, and until when
         self.dropped: deque[int] = deque()  # of these some that nobody has any more; from any thread
 
@@ -44,6 +44,12 @@ class Taken:
     """A message in its user's hands."""
 
     __slots__ = ("count", "epoch", "is_answered", "message", "until", "wants_reply")
+    message: Message
+    epoch: Epoch
+    count: int
+    until: float
+    wants_reply: bool
+    is_answered: bool
 
     def __init__(self, message: Message, epoch: Epoch, count: int, until: float, wants_reply: bool) -> None:
         self.message, self.epoch, self.count = message, epoch, count
@@ -58,6 +64,10 @@ class Taken:
 class Serving:
     """One address that is served, over reconnects. `stirred` is called when there may be something to take,
     or an end."""
+
+    number: int
+    address: str
+    credit: int
 
     def __init__(
         self, desk: Desk, line: Line, stream: bytes, number: int, address: str, credit: int, local_only: bool
