@@ -445,12 +445,11 @@ class Respond(Command, frozen=True, tag=44):
 
 class Members(Command, frozen=True, tag=45):
     """Node to node: how many members groups have here, each with its name, as in Consume. Numbered from 1 on
-    each connection; the first one, `full`, stands for all that was said before."""
+    each connection, with which all goes that was said on it."""
 
     word: ClassVar[str] = SERVICES
 
     number: Natural
-    full: bool = False
     groups: tuple[tuple[str, Natural], ...] = ()
 
 

@@ -69,7 +69,7 @@ COMMANDS: tuple[c.AnyCommand, ...] = (
     c.Sends((1, 2), (5000, 0)),
     c.Sent((c.Outcome(STREAM, c.Answer("address/", 1, 5, "NO_HANDLERS", 3, "nobody")),)),
     c.Respond((1, 1)),
-    c.Members(4, True, (("night\nBIRDS\n+/seen", 2), ("x\n\n#", 0))),
+    c.Members(4, (("night\nBIRDS\n+/seen", 2), ("x\n\n#", 0))),
     c.Heard(4),
     c.Consume(4, 9, "calc/add", 64, True),
     c.Settle(9, 3, (1, 4, 7, 7), (5, 6), (1,)),

@@ -116,11 +116,11 @@ class Members(Part):
                 self._tell(peer, told, due)
         self._review()
 
-    def _tell(self, peer: Peer, told: Told, names: Sequence[str], full: bool = False) -> None:
+    def _tell(self, peer: Peer, told: Told, names: Sequence[str]) -> None:
         for at in range(0, len(names), EACH) or (0,):
             told.number += 1
             groups = tuple((name, self.own.get(name, 0)) for name in names[at : at + EACH])
-            self._desk.send(peer.data, Said(told.number, full and not at, groups))
+            self._desk.send(peer.data, Said(told.number, groups))
         told.marks[told.number] = self._version
 
     def _heard(self, conn: Conn, peer: Peer, command: Heard, _: list[Envelope]) -> None:
@@ -169,7 +169,7 @@ class Members(Part):
         if SERVICES in fact.conn.speaks:
             told = self._told[peer.node.uuid] = Told()
             if self.own:
-                self._tell(peer, told, list(self.own), full=True)
+                self._tell(peer, told, list(self.own))
             else:
                 told.version = self._version
         else:
@@ -184,8 +184,6 @@ class Members(Part):
             what = f"{peer.node.name} says number {command.number} of its groups after {told.heard}"
             raise RemoteError(what, code="OUT_OF_ORDER")
         told.heard = command.number
-        if command.full:
-            self._drop(self._registry.lost(uuid), uuid)
         for name, members in command.groups:
             self._take(peer, name, members)
         self._desk.send(conn, Heard(command.number))

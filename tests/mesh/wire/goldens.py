@@ -76,7 +76,7 @@ ANN = "/node/swift/client/ann/session/1"
 NO = encode_properties(Properties(code="NO_NUMBER"))
 TOLD = [Sent(1, "", b"", b"3"), Sent(2, "", NO, b"2/0 is none")]
 SAID = replace(gathered(TOLD, stamped=False), stream=STREAM, domain="")
-(REPLIED,) = replies(SAID, ((1, 0), (2, 1)), STREAM, JOE, ANN)
+(REPLIED,) = replies(SAID, ((1, 0), (2, 1)), STREAM, JOE, ANN, NOON)
 LOST = refusal(STREAM, (2,), JOE, "HANDLER_LOST", "ann has gone.")
 SUM = ("address", "calc/sum")
 GROUP = "printers\nWEATHER\n+/temp"
@@ -174,7 +174,7 @@ GOLDENS: dict[str, list[bytes]] = {
     "watch": write(c.Watch(1, True, add=(SUM,))),
     "serving": write(c.Serving(1, 1, (c.Row(*SUM, 2, "swift", SWIFT.uuid, 8),))),
     "serving-node": write(c.Serving(5, 7, (c.Row(*SUM, 2),))),
-    "members": write(c.Members(1, True, ((GROUP, 2),))),
+    "members": write(c.Members(1, ((GROUP, 2),))),
     "heard": write(c.Heard(1)),
     "sends": write(c.Sends((1,), (4990,)), [ASKED_THERE]),
     "sent": write(c.Sent((c.Outcome(STREAM, c.Answer(SENDS, 1, 2, matched=1)),))),

@@ -145,7 +145,7 @@ def test_answers_to_what_another_node_has_are_counted(stage: Stage, state: str) 
 def test_groups_that_are_none_and_more_than_one_may_have(stage: Stage) -> None:
     told = stage.b.core.parts.services.members._told[stage.c.uuid].heard
     odd = tuple((name, MOST) for name in ("", "g", "\n\n", "g\n\n", "x" * 9999, "g\n\na/#/b"))
-    stage.says("b", c.Members(told + 1, True, odd))
+    stage.says("b", c.Members(told + 1, odd))
     assert stage.figure("b", "unknown_kinds") == 6
     stage.says("b", c.Heard(MOST))
     assert stage.b.core.parts.services.members._registry.count(stage.c.uuid) == 0

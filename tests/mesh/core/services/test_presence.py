@@ -219,3 +219,13 @@ def test_rows_are_absolute_and_go_with_their_node() -> None:
     assert registry.lost(one) == [(X, 1)] and registry.lost(one) == []
     assert registry.servers(X) == {other: 2}
     assert registry.told(other, X, 0) == -2 and not list(registry.names())
+
+
+def test_nobody_waits_longer_than_two_seconds_whoever_does_not_answer() -> None:
+    lookups, said = Lookups(), list[str]()
+    lookups.ask(X, 10.0, lambda: said.append("first"), is_known=False)
+    lookups.ask(X, 11.0, lambda: said.append("second"), is_known=False)
+    lookups.review(11.9, lambda name: False)
+    assert said == [] and lookups.deadline == 12.0
+    lookups.review(12.0, lambda name: False)
+    assert said == ["first"] and lookups.deadline == 13.0

@@ -249,3 +249,33 @@ def test_who_leaves_gives_back_what_he_has_not_begun() -> None:
     net.until(lambda: len(asker.replies) == 5)
     assert asker.replies[-1][:1] + asker.replies[-1][2:] == (numbers[4], "NO_HANDLERS", "")
     assert [answer.state for answer in asker.answers if answer.state != "OK"] == []
+
+
+def test_E2_what_comes_from_elsewhere_is_for_nobody_who_serves_only_this_node() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    hidden, open_one, far, near = (User(node, name) for node, name in zip((a, a, b, a), "hofn", strict=True))
+    hidden.serve("x", local_only=True, credit=100)
+    open_one.serve("x", credit=100)
+    for n in range(10):
+        far.send("x", b"far %d" % n)
+    net.until(lambda: len(open_one.contents()) == 10)
+    assert hidden.contents() == []
+    for n in range(10):
+        near.send("x", b"near %d" % n)
+    net.until(lambda: len(hidden.contents()) + len(open_one.contents()) == 20)
+    assert hidden.contents()
+
+
+def test_a_link_that_breaks_for_a_moment_is_no_reason_to_say_that_nobody_serves_it() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    server, asker = User(a, "server"), User(b, "asker")
+    server.serve("x")
+    n = asker.send("x", b"1")
+    net.until(lambda: asker.state(n) == "OK")
+    net.break_all("a", "b")
+    net.run(0.01)
+    n = asker.send("x", b"2")
+    net.until(lambda: asker.state(n))
+    assert asker.state(n) == "OK"
