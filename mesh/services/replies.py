@@ -17,7 +17,7 @@ Pair = tuple[int, int]  # number of a request, and the place of its reply in the
 
 
 def replies(
-    contents: Envelope, pairs: Iterable[Pair], stream: bytes, to: str, sender: str
+    contents: Envelope, pairs: Iterable[Pair], stream: bytes, to: str, sender: str, sent: int
 ) -> Iterator[Envelope]:
     """The envelopes that answer requests of one stream: as a rule one, with the body untouched."""
     for run in _rising(sorted(pairs)):
@@ -35,6 +35,7 @@ def replies(
             flags=REPLY,
             low=1,
             sender=sender,
+            sent=sent,
             expires=0,
             route=(),
             to=to,

@@ -93,6 +93,8 @@ class Fates:
             way = memory.asked[n]
             if uuid in way.nodes and not way.is_for_all:
                 found.setdefault(way, []).append(n)
+        if not found:
+            self._desk.count("unasked")
         for way, numbers in found.items():
             if a.state == NOBODY and way.tries < TRIES:
                 self._again(memory, way, uuid, numbers)

@@ -325,7 +325,7 @@ class Serving(Part):
             asked.setdefault((given.work.source, e.stream), []).append((given.number, place))
             to[e.stream] = e.sender
         for (source, stream), pairs in asked.items():
-            for envelope in replies(contents, pairs, stream, to[stream], server.name):
+            for envelope in replies(contents, pairs, stream, to[stream], server.name, self._desk.stamp()):
                 self._back.reply(source, envelope)
 
     def _lose(self, server: Server, given: Given) -> None:

@@ -27,8 +27,9 @@ def test_numbers_and_contents_stay_together_in_whatever_order_they_come(
     whole = contents(len(numbers))
     pairs = [(n, place) for place, n in enumerate(numbers)]
     found = {}
-    for e in replies(whole, pairs, b"a" * 16, ASKER, "server"):
+    for e in replies(whole, pairs, b"a" * 16, ASKER, "server", 77):
         (e,) = read(write(c.Respond((1,)), [e]))[1]  # any node can read it
+        assert e.sent == 77, "whatever the server has written there"
         assert (e.flags, e.stream, e.to, e.sender) == (REPLY, b"a" * 16, ASKER, "server")
         for i in range(e.count):
             assert e.number(i) not in found
@@ -38,7 +39,7 @@ def test_numbers_and_contents_stay_together_in_whatever_order_they_come(
 
 def test_in_order_the_body_is_the_same_bytes() -> None:
     whole = contents(5)
-    (e,) = replies(whole, [(n, n - 1) for n in range(1, 6)], b"a" * 16, ASKER, "server")
+    (e,) = replies(whole, [(n, n - 1) for n in range(1, 6)], b"a" * 16, ASKER, "server", 77)
     assert e.body is whole.body
 
 
