@@ -38,6 +38,7 @@ class Way(Struct, eq=False):
     in_vain: frozenset[bytes] = frozenset()  # uuids of nodes where nobody serves it
     open: dict[int, None] = {}  # numbers that are unanswered, or wait for a reply
     went: float = 0.0  # when
+    is_lost: bool = False  # a node is gone that did not say how many have it there
 
 
 class Memory:

@@ -15,6 +15,7 @@ SOMETIMES = (
     "data loss refused", "step back refused", "stopped by its disk", "went on after a stop",
     "wall clock jumped",
     "publisher went to another node", "get: MASTER_AWAY", "erase: MASTER_AWAY",
+    "asked in vain: NO_HANDLERS", "asked in vain: HANDLER_LOST", "asked in vain: TIMEOUT",
 )  # fmt: skip
 
 

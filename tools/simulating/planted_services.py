@@ -110,7 +110,7 @@ def local_for_all() -> list[Patch]:
 
 # Its name, seed and the law that it breaks.
 SERVICES: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
-    "rows of a node that is gone are kept": (0, "AD7", rows_of_the_dead),
+    "rows of a node that is gone are kept": (6, "AD7", rows_of_the_dead),
     "what a node serves is added up": (0, "AD4", deltas),
     "what was lost is tried again": (5, "AD1", retries_what_was_lost),
     "the first who serves counts nothing": (0, "AD3", the_first_counts_nothing),
@@ -118,5 +118,5 @@ SERVICES: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
     "what comes again is chosen anew": (0, "AD1", chosen_anew),
     "a settled count is forgotten": (0, "AD10", a_count_forgotten),
     "nobody has it, although it was given": (0, "AD8", nobody_although_it_was_given),
-    "who serves only here serves all": (0, "AD6", local_for_all),
+    "who serves only here serves all": (1, "AD6", local_for_all),
 }

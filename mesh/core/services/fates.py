@@ -115,9 +115,12 @@ class Fates:
         if None in way.nodes.values():
             return
         matched = sum(count or 0 for count in way.nodes.values())
-        nobody = Answer("", 1, 1, NOBODY, text=self._hints.nobody(way.to))
-        numbers = [n for n in way.open if n in memory.unanswered]
-        self._end(memory, way, numbers, Answer("", 1, 1, matched=matched) if matched else nobody)
+        answer = Answer("", 1, 1, matched=matched)
+        if way.is_lost and not matched:
+            answer = Answer("", 1, 1, LOST, text="whoever served it is gone, and perhaps has done it.")
+        elif not matched:
+            answer = Answer("", 1, 1, NOBODY, text=self._hints.nobody(way.to))
+        self._end(memory, way, [n for n in way.open if n in memory.unanswered], answer)
 
     def _again(self, memory: Memory, way: Way, uuid: bytes, numbers: list[int]) -> None:
         """Nobody had it there: that is proof, and it may go to another."""
@@ -235,6 +238,7 @@ class Fates:
                 continue
             numbers = list(way.open)
             if way.is_for_all:
+                way.is_lost = way.is_lost or way.nodes[uuid] is None
                 way.nodes[uuid] = way.nodes[uuid] or 0
                 self._told_by_all(memory, way)
             elif way.envelope is not None and (way.stream, way.envelope.first) in unsent:

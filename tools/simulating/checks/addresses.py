@@ -56,7 +56,7 @@ def calm_of(history: History) -> Calm:
 
 
 def given_once(history: History, facts: Facts) -> list[Violation]:
-    """AD1: a message to an address is given to one handler at most, once; one for all to each once."""
+    """AD1: a message to an address is begun by one handler at most, once; one for all by each once."""
     asks, found = asked(history), []
     for name, came in _came(history).items():
         ask = asks.get(name)
@@ -75,7 +75,8 @@ def given_once(history: History, facts: Facts) -> list[Violation]:
 def answered_is_given(history: History, facts: Facts) -> list[Violation]:
     """AD2: what is answered OK was given, unless whoever had it has gone, or his node. What is for all may
     still wait for one of them when it is known how many they are."""
-    asks, came, found = asked(history), _came(history), []
+    asks, found = asked(history), []
+    arrived = {(e.stream, e.first) for e in history.of("arrived") if e.domain == SENDS}
     harm: dict[str, list[float]] = defaultdict(list)
     for e in history.of("lapsed", "unserve", "serve"):
         harm[e.to].append(e.at)
@@ -83,7 +84,7 @@ def answered_is_given(history: History, facts: Facts) -> list[Violation]:
     ends += [a for a, _, fault in spans(history) if fault.text in ("pause", "break client")]
     for name, said in _said(history).items():
         ask, ok = asks.get(name), next((e for e in said if e.text == "OK"), None)
-        if ask is None or ok is None or name in came or "g" in ask.flags:
+        if ask is None or ok is None or name in arrived or "g" in ask.flags:
             continue
         if not any(ask.at - 1 <= at <= ok.at + ARRIVES for at in (*harm[ask.to], *ends)):
             found.append(Violation("AD2", "answered OK, and nobody was given it", (ask, ok)))

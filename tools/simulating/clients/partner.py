@@ -33,12 +33,11 @@ class Served:
     serving: Serving
     seconds: float
     epoch: int = 0  # as it was written down; 0 = none
-    count: int = 0  # of what came in it
 
 
 class Partner(Witness):
-    """What comes for an address is `came`, and what is done with it `replied`; what it asks is `asked`, and
-    what comes of that `ended`. `serving` and `lapsed`: an epoch begins, and ends."""
+    """What is given to it has `arrived`, and `came` when it was begun; what it asks is `asked`, and what
+    comes of that `ended`. `serving` and `lapsed`: an epoch begins, and ends."""
 
     def __init__(self, *args: Any) -> None:
         self.served: dict[str, Served] = {}  # by the names that the script gives them
@@ -103,20 +102,18 @@ class Partner(Witness):
         for served in self.served.values():
             if served.serving.number == number and served.epoch:
                 for i in range(envelope.count) if indices is None else indices:
-                    served.count += 1
-                    self._came(served, envelope, i)
+                    self._given("arrived", served, envelope, i)
         self._pass_on(number, head, envelope, indices)
 
-    def _came(self, served: Served, e: Envelope, i: int) -> None:
+    def _given(self, kind: str, served: Served, e: Envelope, i: int) -> None:
         self.event(
-            "came",
+            kind,
             stream=e.stream.hex(),
             domain=e.domain,
             first=e.number(i),
             keys=(self.session_name, e.keys[e.row(i)]),
             text=sum_of(e.message(i)[1]),
             sub=served.serving.number,
-            gap=served.count,
             flags="l" * served.serving._local_only,
             to=served.serving.address,
             route=tuple(hop.node for hop in e.route),
@@ -130,6 +127,7 @@ class Partner(Witness):
         for served in list(self.served.values()):
             self.core.desk.now = self.net.now
             while (taken := served.serving.take()) is not None:
+                self._given("came", served, taken.message._envelope, taken.message._index)
                 if served.seconds:
                     self.net.after(served.seconds, partial(self._handle, served, taken, True))
                 else:
@@ -142,7 +140,7 @@ class Partner(Witness):
             number = epoch.number if epoch is not None and self.core.line.is_up else 0
             if number != served.epoch:
                 self._lapse(served)
-                served.epoch, served.count = number, 0
+                served.epoch = number
                 if number:
                     self._epoch_event("serving", served)
 

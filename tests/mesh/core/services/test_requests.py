@@ -85,6 +85,19 @@ def test_gather_reaches_all_who_serve_it_and_says_how_many() -> None:
     assert [a.matched for a in asker.answers if a.first == n] == [3]
 
 
+def test_a_gathering_whose_only_node_is_lost_may_have_been_heard_there() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    server, asker = User(b, "server"), User(a, "asker")
+    server.serve("who")
+    n = asker.send("who", b"1")
+    net.until(lambda: asker.state(n) == "OK")
+    net.cut("a", "b")
+    n = asker.send("who", b"?", flags=REQUEST | EVERY, ttl=60_000)
+    net.until(lambda: asker.state(n))
+    assert asker.state(n) == "HANDLER_LOST"
+
+
 def test_E1_E2_E4_local_only_stays_here() -> None:
     net = SimNetwork()
     a, b = net.mesh("a", "b")
