@@ -185,7 +185,8 @@ class Log:
         lane = self._lanes.get(envelope.stream, {}).get(envelope.domain)
         if lane is None or not lane.origin.refused:
             return None
-        lane.origin.refused.drop_below(envelope.low)
+        if envelope.low > lane.origin.low:  # else what is forgotten to be refused may be taken
+            lane.origin.settle(envelope.low)
         return lane.origin.refused
 
     def restore(

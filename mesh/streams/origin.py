@@ -30,7 +30,7 @@ class OriginStream:
         Raises StaleSequence for a resend so old that whether it is known cannot be said any more.
         """
         if low > self.low:
-            self._settle(low)
+            self.settle(low)
         start = max(first, self.low)
         if last < start:
             return []
@@ -45,8 +45,9 @@ class OriginStream:
             self._bound()
         return fresh
 
-    def _settle(self, low: int) -> None:
-        # What lies below low was answered, so the publisher never sends it again: no hole there matters.
+    def settle(self, low: int) -> None:
+        """Take all below for known: it was answered, so its publisher never sends it again, and no hole there
+        matters. Another node may, where the publisher was before."""
         self.above.drop_below(low)
         self.refused.drop_below(low)
         self.low = low

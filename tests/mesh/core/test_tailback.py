@@ -60,6 +60,29 @@ def test_what_was_on_its_way_is_kept_where_its_publisher_has_gone_to() -> None:
     assert heard.contents == [b"1", b"2"]
 
 
+def test_a_letter_that_was_refused_where_its_publisher_has_gone_is_not_read_when_its_first_node_is_back() -> (
+    None
+):
+    names = ("heron", "bilbo")
+    c = cluster(*names, rules=dict.fromkeys(names, (Rule("heron", domains=(RUGBY,)),)), known=names)
+    joe, ann = c.client("heron"), "/node/bilbo/client/ann/session/1"
+    c["bilbo"].kill()
+    for content, force in ((b"1", False), (b"2", True)):
+        joe.send(ann, content, force=force, persistent=True, domain=RUGBY)
+    c.net.until(lambda: joe.state(2, RUGBY) == "FORWARD_WARNING")
+    c["heron"].kill()
+    c["bilbo"].start()
+    joe.move(c["bilbo"].ipc)
+    c.net.until(lambda: joe.state(1, RUGBY) == "NOT_CONNECTED" and joe.state(2, RUGBY) == "OK")
+    inbox = c.client("bilbo", "ann", session=1).inbox()
+    joe.publish("k", b"3", domain=RUGBY)  # tells bilbo, which only hands it on, that 1 has its answer
+    c.net.run(1)
+    c["heron"].start()
+    c.net.until(lambda: joe.state(3, RUGBY) == "OK")
+    c.net.run(15)
+    assert inbox.contents == [b"2"]
+
+
 def test_what_comes_back_by_another_node_is_not_stored_twice() -> None:
     c = cluster("heron", "frodo", "bilbo")
     joe = c.client("frodo")
