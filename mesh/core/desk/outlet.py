@@ -9,6 +9,7 @@ from typing import Protocol
 
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.passing import MOST, Path, pass_on, written
+from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
 from mesh.streams.link import LinkSender
 from mesh.wire.commands import ItemHead, Items, encode
@@ -39,6 +40,7 @@ class Outlet:
         self.conn: Conn | None = None
         self.departed = 0  # portions sent since the numbers began
         self.passed_on: dict[Path, int] = {}  # to a peer: what others have told us that it misses
+        self.furthest: dict[bytes, int] = {}  # to a peer: another master -> the place up to which it was told
         self._window = (window_bytes, messages)
         self._number = number
         self._to_peer = to_peer
@@ -134,9 +136,19 @@ class Outlet:
             frames = parcel.frames
         else:
             frames = [piece.header(), *chunks(piece.body)]
-        # A place that was passed would mean to a client that it was dropped for it, to a peer that it had it.
-        position = 0 if parcel.is_late else parcel.position or parcel.after
+        position = parcel.position or parcel.after
+        if (parcel.is_late or (self._to_peer and not parcel.own)) and not self._goes_on(parcel):
+            position = 0
         return ItemHead(body_frames(piece), position, parcel.master, targets, gaps, parcel.ttl), frames
+
+    def _goes_on(self, parcel: Parcel) -> bool:
+        """May its place be told? One that was passed would mean to a client that it was dropped for it, to a
+        peer that it had it. A peer that was told of none behind it has to know it, or never settles it."""
+        place = parcel.position
+        if self._to_peer and place > self.furthest.get(parcel.master, 0):
+            self.furthest[parcel.master] = place
+            return True
+        return not parcel.is_late
 
     def _tell(self, gapped: list[tuple[Keyed, Portion]]) -> tuple[tuple[int, int], ...]:
         """The gaps to be told: what was dropped before each of these, and what others have told us of. They

@@ -42,6 +42,8 @@ class Exchange:
 
     def new_inlet(self, boot: int) -> None:
         """The other end is a new process: its numbers begin again."""
+        if boot != self.inlet_boot:
+            self.outlet.furthest.clear()  # nor was it told of any place
         self.inlet, self.inlet_boot = LinkReceiver(), boot
         self.taken, self.ackable = 0, (0, 0)
 

@@ -10,7 +10,7 @@ from mesh.core.desk.passing import read as read_gaps
 from mesh.routing.portion import Portion
 from mesh.wire.commands import Items
 from mesh.wire.frames import read
-from tests.mesh.routing.feeds import Ends, parcel
+from tests.mesh.routing.feeds import HERON, Ends, parcel
 
 GONE = (7,)  # the path of what others have told
 
@@ -22,6 +22,7 @@ class Bench:
         self.outlet = Outlet(1 << 20, 100, lambda feed: 0, to_peer=True)
         self.feed: Any = Ends().feed
         self.told: dict[tuple[int, ...], int] = {}
+        self.places: list[int] = []
         self.attach(0)
 
     def attach(self, have: int) -> None:
@@ -32,6 +33,7 @@ class Bench:
         items, _ = read(frames)
         assert isinstance(items, Items)
         for head in items.heads:
+            self.places.append(head.position)
             for path, messages in read_gaps(head.gaps):
                 self.told[path] = self.told.get(path, 0) + messages
 
@@ -74,3 +76,13 @@ def test_a_connection_that_breaks_brings_it_as_it_was() -> None:
     bench.told.clear()
     bench.attach(0)
     assert (bench.told, portion.gap) == ({(): 3}, 0)
+
+
+def test_a_peer_is_told_the_place_of_what_comes_late_here_unless_it_was_told_of_one_behind_it() -> None:
+    """Without a place it can never settle it; with one that was passed it takes it for a repeat."""
+    bench = Bench()
+    for place, is_late in ((5, True), (9, False), (7, True), (8, True), (11, True)):
+        late = parcel(place, master=HERON)
+        late.is_late = is_late
+        bench.send(Portion(late))
+    assert bench.places == [5, 9, 0, 0, 11]
