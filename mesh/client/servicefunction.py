@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from mesh.client.handler import in_thread
 from mesh.client.request import Request
 from mesh.client.service import Service, settled
 from mesh.client.signature import Arguments, Reading, is_async
@@ -98,7 +99,7 @@ class ServiceFunction:
         args, kwargs = arguments
         if self._is_async:
             return await self._function(*args, **kwargs)
-        result = await asyncio.to_thread(self._function, *args, **kwargs)
+        result = await in_thread(self._function, *args, **kwargs)
         return await result if inspect.isawaitable(result) else result
 
     def _failed(self, request: Request[Any], error: Exception, stop_on_error: bool) -> None:

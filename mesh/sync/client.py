@@ -22,7 +22,7 @@ from mesh.client import registrations as aio_registrations
 from mesh.client.arguments import not_subscribed, several
 from mesh.client.client import Event
 from mesh.client.content import Content
-from mesh.client.handler import check_function
+from mesh.client.handler import check_function, in_thread
 from mesh.client.later import Later
 from mesh.client.like import like, making
 from mesh.client.message import Message
@@ -44,7 +44,7 @@ def _in_thread(function: Callable[[Message[Any]], Any]) -> Callable[[Message[Any
 
     @functools.wraps(function)
     async def call(message: Message[Any]) -> None:
-        await asyncio.to_thread(function, message)
+        await in_thread(function, message)
 
     return call
 

@@ -21,6 +21,7 @@ from mesh.wire.properties import LONGEST_CODE
 
 REPLIES = 2**32 - 1  # the number of the subscription that replies come for
 GRAINS = 7  # a time is kept to a 64th, at worst: so those that end together have one alarm
+FINEST = -10  # but to no less than 2**-17 s: what is finer is lost beside the time of day
 LOST = "somebody was given it, and nobody knows whether it was done: the node is another, or was restarted."
 
 
@@ -98,7 +99,7 @@ class Requests:
 
     def until(self, timeout: float) -> float:
         """The end of so many seconds from now, or a bit later: many have the same."""
-        grain = ldexp(1.0, frexp(timeout)[1] - GRAINS)
+        grain = ldexp(1.0, max(FINEST, frexp(timeout)[1]) - GRAINS)
         return ceil((self._desk.now + timeout) / grain) * grain
 
     def bucket(self, until: float) -> Bucket:

@@ -242,6 +242,16 @@ def test_one_that_is_dropped_without_a_reply_fails_and_its_room_is_used_again() 
     run(story)
 
 
+def test_a_service_that_was_never_entered_says_so() -> None:
+    async def story() -> None:
+        async with pair() as (_, ann, _):
+            with pytest.raises(Closed) as caught:
+                await asyncio.wait_for(anext(ann.serve("x")), 1)
+            assert "async with" in str(caught.value)
+
+    run(story)
+
+
 def test_several_tasks_may_take_from_one_service() -> None:
     async def story() -> None:
         async with pair() as (_, ann, bob), bob.serve("work") as work:
@@ -372,6 +382,25 @@ def test_who_is_asked_and_says_nothing_is_waited_for_until_the_time_is_over() ->
     run(story)
 
 
+def test_who_reads_a_gathering_that_is_left_or_was_never_entered_waits_for_nothing() -> None:
+    async def story() -> None:
+        async with pair() as (_, ann, bob), bob.serve("who"):
+            asked = ann.gather("who", b"?", timeout=3600.0)
+            with pytest.raises(Closed):
+                await anext(asked)
+            async with asked:
+                waiting = asyncio.create_task(anext(asked))
+                await asyncio.sleep(0)
+            with pytest.raises(StopAsyncIteration):
+                await asyncio.wait_for(waiting, 1)
+            with pytest.raises(StopAsyncIteration):
+                await asyncio.wait_for(anext(asked), 1)
+            with pytest.raises(Closed):
+                await asked.__aenter__()
+
+    run(story)
+
+
 # --- sending --------------------------------------------------------------------------------------------
 
 
@@ -478,11 +507,13 @@ def test_what_a_function_raises_is_told_to_the_caller_and_never_a_timeout(
                     return bytes(2 << 20)
                 if how == "strange":
                     return object()
+                if how == "stop":
+                    next(iter(()))
                 raise {"value": ValueError("bad"), "os": OSError()}[how]
 
             async with bob.running():
                 said = {}
-                for how in ("user", "own", "large", "strange", "value", "os", "nothing"):
+                for how in ("user", "own", "large", "strange", "stop", "value", "os", "nothing"):
                     with pytest.raises(RequestFailed) as caught:
                         await ann.request("fails", how)
                     said[how] = caught.value.code
@@ -494,7 +525,7 @@ def test_what_a_function_raises_is_told_to_the_caller_and_never_a_timeout(
                     assert caught.value.code == "BAD_CONTENT"
         assert said == {
             "user": "NO_SUCH_USER", "own": "AWAY", "large": "TOO_LARGE", "strange": "BAD_ARGUMENT",
-            "value": "VALUE_ERROR", "os": "OS_ERROR", "nothing": "KEY_ERROR",
+            "stop": "RUNTIME_ERROR", "value": "VALUE_ERROR", "os": "OS_ERROR", "nothing": "KEY_ERROR",
         }  # fmt: skip
 
     with caplog.at_level(logging.CRITICAL, "mesh.client"):
