@@ -40,18 +40,6 @@ def check_function(function: object, above: str = '@m.on("sensors/#")') -> None:
         raise BadType(what, hint="Leave its `yield` out.")
 
 
-async def in_thread(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """The result of a plain function, which is called in a thread of its own."""
-
-    def call() -> Any:
-        try:
-            return function(*args, **kwargs)
-        except StopIteration as error:  # no future takes it: who waits for this one would do so for ever
-            raise RuntimeError("the function raised StopIteration") from error
-
-    return await asyncio.to_thread(call)
-
-
 class HandlerSource:
     """The messages of one subscription, for several who take them in turn; each one's use is told by `used`.
 

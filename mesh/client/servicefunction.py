@@ -10,10 +10,10 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from mesh.client.handler import in_thread
 from mesh.client.request import Request
 from mesh.client.service import Service, settled
 from mesh.client.signature import Arguments, Reading, is_async
+from mesh.client.threads import in_thread
 from mesh.errors import BadContent, MeshError, RequestFailed, shown
 from mesh.wire.properties import LONGEST_CODE
 

@@ -22,10 +22,11 @@ from mesh.client import registrations as aio_registrations
 from mesh.client.arguments import not_subscribed, several
 from mesh.client.client import Event
 from mesh.client.content import Content
-from mesh.client.handler import check_function, in_thread
+from mesh.client.handler import check_function
 from mesh.client.later import Later
 from mesh.client.like import like, making
 from mesh.client.message import Message
+from mesh.client.threads import in_thread
 from mesh.errors import BadType, MeshTimeout, WouldBlock, shown
 from mesh.sync.posts import Posts, Receipt
 from mesh.sync.services import Gathering, Registrations, Service, handed

@@ -120,7 +120,14 @@ class Fates:
             answer = Answer("", 1, 1, LOST, text="whoever served it is gone, and perhaps has done it.")
         elif not matched:
             answer = Answer("", 1, 1, NOBODY, text=self._hints.nobody(way.to))
+        way.matched = matched
         self._end(memory, way, [n for n in way.open if n in memory.unanswered], answer)
+        self._finish(memory, way, list(way.open))
+
+    def _finish(self, memory: Memory, way: Way, numbers: Sequence[int]) -> None:
+        """Nothing more comes of a request to all when each who has it has replied."""
+        if way.matched:
+            self._drop(memory, way, [n for n in numbers if len(way.heard.get(n, ())) >= way.matched])
 
     def _again(self, memory: Memory, way: Way, uuid: bytes, numbers: list[int]) -> None:
         """Nobody had it there: that is proof, and it may go to another."""
@@ -199,14 +206,18 @@ class Fates:
         memory, session = self.streams.get(e.stream), self._sessions.by_stream.get(e.stream)
         wanted = []
         came: dict[Way, list[int]] = {}
+        here = self._at.get(uuid, {})
         if memory is not None:
             for index, n in enumerate(e.number_list(range(e.count))):
                 way = memory.asked.get(n) or memory.unanswered.get(n)
-                if way is None or uuid not in way.nodes or not way.is_request or e.to != way.sender:
+                if way is None or way not in here or not way.is_request or e.to != way.sender:
                     continue
                 wanted.append(index)
                 came.setdefault(way, []).append(index)
-                if not way.is_for_all:
+                if way.is_for_all:
+                    way.heard.setdefault(n, []).append(uuid)
+                    self._finish(memory, way, (n,))
+                else:
                     if n in memory.unanswered:
                         self._end(memory, way, (n,), Answer("", 1, 1, matched=1))
                     self._drop(memory, way, (n,))
@@ -237,17 +248,33 @@ class Fates:
             if memory is None:
                 continue
             numbers = list(way.open)
+            text = f"{name} is gone, and perhaps somebody there has done it."
             if way.is_for_all:
-                way.is_lost = way.is_lost or way.nodes[uuid] is None
-                way.nodes[uuid] = way.nodes[uuid] or 0
-                self._told_by_all(memory, way)
+                self._lost_for_all(memory, way, uuid, text)
             elif way.envelope is not None and (way.stream, way.envelope.first) in unsent:
                 self._again(memory, way, uuid, numbers)
             else:
-                text = f"{name} is gone, and perhaps somebody there has done it."
                 waiting = [n for n in numbers if n in memory.unanswered]
                 self._end(memory, way, waiting, Answer("", 1, 1, LOST, text=text))
                 self._fail(memory, way, [n for n in numbers if n in memory.asked], LOST, text)
+
+    def _lost_for_all(self, memory: Memory, way: Way, uuid: bytes, text: str) -> None:
+        """Each reply that this node owes is a failure; when it did not say how many it owes, one is."""
+        owed = way.nodes[uuid]
+        if owed is None:
+            has_others = any(count != 0 for other, count in way.nodes.items() if other != uuid)
+            way.is_lost, owed = True, int(way.is_request and has_others)
+            way.nodes[uuid] = owed
+            self._told_by_all(memory, way)
+        session = self._sessions.by_stream.get(way.stream)
+        for n in list(way.open):
+            heard = way.heard.setdefault(n, [])
+            for _ in range(owed - heard.count(uuid)):
+                heard.append(uuid)
+                self.faring.owed(way, uuid, LOST)
+                if session is not None:
+                    self.arriving.offer(session, refusal(way.stream, [n], way.sender, LOST, text))
+        self._finish(memory, way, list(way.open))
 
     def closed(self, session: Session) -> None:
         memory = self.streams.pop(session.stream, None)
