@@ -229,3 +229,19 @@ def test_nobody_waits_longer_than_two_seconds_whoever_does_not_answer() -> None:
     assert said == [] and lookups.deadline == 12.0
     lookups.review(12.0, lambda name: False)
     assert said == ["first"] and lookups.deadline == 13.0
+
+
+def test_who_comes_again_before_his_connection_is_missed_is_told_from_the_beginning() -> None:
+    net = SimNetwork()
+    [a] = net.mesh("a")
+    looker, server = User(a, "looker"), User(a, "server")
+    looker.watch(1, "x")
+    server.serve("x")
+    net.run(0.5)
+    looker.heard.clear()
+    looker.session = ""
+    looker.connect(boot_seen=a.disk.boot)
+    looker.watch(1, "x")
+    net.run(0.5)
+    said = [heard for heard in looker.heard if isinstance(heard, c.Serving)]
+    assert [(each.number, [row.consumers for row in each.rows]) for each in said] == [(1, [1])]
