@@ -79,7 +79,9 @@ class One:
 
     def over(self) -> None:
         hint = "It may still be done. Does somebody reply there, and in time?"
-        self.refused(MeshTimeout(f"no reply came from {self._to} within {self._timeout:g} s.", hint=hint))
+        limit = self._timeout
+        said = f"{limit:.3g}" if limit < 1000 else f"{limit:g}"  # in mesh.sync some microseconds are over
+        self.refused(MeshTimeout(f"no reply came from {self._to} within {said} s.", hint=hint))
 
 
 class Requests:

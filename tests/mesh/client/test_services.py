@@ -423,6 +423,29 @@ def test_a_send_goes_to_one_or_to_all_and_several_destinations_have_a_result_eac
     run(story)
 
 
+def test_of_thousands_of_destinations_each_has_its_own_reason() -> None:
+    async def story() -> None:
+        async with in_memory("a") as m, m.connect("a") as ann:
+            sent = await ann.send([f"nobody/{n}" for n in range(1500)], b"x")
+            assert [each.destination for each in sent] == [f"nobody/{n}" for n in range(1500)]
+            assert {type(each.error) for each in sent} == {NoHandlers}
+
+    run(story)
+
+
+@pytest.mark.parametrize("address", ["", "calc/+", "#"])
+def test_what_is_said_of_an_address_is_not_about_topics(address: str) -> None:
+    async def story() -> None:
+        async with in_memory("a") as m, m.connect("a") as ann:
+            for ask in (ann.serve, ann.registrations, ann.gather):
+                with pytest.raises(BadName) as caught:
+                    ask(address)  # type: ignore[operator]
+                said = str(caught.value)
+                assert "calc/add" in said and not any(word in said for word in ("subscribe", "topic", "key"))
+
+    run(story)
+
+
 @pytest.mark.parametrize(
     "options",
     [{"persistent": True}, {"domain": "NEWS"}, {"domain": ""}, {"force_queuing": True}, {"delivery": "some"}],
@@ -509,11 +532,13 @@ def test_what_a_function_raises_is_told_to_the_caller_and_never_a_timeout(
                     return object()
                 if how == "stop":
                     next(iter(()))
+                if how == "number":
+                    raise RequestFailed(404, code=404)  # type: ignore[arg-type]
                 raise {"value": ValueError("bad"), "os": OSError()}[how]
 
             async with bob.running():
                 said = {}
-                for how in ("user", "own", "large", "strange", "stop", "value", "os", "nothing"):
+                for how in ("user", "own", "large", "strange", "stop", "number", "value", "os", "nothing"):
                     with pytest.raises(RequestFailed) as caught:
                         await ann.request("fails", how)
                     said[how] = caught.value.code
@@ -525,7 +550,8 @@ def test_what_a_function_raises_is_told_to_the_caller_and_never_a_timeout(
                     assert caught.value.code == "BAD_CONTENT"
         assert said == {
             "user": "NO_SUCH_USER", "own": "AWAY", "large": "TOO_LARGE", "strange": "BAD_ARGUMENT",
-            "stop": "RUNTIME_ERROR", "value": "VALUE_ERROR", "os": "OS_ERROR", "nothing": "KEY_ERROR",
+            "stop": "RUNTIME_ERROR", "number": "404", "value": "VALUE_ERROR", "os": "OS_ERROR",
+            "nothing": "KEY_ERROR",
         }  # fmt: skip
 
     with caplog.at_level(logging.CRITICAL, "mesh.client"):
