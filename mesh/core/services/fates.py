@@ -133,7 +133,7 @@ class Fates:
         """Nobody had it there: that is proof, and it may go to another."""
         e = way.envelope
         assert e is not None
-        self._heard_of(way, len(numbers), is_taken=False)
+        self._heard_of(way, len(numbers), is_done=False)
         self._drop(memory, way, numbers)
         for first, last in runs(numbers):
             memory.unanswered.update(dict.fromkeys(range(first, last + 1)))
@@ -141,7 +141,8 @@ class Fates:
 
     def _end(self, memory: Memory, way: Way, numbers: Sequence[int], a: Answer) -> None:
         """They have their answer; a request that somebody has waits for its reply."""
-        self._heard_of(way, len(numbers), a.state == "OK")
+        if a.state != "OK" or not way.is_request:
+            self._heard_of(way, len(numbers), a.state == "OK")
         self.say(memory, way.stream, numbers, a)
         self.faring.answered(way, len(numbers), a.state)
         if a.state == "OK" and way.is_request:
@@ -149,10 +150,11 @@ class Fates:
         else:
             self._drop(memory, way, numbers)
 
-    def _heard_of(self, way: Way, n: int, is_taken: bool) -> None:
-        """Tell the strategies what became of n messages: how soon they were taken, or that they were not."""
+    def _heard_of(self, way: Way, n: int, is_done: bool) -> None:
+        """Tell the strategies what became of n messages: how soon they were taken, or replied to if that is
+        wanted; or that neither will come."""
         for uuid in way.nodes if n and not way.is_for_all else ():
-            seconds = self._desk.now - way.went if is_taken else None
+            seconds = self._desk.now - way.went if is_done else None
             self._strategies.answered(self.faring.name(uuid), n, seconds)
 
     def say(self, memory: Memory, stream: bytes, numbers: Sequence[int], a: Answer) -> None:
@@ -223,6 +225,7 @@ class Fates:
                     self._drop(memory, way, (n,))
         for way, places in came.items():
             self.faring.replied(uuid, way, e, places)
+            self._heard_of(way, len(places), is_done=True)
         if len(wanted) < e.count:
             self._desk.count("late_replies", e.count - len(wanted))
         if wanted and session is not None:
@@ -234,6 +237,7 @@ class Fates:
         if session is not None and numbers:
             self.arriving.offer(session, refusal(way.stream, sorted(numbers), way.sender, code, text))
         self.faring.failed(way, len(numbers), code)
+        self._heard_of(way, len(numbers), is_done=False)
         self._drop(memory, way, numbers)
 
     # --- what is lost -----------------------------------------------------------------------------------
@@ -281,7 +285,7 @@ class Fates:
         if memory is not None:
             for way in {*memory.asked.values(), *memory.unanswered.values()} - {None}:
                 if way is not None:
-                    self._heard_of(way, sum(n in memory.unanswered for n in way.open), is_taken=False)
+                    self._heard_of(way, len(way.open), is_done=False)
                     self._close(way)
 
     def sweep(self) -> None:
@@ -296,6 +300,7 @@ class Fates:
                     late = [n for n in way.open if n in memory.asked]
                     if not way.is_for_all:  # of which nobody knows how many replies were to come
                         self.faring.failed(way, len(late), "EXPIRED")
+                    self._heard_of(way, len(late), is_done=False)
                     self._drop(memory, way, late)
 
 
