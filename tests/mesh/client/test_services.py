@@ -665,3 +665,23 @@ def test_a_service_that_is_left_gives_back_what_it_has_not_begun_to_others_anywh
                 assert [(await task).content for task in asked] == [b"first", *[b"other"] * 5]
 
     run(story)
+
+
+def test_E15_what_cannot_be_sent_is_refused_before_it_is_and_what_does_not_fit_when_it_is_read() -> None:
+    async def story() -> None:
+        async with pair() as (_, ann, bob):
+            with pytest.raises(BadType):
+                await ann.request("sum", object())
+
+            @bob.service("sum")
+            async def total(numbers: list[int]) -> int:
+                return sum(numbers)
+
+            async with bob.running():
+                for wrong in ({"a": 1}, ["one"], b"\xff"):
+                    with pytest.raises(RequestFailed) as caught:
+                        await ann.request("sum", wrong)
+                    assert caught.value.code == "BAD_CONTENT"
+                assert (await ann.request("sum", [1, 2, 3])).value == 6
+
+    run(story)
