@@ -245,8 +245,9 @@ class RequestFailed(MeshError):
     code = "FAILED"
 
     def __init__(self, text: str, *, hint: str = "", code: str = "") -> None:
+        text = str(text)
         said = "".join(c if c.isprintable() else " " for c in text[:4096])
-        super().__init__(said or "it failed, and nobody says why.", hint=hint, code=code)
+        super().__init__(said or "it failed, and nobody says why.", hint=hint, code=str(code))
         self.text = text
 
 

@@ -133,6 +133,11 @@ def is_group(text: str) -> bool:
 
 def check_address(text: str) -> str:
     """The address itself, if somebody may serve it; else BadName. It is like a key: `calc/add`."""
+    if text == "":
+        raise BadName("the address is empty.", hint="It is text with levels, such as calc/add.")
+    if ("+" in text or "#" in text) and not {"+", "#"}.isdisjoint(text.split("/")):
+        hint = "One serves or asks a single address, such as calc/add."
+        raise BadName(f"{text[:80]!r} is a pattern, and no address.", hint=hint)
     try:
         address = check_key(text)
     except BadKey as error:

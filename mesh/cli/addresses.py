@@ -8,15 +8,17 @@ from mesh.cli import figures, options
 from mesh.cli.options import count, say, tell_json
 from mesh.cli.table import Cell, tell_table
 from mesh.names import check_address
-from mesh.patterns import matches
+from mesh.patterns import check_pattern, matches
 
 HEADER = ("ADDRESS", "NODE", "SERVERS")
 RANKED = ("", "NODE", "SERVERS", "LOAD", "UNDER WAY", "BEGUN IN", "WEIGHT")
 DROPPED = ("BEGUN IN", "WEIGHT", "UNDER WAY")  # where there is no room, in this order
 
 
-def tell_all(m: sync.Client, wanted: str, as_json: bool) -> int:
-    """A list of the addresses that match; "" = all. Returns the exit code."""
+def tell_all(m: sync.Client, wanted: str | None, as_json: bool) -> int:
+    """A list of the addresses that match; None = all. Returns the exit code."""
+    if wanted is not None and (not wanted or "pattern" in options.query(wanted)):
+        check_pattern(wanted)
     found = m.call("addresses")
     rows = [row for row in found["addresses"] if _is_wanted(row["address"], wanted)]
     missing = sorted(set(found["missing"]))
@@ -32,7 +34,7 @@ def tell_all(m: sync.Client, wanted: str, as_json: bool) -> int:
     return 0 if rows or not wanted else 1
 
 
-def _is_wanted(address: str, wanted: str) -> bool:
+def _is_wanted(address: str, wanted: str | None) -> bool:
     return (
         not wanted or address == wanted or ("pattern" in options.query(wanted) and matches(wanted, address))
     )

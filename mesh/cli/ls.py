@@ -28,10 +28,10 @@ SCOPES = {
 
 @click.command("ls")
 @click.option("--addresses", is_flag=True, help="List the addresses that are served instead, and where.")
-@click.argument("address", metavar="[ADDRESS|PATTERN]", default="")
+@click.argument("address", metavar="[ADDRESS|PATTERN]", required=False)
 @options.url
 @options.as_json
-def command(addresses: bool, address: str, url: str | None, as_json: bool) -> int:
+def command(addresses: bool, address: str | None, url: str | None, as_json: bool) -> int:
     """List the nodes. `*` is the one that was asked.
 
     \b
@@ -45,7 +45,7 @@ def command(addresses: bool, address: str, url: str | None, as_json: bool) -> in
     With --addresses: what is served, at which nodes and by how many; all of it, or one ADDRESS, or those
     that match a pattern such as 'calc/#' (exit code 1 if there is none).
     """
-    if address and not addresses:
+    if address is not None and not addresses:
         raise click.UsageError("ADDRESS is for --addresses.")
     with sync.connect(url) as m:
         if addresses:

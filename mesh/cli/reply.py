@@ -15,6 +15,7 @@ import mesh
 from mesh.cli import options
 from mesh.cli.options import count, say
 from mesh.cli.running import Ended, run
+from mesh.client.arguments import seconds
 from mesh.client.client import Client
 from mesh.client.request import Request
 from mesh.client.service import Service
@@ -71,7 +72,7 @@ def command(
     After Ctrl-C what runs may end; another one does not wait for that. On stderr it says "serving" when
     others can find it.
     """
-    answering = Answering(words(typed, shell), timeout)
+    answering = Answering(words(typed, shell), seconds("timeout", timeout))
     asyncio.run(_serve(url, client, address, local, concurrency, answering))
 
 
@@ -83,9 +84,10 @@ def words(typed: str, shell: bool) -> list[str]:
         found = shlex.split(typed)
     except ValueError as error:
         raise click.UsageError(f"--exec {typed!r} cannot be read: {error}.") from None
-    if not found or shutil.which(found[0]) is None:
-        what = repr(found[0]) if found else "an empty one"
-        raise click.UsageError(f"--exec: there is no program {what} here. For shell commands: --shell")
+    if not found:
+        raise click.UsageError("--exec is empty: give it a program, and its arguments.")
+    if shutil.which(found[0]) is None:
+        raise click.UsageError(f"--exec: there is no program {found[0]!r} here. For shell commands: --shell")
     return found
 
 

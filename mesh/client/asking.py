@@ -23,8 +23,10 @@ from mesh.client.message import Batch, FoundMessage, Message, T
 from mesh.client.pages import goes_on, joined
 from mesh.client.reading import WHATEVER, ContentReader, reader_of
 from mesh.client.subscription import Subscription, TypedSubscription
-from mesh.errors import BadQuery, RemoteError
+from mesh.errors import BadArgument, BadQuery, RemoteError, shown
 from mesh.names import node_name
+from mesh.routing.overflow import Overflow
+from mesh.routing.overflow import overflow as overflow_policy
 from mesh.values import check_domain, check_key
 from mesh.wire import commands as c
 from mesh.wire.replies import Info, NodeRow
@@ -32,6 +34,14 @@ from mesh.wire.replies import Info, NodeRow
 MEMBER, MOST_OF_MEMBER = 256, 10_000  # messages that a member of a group may have at once
 
 R = TypeVar("R")
+
+
+def check_terms_of_member(initial: Any, policy: Any) -> None:
+    """BadArgument or BadQuery for what has no meaning in a group, or nowhere."""
+    yes_or_no("initial", initial)
+    if overflow_policy(policy) != Overflow.BLOCK:
+        what = f"overflow={shown(policy)} is not for a member of a group."
+        raise BadArgument(what, hint="Leave it out: what is under way to a member is set by max_queue=.")
 
 
 class NodeRows(Struct, frozen=True):
@@ -75,6 +85,7 @@ class Asking(Connected):
         Raises BadKey, BadName, BadQuery, BadType.
         """
         if group is not None:
+            check_terms_of_member(initial, overflow)
             return self._member(group, queries((key, *keys), pattern, xpath, domain), max_queue, type)
         terms = Terms(overflow, whole("max_queue", max_queue, 0, 2**32 - 1))
         asked = queries((key, *keys), pattern, xpath, domain)

@@ -13,7 +13,7 @@ from mesh.client.core.gathered import Gathered
 from mesh.client.message import Message, T, TypedMessage
 from mesh.client.reading import WHATEVER, ContentReader
 from mesh.client.shell import Shell
-from mesh.errors import MeshError
+from mesh.errors import Closed, MeshError
 
 Ask = Callable[[], Coroutine[Any, Any, tuple[int, Gathered]]]
 
@@ -41,6 +41,7 @@ class Gathering(Generic[T]):
         self._reader = reader or WHATEVER
         self._number = 0
         self._gathered: Gathered | None = None
+        self._is_left = False
         self._arrived = asyncio.Event()
 
     @property
@@ -49,6 +50,8 @@ class Gathering(Generic[T]):
         return None if self._gathered is None else self._gathered.expected
 
     async def __aenter__(self) -> Self:
+        if self._gathered is not None:
+            raise Closed("this was asked before.", hint="Ask anew: gather().")
         self._number, self._gathered = await self._ask()
         self._gathered.stirred = self._arrived.set
         return self
@@ -57,19 +60,24 @@ class Gathering(Generic[T]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._shell.core.requests.forget(self._number)
+        self._is_left = True
+        self._arrived.set()
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> GatheredMessage[T]:
         gathered = self._gathered
-        while gathered is not None:
+        if gathered is None:
+            hint = "Read it inside `async with m.gather(...) as answers:`; in mesh.sync `with` does."
+            raise Closed("nobody was asked yet.", hint=hint)
+        while True:
             found = gathered.take()
             if found is not None:
                 return self._message(*found)
             if gathered.error is not None:
                 raise gathered.error
-            if gathered.is_over:
+            if gathered.is_over or self._is_left:
                 break
             self._shell.now()
             self._arrived.clear()

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any
 
 from mesh.client.arguments import whole, yes_or_no
-from mesh.client.asking import Asking
+from mesh.client.asking import Asking, check_terms_of_member
 from mesh.client.core.intake import Terms
 from mesh.client.core.subscriptions import topics_of
 from mesh.client.handler import Function, Handler, TopicHandler, check_function, work_all
@@ -52,6 +52,8 @@ class Handling(Asking):
         terms = Terms(overflow, whole("max_queue", max_queue, 0, 2**32 - 1))
         most = whole("concurrency", concurrency, 1, MOST)
         yes_or_no("initial", initial)
+        if group is not None:
+            check_terms_of_member(initial, overflow)
 
         def subscribe(client: Asking) -> Subscription[Any]:
             if group is not None:

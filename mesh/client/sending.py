@@ -18,6 +18,7 @@ from mesh.values import Published, check_key
 from mesh.wire.envelope import EVERY, FORCE_QUEUING, LOCAL_ONLY
 
 Delivery = Literal["one", "all"]
+TOGETHER = 512  # destinations: of more than these the reasons may be forgotten before anybody asks
 
 
 class Sent(Struct, frozen=True):
@@ -180,9 +181,13 @@ class Sending(Publishing):
         return Receipt(self, SENDS, number)
 
     async def _sent_each(self, sent: list[Receipt], letters: list[Letter]) -> list[Sent]:
-        for letter in letters:
-            sent.append(await self._posted_letter(letter))
-        return [await _outcome(letter.to, receipt) for letter, receipt in zip(letters, sent, strict=True)]
+        outcomes: list[Sent] = []
+        for at in range(0, len(letters), TOGETHER):
+            some = letters[at : at + TOGETHER]
+            for letter in some:
+                sent.append(await self._posted_letter(letter))
+            outcomes += [await _outcome(each.to, it) for each, it in zip(some, sent[at:], strict=True)]
+        return outcomes
 
 
 def _refuse_for_addresses(**given: object) -> None:

@@ -97,6 +97,9 @@ class Service(Generic[T]):
             check_loop(self._loop)
             if (found := self._take()) is not None:
                 return found
+            if self._loop is None:
+                hint = "Read it inside `async with m.serve(...) as requests:`; in mesh.sync `with` does."
+                raise Closed("this service is not open.", hint=hint)
             self._arrived.clear()
             await self._arrived.wait()
         if isinstance(serving.error, Closed):

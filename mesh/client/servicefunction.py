@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mesh.client.request import Request
 from mesh.client.service import Service, settled
 from mesh.client.signature import Arguments, Reading, is_async
+from mesh.client.threads import in_thread
 from mesh.errors import BadContent, MeshError, RequestFailed, shown
 from mesh.wire.properties import LONGEST_CODE
 
@@ -98,7 +99,7 @@ class ServiceFunction:
         args, kwargs = arguments
         if self._is_async:
             return await self._function(*args, **kwargs)
-        result = await asyncio.to_thread(self._function, *args, **kwargs)
+        result = await in_thread(self._function, *args, **kwargs)
         return await result if inspect.isawaitable(result) else result
 
     def _failed(self, request: Request[Any], error: Exception, stop_on_error: bool) -> None:

@@ -264,7 +264,7 @@ class NodeCore:
         while facts:
             fact = facts.popleft()
             if type(fact) in last:
-                if facts:
+                if len(facts) >= len(last):  # others than those that wait for all others, too
                     facts.append(fact)
                     continue
                 last.discard(type(fact))

@@ -39,6 +39,8 @@ class Way(Struct, eq=False):
     open: dict[int, None] = {}  # numbers that are unanswered, or wait for a reply
     went: float = 0.0  # when
     is_lost: bool = False  # a node is gone that did not say how many have it there
+    matched: int = 0  # of one for all, when each node has said it: how many have it
+    heard: dict[int, list[bytes]] = {}  # of one for all, by number: the node of each reply
 
 
 class Memory:

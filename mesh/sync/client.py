@@ -26,6 +26,7 @@ from mesh.client.handler import check_function
 from mesh.client.later import Later
 from mesh.client.like import like, making
 from mesh.client.message import Message
+from mesh.client.threads import in_thread
 from mesh.errors import BadType, MeshTimeout, WouldBlock, shown
 from mesh.sync.posts import Posts, Receipt
 from mesh.sync.services import Gathering, Registrations, Service, handed
@@ -44,7 +45,7 @@ def _in_thread(function: Callable[[Message[Any]], Any]) -> Callable[[Message[Any
 
     @functools.wraps(function)
     async def call(message: Message[Any]) -> None:
-        await asyncio.to_thread(function, message)
+        await in_thread(function, message)
 
     return call
 

@@ -158,3 +158,11 @@ def test_going_back_in_time_is_no_change() -> None:
     assert not changes.see("a", 5.0)
     assert not changes.see("a", 50.0)
     assert changes.adopted == "a"
+
+
+def test_E25_an_address_that_is_given_wins_over_interfaces_that_are_named_and_those_over_what_is_found() -> (
+    None
+):
+    assert advertised("tcp://10.9.9.9:7710", ALL, ["wlan0"]) == ("10.9.9.9",)
+    assert advertised("tcp://0.0.0.0:7710", ALL, ["wlan0"]) == ("192.168.1.5",)
+    assert advertised("tcp://0.0.0.0:7710", ALL)[0] == "10.0.0.5"

@@ -96,6 +96,23 @@ def test_a_function_works_in_a_thread_where_it_may_wait_and_ask_itself(m: mesh.s
         assert m.request("calc/quadruple", 5).value == 20
 
 
+def test_a_handler_that_raises_stop_iteration_gets_the_next_message(
+    m: mesh.sync.Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    seen = threading.Event()
+
+    @m.on("topic")
+    def handle(message: mesh.Message) -> None:
+        if message.content == b"stop":
+            raise StopIteration
+        seen.set()
+
+    with caplog.at_level("CRITICAL", "mesh.client"), m.running():
+        m.publish("topic", b"stop")
+        m.publish("topic", b"go")
+        assert seen.wait(LIMIT)
+
+
 def test_who_serves_it_is_an_iterator(m: mesh.sync.Client) -> None:
     with m.serve("watched"):
         looking = m.registrations("watched")

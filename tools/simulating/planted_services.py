@@ -9,6 +9,7 @@ from mesh.client.core.serving import Serving as ClientServing
 from mesh.core.presence.presence import Presence
 from mesh.core.presence.registry import Registry
 from mesh.core.services.fates import Fates
+from mesh.core.services.groups import Groups
 from mesh.core.services.serving import Serving
 from mesh.services.consumer import Consumer
 from mesh.services.memory import Memory
@@ -108,6 +109,15 @@ def local_for_all() -> list[Patch]:
     return [(Serving, "_say", says)]
 
 
+def each_master_gives_it() -> list[Patch]:
+    return [(Groups, "_is_first", lambda self, e: True)]
+
+
+def only_who_is_here() -> list[Patch]:
+    nodes = Groups._nodes
+    return [(Groups, "_nodes", lambda self, name, is_here, *but: nodes(self, name, True, *but))]
+
+
 # Its name, seed and the law that it breaks.
 SERVICES: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
     "rows of a node that is gone are kept": (6, "AD7", rows_of_the_dead),
@@ -119,4 +129,6 @@ SERVICES: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
     "a settled count is forgotten": (0, "AD10", a_count_forgotten),
     "nobody has it, although it was given": (0, "AD8", nobody_although_it_was_given),
     "who serves only here serves all": (1, "AD6", local_for_all),
+    "each of several masters gives it to a group": (2, "GR1", each_master_gives_it),
+    "a master knows only the members at its node": (1, "GR2", only_who_is_here),
 }

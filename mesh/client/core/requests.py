@@ -21,6 +21,7 @@ from mesh.wire.properties import LONGEST_CODE
 
 REPLIES = 2**32 - 1  # the number of the subscription that replies come for
 GRAINS = 7  # a time is kept to a 64th, at worst: so those that end together have one alarm
+FINEST = -10  # but to no less than 2**-17 s: what is finer is lost beside the time of day
 LOST = "somebody was given it, and nobody knows whether it was done: the node is another, or was restarted."
 
 
@@ -78,7 +79,9 @@ class One:
 
     def over(self) -> None:
         hint = "It may still be done. Does somebody reply there, and in time?"
-        self.refused(MeshTimeout(f"no reply came from {self._to} within {self._timeout:g} s.", hint=hint))
+        limit = self._timeout
+        said = f"{limit:.3g}" if limit < 1000 else f"{limit:g}"  # in mesh.sync some microseconds are over
+        self.refused(MeshTimeout(f"no reply came from {self._to} within {said} s.", hint=hint))
 
 
 class Requests:
@@ -98,7 +101,7 @@ class Requests:
 
     def until(self, timeout: float) -> float:
         """The end of so many seconds from now, or a bit later: many have the same."""
-        grain = ldexp(1.0, frexp(timeout)[1] - GRAINS)
+        grain = ldexp(1.0, max(FINEST, frexp(timeout)[1]) - GRAINS)
         return ceil((self._desk.now + timeout) / grain) * grain
 
     def bucket(self, until: float) -> Bucket:

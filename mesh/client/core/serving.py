@@ -26,6 +26,8 @@ GRACE = (
     0.25  # s after its time for which a request is not said to have failed: whoever asked shall see the time
 )
 
+SOON = 0.001  # s between two looks for what is over, at least
+
 
 class Epoch:
     """The messages that are given between one CONSUME and the end of its connection."""
@@ -190,7 +192,8 @@ class Serving:
             self._settled(epoch, count)
         first = min(ends.values(), default=inf)
         if first < inf:
-            self._alarm = self._desk.later(first - past, self._ring)
+            # A sum of two times may lie before its end by less than a clock can tell: never ring at once.
+            self._alarm = self._desk.later(max(first - past, SOON), self._ring)
 
     # --- settling ---------------------------------------------------------------------------------------
 

@@ -56,6 +56,10 @@ class Faring:
         for uuid in way.nodes if n else ():
             self.figures.failed(way.to, self.name(uuid), n, code)
 
+    def owed(self, way: Way, uuid: bytes, code: str) -> None:
+        """One of the replies that this node owes to a request to all will not come."""
+        self.figures.failed(way.to, self.name(uuid), 1, code)
+
     def name(self, uuid: bytes) -> str:
         """The name of that node."""
         if uuid == self._desk.me.uuid:

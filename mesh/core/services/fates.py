@@ -120,13 +120,20 @@ class Fates:
             answer = Answer("", 1, 1, LOST, text="whoever served it is gone, and perhaps has done it.")
         elif not matched:
             answer = Answer("", 1, 1, NOBODY, text=self._hints.nobody(way.to))
+        way.matched = matched
         self._end(memory, way, [n for n in way.open if n in memory.unanswered], answer)
+        self._finish(memory, way, list(way.open))
+
+    def _finish(self, memory: Memory, way: Way, numbers: Sequence[int]) -> None:
+        """Nothing more comes of a request to all when each who has it has replied."""
+        if way.matched:
+            self._drop(memory, way, [n for n in numbers if len(way.heard.get(n, ())) >= way.matched])
 
     def _again(self, memory: Memory, way: Way, uuid: bytes, numbers: list[int]) -> None:
         """Nobody had it there: that is proof, and it may go to another."""
         e = way.envelope
         assert e is not None
-        self._heard_of(way, len(numbers), is_taken=False)
+        self._heard_of(way, len(numbers), is_done=False)
         self._drop(memory, way, numbers)
         for first, last in runs(numbers):
             memory.unanswered.update(dict.fromkeys(range(first, last + 1)))
@@ -134,7 +141,8 @@ class Fates:
 
     def _end(self, memory: Memory, way: Way, numbers: Sequence[int], a: Answer) -> None:
         """They have their answer; a request that somebody has waits for its reply."""
-        self._heard_of(way, len(numbers), a.state == "OK")
+        if a.state != "OK" or not way.is_request:
+            self._heard_of(way, len(numbers), a.state == "OK")
         self.say(memory, way.stream, numbers, a)
         self.faring.answered(way, len(numbers), a.state)
         if a.state == "OK" and way.is_request:
@@ -142,10 +150,11 @@ class Fates:
         else:
             self._drop(memory, way, numbers)
 
-    def _heard_of(self, way: Way, n: int, is_taken: bool) -> None:
-        """Tell the strategies what became of n messages: how soon they were taken, or that they were not."""
+    def _heard_of(self, way: Way, n: int, is_done: bool) -> None:
+        """Tell the strategies what became of n messages: how soon they were taken, or replied to if that is
+        wanted; or that neither will come."""
         for uuid in way.nodes if n and not way.is_for_all else ():
-            seconds = self._desk.now - way.went if is_taken else None
+            seconds = self._desk.now - way.went if is_done else None
             self._strategies.answered(self.faring.name(uuid), n, seconds)
 
     def say(self, memory: Memory, stream: bytes, numbers: Sequence[int], a: Answer) -> None:
@@ -199,19 +208,24 @@ class Fates:
         memory, session = self.streams.get(e.stream), self._sessions.by_stream.get(e.stream)
         wanted = []
         came: dict[Way, list[int]] = {}
+        here = self._at.get(uuid, {})
         if memory is not None:
             for index, n in enumerate(e.number_list(range(e.count))):
                 way = memory.asked.get(n) or memory.unanswered.get(n)
-                if way is None or uuid not in way.nodes or not way.is_request or e.to != way.sender:
+                if way is None or way not in here or not way.is_request or e.to != way.sender:
                     continue
                 wanted.append(index)
                 came.setdefault(way, []).append(index)
-                if not way.is_for_all:
+                if way.is_for_all:
+                    way.heard.setdefault(n, []).append(uuid)
+                    self._finish(memory, way, (n,))
+                else:
                     if n in memory.unanswered:
                         self._end(memory, way, (n,), Answer("", 1, 1, matched=1))
                     self._drop(memory, way, (n,))
         for way, places in came.items():
             self.faring.replied(uuid, way, e, places)
+            self._heard_of(way, len(places), is_done=True)
         if len(wanted) < e.count:
             self._desk.count("late_replies", e.count - len(wanted))
         if wanted and session is not None:
@@ -223,6 +237,7 @@ class Fates:
         if session is not None and numbers:
             self.arriving.offer(session, refusal(way.stream, sorted(numbers), way.sender, code, text))
         self.faring.failed(way, len(numbers), code)
+        self._heard_of(way, len(numbers), is_done=False)
         self._drop(memory, way, numbers)
 
     # --- what is lost -----------------------------------------------------------------------------------
@@ -237,24 +252,40 @@ class Fates:
             if memory is None:
                 continue
             numbers = list(way.open)
+            text = f"{name} is gone, and perhaps somebody there has done it."
             if way.is_for_all:
-                way.is_lost = way.is_lost or way.nodes[uuid] is None
-                way.nodes[uuid] = way.nodes[uuid] or 0
-                self._told_by_all(memory, way)
+                self._lost_for_all(memory, way, uuid, text)
             elif way.envelope is not None and (way.stream, way.envelope.first) in unsent:
                 self._again(memory, way, uuid, numbers)
             else:
-                text = f"{name} is gone, and perhaps somebody there has done it."
                 waiting = [n for n in numbers if n in memory.unanswered]
                 self._end(memory, way, waiting, Answer("", 1, 1, LOST, text=text))
                 self._fail(memory, way, [n for n in numbers if n in memory.asked], LOST, text)
+
+    def _lost_for_all(self, memory: Memory, way: Way, uuid: bytes, text: str) -> None:
+        """Each reply that this node owes is a failure; when it did not say how many it owes, one is."""
+        owed = way.nodes[uuid]
+        if owed is None:
+            has_others = any(count != 0 for other, count in way.nodes.items() if other != uuid)
+            way.is_lost, owed = True, int(way.is_request and has_others)
+            way.nodes[uuid] = owed
+            self._told_by_all(memory, way)
+        session = self._sessions.by_stream.get(way.stream)
+        for n in list(way.open):
+            heard = way.heard.setdefault(n, [])
+            for _ in range(owed - heard.count(uuid)):
+                heard.append(uuid)
+                self.faring.owed(way, uuid, LOST)
+                if session is not None:
+                    self.arriving.offer(session, refusal(way.stream, [n], way.sender, LOST, text))
+        self._finish(memory, way, list(way.open))
 
     def closed(self, session: Session) -> None:
         memory = self.streams.pop(session.stream, None)
         if memory is not None:
             for way in {*memory.asked.values(), *memory.unanswered.values()} - {None}:
                 if way is not None:
-                    self._heard_of(way, sum(n in memory.unanswered for n in way.open), is_taken=False)
+                    self._heard_of(way, len(way.open), is_done=False)
                     self._close(way)
 
     def sweep(self) -> None:
@@ -269,6 +300,7 @@ class Fates:
                     late = [n for n in way.open if n in memory.asked]
                     if not way.is_for_all:  # of which nobody knows how many replies were to come
                         self.faring.failed(way, len(late), "EXPIRED")
+                    self._heard_of(way, len(late), is_done=False)
                     self._drop(memory, way, late)
 
 

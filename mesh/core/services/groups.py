@@ -156,6 +156,9 @@ class Groups(Part):
             dict.fromkeys(numbers, (sent, group, tries))
         )
         self._count += len(numbers)
+        self._strategies.sent_to(node, len(numbers))
+        while self._count > OPEN:
+            self._settled(next(iter(self._open)))
         if uuid == self._desk.me.uuid:
             self._serving.take(b"", sent, 0)
         else:
@@ -170,7 +173,7 @@ class Groups(Part):
             return
         numbers = [n for n in waiting if a.first <= n <= a.last]
         again: dict[int, tuple[Envelope, Group, int]] = {n: waiting.pop(n) for n in numbers}
-        self._count -= len(again)
+        self._left(uuid, len(again))
         if not waiting:
             del self._open[key]
         if a.state != "OK":
@@ -183,8 +186,7 @@ class Groups(Part):
         by_envelope: dict[int, list[int]] = {}
         for n, (e, _, _) in what.items():
             by_envelope.setdefault(id(e), []).append(n)
-        peer = self._peers.get(uuid)
-        node = self._desk.me.name if peer is None else peer.node.name
+        node = self._name(uuid)
         for numbers in by_envelope.values():
             e, group, tries = what[numbers[0]]
             places = [i for i, n in enumerate(e.number_list(range(e.count))) if n in what]
@@ -193,6 +195,18 @@ class Groups(Part):
     def _lost(self, uuid: bytes) -> None:
         """A node is gone, or its connection: what it had it may have given to somebody."""
         for key in [key for key in self._open if key[0] == uuid]:
-            lost = self._open.pop(key)
-            self._count -= len(lost)
-            self._desk.count("group_dropped", len(lost))
+            self._desk.count("group_dropped", self._settled(key))
+
+    def _settled(self, key: tuple[bytes, bytes, str]) -> int:
+        """Nothing more is to be heard of so many."""
+        n = len(self._open.pop(key))
+        self._left(key[0], n)
+        return n
+
+    def _left(self, uuid: bytes, n: int) -> None:
+        self._count -= n
+        self._strategies.answered(self._name(uuid), n)
+
+    def _name(self, uuid: bytes) -> str:
+        peer = self._peers.get(uuid)
+        return self._desk.me.name if peer is None else peer.node.name

@@ -101,8 +101,9 @@ class Clients(Part):
         opened = session or self._crowd(conn) or self._open(name, conn, h)
         if opened is None or isinstance(opened, Refuse):
             return opened
-        if opened.conn is not None:
-            self._desk.hang_up(opened.conn)  # the newest connection holds the session
+        if opened.conn is not None:  # the newest connection holds the session
+            self._desk.say(SessionAway(opened))
+            self._desk.hang_up(opened.conn)
         return self._attach(opened, conn, h)
 
     def _crowd(self, conn: Conn) -> Refuse | None:

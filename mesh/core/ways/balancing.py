@@ -80,7 +80,8 @@ class Balancing:
 
     def _way(self, node: str) -> Candidate:
         peer = self._peer(node)
-        return self._candidate(node, len(peer.reads) if peer else 0, peer.rtt if peer else 0.0)
+        sent = self._sent.of(node, self._desk.now)
+        return self._candidate(node, len(peer.reads) if peer else 0, peer.rtt if peer else 0.0, sent)
 
     # --- those who serve an address -----------------------------------------------------------------------
 
@@ -139,7 +140,9 @@ class Balancing:
         self._strategies.registrations(delta)
 
     def _server(self, node: str, consumers: int) -> Candidate:
-        return self._candidate(node, *self._answers.of(node, self._boot(node)), consumers)
+        # What it has not answered is known of a server: what it was sent of late says no more than that.
+        outstanding, latency = self._answers.of(node, self._boot(node))
+        return self._candidate(node, outstanding, latency, 0.0, consumers)
 
     def _boot(self, node: str) -> tuple[bytes, int] | None:
         """The process of it, as far as it is known."""
@@ -159,7 +162,9 @@ class Balancing:
         steady = [node for node in nodes if (peer := self._peer(node)) is None or not peer.suspect]
         return steady or nodes
 
-    def _candidate(self, node: str, outstanding: int, latency: float, consumers: int = 0) -> Candidate:
+    def _candidate(
+        self, node: str, outstanding: int, latency: float, sent: float, consumers: int = 0
+    ) -> Candidate:
         peer, is_here = self._peer(node), node == self._desk.me.name
         load, age, ram_free = self._state_of(node) or (None, None, None)
         return Candidate(
@@ -170,7 +175,7 @@ class Balancing:
             ram_free,
             latency,
             outstanding,
-            self._sent.of(node, self._desk.now),
+            sent,
             self._weight_of(node),
             self._metadata if is_here else peer.metadata if peer else NONE,
             consumers,

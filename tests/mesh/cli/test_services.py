@@ -127,6 +127,12 @@ def test_req_all_says_by_its_exit_code_whether_all_have_replied(
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("seconds", ["nan", "inf", "1e300", "0"])
+def test_a_command_has_a_time_that_ends(seconds: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reply", "x", "--exec", "cat", "--timeout", seconds]) == 2
+    assert "timeout" in capsys.readouterr().err
+
+
 def test_req_as_json_tells_who_says_what(given: Given, capsys: pytest.CaptureFixture[str]) -> None:
     given(request=reply(), gather=Answers(2, reply(), reply(b"", RequestFailed("no.", code="BUSY"))))
     assert main(["req", "x", "--json"]) == 0
@@ -183,6 +189,15 @@ def test_ls_says_when_nothing_is_served_or_not_all_have_answered(
     said = capsys.readouterr().err
     assert "which did not answer: b\n" in said and "mesh reply ADDRESS" in said
     assert main(["ls", "calc/add"]) == 2
+
+
+@pytest.mark.parametrize("pattern", ["", "a/#/b", "#/+#"])
+def test_ls_refuses_a_pattern_that_is_none(
+    given: Given, capsys: pytest.CaptureFixture[str], pattern: str
+) -> None:
+    given(call=SERVED)
+    assert main(["ls", "--addresses", pattern]) == 2
+    assert "pattern" in capsys.readouterr().err
 
 
 def server(node: str, **more: Any) -> dict[str, Any]:
@@ -254,7 +269,7 @@ def test_words_are_no_shell_commands_unless_they_shall_be() -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "said"), [("", "an empty one"), ("'", "cannot be read"), ("nosuch x", "'nosuch'")]
+    ("typed", "said"), [("", "is empty"), ("'", "cannot be read"), ("nosuch x", "'nosuch'")]
 )
 def test_what_cannot_be_run_is_said_before_it_is_served(
     typed: str, said: str, capsys: pytest.CaptureFixture[str]

@@ -120,5 +120,12 @@ def test_a_name_that_is_none_is_refused_at_the_call(group: Any) -> None:
                 m.subscribe("k", group="g", max_queue=-1)
             with pytest.raises(mesh.MeshError):
                 m.subscribe("k" * 500, group="g" * 64)
+            for ask in (m.subscribe, m.on):
+                with pytest.raises(mesh.BadArgument, match="group"):
+                    ask("k", group="g", overflow="error")
+                with pytest.raises(mesh.BadQuery):
+                    ask("k", group="g", overflow="nothing")
+                with pytest.raises(mesh.BadArgument):
+                    ask("k", group="g", initial="no")  # type: ignore[arg-type]
 
     run(story())

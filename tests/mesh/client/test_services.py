@@ -242,6 +242,16 @@ def test_one_that_is_dropped_without_a_reply_fails_and_its_room_is_used_again() 
     run(story)
 
 
+def test_a_service_that_was_never_entered_says_so() -> None:
+    async def story() -> None:
+        async with pair() as (_, ann, _):
+            with pytest.raises(Closed) as caught:
+                await asyncio.wait_for(anext(ann.serve("x")), 1)
+            assert "async with" in str(caught.value)
+
+    run(story)
+
+
 def test_several_tasks_may_take_from_one_service() -> None:
     async def story() -> None:
         async with pair() as (_, ann, bob), bob.serve("work") as work:
@@ -372,6 +382,25 @@ def test_who_is_asked_and_says_nothing_is_waited_for_until_the_time_is_over() ->
     run(story)
 
 
+def test_who_reads_a_gathering_that_is_left_or_was_never_entered_waits_for_nothing() -> None:
+    async def story() -> None:
+        async with pair() as (_, ann, bob), bob.serve("who"):
+            asked = ann.gather("who", b"?", timeout=3600.0)
+            with pytest.raises(Closed):
+                await anext(asked)
+            async with asked:
+                waiting = asyncio.create_task(anext(asked))
+                await asyncio.sleep(0)
+            with pytest.raises(StopAsyncIteration):
+                await asyncio.wait_for(waiting, 1)
+            with pytest.raises(StopAsyncIteration):
+                await asyncio.wait_for(anext(asked), 1)
+            with pytest.raises(Closed):
+                await asked.__aenter__()
+
+    run(story)
+
+
 # --- sending --------------------------------------------------------------------------------------------
 
 
@@ -390,6 +419,29 @@ def test_a_send_goes_to_one_or_to_all_and_several_destinations_have_a_result_eac
             await ann.flush()
             assert isinstance(sent[0].result, mesh.Published)
             assert await ann.final(sent[0].result) == sent[0].result
+
+    run(story)
+
+
+def test_of_thousands_of_destinations_each_has_its_own_reason() -> None:
+    async def story() -> None:
+        async with in_memory("a") as m, m.connect("a") as ann:
+            sent = await ann.send([f"nobody/{n}" for n in range(1500)], b"x")
+            assert [each.destination for each in sent] == [f"nobody/{n}" for n in range(1500)]
+            assert {type(each.error) for each in sent} == {NoHandlers}
+
+    run(story)
+
+
+@pytest.mark.parametrize("address", ["", "calc/+", "#"])
+def test_what_is_said_of_an_address_is_not_about_topics(address: str) -> None:
+    async def story() -> None:
+        async with in_memory("a") as m, m.connect("a") as ann:
+            for ask in (ann.serve, ann.registrations, ann.gather):
+                with pytest.raises(BadName) as caught:
+                    ask(address)
+                said = str(caught.value)
+                assert "calc/add" in said and not any(word in said for word in ("subscribe", "topic", "key"))
 
     run(story)
 
@@ -478,11 +530,15 @@ def test_what_a_function_raises_is_told_to_the_caller_and_never_a_timeout(
                     return bytes(2 << 20)
                 if how == "strange":
                     return object()
+                if how == "stop":
+                    next(iter(()))
+                if how == "number":
+                    raise RequestFailed(404, code=404)  # type: ignore[arg-type]
                 raise {"value": ValueError("bad"), "os": OSError()}[how]
 
             async with bob.running():
                 said = {}
-                for how in ("user", "own", "large", "strange", "value", "os", "nothing"):
+                for how in ("user", "own", "large", "strange", "stop", "number", "value", "os", "nothing"):
                     with pytest.raises(RequestFailed) as caught:
                         await ann.request("fails", how)
                     said[how] = caught.value.code
@@ -494,7 +550,8 @@ def test_what_a_function_raises_is_told_to_the_caller_and_never_a_timeout(
                     assert caught.value.code == "BAD_CONTENT"
         assert said == {
             "user": "NO_SUCH_USER", "own": "AWAY", "large": "TOO_LARGE", "strange": "BAD_ARGUMENT",
-            "value": "VALUE_ERROR", "os": "OS_ERROR", "nothing": "KEY_ERROR",
+            "stop": "RUNTIME_ERROR", "number": "404", "value": "VALUE_ERROR", "os": "OS_ERROR",
+            "nothing": "KEY_ERROR",
         }  # fmt: skip
 
     with caplog.at_level(logging.CRITICAL, "mesh.client"):
@@ -606,5 +663,25 @@ def test_a_service_that_is_left_gives_back_what_it_has_not_begun_to_others_anywh
                 for _ in range(5):
                     await (await anext(other)).reply(b"other")
                 assert [(await task).content for task in asked] == [b"first", *[b"other"] * 5]
+
+    run(story)
+
+
+def test_E15_what_cannot_be_sent_is_refused_before_it_is_and_what_does_not_fit_when_it_is_read() -> None:
+    async def story() -> None:
+        async with pair() as (_, ann, bob):
+            with pytest.raises(BadType):
+                await ann.request("sum", object())
+
+            @bob.service("sum")
+            async def total(numbers: list[int]) -> int:
+                return sum(numbers)
+
+            async with bob.running():
+                for wrong in ({"a": 1}, ["one"], b"\xff"):
+                    with pytest.raises(RequestFailed) as caught:
+                        await ann.request("sum", wrong)
+                    assert caught.value.code == "BAD_CONTENT"
+                assert (await ann.request("sum", [1, 2, 3])).value == 6
 
     run(story)

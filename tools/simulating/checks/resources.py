@@ -41,6 +41,9 @@ def nothing_left(history: History, facts: Facts) -> list[Violation]:
         for event in history.of("end")
         if event.text in left and event.stamp
     ]
+    found += [
+        Violation("L1", f"its node broke the protocol: {e.text}", (e,)) for e in history.of("cannot read")
+    ]
     owed = _owed_to_the_honest(history, facts) if not facts.may_wait else ()
     return found + [Violation("L1", f"{event.who} owes {event.to}", (event,)) for event in owed]
 

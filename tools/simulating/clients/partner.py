@@ -281,6 +281,11 @@ class Partner(Witness):
                         text=a.state, gap=a.matched,
                     )  # fmt: skip
 
+    def happened(self, kind: str, text: str) -> None:
+        super().happened(kind, text)
+        if kind == "disconnected" and text.endswith("]"):
+            self.event("cannot read", text=text)
+
     def move(self, address: str) -> None:
         self.event("visit", to=address)
         super().move(address)

@@ -229,3 +229,44 @@ def test_nobody_waits_longer_than_two_seconds_whoever_does_not_answer() -> None:
     assert said == [] and lookups.deadline == 12.0
     lookups.review(12.0, lambda name: False)
     assert said == ["first"] and lookups.deadline == 13.0
+
+
+def test_who_comes_again_before_his_connection_is_missed_is_told_from_the_beginning() -> None:
+    net = SimNetwork()
+    [a] = net.mesh("a")
+    looker, server = User(a, "looker"), User(a, "server")
+    looker.watch(1, "x")
+    server.serve("x")
+    net.run(0.5)
+    looker.heard.clear()
+    looker.session = ""
+    looker.connect(boot_seen=a.disk.boot)
+    looker.watch(1, "x")
+    net.run(0.5)
+    said = [heard for heard in looker.heard if isinstance(heard, c.Serving)]
+    assert [(each.number, [row.consumers for row in each.rows]) for each in said] == [(1, [1])]
+
+
+def test_E11_after_a_long_calm_the_next_message_arrives() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    server = User(a, "server")
+    server.serve("x")
+    asker = asked(b)
+    net.run(200)  # longer than a name is watched, and any silence
+    n = asker.send("x", b"late")
+    net.until(lambda: asker.state(n) == "OK" and len(server.contents()) == 2)
+
+
+def test_E12_a_node_that_is_closed_leaves_no_connection_nor_anything_of_what_it_served() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    server = User(a, "server")
+    server.serve("x")
+    asked(b)
+    assert b.metric("data_links") == 1 and known(b) == {"a": 1}
+    a.close()
+    net.run(5)
+    services = b.core.parts.services
+    assert (b.metric("data_links"), b.metric("control_links"), known(b)) == (0, 0, {})
+    assert not services.presence._peers and not services.sending._fates._at

@@ -98,6 +98,58 @@ def test_a_gathering_whose_only_node_is_lost_may_have_been_heard_there() -> None
     assert asker.state(n) == "HANDLER_LOST"
 
 
+def test_of_a_gathering_each_reply_that_a_lost_node_owes_is_a_failure() -> None:
+    net = SimNetwork()
+    a, b, c = net.mesh("a", "b", "c")
+    near, asker = User(a, "near"), User(a, "asker")
+    far = [User(node, name) for node, name in ((b, "one"), (b, "two"), (c, "three"))]
+    for server in (near, *far):
+        server.serve("who")
+    n = asker.send("who", b"?", flags=REQUEST | EVERY, ttl=600_000)
+    net.until(lambda: asker.state(n) == "OK" and all(server.contents() for server in far))
+    far[0].reply((1, b"here"))
+    net.until(lambda: asker.replies)
+    net.cut("a", "b")
+    net.until(lambda: len(asker.replies) == 2)
+    assert asker.replies[0][1:3] == (b"here", "")
+    assert asker.replies[1][2] == "HANDLER_LOST"
+    net.heal()
+    net.run(10.0)
+    far[1].reply((1, b"too late"))
+    far[2].reply((1, b"three"))
+    net.until(lambda: len(asker.replies) > 2)
+    net.run(2.0)
+    assert [content for _, content, _, _ in asker.replies[2:]] == [b"three"]
+    assert [answer.matched for answer in asker.answers if answer.first == n] == [4]
+
+
+def test_a_node_that_is_lost_before_it_says_how_many_it_has_counts_as_one_failure() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    near, far, asker = User(a, "near"), User(b, "far"), User(a, "asker")
+    near.serve("who")
+    far.serve("who")
+    n = asker.send("who", b"1", flags=EVERY)
+    net.until(lambda: asker.state(n) == "OK")
+    net.cut("a", "b")
+    n = asker.send("who", b"?", flags=REQUEST | EVERY, ttl=600_000)
+    net.until(lambda: asker.state(n) and asker.replies)
+    assert [answer.matched for answer in asker.answers if answer.first == n] == [2]
+    assert [code for _, _, code, _ in asker.replies] == ["HANDLER_LOST"]
+
+
+def test_a_gathering_at_a_node_that_is_lost_is_not_remembered() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    server, asker = User(b, "server"), User(a, "asker")
+    server.serve("who")
+    n = asker.send("who", b"?", flags=REQUEST | EVERY, ttl=600_000)
+    net.until(lambda: asker.state(n) == "OK")
+    net.cut("a", "b")
+    net.until(lambda: asker.replies)
+    assert a.metric("requests_open") == 0
+
+
 def test_E1_E2_E4_local_only_stays_here() -> None:
     net = SimNetwork()
     a, b = net.mesh("a", "b")
