@@ -13,6 +13,7 @@ import zmq
 from mesh.errors import BindRefused, Refused
 from mesh.security.keys import Keys
 from mesh.security.zap import DOMAIN
+from mesh.transport.departures import Departures
 from mesh.transport.gossip import GossipSockets
 from mesh.transport.guard import Allowance
 from mesh.transport.handshakes import FAILED, Doorman, failure
@@ -44,13 +45,13 @@ NEVER = 86_400_000  # ms; a connection that has ended is closed at once
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """A bound ROUTER; `doorman` watches who fails to come in over TCP, and that somebody has left."""
+    """A bound ROUTER; `doorman` watches who has left, and over TCP who fails to come in."""
 
     socket: Socket
     endpoint: str
     trusted: bool
     keyed: bool
-    doorman: Doorman | None
+    doorman: Doorman | Departures
 
 
 class Sockets:
@@ -59,7 +60,7 @@ class Sockets:
     With `keys` every TCP socket speaks CURVE, and `came` has the public key of who dialled. `heard` gets
     what others gossip, `stranger` a line about each who could not come in, or did not let us in; a
     `failed` in its place gets the latter as an error with the key of the connection that we dialled.
-    `left` is called when some of those who dialled us over TCP are gone; of those that had said something
+    `left` is called when some of those who dialled us over TCP are gone; of all that had said something
     `gone` tells. `allowance` is what they may hold, and how many there may be.
     """
 
@@ -109,10 +110,13 @@ class Sockets:
             self._require_zap()
         socket = new_socket(self._context, zmq.ROUTER, address)
         socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
-        doorman, is_keyed = None, self._keys is not None and not trusted
+        doorman: Doorman | Departures
+        is_keyed = self._keys is not None and not trusted
         if self._keys is not None and is_keyed:
             guard(socket, self._keys.server, DOMAIN)
-        if not trusted:
+        if trusted:
+            doorman = Departures(self._loop, self._context, socket, self._ended)
+        else:
             stranger = self._stranger if is_keyed else lambda text: None
             doorman = Doorman(
                 self._loop, self._context, socket, stranger, self._left, self._ended, self._watch
@@ -120,8 +124,7 @@ class Sockets:
         try:
             socket.bind(address)
         except zmq.ZMQError as error:
-            if doorman is not None:
-                doorman.close()
+            doorman.close()
             socket.close()
             raise refusal(address, error) from error
         endpoint = socket.getsockopt_string(zmq.LAST_ENDPOINT)
@@ -241,8 +244,7 @@ class Sockets:
             self.hang_up(key)
         for listener in self._routers.values():
             self._loop.remove_reader(descriptor(listener.socket))
-            if listener.doorman is not None:
-                listener.doorman.close()
+            listener.doorman.close()
             listener.socket.close(linger=LINGER)
             if listener.endpoint.startswith("ipc://"):
                 Path(listener.endpoint.removeprefix("ipc://")).unlink(missing_ok=True)
@@ -280,9 +282,9 @@ class Sockets:
         self._known[key] = number
         if not listener.trusted:
             self._heard.add(number)
-            if (before := self._behind.get(number)) is not None:
-                self._lose(before)  # that one has ended: descriptors are used again
-            self._behind[number] = key
+        if (before := self._behind.get(number)) is not None:
+            self._lose(before)  # that one has ended: descriptors are used again
+        self._behind[number] = key
         self._came(key, listener.endpoint, listener.trusted, user if listener.keyed else "")
         return frames
 

@@ -14,7 +14,7 @@ from mesh.errors import BindRefused
 from mesh.security import zap
 from mesh.security.keys import Keys
 from mesh.transport import handshakes
-from mesh.transport.handshakes import GAVE_UP
+from mesh.transport.handshakes import GAVE_UP, Doorman
 from tests.mesh.transport.ends import End, client_keys, eventually, node_keys
 
 ANY = "tcp://127.0.0.1:0"
@@ -236,7 +236,7 @@ def test_of_two_lines_about_one_attempt_the_one_with_an_address_is_told(
         async with ends(node_keys(1)) as (listener,):
             listener.sockets.bind(ANY, trusted=False)
             doorman = listener.sockets._routers[0].doorman
-            assert doorman is not None
+            assert isinstance(doorman, Doorman)
             for first, second in (("10.0.0.5", ""), ("", "10.0.0.5")):
                 doorman._tell(first, "why")
                 doorman._tell(second, "why")

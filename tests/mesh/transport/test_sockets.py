@@ -84,3 +84,24 @@ async def visit(dialler: End, keys: range) -> None:
     for key in keys:
         dialler.sockets.hang_up(key)
     host.sockets.close()
+
+
+def test_who_dialled_a_file_and_is_gone_is_told_of_at_once_behind_his_last_words(tmp_path: Path) -> None:
+    async def story() -> None:
+        listener, stays, goes = End(), End(), End()
+        address = listener.sockets.bind(f"ipc://{tmp_path}/s", trusted=True)
+        for end in (stays, goes):
+            end.sockets.dial(1, address)
+            end.sockets.send(1, [b"hello"])
+        await eventually(lambda: len(listener.came) == 2)
+        for number in range(100):
+            goes.sockets.send(1, [b"%d" % number])
+        goes.sockets.close()
+        await eventually(lambda: listener.gone)
+        assert [frames for key, frames in listener.received if key == listener.gone[0]][-1] == [b"99"]
+        assert len(listener.gone) == 1
+        stays.sockets.close()
+        await eventually(lambda: len(listener.gone) == 2)
+        listener.sockets.close()
+
+    asyncio.run(story())
