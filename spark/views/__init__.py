@@ -55,7 +55,7 @@ services.fared(history, n=1000)
     One row an address and node that serves it, the busiest first: address, node (empty: nobody), requests,
     requests_per_s, replies, failed, lost, refused, expired (requests), sent (messages without a reply),
     mean_ms, p50_ms (of the replies), p99_ms (of the worst 10 s), callers (nodes whose clients asked).
-services.over_time(history, width_s, n=8)
+services.over_time(history, width_s=None, n=8)
     One row a bucket of time and address, of the n busiest: bucket_at (its start), address, requests_per_s,
     failures_per_s, p50_ms, p99_ms (of the worst 10 s).
 forecast.capacity(history)

@@ -4,6 +4,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from spark.views import counting
+from spark.views.load import WIDTHS, width
 from spark.views.rows import of_kind, ratio, seconds, settled
 
 FAILURES = ("failed", "lost", "refused", "expired")
@@ -40,21 +41,23 @@ def fared(history: DataFrame, n: int = 1000) -> DataFrame:
     )  # fmt: skip
 
 
-def over_time(history: DataFrame, width_s: int, n: int = 8) -> DataFrame:
-    """One row a bucket of `width_s` seconds and address, of the n with the most requests: bucket_at (its
-    start), address, requests_per_s, failures_per_s, p50_ms (of the replies), p99_ms (of the worst line)."""
+def over_time(history: DataFrame, width_s: int | None = None, n: int = 8) -> DataFrame:
+    """One row a bucket of `width_s` seconds (without it: of `load.width`) and address, of the n with the most
+    requests: bucket_at (its start), address, requests_per_s, failures_per_s, p50_ms (of the replies), p99_ms
+    (of the worst line)."""
     new = _new(history)
     busiest = new.groupBy("address").agg(F.sum("requests").alias("_all")).where(F.col("_all") > 0)
     busiest = busiest.orderBy(F.desc("_all"), "address").limit(n).select("address")
     moment = F.unix_seconds("ts")
+    wide = width_s or width(history) or WIDTHS[0]
     failures = sum((F.sum(name) for name in FAILURES), F.lit(0))
     return (
         new.join(F.broadcast(busiest), "address")
-        .withColumn("bucket_at", F.timestamp_seconds(moment - F.pmod(moment, F.lit(width_s))))
+        .withColumn("bucket_at", F.timestamp_seconds(moment - F.pmod(moment, F.lit(wide))))
         .groupBy("bucket_at", "address")
         .agg(
-            (F.sum("requests") / width_s).alias("requests_per_s"),
-            (failures / width_s).alias("failures_per_s"),
+            (F.sum("requests") / wide).alias("requests_per_s"),
+            (failures / wide).alias("failures_per_s"),
             *_latencies(),
         )
     )
