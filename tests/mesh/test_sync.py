@@ -212,7 +212,9 @@ def test_what_is_sent_waits_and_is_taken_once(node: RunningNode, m: mesh.sync.Cl
     assert m.send("/node/a/client/joe/session/5", "0", force_queuing=True).matched == 0
     with mesh.sync.connect(environ=node.environ, client="joe", session=5) as joe:
         results = m.send([joe.name, "client/eve"], "1")
-        assert [type(result) for result in results] == [Published, NotConnected]
+        assert [sent.destination for sent in results] == [joe.name, "client/eve"]
+        assert isinstance(results[0].result, Published) and results[0].error is None
+        assert isinstance(results[1].error, NotConnected) and results[1].result is None
         assert m.send(joe.name, "2").matched == 1
         for expected in (b"0", b"1"):
             with joe.inbox() as inbox:
