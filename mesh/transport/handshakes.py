@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import struct
 from collections.abc import Callable
 
 import zmq
 
 from mesh.errors import Refused
-from mesh.transport.options import Context, Socket, descriptor, drain, readable
+from mesh.transport.monitor import Monitor, event_of
+from mesh.transport.options import Context, Socket
 from mesh.transport.unfinished import STRANGER
 from mesh.transport.watch import Watch
 
@@ -57,30 +57,11 @@ class Doorman:
         self._unaddressed: set[str] = set()  # reasons that wait for such a line
         self._planned = False
         watch.begin()
-        place = f"inproc://doorman-{id(watched):x}"
-        watched.monitor(place, WATCHED)
-        self._events = context.socket(zmq.PAIR)
-        # No bound: ZeroMQ's own thread would wait for us, and with it every connection.
-        self._events.setsockopt(zmq.RCVHWM, 0)
-        self._events.connect(place)
-        loop.add_reader(descriptor(self._events), self._readable)
-        loop.call_soon(self._readable)
-        self._closed = False
+        self._monitor = Monitor(loop, context, watched, WATCHED, self._note)
 
     def close(self) -> None:
         """To be called before the watched socket is closed."""
-        self._closed = True
-        self._loop.remove_reader(descriptor(self._events))
-        self._watched.disable_monitor()
-        self._events.close()
-
-    def _readable(self) -> None:
-        if self._closed:
-            return
-        for frames in drain(self._events):
-            self._note(*event_of(frames))
-        if readable(self._events):  # nobody announces what is there already
-            self._loop.call_soon(self._readable)
+        self._monitor.close()
 
     def _note(self, event: int, value: int) -> None:
         if event == zmq.EVENT_ACCEPTED:
@@ -109,7 +90,7 @@ class Doorman:
 
     def _say_left(self) -> None:
         self._planned = False
-        if not self._closed:
+        if not self._monitor.is_closed:
             self._left()
 
     def _tell(self, address: str, why: str) -> None:
@@ -123,7 +104,7 @@ class Doorman:
     def _tell_unaddressed(self, why: str) -> None:
         self._unaddressed.discard(why)
         # The same attempt may have been told shortly before it, or since.
-        if not self._closed and self._loop.time() - self._addressed > 2 * MOMENT:
+        if not self._monitor.is_closed and self._loop.time() - self._addressed > 2 * MOMENT:
             self._stranger(f"a stranger was not let in: {why}")
 
 
@@ -133,12 +114,6 @@ def _reason(event: int, value: int) -> str:
     # Who resets a connection only wanted to know whether somebody listens. And whom our ZAP handler does not
     # let in, of those it tells itself.
     return GAVE_UP if event == zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL and value == errno.EPIPE else ""
-
-
-def event_of(frames: list[bytes]) -> tuple[int, int]:
-    """(event, value) of a monitor's message."""
-    event, value = struct.unpack("=HI", frames[0][:6])
-    return event, value
 
 
 def failure(events: list[list[bytes]], is_keyed: bool) -> Refused | None:

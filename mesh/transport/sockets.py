@@ -13,12 +13,12 @@ import zmq
 from mesh.errors import BindRefused, Refused
 from mesh.security.keys import Keys
 from mesh.security.zap import DOMAIN
-from mesh.transport.departures import Departures
 from mesh.transport.gossip import GossipSockets
 from mesh.transport.guard import Allowance
 from mesh.transport.handshakes import FAILED, Doorman, failure
 from mesh.transport.library import check_ours
 from mesh.transport.lifetime import Lifetime
+from mesh.transport.monitor import Monitor
 from mesh.transport.options import (
     LINGER,
     NOBLOCK,
@@ -51,7 +51,7 @@ class Listener:
     endpoint: str
     trusted: bool
     keyed: bool
-    doorman: Doorman | Departures
+    doorman: Doorman | Monitor
 
 
 class Sockets:
@@ -110,12 +110,18 @@ class Sockets:
             self._require_zap()
         socket = new_socket(self._context, zmq.ROUTER, address)
         socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
-        doorman: Doorman | Departures
+        doorman: Doorman | Monitor
         is_keyed = self._keys is not None and not trusted
         if self._keys is not None and is_keyed:
             guard(socket, self._keys.server, DOMAIN)
         if trusted:
-            doorman = Departures(self._loop, self._context, socket, self._ended)
+            doorman = Monitor(
+                self._loop,
+                self._context,
+                socket,
+                zmq.EVENT_DISCONNECTED,
+                lambda _, number: self._ended(number),
+            )
         else:
             stranger = self._stranger if is_keyed else lambda text: None
             doorman = Doorman(

@@ -21,7 +21,7 @@ GROUP = 100  # subscriptions of one client that share an item: each may list 2,0
 
 
 class Keyed(Protocol):
-    """Whoever is given something: a feed, or a consumer."""
+    """A taker with the key of a subscription: a feed, or a consumer."""
 
     key: bytes  # with the number of the subscription, see subscription_of
 

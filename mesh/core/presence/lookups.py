@@ -15,7 +15,7 @@ Then = Callable[[], None]
 
 
 class Lookups:
-    """What waits for each name: until all who can be asked have heard that we watch it."""
+    """The questions that wait for each name: until all who can be asked have heard that we watch it."""
 
     def __init__(self) -> None:
         self._waiting: dict[Name, deque[tuple[float, Then]]] = {}  # with the time when each waits no more

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mesh.core.desk.conn import Conn
@@ -16,16 +16,15 @@ from mesh.core.desk.settings import CONFIRM
 from mesh.core.peers.facts import LoggedIn, LoggedOut, PeerLost, WaysChanged
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
+from mesh.core.presence.audience import Audience
 from mesh.core.presence.facts import GroupChanged
 from mesh.core.presence.registry import Name, Registry
 from mesh.core.ways.nodes import Nodes
-from mesh.core.ways.slow import Slow
 from mesh.errors import LocalError, RemoteError
 from mesh.names import check_group
 from mesh.wire.commands import Heard
 from mesh.wire.commands import Members as Said
 from mesh.wire.envelope import Envelope
-from mesh.wire.limits import SERVICES
 
 GROUP = "group"
 MOST = 10_000  # groups that a node may have
@@ -54,15 +53,14 @@ class Waiting:
 class Members(Part):
     """The groups that have members here, and what others say of theirs."""
 
-    def __init__(self, desk: Desk, neighbours: Neighbours, nodes: Nodes, slow: Slow) -> None:
+    def __init__(self, desk: Desk, neighbours: Neighbours, nodes: Nodes, audience: Audience) -> None:
         self._desk = desk
         self._neighbours = neighbours
         self._nodes = nodes
-        self._slow = slow
+        self._audience = audience
         self.own: dict[str, int] = {}
         self._registry = Registry()
         self._told: dict[bytes, Told] = {}
-        self._mute: dict[bytes, int] = {}  # who knows nothing of this, and in which boot
         self._due: dict[str, None] = {}
         self._version = 0
         self._waiting: list[Waiting] = []
@@ -83,7 +81,7 @@ class Members(Part):
 
     def owes(self, peer: Peer) -> bool:
         """A login: it has to know what groups are here."""
-        return bool(self.own or self._waiting) and self._mute.get(peer.node.uuid) != peer.node.boot
+        return bool(self.own or self._waiting) and not self._audience.is_mute(peer)
 
     # --- here ---------------------------------------------------------------------------------------------
 
@@ -138,7 +136,7 @@ class Members(Part):
         """Tell whoever need not wait any more."""
         if not self._waiting:
             return
-        known = min((self._knows(peer) for peer in self._awaited()), default=self._version)
+        known = min((self._knows(peer) for peer in self._audience.awaited()), default=self._version)
         waiting, self._waiting = self._waiting, []
         done: list[Waiting] = []
         for one in waiting:
@@ -151,12 +149,6 @@ class Members(Part):
         told = self._told.get(peer.node.uuid)
         return -1 if told is None else told.version
 
-    def _awaited(self) -> Iterator[Peer]:
-        for peer in self._nodes.askable():
-            uuid = peer.node.uuid
-            if uuid not in self._slow and self._mute.get(uuid) != peer.node.boot:
-                yield peer
-
     # --- elsewhere ----------------------------------------------------------------------------------------
 
     def members(self, name: str) -> Mapping[bytes, int]:
@@ -166,14 +158,12 @@ class Members(Part):
     def _logged_in(self, fact: LoggedIn) -> None:
         peer = fact.peer
         self._forget(peer)
-        if SERVICES in fact.conn.speaks:
+        if self._audience.hears(peer, fact.conn):
             told = self._told[peer.node.uuid] = Told()
             if self.own:
                 self._tell(peer, told, list(self.own))
             else:
                 told.version = self._version
-        else:
-            self._mute[peer.node.uuid] = peer.node.boot
         self._review()
 
     def _said(self, conn: Conn, peer: Peer, command: Said, _: list[Envelope]) -> None:
@@ -216,6 +206,5 @@ class Members(Part):
         late = [w for w in self._waiting if w.deadline <= self._desk.now]
         if late:
             version = max(w.version for w in late)
-            for peer in [peer for peer in self._awaited() if self._knows(peer) < version]:
-                self._slow.waited_for(peer.node.uuid, CONFIRM)
+            self._audience.missed([p for p in self._audience.awaited() if self._knows(p) < version])
         self._review()

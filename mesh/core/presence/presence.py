@@ -12,10 +12,10 @@ from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import Hearing, hear
 from mesh.core.desk.part import Part, Taking, take
-from mesh.core.desk.settings import CONFIRM
 from mesh.core.peers.facts import LoggedIn, LoggedOut, PeerLost, WaysChanged
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
+from mesh.core.presence.audience import Audience
 from mesh.core.presence.facts import ServersChanged
 from mesh.core.presence.lookups import Lookups
 from mesh.core.presence.registry import Name, Registry
@@ -24,7 +24,6 @@ from mesh.core.presence.watching import Watching
 from mesh.core.subscribers.facts import SessionAway
 from mesh.core.subscribers.session import Session
 from mesh.core.ways.nodes import Nodes
-from mesh.core.ways.slow import Slow
 from mesh.errors import LocalError, RemoteError
 from mesh.wire.commands import Row, Serving, Watch
 from mesh.wire.envelope import Envelope
@@ -38,18 +37,17 @@ IDLE = 60.0  # s that a name is watched after it was last asked for
 class Presence(Part):
     """The face of this room: what is served here, what is watched elsewhere."""
 
-    def __init__(self, desk: Desk, neighbours: Neighbours, nodes: Nodes, slow: Slow) -> None:
+    def __init__(self, desk: Desk, neighbours: Neighbours, nodes: Nodes, audience: Audience) -> None:
         self._desk = desk
         self._neighbours = neighbours
         self._nodes = nodes
-        self._slow = slow
+        self._audience = audience
         self.own: dict[Name, int] = {}  # how many serve it here, for others
         self._registry = Registry()
         self._peers = Watchers[Peer](lambda name: (Row(*name, self.own.get(name, 0)),), NAMES)
         self._clients = Watchers[Session](self._all_rows, desk.settings.max_subscriptions)
         self._watching = Watching()
         self._lookups = Lookups()
-        self._mute: dict[bytes, int] = {}  # nodes of a release that knows nothing of this, and their boots
 
     def speaks(self) -> Sequence[str]:
         return (SERVICES,)
@@ -74,7 +72,7 @@ class Presence(Part):
 
     def owes(self, peer: Peer) -> bool:
         """A login: it was not asked yet for all that is watched here."""
-        return bool(self._watching.names) and not self._is_mute(peer)
+        return bool(self._watching.names) and not self._audience.is_mute(peer)
 
     # --- what is served here ----------------------------------------------------------------------------
 
@@ -140,25 +138,16 @@ class Presence(Part):
 
     def _heard_by_all(self) -> float:
         """The version of what is watched that all have heard who live, speak of this and answer."""
-        return min((self._watching.confirmed(peer.node.uuid) for peer in self._awaited()), default=inf)
-
-    def _awaited(self) -> Iterator[Peer]:
-        for peer in self._nodes.askable():
-            if peer.node.uuid not in self._slow and not self._is_mute(peer):
-                yield peer
-
-    def _is_mute(self, peer: Peer) -> bool:
-        """Is it of a release that knows nothing of this?"""
-        return self._mute.get(peer.node.uuid) == peer.node.boot
+        return min(
+            (self._watching.confirmed(peer.node.uuid) for peer in self._audience.awaited()), default=inf
+        )
 
     def _logged_in(self, fact: LoggedIn) -> None:
         peer = fact.peer
         self._forget(peer)
-        if SERVICES in fact.conn.speaks:
+        if self._audience.hears(peer, fact.conn):
             for command in self._watching.full(peer.node.uuid):
                 self._desk.send(fact.conn, command)
-        else:
-            self._mute[peer.node.uuid] = peer.node.boot
         self._review()
 
     def _served(self, conn: Conn, peer: Peer, command: Serving, _: list[Envelope]) -> None:
@@ -229,9 +218,8 @@ class Presence(Part):
         now = self._desk.now
         if late := self._lookups.late(now):
             version = max(self._watching.names[name].version for name in late)
-            for peer in list(self._awaited()):
-                if self._watching.confirmed(peer.node.uuid) < version:
-                    self._slow.waited_for(peer.node.uuid, CONFIRM)
+            confirmed = self._watching.confirmed
+            self._audience.missed([p for p in self._audience.awaited() if confirmed(p.node.uuid) < version])
         self._review()
         if (deadline := self._lookups.deadline) is not None:
             self._desk.wake(deadline)

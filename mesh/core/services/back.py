@@ -19,7 +19,7 @@ Batch = list[tuple[Envelope, int]]  # with the ms that each still has
 
 
 class Back:
-    """It is gathered while an event lasts. `here` is for clients of this node."""
+    """The words that go back, gathered while an event lasts. `here` is for clients of this node."""
 
     def __init__(self, desk: Desk, peer: Callable[[bytes], Peer | None]) -> None:
         self._desk = desk

@@ -11,7 +11,7 @@ from mesh.wire.envelope import Envelope
 
 
 class Departing:
-    """What leaves with this turn, by node."""
+    """The envelopes that leave with this turn, by node."""
 
     def __init__(self, desk: Desk, peers: Mapping[bytes, Peer]) -> None:
         self._desk = desk

@@ -8,6 +8,7 @@ from mesh.core.delivery.router import Router
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.part import Part
 from mesh.core.peers.neighbours import Neighbours
+from mesh.core.presence.audience import Audience
 from mesh.core.presence.members import Members
 from mesh.core.presence.presence import Presence
 from mesh.core.services.back import Back
@@ -38,8 +39,9 @@ class Services:
     ) -> None:
         peers, named = neighbours.peers, neighbours.named
         back, departing = Back(desk, peers.get), Departing(desk, peers)
-        self.presence = Presence(desk, neighbours, nodes, slow)
-        self.members = Members(desk, neighbours, nodes, slow)
+        audience = Audience(nodes, slow)
+        self.presence = Presence(desk, neighbours, nodes, audience)
+        self.members = Members(desk, neighbours, nodes, audience)
         self.serving = Serving(desk, self.presence, self.members, back)
         groups = Groups(
             desk,

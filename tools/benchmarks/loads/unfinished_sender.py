@@ -22,7 +22,7 @@ from mesh.security.derive import GOSSIP, derived
 from mesh.security.keyfiles import read_mesh
 from mesh.security.signing import curve_pair
 from mesh.security.streamkey import STREAM_SEED, StreamKey
-from mesh.transport.handshakes import event_of
+from mesh.transport.monitor import event_of
 from mesh.wire import commands as c
 from mesh.wire.frames import read, write
 

@@ -1,0 +1,55 @@
+"""The events of one ZeroMQ socket, as they happen."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import Callable
+
+import zmq
+
+from mesh.transport.options import Context, Socket, descriptor, drain, readable
+
+
+class Monitor:
+    """A watch over a bound socket: `note(event, value)` gets those of the `events` that are wanted."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        context: Context,
+        watched: Socket,
+        events: int,
+        note: Callable[[int, int], None],
+    ) -> None:
+        self._loop, self._watched, self._note = loop, watched, note
+        place = f"inproc://monitor-{id(watched):x}"
+        watched.monitor(place, events)
+        self._events = context.socket(zmq.PAIR)
+        # No bound: ZeroMQ's own thread would wait for us, and with it every connection.
+        self._events.setsockopt(zmq.RCVHWM, 0)
+        self._events.connect(place)
+        loop.add_reader(descriptor(self._events), self._readable)
+        loop.call_soon(self._readable)
+        self.is_closed = False
+
+    def close(self) -> None:
+        """To be called before the watched socket is closed."""
+        self.is_closed = True
+        self._loop.remove_reader(descriptor(self._events))
+        self._watched.disable_monitor()
+        self._events.close()
+
+    def _readable(self) -> None:
+        if self.is_closed:
+            return
+        for frames in drain(self._events):
+            self._note(*event_of(frames))
+        if not self.is_closed and readable(self._events):  # nobody announces what is there already
+            self._loop.call_soon(self._readable)
+
+
+def event_of(frames: list[bytes]) -> tuple[int, int]:
+    """(event, value) of a monitor's message."""
+    event, value = struct.unpack("=HI", frames[0][:6])
+    return event, value
