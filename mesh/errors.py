@@ -2,12 +2,14 @@
 
 MeshError
  ├─ LocalError          you asked for something that the mesh does not allow, or not now
- │   ├─ BadName, BadKey, BadQuery (BadPattern), BadArgument (BadType), BadConfig, MessageTooLarge
+ │   ├─ BadName, BadKey, BadQuery (BadPattern, BadSelector), BadArgument (BadType), BadConfig
+ │   ├─ MessageTooLarge
  │   ├─ NotAvailable, WouldBlock, Closed, WrongLoop
  │   ├─ NodeNotFound, NodeInUse, BindRefused, DataDirRefused, KeysRefused
  │   ├─ PublishRefused, StaleSequence
  │   ├─ CircularLoop, UnknownNode, NotConnected, MasterAway, TailBackFull, Expired
- │   └─ NoHandlers, HandlerLost
+ │   ├─ NoHandlers, HandlerLost
+ │   └─ NoQueue, QueueFull, QueueExists, QueueInUse, LeaseOver
  ├─ RemoteError         a peer broke the protocol: drop the link, not the program
  │   └─ Refused         a peer said no, with a reason
  ├─ RequestFailed       whoever was asked says that it failed
@@ -78,6 +80,12 @@ class BadQuery(LocalError):
 
 class BadPattern(BadQuery):
     """A topic pattern that is empty, or has a wildcard where none can be."""
+
+
+class BadSelector(BadQuery):
+    """A selector that is no expression, is too long, or asks for what no message has."""
+
+    code = "BAD_SELECTOR"
 
 
 class BadArgument(LocalError, ValueError):
@@ -214,6 +222,36 @@ class HandlerLost(PublishRefused):
     """Whoever had the message is gone: perhaps it was done, perhaps not."""
 
     code = "HANDLER_LOST"
+
+
+class NoQueue(PublishRefused):
+    """No queue of that name is at the node: it was never declared, or was removed."""
+
+    code = "NO_QUEUE"
+
+
+class QueueFull(PublishRefused):
+    """As much waits in the queue as it may hold, so no more is taken."""
+
+    code = "QUEUE_FULL"
+
+
+class QueueExists(LocalError):
+    """The queue was declared before, in another way; the text says what differs."""
+
+    code = "QUEUE_EXISTS"
+
+
+class QueueInUse(LocalError):
+    """Somebody takes from the queue, or something waits in it, so it was not removed."""
+
+    code = "QUEUE_IN_USE"
+
+
+class LeaseOver(LocalError):
+    """The message is not this consumer's any more: it waits again, or somebody else has it."""
+
+    code = "LEASE_OVER"
 
 
 class RemoteError(MeshError):

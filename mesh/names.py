@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from mesh.errors import BadKey, BadName, shown
 from mesh.patterns import check_pattern
@@ -14,6 +15,7 @@ _SESSION = re.compile(
     r"client/(?P<client>[^/]+)(?:/session/(?P<session>-?[1-9][0-9]{0,18}))?"
 )
 _LARGEST_SESSION = 2**63 - 1
+LONGEST_QUEUE = 200  # characters of its name
 
 
 def node_name(text: str) -> str:
@@ -97,14 +99,17 @@ class SessionName:
         return f"{site}{node}client/{self.client}{session}"
 
 
-CLIENT, ADDRESS = "client", "address"  # kinds of destinations
+CLIENT, ADDRESS, QUEUE = "client", "address", "queue"  # kinds of destinations
 SENDS = "address/"  # the domain in which sends to addresses are numbered
+PUTS = "queue/"  # begins a queue as a destination; the domain of what goes there is called like that, too
 # First levels of addresses and domains that are the mesh's own.
 RESERVED = frozenset(("address", "counter", "lock", "map", "node", "queue", "site", "sub"))
 
 
 def kind_of(destination: str) -> str:
-    """The kind of a destination, at a glance: what is no client is an address."""
+    """The kind of a destination, at a glance: what is no client and no queue is an address."""
+    if destination.startswith(PUTS):
+        return QUEUE
     return CLIENT if destination.startswith(("client/", "/")) else ADDRESS
 
 
@@ -133,17 +138,39 @@ def is_group(text: str) -> bool:
 
 def check_address(text: str) -> str:
     """The address itself, if somebody may serve it; else BadName. It is like a key: `calc/add`."""
+    return _levels(text, "address", "calc/add", "One serves or asks a single address")
+
+
+def check_queue(text: str) -> str:
+    """The name itself, if a queue may have it; else BadName. It is like a key: `orders/new`."""
+    name = _levels(text, "name of a queue", "orders/new", "One uses a single queue")
+    if len(name) > LONGEST_QUEUE:
+        hint = f"At most {LONGEST_QUEUE} are allowed."
+        raise BadName(f"The name of a queue {name[:40]!r}... has {len(name)} characters.", hint=hint)
+    return name
+
+
+@lru_cache(maxsize=1024)  # there are few; what is refused is not kept
+def queue_of(destination: str) -> str:
+    """The name of the queue that is meant by `queue/NAME`; BadName for any other destination."""
+    if kind_of(destination) != QUEUE:
+        raise BadName(f"{destination[:80]!r} is no queue.", hint="One is written queue/NAME.")
+    return check_queue(destination.removeprefix(PUTS))
+
+
+def _levels(text: str, what: str, example: str, single: str) -> str:
+    """A name with levels, whose first one is not the mesh's own; else BadName."""
     if text == "":
-        raise BadName("the address is empty.", hint="It is text with levels, such as calc/add.")
-    if ("+" in text or "#" in text) and not {"+", "#"}.isdisjoint(text.split("/")):
-        hint = "One serves or asks a single address, such as calc/add."
-        raise BadName(f"{text[:80]!r} is a pattern, and no address.", hint=hint)
+        raise BadName(f"the {what} is empty.", hint=f"It is text with levels, such as {example}.")
     try:
-        address = check_key(text)
+        name = check_key(text)
     except BadKey as error:
-        raise BadName(error.what.replace("key", "address", 1), hint=error.hint) from None
-    first = address.split("/", 1)[0]
-    if kind_of(address) != ADDRESS or first in RESERVED or first == CLIENT or first.startswith("__sys__"):
-        hint = "Choose another first level, such as calc/add."
-        raise BadName(f"{address[:80]!r} is no address: names of that kind are the mesh's own.", hint=hint)
-    return address
+        if isinstance(text, str) and not {"+", "#"}.isdisjoint(text.split("/")):
+            hint = f"{single}, such as {example}."
+            raise BadName(f"{text[:80]!r} is a pattern, and no {what}.", hint=hint) from None
+        raise BadName(error.what.replace("key", what, 1), hint=error.hint) from None
+    first = name.split("/", 1)[0]
+    if kind_of(name) != ADDRESS or first in RESERVED or first == CLIENT or first.startswith("__sys__"):
+        hint = f"Choose another first level, such as {example}."
+        raise BadName(f"{name[:80]!r} is no {what}: names of that kind are the mesh's own.", hint=hint)
+    return name

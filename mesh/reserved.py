@@ -1,7 +1,7 @@
 """Which names are the mesh's own? Those that begin with `__sys__`."""
 
 from mesh.errors import PublishRefused
-from mesh.names import SENDS
+from mesh.names import PUTS, SENDS
 from mesh.patterns import SYSTEM
 from mesh.values import check_domain
 
@@ -27,7 +27,15 @@ def check_domain_free(domain: str) -> str:
     if domain == SENDS:
         what = f"in the domain {SENDS} the mesh numbers what is sent to addresses."
         raise PublishRefused(what, hint="Choose another name.", code="RESERVED")
+    if domain.startswith(PUTS):
+        raise of_queue(domain)
     return domain
+
+
+def of_queue(domain: str) -> PublishRefused:
+    """In the domain of a queue stands what is put into it, and nothing else."""
+    text = f"in the domain {domain[:80]!r} the mesh numbers what is put into that queue."
+    return PublishRefused(text, hint="Choose another name, or put it into the queue.", code="RESERVED")
 
 
 def reserved(name: str) -> PublishRefused:

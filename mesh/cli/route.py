@@ -9,7 +9,7 @@ from mesh.cli import options
 from mesh.cli.addresses import tell_servers
 from mesh.cli.options import say, tell_json
 from mesh.cli.table import tell_table
-from mesh.names import ADDRESS, kind_of
+from mesh.names import CLIENT, kind_of
 
 GOES = {"forward": "forward to", "wait": "wait for"}
 
@@ -36,7 +36,7 @@ def command(key: str, domain: str | None, to: str, node: str, as_json: bool, url
     """
     if not (key or domain or to):
         raise click.UsageError("Give a KEY, --domain or --to.")
-    is_address = bool(to) and kind_of(to) == ADDRESS
+    is_address = bool(to) and kind_of(to) != CLIENT
     if is_address and (key or domain or node):
         raise click.UsageError("For an address --to and --url are enough: whoever is asked chooses.")
     with sync.connect(url) as m:

@@ -8,7 +8,7 @@ from mesh.client.arguments import seconds, whole, yes_or_no
 from mesh.client.codecs import HEADER, Codec, encoded, media_type
 from mesh.client.later import not_yet
 from mesh.errors import BadArgument, BadType, shown
-from mesh.names import ADDRESS, SessionName, check_address, kind_of
+from mesh.names import CLIENT, SessionName, check_address, kind_of
 from mesh.values import NO_HEADERS, Headers, check_text
 from mesh.wire.envelope import LOCAL_ONLY, PERSISTENT
 from mesh.wire.properties import LONGEST_CODE, Properties, encode_properties
@@ -72,7 +72,7 @@ def is_address(text: Any) -> bool:
     """Is what one sends to an address, and no client? BadArgument for what is neither."""
     if not isinstance(text, str):
         raise BadArgument(f"a destination is a str such as client/joe or calc/add, not {shown(text)}.")
-    return kind_of(text) == ADDRESS
+    return kind_of(text) != CLIENT
 
 
 def address_of(text: Any) -> str:

@@ -19,6 +19,7 @@ class Portion(Struct, eq=False):
     waiting: bool = False  # in the backlog
     number: int = 0  # in the order in which the feed was offered it
     gap: int = 0  # messages that were dropped just before it, which is not told yet
+    tries: bytes = b""  # from a queue: how often each was given before, u8 a message; empty = none was
 
     @property
     def messages(self) -> int:
@@ -54,6 +55,9 @@ class Portion(Struct, eq=False):
         fresh = unexpired(envelope, every, wall)
         if len(fresh) == len(every):
             return ()
+        if self.tries:
+            kept = set(fresh)
+            self.tries = bytes(n for n, index in zip(self.tries, every, strict=True) if index in kept)
         self.indices = fresh
         return sorted(set(every).difference(fresh))
 

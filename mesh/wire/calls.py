@@ -10,10 +10,15 @@ import msgspec
 from msgspec import Meta, Struct
 
 from mesh.errors import BadQuery
+from mesh.names import LONGEST_QUEUE
 
 LONGEST = 64  # letters of a node's name
 
+TERMS = 64  # of a declaration: more than there are
+PEEKED = 100  # messages that are looked at at once
+
 Name = Annotated[str, Meta(max_length=LONGEST)]
+QueueName = Annotated[str, Meta(max_length=LONGEST_QUEUE)]
 
 
 class Ask(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -137,6 +142,50 @@ class AskWeights(Ask, frozen=True, kw_only=True):
     verb = "weights"
     set: object = None
     clear: bool = False
+
+
+class AskQueueDeclare(Ask, frozen=True, kw_only=True):
+    """A queue that is to be there. `terms` are looked at by `mesh.queues.definition`."""
+
+    verb = "queue_declare"
+    name: QueueName
+    terms: Annotated[dict[str, Any], Meta(max_length=TERMS)] = {}
+
+
+class AskQueueRemove(Ask, frozen=True, kw_only=True):
+    """A queue that is to be there no more."""
+
+    verb = "queue_remove"
+    name: QueueName
+    if_unused: bool = True  # only if nothing waits in it, and nobody takes from it
+
+
+class AskQueues(AskPage, frozen=True, kw_only=True):
+    """All queues."""
+
+    verb = "queue_ls"
+
+
+class AskQueueInfo(Ask, frozen=True, kw_only=True):
+    """A queue, and what is in it."""
+
+    verb = "queue_info"
+    name: QueueName
+
+
+class AskQueuePeek(Ask, frozen=True, kw_only=True):
+    """The next messages of a queue. They stay where they are."""
+
+    verb = "queue_peek"
+    name: QueueName
+    count: Annotated[int, Meta(ge=1, le=PEEKED)] = 10
+
+
+class AskQueuePurge(Ask, frozen=True, kw_only=True):
+    """A queue of which all that waits is to be thrown away."""
+
+    verb = "queue_purge"
+    name: QueueName
 
 
 class AskRows(Ask, frozen=True, kw_only=True):

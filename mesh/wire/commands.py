@@ -13,15 +13,29 @@ from msgspec import Meta
 from discovery.state import Natural
 from mesh.errors import RemoteError
 from mesh.wire.codec import check_plain, malformed, reader
-from mesh.wire.limits import CALL_FRAME, CONTROL_FRAME, FRAME, INTEREST_FRAME, SERVICES, WAYS
+from mesh.wire.counts import check_held, check_settled
+from mesh.wire.header import U32 as U32
+from mesh.wire.header import FromOne
+from mesh.wire.limits import (
+    ADDRESS_CREDIT,
+    CALL_FRAME,
+    CONTROL_FRAME,
+    ENVELOPE_MESSAGES,
+    FRAME,
+    INTEREST_FRAME,
+    QUEUE_CREDIT,
+    REASON,
+    SELECTOR,
+    SERVICES,
+    WAYS,
+)
 from mesh.wire.metadata import NOTHING
 
 NODE_CONTROL, NODE_DATA, CLIENT = "control", "data", "client"  # what a connection is for
 
 SECRETS = ("passwd", "token")
 FIELD = 64  # bytes of the first field of an unknown command that go back to who has said it
-
-U32 = Annotated[int, Meta(ge=0, le=2**32 - 1)]
+NACK, REJECT, EXTEND = 1, 2, 3  # what may become of a message of a queue, beside that it is done
 
 
 class Command(msgspec.Struct, frozen=True, array_like=True, tag_field="kind"):
@@ -295,6 +309,8 @@ class ItemHead(msgspec.Struct, frozen=True, array_like=True):
     targets: tuple[tuple[U32, bytes], ...] = ()  # to a client: (subscription, u16 indices; empty = all)
     gaps: tuple[tuple[U32, U32], ...] = ()  # (subscription, messages that were dropped before this)
     ttl: U32 = 0  # ms that requests in it still had when it left; 0: as long as it takes
+    # From a queue: how often each message that it names was given to somebody before; empty = none was.
+    tries: Annotated[bytes, Meta(max_length=ENVELOPE_MESSAGES)] = b""
 
 
 class Items(Command, frozen=True, tag=22):
@@ -461,9 +477,21 @@ class Heard(Command, frozen=True, tag=46):
     number: Natural
 
 
+# What somebody still has of a queue: of each publisher's stream numbers, first, last, first, last, ...
+Held = tuple[
+    Annotated[bytes, Meta(min_length=16, max_length=16)],
+    Annotated[tuple[FromOne, ...], Meta(max_length=2 * QUEUE_CREDIT)],
+]
+# Counts first to last, what becomes of them, after so many ms, and why.
+Settled = tuple[
+    U32, U32, Annotated[int, Meta(ge=NACK, le=EXTEND)], U32, Annotated[str, Meta(max_length=REASON)]
+]
+
+
 class Consume(Command, frozen=True, tag=50):
-    """I serve that address, or am a member of that group: give me so many messages at once, at most, or with
-    0 no more. The name of a group is that, a domain and a pattern, each behind a line feed."""
+    """I serve that address, am a member of that group, or take from that queue: give me so many messages at
+    once, at most, or with 0 no more. The name of a group is that, a domain and a pattern, each behind a line
+    feed; that of a queue begins with `queue/`."""
 
     word: ClassVar[str] = SERVICES
 
@@ -473,6 +501,10 @@ class Consume(Command, frozen=True, tag=50):
     credit: U32
     local_only: bool = False  # only what is sent here
     begun: U32 = 2**32 - 1  # with credit 0: the last count that was begun; what came after goes to others
+    selector: Annotated[str, Meta(max_length=SELECTOR)] = ""  # of a queue: only what it wants,
+    lease: U32 = 0  # given to others after so many ms without a word; 0: never,
+    # and what I still have from before. It has the counts from 1 up, in this order.
+    held: Annotated[tuple[Held, ...], Meta(max_length=QUEUE_CREDIT)] = ()
 
 
 class Settle(Command, frozen=True, tag=51):
@@ -482,9 +514,13 @@ class Settle(Command, frozen=True, tag=51):
 
     subscription: U32
     epoch: Natural
-    done: tuple[U32, ...] = ()  # first, last, first, last, ...: finished, and no reply
-    replied: tuple[U32, ...] = ()  # finished, with the reply that is at the same place in the envelope
+    # First, last, first, last, ...: finished, and no reply.
+    done: Annotated[tuple[U32, ...], Meta(max_length=2 * ADDRESS_CREDIT)] = ()
+    # Finished, with the reply that is at the same place in the envelope.
+    replied: Annotated[tuple[U32, ...], Meta(max_length=ENVELOPE_MESSAGES)] = ()
     frames: tuple[Natural, ...] = ()  # of that envelope, if there is one
+    request: int = 0  # of a queue: tell me what was not ok, when the rest is on disk; 0: tell me nothing
+    entries: Annotated[tuple[Settled, ...], Meta(max_length=QUEUE_CREDIT)] = ()  # of a queue: not just done
 
 
 AnyCommand = (
@@ -533,13 +569,13 @@ class _Strange(msgspec.Struct, array_like=True):
     field: msgspec.Raw = msgspec.Raw(b"\xc0")
 
 
-def _checked(read: Reader, field: str) -> Reader:
-    """A reader that refuses what is not plain in the field that may have any value."""
+def _checked(read: Reader, field: str, check: Callable[[Any], None] = check_plain) -> Reader:
+    """A reader that refuses what is wrong in that field: what is not plain, where any value may stand."""
 
     def checked(frame: bytes) -> AnyCommand:
         command = read(frame)
         try:
-            check_plain(getattr(command, field))
+            check(getattr(command, field))
         except ValueError as error:
             raise malformed(frame, error) from error
         return command
@@ -565,6 +601,8 @@ _readers[b"\x1b"] = _checked(_read, "field")
 _readers[b"\x1e"] = _read_interest
 _readers[b"\x22"] = _checked(_read_call, "arguments")
 _readers[b"\x23"] = _checked(_read_call, "value")
+_readers[b"\x32"] = _checked(_read_call, "held", check_held)
+_readers[b"\x33"] = _checked(_read_call, "entries", check_settled)
 
 
 def _strange(frame: bytes) -> AnyCommand:

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from mesh.values import Hop, Route
 from mesh.wire.codec import pack
-from mesh.wire.header import read_header, u16, u32
+from mesh.wire.header import PLAIN_PUT, read_header, u16, u32
 from mesh.wire.limits import MAX_CONTENT_EVER
 
 PERSISTENT = 1  # flag bits
@@ -59,7 +59,8 @@ class Envelope(Struct, frozen=True, dict=True):
     expires: int = 0  # earliest expiry of a message in it, ns since 1970; 0 = never
     route: Route = ()
     numbers: tuple[int, ...] = ()  # of a cut piece: first, last, first, last, …
-    to: str = ""  # name of the client or session it is for; "" = for whoever subscribes
+    to: str = ""  # name of the client or session, address or queue it is for; "" = for whoever subscribes
+    put: tuple[int, int, str] | tuple[()] = ()  # into a queue: priority, delay in ms, group; () = (5, 0, "")
 
     @property
     def persistent(self) -> bool:
@@ -147,8 +148,10 @@ class Envelope(Struct, frozen=True, dict=True):
             self.index, self.props, self.flags, self.low, self.sender, self.sent, self.expires,
             [(hop.node, hop.stratum, hop.at) for hop in self.route], self.numbers,
         ]  # fmt: skip
-        if self.to:
+        if self.to or self.put:
             fields.append(self.to)
+            if self.put:
+                fields.append(self.put)
         return pack(fields)
 
     def passed(self, hop: Hop, stamp: int = 0) -> Envelope:
@@ -238,5 +241,5 @@ def decode(header: bytes, body: bytes, max_content: int = MAX_CONTENT_EVER) -> E
     route = tuple([Hop(node, stratum, at) for node, stratum, at in h.route])
     return Envelope(
         h.stream, h.domain, h.first, h.last, h.keys, h.count, h.sizes, body, h.index, h.props, h.flags,
-        h.low, h.sender, h.sent, h.expires, route, h.numbers, h.to,
+        h.low, h.sender, h.sent, h.expires, route, h.numbers, h.to, () if h.put == PLAIN_PUT else h.put,
     )  # fmt: skip

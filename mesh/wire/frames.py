@@ -69,8 +69,7 @@ def read(frames: Sequence[bytes], max_content: int = MAX_CONTENT_EVER) -> tuple[
         envelopes.append(decode_envelope(frames[at], body, limit))
         at += n + 1
     if isinstance(command, Items):
-        for head, envelope in zip(command.heads, envelopes, strict=True):
-            _check_targets(head, envelope.count)
+        _check_heads(command, envelopes)
     return command, envelopes
 
 
@@ -98,7 +97,10 @@ def checked(
         )
     limit = max_content if isinstance(said, FROM_CLIENTS) else MAX_CONTENT_EVER
     headers = frames[1::2]
-    return said, [decode_envelope(h, body, limit) for h, body in zip(headers, bodies, strict=True)]
+    read_ones = [decode_envelope(h, body, limit) for h, body in zip(headers, bodies, strict=True)]
+    if isinstance(said, Items):
+        _check_heads(said, read_ones)
+    return said, read_ones
 
 
 def _unchanging(body: object) -> bytes:
@@ -115,6 +117,22 @@ def _counts(command: AnyCommand) -> Sequence[int]:
     if isinstance(command, Items):
         return [head.frames for head in command.heads]
     return ()
+
+
+def _check_heads(items: Items, envelopes: Sequence[Envelope]) -> None:
+    for head, envelope in zip(items.heads, envelopes, strict=True):
+        _check_targets(head, envelope.count)
+        if head.tries:
+            _check_tries(head, envelope.count)
+
+
+def _check_tries(head: ItemHead, count: int) -> None:
+    """They are of one subscription, so that each is of one message."""
+    named = [len(column) // 2 or count for _, column in head.targets]
+    if named != [len(head.tries)]:
+        raise RemoteError(
+            f"{len(head.tries)} messages were given before, {named} are named", code="MALFORMED"
+        )
 
 
 def _check_targets(head: ItemHead, count: int) -> None:

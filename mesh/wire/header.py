@@ -14,10 +14,21 @@ from discovery.state import Natural
 from mesh.errors import RemoteError
 from mesh.values import LONGEST_KEY
 from mesh.wire.codec import malformed, reader
-from mesh.wire.limits import CONTROL_FRAME, ENVELOPE_BYTES, ENVELOPE_MESSAGES, FRAME, LARGEST_SEQUENCE, ROUTE
+from mesh.wire.limits import (
+    CONTROL_FRAME,
+    ENVELOPE_BYTES,
+    ENVELOPE_MESSAGES,
+    FRAME,
+    LARGEST_SEQUENCE,
+    PUT_GROUP,
+    ROUTE,
+)
 
 FEW = ENVELOPE_BYTES // LONGEST_KEY  # keys that are never too long together
 FromOne = Annotated[int, Meta(ge=1, le=LARGEST_SEQUENCE)]
+U32 = Annotated[int, Meta(ge=0, le=2**32 - 1)]
+Priority = Annotated[int, Meta(ge=0, le=9)]
+PLAIN_PUT = (5, 0, "")  # into a queue, with nothing special: an Envelope says () instead
 
 
 class Header(msgspec.Struct, frozen=True, array_like=True):
@@ -40,6 +51,7 @@ class Header(msgspec.Struct, frozen=True, array_like=True):
     route: Annotated[tuple[tuple[str, Natural, Natural], ...], Meta(max_length=ROUTE)] = ()
     numbers: Annotated[tuple[FromOne, ...], Meta(max_length=2 * ENVELOPE_MESSAGES)] = ()
     to: Annotated[str, Meta(max_length=LONGEST_KEY)] = ""
+    put: tuple[Priority, U32, Annotated[str, Meta(max_length=PUT_GROUP)]] = PLAIN_PUT
 
 
 _read = reader(Header, FRAME)

@@ -6,7 +6,7 @@ KIB = 1024
 VERSION_MIN = 1  # oldest wire version this code speaks
 VERSION_MAX = 2  # newest one
 # Words for what somebody understands beyond his version of the wire.
-PIECES, WAYS, SHARED, SERVICES = "pieces", "ways", "shared", "services"
+PIECES, WAYS, SHARED, SERVICES, QUEUES = "pieces", "ways", "shared", "services", "queues"
 
 CHUNK = MIB  # a longer body travels in several frames of this size
 FRAME = MIB + 128 * KIB  # ZMQ_MAXMSGSIZE, so the most that any frame can be
@@ -30,4 +30,11 @@ ENVELOPES_A_MESSAGE = 60  # envelopes that wait together travel together, up to 
 
 LARGEST_NUMBER = 2**63 - 1  # what SQLite and PostgreSQL can hold
 LARGEST_SEQUENCE = 2**62 - 1  # number of a message in its stream
+
+ADDRESS_CREDIT = 10_000  # messages that are out at once at one who serves an address, or is in a group,
+QUEUE_CREDIT = 1000  # … or takes from a queue
+PUT_GROUP = 200  # characters of a group of messages in a queue, and
+REASON = 200  # of why somebody rejects one
+SELECTOR = 256  # characters of which messages of a queue somebody wants
+
 DEPTH = 16  # of arrays and maps in each other, where a command carries values of any kind

@@ -1,6 +1,6 @@
 """What a Reply says to each verb: its value. What is asked stands in calls.py. Times are in seconds."""
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -122,6 +122,64 @@ class StateTold(ReplyValue, frozen=True, kw_only=True, omit_defaults=True):
     """A line of gossip, as `discovery.gossip` reads it; nothing where there is none."""
 
     line: object = None
+
+
+class Opened(ReplyValue, frozen=True, kw_only=True):
+    """An epoch that has begun for somebody who serves an address or takes from a queue.
+
+    `void`: counts of what he said he still had, and has no more: first, last, first, last, …
+    """
+
+    epoch: int
+    void: list[int] = []
+
+
+Late = list[tuple[int, int, str]]  # counts first to last that were not settled, and the code that says why
+
+
+class QueueRow(ReplyValue, frozen=True, kw_only=True):
+    """A queue, and what is in its part at a node."""
+
+    name: str
+    terms: dict[str, Any] = {}  # as declared, read by `mesh.queues.definition`
+    ready: int = 0  # messages that wait for somebody,
+    out: int = 0  # that somebody has,
+    delayed: int = 0  # and that must not be given out yet
+    bytes: int = 0  # of all of these
+    consumers: int = 0
+    oldest: float = 0.0  # age of the oldest that waits
+    arrives: float = 0.0  # messages a second, over 10 s,
+    leaves: float = 0.0  # and that are done
+    dead: int = 0  # messages, since the node began: given up,
+    acked: int = 0  # done,
+    redelivered: int = 0  # and given out once more
+    node: Name = ""
+
+
+class QueueRows(ReplyValue, frozen=True, kw_only=True):
+    """Queues in the order of their names. `more`: the place behind which to go on; "": that is all."""
+
+    queues: list[QueueRow] = []
+    more: str = ""
+
+
+class Removed(ReplyValue, frozen=True, kw_only=True):
+    """The number of messages that were in what was removed."""
+
+    removed: int
+
+
+class Peeked(ReplyValue, frozen=True, kw_only=True):
+    """The next messages of a queue, which follow as envelopes. `tries`: of each, how often it was given to
+    somebody."""
+
+    tries: list[int] = []
+
+
+class Purged(ReplyValue, frozen=True, kw_only=True):
+    """The number of messages that were thrown away."""
+
+    purged: int
 
 
 # --- lists ------------------------------------------------------------------------------------------------
@@ -304,5 +362,13 @@ def read_result(shape: type[R], said: object) -> R:
     """The value of a reply; RemoteError MALFORMED for anything else."""
     try:
         return msgspec.convert(said, shape, builtin_types=(bytes,))
+    except msgspec.ValidationError as error:
+        raise RemoteError(f"a reply that cannot be read: {error}", code="MALFORMED") from error
+
+
+def read_late(said: object) -> Late:
+    """The reply to SETTLE; RemoteError MALFORMED for anything else."""
+    try:
+        return msgspec.convert(said, Late)
     except msgspec.ValidationError as error:
         raise RemoteError(f"a reply that cannot be read: {error}", code="MALFORMED") from error

@@ -19,6 +19,8 @@ RUMOUR = c.Rumour(HERON, 2, "suspect", STREAM)
 HERE = Hop("heron", 0, 10**18)
 QUERY = c.Query("pattern", "sensors/+/temp", "WEATHER")
 ITEM = c.ItemHead(1, 77, UUID, ((1, b""), (2, b"\x00\x00\x02\x00")), ((2, 5),), 1500)
+JOB = c.ItemHead(1, 77, UUID, ((1, b"\x00\x00\x02\x00"),), tries=b"\x00\x01")
+HELD = ((STREAM, (1, 4, 7, 7)), (UUID, (2, 2)))
 
 # One of each kind, every field filled with something other than its default.
 COMMANDS: tuple[c.AnyCommand, ...] = (
@@ -71,8 +73,8 @@ COMMANDS: tuple[c.AnyCommand, ...] = (
     c.Respond((1, 1)),
     c.Members(4, (("night\nBIRDS\n+/seen", 2), ("x\n\n#", 0))),
     c.Heard(4),
-    c.Consume(4, 9, "calc/add", 64, True),
-    c.Settle(9, 3, (1, 4, 7, 7), (5, 6), (1,)),
+    c.Consume(4, 9, "queue/jobs", 64, True, 3, "unit == 'C'", 1000, HELD),
+    c.Settle(9, 3, (1, 4, 7, 7), (5, 6), (1,), 5, ((8, 9, c.NACK, 100, "later"), (10, 10, c.EXTEND, 5, ""))),
 )  # fmt: skip
 
 

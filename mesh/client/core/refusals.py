@@ -1,16 +1,22 @@
 """Which error does a code on the wire stand for?"""
 
 from mesh.errors import (
+    BadSelector,
     CircularLoop,
     Expired,
     HandlerLost,
+    LeaseOver,
     LocalError,
     MasterAway,
     MeshError,
     MeshTimeout,
     NoHandlers,
+    NoQueue,
     NotConnected,
     PublishRefused,
+    QueueExists,
+    QueueFull,
+    QueueInUse,
     Refused,
     RequestFailed,
     StaleSequence,
@@ -27,11 +33,18 @@ REFUSALS: dict[str, type[PublishRefused]] = {
         HandlerLost,
         MasterAway,
         NoHandlers,
+        NoQueue,
         NotConnected,
+        QueueFull,
         StaleSequence,
         TailBackFull,
         UnknownNode,
     )
+}
+# What is said in replies only.
+REPLIES: dict[str, type[LocalError]] = {
+    **REFUSALS,
+    **{kind.code: kind for kind in (BadSelector, LeaseOver, QueueExists, QueueInUse)},
 }
 
 
@@ -43,7 +56,7 @@ def of_answer(answer: Answer) -> PublishRefused:
 
 def of_reply(reply: Reply) -> MeshError:
     """Why a question was not answered."""
-    kind = Refused if reply.code == "PROTOCOL" else REFUSALS.get(reply.code, LocalError)
+    kind = Refused if reply.code == "PROTOCOL" else REPLIES.get(reply.code, LocalError)
     return kind(_without_code(reply.text, reply.code), code=reply.code)
 
 

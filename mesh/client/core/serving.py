@@ -28,6 +28,8 @@ GRACE = (
 
 SOON = 0.001  # s between two looks for what is over, at least
 
+ALL = 2**32 - 1  # counts
+
 
 class Epoch:
     """The messages that are given between one CONSUME and the end of its connection."""
@@ -81,7 +83,7 @@ class Serving:
         self._local_only = local_only
         self._desk, self._line, self._stream = desk, line, stream
         self._epoch: Epoch | None = None
-        self._begun: tuple[int, ...] = ()  # when it is left: the last count that was begun
+        self._begun = ALL  # when it is left: the last count that was begun
         self._waiting: deque[tuple[Envelope, Batch, Iterator[Message], float]] = deque()
         self._done: list[int] = []
         self._replies: list[tuple[int, bytes, bytes]] = []  # count, own properties, content
@@ -93,7 +95,7 @@ class Serving:
     def asked_for(self, request: int, credit: int | None = None) -> Consume:
         """The command that begins an epoch; with credit 0 the one that ends it all."""
         credit = self.credit if credit is None else credit
-        return Consume(request, self.number, self.address, credit, self._local_only, *self._begun)
+        return Consume(request, self.number, self.address, credit, self._local_only, self._begun)
 
     def opened(self, epoch: object) -> None:
         """CONSUME was answered. RemoteError for an epoch that is none."""
@@ -115,7 +117,7 @@ class Serving:
     def end(self, error: MeshError) -> None:
         """Closed, or refused."""
         if self._epoch is not None:
-            self._begun = (self._epoch.taken,)
+            self._begun = self._epoch.taken
         self.void()
         if self.error is None:
             self.error = error

@@ -14,7 +14,8 @@ from mesh.core.desk.disk import Disk
 from mesh.core.desk.facts import Hearing, hear
 from mesh.core.desk.part import Beginning, Part, Restored
 from mesh.core.peers.facts import LoggedIn, PeerJoined
-from mesh.errors import LocalError, MeshError, PublishRefused, StoreFull
+from mesh.errors import LocalError, MeshError, NoQueue, PublishRefused, StoreFull
+from mesh.names import CLIENT, QUEUE, kind_of
 from mesh.patterns import SYSTEM
 from mesh.reserved import reserved
 from mesh.routing.feed import Feed
@@ -33,7 +34,6 @@ from mesh.wire.properties import check_properties
 
 Answered = Callable[[Answer], None]
 ASKED = 7  # that are told what became of a message which waited for the disk, beside the first and the last
-CLIENT = "client"  # the kind of address that there is
 HOLD_CHECK = 0.05  # s between looks at what is held back
 STREAM_KEPT = 24 * 3600.0  # s that a vanished publisher's stream is remembered
 CHECKED = 100_000  # keys remembered as well-formed
@@ -156,12 +156,17 @@ class Router(Part):
 
     def _pieces(self, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
         if envelope.to:
-            return self._addressees().addressed(envelope)
+            return self._addressees(envelope.to).addressed(envelope)
         targets = self._targets(envelope)
         return [(envelope, targets)], len(targets)
 
-    def _addressees(self) -> Addressees:
-        return self._desk.face.takes[CLIENT]
+    def _addressees(self, to: str) -> Addressees:
+        """Whoever gives out what is for that. NoQueue when nobody here has queues."""
+        if kind_of(to) != QUEUE:
+            return self._desk.face.takes[CLIENT]
+        if (found := self._desk.face.takes.get(QUEUE)) is None:
+            raise NoQueue(f"{to} is not at {self._desk.me.name}, which has no queues.")
+        return found
 
     def _landed(
         self, lane: Lane, accepted: Accepted, source: Hashable, answered: Answered, error: MeshError | None
@@ -237,7 +242,7 @@ class Router(Part):
 
     def _owing(self, parcel: Parcel) -> Targets:
         to = parcel.envelope.to
-        takers = [self._addressees().taker(to)] if to else [t for t, _ in self._targets(parcel.envelope)]
+        takers = [self._addressees(to).taker(to)] if to else [t for t, _ in self._targets(parcel.envelope)]
         owing = ((taker, taker.owing(parcel)) for taker in takers)
         return [(taker, indices) for taker, indices in owing if indices != ()]
 

@@ -111,14 +111,19 @@ class Outlet:
             heads.append(head)
             self.departed += len(group)
             frames += item
-            size += sum(map(len, item)) + sum(len(column) for _, column in head.targets)
+            size += sum(map(len, item)) + sum(len(column) for _, column in head.targets) + len(head.tries)
         return heads, frames, size
 
     def _next_group(self) -> list[tuple[Keyed, Portion]]:
-        """Portions of the same parcel for several subscriptions go out as one."""
+        """Portions of the same parcel for several subscriptions go out as one, but for what says how often
+        each message was given before: that is of one subscription."""
         group = [self._queue.popleft()]
-        parcel, most = group[0][1].parcel, 1 if self._to_peer else GROUP
-        while self._queue and self._queue[0][1].parcel is parcel and len(group) < most:
+        first = group[0][1]
+        parcel, most = first.parcel, 1 if self._to_peer or first.tries else GROUP
+        while self._queue and len(group) < most:
+            portion = self._queue[0][1]
+            if portion.parcel is not parcel or portion.tries:
+                break
             group.append(self._queue.popleft())
         return group
 
@@ -139,7 +144,8 @@ class Outlet:
         position = parcel.position or parcel.after
         if (parcel.is_late or (self._to_peer and not parcel.own)) and not self._goes_on(parcel):
             position = 0
-        return ItemHead(body_frames(piece), position, parcel.master, targets, gaps, parcel.ttl), frames
+        tries = group[0][1].tries  # then there is one
+        return ItemHead(body_frames(piece), position, parcel.master, targets, gaps, parcel.ttl, tries), frames
 
     def _goes_on(self, parcel: Parcel) -> bool:
         """May its place be told? One that was passed would mean to a client that it was dropped for it, to a

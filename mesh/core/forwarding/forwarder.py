@@ -27,6 +27,7 @@ from mesh.core.ways.nodes import Nodes
 from mesh.errors import LocalError, PublishRefused
 from mesh.mapping.decision import Decision, Kind
 from mesh.mapping.mapping import Mapping
+from mesh.names import QUEUE, kind_of
 from mesh.patterns import SYSTEM
 from mesh.reserved import reserved
 from mesh.routing.entry import HERE, Entry
@@ -115,7 +116,11 @@ class Forwarder(Part):
     def publish(self, envelope: Envelope, was_sent: bool = False) -> None:
         """From a client of this node, which stands in it as the sender. `was_sent`: perhaps it went on
         before, so that it may be with its master, answered or not."""
-        if envelope.flags & LOCAL_ONLY or (self.mapping.is_plain and not envelope.to):
+        if (
+            envelope.flags & LOCAL_ONLY
+            or (self.mapping.is_plain and not envelope.to)
+            or kind_of(envelope.to) == QUEUE  # accepted where it was published, always
+        ):
             self._here(envelope, b"")
         else:
             self._take(envelope, b"", was_sent)

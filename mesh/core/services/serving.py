@@ -26,9 +26,9 @@ from mesh.services.replies import refusal, replies
 from mesh.services.work import Address, Given, Server, Work
 from mesh.wire.commands import Answer, Consume, Ping, Reply, Settle
 from mesh.wire.envelope import Envelope
+from mesh.wire.limits import ADDRESS_CREDIT
 from mesh.wire.properties import check_properties
 
-CREDIT = 10_000  # messages that one consumer may have at once
 ALL = 2**32 - 1  # counts
 LOST, NOBODY, LATE, FULL = "HANDLER_LOST", "NO_HANDLERS", "EXPIRED", "ADDRESS_FULL"
 
@@ -86,10 +86,12 @@ class Serving(Part):
             check_group(address)
         else:
             check_address(address)
-        if command.credit > CREDIT:
+        if command.credit > ADDRESS_CREDIT:
             raise BadArgument(
-                f"{command.credit:,} messages at once are too many.", hint=f"At most {CREDIT:,}."
+                f"{command.credit:,} messages at once are too many.", hint=f"At most {ADDRESS_CREDIT:,}."
             )
+        if command.selector or command.lease or command.held:
+            raise BadArgument("only of a queue one says what one wants, for how long, and what one has.")
         if number in (INBOX, REPLIES):
             raise BadArgument(f"{number} is the number of something else.", hint="Take one from 1 up.")
         ours = self._of.setdefault(session, {})
@@ -304,6 +306,8 @@ class Serving(Part):
         if address is None or server is None or server.epoch != command.epoch:
             self._desk.count("settled_late")
             return
+        if command.request or command.entries:
+            raise RemoteError(f"{address.name} is no queue", code="MALFORMED")
         if envelopes:
             self._replied(server, command, envelopes[0])
         for given in server.settle(command.done):

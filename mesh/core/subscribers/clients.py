@@ -23,7 +23,7 @@ from mesh.core.subscribers.sessions import Sessions
 from mesh.core.subscribers.subscribing import Subscribing
 from mesh.core.ways.nodes import Nodes
 from mesh.errors import BadName, LocalError, PublishRefused, RemoteError, SlowConsumer
-from mesh.names import SENDS, SessionName, kind_of, node_name
+from mesh.names import PUTS, SENDS, SessionName, kind_of, node_name
 from mesh.operations import Delete
 from mesh.patterns import SYSTEM
 from mesh.proof import same, token
@@ -270,6 +270,12 @@ class Clients(Part):
             if domain == SENDS:
                 self._sends(session, replace(e, sender=session.text), _ttl(command, envelopes, e))
                 continue
+            if e.to or e.put or (domain and domain[:6] == PUTS):
+                error = self._ingress.misplaces(session, e)
+                if error is not None:
+                    self._desk.count("refused", e.count)
+                    self._all.answer(session.stream, refusal(e, error))
+                    continue
             self._forwarder.publish(replace(e, sender=session.text), session.has_returned)
 
     def _sends(self, session: Session, envelope: Envelope, ttl: int) -> None:

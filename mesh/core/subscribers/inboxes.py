@@ -11,7 +11,6 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from mesh.core.delivery.router import CLIENT
 from mesh.core.desk.asked import Inquiry, Right, Verb, answer
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
@@ -21,7 +20,7 @@ from mesh.core.subscribers.owners import Owners, owner_of, user_of
 from mesh.core.subscribers.session import INBOX, Session, inbox_key
 from mesh.core.subscribers.sessions import Sessions
 from mesh.errors import MeshError, NotConnected, PublishRefused
-from mesh.names import SessionName
+from mesh.names import CLIENT, SessionName
 from mesh.operations import Delete, Drop, Op
 from mesh.routing.feed import Feed
 from mesh.routing.inbox import Inbox

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from mesh.core.desk.desk import Desk
 from mesh.core.subscribers.session import Session
-from mesh.errors import PublishRefused, RemoteError
-from mesh.names import RESERVED, SENDS
+from mesh.errors import BadArgument, BadName, LocalError, PublishRefused, RemoteError
+from mesh.names import PUTS, QUEUE, RESERVED, SENDS, kind_of, queue_of
 from mesh.patterns import SYSTEM
-from mesh.reserved import reserved
-from mesh.wire.envelope import Envelope
+from mesh.reserved import of_queue, reserved
+from mesh.values import check_text
+from mesh.wire.envelope import PERSISTENT, Envelope
+from mesh.wire.limits import PUT_GROUP
 
 DOMAINS = 10_000  # streams of one key that are remembered; without a key of CURVE, of one session
 KEPT = 24 * 3600.0  # s that they are: as long as a master remembers the numbers of a stream
@@ -26,7 +28,7 @@ class Ingress:
         self._holder: dict[bytes, str | bytes] = {}  # of each session: whose it is
         self._counts: dict[str | bytes, int] = {}  # by holder: how many streams
 
-    def refuses(self, session: Session, e: Envelope) -> PublishRefused | None:
+    def refuses(self, session: Session, e: Envelope) -> LocalError | None:
         """Why it is not taken. RemoteError when this is no client of ours that says it."""
         last = session.sent.get(e.domain, 0)
         if e.first <= last:
@@ -34,11 +36,16 @@ class Ingress:
             raise RemoteError(text, code="OUT_OF_ORDER")
         return self._reserved(e) or self._too_many(session, e.domain)
 
-    def _reserved(self, e: Envelope) -> PublishRefused | None:
+    def _reserved(self, e: Envelope) -> LocalError | None:
         for name in (e.domain, *e.keys):
             if name.startswith(SYSTEM):
                 return reserved(name)
-        if e.domain != SENDS and e.domain.partition("/")[0] in RESERVED and "/" in e.domain:
+        if e.domain.startswith(PUTS):
+            try:
+                queue_of(e.domain)
+            except BadName as error:
+                return error
+        elif e.domain != SENDS and e.domain.partition("/")[0] in RESERVED and "/" in e.domain:
             return reserved(e.domain)
         if len(self.free) >= CHECKED:
             self.free.clear()
@@ -60,6 +67,25 @@ class Ingress:
             )
         domains[domain] = self._desk.now
         self._counts[holder] = count + 1
+        return None
+
+    def misplaces(self, session: Session, e: Envelope) -> LocalError | None:
+        """Why it cannot go where it is put: into a queue goes what stands in the domain of that, and nothing
+        else does. RemoteError when it says how it is put into none."""
+        is_put = kind_of(e.to) == QUEUE
+        if e.put and not is_put:
+            raise RemoteError(f"{session.name} puts something into {e.to[:80]!r}", code="MALFORMED")
+        if not is_put:
+            return of_queue(e.domain) if e.domain.startswith(PUTS) else None
+        if e.to != e.domain:
+            return BadName(f"what is for {e.to[:80]!r} stands in the domain of that name.")
+        if e.flags & ~PERSISTENT:
+            return BadArgument("what is put into a queue is persistent or not, and nothing else.")
+        try:
+            if e.put:
+                check_text(e.put[2], "group", PUT_GROUP, BadArgument)
+        except BadArgument as error:
+            return error
         return None
 
     def forget(self, stream: bytes) -> None:

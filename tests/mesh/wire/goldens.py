@@ -80,6 +80,11 @@ SAID = replace(gathered(TOLD, stamped=False), stream=STREAM, domain="")
 LOST = refusal(STREAM, (2,), JOE, "HANDLER_LOST", "ann has gone.")
 SUM = ("address", "calc/sum")
 GROUP = "printers\nWEATHER\n+/temp"
+JOBS = "queue/jobs"
+PUT = Envelope(
+    STREAM, JOBS, 1, 3, ("",), 3, 4, b"job1job2job3", flags=PERSISTENT, to=JOBS, put=(7, 1500, "joe")
+)
+PUT_HERE = replace(PUT, sender=JOE).mastered(NOON, HERE)
 
 
 STATE = NodeState(
@@ -171,6 +176,20 @@ GOLDENS: dict[str, list[bytes]] = {
     "items-lost": write(
         c.Items(7, (c.ItemHead(1, master=HERON.uuid, targets=((2**32 - 1, b""),)),)), [LOST]
     ),
+    "publish-put": write(c.Publish((1,)), [PUT]),
+    "consume-queue": write(
+        c.Consume(11, 5, JOBS, 256, selector="priority > 3", lease=30_000,
+                  held=((STREAM, (4, 5, 9, 9)), (bytes(range(16)), (1, 1))))
+    ),
+    "reply-consume-queue": write(c.Reply(11, {"epoch": 7, "void": [3, 4]})),
+    "items-queue": write(
+        c.Items(8, (c.ItemHead(1, 43, HERON.uuid, ((5, b"\0\0\2\0"),), tries=b"\0\1"),)), [PUT_HERE]
+    ),
+    "settle-queue": write(
+        c.Settle(5, 7, (1, 2, 5, 5), request=12,
+                 entries=((6, 6, c.NACK, 2000, ""), (7, 7, c.REJECT, 0, "no such customer")))
+    ),
+    "reply-settle": write(c.Reply(12, [[5, 5, "LEASE_OVER"]])),
     "watch": write(c.Watch(1, True, add=(SUM,))),
     "serving": write(c.Serving(1, 1, (c.Row(*SUM, 2, "swift", SWIFT.uuid, 8),))),
     "serving-node": write(c.Serving(5, 7, (c.Row(*SUM, 2),))),

@@ -146,7 +146,15 @@ def test_only_questions_replies_and_what_nodes_list_may_be_longer_than_64_kib() 
     assert c.decode(c.encode(states)) == states
     for asked in (c.Call(1, "get", {"text": "y" * 250_000}), c.Reply(1, {"text": "y" * 250_000})):
         assert c.decode(c.encode(asked)) == asked
+    consume = c.Consume(1, 5, "queue/a", 1000, held=((b"s" * 16, (2**61, 2**61)),) * 1000)
+    settle = c.Settle(5, 1, tuple(range(2**31, 2**31 + 20_000)))
+    rejected = c.Settle(5, 1, entries=((1, 1, c.REJECT, 0, "x" * 200),) * 1000)
+    for each in (consume, settle, rejected):
+        assert len(c.encode(each)) < CALL_FRAME and c.decode(c.encode(each)) == each
+    assert min(len(c.encode(settle)), len(c.encode(rejected))) > CONTROL_FRAME
     for command, code in (
+        (c.Consume(1, 5, "queue/a" * CALL_FRAME, 1), "FRAME_TOO_LARGE"),
+        (c.Settle(5, 1, tuple(range(2**31, 2**31 + 60_000))), "FRAME_TOO_LARGE"),
         (c.Rumours((c.Rumour(HERON, 0, "alive"),) * 40_000), "FRAME_TOO_LARGE"),
         (c.Refuse("X", "y" * CONTROL_FRAME), "FRAME_TOO_LARGE"),
         (c.Call(1, "get", {"text": "y" * CALL_FRAME}), "FRAME_TOO_LARGE"),
@@ -179,3 +187,65 @@ def test_a_text_of_a_class_of_its_own_travels_as_any_text_and_nothing_else_of_on
     assert c.encode(call(Text("k"))) == c.encode(call("k"))
     with pytest.raises(TypeError, match="Number"):
         c.encode(call(Number(1)))
+
+
+S = b"s" * 16
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        None, "s", [S], [[S]], [[S, 1]], [[S, []]], [[S, [1]]], [[S, [1, 2, 3]]], [[S, [2, 1]]],
+        [[S, [0, 1]]],
+        [[S, [-1, 1]]], [[S, [3, 4, 1, 2]]], [[S, [1, 4, 4, 5]]], [[S, [1, 1, 1, 1]]], [[S, [1.0, 2.0]]],
+        [[S, [1, float("nan")]]], [[S, [1, None]]], [[S, [1, 2**62]]], [[S, [1, 2**64 - 1]]],
+        [[S, [1, 1001]]], [[S, [1, 2**62 - 1]]], [[S, [1, 501]], [b"t" * 16, [1, 500]]],
+        [[b"s" * 15, [1, 1]]], [[b"s" * 17, [1, 1]]], [["s" * 16, [1, 1]]], [[S, [1, 1]]] * 1001,
+        [[S, list(range(1, 2003))]], [[S, [1, 1], 1]],
+    ],
+)  # fmt: skip
+def test_what_nobody_can_hold_is_malformed(held: object) -> None:
+    good = array_of(c.Consume(1, 5, "queue/a", 10))[:-1]
+    c.decode(msgpack.packb([*good, [[S, [1, 1000]]]]))
+    assert is_refused([*good, held])
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        None, [], [1, 1], [1, 1, 1, 0], [1, 1, 1, 0, "", 0], [0, 1, 1, 0, ""], [2, 1, 1, 0, ""],
+        [1, 2**32, 1, 0, ""], [-1, 1, 1, 0, ""], [1, 1, 9, 0, ""], [1, 1, 0, 0, ""], [1, 1, 4, 0, ""],
+        [1, 1, -1, 0, ""], [1, 1, 1, 2**32, ""], [1, 1, 1, -1, ""], [1, 1, 1, float("nan"), ""],
+        [1, 1, 1, float("inf"), ""], [1, 1, 1, 0.5, ""], [1, 1, 2, 0, "x" * 201], [1, 1, 2, 0, b"x"],
+        [1, 1, 2, 0, None], [1, True, 1, 0, ""],
+    ],
+)  # fmt: skip
+def test_what_cannot_become_of_a_message_is_malformed(entry: object) -> None:
+    good = array_of(c.Settle(5, 1, request=2))[:-1]
+    c.decode(msgpack.packb([*good, [[1, 3, 1, 0, ""]]]))
+    assert is_refused([*good, [entry]])
+
+
+@pytest.mark.parametrize(
+    ("place", "bad"),
+    [
+        (7, "x" * 257), (7, None), (7, b""), (8, -1), (8, 2**32), (8, float("nan")), (8, 0.5), (8, None),
+        (4, 2**32), (4, -1),
+    ],
+)  # fmt: skip
+def test_a_consumer_that_cannot_be_is_malformed(place: int, bad: object) -> None:
+    fields = array_of(c.Consume(1, 5, "queue/a", 10, selector="x" * 256, lease=2**32 - 1))
+    c.decode(msgpack.packb(fields))
+    fields[place] = bad
+    assert is_refused(fields)
+
+
+def test_each_list_of_what_becomes_of_messages_has_an_end() -> None:
+    one = (1, 1, c.REJECT, 0, "")
+    for fits, is_too_long in (
+        (c.Settle(5, 1, entries=(one,) * 1000), c.Settle(5, 1, entries=(one,) * 1001)),
+        (c.Settle(5, 1, (1,) * 20_000), c.Settle(5, 1, (1,) * 20_001)),
+        (c.Settle(5, 1, (), (1,) * 2000), c.Settle(5, 1, (), (1,) * 2001)),
+        (c.Items(1, (c.ItemHead(1, tries=bytes(2000)),)), c.Items(1, (c.ItemHead(1, tries=bytes(2001)),))),
+    ):
+        assert c.decode(c.encode(fits)) == fits and is_refused(array_of(is_too_long))

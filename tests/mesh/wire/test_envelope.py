@@ -12,6 +12,7 @@ from mesh.values import Hop
 from mesh.wire.envelope import ERASED, FORCE_QUEUING, INITIAL, LOCAL_ONLY, PERSISTENT, Envelope, decode
 from tools.models.messages import Sent, gathered, messages_of
 
+HOP = Hop("heron", 0, 10**18)
 THREE = [Sent(5, "a", b"", b"x"), Sent(6, "b", b"pp", b"yy"), Sent(7, "a", b"", b"")]
 
 
@@ -143,9 +144,9 @@ def test_a_header_of_an_older_release_is_filled_with_defaults() -> None:
 
 def test_a_field_of_a_later_release_is_passed_over() -> None:
     envelope = gathered(THREE)
-    to_joe = replace(envelope, to="client/joe")
-    longer = msgpack.packb([*msgpack.unpackb(to_joe.header()), "later", {"and": "later"}])
-    assert decode(longer, envelope.body) == to_joe
+    put = replace(envelope, to="queue/a", put=(9, 0, ""))
+    longer = msgpack.packb([*msgpack.unpackb(put.header()), "later", {"and": "later"}])
+    assert decode(longer, envelope.body) == put
 
 
 def test_whom_it_is_for_survives_the_way_and_takes_no_byte_when_it_is_for_all() -> None:
@@ -154,3 +155,23 @@ def test_whom_it_is_for_survives_the_way_and_takes_no_byte_when_it_is_for_all() 
     assert decode(to_joe.header(), to_joe.body).to == "client/joe" == to_joe.cut([1]).to
     assert decode(envelope.header(), envelope.body).to == ""
     assert len(msgpack.unpackb(envelope.header())) + 1 == len(msgpack.unpackb(to_joe.header()))
+
+
+def test_how_it_is_put_survives_the_way_a_cut_a_part_and_its_master() -> None:
+    put = replace(gathered(THREE, stamped=False), to="queue/a", put=(7, 1500, "joe"))
+    for one in (put, put.cut([1]), put.part(put.first, put.first), put.passed(HOP, 5), put.mastered(5, HOP)):
+        assert one.put == (7, 1500, "joe") == decode(one.header(), one.body).put
+        assert decode(one.header(), one.body) == one
+
+
+def test_a_put_with_nothing_special_takes_no_byte_and_is_the_same_as_one_that_says_so() -> None:
+    plain = replace(gathered(THREE), to="queue/a")
+    fields = msgpack.unpackb(plain.header())
+    assert len(fields) == 17 and decode(plain.header(), plain.body).put == ()
+    assert decode(msgpack.packb([*fields, [5, 0, ""]]), plain.body) == plain
+    assert decode(replace(plain, put=(5, 0, "")).header(), plain.body) == plain
+
+
+def test_a_put_into_nothing_is_not_lost_on_the_way_to_who_refuses_it() -> None:
+    nowhere = replace(gathered(THREE), put=(9, 0, ""))
+    assert decode(nowhere.header(), nowhere.body) == nowhere

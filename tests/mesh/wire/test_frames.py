@@ -6,7 +6,7 @@ import pytest
 from mesh.errors import RemoteError
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
-from mesh.wire.frames import body_frames, read, write
+from mesh.wire.frames import body_frames, checked, read, write
 from mesh.wire.limits import CHUNK, FRAME, FRAMES, MAX_CONTENT_EVER, MIB
 from tools.models.messages import COMMANDS, ITEM, STREAM, Sent, gathered
 
@@ -98,6 +98,28 @@ def test_what_another_node_has_taken_passes_though_it_is_larger_than_this_one_ta
 def test_indices_that_an_envelope_does_not_have_are_malformed(column: bytes) -> None:
     head = c.ItemHead(1, targets=((1, b""), (7, column)))
     assert refusal(write(c.Items(1, (head,)), [SMALL])) == "MALFORMED"
+
+
+@pytest.mark.parametrize(
+    ("targets", "tries"),
+    [
+        ((), b"\0"), (((1, b""),), b"\0"), (((1, b""),), b"\0" * 4), (((1, b"\0\0"),), b"\0\1\2"),
+        (((1, b"\0\0"), (2, b"\1\0")), b"\0"), (((1, b"\0\0"), (2, b"\1\0")), b"\0\1"),
+    ],
+)  # fmt: skip
+def test_tries_of_other_messages_than_are_named_are_malformed(
+    targets: tuple[tuple[int, bytes], ...], tries: bytes
+) -> None:
+    items = c.Items(1, (c.ItemHead(1, targets=targets, tries=tries),))
+    assert refusal(write(items, [SMALL])) == "MALFORMED"
+    with pytest.raises(RemoteError, match="MALFORMED"):
+        checked(items, [SMALL])
+
+
+@pytest.mark.parametrize(("column", "tries"), [(b"", b"\0\1\2"), (b"\0\0\2\0", b"\0\xff"), (b"", b"")])
+def test_tries_are_those_of_the_messages_that_are_named(column: bytes, tries: bytes) -> None:
+    items = c.Items(1, (c.ItemHead(1, targets=((1, column),), tries=tries),))
+    assert read(write(items, [SMALL]))[0] == items == checked(items, [SMALL])[0]
 
 
 def test_an_item_names_its_subscriptions_with_their_indices() -> None:

@@ -1,6 +1,7 @@
 """Is every law that the router relies on held at the door?"""
 
 from array import array
+from math import inf, nan
 from typing import Any
 
 import msgpack
@@ -27,7 +28,7 @@ GOOD: dict[str, Any] = {
     "stream": bytes(16), "domain": "D", "first": 10, "last": 20, "keys": ["a", "b"], "count": 3,
     "sizes": u32(2, 3, 4), "index": u16(0, 1, 0), "props": u32(0, 0, 1), "flags": 1, "low": 10,
     "sender": "/node/a/client/b/session/1", "sent": 5, "expires": 6, "route": [["a", 0, 7]],
-    "numbers": [10, 11, 20, 20], "to": "/node/b/client/d/session/-2",
+    "numbers": [10, 11, 20, 20], "to": "/node/b/client/d/session/-2", "put": [7, 500, "g"],
 }  # fmt: skip
 BODY = b"aabbbPccc"
 
@@ -73,10 +74,26 @@ def test_the_good_one_is_good() -> None:
         ("numbers", [10, 12, 14, 13]),
         ("numbers", [10, 10] * 2001), ("numbers", [0, 2]), ("numbers", {"a": 1}), ("to", None),
         ("to", b"client/d"), ("to", 1), ("to", "t" * 513), ("keys", ["a", "k" * 513]),
+        ("put", None), ("put", []), ("put", 5), ("put", "5"), ("put", [5, 0]), ("put", [5, 0, "", 1]),
+        ("put", [10, 0, ""]), ("put", [-1, 0, ""]), ("put", [nan, 0, ""]), ("put", [5.0, 0, ""]),
+        ("put", [True, 0, ""]), ("put", [2**63, 0, ""]), ("put", [5, 2**32, ""]), ("put", [5, -1, ""]),
+        ("put", [5, inf, ""]), ("put", [5, 0.5, ""]), ("put", [5, None, ""]), ("put", [5, 0, None]),
+        ("put", [5, 0, b"g"]), ("put", [5, 0, "g" * 201]), ("put", {"priority": 5}),
     ],
 )  # fmt: skip
 def test_a_broken_law_is_malformed(field: str, bad: object) -> None:
     assert refusal(header(**{field: bad})) == "MALFORMED"
+
+
+def test_a_group_that_is_no_text_is_malformed() -> None:
+    frame = header(put=[7, 500, "???"])
+    assert refusal(frame.replace(b"???", b"\xed\xa0\x80")) == "MALFORMED"  # a lone surrogate
+    assert refusal(frame.replace(b"???", b"ok\xff")) == "MALFORMED"
+
+
+@pytest.mark.parametrize("put", [[0, 0, ""], [9, 2**32 - 1, "g" * 200], [5, 0, "x"], [5, 1, ""]])
+def test_what_is_said_of_a_put_arrives(put: list[object]) -> None:
+    assert decode(header(put=put), BODY).put == tuple(put)
 
 
 def test_without_an_index_column_there_is_one_key_and_not_none() -> None:
