@@ -83,7 +83,7 @@ class BadPattern(BadQuery):
 
 
 class BadSelector(BadQuery):
-    """A selector that is no expression, is too long, or asks for what no message has."""
+    """A selector that is no expression, or asks for more than a selector can."""
 
     code = "BAD_SELECTOR"
 

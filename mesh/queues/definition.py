@@ -1,0 +1,219 @@
+"""What is a queue, as it is declared, and do two declarations agree?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from math import isfinite
+from numbers import Real
+from operator import index
+from typing import Any, Literal, get_args
+
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from mesh.errors import BadArgument, LocalError, shown
+from mesh.names import check_address, node_name
+from mesh.patterns import SYSTEM
+from mesh.values import check_key
+from mesh.wire.codec import pack, unpack
+from mesh.wire.limits import KIB
+
+Scope = Literal["mesh", "node"]
+Distribution = Literal["local", "round_robin", "strict", "independent"]
+WhenFull = Literal["block", "reject"]
+
+QUEUE = "queue/"  # what the destination of a queue begins with
+LONGEST_NAME = 200  # characters of a queue's name
+MOST_BYTES = 2**50
+MOST_COUNT = 10**9
+MOST_ATTEMPTS = 255
+YEARS = 10 * 366 * 86_400.0  # s: ten of them
+NODES = 64  # names
+MOST_FIELDS = 64  # of a row, whatever release wrote it
+
+
+class QueueTerms(Struct, frozen=True, kw_only=True):
+    """The terms of a queue. `terms_of` makes them of what somebody says; see there for what they can be.
+
+    `scope`: does every node of the mesh know the queue, or this one only? `store`: the name of the store that
+    holds it; "": that of the node. `redistribution`: s that a message waits in vain before it moves to other
+    nodes; None: it stays. `max_bytes`, `max_count`: what waits at one node at most. `dead_letter`: where that
+    goes which was tried `max_attempts` times, a key or queue/NAME; "": to the dead letters. `expiry`: s that
+    a message may wait. `nodes`: where messages stay; (): anywhere. `exclusive`: one consumer at a time.
+    """
+
+    scope: Scope = "mesh"
+    store: str = ""
+    distribution: Distribution = "local"
+    redistribution: float | None = 1.0
+    max_bytes: int = 1 << 30
+    max_count: int = 10_000_000
+    when_full: WhenFull = "block"
+    max_attempts: int = 8
+    dead_letter: str = ""
+    expiry: float | None = None
+    nodes: tuple[str, ...] = ()
+    exclusive: bool = False
+
+
+def terms_of(said: Mapping[str, Any]) -> QueueTerms:
+    """The terms that somebody says, by name; the usual ones for the rest. BadArgument names a wrong one."""
+    if not isinstance(said, Mapping):
+        raise BadArgument(f"the terms of a queue are named, not {shown(said)}.", hint="Say max_attempts=5.")
+    for name in said:
+        if name not in _FIELDS:
+            near = get_close_matches(name[:40], _FIELDS, n=1) if isinstance(name, str) else ()
+            hint = f"Did you mean {near[0]}?" if near else f"There are {', '.join(_FIELDS)}."
+            raise BadArgument(f"a queue has no {shown(name)}.", hint=hint)
+    return QueueTerms(**{name: _FIELDS[name](name, value) for name, value in said.items()})
+
+
+def packed(terms: QueueTerms) -> bytes:
+    """As they are stored and spread."""
+    return pack(plain(terms))
+
+
+def plain(terms: QueueTerms) -> dict[str, Any]:
+    """As they are sent: what `terms_of` reads."""
+    return {**asdict(terms), "nodes": list(terms.nodes)}
+
+
+def unpacked(data: bytes) -> QueueTerms:
+    """The terms that `packed` wrote; what a later release has added is left out. LocalError, RemoteError."""
+    said = unpack(data)
+    if not isinstance(said, dict) or len(said) > MOST_FIELDS:
+        raise LocalError("this is no definition of a queue.", code="BAD_ROW")
+    return terms_of({name: value for name, value in said.items() if name in _FIELDS})
+
+
+def differences(old: QueueTerms, new: QueueTerms) -> list[str]:
+    """What differs, in words: the old value, and the new one."""
+    pairs = zip(asdict(old).items(), asdict(new).values(), strict=True)
+    return [f"{name} is {_said(was)}, not {_said(now)}" for (name, was), now in pairs if was != now]
+
+
+def same(old: QueueTerms, new: QueueTerms) -> bool:
+    """Do two declarations agree?"""
+    return old == new
+
+
+def check_own(name: str, terms: QueueTerms) -> None:
+    """Can a queue of that name have these terms? BadArgument."""
+    if terms.dead_letter == f"{QUEUE}{name}":
+        what = (
+            f"dead_letter={terms.dead_letter!r} is the queue itself: what failed there would fail for ever."
+        )
+        raise BadArgument(what, hint="Name another queue, or a key.")
+
+
+def _said(value: object) -> str:
+    return f"{len(value)} nodes" if isinstance(value, tuple) and len(value) > 4 else shown(value)
+
+
+# --- each of them -------------------------------------------------------------------------------------------
+
+
+def _one_of(values: Iterable[str]) -> Callable[[str, Any], str]:
+    known = tuple(values)
+
+    def check(name: str, value: Any) -> str:
+        if not isinstance(value, str) or value not in known:
+            near = get_close_matches(value[:40], known, n=1) if isinstance(value, str) else ()
+            hint = f"Did you mean {near[0]!r}?" if near else f"It is one of {', '.join(known)}."
+            raise _bad(name, value, hint)
+        return str.__str__(value)
+
+    return check
+
+
+def _whole(lowest: int, highest: int) -> Callable[[str, Any], int]:
+    def check(name: str, value: Any) -> int:
+        try:
+            number = index(value)
+        except TypeError:
+            number = None
+        if number is None or isinstance(value, bool) or not lowest <= number <= highest:
+            raise _bad(name, value, f"It is a whole number from {lowest:,} to {highest:,}.")
+        return number
+
+    return check
+
+
+def _seconds(*, zero: bool) -> Callable[[str, Any], float | None]:
+    def check(name: str, value: Any) -> float | None:
+        if value is None:
+            return None
+        is_number = isinstance(value, Real) and not isinstance(value, bool)
+        number = float(value) if is_number and abs(value) <= YEARS else -1.0
+        if not isfinite(number) or number < 0 or not (number or zero):
+            bounds = f"from 0 to {YEARS:,.0f}" if zero else f"above 0, at most {YEARS:,.0f}"
+            raise _bad(name, value, f"It is a number of seconds {bounds} (ten years), or None.")
+        return number
+
+    return check
+
+
+def _store(name: str, value: Any) -> str:
+    if value == "" and isinstance(value, str):
+        return ""
+    return _named(name, value, 'It is the name of a store, or "" for the node\'s own.')
+
+
+def _dead_letter(name: str, value: Any) -> str:
+    hint = f'It is a key, {QUEUE}NAME, or "" for the dead letters of the mesh.'
+    if not isinstance(value, str):
+        raise _bad(name, value, hint)
+    text = str.__str__(value)
+    if text.startswith(SYSTEM):  # what a node may write there its users may not have it write
+        raise _bad(name, value, f"{hint} What begins with {SYSTEM} is the mesh's own.")
+    try:
+        if text.startswith(QUEUE):
+            if len(text) > len(QUEUE) + LONGEST_NAME:
+                raise _bad(name, value, f"A queue's name has at most {LONGEST_NAME} characters.")
+            check_address(text[len(QUEUE) :])
+        elif text:
+            check_key(text)
+    except LocalError as error:
+        raise _bad(name, value, error.hint or hint) from None
+    return text
+
+
+def _nodes(name: str, value: Any) -> tuple[str, ...]:
+    hint = f"""They are at most {NODES} names, such as ["heron", "egret"]."""
+    if not isinstance(value, list | tuple | set | frozenset) or len(value) > NODES:
+        raise _bad(name, value, hint)
+    return tuple(sorted({_named(name, each, hint) for each in value}))
+
+
+def _named(name: str, value: Any, hint: str) -> str:
+    try:
+        return node_name(value)
+    except LocalError as error:
+        raise _bad(name, value, f"{hint} {error.hint}.") from None
+
+
+def _yes_or_no(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise _bad(name, value, "It is True or False.")
+    return value
+
+
+def _bad(name: str, value: object, hint: str) -> BadArgument:
+    return BadArgument(f"a queue cannot have {name}={shown(value)}.", hint=hint)
+
+
+_FIELDS: dict[str, Callable[[str, Any], Any]] = {
+    "scope": _one_of(get_args(Scope)),
+    "store": _store,
+    "distribution": _one_of(get_args(Distribution)),
+    "redistribution": _seconds(zero=True),
+    "max_bytes": _whole(KIB, MOST_BYTES),
+    "max_count": _whole(1, MOST_COUNT),
+    "when_full": _one_of(get_args(WhenFull)),
+    "max_attempts": _whole(1, MOST_ATTEMPTS),
+    "dead_letter": _dead_letter,
+    "expiry": _seconds(zero=False),
+    "nodes": _nodes,
+    "exclusive": _yes_or_no,
+}
