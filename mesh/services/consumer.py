@@ -10,7 +10,7 @@ Of an address by now; a queue gives out what it holds in the same way.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from mesh.errors import RemoteError
 
@@ -28,6 +28,11 @@ class Consumer(Generic[T]):
         self.given = 0  # the last count
         self.turn = 0  # when it was given something last, in turns of whoever gives
         self.out: dict[int, T] = {}
+
+    @property
+    def busy(self) -> int:
+        """How many it has now."""
+        return len(self.out)
 
     @property
     def room(self) -> int:
@@ -60,7 +65,19 @@ class Consumer(Generic[T]):
         return self.out.pop(count, None)
 
 
-C = TypeVar("C", bound="Consumer[Any]")
+class Sharing(Protocol):
+    """One of several who are given messages."""
+
+    turn: int
+
+    @property
+    def busy(self) -> int: ...
+
+    @property
+    def room(self) -> int: ...
+
+
+C = TypeVar("C", bound=Sharing)
 
 
 def shared_out(consumers: Sequence[C], n: int) -> list[tuple[C, int]]:
@@ -68,14 +85,14 @@ def shared_out(consumers: Sequence[C], n: int) -> list[tuple[C, int]]:
     are alike whoever has waited the longest comes first."""
     if n == 1:
         ready = [consumer for consumer in consumers if consumer.room]
-        return [(min(ready, key=lambda c: (len(c.out), c.turn)), 1)] if ready else []
-    line = sorted((c for c in consumers if c.room), key=lambda c: (len(c.out), c.turn))
+        return [(min(ready, key=lambda c: (c.busy, c.turn)), 1)] if ready else []
+    line = sorted((c for c in consumers if c.room), key=lambda c: (c.busy, c.turn))
     shares = dict.fromkeys(line, 0)
     while n > 0 and line:
         # As high as the next one, or as far as it goes; all below that level get the same.
-        level = min(len(c.out) + shares[c] for c in line)
-        low = [c for c in line if len(c.out) + shares[c] == level]
-        others = [len(c.out) + shares[c] for c in line if len(c.out) + shares[c] > level]
+        level = min(c.busy + shares[c] for c in line)
+        low = [c for c in line if c.busy + shares[c] == level]
+        others = [c.busy + shares[c] for c in line if c.busy + shares[c] > level]
         step = min([*(c.room - shares[c] for c in low), *(height - level for height in others)])
         step = min(step, max(1, n // len(low)))
         for consumer in low[:n]:

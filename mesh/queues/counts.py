@@ -1,0 +1,45 @@
+"""Runs of numbers, first and last of each: how many are they, and what is left without some?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+Runs = list[tuple[int, int]]  # first and last of each, in order
+
+
+def count(runs: Iterable[tuple[int, int]]) -> int:
+    """How many numbers they are."""
+    return sum(last - first + 1 for first, last in runs)
+
+
+def first_of(runs: Runs, n: int) -> Runs:
+    """The first n numbers of these."""
+    some: Runs = []
+    for first, last in runs:
+        if n <= 0:
+            break
+        some.append((first, min(last, first + n - 1)))
+        n -= last - first + 1
+    return some
+
+
+def without(runs: Runs, first: int, last: int) -> Runs:
+    """Runs but for these numbers."""
+    left: Runs = []
+    for a, b in runs:
+        if b < first or a > last:
+            left.append((a, b))
+        else:
+            left += [(x, y) for x, y in ((a, first - 1), (last + 1, b)) if x <= y]
+    return left
+
+
+def joined(numbers: Iterable[int]) -> Runs:
+    """Runs of numbers that grow."""
+    runs: Runs = []
+    for number in numbers:
+        if runs and runs[-1][1] == number - 1:
+            runs[-1] = runs[-1][0], number
+        else:
+            runs.append((number, number))
+    return runs

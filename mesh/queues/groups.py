@@ -1,0 +1,64 @@
+"""Which taker has the messages of a group?"""
+
+# Law: all that is out of a group is with one taker. It is his while he is there, until all of it is done.
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from mesh.queues.taker import Taker
+
+
+class Group(Struct, eq=False):
+    """A group that has messages in the queue."""
+
+    messages: int = 0  # that are not done
+    home: Taker | None = None
+    held: int = 0  # times that somebody gave something back for later: nothing goes past that
+
+
+class Groups:
+    """By name; one is forgotten with its last message."""
+
+    def __init__(self) -> None:
+        self._all: dict[str, Group] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._all)
+
+    def add(self, name: str, n: int) -> None:
+        """So many messages of it have come."""
+        if name:
+            self._all.setdefault(name, Group()).messages += n
+
+    def may_have(self, name: str, taker: Taker) -> bool:
+        """May he be given something of it?"""
+        if not name:
+            return True
+        group = self._all[name]
+        return not group.held and (group.home is None or group.home is taker)
+
+    def hold(self, name: str, n: int) -> None:
+        """Something was given back for later, or its time has come."""
+        if name in self._all:
+            self._all[name].held += n
+
+    def out(self, name: str, taker: Taker) -> None:
+        """He was given something of it: it is his while he is there."""
+        if name:
+            self._all[name].home = taker
+
+    def done(self, name: str, n: int) -> None:
+        """So many messages of it are done."""
+        if name:
+            group = self._all[name]
+            group.messages -= n
+            if not group.messages:
+                del self._all[name]
+
+    def leave(self, taker: Taker) -> bool:
+        """He has gone; did any belong to him?"""
+        his = [group for group in self._all.values() if group.home is taker]
+        for group in his:
+            group.home = None
+        return bool(his)

@@ -1,0 +1,182 @@
+"""One envelope in a queue: which of its messages are ready, and which are done?"""
+
+# Law 1: a message is in one state: ready, out, delayed, or done. Done is final.
+# Law 2: messages are named by their numbers in their stream, since what is stored of an envelope may be cut.
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from mesh.queues.counts import Runs, first_of, without
+from mesh.routing.parcel import Parcel
+from mesh.streams.ranges import Ranges
+from mesh.wire.codec import pack, reader
+from mesh.wire.envelope import Envelope
+from mesh.wire.limits import ENVELOPE_MESSAGES
+
+PRIORITY = 5  # of what has none of its own
+MOST_TRIES = 255  # that are counted
+OWN = 1_000  # bytes that a lot costs beside its body, about
+
+Key = tuple[int, bytes, int]  # when it was accepted, the stream, and its first number
+Late = tuple[int, int, int, int]  # first, last, when that was said (ns since 1970), and how many ns it waits
+
+
+class LotRow(msgspec.Struct, frozen=True, array_like=True):
+    """What is stored of a lot that was given out before."""
+
+    done: bytes = b""  # ranges of numbers
+    tries: dict[int, Annotated[int, Meta(ge=1, le=MOST_TRIES)]] = {}  # by number: deliveries that failed
+    late: tuple[Late, ...] = ()  # not before their time
+
+
+read_lot_row = reader(LotRow, 64 * ENVELOPE_MESSAGES)
+
+
+class Lot:
+    """An envelope in a queue."""
+
+    __slots__ = ("done", "has_row", "key", "late", "left", "parcel", "ready", "tries")
+
+    def __init__(self, parcel: Parcel) -> None:
+        e = parcel.envelope
+        self.parcel = parcel
+        self.key: Key = (e.sent, e.stream, e.first)
+        self.ready = Ranges()
+        self.done: Ranges | None = None
+        self.tries: dict[int, int] = {}  # by number: deliveries that failed, where there are any
+        self.late: list[Late] = []  # as in LotRow
+        self.left = e.count  # that are not done
+        self.has_row = False  # on disk
+
+    @property
+    def envelope(self) -> Envelope:
+        return self.parcel.envelope
+
+    @property
+    def priority(self) -> int:
+        return self.envelope.put[0] if self.envelope.put else PRIORITY
+
+    @property
+    def delay(self) -> int:
+        """ms that it waits after it was accepted."""
+        return self.envelope.put[1] if self.envelope.put else 0
+
+    @property
+    def group(self) -> str:
+        return self.envelope.put[2] if self.envelope.put else ""
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes in memory."""
+        return self.parcel.size + OWN
+
+    # --- what becomes of its messages -------------------------------------------------------------------
+
+    def open(self) -> Runs:
+        """The messages that are not done."""
+        return [run for first, last in self.envelope.ranges() for run in self._open(first, last)]
+
+    def not_late(self) -> Runs:
+        """Of these, those that do not wait for their time."""
+        runs = self.open()
+        for first, last, _, _ in self.late:
+            runs = without(runs, first, last)
+        return runs
+
+    def _open(self, first: int, last: int) -> Runs:
+        return self.done.missing(first, last) if self.done is not None else [(first, last)]
+
+    def take(self, n: int) -> Runs:
+        """The first n messages that are ready, which are so no more."""
+        taken = first_of(list(self.ready), n)
+        self.take_out(taken)
+        return taken
+
+    def take_out(self, runs: Runs) -> None:
+        """These are ready no more."""
+        for first, last in runs:
+            self.ready, _ = self.ready.without(first, last)
+
+    def back(self, first: int, last: int) -> None:
+        """These are ready, those that are not done."""
+        for a, b in self._open(first, last):
+            self.ready.add(a, b)
+
+    def end(self, first: int, last: int) -> int:
+        """These are done; returns how many were not before."""
+        new = self._open(first, last)
+        if self.done is None:
+            self.done = Ranges()
+        for a, b in new:
+            self.done.add(a, b)
+            for number in range(a, b + 1) if self.tries else ():
+                self.tries.pop(number, None)
+        count = sum(b - a + 1 for a, b in new)
+        self.left -= count
+        return count
+
+    def tried(self, first: int, last: int) -> None:
+        """Their delivery has failed once more."""
+        for number in range(first, last + 1):
+            self.tries[number] = min(MOST_TRIES, self.tries.get(number, 0) + 1)
+
+    def column(self, runs: Iterable[tuple[int, int]]) -> bytes:
+        """The tries of these messages, a byte each; empty: none of them has failed."""
+        if not self.tries:
+            return b""
+        tries = bytes(self.tries.get(n, 0) for first, last in runs for n in range(first, last + 1))
+        return tries if any(tries) else b""
+
+    def indices(self, runs: Runs) -> tuple[int, ...] | None:
+        """Where these messages stand in the envelope; None: they are all of it."""
+        e = self.envelope
+        if not e.numbers:
+            if runs == [(e.first, e.last)]:
+                return None
+            return tuple(n - e.first for first, last in runs for n in range(first, last + 1))
+        place = {number: i for i, number in enumerate(e.number_list(range(e.count)))}
+        return tuple(place[n] for first, last in runs for n in range(first, last + 1))
+
+    def wait(self, first: int, last: int, said: int, delay: int) -> None:
+        """These wait so many ns from then on."""
+        self.late = [*self._late_but(first, last), (first, last, said, delay)]
+
+    def wait_no_more(self, first: int, last: int) -> None:
+        """The time of these has come, or they are done."""
+        self.late = list(self._late_but(first, last))
+
+    def _late_but(self, first: int, last: int) -> Iterator[Late]:
+        for a, b, said, delay in self.late:
+            if a < first <= b:
+                yield a, first - 1, said, delay
+            if a <= last < b:
+                yield last + 1, b, said, delay
+            if b < first or a > last:
+                yield a, b, said, delay
+
+    # --- its row ----------------------------------------------------------------------------------------
+
+    def row(self) -> bytes:
+        """What is to be stored of it; empty: nothing has become of it yet."""
+        if self.done is None and not self.tries and not self.late:
+            return b""
+        return pack([self.done.pack() if self.done is not None else b"", self.tries, self.late])
+
+    def restore(self, row: bytes) -> None:
+        """What its row says. RemoteError for one that cannot be."""
+        self.has_row = True
+        stored = read_lot_row(row)
+        for first, last in Ranges.unpack(stored.done):
+            for a, b in self.envelope.ranges():
+                if first <= b and a <= last:
+                    self.end(max(first, a), min(last, b))
+        mine = Ranges()
+        for first, last in self.open():
+            mine.add(first, last)
+        self.tries = {n: tries for n, tries in stored.tries.items() if n in mine}
+        self.late = [late for late in stored.late if mine.covers(late[0], late[1])]

@@ -1,0 +1,312 @@
+"""What waits in a queue at one node, who takes it, and what becomes of it?"""
+
+# Law 1: a message is given to one taker at a time. Whoever has it next is told that it was given before.
+# Law 2: of what a queue has, a producer's messages come in its order, but for those that are given again, and
+#        that are of another priority.
+# Law 3: messages of one group are with one taker at a time.
+# Law 4: what is done is never given again.
+# Law 5: messages = ready + out + delayed + doubtful + dead, at every moment.
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import inf
+
+from msgspec import Struct
+
+from mesh.queues.counts import Runs, count, joined
+from mesh.queues.definition import QueueTerms
+from mesh.queues.doubtful import Doubtful
+from mesh.queues.expiring import Expiring
+from mesh.queues.groups import Groups
+from mesh.queues.holding import Run
+from mesh.queues.later import Later
+from mesh.queues.line import Line
+from mesh.queues.lot import Lot
+from mesh.queues.taker import Taker
+
+EXPIRED, REJECTED, TRIED = "EXPIRED", "REJECTED", "TOO_MANY_ATTEMPTS"  # why a message is dead
+Held = Sequence[tuple[bytes, Sequence[int]]]  # by stream: first, last, ... of what a taker says he has
+
+
+class Dead(Struct):
+    """Messages of a lot that nobody is given any more, and why. They are done when that is stored."""
+
+    lot: Lot
+    runs: Runs
+    code: str
+    text: str
+
+
+class PartialQueue:
+    """A queue's part at this node. `changed`: lots whose rows are to be written; `dead`: to be buried."""
+
+    def __init__(self, name: str, terms: QueueTerms) -> None:
+        self.name = name
+        self.terms = terms
+        self.takers: dict[bytes, Taker] = {}
+        self.groups = Groups()
+        self.messages = self.bytes = self.out = self.dying = 0
+        self.acked = self.redelivered = self.died = 0  # since the start
+        self.changed: dict[Lot, None] = {}
+        self.dead: list[Dead] = []
+        self.lines: dict[int, Line] = {}  # by priority
+        self.later = Later(self.groups)
+        self._doubtful: Doubtful | None = None
+        self._expiring = Expiring()
+
+    @property
+    def ready(self) -> int:
+        """How many messages could be given now."""
+        doubtful = self._doubtful.messages if self._doubtful is not None else 0
+        return self.messages - self.out - self.later.messages - self.dying - doubtful
+
+    @property
+    def is_full(self) -> bool:
+        return self.messages >= self.terms.max_count or self.bytes >= self.terms.max_bytes
+
+    @property
+    def oldest(self) -> int:
+        """When the first of what is ready was accepted, ns since 1970; 0: nothing is."""
+        firsts = [lot.envelope.sent for line in self.lines.values() if (lot := line.first()) is not None]
+        return min(firsts, default=0)
+
+    # --- coming -----------------------------------------------------------------------------------------
+
+    def add(self, lot: Lot, now: float, wall: int, is_doubtful: bool = False) -> None:
+        """It waits here from now on. `is_doubtful`: somebody may have it, and come back for it."""
+        self.messages += lot.left
+        self.bytes += lot.size
+        self.groups.add(lot.group, lot.left)
+        self.later.put(lot, now, wall)
+        self._expiring.add(lot, self.terms.expiry)
+        runs = lot.not_late()
+        if is_doubtful and self._doubtful is not None:
+            self._doubtful.add(lot, runs)
+        else:
+            self._back(lot, runs)
+
+    def _back(self, lot: Lot, runs: Runs) -> None:
+        """These are ready."""
+        for first, last in runs:
+            lot.back(first, last)
+        if not lot.ready:
+            return
+        priority = lot.priority
+        line = self.lines.get(priority)
+        if line is None:
+            line = self.lines[priority] = Line(priority)
+        line.add(lot)
+        for taker in self.takers.values():
+            taker.look_again(priority, lot.key)
+
+    # --- takers -----------------------------------------------------------------------------------------
+
+    def open(self, taker: Taker, held: Held = ()) -> list[int]:
+        """Somebody takes from now on. What he still has has the counts from 1 on; returns the counts of what
+        is not his any more. What he had under the same key and does not name goes to others."""
+        old = self.takers.pop(taker.key, None)
+        mine: dict[tuple[bytes, int], list[Lot]] = {}
+        for run in old.holding.take_all() if old is not None else ():
+            self.out -= run.n
+            for i in range(run.n):
+                mine.setdefault((run.lot.envelope.stream, run.first + i), []).append(run.lot)
+        self.takers[taker.key] = taker
+        void = list(self._claimed(mine, held, taker))
+        for (_, number), lots in mine.items():
+            for lot in lots:
+                self._failed(lot, number, number)
+        if old is not None:
+            self._freed(old)
+        if self._doubtful is not None:
+            self._doubtful.expected.discard(taker.key)
+        return void
+
+    def _claimed(self, mine: dict[tuple[bytes, int], list[Lot]], held: Held, taker: Taker) -> Iterator[int]:
+        for stream, ends in held:
+            for first, last in zip(ends[::2], ends[1::2], strict=True):
+                for number in range(first, last + 1):
+                    lots, lot = mine.get((stream, number)), None
+                    if taker.room:
+                        lot = lots.pop() if lots else self._from_doubt(stream, number)
+                    if lot is None:
+                        taker.holding.skip(1)
+                        yield taker.holding.given
+                    else:
+                        self.given(taker, lot, [(number, number)], inf)
+
+    def _from_doubt(self, stream: bytes, number: int) -> Lot | None:
+        return self._doubtful.take(stream, number) if self._doubtful is not None else None
+
+    def close(self, taker: Taker, begun: float = inf) -> None:
+        """He takes no more. What he has goes to others; what came after the count `begun` he has not seen."""
+        del self.takers[taker.key]
+        for run in taker.holding.take_all():
+            self.out -= run.n
+            seen = int(max(0, min(run.n, begun - run.count + 1)))
+            if seen:
+                self._failed(run.lot, run.first, run.first + seen - 1)
+            if seen < run.n:
+                self._back(run.lot, [(run.first + seen, run.last)])
+        self._freed(taker)
+
+    def _freed(self, taker: Taker) -> None:
+        """Groups that were his are anybody's."""
+        if self.groups.leave(taker):
+            self._look_again()
+
+    def _look_again(self) -> None:
+        """What was passed may be for somebody now."""
+        for taker in self.takers.values():
+            taker.passed.clear()
+
+    def given(self, taker: Taker, lot: Lot, runs: Runs, until: float) -> None:
+        """He has these, which are ready no more."""
+        taker.holding.give(lot, runs, until)
+        self.out += count(runs)
+        self.groups.out(lot.group, taker)
+
+    # --- settling ---------------------------------------------------------------------------------------
+
+    def ack(self, taker: Taker, first: int, last: int) -> Runs:
+        """He has done what stands under these counts. Returns the counts of what was not his any more.
+        RemoteError for what he was never given."""
+        runs = taker.holding.take(first, last)
+        for run in runs:
+            self.out -= run.n
+            self.acked += run.n
+            self.done(run.lot, [(run.first, run.last)])
+        if count((run.first, run.last) for run in runs) == last - first + 1:
+            return []
+        ours = {run.count + i for run in runs for i in range(run.n)}
+        for at, lot, number in taker.take_lapsed(first, last):
+            if number in lot.ready:  # nobody else was given it since
+                lot.take_out([(number, number)])
+                self.acked += 1
+                self.done(lot, [(number, number)])
+                ours.add(at)
+        return joined(n for n in range(first, last + 1) if n not in ours)
+
+    def nack(self, taker: Taker, first: int, last: int, delay: float, now: float, wall: int) -> Runs:
+        """Others may have these, in `delay` seconds. Returns and RemoteError as above."""
+        runs = taker.holding.take(first, last)
+        for run in runs:
+            self.out -= run.n
+            if not delay:
+                self._failed(run.lot, run.first, run.last)
+                continue
+            for a, b in self._tried(run.lot, run.first, run.last):
+                self.later.back(run.lot, a, b, delay, now, wall)
+        return _others(runs, first, last)
+
+    def reject(self, taker: Taker, first: int, last: int, reason: str) -> Runs:
+        """Nobody shall have these. Returns and RemoteError as above."""
+        runs = taker.holding.take(first, last)
+        for run in runs:
+            self.out -= run.n
+            text = reason or f"{taker.name} has rejected it."
+            self._dies(run.lot, [(run.first, run.last)], REJECTED, text)
+        return _others(runs, first, last)
+
+    def extend(self, taker: Taker, first: int, last: int, until: float) -> Runs:
+        """He needs longer for these. Returns and RemoteError as above."""
+        return _others(taker.holding.extend(first, last, until), first, last)
+
+    def _failed(self, lot: Lot, first: int, last: int) -> None:
+        """A delivery that came to nothing: it is given again, unless that was tried often enough."""
+        self._back(lot, self._tried(lot, first, last))
+
+    def _tried(self, lot: Lot, first: int, last: int) -> Runs:
+        """Those that may be tried again; the others are dead."""
+        lot.tried(first, last)
+        self.changed[lot] = None
+        self.redelivered += last - first + 1
+        most = self.terms.max_attempts
+        over = [n for n in range(first, last + 1) if lot.tries.get(n, 0) >= most]
+        if not over:
+            return [(first, last)]
+        self._dies(lot, joined(over), TRIED, f"it was given out {most} times in vain.")
+        return joined(n for n in range(first, last + 1) if lot.tries.get(n, 0) < most)
+
+    def _dies(self, lot: Lot, runs: Runs, code: str, text: str) -> None:
+        """Nobody is given these any more; they are done when they are `buried`."""
+        self.dying += count(runs)
+        self.died += count(runs)
+        self.dead.append(Dead(lot, runs, code, text))
+
+    def buried(self, dead: Dead) -> None:
+        """These have left the queue."""
+        self.dying -= count(dead.runs)
+        self.done(dead.lot, dead.runs)
+
+    def done(self, lot: Lot, runs: Runs) -> None:
+        """These have left the queue, and were neither ready nor out by now."""
+        n = sum(lot.end(first, last) for first, last in runs)
+        self.messages -= n
+        self.groups.done(lot.group, n)
+        if not lot.left:
+            self.bytes -= lot.size
+        self.changed[lot] = None
+
+    def purge(self) -> int:
+        """All that is ready or delayed is done; returns how many messages that were."""
+        before = self.messages
+        for line in self.lines.values():
+            while (lot := line.first()) is not None:
+                runs = list(lot.ready)
+                lot.take_out(runs)
+                self.done(lot, runs)
+        while self.later:
+            lot, first, last = self.later.pop()
+            self.done(lot, [(first, last)])
+        return before - self.messages
+
+    # --- time -------------------------------------------------------------------------------------------
+
+    def recover(self, until: float, expected: set[bytes]) -> None:
+        """What is added from now on as doubtful waits for these, by their keys, who may have it."""
+        self._doubtful = Doubtful(until, expected)
+
+    @property
+    def is_recovering(self) -> bool:
+        return self._doubtful is not None
+
+    def tick(self, now: float, wall: int) -> None:
+        """What was delayed is ready when its time has come, and so is what somebody had too long."""
+        doubtful = self._doubtful
+        if doubtful is not None and (doubtful.until <= now or not doubtful.expected):
+            self._doubtful = None
+            for lot, runs in doubtful.rest():
+                for first, last in runs:
+                    self._failed(lot, first, last)
+        while self.later.due <= now:
+            lot, first, last = self.later.pop()
+            self.changed[lot] = None
+            self._back(lot, [(first, last)])
+            if lot.group:  # which it may have held up
+                self._look_again()
+        for taker in self.takers.values():
+            for run in taker.holding.over(now) if taker.lease < inf else ():
+                self.out -= run.n
+                taker.lapse(run)
+                self._failed(run.lot, run.first, run.last)
+        self.expire(wall)
+
+    @property
+    def due(self) -> float:
+        """When `tick` is next worth calling."""
+        return min(self.later.due, self._doubtful.until if self._doubtful is not None else inf)
+
+    def expire(self, wall: int) -> None:
+        """What has waited too long is dead."""
+        for lot, void in self._expiring.over(wall):
+            lot.take_out(void)
+            self._dies(lot, void, EXPIRED, f"it waited in {self.name} too long.")
+
+
+def _others(runs: list[Run], first: int, last: int) -> Runs:
+    """The counts from first to last under which none of these stood."""
+    if sum(run.n for run in runs) == last - first + 1:
+        return []
+    ours = {run.count + i for run in runs for i in range(run.n)}
+    return joined(n for n in range(first, last + 1) if n not in ours)

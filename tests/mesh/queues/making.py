@@ -1,0 +1,68 @@
+"""Lots and takers for tests of queues."""
+
+from math import inf
+
+from mesh.queues.counts import Runs
+from mesh.queues.definition import QueueTerms
+from mesh.queues.giving import give
+from mesh.queues.lot import Lot
+from mesh.queues.partial import PartialQueue
+from mesh.queues.selector import Selector
+from mesh.queues.taker import Taker
+from mesh.routing.parcel import Parcel
+from mesh.values import Headers
+from mesh.wire.envelope import PERSISTENT, Envelope
+from mesh.wire.properties import Properties, encode_properties
+
+WALL = 1_700_000_000 * 10**9
+
+
+def envelope(
+    first: int = 1,
+    n: int = 1,
+    *,
+    at: int = 0,
+    stream: bytes = b"p" * 16,
+    put: tuple[int, int, str] | tuple[()] = (),
+    kinds: str = "",
+    expires: int = 0,
+) -> Envelope:
+    """Messages `first` and the next ones, accepted `at` ns after WALL; `kinds`: a header of each."""
+    slices = [
+        encode_properties(Properties(Headers([("kind", kinds[i])]) if kinds else Headers(), expires=expires))
+        for i in range(n)
+    ]
+    sizes = len(slices[0])
+    return Envelope(
+        stream=stream, domain="queue/jobs", first=first, last=first + n - 1, keys=("jobs",), count=n,
+        sizes=sizes, body=b"".join(slices), props=sizes, flags=PERSISTENT, sent=WALL + at, expires=expires,
+        to="queue/jobs", put=put,
+    )  # fmt: skip
+
+
+def lot(first: int = 1, n: int = 1, position: int = 0, **more: object) -> Lot:
+    """That envelope at a place in the log."""
+    return Lot(Parcel(envelope(first, n, at=position or first, **more), position or first))  # type: ignore[arg-type]
+
+
+def taker(
+    name: str = "joe", credit: int = 10, selector: str = "", lease: float = inf, epoch: int = 1
+) -> Taker:
+    return Taker(name.encode(), name, epoch, credit, Selector(selector) if selector else None, lease)
+
+
+def queue(*lots: Lot, **terms: object) -> PartialQueue:
+    made = PartialQueue("jobs", QueueTerms(**terms))  # type: ignore[arg-type]
+    for each in lots:
+        made.add(each, 0.0, WALL)
+    return made
+
+
+def given(it: PartialQueue, now: float = 0.0) -> list[tuple[str, Runs]]:
+    """Who is given which numbers now."""
+    return [(to.name, runs) for to, _, runs in give(it, now, WALL + int(now * 10**9))]
+
+
+def numbers(it: PartialQueue, now: float = 0.0) -> list[int]:
+    """The numbers that are given now, to whomever."""
+    return [n for _, runs in given(it, now) for first, last in runs for n in range(first, last + 1)]

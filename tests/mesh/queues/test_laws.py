@@ -1,0 +1,179 @@
+"""Whatever takers and time do: nothing is lost, nothing is with two, and what is done stays done."""
+
+from dataclasses import dataclass, field
+from math import inf
+from random import Random
+
+import pytest
+
+from mesh.queues.giving import give
+from mesh.queues.lot import Lot
+from mesh.queues.partial import PartialQueue
+from mesh.queues.taker import Taker
+from tests.mesh.queues.making import WALL, lot, queue, taker
+
+Place = tuple[Lot, int]
+STEPS = 120
+
+
+@dataclass
+class Story:
+    """A queue, and what is known of each message by who watched it from outside."""
+
+    dice: Random
+    it: PartialQueue
+    now: float = 0.0
+    next: int = 1
+    at: int = 0
+    epoch: int = 0
+    all: dict[Place, int] = field(default_factory=dict)  # message -> times that it was given
+    has: dict[Place, tuple[Taker, int]] = field(default_factory=dict)  # who has it, and its count
+    done: set[Place] = field(default_factory=set)
+
+    @property
+    def wall(self) -> int:
+        return WALL + int(self.now * 10**9)
+
+    def put(self) -> None:
+        """Somebody puts a few."""
+        n = self.dice.choice((1, 1, 3, 8))
+        priority, delay = self.dice.choice((5, 5, 7)), self.dice.choice((0, 0, 0, 2_000))
+        group = self.dice.choice(("", "", "g", "h"))
+        self.at += 1
+        kinds = "".join(self.dice.choice("ab") for _ in range(n))
+        expires = self.dice.choice((0, 0, 0, WALL + int((self.now + 3) * 10**9)))
+        new = lot(self.next, n, self.at, put=(priority, delay, group), kinds=kinds, expires=expires)
+        self.all.update({(new, number): 0 for number in range(self.next, self.next + n)})
+        self.next += n
+        self.it.add(new, self.now, self.wall)
+
+    def come(self) -> None:
+        """Somebody takes, perhaps for the second time, with some of what he had, and some that he had not."""
+        name = self.dice.choice(("joe", "ann", "bob"))
+        old = self.it.takers.get(name.encode())
+        self.epoch += 1
+        selector = self.dice.choice(("", "", "kind == 'b'"))
+        lease = self.dice.choice((inf, 2.0))
+        credit = self.dice.choice((1, 4, 9))
+        new = taker(name, credit, selector, lease, self.epoch)
+        mine = [place for place, (who, _) in self.has.items() if who is old]
+        kept = self.dice.sample(mine, self.dice.randint(0, min(credit, len(mine))))
+        asked = [(b"p" * 16, (n, n)) for _, n in kept] + [(b"p" * 16, (10**6, 10**6))]
+        assert self.it.open(new, asked) == [len(kept) + 1]
+        for place in mine:
+            del self.has[place]
+        for count, place in enumerate(kept, 1):
+            self.has[place] = new, count
+
+    def go(self) -> None:
+        """Somebody takes no more."""
+        if self.it.takers:
+            who = self.dice.choice(list(self.it.takers.values()))
+            self.it.close(who, self.dice.choice((inf, 0, who.holding.given // 2)))
+            self.has = {place: held for place, held in self.has.items() if held[0] is not who}
+
+    def settle(self) -> None:
+        """Somebody says what became of something."""
+        if not self.has:
+            return
+        place, (who, count) = self.dice.choice(list(self.has.items()))
+        what = self.dice.randrange(4)
+        others = {
+            0: lambda: self.it.ack(who, count, count),
+            1: lambda: self.it.nack(who, count, count, self.dice.choice((0.0, 2.0)), self.now, self.wall),
+            2: lambda: self.it.reject(who, count, count, ""),
+            3: lambda: self.it.extend(who, count, count, self.now + 5.0),
+        }[what]()
+        assert others == []
+        if what == 0:
+            self.done.add(place)
+        if what != 3:
+            del self.has[place]
+
+    def wait(self) -> None:
+        """Time goes on; what was had too long is somebody's no more."""
+        self.now += self.dice.choice((0.1, 1.0))
+        self.it.tick(self.now, self.wall)
+        out = {
+            (run.lot, run.first + i)
+            for t in self.it.takers.values()
+            for run in t.holding
+            for i in range(run.n)
+        }
+        self.has = {place: held for place, held in self.has.items() if place in out}
+
+    def bury(self) -> None:
+        """What is dead leaves."""
+        dead, self.it.dead = self.it.dead, []
+        for each in dead:
+            self.it.buried(each)
+            self.done |= {(each.lot, n) for first, last in each.runs for n in range(first, last + 1)}
+
+    def purge(self) -> None:
+        if self.dice.random() < 0.1:
+            before = {place for place in self.all if place not in self.done}
+            self.it.purge()
+            self.done |= {(lot, n) for lot, n in before if lot.done is not None and n in lot.done}
+
+    def give(self) -> None:
+        for who, its, runs in give(self.it, self.now, self.wall):
+            column = its.column(runs)
+            numbers = [n for first, last in runs for n in range(first, last + 1)]
+            for i, number in enumerate(numbers):
+                place = its, number
+                assert place not in self.has, "with two at once"
+                assert place not in self.done, "given though it is done"
+                if column and column[i]:
+                    assert self.all[place], "called given before"
+                self.all[place] += 1
+                self.has[place] = who, who.holding.given - len(numbers) + 1 + i
+
+    def check(self) -> None:
+        it, waits = self.it, [place for place in self.all if place not in self.done]
+        assert it.messages == len(waits)
+        assert it.out == len(self.has) == sum(who.busy for who in it.takers.values())
+        assert it.ready == sum(number in lot.ready for lot, number in waits)
+        assert all(who.busy <= who.credit for who in it.takers.values())
+        assert it.bytes == sum(lot.size for lot in {lot for lot, _ in waits})
+        assert bool(it.groups) == any(lot.group for lot, _ in waits)
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_nothing_is_lost_or_with_two_whatever_happens(seed: int) -> None:
+    story = Story(Random(seed), queue(max_attempts=4))
+    for _ in range(STEPS):
+        what = (
+            story.put,
+            story.put,
+            story.come,
+            story.settle,
+            story.settle,
+            story.settle,
+            story.wait,
+            story.bury,
+        )
+        story.dice.choice((*what, story.go, story.purge))()
+        story.check()
+        story.give()
+        story.check()
+    _at_the_end_all_comes(story)
+
+
+def _at_the_end_all_comes(story: Story) -> None:
+    """Somebody who takes whatever there is has it all in the end."""
+    for who in list(story.it.takers.values()):
+        story.it.close(who)
+    story.has.clear()
+    joe = taker("joe", 10_000)
+    story.it.open(joe)
+    for _ in range(40):
+        story.wait()
+        story.bury()
+        story.give()
+        if joe.holding.given and joe.busy:
+            for place, (_, count) in list(story.has.items()):
+                assert story.it.ack(joe, count, count) == []
+                story.done.add(place)
+            story.has.clear()
+    assert (story.it.messages, story.it.bytes) == (0, 0)
+    assert set(story.all) == story.done
