@@ -127,7 +127,7 @@ class PartialQueue:
             for first, last in zip(ends[::2], ends[1::2], strict=True):
                 for number in range(first, last + 1):
                     lots, lot = mine.get((stream, number)), None
-                    if taker.room:
+                    if taker.busy < taker.credit:
                         lot = lots.pop() if lots else self._from_doubt(stream, number)
                     if lot is None:
                         taker.holding.skip(1)
@@ -260,6 +260,18 @@ class PartialQueue:
             lot, first, last = self.later.pop()
             self.done(lot, [(first, last)])
         return before - self.messages
+
+    def end(self) -> None:
+        """The queue is no more: all that is in it is done, and nobody takes."""
+        for taker in list(self.takers.values()):
+            self.close(taker)
+        self._doubtful, doubtful = None, self._doubtful
+        for lot, runs in doubtful.rest() if doubtful is not None else ():
+            self._back(lot, runs)
+        dead, self.dead = self.dead, []
+        for each in dead:
+            self.buried(each)
+        self.purge()
 
     # --- time -------------------------------------------------------------------------------------------
 

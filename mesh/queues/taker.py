@@ -45,13 +45,14 @@ class Taker:
         self.holding = Holding()
         self.lapsed: dict[int, tuple[Lot, int]] = {}  # by count: what it had too long
         self.away = inf  # since when its session is gone
+        self.is_paused = False  # until it is on disk that he takes
         self.passed: dict[int, Key] = {}  # by priority: nothing up to here is for it
         self.turn = 0  # when it was given something last
 
     @property
     def room(self) -> int:
         """How many more it may be given now."""
-        return max(0, self.credit - self.busy) if self.away == inf else 0
+        return 0 if self.is_paused or self.away < inf else max(0, self.credit - self.busy)
 
     @property
     def busy(self) -> int:

@@ -78,6 +78,13 @@ class Disk(Part):
         if self._shelf.has_later:
             self.commit((), lambda error: None)
 
+    def commit_if_any(self, then: Committed) -> None:
+        """Store what has gathered; `then` is called when it is on disk, or now if there is none."""
+        if self._shelf.has_later:
+            self.commit((), then)
+        else:
+            then(None)
+
     def stored(self, token: int, error: MeshError | None) -> None:
         """A commit has ended."""
         later, is_alone, then = self._storing.pop(token)

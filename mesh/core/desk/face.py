@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from mesh.core.desk.asked import Verb
 from mesh.core.desk.facts import Fact, Heard, Trace
-from mesh.core.desk.part import Handler, Part, Sends, Taking
+from mesh.core.desk.part import Giver, Handler, Part, Sends, Taking
 from mesh.errors import RemoteError
 from mesh.routing.feed import Feed
 from mesh.routing.taker import Addressees
@@ -51,6 +51,7 @@ class Face:
         self.peer_verbs: dict[str, Verb] = {}
         self.takes: dict[str, Addressees] = {}
         self.sends: dict[str, Sends] = {}
+        self.gives: dict[str, Giver] = {}
         self.hears = Hearers()
         self.speaks: tuple[str, ...] = (PIECES,)
         self._parts: Sequence[Part] = ()
@@ -72,6 +73,9 @@ class Face:
             for kind, send in part.sends().items():
                 if self.sends.setdefault(kind, send) is not send:
                     raise ValueError(f"two parts bring what is for a {kind}: {self.sends[kind]} and {send}")
+            for kind, giver in part.gives().items():
+                if self.gives.setdefault(kind, giver) is not giver:
+                    raise ValueError(f"two parts give out what is of a {kind}: {self.gives[kind]} and {giver}")
             for fact, then in part.hears():
                 self.hears.setdefault(fact, []).append(then)
         self.flushes = [part.flush for part in self._with("flush")]

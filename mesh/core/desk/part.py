@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from discovery.state import Sample
 from mesh.core.desk.asked import Verb
@@ -13,7 +13,7 @@ from mesh.core.desk.facts import Hearing
 from mesh.operations import Image, StoreReach
 from mesh.routing.feed import Feed
 from mesh.routing.taker import Addressees
-from mesh.wire.commands import Command
+from mesh.wire.commands import Command, Consume, Settle
 from mesh.wire.envelope import Envelope
 from mesh.wire.replies import Process
 
@@ -21,6 +21,22 @@ C = TypeVar("C", bound=Command)
 Handler = Callable[[Conn, Any, Any, list[Envelope]], None]
 Taking = tuple[type[Command], Handler]
 Sends = Callable[[Any, Envelope, int], None]  # a session's envelope, and the ms that it has; 0: any time
+
+
+class Giver(Protocol):
+    """The part that gives out messages of one kind of destinations one by one, and hears of each what became
+    of it."""
+
+    def begin(self, conn: Conn, session: Any, command: Consume) -> None:
+        """A session wants some, or no more. LocalError: it cannot have any."""
+
+    def has(self, session: Any, number: int) -> bool:
+        """Is that the number of somebody whom it gives something?"""
+
+    def settle(self, conn: Conn, session: Any, command: Settle, envelopes: list[Envelope]) -> None:
+        """That became of some. RemoteError for what cannot be."""
+
+
 Restored = Sequence[tuple[int, Envelope]]  # envelopes of the store, by position
 
 
@@ -74,6 +90,10 @@ class Part:
 
     def sends(self) -> Mapping[str, Sends]:
         """The kinds of destinations to which it brings what clients send."""
+        return {}
+
+    def gives(self) -> Mapping[str, Giver]:
+        """The kinds of destinations of which clients are given messages one by one."""
         return {}
 
     def hears(self) -> Sequence[Hearing]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from array import array
+from typing import NamedTuple
 
-from mesh.core.delivery.router import Router
+from mesh.core.delivery.router import Answered, Router
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
 from mesh.errors import MessageTooLarge, RemoteError
@@ -35,6 +36,17 @@ class DeadLetters:
                     self._publish(envelope, i, answer, owner)
 
     def _publish(self, e: Envelope, i: int, answer: Answer, owner: str) -> None:
+        self.publish(self.letter(e, i, answer, owner), lambda answer: None)
+
+    def publish(self, letter: Letter, answered: Answered, queue: str = "") -> None:
+        """Under a key of its own at this node, or into the queue of that destination here."""
+        self._number += 1
+        key = letter.key if queue else f"{DEAD_LETTERS}/{letter.name.replace('+', '_').replace('#', '_')}"
+        envelope = letter.envelope(self._stream, self._number, key, queue, self._desk.me.name)
+        self._router.publish(self._stream, envelope, answered)
+
+    def letter(self, e: Envelope, i: int, answer: Answer, owner: str = "") -> Letter:
+        """What is left of a message of an envelope."""
         properties, content = e.message(i)
         try:
             own = decode_properties(properties).headers
@@ -55,19 +67,32 @@ class DeadLetters:
             props = encode_properties(Properties(Headers([*headers, *own.items()])))
         except MessageTooLarge:
             props = encode_properties(Properties(Headers(headers)))
-        self._number += 1
-        letter = Envelope(
-            stream=self._stream,
-            domain="",
-            first=self._number,
-            last=self._number,
-            keys=(f"{DEAD_LETTERS}/{name.replace('+', '_').replace('#', '_')}",),
+        return Letter(name, e.keys[e.row(i)], props, content, e.flags & PERSISTENT)
+
+
+class Letter(NamedTuple):
+    """A dead letter: id and key of the message that it was, its properties, content and flags."""
+
+    name: str
+    key: str
+    props: bytes
+    content: bytes
+    flags: int
+
+    def envelope(self, stream: bytes, number: int, key: str, to: str, node: str, low: int = 0) -> Envelope:
+        """As it is published by a node, in the domain of the queue that it is for, if it is for one."""
+        return Envelope(
+            stream=stream,
+            domain=to,
+            first=number,
+            last=number,
+            keys=(key,),
             count=1,
-            sizes=len(props) + len(content),
-            body=props + content,
-            props=array("I", [len(props)]).tobytes(),
-            flags=e.flags & PERSISTENT,
-            low=self._number,
-            sender=f"/node/{self._desk.me.name}/client/__sys__",
+            sizes=len(self.props) + len(self.content),
+            body=self.props + self.content,
+            props=array("I", [len(self.props)]).tobytes(),
+            flags=self.flags,
+            low=low or number,
+            sender=f"/node/{node}/client/__sys__",
+            to=to,
         )
-        self._router.publish(self._stream, letter, lambda answer: None)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import inf
 
 from msgspec.structs import replace
 
-from mesh.core.desk.conn import ONLY_READS, Conn
+from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import Hearing, SomebodyLeft, hear
-from mesh.core.desk.part import Part, Taking, take
+from mesh.core.desk.part import Giver, Part
 from mesh.core.presence.members import Members
 from mesh.core.presence.presence import Presence
 from mesh.core.services.back import Back
 from mesh.core.subscribers.facts import SessionAway
-from mesh.core.subscribers.session import INBOX, REPLIES, Session, feed_key
+from mesh.core.subscribers.session import Session, feed_key
 from mesh.errors import BadArgument, LocalError, RemoteError
 from mesh.names import ADDRESS, check_address, check_group, is_group
 from mesh.printable import harmless
@@ -48,8 +48,11 @@ class Serving(Part):
         self._epoch = 0
         self._served = 0
 
-    def from_clients(self) -> Sequence[Taking]:
-        return (take(Consume, self._consume), take(Settle, self._settle))
+    def gives(self) -> Mapping[str, Giver]:
+        return {ADDRESS: self}
+
+    def has(self, session: Session, number: int) -> bool:
+        return number in self._of.get(session, ())
 
     def hears(self) -> Sequence[Hearing]:
         return (
@@ -73,14 +76,9 @@ class Serving(Part):
 
     # --- coming and going -------------------------------------------------------------------------------
 
-    def _consume(self, conn: Conn, session: Session, command: Consume, _: list[Envelope]) -> None:
-        self._desk.answer(conn, command.request, lambda: self._begin(conn, session, command))
-
-    def _begin(self, conn: Conn, session: Session, command: Consume) -> None:
+    def begin(self, conn: Conn, session: Session, command: Consume) -> None:
         """LocalError for what cannot be served."""
         number = command.subscription
-        if not conn.may_write:
-            raise LocalError(ONLY_READS, code="NOT_ALLOWED")
         address = command.address
         if is_group(address):
             check_group(address)
@@ -92,8 +90,6 @@ class Serving(Part):
             )
         if command.selector or command.lease or command.held:
             raise BadArgument("only of a queue one says what one wants, for how long, and what one has.")
-        if number in (INBOX, REPLIES):
-            raise BadArgument(f"{number} is the number of something else.", hint="Take one from 1 up.")
         ours = self._of.setdefault(session, {})
         if number in ours:
             self._end(session, number, ALL if command.credit else command.begun)
@@ -297,7 +293,7 @@ class Serving(Part):
 
     # --- what becomes of it -----------------------------------------------------------------------------
 
-    def _settle(self, conn: Conn, session: Session, command: Settle, envelopes: list[Envelope]) -> None:
+    def settle(self, conn: Conn, session: Session, command: Settle, envelopes: list[Envelope]) -> None:
         """RemoteError for counts of what was never given."""
         if len(envelopes) > 1 or sum(e.count for e in envelopes) != len(command.replied):
             what = f"{len(command.replied)} replies were announced, others came"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
@@ -21,6 +21,7 @@ class Sessions(Part):
         self._names: dict[str, Session] = {}
         self._of_client: dict[str, dict[str, Session]] = {}  # the same by the client's name
         self._answering: dict[Session, None] = {}  # are owed an answer
+        self.others: dict[bytes, Callable[[Answer], None]] = {}  # by stream: parts of this node that publish
         self._desk = desk
 
     def figures(self) -> dict[str, int | float]:
@@ -72,6 +73,8 @@ class Sessions(Part):
         session = self.by_stream.get(stream)
         if session is not None:
             self.owe(session, answer)
+        elif stream in self.others:
+            self.others[stream](answer)
 
     def owe(self, session: Session, answer: Answer) -> None:
         """Have a session told of an answer with the next flush."""

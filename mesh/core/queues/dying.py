@@ -1,0 +1,94 @@
+"""What becomes of messages that nobody could do?"""
+
+# Law: a message leaves its queue when it is on disk elsewhere, as whoever has it there says. After a crash in
+#      between it dies once more.
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mesh.core.desk.desk import Desk
+from mesh.core.forwarding.deadletters import DeadLetters, Letter
+from mesh.core.queues.here import QueueHere
+from mesh.core.queues.rows import Rows
+from mesh.names import QUEUE, kind_of
+from mesh.queues.partial import Dead
+from mesh.wire.commands import Answer
+from mesh.wire.envelope import Envelope
+
+WAITS = "FORWARD_WARNING"
+
+
+class Dying:
+    """The end of messages. `publish(envelope)` brings one to the master of its key; it is `answered`."""
+
+    def __init__(
+        self, desk: Desk, rows: Rows, dead: DeadLetters, publish: Callable[[Envelope], None]
+    ) -> None:
+        self.stream = desk.ids(16)
+        self._desk = desk
+        self._rows = rows
+        self._dead = dead
+        self._publish = publish
+        self._number = 0
+        self._sent: dict[int, tuple[Letter, Callable[[], None]]] = {}  # by number: not answered yet
+
+    def bury(self, queue: QueueHere) -> None:
+        """All that is dead in a queue goes where the queue says."""
+        dead, queue.part.dead = queue.part.dead, []
+        for each in dead:
+            e = each.lot.envelope
+            numbers = {n for first, last in each.runs for n in range(first, last + 1)}
+            for i, number in enumerate(e.number_list(range(e.count))):
+                if number in numbers:
+                    self._bury(queue, Dead(each.lot, [(number, number)], each.code, each.text), i)
+
+    def _bury(self, queue: QueueHere, dead: Dead, i: int) -> None:
+        e, to = dead.lot.envelope, queue.part.terms.dead_letter
+        letter = self._dead.letter(e, i, Answer(e.domain, e.first, e.last, dead.code, 0, dead.text))
+
+        def gone() -> None:
+            self._desk.count("dead")
+            queue.part.buried(dead)
+            self._rows.write(queue.name, dead.lot)
+            queue.changed()
+
+        def answered(answer: Answer) -> None:
+            if answer.state == "OK":
+                gone()
+            else:
+                self._for_all(letter, gone)
+
+        if not to:
+            self._for_all(letter, gone)
+        elif kind_of(to) == QUEUE:
+            self._dead.publish(letter, answered, to)
+        else:
+            self._send(letter, to, gone)
+
+    def _for_all(self, letter: Letter, gone: Callable[[], None]) -> None:
+        """Among the dead letters of the mesh. Without room there it stays where it is, until it dies again
+        after the next start."""
+
+        def answered(answer: Answer) -> None:
+            if answer.state == "OK":
+                gone()
+
+        self._dead.publish(letter, answered)
+
+    def _send(self, letter: Letter, key: str, gone: Callable[[], None]) -> None:
+        self._number += 1
+        self._sent[self._number] = letter, gone
+        low = min(self._sent)
+        self._publish(letter.envelope(self.stream, self._number, key, "", self._desk.me.name, low))
+
+    def answered(self, answer: Answer) -> None:
+        """It is known what became of letters to a key. What its master refuses is for all."""
+        for number in range(answer.first, answer.last + 1):
+            if answer.state == WAITS or number not in self._sent:
+                continue
+            letter, gone = self._sent.pop(number)
+            if answer.state == "OK":
+                gone()
+            else:
+                self._for_all(letter, gone)

@@ -1,0 +1,182 @@
+"""A queue at this node, as the log sees it: what is put into it is owed to it until somebody has acked it."""
+
+# Law 1: nobody is given anything above the mark before a higher mark is on disk. So after a crash what lies
+#        above it was given to nobody, and what lies below it, and is not done, is said to have been.
+# Law 2: what is given out leaves in the order of its counts.
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from mesh.core.desk.desk import Desk
+from mesh.core.queues.rows import Rows
+from mesh.errors import MeshError
+from mesh.names import PUTS
+from mesh.queues.counts import Runs, joined
+from mesh.queues.definition import QueueTerms
+from mesh.queues.giving import give
+from mesh.queues.lot import Lot
+from mesh.queues.partial import Held, PartialQueue
+from mesh.queues.rates import Rate
+from mesh.queues.taker import Taker
+from mesh.routing.parcel import Parcel
+from mesh.routing.portion import Portion
+from mesh.routing.shares import Indices
+
+AHEAD = 10**9  # ns by which the mark goes before what is put now
+STEP = 4096  # lots by which it goes before what is given out
+PROGRESS = 2.0  # s: whoever has acked something so recently is waited for
+
+
+class QueueHere:
+    """The taker of what is put into a queue. `push(taker, portion)` puts something on its way."""
+
+    owner = ""
+
+    def __init__(
+        self,
+        desk: Desk,
+        rows: Rows,
+        name: str,
+        terms: QueueTerms,
+        push: Callable[[Taker, Portion], None],
+        changed: Callable[[QueueHere], None],
+    ) -> None:
+        self.name = name
+        self.key = PUTS.encode() + name.encode()
+        self.floors: dict[bytes, int] = {}
+        self.coming = 0
+        self.part = PartialQueue(name, terms)
+        self.arrives, self.leaves = Rate(), Rate()
+        self._desk = desk
+        self._rows = rows
+        self._push = push
+        self._tell = changed  # there may be something to give out, to bury, or to write down
+        self._waiting: deque[tuple[Taker, Lot, Portion]] = deque()  # for a higher mark
+        self._is_marking = False
+        self._full: list[Portion] = []  # whose publishers wait until there is room
+        self._acked = float("-inf")
+
+    def changed(self) -> None:
+        """There may be something to do when the event is over."""
+        self._tell(self)
+
+    # --- as the log sees it -----------------------------------------------------------------------------
+
+    @property
+    def paces(self) -> bool:
+        return self.part.terms.when_full == "block"
+
+    def alive(self, now: float) -> bool:
+        """Is somebody at work here?"""
+        return bool(self.part.takers) and now - self._acked < PROGRESS
+
+    @property
+    def is_full(self) -> bool:
+        """Is there no room for more?"""
+        return self.part.is_full and not (self.paces and self.alive(self._desk.now))
+
+    def owing(self, parcel: Parcel) -> Indices | None:
+        return None
+
+    def offer(self, portion: Portion, now: float) -> None:
+        parcel = portion.parcel
+        lot, row = Lot(parcel), self._rows.of(self.name, parcel.position)
+        if row:
+            lot.restore(row)
+        if not lot.left:
+            self._rows.write(self.name, lot)
+            return
+        is_old = self.part.is_recovering and self._is_marked(lot) and parcel.position > 0
+        self.part.add(lot, now, self._desk.wall, is_old)
+        self.arrives.add(lot.left, now)
+        if self.part.is_full and self.paces:
+            portion.waiting = True
+            self._full.append(portion)
+        self.changed()
+
+    def expects(self, priority: int) -> None:
+        """Something is about to be put, and perhaps given out at once: the mark goes with it to the disk."""
+        soon = self._desk.believed + AHEAD
+        if self.part.takers and not self._rows.is_marked(self.name, priority, soon - AHEAD // 2):
+            self._rows.mark_later(self.name, priority, soon)
+
+    # --- takers -----------------------------------------------------------------------------------------
+
+    def open(self, taker: Taker, held: Held) -> Runs:
+        """He takes from now on; see PartialQueue."""
+        self._withdraw(taker.key)
+        void = joined(self.part.open(taker, held))
+        self._acked = self._desk.now
+        self.changed()
+        return void
+
+    def away(self, taker: Taker, now: float) -> None:
+        """His session is gone, for a moment perhaps."""
+        taker.away = now
+        self._withdraw(taker.key)
+
+    def close(self, taker: Taker, begun: float) -> None:
+        """He takes no more."""
+        self._withdraw(taker.key)
+        self.part.close(taker, begun)
+        self.changed()
+
+    def _withdraw(self, key: bytes) -> None:
+        """What has not left yet does not."""
+        self._waiting = deque(each for each in self._waiting if each[0].key != key)
+
+    def settled(self, n: int) -> None:
+        """Somebody has acked so many."""
+        self._acked = self._desk.now
+        self.leaves.add(n, self._desk.now)
+        if self._full and not self.part.is_full:
+            for portion in self._full:
+                portion.waiting = False
+            self._full.clear()
+        self.changed()
+
+    # --- giving -----------------------------------------------------------------------------------------
+
+    def give_out(self) -> None:
+        """To everybody what he has room for."""
+        for taker, lot, runs in give(self.part, self._desk.now, self._desk.believed):
+            portion = Portion(lot.parcel, lot.indices(runs), tries=lot.column(runs))
+            if self._waiting or not self._is_marked(lot):
+                self._waiting.append((taker, lot, portion))
+            else:
+                self._push(taker, portion)
+        if self._waiting and not self._is_marking:
+            self._mark()
+
+    def _is_marked(self, lot: Lot) -> bool:
+        return not lot.parcel.position or self._rows.is_marked(self.name, lot.priority, lot.key[0])
+
+    def _mark(self) -> None:
+        """Write down how far this goes, and what may follow it; then it leaves."""
+        marks: dict[int, int] = {}
+        for _, lot, _ in self._waiting:
+            if not self._is_marked(lot):
+                marks[lot.priority] = max(lot.key[0], marks.get(lot.priority, 0))
+        for priority, stamp in marks.items():
+            line = self.part.lines.get(priority)
+            next_one = line.ahead(STEP) if line is not None else None
+            marks[priority] = max(stamp, next_one.key[0] if next_one is not None else 0)
+        self._is_marking = True
+        self._rows.mark(self.name, marks, self._marked)
+
+    def _marked(self, error: MeshError | None) -> None:
+        self._is_marking = False
+        if error is not None:
+            return  # which the store has told; it is tried again with what comes next
+        while self._waiting and self._is_marked(self._waiting[0][1]):
+            taker, _, portion = self._waiting.popleft()
+            self._push(taker, portion)
+        if self._waiting:
+            self._mark()
+
+    @property
+    def is_stuck(self) -> bool:
+        """Did a mark not reach the disk, so that what was given waits here?"""
+        return bool(self._waiting) and not self._is_marking

@@ -1,0 +1,164 @@
+"""The queues of this node: what is put into them goes to those who take, and what is over leaves the disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import inf
+
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.part import Beginning, Part
+from mesh.core.queues.dying import Dying
+from mesh.core.queues.here import QueueHere
+from mesh.core.queues.rows import Rows
+from mesh.errors import NoQueue, QueueFull
+from mesh.names import QUEUE, queue_of
+from mesh.queues.definition import QueueTerms
+from mesh.queues.lot import PRIORITY
+from mesh.queues.taker import Taker
+from mesh.routing.portion import Portion
+from mesh.routing.taker import Addressees, Targets
+from mesh.wire.envelope import Envelope
+from mesh.wire.limits import QUEUES
+
+RECOVER = 5.0  # s after a start in which those who took may come back for what they have
+
+
+class Queues(Part):
+    """By name. What is new, settled or dead is seen to when the event is over. `push(taker, portion)` puts
+    something on its way; `near(name)` is a queue that somebody may have meant."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        rows: Rows,
+        dying: Dying,
+        push: Callable[[Taker, Portion], None],
+        near: Callable[[str], str],
+    ) -> None:
+        self._desk = desk
+        self._rows = rows
+        self._dying = dying
+        self._push = push
+        self._near = near
+        self.removed: Callable[[QueueHere], None] = lambda queue: None  # what else is to be done then
+        self._all: dict[str, QueueHere] = {}
+        self._gone: dict[QueueHere, None] = {}  # removed, and not empty yet
+        self._due: dict[QueueHere, None] = {}
+
+    def __iter__(self) -> Iterator[QueueHere]:
+        return iter(list(self._all.values()))
+
+    def speaks(self) -> Sequence[str]:
+        return (QUEUES,)
+
+    def takes(self) -> Mapping[str, Addressees]:
+        return {QUEUE: self}
+
+    def figures(self) -> dict[str, int | float]:
+        parts = [queue.part for queue in self._all.values()]
+        return {
+            "queues": len(parts),
+            "queue_messages": sum(part.messages for part in parts),
+            "queue_bytes": sum(part.bytes for part in parts),
+            "queue_out": sum(part.out for part in parts),
+            "queue_consumers": sum(len(part.takers) for part in parts),
+            "queue_acked": sum(part.acked for part in parts),
+            "queue_redelivered": sum(part.redelivered for part in parts),
+        }
+
+    # --- which there are --------------------------------------------------------------------------------
+
+    def start(self, beginning: Beginning) -> None:
+        """Before the definitions, which make queues of what is here."""
+        self._rows.start(beginning)
+
+    def declared(self, name: str, terms: QueueTerms | None) -> None:
+        """That counts from now on; None: there is no such queue any more."""
+        known = self._all.get(name)
+        if terms is None:
+            if known is not None:
+                self._remove(known)
+        elif known is None:
+            self._make(name, terms)
+        else:
+            known.part.terms = terms
+            self.changed(known)
+
+    def get(self, name: str) -> QueueHere:
+        """NoQueue when there is none."""
+        queue = self._all.get(name)
+        if queue is None:
+            near = self._near(name)
+            hint = f"Did you mean {near!r}?" if near else "Declare it first: mesh queue create, or declare()."
+            raise NoQueue(f"there is no queue {name!r}.", hint=hint)
+        return queue
+
+    def _make(self, name: str, terms: QueueTerms) -> QueueHere:
+        queue = QueueHere(self._desk, self._rows, name, terms, self._push, self.changed)
+        self._all[name] = queue
+        expected = self._rows.consumers.get(name)
+        if expected:
+            queue.part.recover(self._desk.now + RECOVER, set(expected))
+            self._desk.wake(self._desk.now + RECOVER)
+        return queue
+
+    def _remove(self, queue: QueueHere) -> None:
+        """Nobody takes from it, and what waits in it is gone."""
+        del self._all[queue.name]
+        self.removed(queue)
+        queue.part.end()
+        self._rows.forget(queue.name)
+        self.changed(queue)
+
+    # --- as the log sees them ---------------------------------------------------------------------------
+
+    def addressed(self, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
+        """NoQueue, or QueueFull."""
+        queue = self.get(queue_of(envelope.to))
+        if queue.is_full:
+            part = queue.part
+            text = f"{part.messages:,} messages of {part.bytes:,} bytes wait in the queue {queue.name!r}."
+            raise QueueFull(text, hint="Consumers have to take some, or declare it with higher limits.")
+        queue.expects(envelope.put[0] if envelope.put else PRIORITY)
+        return [(envelope, [(queue, None)])], 1
+
+    def taker(self, name: str) -> QueueHere:
+        """After a restart: also one whose definition is lost, for what was acked is kept."""
+        queue = queue_of(name)
+        return self._all.get(queue) or self._make(queue, QueueTerms())
+
+    # --- when the event is over -------------------------------------------------------------------------
+
+    def changed(self, queue: QueueHere) -> None:
+        """There may be something to give out, to bury or to write down."""
+        self._due[queue] = None
+        self._desk.ending[self._see_to_all] = None
+
+    def _see_to_all(self) -> None:
+        while self._due:
+            queue, _ = self._due.popitem()
+            queue.give_out()
+            self._dying.bury(queue)
+            self.write(queue)
+            if queue.part.due < inf:
+                self._desk.wake(queue.part.due)
+
+    def write(self, queue: QueueHere) -> None:
+        """What became of its messages goes to the disk with the next commit."""
+        changed, queue.part.changed = queue.part.changed, {}
+        for lot in changed:
+            self._rows.write(queue.name, lot)
+
+    def tick(self) -> None:
+        for queue in self._all.values():
+            if queue.part.due <= self._desk.now:
+                self._tick(queue)
+
+    def tidy(self) -> None:
+        for queue in self._all.values():
+            if queue.part.messages:
+                self._tick(queue)
+
+    def _tick(self, queue: QueueHere) -> None:
+        queue.part.tick(self._desk.now, self._desk.believed)
+        self.changed(queue)

@@ -1,0 +1,138 @@
+"""What is on disk of queues, beside what was put into them: what became of it, who takes, and the marks."""
+
+# A mark says, by priority, up to which stamp of acceptance somebody may have been given what is in a queue. It
+# goes before what is given out, so a crash leaves nothing above it in anybody's hands.
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from mesh.core.desk.disk import Committed, Disk
+from mesh.core.desk.part import Beginning
+from mesh.errors import MeshError, RemoteError
+from mesh.operations import Delete, Put
+from mesh.queues.lot import Lot
+from mesh.routing.shelf import Shelf
+from mesh.wire.codec import pack, reader
+
+PART, CONSUMER = "part", "consumer"  # tables
+read_marks = reader(dict[int, Annotated[int, Meta(ge=0)]], 1024)
+
+
+class Rows:
+    """By the names of queues."""
+
+    def __init__(self, disk: Disk, shelf: Shelf) -> None:
+        self._disk = disk
+        self._shelf = shelf
+        self._lots: dict[bytes, bytes] = {}  # from the store, until the lot comes
+        self._marks: dict[str, dict[int, int]] = {}
+        self.consumers: dict[str, dict[bytes, str]] = {}  # by the key of the taker: the name of its session
+
+    def start(self, beginning: Beginning) -> None:
+        """From the store. What cannot be read counts as not there: then more is said to be given before."""
+        for key, value in beginning.rows(PART).items():
+            name, _, position = key.partition(b"\0")
+            if position:
+                self._lots[key] = value
+                continue
+            try:
+                self._marks[name.decode()] = read_marks(value)
+            except RemoteError:
+                self._marks[name.decode()] = dict.fromkeys(range(10), 2**63)
+        for key, value in beginning.rows(CONSUMER).items():
+            name, _, taker = key.partition(b"\0")
+            self.consumers.setdefault(name.decode(), {})[taker] = value.decode()
+
+    def queues(self) -> set[str]:
+        """The names of which anything is known."""
+        return {*self._marks, *self.consumers}
+
+    # --- lots -------------------------------------------------------------------------------------------
+
+    def of(self, name: str, position: int) -> bytes:
+        """The row of a lot that was there before the start, told once; empty: it has none."""
+        return self._lots.pop(_place(name, position), b"")
+
+    def write(self, name: str, lot: Lot) -> None:
+        """What became of a lot goes to the disk with the next commit."""
+        position = lot.parcel.position
+        if not position:
+            return
+        key = _place(name, position)
+        if not lot.left:
+            self._shelf.released(lot.parcel)
+            if lot.has_row:
+                self._shelf.later(PART, key, Delete(PART, key))
+        elif row := lot.row():
+            lot.has_row = True
+            self._shelf.later(PART, key, Put(PART, key, row))
+
+    # --- marks ------------------------------------------------------------------------------------------
+
+    def is_marked(self, name: str, priority: int, stamp: int) -> bool:
+        """May somebody have been given what was accepted then?"""
+        return stamp <= self._marks.get(name, {}).get(priority, 0)
+
+    def mark_later(self, name: str, priority: int, stamp: int) -> None:
+        """A higher mark, on disk with the next commit, before which nothing of that age is there either."""
+        self._marks.setdefault(name, {})[priority] = stamp
+        self._shelf.later(PART, _mark(name), Put(PART, _mark(name), pack(self._marks[name])))
+
+    def mark(self, name: str, higher: dict[int, int], then: Committed) -> None:
+        """Higher marks; they count when they are on disk, of which `then` is told."""
+        marks = {**self._marks.get(name, {}), **higher}
+
+        def written(error: MeshError | None) -> None:
+            if error is None:
+                known = self._marks.setdefault(name, {})
+                known.update({p: max(stamp, known.get(p, 0)) for p, stamp in higher.items()})
+            then(error)
+
+        self._disk.commit((Put(PART, _mark(name), pack(marks)),), written)
+
+    # --- takers -----------------------------------------------------------------------------------------
+
+    def takes(self, name: str, taker: bytes, session: str, then: Committed) -> None:
+        """Somebody takes from now on, as soon as that is on disk."""
+        if self.consumers.get(name, {}).get(taker) == session:
+            then(None)
+            return
+        self.consumers.setdefault(name, {})[taker] = session
+        key = _consumer(name, taker)
+        self._disk.commit((Put(CONSUMER, key, session.encode()),), then)
+
+    def takes_no_more(self, name: str, taker: bytes) -> None:
+        """He has given back what he had."""
+        if self.consumers.get(name, {}).pop(taker, None) is not None:
+            self._disk.later(CONSUMER, _consumer(name, taker), Delete(CONSUMER, _consumer(name, taker)))
+            if not self.consumers[name]:
+                del self.consumers[name]
+
+    def forget(self, name: str) -> None:
+        """The queue is no more."""
+        for taker in list(self.consumers.get(name, ())):
+            self.takes_no_more(name, taker)
+        if self._marks.pop(name, None) is not None:
+            self._disk.later(PART, _mark(name), Delete(PART, _mark(name)))
+
+    def forget_lots(self) -> None:
+        """All that was stored is here by now: rows of what is not there any more are void."""
+        for key in self._lots:
+            self._shelf.later(PART, key, Delete(PART, key))
+        self._lots.clear()
+
+
+def _place(name: str, position: int) -> bytes:
+    return _mark(name) + position.to_bytes(8)
+
+
+def _mark(name: str) -> bytes:
+    return name.encode() + b"\0"
+
+
+def _consumer(name: str, taker: bytes) -> bytes:
+    return _mark(name) + taker
+

@@ -1,0 +1,59 @@
+"""Who is given messages one by one, and says of each what became of it? He who serves an address, and he who
+takes from a queue: the command says from where, and whoever gives it out is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mesh.core.desk.conn import ONLY_READS, Conn
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.part import Part, Taking, take
+from mesh.core.subscribers.session import INBOX, REPLIES, Session
+from mesh.errors import BadArgument, LocalError
+from mesh.names import kind_of
+from mesh.wire.commands import Consume, Settle
+from mesh.wire.envelope import Envelope
+
+
+class Consuming(Part):
+    """CONSUME and SETTLE."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def from_clients(self) -> Sequence[Taking]:
+        return (take(Consume, self._consume), take(Settle, self._settle))
+
+    def _consume(self, conn: Conn, session: Session, command: Consume, _: list[Envelope]) -> None:
+        self._desk.answer(conn, command.request, lambda: self._begin(conn, session, command))
+
+    def _begin(self, conn: Conn, session: Session, command: Consume) -> None:
+        """LocalError for what cannot be consumed."""
+        number = command.subscription
+        if not conn.may_write:
+            raise LocalError(ONLY_READS, code="NOT_ALLOWED")
+        if number in (INBOX, REPLIES):
+            raise BadArgument(f"{number} is the number of something else.", hint="Take one from 1 up.")
+        kind = kind_of(command.address)
+        for other, giver in self._desk.face.gives.items():
+            if other != kind and giver.has(session, number):
+                raise BadArgument(f"{number} is the number of something else.", hint="Take another one.")
+        giver = self._desk.face.gives.get(kind)
+        if giver is None:
+            raise BadArgument(f"nothing is given out by {command.address[:80]!r}.", hint="See docs/wire.md.")
+        giver.begin(conn, session, command)
+
+    def _settle(self, conn: Conn, session: Session, command: Settle, envelopes: list[Envelope]) -> None:
+        """RemoteError for counts of what was never given."""
+        for giver in self._desk.face.gives.values():
+            if giver.has(session, command.subscription):
+                giver.settle(conn, session, command, envelopes)
+                return
+        self._desk.count("settled_late")
+        if command.request:
+            over = LocalError("nothing is given out under that number any more.", code="LEASE_OVER")
+            self._desk.answer(conn, command.request, lambda: _raise(over))
+
+
+def _raise(error: LocalError) -> None:
+    raise error
