@@ -1,1 +1,1 @@
-"""Queues: what is put into one waits, and is given to one consumer at a time until it is done."""
+"""What a queue holds at one node: pure, no sockets, no clocks."""

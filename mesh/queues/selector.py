@@ -10,16 +10,15 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Callable
-from typing import Any, NamedTuple
 
 from mesh.errors import BadSelector
+from mesh.queues.comparing import COMPARES, Message, Term, chained, header, joined
 from mesh.queues.like import like
 from mesh.values import Headers, check_text
 
 LONGEST = 256  # characters
 DEEPEST = 10  # levels of expressions in each other
-HEADERS, KEY, PRIORITY, LIKE = "headers", "key", "priority", "like"
+KEY, PRIORITY = "key", "priority"
 
 # What Python's parser would warn of, on a terminal that is not ours, ends here: 1or, "\d".
 _TOKEN = re.compile(
@@ -27,24 +26,7 @@ _TOKEN = re.compile(
     r""" | [=!<>]= | [<>()\[\],-] """,
     re.VERBOSE,
 )
-_NUMBER = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?", re.ASCII)
 _EXAMPLE = """A selector is like region == "eu" and priority > 5."""
-
-
-class _Message(NamedTuple):
-    key: str
-    priority: int
-    headers: Headers
-
-
-class _Text(str):
-    """The text of a header."""
-
-    __slots__ = ()
-
-
-Value = Any  # str, int, float, bool, None; and tuples behind `in`
-Term = Callable[[_Message], Value]
 
 
 class Selector:
@@ -64,7 +46,7 @@ class Selector:
 
     def wants(self, key: str, priority: int, headers: Headers) -> bool:
         """Does it want that message?"""
-        return bool(self._test(_Message(key, priority, headers)))
+        return bool(self._test(Message(key, priority, headers)))
 
     def __eq__(self, other: object) -> bool:
         return self.text == other.text if isinstance(other, Selector) else NotImplemented
@@ -74,61 +56,6 @@ class Selector:
 
     def __repr__(self) -> str:
         return f"Selector({self.text!r})"
-
-
-# --- what is compared ---------------------------------------------------------------------------------------
-
-
-def _pair(left: Value, right: Value) -> tuple[Value, Value]:
-    """Both, where a header's text that spells a number is that number beside a number."""
-    if type(left) is _Text and type(right) in (int, float):
-        return _number(left), right
-    if type(right) is _Text and type(left) in (int, float):
-        return left, _number(right)
-    return left, right
-
-
-def _number(text: str) -> Value:
-    if _NUMBER.fullmatch(text) is None:
-        return text
-    return float(text) if "." in text else int(text)
-
-
-def _equal(left: Value, right: Value) -> bool:
-    left, right = _pair(left, right)
-    return bool(left == right)
-
-
-def _within(left: Value, right: Value) -> bool | None:
-    """None: Python could not tell."""
-    if isinstance(right, tuple):
-        return any(_equal(left, each) for each in right)
-    return left in right if isinstance(left, str) and isinstance(right, str) else None
-
-
-def _ordered(compare: Callable[[Value, Value], bool]) -> Callable[[Value, Value], bool]:
-    def test(left: Value, right: Value) -> bool:
-        left, right = _pair(left, right)
-        try:
-            return compare(left, right)
-        except TypeError:
-            return False
-
-    return test
-
-
-_COMPARES: dict[type[ast.cmpop], Callable[[Value, Value], bool]] = {
-    ast.Eq: _equal,
-    ast.NotEq: lambda left, right: not _equal(left, right),
-    ast.Lt: _ordered(operator.lt),
-    ast.LtE: _ordered(operator.le),
-    ast.Gt: _ordered(operator.gt),
-    ast.GtE: _ordered(operator.ge),
-    ast.In: lambda left, right: _within(left, right) is True,
-    ast.NotIn: lambda left, right: _within(left, right) is False,
-    ast.Is: lambda left, right: left is None,
-    ast.IsNot: lambda left, right: left is not None,
-}
 
 
 # --- what is read -------------------------------------------------------------------------------------------
@@ -195,14 +122,14 @@ class _Compiler:
             case ast.Name(id=name):
                 return self._name(node, name)
             case ast.Subscript(value=ast.Name(id="headers"), slice=ast.Constant(value=str(name))):
-                return _header(name)
+                return header(name)
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
                 return self._negative(node, number)
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 inner = self._term(operand, level + 1)
                 return lambda message: not inner(message)
             case ast.BoolOp(op=op, values=values):
-                return _joined([self._term(each, level + 1) for each in values], isinstance(op, ast.Or))
+                return joined([self._term(each, level + 1) for each in values], isinstance(op, ast.Or))
             case ast.Compare():
                 return self._compare(node, level)
             case ast.Call():
@@ -214,10 +141,10 @@ class _Compiler:
         if name.startswith("__") and name.endswith("__"):
             raise self._refused(node, f"{name} is no name of a header")
         own = {KEY: operator.attrgetter(KEY), PRIORITY: operator.attrgetter(PRIORITY)}.get(name)
-        header = _header(name)
+        said = header(name)
         if own is None:
-            return header
-        return lambda message: value if (value := header(message)) is not None else own(message)
+            return said
+        return lambda message: value if (value := said(message)) is not None else own(message)
 
     def _negative(self, node: ast.expr, number: float) -> Term:
         if isinstance(number, bool):
@@ -236,9 +163,9 @@ class _Compiler:
                     left, "only None can stand behind is and is not", "Two are equal with ==."
                 )
             is_in = isinstance(op, ast.In | ast.NotIn)
-            steps.append((_COMPARES[type(op)], self._container(right, level + 1, is_in)))
+            steps.append((COMPARES[type(op)], self._container(right, level + 1, is_in)))
             left = right
-        return _chained(first, steps)
+        return chained(first, steps)
 
     def _container(self, node: ast.expr, level: int, is_in: bool) -> Term:
         if not is_in or not isinstance(node, ast.Tuple | ast.List):
@@ -271,38 +198,3 @@ _KINDS: dict[type[ast.expr], str] = {
     ast.ListComp: "loops",
     ast.GeneratorExp: "loops",
 }
-
-
-def _header(name: str) -> Term:
-    def value(message: _Message) -> Value:
-        text = message.headers.get(name)
-        return None if text is None else _Text(text)
-
-    return value
-
-
-def _joined(terms: list[Term], is_or: bool) -> Term:
-    def value(message: _Message) -> Value:
-        found = None
-        for term in terms:
-            found = term(message)
-            if bool(found) is is_or:
-                break
-        return found
-
-    return value
-
-
-def _chained(first: Term, steps: list[tuple[Callable[[Value, Value], bool], Term]]) -> Term:
-    """`1 < x < 9`: each with the one before it."""
-
-    def value(message: _Message) -> bool:
-        left = first(message)
-        for compare, term in steps:
-            right = term(message)
-            if not compare(left, right):
-                return False
-            left = right
-        return True
-
-    return value

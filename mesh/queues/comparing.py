@@ -1,0 +1,124 @@
+"""What does a selector compare, and how? A header's text, a key, a number, and None."""
+
+# Law: what Python could not compare is False, and nothing here raises.
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from mesh.values import Headers
+
+_NUMBER = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?", re.ASCII)
+
+
+class Message(NamedTuple):
+    """A message, as far as a selector may ask of it."""
+
+    key: str
+    priority: int
+    headers: Headers
+
+
+class _Text(str):
+    """The text of a header."""
+
+    __slots__ = ()
+
+
+Value = Any  # str, int, float, bool, None; and tuples behind `in`
+Term = Callable[[Message], Value]
+
+
+def _pair(left: Value, right: Value) -> tuple[Value, Value]:
+    """Both, where a header's text that spells a number is that number beside a number."""
+    if type(left) is _Text and type(right) in (int, float):
+        return _number(left), right
+    if type(right) is _Text and type(left) in (int, float):
+        return left, _number(right)
+    return left, right
+
+
+def _number(text: str) -> Value:
+    if _NUMBER.fullmatch(text) is None:
+        return text
+    return float(text) if "." in text else int(text)
+
+
+def _equal(left: Value, right: Value) -> bool:
+    left, right = _pair(left, right)
+    return bool(left == right)
+
+
+def _within(left: Value, right: Value) -> bool | None:
+    """None: Python could not tell."""
+    if isinstance(right, tuple):
+        return any(_equal(left, each) for each in right)
+    return left in right if isinstance(left, str) and isinstance(right, str) else None
+
+
+def _ordered(compare: Callable[[Value, Value], bool]) -> Callable[[Value, Value], bool]:
+    def test(left: Value, right: Value) -> bool:
+        left, right = _pair(left, right)
+        try:
+            return compare(left, right)
+        except TypeError:
+            return False
+
+    return test
+
+
+COMPARES: dict[type[ast.cmpop], Callable[[Value, Value], bool]] = {
+    ast.Eq: _equal,
+    ast.NotEq: lambda left, right: not _equal(left, right),
+    ast.Lt: _ordered(operator.lt),
+    ast.LtE: _ordered(operator.le),
+    ast.Gt: _ordered(operator.gt),
+    ast.GtE: _ordered(operator.ge),
+    ast.In: lambda left, right: _within(left, right) is True,
+    ast.NotIn: lambda left, right: _within(left, right) is False,
+    ast.Is: lambda left, right: left is None,
+    ast.IsNot: lambda left, right: left is not None,
+}
+
+
+def header(name: str) -> Term:
+    """The first value of that header; None without one."""
+
+    def value(message: Message) -> Value:
+        text = message.headers.get(name)
+        return None if text is None else _Text(text)
+
+    return value
+
+
+def joined(terms: list[Term], is_or: bool) -> Term:
+    """With `and` or `or`: the first that decides, or the last one."""
+
+    def value(message: Message) -> Value:
+        found = None
+        for term in terms:
+            found = term(message)
+            if bool(found) is is_or:
+                break
+        return found
+
+    return value
+
+
+def chained(first: Term, steps: list[tuple[Callable[[Value, Value], bool], Term]]) -> Term:
+    """`1 < x < 9`: each with the one before it."""
+
+    def value(message: Message) -> bool:
+        left = first(message)
+        for compare, term in steps:
+            right = term(message)
+            if not compare(left, right):
+                return False
+            left = right
+        return True
+
+    return value
