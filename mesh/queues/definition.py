@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from mesh.errors import BadArgument, LocalError, shown
+from mesh.errors import BadArgument, BadName, LocalError, shown
 from mesh.names import check_address, node_name
 from mesh.patterns import SYSTEM
 from mesh.values import check_key
@@ -98,6 +98,14 @@ def same(old: QueueTerms, new: QueueTerms) -> bool:
     return old == new
 
 
+def check_name(name: str) -> str:
+    """The name itself, if a queue may have it; else BadName. It is like an address: `orders/new`."""
+    if len(check_address(name)) > LONGEST_NAME:
+        what = f"the name of a queue {name[:40]!r}... has {len(name)} characters."
+        raise BadName(what, hint=f"At most {LONGEST_NAME} are allowed.")
+    return name
+
+
 def check_own(name: str, terms: QueueTerms) -> None:
     """Can a queue of that name have these terms? BadArgument."""
     if terms.dead_letter == f"{QUEUE}{name}":
@@ -169,9 +177,7 @@ def _dead_letter(name: str, value: Any) -> str:
         raise _bad(name, value, f"{hint} What begins with {SYSTEM} is the mesh's own.")
     try:
         if text.startswith(QUEUE):
-            if len(text) > len(QUEUE) + LONGEST_NAME:
-                raise _bad(name, value, f"A queue's name has at most {LONGEST_NAME} characters.")
-            check_address(text[len(QUEUE) :])
+            check_name(text[len(QUEUE) :])
         elif text:
             check_key(text)
     except LocalError as error:
