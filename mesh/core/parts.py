@@ -29,6 +29,7 @@ from mesh.core.peers.meeting import Meeting
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer, met
 from mesh.core.peers.rivals import Rivals
+from mesh.core.queues.room import QueueRoom
 from mesh.core.reception import Reception
 from mesh.core.rules.shared import Shared
 from mesh.core.rules.weights import Weights
@@ -41,6 +42,7 @@ from mesh.core.states.vouching import Vouching
 from mesh.core.states.ways import OwnWays
 from mesh.core.status import Status
 from mesh.core.subscribers.clients import Clients
+from mesh.core.subscribers.consuming import Consuming
 from mesh.core.subscribers.datalink import DataLinks
 from mesh.core.subscribers.firstvalues import FirstValues
 from mesh.core.subscribers.inboxes import Inboxes
@@ -132,6 +134,7 @@ class Parts:
         services = self.services = Services(
             desk, n, nodes, questions.slow, sessions, router, mapping.masters, balancing
         )
+        queues = self.queues = QueueRoom(desk, disk, shelf, shared, sessions, dead, forwarder)
         listing = Listing(desk, n, nodes, questions, balancing, services.presence, services.serving)
         recording = self.recording = Recording(
             desk, n, router.busy, strategy, weights.of, self._queues, services.figures
@@ -149,7 +152,8 @@ class Parts:
                 desk.events, disk, n, n.acquaintances, meeting, censuses, router, nodes.whereabouts, ways,
                 recall, gossiping, vouching, demand, lookup, forwarder.shipping, forwarder, sessions, links,
                 wanted, inboxes, last_values, routes, first, subscribing, clients, shared, weights, recording,
-                admission, status, *services.parts, listing, Verbs(desk, wanted), self.reception, questions,
+                admission, status, Consuming(desk), *services.parts, *queues.parts, listing,
+                Verbs(desk, wanted), self.reception, questions,
                 *(room(self) for room in rooms),
             )
         )  # fmt: skip

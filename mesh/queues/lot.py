@@ -40,7 +40,7 @@ read_lot_row = reader(LotRow, 64 * ENVELOPE_MESSAGES)
 class Lot:
     """An envelope in a queue."""
 
-    __slots__ = ("done", "has_row", "key", "late", "left", "parcel", "ready", "tries")
+    __slots__ = ("done", "has_left", "has_row", "key", "late", "left", "parcel", "ready", "tries")
 
     def __init__(self, parcel: Parcel) -> None:
         e = parcel.envelope
@@ -52,6 +52,7 @@ class Lot:
         self.late: list[Late] = []  # as in LotRow
         self.left = e.count  # that are not done
         self.has_row = False  # on disk
+        self.has_left = False  # the disk, too
 
     @property
     def envelope(self) -> Envelope:
@@ -91,9 +92,13 @@ class Lot:
     def _open(self, first: int, last: int) -> Runs:
         return self.done.missing(first, last) if self.done is not None else [(first, last)]
 
+    def first(self, n: int) -> Runs:
+        """The first n messages that are ready."""
+        return first_of(list(self.ready), n)
+
     def take(self, n: int) -> Runs:
-        """The first n messages that are ready, which are so no more."""
-        taken = first_of(list(self.ready), n)
+        """The same, which are so no more."""
+        taken = self.first(n)
         self.take_out(taken)
         return taken
 

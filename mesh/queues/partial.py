@@ -21,7 +21,7 @@ from mesh.queues.expiring import Expiring
 from mesh.queues.groups import Groups
 from mesh.queues.holding import Run
 from mesh.queues.later import Later
-from mesh.queues.line import Line
+from mesh.queues.line import FIRST, Line
 from mesh.queues.lot import Lot
 from mesh.queues.taker import Taker
 
@@ -61,15 +61,21 @@ class PartialQueue:
         doubtful = self._doubtful.messages if self._doubtful is not None else 0
         return self.messages - self.out - self.later.messages - self.dying - doubtful
 
-    @property
-    def is_full(self) -> bool:
-        return self.messages >= self.terms.max_count or self.bytes >= self.terms.max_bytes
+    def is_full_with(self, messages: int = 0, size: int = 0) -> bool:
+        """Is there no room for more, with so many that are on their way, and their bytes?"""
+        terms = self.terms
+        return self.messages + messages >= terms.max_count or self.bytes + size >= terms.max_bytes
 
     @property
     def oldest(self) -> int:
         """When the first of what is ready was accepted, ns since 1970; 0: nothing is."""
         firsts = [lot.envelope.sent for line in self.lines.values() if (lot := line.first()) is not None]
         return min(firsts, default=0)
+
+    def next(self) -> Iterator[Lot]:
+        """What has something ready, in the order in which it is given out."""
+        for priority in sorted(self.lines, reverse=True):
+            yield from self.lines[priority].after(FIRST)
 
     # --- coming -----------------------------------------------------------------------------------------
 
@@ -265,7 +271,7 @@ class PartialQueue:
         """The queue is no more: all that is in it is done, and nobody takes."""
         for taker in list(self.takers.values()):
             self.close(taker)
-        self._doubtful, doubtful = None, self._doubtful
+        doubtful, self._doubtful = self._doubtful, None
         for lot, runs in doubtful.rest() if doubtful is not None else ():
             self._back(lot, runs)
         dead, self.dead = self.dead, []

@@ -79,6 +79,10 @@ class Feed:
         """A query that counts from these places on: in our log, and in those of other masters."""
         self.queries[query] = position
 
+    def comes(self, parcel: Parcel, sign: int) -> None:
+        """That was accepted for it, and is on its way to the disk; -1: it is so no more."""
+        self.coming += sign * parcel.size
+
     def owing(self, parcel: Parcel) -> Indices | None:
         """The messages at this place of our log that it was promised, and has not settled; None = all."""
         place, envelope = parcel.position, parcel.envelope

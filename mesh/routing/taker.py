@@ -17,7 +17,9 @@ class Taker(Protocol):
     owner: str  # of a peer: its name
     floors: dict[bytes, int]  # another master -> where its log was at first
     paces: bool  # do publishers wait for it, as long as it is alive?
-    coming: int  # bytes that were accepted for it, and are still on their way to the disk
+
+    def comes(self, parcel: Parcel, sign: int) -> None:
+        """That was accepted for it, and is on its way to the disk; -1: it is so no more."""
 
     def offer(self, portion: Portion, now: float) -> None:
         """Here is something for it."""

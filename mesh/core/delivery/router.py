@@ -338,7 +338,7 @@ def _come(accepted: Accepted, sign: int) -> None:
     """Inboxes count a letter from when it is accepted: a burst is over before the disk has any of it."""
     for parcel, targets in accepted.deliveries:
         for taker, _ in targets:
-            taker.coming += sign * parcel.size
+            taker.comes(parcel, sign)
 
 
 def _all_of(accepted: Accepted, answered: Answered) -> Answered:

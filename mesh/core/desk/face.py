@@ -75,7 +75,9 @@ class Face:
                     raise ValueError(f"two parts bring what is for a {kind}: {self.sends[kind]} and {send}")
             for kind, giver in part.gives().items():
                 if self.gives.setdefault(kind, giver) is not giver:
-                    raise ValueError(f"two parts give out what is of a {kind}: {self.gives[kind]} and {giver}")
+                    raise ValueError(
+                        f"two parts give out what is of a {kind}: {self.gives[kind]} and {giver}"
+                    )
             for fact, then in part.hears():
                 self.hears.setdefault(fact, []).append(then)
         self.flushes = [part.flush for part in self._with("flush")]

@@ -20,16 +20,23 @@ WAITS = "FORWARD_WARNING"
 
 
 class Dying:
-    """The end of messages. `publish(envelope)` brings one to the master of its key; it is `answered`."""
+    """The end of messages. `publish(envelope)` brings one to the master of its key, and `publishers` has who
+    is told of the answer, by stream."""
 
     def __init__(
-        self, desk: Desk, rows: Rows, dead: DeadLetters, publish: Callable[[Envelope], None]
+        self,
+        desk: Desk,
+        rows: Rows,
+        dead: DeadLetters,
+        publish: Callable[[Envelope], None],
+        publishers: dict[bytes, Callable[[Answer], None]],
     ) -> None:
-        self.stream = desk.ids(16)
+        self._stream = b""  # until it is needed
         self._desk = desk
         self._rows = rows
         self._dead = dead
         self._publish = publish
+        self._publishers = publishers
         self._number = 0
         self._sent: dict[int, tuple[Letter, Callable[[], None]]] = {}  # by number: not answered yet
 
@@ -77,12 +84,15 @@ class Dying:
         self._dead.publish(letter, answered)
 
     def _send(self, letter: Letter, key: str, gone: Callable[[], None]) -> None:
+        if not self._stream:
+            self._stream = self._desk.ids(16)
+            self._publishers[self._stream] = self._answered
         self._number += 1
         self._sent[self._number] = letter, gone
         low = min(self._sent)
-        self._publish(letter.envelope(self.stream, self._number, key, "", self._desk.me.name, low))
+        self._publish(letter.envelope(self._stream, self._number, key, "", self._desk.me.name, low))
 
-    def answered(self, answer: Answer) -> None:
+    def _answered(self, answer: Answer) -> None:
         """It is known what became of letters to a key. What its master refuses is for all."""
         for number in range(answer.first, answer.last + 1):
             if answer.state == WAITS or number not in self._sent:

@@ -46,7 +46,8 @@ class QueueHere:
         self.name = name
         self.key = PUTS.encode() + name.encode()
         self.floors: dict[bytes, int] = {}
-        self.coming = 0
+        self._coming = self._coming_bytes = 0  # messages that are on their way to the disk
+        self.paces = terms.when_full == "block"
         self.part = PartialQueue(name, terms)
         self.arrives, self.leaves = Rate(), Rate()
         self._desk = desk
@@ -57,16 +58,19 @@ class QueueHere:
         self._is_marking = False
         self._full: list[Portion] = []  # whose publishers wait until there is room
         self._acked = float("-inf")
+        self.is_removed = False
 
     def changed(self) -> None:
         """There may be something to do when the event is over."""
         self._tell(self)
 
-    # --- as the log sees it -----------------------------------------------------------------------------
+    def declared(self, terms: QueueTerms) -> None:
+        """These terms count from now on."""
+        self.part.terms = terms
+        self.paces = terms.when_full == "block"
+        self.changed()
 
-    @property
-    def paces(self) -> bool:
-        return self.part.terms.when_full == "block"
+    # --- as the log sees it -----------------------------------------------------------------------------
 
     def alive(self, now: float) -> bool:
         """Is somebody at work here?"""
@@ -75,7 +79,12 @@ class QueueHere:
     @property
     def is_full(self) -> bool:
         """Is there no room for more?"""
-        return self.part.is_full and not (self.paces and self.alive(self._desk.now))
+        is_full = self.part.is_full_with(self._coming, self._coming_bytes)
+        return is_full and not (self.paces and self.alive(self._desk.now))
+
+    def comes(self, parcel: Parcel, sign: int) -> None:
+        self._coming += sign * parcel.envelope.count
+        self._coming_bytes += sign * parcel.size
 
     def owing(self, parcel: Parcel) -> Indices | None:
         return None
@@ -85,13 +94,16 @@ class QueueHere:
         lot, row = Lot(parcel), self._rows.of(self.name, parcel.position)
         if row:
             lot.restore(row)
+        if self.is_removed:
+            for run in lot.open():
+                lot.end(*run)
         if not lot.left:
             self._rows.write(self.name, lot)
             return
         is_old = self.part.is_recovering and self._is_marked(lot) and parcel.position > 0
         self.part.add(lot, now, self._desk.wall, is_old)
         self.arrives.add(lot.left, now)
-        if self.part.is_full and self.paces:
+        if self.part.is_full_with() and self.paces:
             portion.waiting = True
             self._full.append(portion)
         self.changed()
@@ -101,6 +113,12 @@ class QueueHere:
         soon = self._desk.believed + AHEAD
         if self.part.takers and not self._rows.is_marked(self.name, priority, soon - AHEAD // 2):
             self._rows.mark_later(self.name, priority, soon)
+
+    def end(self) -> None:
+        """It is removed: what is in it is gone, and so is what is still to come from the disk."""
+        self.is_removed = True
+        self.part.end()
+        self._freed()
 
     # --- takers -----------------------------------------------------------------------------------------
 
@@ -131,11 +149,15 @@ class QueueHere:
         """Somebody has acked so many."""
         self._acked = self._desk.now
         self.leaves.add(n, self._desk.now)
-        if self._full and not self.part.is_full:
+        self._freed()
+        self.changed()
+
+    def _freed(self) -> None:
+        """There is room again, perhaps."""
+        if self._full and not self.part.is_full_with():
             for portion in self._full:
                 portion.waiting = False
             self._full.clear()
-        self.changed()
 
     # --- giving -----------------------------------------------------------------------------------------
 

@@ -81,8 +81,7 @@ class Queues(Part):
         elif known is None:
             self._make(name, terms)
         else:
-            known.part.terms = terms
-            self.changed(known)
+            known.declared(terms)
 
     def get(self, name: str) -> QueueHere:
         """NoQueue when there is none."""
@@ -106,9 +105,9 @@ class Queues(Part):
         """Nobody takes from it, and what waits in it is gone."""
         del self._all[queue.name]
         self.removed(queue)
-        queue.part.end()
+        queue.end()
         self._rows.forget(queue.name)
-        self.changed(queue)
+        self.write(queue)
 
     # --- as the log sees them ---------------------------------------------------------------------------
 

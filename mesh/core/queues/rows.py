@@ -1,7 +1,7 @@
 """What is on disk of queues, beside what was put into them: what became of it, who takes, and the marks."""
 
-# A mark says, by priority, up to which stamp of acceptance somebody may have been given what is in a queue. It
-# goes before what is given out, so a crash leaves nothing above it in anybody's hands.
+# A mark says, by priority, up to which stamp of acceptance somebody may have been given what is in a queue.
+# It goes before what is given out, so a crash leaves nothing above it in anybody's hands.
 
 from __future__ import annotations
 
@@ -59,10 +59,11 @@ class Rows:
     def write(self, name: str, lot: Lot) -> None:
         """What became of a lot goes to the disk with the next commit."""
         position = lot.parcel.position
-        if not position:
+        if not position or lot.has_left:
             return
         key = _place(name, position)
         if not lot.left:
+            lot.has_left = True
             self._shelf.released(lot.parcel)
             if lot.has_row:
                 self._shelf.later(PART, key, Delete(PART, key))
@@ -135,4 +136,3 @@ def _mark(name: str) -> bytes:
 
 def _consumer(name: str, taker: bytes) -> bytes:
     return _mark(name) + taker
-

@@ -93,7 +93,10 @@ class Taking(Part):
         self._away.pop(session, None)
         void = queue.open(taker, command.held)
         self._rows.takes(
-            queue.name, key, session.text, lambda error: self._begun(conn, session, command, taker, void, error)
+            queue.name,
+            key,
+            session.text,
+            lambda error: self._begun(conn, session, command, taker, void, error),
         )
 
     def _check(self, session: Session, command: Consume) -> None:

@@ -44,7 +44,6 @@ class Group:
         self.name = name
         self.key = b"g" + name.encode()
         self.floors: dict[bytes, int] = {}
-        self.coming = 0
         self._give, self._released = give, released
 
     def offer(self, portion: Portion, now: float) -> None:
@@ -56,6 +55,9 @@ class Group:
             is_thinner = parcel.shares is not None and parcel.shares.settle(self)
             if is_thinner or not parcel.owed:
                 self._released(parcel)
+
+    def comes(self, parcel: Parcel, sign: int) -> None:
+        """Nobody asks."""
 
     def owing(self, parcel: Parcel) -> Indices | None:
         return ()

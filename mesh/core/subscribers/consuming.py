@@ -10,7 +10,7 @@ from mesh.core.desk.desk import Desk
 from mesh.core.desk.part import Part, Taking, take
 from mesh.core.subscribers.session import INBOX, REPLIES, Session
 from mesh.errors import BadArgument, LocalError
-from mesh.names import kind_of
+from mesh.names import ADDRESS, kind_of
 from mesh.wire.commands import Consume, Settle
 from mesh.wire.envelope import Envelope
 
@@ -38,10 +38,8 @@ class Consuming(Part):
         for other, giver in self._desk.face.gives.items():
             if other != kind and giver.has(session, number):
                 raise BadArgument(f"{number} is the number of something else.", hint="Take another one.")
-        giver = self._desk.face.gives.get(kind)
-        if giver is None:
-            raise BadArgument(f"nothing is given out by {command.address[:80]!r}.", hint="See docs/wire.md.")
-        giver.begin(conn, session, command)
+        gives = self._desk.face.gives
+        gives.get(kind, gives[ADDRESS]).begin(conn, session, command)  # which says what is no address
 
     def _settle(self, conn: Conn, session: Session, command: Settle, envelopes: list[Envelope]) -> None:
         """RemoteError for counts of what was never given."""

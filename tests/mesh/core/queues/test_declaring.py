@@ -9,8 +9,11 @@ import pytest
 from msgspec.structs import replace
 
 from discovery.state import Sample, Summary
-from mesh.core.parts import Parts
-from mesh.core.queues.declaring import QUEUE, Declaring
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.disk import Disk
+from mesh.core.queues import room
+from mesh.core.queues.declaring import QUEUE, Changed, Declaring
+from mesh.core.rules.shared import Shared
 from mesh.errors import BadArgument, BadName, LocalError
 from mesh.queues.definition import QueueTerms, packed, terms_of
 from mesh.shared.row import SharedRow
@@ -28,14 +31,19 @@ USUAL, FEW, HERE = QueueTerms(), QueueTerms(max_attempts=3), QueueTerms(scope="n
 class Heard(Declaring):
     """It remembers what it said."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, desk: Desk, disk: Disk, shared: Shared, changed: Changed) -> None:
         self.said: list[tuple[str, QueueTerms | None]] = []
-        super().__init__(parts.desk, parts.disk, parts.shared, lambda *what: self.said.append(what))
+
+        def says(name: str, terms: QueueTerms | None) -> None:
+            self.said.append((name, terms))
+            changed(name, terms)
+
+        super().__init__(desk, disk, shared, says)
 
 
 @pytest.fixture
 def net(monkeypatch: pytest.MonkeyPatch) -> SimNetwork:
-    monkeypatch.setattr(SimNode, "rooms", (Heard,))
+    monkeypatch.setattr(room, "Declaring", Heard)
     return SimNetwork()
 
 
@@ -47,7 +55,9 @@ def meshed(net: SimNetwork, *names: str) -> list[SimNode]:
 
 
 def at(node: SimNode) -> Heard:
-    return next(part for part in node.core.parts.desk.face if isinstance(part, Heard))
+    declaring = node.core.parts.queues.declaring
+    assert isinstance(declaring, Heard)
+    return declaring
 
 
 def declare(node: SimNode, name: str, terms: QueueTerms = USUAL) -> QueueTerms:

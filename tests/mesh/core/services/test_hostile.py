@@ -108,7 +108,7 @@ def test_replies_whose_properties_nobody_can_read(stage: Stage) -> None:
 
 @pytest.mark.parametrize(
     "address",
-    ["", "map/x", "queue/x", "client/joe", "/node/a/client/x", "__sys__x", "+", "a/#", "x" * 600, "a\0b",
+    ["", "map/x", "queue/map/x", "client/joe", "/node/a/client/x", "__sys__x", "+", "a/#", "x" * 600, "a\0b",
      "\n\n", "g\n\n", "g\nx", "\n" * 500, "address/x"],
 )  # fmt: skip
 def test_addresses_that_cannot_be_served(stage: Stage, address: str) -> None:

@@ -19,7 +19,9 @@ SPEAKS = (SERVICES,)
 
 
 class User:
-    """A client at a node. `auto`: what it replies to a request, from its content; None: it takes its time."""
+    """A client at a node."""
+
+    speaks: tuple[str, ...] = SPEAKS
 
     def __init__(self, node: SimNode, name: str, key: bytes = b"") -> None:
         self.net, self.node = node.net, node
@@ -46,12 +48,14 @@ class User:
         self.connect()
 
     def connect(self, boot_seen: int = 0) -> None:
-        self.is_gone = False
+        number = int(self.session.rsplit("/", 1)[1]) if self.session else 0
+        self.is_gone, self.session = False, ""
         self._pipe = self.net.connect(self, 1, self.node.ipc)
         self.say(
             c.Hello(
-                (1, 2), c.CLIENT, "", b"n" * 16, client=self.name, token=self.token, key=self.key,
-                stream=self.stream, speaks=SPEAKS, boot_seen=boot_seen, have=self.seq if boot_seen else 0,
+                (1, 2), c.CLIENT, "", b"n" * 16, client=self.name, session=number, token=self.token,
+                key=self.key, stream=self.stream, speaks=self.speaks, boot_seen=boot_seen,
+                have=self.seq if boot_seen else 0,
             )
         )  # fmt: skip
         self.net.until(lambda: self.session)
@@ -73,7 +77,6 @@ class User:
         self.is_gone = True
         self._pipe.lose()
         self.node.gone(key)  # ZeroMQ tells it soon
-        self.session = ""
         self.net.run(0.1)
 
     def hear(self, key: Hashable, frames: list[bytes]) -> None:

@@ -1,0 +1,376 @@
+"""Is what is put into a queue given to one who takes, until he has acked it, whatever happens in between?"""
+
+import pytest
+
+from mesh.reserved import DEAD_LETTERS
+from mesh.wire import commands as c
+from tests.mesh.core.queues.worker import Worker
+from tests.simulation import SimNetwork, SimNode
+
+
+def a_node() -> tuple[SimNetwork, SimNode]:
+    net = SimNetwork()
+    (a,) = net.mesh("a")
+    return net, a
+
+
+def dead_letters(node: SimNode) -> int:
+    every = c.Query("pattern", f"{DEAD_LETTERS}/#", "")
+    return len(list(node.core.parts.router.log.retained.find(every, 0)))
+
+
+def test_what_is_put_is_given_to_one_and_gone_when_it_is_acked() -> None:
+    net, a = a_node()
+    boss, joe, ann = Worker(a, "boss"), Worker(a, "joe"), Worker(a, "ann")
+    assert boss.declare("jobs")["name"] == "jobs"
+    joe.take("jobs")
+    ann.take("jobs")
+    first = boss.put("jobs", b"1", b"2", b"3", b"4")
+    net.until(lambda: len(joe.contents()) + len(ann.contents()) == 4)
+    assert boss.state_of("jobs", first) == "OK"
+    assert sorted(joe.contents() + ann.contents()) == [b"1", b"2", b"3", b"4"]
+    assert len(joe.contents()) == len(ann.contents()) == 2
+    assert joe.settle(1, 2) == []
+    info = boss.info("jobs")
+    assert (info["ready"], info["out"], info["consumers"], info["acked"]) == (0, 2, 2, 2)
+    assert ann.settle(1, 2) == []
+    assert boss.info("jobs")["bytes"] == 0
+    net.until(lambda: a.core.parts.router.shelf.live == 0)
+
+
+def test_what_nobody_takes_waits_also_over_a_crash_and_what_was_acked_does_not() -> None:
+    net, a = a_node()
+    boss = Worker(a, "boss")
+    boss.declare("jobs")
+    boss.put("jobs", b"1", b"2", b"3")
+    net.until(lambda: boss.state_of("jobs", 3) == "OK")
+    joe = Worker(a, "joe")
+    joe.take("jobs", credit=1)
+    net.until(lambda: joe.contents() == [b"1"])
+    assert joe.settle(1, 1) == []
+    joe.leave("jobs", begun=1)
+    net.run(2.0)  # until that is on disk, too
+    a.kill()
+    a.restart()
+    ann = Worker(a, "ann")
+    ann.take("jobs")
+    net.until(lambda: len(ann.contents()) == 2)
+    assert ann.contents() == [b"2", b"3"]
+    assert ann.tries[1] == [0, 0]
+
+
+def test_who_goes_without_a_word_has_five_seconds_to_come_back() -> None:
+    net, a = a_node()
+    boss, joe = Worker(a, "boss"), Worker(a, "joe")
+    boss.declare("jobs")
+    joe.take("jobs")
+    boss.put("jobs", b"1", b"2")
+    net.until(lambda: len(joe.contents()) == 2)
+    (stream, _), _ = joe.held[1]
+    joe.vanish()
+    ann = Worker(a, "ann")
+    ann.take("jobs")
+    joe.connect()
+    reply = joe.take("jobs", held=((stream, (1, 1)),))
+    assert reply.value["void"] == []
+    net.until(lambda: len(ann.contents()) == 1)
+    assert (ann.contents(), ann.tries[1]) == ([b"2"], [1])
+    assert joe.settle(1, 1) == []
+    joe.vanish()
+    boss.put("jobs", b"3")
+    net.until(lambda: len(ann.contents()) == 2)
+
+
+def test_what_somebody_had_who_does_not_come_back_is_given_to_another_and_said_to_be() -> None:
+    net, a = a_node()
+    boss, joe, ann = Worker(a, "boss"), Worker(a, "joe"), Worker(a, "ann")
+    boss.declare("jobs")
+    joe.take("jobs")
+    boss.put("jobs", b"1")
+    net.until(lambda: len(joe.contents()) == 1)
+    joe.vanish()
+    ann.take("jobs")
+    net.run(4.0)
+    assert ann.contents() == []
+    net.until(lambda: ann.contents() == [b"1"])
+    assert ann.tries[1] == [1]
+
+
+def test_B17_after_a_crash_those_who_took_come_back_for_what_they_have() -> None:
+    net, a = a_node()
+    boss, joe = Worker(a, "boss"), Worker(a, "joe")
+    boss.declare("jobs")
+    joe.take("jobs", credit=3)
+    boss.put("jobs", *(b"%d" % n for n in range(1, 6)))
+    net.until(lambda: len(joe.contents()) == 3)
+    (stream, _), *_ = joe.held[1]
+    a.kill()
+    a.restart()
+    ann = Worker(a, "ann")
+    ann.take("jobs")
+    joe.connect()
+    reply = joe.take("jobs", credit=3, held=((stream, (2, 3)),))
+    assert reply.value["void"] == []
+    net.until(lambda: len(ann.contents()) + len(joe.contents()) == 3)
+    every = dict(zip(ann.contents() + joe.contents(), ann.tries[1] + joe.tries[1], strict=True))
+    assert every.keys() == {b"1", b"4", b"5"}
+    assert every[b"1"] == 1
+    assert joe.settle(1, 2) == []
+
+
+def test_who_takes_for_the_first_time_just_before_a_crash_makes_it_said_too() -> None:
+    net, a = a_node()
+    boss, joe = Worker(a, "boss"), Worker(a, "joe")
+    boss.declare("jobs")
+    boss.put("jobs", b"1")
+    net.until(lambda: boss.state_of("jobs", 1) == "OK")
+    joe.take("jobs")
+    net.until(lambda: joe.contents())
+    a.kill()
+    a.restart()
+    ann = Worker(a, "ann")
+    ann.take("jobs")
+    net.until(lambda: ann.contents())
+    assert ann.tries[1] == [1]
+
+
+def test_held_is_believed_only_of_what_one_was_given() -> None:
+    net, a = a_node()
+    boss, joe, eve = Worker(a, "boss"), Worker(a, "joe"), Worker(a, "eve")
+    boss.declare("jobs")
+    joe.take("jobs", credit=2)
+    boss.put("jobs", *(b"%d" % n for n in range(1, 5)))
+    net.until(lambda: len(joe.contents()) == 2)
+    (stream, _), *_ = joe.held[1]
+    reply = eve.take("jobs", held=((stream, (1, 4)),))
+    assert reply.value["void"] == [1, 4]
+    net.until(lambda: len(eve.contents()) == 2)
+    assert eve.contents() == [b"3", b"4"]
+
+
+def test_an_ack_of_an_epoch_that_is_over_changes_nothing() -> None:
+    net, a = a_node()
+    boss, joe = Worker(a, "boss"), Worker(a, "joe")
+    boss.declare("jobs")
+    joe.take("jobs")
+    boss.put("jobs", b"1")
+    net.until(lambda: joe.contents())
+    old = joe.epoch
+    joe.take("jobs", held=((joe.held[1][0][0], (1, 1)),))
+    assert joe.epoch != old
+    assert joe.settle(1, 1, epoch=old) == [(1, 1, "LEASE_OVER")]
+    assert boss.info("jobs")["out"] == 1
+    assert joe.settle(1, 1) == []
+    assert joe.settle(1, 1) == [(1, 1, "LEASE_OVER")]
+
+
+@pytest.mark.parametrize(
+    ("done", "code"),
+    [((1, 2), "FORGED_ACK"), ((0, 0), "FORGED_ACK"), ((3, 4), "FORGED_ACK"), ((1,), "MALFORMED")],
+)
+def test_who_settles_what_he_was_never_given_is_cut_off(done: tuple[int, ...], code: str) -> None:
+    net, a = a_node()
+    boss, joe = Worker(a, "boss"), Worker(a, "joe")
+    boss.declare("jobs")
+    joe.take("jobs")
+    boss.put("jobs", b"1")
+    net.until(lambda: joe.contents())
+    joe.settle(*done, wait=False)
+    net.until(lambda: any(isinstance(x, c.Refuse) and x.code == code for x in joe.heard))
+    assert boss.info("jobs")["out"] == 1
+
+
+def test_what_is_given_back_comes_again_and_after_eight_times_it_is_a_dead_letter() -> None:
+    net, a = a_node()
+    boss, joe = Worker(a, "boss"), Worker(a, "joe")
+    boss.declare("jobs", max_attempts=3)
+    boss.put("jobs", b"poison", kind="x")
+    joe.take("jobs", credit=1)
+    for count in (1, 2, 3):
+        net.until(lambda count=count: len(joe.contents()) == count)  # type: ignore[misc]
+        assert joe.settle(entries=((count, count, 1, 0, ""),)) == []
+    assert joe.tries[1] == [0, 1, 2]
+    net.until(lambda: boss.info("jobs")["bytes"] == 0)
+    info = boss.info("jobs")
+    assert (info["dead"], info["ready"], info["out"]) == (1, 0, 0)
+    assert a.core.parts.desk.counters["dead"] == 1
+    net.until(lambda: a.core.parts.router.shelf.live == 0)
+    assert dead_letters(a) == 1
+
+
+def test_a_dead_letter_goes_to_the_queue_that_is_for_that_or_to_all_if_there_is_none() -> None:
+    net, a = a_node()
+    boss, joe = Worker(a, "boss"), Worker(a, "joe")
+    boss.declare("jobs", dead_letter="queue/failed")
+    boss.put("jobs", b"1")
+    joe.take("jobs")
+    net.until(lambda: joe.contents())
+    joe.settle(entries=((1, 1, 2, 0, "no such order"),))
+    net.until(lambda: boss.info("jobs")["bytes"] == 0)
+    assert dead_letters(a) == 1
+    boss.declare("failed")
+    boss.put("jobs", b"2")
+    net.until(lambda: len(joe.contents()) == 2)
+    joe.settle(entries=((2, 2, 2, 0, "no such order"),))
+    net.until(lambda: boss.info("failed")["ready"] == 1)
+    assert boss.info("jobs")["bytes"] == 0
+    assert dead_letters(a) == 1
+
+
+def test_a_dead_letter_for_a_key_is_published_there() -> None:
+    net, a = a_node()
+    boss, joe = Worker(a, "boss"), Worker(a, "joe")
+    boss.declare("jobs", dead_letter="failed/jobs")
+    boss.put("jobs", b"1")
+    joe.take("jobs")
+    net.until(lambda: joe.contents())
+    joe.settle(entries=((1, 1, 2, 0, ""),))
+    net.until(lambda: boss.info("jobs")["bytes"] == 0)
+    assert a.core.parts.router.log.retained.get("failed/jobs", "") is not None
+    assert dead_letters(a) == 0
+
+
+def test_a_full_queue_refuses_or_lets_publishers_wait_while_somebody_works() -> None:
+    net, a = a_node()
+    boss, joe = Worker(a, "boss"), Worker(a, "joe")
+    boss.declare("jobs", max_count=2, when_full="reject")
+    boss.put("jobs", b"1", b"2")
+    third = boss.put("jobs", b"3")
+    net.until(lambda: boss.state_of("jobs", third))
+    assert boss.state_of("jobs", third) == "QUEUE_FULL"
+    boss.declare("more", max_count=2)
+    boss.put("more", b"1", b"2")
+    net.until(lambda: boss.state_of("more", 2))
+    assert boss.state_of("more", boss.put("more", b"3")) == ""
+    net.until(lambda: boss.state_of("more", 3) == "QUEUE_FULL")  # nobody works here
+    joe.take("more", credit=1)
+    net.until(lambda: joe.contents())
+    boss.put("more", b"4")
+    net.run(0.5)
+    assert boss.state_of("more", 4) == ""
+    joe.settle(1, 1)
+    net.until(lambda: len(joe.contents()) == 2)
+    joe.settle(2, 2)
+    net.until(lambda: boss.state_of("more", 4) == "OK")
+
+
+def test_a_put_that_comes_twice_is_there_once_and_without_a_queue_there_is_none() -> None:
+    net, a = a_node()
+    boss = Worker(a, "boss")
+    boss.declare("jobs")
+    boss.put("jobs", b"1")
+    net.until(lambda: boss.state_of("jobs", 1) == "OK")
+    boss.vanish()
+    boss.connect()
+    boss.put("jobs", b"1", first=1)
+    net.until(lambda: [x.state for x in boss.answers] == ["OK", "OK"])
+    assert boss.info("jobs")["ready"] == 1
+    boss.put("jobz", b"1")
+    net.until(lambda: boss.state_of("jobz", 1))
+    assert boss.answers[-1].state == "NO_QUEUE"
+    assert "jobs" in boss.answers[-1].text
+
+
+def test_what_is_transient_is_gone_after_a_crash_and_what_is_persistent_is_not() -> None:
+    net, a = a_node()
+    boss = Worker(a, "boss")
+    boss.declare("jobs")
+    boss.put("jobs", b"kept")
+    boss.put("jobs", b"lost", flags=0)
+    net.until(lambda: boss.state_of("jobs", 2) == "OK")
+    assert boss.info("jobs")["ready"] == 2
+    a.kill()
+    a.restart()
+    boss = Worker(a, "other")
+    assert boss.info("jobs")["ready"] == 1
+
+
+def test_a_removed_queue_ends_its_consumers_and_is_gone_after_a_restart_too() -> None:
+    net, a = a_node()
+    boss, joe = Worker(a, "boss"), Worker(a, "joe")
+    boss.declare("jobs")
+    boss.put("jobs", b"1", b"2")
+    joe.take("jobs", credit=1)
+    net.until(lambda: joe.contents())
+    assert boss.ask("queue_remove", name="jobs").code == "QUEUE_IN_USE"
+    assert boss.ok(boss.ask("queue_remove", name="jobs", if_unused=False)) == {"removed": 2}
+    net.until(lambda: any(getattr(x, "code", "") == "NO_QUEUE" for x in joe.heard))
+    net.until(lambda: a.core.parts.router.shelf.live == 0)
+    assert boss.ask("queue_info", name="jobs").code == "NO_QUEUE"
+    a.kill()
+    a.restart()
+    again = Worker(a, "again")
+    assert again.ask("queue_info", name="jobs").code == "NO_QUEUE"
+    again.declare("jobs")
+    assert again.info("jobs")["ready"] == 0
+
+
+def test_a_peek_shows_what_comes_next_and_takes_nothing() -> None:
+    net, a = a_node()
+    boss = Worker(a, "boss")
+    boss.declare("jobs")
+    boss.put("jobs", b"1", b"2", b"3")
+    boss.put("jobs", b"first", put=(9, 0, ""))
+    net.until(lambda: boss.state_of("jobs", 4) == "OK")
+    reply = boss.ask("queue_peek", name="jobs", count=3)
+    assert reply.value == {"tries": [0, 0, 0]}
+    assert boss.info("jobs")["ready"] == 4
+    assert boss.ok(boss.ask("queue_purge", name="jobs")) == {"purged": 4}
+    net.until(lambda: a.core.parts.router.shelf.live == 0)
+
+
+def test_priorities_delays_and_groups_travel_with_what_is_put() -> None:
+    net, a = a_node()
+    boss, joe, ann = Worker(a, "boss"), Worker(a, "joe"), Worker(a, "ann")
+    boss.declare("jobs")
+    boss.put("jobs", b"late", put=(5, 3_000, ""))
+    boss.put("jobs", b"low", put=(0, 0, ""))
+    boss.put("jobs", b"high", put=(9, 0, ""))
+    net.until(lambda: boss.state_of("jobs", 3) == "OK")
+    joe.take("jobs", credit=2)
+    net.until(lambda: joe.contents() == [b"high", b"low"])
+    joe.settle(1, 2)
+    net.until(lambda: joe.contents()[2:] == [b"late"])
+    a.kill()
+    a.restart()
+    del ann
+
+
+def test_a_selector_is_read_at_once_and_one_that_lies_is_named() -> None:
+    net, a = a_node()
+    boss, joe = Worker(a, "boss"), Worker(a, "joe")
+    boss.declare("jobs")
+    assert joe.take("jobs", selector="kind = 'a'").code == "BAD_SELECTOR"
+    joe.take("jobs", selector="kind == 'a'")
+    boss.put("jobs", b"b", kind="b")
+    boss.put("jobs", b"a", kind="a")
+    net.until(lambda: joe.contents() == [b"a"])
+    assert boss.info("jobs")["ready"] == 1
+
+
+def test_who_comes_and_goes_a_hundred_times_leaves_nothing() -> None:
+    net, a = a_node()
+    boss, joe = Worker(a, "boss"), Worker(a, "joe")
+    boss.declare("jobs")
+    boss.put("jobs", b"1")
+    for _ in range(100):
+        joe.take("jobs")
+        joe.leave("jobs", begun=0)
+    info = boss.info("jobs")
+    assert (info["ready"], info["consumers"], info["dead"]) == (1, 0, 0)
+    net.run(2.0)
+    assert not a.disk.store.load().tables["consumer"]
+
+
+def test_leases_end_and_can_be_made_longer() -> None:
+    net, a = a_node()
+    boss, joe, ann = Worker(a, "boss"), Worker(a, "joe"), Worker(a, "ann")
+    boss.declare("jobs")
+    boss.put("jobs", b"1", b"2")
+    joe.take("jobs", lease=1000)
+    net.until(lambda: len(joe.contents()) == 2)
+    assert joe.settle(entries=((2, 2, 3, 60_000, ""),)) == []
+    ann.take("jobs")
+    net.until(lambda: ann.contents())
+    assert (ann.contents(), ann.tries[1]) == ([b"1"], [1])
+    assert joe.settle(1, 2) == [(1, 1, "LEASE_OVER")]
