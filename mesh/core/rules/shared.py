@@ -139,10 +139,15 @@ class Shared(Part):
         self._counts(row, by)
 
     def _counts(self, row: SharedRow, by: Peer | None) -> None:
-        table = self._tables[row.kind]
-        table.take(row)
-        self._gossiping.shared[row.kind] = table.summary
+        self._tables[row.kind].take(row)
+        self._desk.ending[self._summarize] = None  # once, however many they are: it reads them all
         self._kinds[row.kind].changed(row, by)
+
+    def _summarize(self) -> None:
+        """Gossip what is here now."""
+        for kind, table in self._tables.items():
+            if len(table):
+                self._gossiping.shared[kind] = table.summary
 
     def start(self, beginning: Beginning) -> None:
         for key, value in beginning.rows(TABLE).items():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from hashlib import blake2b
 from typing import Any
 
 import pytest
@@ -121,6 +123,24 @@ def test_whoever_was_away_brings_back_nothing_that_was_deleted() -> None:
     net.run(20)
     assert a.known == again.known == {}
     assert a.node.core.parts.shared.get(KIND, "sky") is not None
+
+
+def test_many_rows_that_come_at_once_are_read_once_for_a_summary(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = SimNetwork()
+    a, b = meshed(net, "a", "b")
+    for n in range(AT_ONCE):
+        a.put(f"n{n}", b"red")
+    made = Counter[str]()
+
+    def counting(**how: Any) -> Any:
+        made["digests"] += 1
+        return blake2b(**how)
+
+    monkeypatch.setattr("mesh.shared.table.blake2b", counting)
+    net.until(lambda: len(b.known) == AT_ONCE, 20)
+    assert 1 <= made["digests"] <= 3
+    summaries = (a.node.core.parts.gossiping.shared[KIND], b.node.core.parts.gossiping.shared[KIND])
+    assert summaries[0] == summaries[1]
 
 
 # --- nodes that lie ---------------------------------------------------------------------------------------
