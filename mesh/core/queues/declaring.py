@@ -7,9 +7,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from heapq import nlargest
+from itertools import chain
+from operator import eq
 
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
@@ -31,7 +33,7 @@ from mesh.shared.row import SharedRow
 
 QUEUE = "queue"  # the kind of rows, and of events; on disk the table of a node's own
 MOST = 10_000  # queues that a node declares; what others have declared has the bounds of the shared table
-ALIKE = 200  # names that are compared closely: that takes milliseconds,
+ALIKE = 50  # names that are compared closely: that takes milliseconds,
 REMEMBERED = 1000  # … so answers are kept
 
 Changed = Callable[[str, QueueTerms | None], None]
@@ -82,13 +84,15 @@ class Declaring(Part):
         return found
 
     def _nearest(self, name: str) -> str:
-        letters = frozenset(name)
+        length, backwards = len(name), name[::-1]
 
-        def likeness(other: str) -> float:
-            both = len(letters.intersection(other))
-            return both - 0.5 * abs(len(other) - len(name))
+        def likeness(other: str) -> int:
+            """Characters that stand in their places, from the front and from the back."""
+            alike: Iterator[bool] = chain(map(eq, name, other), map(eq, backwards, other[::-1]))
+            return sum(alike)
 
-        others = (other for other in self.names() if other != name)
+        most = max(2, length // 4)  # characters that it is longer, or shorter
+        others = (n for n in self.names() if n != name and abs(len(n) - length) <= most)
         found = get_close_matches(name, nlargest(ALIKE, others, key=likeness), n=1)
         return found[0] if found else ""
 

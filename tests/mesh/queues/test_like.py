@@ -42,6 +42,7 @@ def test_it_is_the_like_of_sql(sql: sqlite3.Connection, text: str, pattern: str)
         ("abc", "a.c", False),
         ("grün", "gr_n", True),
         ("a\nb", "a%b", True),
+        ("a\nb", "a_b", True),
         ("a\n", "a", False),
     ],
 )

@@ -96,6 +96,11 @@ def test_it_does_not_want_that(text: str) -> None:
     assert wants(text) is False
 
 
+def test_a_header_that_spells_a_number_is_no_truth() -> None:
+    assert not wants("one == True or one in (True, False)", one="1")
+    assert wants("one == 1 and one in (True, 1)", one="1")
+
+
 def test_a_header_comes_before_what_all_messages_have() -> None:
     assert wants('key == "mine" and priority == 9', key="mine", priority="9")
     assert not Selector("priority == 9").wants("k", 5, NO_HEADERS)

@@ -220,7 +220,13 @@ def test_it_comes_before_one_of_the_mesh_that_others_declared_meanwhile(net: Sim
     net.heal()
     net.until(lambda: a.core.parts.shared.get(QUEUE, "orders") is not None, 90)
     assert at(a).get("orders") == HERE and at(a).said == [("orders", HERE)]
-    assert len(events(a, "alone")) == 1 and at(a).names() == ["orders"]
+    assert at(a).names() == ["orders"]
+    assert remove(b, "orders") and declare(b, "orders")
+    net.until(lambda: at(a)._mesh["orders"][0] == USUAL, 20)
+    assert remove(b, "orders") and declare(b, "orders", FEW)
+    net.until(lambda: at(a)._mesh["orders"][0] == FEW, 20)
+    assert len(events(a, "alone")) == 1, "it is said once"
+    assert at(a).said == [("orders", HERE)]
     net.run(3)
     a.restart()
     assert at(a).said == [("orders", HERE)]
@@ -324,6 +330,7 @@ def test_the_most_alike_name_is_a_hint(net: SimNetwork) -> None:
     for n in range(500):
         declare(a, f"unlike/{n}", HERE)
     assert at(a).near("order") == ""
+    assert at(a).near("unilke/321") == "unlike/321", "among all that are nearly as alike"
     declare(a, "orders", HERE)
     declare(a, "calls/new", HERE)
     assert at(a).near("order") == at(a).near("Orders") == at(a).near("odrers") == "orders"
