@@ -12,8 +12,8 @@ from typing import Any, Literal, get_args
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from mesh.errors import BadArgument, BadName, LocalError, shown
-from mesh.names import check_address, node_name
+from mesh.errors import BadArgument, LocalError, shown
+from mesh.names import PUTS, node_name, queue_of
 from mesh.patterns import SYSTEM
 from mesh.values import check_key
 from mesh.wire.codec import pack, unpack
@@ -23,8 +23,6 @@ Scope = Literal["mesh", "node"]
 Distribution = Literal["local", "round_robin", "strict", "independent"]
 WhenFull = Literal["block", "reject"]
 
-QUEUE = "queue/"  # what the destination of a queue begins with
-LONGEST_NAME = 200  # characters of a queue's name
 MOST_BYTES = 2**50
 MOST_COUNT = 10**9
 MOST_ATTEMPTS = 255
@@ -98,17 +96,9 @@ def same(old: QueueTerms, new: QueueTerms) -> bool:
     return old == new
 
 
-def check_name(name: str) -> str:
-    """The name itself, if a queue may have it; else BadName. It is like an address: `orders/new`."""
-    if len(check_address(name)) > LONGEST_NAME:
-        what = f"the name of a queue {name[:40]!r}... has {len(name)} characters."
-        raise BadName(what, hint=f"At most {LONGEST_NAME} are allowed.")
-    return name
-
-
 def check_own(name: str, terms: QueueTerms) -> None:
     """Can a queue of that name have these terms? BadArgument."""
-    if terms.dead_letter == f"{QUEUE}{name}":
+    if terms.dead_letter == f"{PUTS}{name}":
         what = (
             f"dead_letter={terms.dead_letter!r} is the queue itself: what failed there would fail for ever."
         )
@@ -169,15 +159,15 @@ def _store(name: str, value: Any) -> str:
 
 
 def _dead_letter(name: str, value: Any) -> str:
-    hint = f'It is a key, {QUEUE}NAME, or "" for the dead letters of the mesh.'
+    hint = f'It is a key, {PUTS}NAME, or "" for the dead letters of the mesh.'
     if not isinstance(value, str):
         raise _bad(name, value, hint)
     text = str.__str__(value)
     if text.startswith(SYSTEM):  # what a node may write there its users may not have it write
         raise _bad(name, value, f"{hint} What begins with {SYSTEM} is the mesh's own.")
     try:
-        if text.startswith(QUEUE):
-            check_name(text[len(QUEUE) :])
+        if text.startswith(PUTS):
+            queue_of(text)
         elif text:
             check_key(text)
     except LocalError as error:

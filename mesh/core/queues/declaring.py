@@ -18,17 +18,10 @@ from mesh.core.desk.disk import Disk
 from mesh.core.desk.part import Beginning, Part
 from mesh.core.peers.peer import Peer
 from mesh.core.rules.shared import RowKind, Shared
-from mesh.errors import LocalError, MeshError
+from mesh.errors import LocalError, MeshError, QueueExists
+from mesh.names import LONGEST_QUEUE, check_queue
 from mesh.operations import Delete, Put
-from mesh.queues.definition import (
-    LONGEST_NAME,
-    QueueTerms,
-    check_name,
-    check_own,
-    differences,
-    packed,
-    unpacked,
-)
+from mesh.queues.definition import QueueTerms, check_own, differences, packed, unpacked
 from mesh.shared.row import SharedRow
 
 QUEUE = "queue"  # the kind of rows, and of events; on disk the table of a node's own
@@ -75,7 +68,7 @@ class Declaring(Part):
 
     def near(self, name: str) -> str:
         """The name of a queue that is much like this one, for a hint; "" without any."""
-        name = name[:LONGEST_NAME]
+        name = name[:LONGEST_QUEUE]
         found = self._near.get(name)
         if found is None:
             if len(self._near) >= REMEMBERED:
@@ -101,16 +94,16 @@ class Declaring(Part):
     def declare(self, name: str, terms: QueueTerms, by: str) -> QueueTerms:
         """Declare it; to say the same again does no harm. `by`: who wants it, for an event.
 
-        BadName, BadArgument; LocalError QUEUE_EXISTS with each difference, TOO_MANY_QUEUES, TOO_MANY_ROWS.
+        BadName, BadArgument, QueueExists with each difference; LocalError TOO_MANY_QUEUES, TOO_MANY_ROWS.
         """
-        check_own(check_name(name), terms)
+        check_own(check_queue(name), terms)
         known = self.get(name)
         if known is None:
             self._declare(name, terms)
             self._desk.event(QUEUE, f"{name!r} was declared by {by}")
         elif known != terms:
             what = f"the queue {name!r} was declared otherwise: {', '.join(differences(known, terms))}."
-            raise LocalError(what, hint="Declare it as it is, or remove it first.", code="QUEUE_EXISTS")
+            raise QueueExists(what, hint="Declare it as it is, or remove it first.")
         return terms
 
     def _declare(self, name: str, terms: QueueTerms) -> None:
@@ -151,7 +144,7 @@ class Declaring(Part):
 
     def _check(self, row: SharedRow) -> None:
         """LocalError or RemoteError for a row that defines no queue."""
-        check_name(row.name)
+        check_queue(row.name)
         if row.value:
             terms = unpacked(row.value)
             check_own(row.name, terms)
@@ -188,7 +181,7 @@ class Declaring(Part):
         """The rows of the mesh are there already; now those of this node."""
         for key, value in beginning.rows(QUEUE).items():
             try:
-                name, terms = check_name(key.decode()), unpacked(value)
+                name, terms = check_queue(key.decode()), unpacked(value)
             except (MeshError, UnicodeDecodeError) as error:
                 self._desk.note("warning", f"the definition of a queue cannot be read: {error}")
             else:
