@@ -69,7 +69,8 @@ def read(frames: Sequence[bytes], max_content: int = MAX_CONTENT_EVER) -> tuple[
         envelopes.append(decode_envelope(frames[at], body, limit))
         at += n + 1
     if isinstance(command, Items):
-        _check_heads(command, envelopes)
+        for head, envelope in zip(command.heads, envelopes, strict=True):
+            _check_targets(head, envelope.count)
     return command, envelopes
 
 
@@ -99,7 +100,8 @@ def checked(
     headers = frames[1::2]
     read_ones = [decode_envelope(h, body, limit) for h, body in zip(headers, bodies, strict=True)]
     if isinstance(said, Items):
-        _check_heads(said, read_ones)
+        for head, envelope in zip(said.heads, read_ones, strict=True):
+            _check_targets(head, envelope.count)
     return said, read_ones
 
 
@@ -119,11 +121,14 @@ def _counts(command: AnyCommand) -> Sequence[int]:
     return ()
 
 
-def _check_heads(items: Items, envelopes: Sequence[Envelope]) -> None:
-    for head, envelope in zip(items.heads, envelopes, strict=True):
-        _check_targets(head, envelope.count)
-        if head.tries:
-            _check_tries(head, envelope.count)
+def _check_targets(head: ItemHead, count: int) -> None:
+    for subscription, column in head.targets:
+        if len(column) % 2 or max(u16(column), default=0) >= count:
+            raise RemoteError(
+                f"the indices for subscription {subscription} do not fit {count} messages", code="MALFORMED"
+            )
+    if head.tries:
+        _check_tries(head, count)
 
 
 def _check_tries(head: ItemHead, count: int) -> None:
@@ -133,11 +138,3 @@ def _check_tries(head: ItemHead, count: int) -> None:
         raise RemoteError(
             f"{len(head.tries)} messages were given before, {named} are named", code="MALFORMED"
         )
-
-
-def _check_targets(head: ItemHead, count: int) -> None:
-    for subscription, column in head.targets:
-        if len(column) % 2 or max(u16(column), default=0) >= count:
-            raise RemoteError(
-                f"the indices for subscription {subscription} do not fit {count} messages", code="MALFORMED"
-            )

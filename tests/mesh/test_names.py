@@ -1,11 +1,13 @@
 """Names: what is one, what is none, and that their text comes back as it went in."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mesh.errors import BadName
-from mesh.names import SessionName, node_name
+from mesh.names import ADDRESS, CLIENT, QUEUE, SessionName, check_queue, kind_of, node_name, queue_of
 
 NAMES = st.text("ABCxyz019_.:-", min_size=1, max_size=64)
 SESSIONS = st.none() | st.integers(1, 2**63 - 1) | st.integers(-(2**63) + 1, -1)
@@ -159,3 +161,43 @@ def test_a_name_of_a_class_of_its_own_becomes_a_bare_one() -> None:
         """As numpy's are."""
 
     assert type(node_name(Text("joe"))) is str
+
+
+@pytest.mark.parametrize(
+    ("destination", "kind"),
+    [
+        ("queue/jobs", QUEUE), ("queue/", QUEUE), ("queue/a/b", QUEUE), ("queue", ADDRESS),
+        ("queues/a", ADDRESS),
+        ("a/queue/b", ADDRESS), ("client/joe", CLIENT), ("/node/a/client/joe", CLIENT), ("calc/add", ADDRESS),
+        ("", ADDRESS),
+    ],
+)  # fmt: skip
+def test_the_kind_of_a_destination_is_seen_at_its_beginning(destination: str, kind: str) -> None:
+    assert kind_of(destination) == kind
+
+
+@pytest.mark.parametrize("name", ["jobs", "orders/new", "x" * 200, "Übergabe", "a b", "a/queue"])
+def test_a_queue_has_a_name_like_an_address(name: str) -> None:
+    assert check_queue(name) == name == queue_of(f"queue/{name}")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "", "x" * 201, "+", "a/+/b", "#", "a\0", "a\n", "\ud800", "queue/a", "queue", "address/a", "map/a",
+        "site",
+        "client", "client/a", "/node/a", "__sys__a", None, 5, float("nan"), b"jobs", ["jobs"],
+    ],
+)  # fmt: skip
+def test_any_other_name_is_none_of_a_queue(name: Any) -> None:
+    with pytest.raises(BadName) as caught:
+        check_queue(name)
+    assert caught.value.hint or not isinstance(name, str)
+    with pytest.raises(BadName):
+        queue_of(f"queue/{name}" if isinstance(name, str) else "queue/")
+
+
+@pytest.mark.parametrize("destination", ["", "jobs", "queue", "client/joe", "/queue/jobs", "calc/add"])
+def test_what_is_no_queue_has_no_name_of_one(destination: str) -> None:
+    with pytest.raises(BadName, match="no queue"):
+        queue_of(destination)

@@ -111,7 +111,7 @@ class Outlet:
             heads.append(head)
             self.departed += len(group)
             frames += item
-            size += sum(map(len, item)) + sum(len(column) for _, column in head.targets) + len(head.tries)
+            size += sum(map(len, item)) + sum(len(column) for _, column in head.targets)
         return heads, frames, size
 
     def _next_group(self) -> list[tuple[Keyed, Portion]]:
@@ -128,7 +128,8 @@ class Outlet:
         return group
 
     def _item(self, group: list[tuple[Keyed, Portion]]) -> tuple[ItemHead, list[bytes]]:
-        parcel = group[0][1].parcel
+        first = group[0][1]
+        parcel = first.parcel
         piece, places = _cut(parcel.envelope, group)
         gapped = [pair for pair in group if pair[1].gap]
         gaps = self._tell(gapped) if gapped or self.passed_on else ()
@@ -144,8 +145,8 @@ class Outlet:
         position = parcel.position or parcel.after
         if (parcel.is_late or (self._to_peer and not parcel.own)) and not self._goes_on(parcel):
             position = 0
-        tries = group[0][1].tries  # then there is one
-        return ItemHead(body_frames(piece), position, parcel.master, targets, gaps, parcel.ttl, tries), frames
+        ttl, tries = parcel.ttl, first.tries
+        return ItemHead(body_frames(piece), position, parcel.master, targets, gaps, ttl, tries), frames
 
     def _goes_on(self, parcel: Parcel) -> bool:
         """May its place be told? One that was passed would mean to a client that it was dropped for it, to a

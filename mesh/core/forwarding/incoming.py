@@ -10,6 +10,7 @@ from mesh.core.forwarding.provenance import Provenance
 from mesh.core.peers.peer import Peer
 from mesh.core.states.cameby import is_way
 from mesh.errors import CircularLoop, LocalError, MessageTooLarge, PublishRefused
+from mesh.names import PUTS
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import FORCE_QUEUING, PERSISTENT, Envelope, runs_by_size
 from mesh.wire.limits import HOPS
@@ -85,7 +86,11 @@ class Incoming:
     def _unfit(self, peer: Peer, envelope: Envelope) -> LocalError | None:
         route, me = envelope.route, self._desk.me.name
         nodes = [hop.node for hop in route]
-        is_odd = envelope.numbers or envelope.flags & ~(PERSISTENT | FORCE_QUEUING)
+        is_odd = (
+            envelope.numbers
+            or envelope.flags & ~(PERSISTENT | FORCE_QUEUING)
+            or envelope.domain[:6] == PUTS  # what is put into a queue stays where it was published
+        )
         if is_odd or not is_way(envelope.sender, nodes, peer.node.name):
             return self.provenance.forged(peer, envelope)
         path = " -> ".join((*nodes, me))

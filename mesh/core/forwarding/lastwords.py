@@ -48,8 +48,10 @@ class LastWords:
             if answer is not None or not given_up:
                 yield a, b, answer
                 continue
-            yield from ((*part, None) for part in given_up.missing(a, b))
-            yield from ((*part, self._refused(e, *part)) for part in given_up.common(a, b))
+            # Both as they are now: what is taken in between may be refused, and that was told.
+            news, old = list(given_up.missing(a, b)), list(given_up.common(a, b))
+            yield from ((*part, None) for part in news)
+            yield from ((*part, self._refused(e, *part)) for part in old)
 
     def _refused(self, e: Envelope, first: int, last: int) -> Answer:
         error = PublishRefused(

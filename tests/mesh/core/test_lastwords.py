@@ -119,3 +119,14 @@ def test_a_letter_that_was_refused_is_not_taken_behind_what_followed_after_a_res
     c.net.run(5)
     forwarded(1)  # avalon was down, and did not hear it
     assert inbox.contents == [b"2"]
+
+
+def test_what_is_refused_while_it_is_taken_is_told_once() -> None:
+    given_up = Ranges()
+    given_up.add(1, 1)
+    words = LastWords("heron", lambda envelope: given_up)
+    two = envelope("a b", first=2)
+    for first, last, _ in words.again(two, 2, 3, is_own=True):
+        assert (first, last) == (2, 3)
+        given_up.add(first, last)  # its answer is on the way
+    assert len(list(words.again(two, 2, 3, is_own=True))) == 1

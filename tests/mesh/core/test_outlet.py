@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import Any
+
+from msgspec.structs import replace
 
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.outlet import Outlet
 from mesh.core.desk.passing import read as read_gaps
+from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
 from mesh.wire.commands import Items
 from mesh.wire.frames import read
+from mesh.wire.properties import Properties, encode_properties
+from tests.mesh.envelopes import envelope
 from tests.mesh.routing.feeds import HERON, Ends, parcel
 
 GONE = (7,)  # the path of what others have told
@@ -86,3 +92,62 @@ def test_a_peer_is_told_the_place_of_what_comes_late_here_unless_it_was_told_of_
         late.is_late = is_late
         bench.send(Portion(late))
     assert bench.places == [5, 9, 0, 0, 11]
+
+
+# --- from a queue -----------------------------------------------------------------------------------------
+
+
+class Keyed:
+    """A subscription of a client."""
+
+    def __init__(self, number: int) -> None:
+        self.key, self.number = bytes((number,)), number
+
+
+def sent_to_a_client(*pushed: tuple[Keyed, Portion]) -> list[tuple[list[int], bytes, list[bytes]]]:
+    """(subscriptions, tries, contents) of each item that arrives."""
+    outlet = Outlet(1 << 20, 100, lambda feed: feed.number, to_peer=False)  # type: ignore[attr-defined]
+    heard: list[tuple[list[int], bytes, list[bytes]]] = []
+
+    def emit(conn: Conn, frames: list[bytes]) -> None:
+        items, envelopes = read(frames)
+        assert isinstance(items, Items)
+        for head, e in zip(items.heads, envelopes, strict=True):
+            heard.append(([number for number, _ in head.targets], head.tries, e.contents()))
+
+    outlet.attach(Conn("key", False, True, "ipc:///here", 0.0, 0.0), 0, emit)
+    for feed, portion in pushed:
+        outlet.push(feed, portion)
+    outlet.flush(emit)
+    return heard
+
+
+ONE, TWO = Keyed(1), Keyed(2)
+
+
+def test_what_was_given_before_goes_to_one_subscription_alone() -> None:
+    p = parcel(1, 3, 1)
+    three = p.envelope.contents()
+    plain, tried = Portion(p), Portion(p, tries=b"\0\1\2")
+    together, alone = ([1, 2], b"", three), ([2], b"\0\1\2", three)
+    assert sent_to_a_client((ONE, plain), (TWO, plain)) == [together]
+    assert sent_to_a_client((ONE, plain), (TWO, tried)) == [([1], b"", three), alone]
+    assert sent_to_a_client((TWO, tried), (ONE, plain)) == [alone, ([1], b"", three)]
+    assert sent_to_a_client((TWO, tried), (TWO, tried)) == [alone, alone]
+
+
+def test_tries_are_those_of_the_messages_that_a_portion_has() -> None:
+    p = parcel(1, 4, 1)
+    some = Portion(p, (1, 3), tries=b"\0\7")
+    assert sent_to_a_client((ONE, some)) == [([1], b"\0\7", p.envelope.cut([1, 3]).contents())]
+
+
+def test_what_is_void_takes_its_tries_with_it() -> None:
+    own = [encode_properties(Properties(expires=at)) for at in (0, 5, 0, 5)]
+    e = replace(envelope("a a a a", own), props=array("I", map(len, own)).tobytes(), expires=5)
+    whole, some = (
+        Portion(Parcel(e, 1, HERON), at, tries=tries)
+        for at, tries in ((None, b"\1\2\3\4"), ((1, 2, 3), b"\2\3\4"))
+    )
+    assert list(whole.trim(10)) == [1, 3] and (whole.indices, whole.tries) == ((0, 2), b"\1\3")
+    assert list(some.trim(10)) == [1, 3] and (some.indices, some.tries) == ((2,), b"\3")

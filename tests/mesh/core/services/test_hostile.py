@@ -1,5 +1,7 @@
 """What does a client reach that means no good? It is refused by name, hung up on or counted; others go on."""
 
+from typing import Any
+
 import pytest
 
 from mesh.core.presence import members
@@ -114,6 +116,18 @@ def test_replies_whose_properties_nobody_can_read(stage: Stage) -> None:
 def test_addresses_that_cannot_be_served(stage: Stage, address: str) -> None:
     assert stage.reply(c.Consume(9, 9, address, 1)) in ("BAD_NAME", "BAD_KEY", "BAD_QUERY", "RESERVED")
     assert address not in stage.a.core.parts.services.serving.addresses
+
+
+@pytest.mark.parametrize("more", [{"selector": "x"}, {"lease": 1}, {"held": ((b"s" * 16, (1, 1)),)}])
+def test_what_is_said_of_queues_only(stage: Stage, more: dict[str, Any]) -> None:
+    assert stage.reply(c.Consume(9, 9, "bad", 1, **more)) == "BAD_ARGUMENT"
+    assert "bad" not in stage.a.core.parts.services.serving.addresses
+
+
+@pytest.mark.parametrize("more", [{"request": 3}, {"entries": ((1, 1, c.NACK, 0, ""),)}])
+def test_what_becomes_of_messages_of_queues_only(stage: Stage, more: dict[str, Any]) -> None:
+    stage.liar.serve("bad")
+    assert stage.refusal(c.Settle(1, stage.liar.epoch, **more)) == "MALFORMED"
 
 
 @pytest.mark.parametrize("number", [0, REPLIES])
