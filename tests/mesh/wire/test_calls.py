@@ -92,16 +92,9 @@ def test_what_cannot_be_replied_is_malformed(shape: Any, said: Any) -> None:
 def test_what_was_not_settled_is_read() -> None:
     assert replies.read_late([[1, 5, "LEASE_OVER"]]) == [(1, 5, "LEASE_OVER")]
     assert replies.read_late([]) == []
-    for bad in (
-        None,
-        {},
-        [1],
-        [[1, 2]],
-        [[1, 2, 3]],
-        [["1", 2, ""]],
-        [[1, float("nan"), ""]],
-        [[1, 2, "", 4]],
-    ):
+    rows: list[Any] = [[1, 2], [1, 2, 3], ["1", 2, ""], [1, float("nan"), ""], [1, 2, "", 4]]
+    wrong: list[Any] = [None, {}, [1], *([row] for row in rows)]
+    for bad in wrong:
         with pytest.raises(RemoteError, match="MALFORMED"):
             replies.read_late(bad)
 
