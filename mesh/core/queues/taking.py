@@ -25,14 +25,14 @@ from mesh.queues.counts import Runs, count
 from mesh.queues.selector import Selector
 from mesh.queues.taker import Taker, ranges_of
 from mesh.routing.portion import Portion
-from mesh.wire.commands import Consume, Ended, Reply, Settle
+from mesh.wire.commands import NACK, REJECT, Consume, Ended, Reply, Settle
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import QUEUE_CREDIT
+from mesh.wire.replies import Late, Opened
 
 GRACE = 5.0  # s that a session may be away, and keeps what it has
 LOOK = 0.25  # s between two looks for leases that are over
 ALL = 2**32 - 1  # counts
-NACK, REJECT, EXTEND = 1, 2, 3
 OVER = "LEASE_OVER"
 
 
@@ -47,7 +47,7 @@ class Taking(Part):
         self._of: dict[Session, dict[int, tuple[QueueHere, Taker]]] = {}
         self._sessions: dict[bytes, Session] = {}  # by the key of the taker
         self._away: dict[Session, float] = {}  # until when
-        self._answers: list[tuple[Conn, int, list[list[object]]]] = []
+        self._answers: list[tuple[Conn, int, Late]] = []
         self._epoch = 0
 
     def hears(self) -> Sequence[Hearing]:
@@ -105,13 +105,10 @@ class Taking(Part):
             raise BadArgument(what, hint=f"At most {QUEUE_CREDIT:,}.")
         if command.local_only:
             raise BadArgument("who takes from a queue takes whatever is in it.", hint="Say selector=.")
-        held = sum(last - first + 1 for _, ends in command.held for first, last in _pairs(ends))
-        if held > QUEUE_CREDIT:
-            raise RemoteError(f"{held:,} messages are said to be held", code="MALFORMED")
         ours = self._of[session]
         if command.subscription not in ours and len(ours) >= self._desk.settings.max_subscriptions:
             what = f"{session.name} takes from {len(ours):,} queues."
-            raise LocalError(what, hint="Close some consumers.", code="TOO_MANY_SUBSCRIPTIONS")
+            raise LocalError(what, hint="Close some consumers.", code="TOO_MANY")
 
     def _begun(
         self,
@@ -131,8 +128,8 @@ class Taking(Part):
             self._desk.send(conn, Reply(command.request, code=error.code, text=str(error)))
             return
         taker.is_paused = False
-        value = {"epoch": taker.epoch, "void": [n for run in void for n in run]}
-        self._desk.send(conn, Reply(command.request, value))
+        opened = Opened(epoch=taker.epoch, void=[n for run in void for n in run])
+        self._desk.send(conn, Reply(command.request, opened))
         self.queues.changed(queue)
 
     def _end(self, session: Session, number: int, begun: int = ALL) -> None:
@@ -180,13 +177,13 @@ class Taking(Part):
         queue, taker = self._of[session][command.subscription]
         if taker.epoch != command.epoch:
             self._desk.count("settled_late")
-            over = [each for pair in ranges_of(command.done) for each in [pair]]
+            over = [*ranges_of(command.done)]
             over += [(first, last) for first, last, *_ in command.entries]
         else:
             over = self._settle(queue, taker, command)
             self.queues.write(queue)
         if command.request:
-            self._answers.append((conn, command.request, [[first, last, OVER] for first, last in over]))
+            self._answers.append((conn, command.request, [(first, last, OVER) for first, last in over]))
             self._desk.ending[self._answer] = None
 
     def _settle(self, queue: QueueHere, taker: Taker, command: Settle) -> Runs:
@@ -219,10 +216,3 @@ class Taking(Part):
                     self._desk.send(conn, Reply(request, code=error.code, text=str(error)))
 
         self._disk.commit_if_any(written)
-
-
-def _pairs(ends: Sequence[int]) -> list[tuple[int, int]]:
-    """RemoteError for half a range, or for one that ends before it begins."""
-    if len(ends) % 2 or any(first > last for first, last in zip(ends[::2], ends[1::2], strict=True)):
-        raise RemoteError(f"{len(ends)} ends of ranges are said to be held", code="MALFORMED")
-    return list(zip(ends[::2], ends[1::2], strict=True))
