@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from mesh.mapping.decision import Decision, Kind
@@ -32,7 +33,8 @@ def course_of(decision: Decision) -> Course:
 
 @dataclass(slots=True, eq=False)
 class Entry:
-    """An envelope without its last word. `source`: the peer that brought it, b"" = a client of this node."""
+    """An envelope without its last word. `source`: the peer that brought it last, b"" = a client of this
+    node; `also`: who brought it before that, and waits for its last word as well."""
 
     envelope: Envelope
     source: bytes
@@ -51,6 +53,18 @@ class Entry:
     former: tuple[str, ...] = ()  # nodes to which it went before, which may still answer
     ruling: Ruling | None = None  # that it goes by,
     course: Course | None = None  # and what that was when it was looked at; None: it was not yet
+    also: tuple[bytes, ...] = ()
+
+    def brought_by(self, source: bytes, is_there: Callable[[bytes], bool]) -> None:
+        """It comes again. Who is gone is forgotten: he brings it anew when he is back."""
+        others = (each for each in (*self.also, self.source) if each != source)
+        self.also = tuple(each for each in others if is_there(each))
+        self.source = source
+
+    @property
+    def askers(self) -> tuple[bytes, ...]:
+        """All who wait for its last word."""
+        return (*self.also, self.source)
 
     @property
     def hops(self) -> list[str]:

@@ -130,7 +130,8 @@ class Forwarder(Part):
         for entry in known:
             if not (source or entry.is_kept):
                 self.tailback.adopt(entry)
-            entry.source = source  # whoever asks last is answered
+            # Whoever brought it first has it under way, and keeps it until he is answered.
+            entry.brought_by(source, self._is_there)
             self.tailback.repeat(entry)
         try:
             check_domain(envelope.domain)
@@ -145,6 +146,11 @@ class Forwarder(Part):
         except LocalError as error:  # a name or domain that cannot be
             self._desk.count("refused", envelope.count)
             self._answer(source, envelope.stream, refusal(envelope, error))
+
+    def _is_there(self, source: bytes) -> bool:
+        """Can it be answered?"""
+        peer = self._neighbours.peers.get(source)
+        return not source or (peer is not None and peer.data is not None)
 
     def _news(self, e: Envelope, first: int, last: int, source: bytes) -> Iterator[Envelope]:
         """The parts of it that were not refused before; of the rest whoever sent it is told again."""

@@ -119,9 +119,9 @@ class TailBack:
             yield from lane
 
     def repeat(self, entry: Entry) -> None:
-        """Its publisher asks again."""
+        """Its publisher asks again, at its `source`."""
         if entry.warned and (entry.position or not entry.envelope.persistent or not entry.is_kept):
-            self._say(entry, "")
+            self._say(entry, "", (entry.source,))
 
     def adopt(self, entry: Entry) -> None:
         """Keep an entry that was on its way only: its publisher has come to this node. From now on it is kept
@@ -177,12 +177,14 @@ class TailBack:
     def _stay_young(self, entry: Entry) -> None:
         self._young.setdefault(entry.key, {})[entry] = None
 
-    def _say(self, entry: Entry, why: str) -> None:
-        e = entry.envelope
+    def _say(self, entry: Entry, why: str, whom: Iterable[bytes] | None = None) -> None:
+        """That it waits. `whom`: one of those who ask; all of them."""
+        e, whom = entry.envelope, entry.askers if whom is None else whom
         text = why or f"waits at {self._desk.me.name} for {self._for_whom(entry)}"
         self._desk.count("forward_warnings", entry.messages)
         for first, last in entry.open:
-            self._answer(entry.source, e.stream, Answer(e.domain, first, last, "FORWARD_WARNING", 0, text))
+            answer = Answer(e.domain, first, last, "FORWARD_WARNING", 0, text)
+            self._tell(entry, (answer,), whom)
 
     def _for_whom(self, entry: Entry) -> str:
         if not entry.was_divided:
@@ -219,13 +221,14 @@ class TailBack:
             self._refused(entry, refusal)
         if was_stored and refusals:
             # First it leaves the disk: after a crash it would go again, and be taken behind what followed it.
-            self._disk.commit((), lambda _: self._tell(entry, words))
+            self._disk.commit((), lambda _: self._tell(entry, words, entry.askers))
         else:
-            self._tell(entry, words)
+            self._tell(entry, words, entry.askers)
 
-    def _tell(self, entry: Entry, words: Iterable[Answer]) -> None:
-        for answer in words:
-            self._answer(entry.source, entry.envelope.stream, answer)
+    def _tell(self, entry: Entry, words: Iterable[Answer], whom: Iterable[bytes]) -> None:
+        for source in whom:
+            for answer in words:
+                self._answer(source, entry.envelope.stream, answer)
 
     def _refused(self, entry: Entry, answer: Answer) -> None:
         self._keep(entry.envelope.stream, answer)

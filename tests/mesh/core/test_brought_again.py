@@ -1,0 +1,88 @@
+"""What comes on its way by one node, and then by another: do all who brought it hear what became of it?"""
+
+from typing import Any
+
+from mesh.mapping.rules import Rule
+from tests.mesh.core.masters import RUGBY, Cluster, cluster
+from tests.simulated_client import SimClient
+
+# avalon -> stork or frodo -> heron -> golan, the master.
+RULES = {
+    "golan": (Rule("golan", domains=(RUGBY,)),),
+    "heron": (Rule("golan", domains=(RUGBY,)),),
+    "frodo": (Rule("heron", 1, (RUGBY,)),),
+    "stork": (Rule("heron", 1, (RUGBY,)),),
+    "avalon": (Rule("stork", 2, (RUGBY,)), Rule("frodo", 2, (RUGBY,))),
+}
+
+
+def tailed_back(c: Cluster) -> dict[str, int]:
+    """Messages that wait, by node."""
+    return {name: c[name].metric("tailed_back") for name in RULES if c[name].is_up}
+
+
+def carried_by_two(gone: tuple[str, ...] = (), **settings: Any) -> tuple[Cluster, SimClient]:
+    """A message of joe at avalon waits at heron for golan: frodo has brought it, then stork. Nodes that
+    are `gone` go in between."""
+    c = cluster(*RULES, rules=RULES, known=tuple(RULES), **settings)
+    joe = c.client("avalon")
+    for name in ("golan", "stork"):
+        c[name].kill()
+    c.net.run(15)
+    joe.publish("k", b"1", domain=RUGBY)
+    c.net.until(lambda: tailed_back(c) == {"heron": 1, "frodo": 1, "avalon": 1})
+    for name in gone:
+        c[name].kill()
+    c.net.run(15)
+    c["stork"].start()
+    c.net.until(lambda: tailed_back(c)["stork"] == 1)
+    c.net.run(1)
+    return c, joe
+
+
+def test_all_who_have_brought_a_message_hear_its_last_word() -> None:
+    c, joe = carried_by_two()
+    c["golan"].start()
+    c.net.until(lambda: joe.state(1, RUGBY) == "OK")
+    c.net.run(1)
+    assert set(tailed_back(c).values()) == {0}
+    assert c["golan"].metric("published") == 1
+
+
+def test_who_is_gone_when_another_brings_a_message_is_not_remembered() -> None:
+    c, _ = carried_by_two(gone=("frodo",))
+    (entry,) = c["heron"].core.parts.forwarder.onward.entries()
+    assert entry.askers == (c["stork"].uuid,)
+
+
+def test_all_who_have_brought_a_message_hear_that_it_is_refused() -> None:
+    c, joe = carried_by_two(tailback_ttl=60.0)
+    c.net.until(lambda: joe.state(1, RUGBY) == "EXPIRED", 120)
+    c.net.run(5)
+    assert set(tailed_back(c).values()) == {0}
+
+
+def test_the_first_node_of_a_publisher_keeps_no_longer_what_the_next_has_brought_home() -> None:
+    c = cluster("heron", "frodo", "bilbo")
+    joe = c.client("bilbo")
+    c["heron"].kill()
+    c.net.run(15)
+    joe.publish("k", b"1", persistent=True, domain=RUGBY)
+    c.net.until(lambda: c["frodo"].metric("tailed_back") == 1)
+    joe.move(c["frodo"].ipc)
+    c.net.until(lambda: c["frodo"].metric("stored_envelopes") == 1)
+    c["heron"].start()
+    c.net.until(lambda: joe.state(1, RUGBY) == "OK")
+    c.net.run(1)
+    assert c["bilbo"].metric("tailed_back") == c["bilbo"].metric("stored_envelopes") == 0
+
+
+def test_a_way_that_was_gone_round_goes_on_with_what_follows() -> None:
+    # Whatever has no last word is under way for ever, and takes its place in a window.
+    c, joe = carried_by_two(window_count=1)
+    c["golan"].start()
+    c.net.until(lambda: joe.state(1, RUGBY) == "OK")
+    c["stork"].kill()
+    c.net.run(15)
+    joe.publish("k", b"2", domain=RUGBY)
+    c.net.until(lambda: joe.state(2, RUGBY) == "OK")
