@@ -54,6 +54,7 @@ class Entry:
     ruling: Ruling | None = None  # that it goes by,
     course: Course | None = None  # and what that was when it was looked at; None: it was not yet
     also: tuple[bytes, ...] = ()
+    told: list[Answer] = field(default_factory=list)  # last words on some numbers, while others are open
 
     def brought_by(self, source: bytes, is_there: Callable[[bytes], bool]) -> None:
         """It comes again. Who is gone is forgotten: he brings it anew when he is back."""

@@ -132,7 +132,7 @@ class Forwarder(Part):
                 self.tailback.adopt(entry)
             # Whoever brought it first has it under way, and keeps it until he is answered.
             entry.brought_by(source, self._is_there)
-            self.tailback.repeat(entry)
+            self.tailback.repeat(entry, envelope)
         try:
             check_domain(envelope.domain)
             if envelope.props:

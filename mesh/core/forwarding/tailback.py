@@ -118,8 +118,10 @@ class TailBack:
         for lane in self._young.values():
             yield from lane
 
-    def repeat(self, entry: Entry) -> None:
-        """Its publisher asks again, at its `source`."""
+    def repeat(self, entry: Entry, again: Envelope) -> None:
+        """Its `source` brings it, or a part of it, again: what it was told may be lost."""
+        told = [a for a in entry.told if a.first <= again.last and a.last >= again.first]
+        self._tell(entry, told, (entry.source,))
         if entry.warned and (entry.position or not entry.envelope.persistent or not entry.is_kept):
             self._say(entry, "", (entry.source,))
 
@@ -210,6 +212,8 @@ class TailBack:
         for first, last in self._onward.settle(entry, hop, answer.first, answer.last):
             whole = changed(answer, first=first, last=last)
             words += verdicts(entry.said, first, last) if entry.was_divided else (whole,)
+        if not entry.is_done:
+            entry.told += words  # one for each of its numbers at most
         was_stored = not entry.open and entry.position > 0
         if was_stored:
             self._shelf.released(Parcel(entry.envelope, entry.position))

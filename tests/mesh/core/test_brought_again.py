@@ -77,6 +77,24 @@ def test_the_first_node_of_a_publisher_keeps_no_longer_what_the_next_has_brought
     assert c["bilbo"].metric("tailed_back") == c["bilbo"].metric("stored_envelopes") == 0
 
 
+def test_what_was_said_of_a_part_and_is_lost_is_said_again_though_the_rest_waits() -> None:
+    masters = (Rule("heron", keys=("mine",)), Rule("golan", keys=("yours",)))
+    rules = {**RULES, "heron": masters, "golan": masters, "bilbo": (Rule("frodo", 2, (RUGBY,)),)}
+    names = ("heron", "golan", "frodo", "bilbo")
+    c = cluster(*names, rules=rules, known=names)
+    joe = c.client("bilbo")
+    c["golan"].kill()
+    c.net.run(15)
+    joe.publish("mine yours mine", b"1", b"2", b"3", domain=RUGBY)
+    c.net.until(lambda: c["frodo"].metric("tailed_back") == 1)
+    c.net.break_all("bilbo", "frodo")  # with the word on 1 and 3
+    c.net.until(lambda: joe.state(1, RUGBY) == joe.state(3, RUGBY) == "OK")
+    assert c["bilbo"].metric("tailed_back") == 1
+    c["golan"].start()
+    c.net.until(lambda: joe.state(2, RUGBY) == "OK")
+    assert c["bilbo"].metric("tailed_back") == 0
+
+
 def test_a_way_that_was_gone_round_goes_on_with_what_follows() -> None:
     # Whatever has no last word is under way for ever, and takes its place in a window.
     c, joe = carried_by_two(window_count=1)
