@@ -2,7 +2,11 @@
 
 from typing import Any
 
+import pytest
+from msgspec.structs import replace
+
 from mesh.mapping.rules import Rule
+from mesh.routing.entry import Entry
 from tests.mesh.core.masters import RUGBY, Cluster, cluster
 from tests.simulated_client import SimClient
 
@@ -40,6 +44,13 @@ def carried_by_two(gone: tuple[str, ...] = (), **settings: Any) -> tuple[Cluster
     return c, joe
 
 
+def bring(c: Cluster, node: str, entry: Entry, by: str) -> None:
+    """An entry of a node comes once more, by another that says it had published it."""
+    parts, other = c[node].core.parts, c[by].core.parts.desk
+    e = replace(entry.envelope, sender=f"/node/{by}/client/eve/session/1", route=(other.hop(0),))
+    parts.forwarder.incoming.forwarded(parts.neighbours.peers[c[by].uuid], [e])
+
+
 def test_all_who_have_brought_a_message_hear_its_last_word() -> None:
     c, joe = carried_by_two()
     c["golan"].start()
@@ -62,8 +73,9 @@ def test_all_who_have_brought_a_message_hear_that_it_is_refused() -> None:
     assert set(tailed_back(c).values()) == {0}
 
 
-def test_the_first_node_of_a_publisher_keeps_no_longer_what_the_next_has_brought_home() -> None:
-    c = cluster("heron", "frodo", "bilbo")
+@pytest.mark.parametrize("state", ["OK", "EXPIRED"])
+def test_the_first_node_of_a_publisher_keeps_no_longer_what_has_its_last_word(state: str) -> None:
+    c = cluster("heron", "frodo", "bilbo", tailback_ttl=60.0)
     joe = c.client("bilbo")
     c["heron"].kill()
     c.net.run(15)
@@ -71,8 +83,9 @@ def test_the_first_node_of_a_publisher_keeps_no_longer_what_the_next_has_brought
     c.net.until(lambda: c["frodo"].metric("tailed_back") == 1)
     joe.move(c["frodo"].ipc)
     c.net.until(lambda: c["frodo"].metric("stored_envelopes") == 1)
-    c["heron"].start()
-    c.net.until(lambda: joe.state(1, RUGBY) == "OK")
+    if state == "OK":
+        c["heron"].start()
+    c.net.until(lambda: joe.state(1, RUGBY) == state)
     c.net.run(1)
     assert c["bilbo"].metric("tailed_back") == c["bilbo"].metric("stored_envelopes") == 0
 
@@ -90,9 +103,40 @@ def test_what_was_said_of_a_part_and_is_lost_is_said_again_though_the_rest_waits
     c.net.break_all("bilbo", "frodo")  # with the word on 1 and 3
     c.net.until(lambda: joe.state(1, RUGBY) == joe.state(3, RUGBY) == "OK")
     assert c["bilbo"].metric("tailed_back") == 1
+    (entry,) = c["frodo"].core.parts.forwarder.onward.entries()
+    bring(c, "frodo", entry, "heron")
+    c.net.run(1)
+    assert c["heron"].metric("unasked") == 2, "it hears of 1 and 3, of which it knows nothing"
     c["golan"].start()
     c.net.until(lambda: joe.state(2, RUGBY) == "OK")
     assert c["bilbo"].metric("tailed_back") == 0
+
+
+def test_a_peer_that_brings_what_a_client_here_has_published_does_not_take_its_answers() -> None:
+    # Streams are no secret to the nodes that carry them.
+    c = cluster("heron", "frodo", "bilbo")
+    joe, onward = c.client("bilbo"), c["bilbo"].core.parts.forwarder.onward
+    c["heron"].kill()
+    joe.publish("k", b"1", domain=RUGBY)
+    c.net.until(lambda: onward.messages == 1)
+    (entry,) = onward.entries()
+    bring(c, "bilbo", entry, "frodo")
+    assert entry.source == c["frodo"].uuid and not entry.warned
+    c.net.until(lambda: joe.state(1, RUGBY) == "FORWARD_WARNING")
+    c["heron"].start()
+    c.net.until(lambda: joe.state(1, RUGBY) == "OK")
+
+
+def test_a_publisher_that_comes_again_hears_again_that_its_message_waits() -> None:
+    c = cluster("heron", "frodo", "bilbo")
+    joe, onward = c.client("bilbo"), c["bilbo"].core.parts.forwarder.onward
+    c["heron"].kill()
+    c.net.run(15)
+    joe.publish("k", b"1", domain=RUGBY)
+    c.net.until(lambda: any(entry.warned for entry in onward.entries()))
+    assert not joe.answers
+    c.net.break_all(joe.name)
+    c.net.until(lambda: joe.state(1, RUGBY) == "FORWARD_WARNING")
 
 
 def test_a_way_that_was_gone_round_goes_on_with_what_follows() -> None:
