@@ -33,8 +33,8 @@ def give(queue: PartialQueue, now: float, wall: int) -> Iterator[Given]:
 
 def _alike(queue: PartialQueue, takers: list[Taker], now: float) -> Iterator[Given]:
     """To those who take whatever comes."""
-    for priority in sorted(queue.lines, reverse=True):
-        line = queue.lines[priority]
+    for priority in queue.priorities():
+        line = queue.line(priority)
         while takers and (lot := line.first()) is not None:
             for taker, n in shared_out(takers, lot.ready.count()):
                 runs = lot.take(n)
@@ -42,6 +42,8 @@ def _alike(queue: PartialQueue, takers: list[Taker], now: float) -> Iterator[Giv
             if not lot.ready:
                 line.emptied()
             takers = [taker for taker in takers if taker.room]
+        if queue.on_disk.has(priority):
+            return  # what is of lower priority comes behind that
 
 
 def _apart(queue: PartialQueue, takers: list[Taker], now: float) -> Iterator[Given]:
@@ -58,15 +60,15 @@ def _apart(queue: PartialQueue, takers: list[Taker], now: float) -> Iterator[Giv
         lot.take_out(runs)
         yield _given(queue, taker, lot, runs, now)
         if not lot.ready:
-            queue.lines[lot.priority].emptied()
+            queue.line(lot.priority).emptied()
         if not taker.room:
             takers.remove(taker)
 
 
 def _find(queue: PartialQueue, taker: Taker) -> tuple[Lot, Runs] | None:
     """The next lot with something for him, and what."""
-    for priority in sorted(queue.lines, reverse=True):
-        for lot in queue.lines[priority].after(taker.place(priority)):
+    for priority in queue.priorities():
+        for lot in queue.line(priority).after(taker.place(priority)):
             if queue.groups.may_have(lot.group, taker) and (runs := _wanted(taker, lot)):
                 return lot, runs
             taker.passed[priority] = lot.key

@@ -73,6 +73,11 @@ class Lot:
 
     @property
     def size(self) -> int:
+        """Bytes of what was put."""
+        return self.parcel.size
+
+    @property
+    def cost(self) -> int:
         """Bytes that it takes in memory."""
         return self.parcel.size + OWN
 

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 
 from msgspec import Struct
@@ -23,8 +23,11 @@ from mesh.queues.holding import Run
 from mesh.queues.later import Later
 from mesh.queues.line import FIRST, Line
 from mesh.queues.lot import Lot
+from mesh.queues.memory import Memory
+from mesh.queues.ondisk import OnDisk, Wish
 from mesh.queues.taker import Taker
 
+AHEAD = 1024  # lots of one priority in memory, below which the next ones are read from the disk
 EXPIRED, REJECTED, TRIED = "EXPIRED", "REJECTED", "TOO_MANY_ATTEMPTS"  # why a message is dead
 Held = Sequence[tuple[bytes, Sequence[int]]]  # by stream: first, last, ... of what a taker says he has
 
@@ -41,7 +44,7 @@ class Dead(Struct):
 class PartialQueue:
     """A queue's part at this node. `changed`: lots whose rows are to be written; `dead`: to be buried."""
 
-    def __init__(self, name: str, terms: QueueTerms) -> None:
+    def __init__(self, name: str, terms: QueueTerms, memory: Memory | None = None) -> None:
         self.name = name
         self.terms = terms
         self.takers: dict[bytes, Taker] = {}
@@ -52,6 +55,8 @@ class PartialQueue:
         self.dead: list[Dead] = []
         self.lines: dict[int, Line] = {}  # by priority
         self.later = Later(self.groups)
+        self.on_disk = OnDisk()
+        self._memory = memory or Memory(inf)
         self._doubtful: Doubtful | None = None
         self._expiring = Expiring()
 
@@ -70,7 +75,7 @@ class PartialQueue:
     def oldest(self) -> int:
         """When the first of what is ready was accepted, ns since 1970; 0: nothing is."""
         firsts = [lot.envelope.sent for line in self.lines.values() if (lot := line.first()) is not None]
-        return min(firsts, default=0)
+        return min([*firsts, *filter(None, [self.on_disk.oldest])], default=0)
 
     def next(self) -> Iterator[Lot]:
         """What has something ready, in the order in which it is given out."""
@@ -83,6 +88,11 @@ class PartialQueue:
         """It waits here from now on. `is_doubtful`: somebody may have it, and come back for it."""
         self.messages += lot.left
         self.bytes += lot.size
+        self._keep(lot, now, wall, is_doubtful)
+
+    def _keep(self, lot: Lot, now: float, wall: int, is_doubtful: bool = False) -> None:
+        """It is in memory from now on."""
+        self._memory.used += lot.cost
         self.groups.add(lot.group, lot.left)
         self.later.put(lot, now, wall)
         self._expiring.add(lot, self.terms.expiry)
@@ -92,6 +102,39 @@ class PartialQueue:
         else:
             self._back(lot, runs)
 
+    # --- what is on the disk alone ----------------------------------------------------------------------
+
+    def may_page(self, lot: Lot) -> bool:
+        """Shall it wait there? Not what was given out, or waits for its time."""
+        is_plain = not (lot.late or lot.delay or lot.tries or lot.done)
+        is_full = self._memory.used + lot.cost > self._memory.limit
+        return is_plain and (is_full or self.on_disk.has(lot.priority))
+
+    def page(self, lot: Lot) -> None:
+        """It waits on the disk alone from now on."""
+        self.messages += lot.left
+        self.bytes += lot.size
+        self.on_disk.add(lot, self.terms.expiry)
+
+    def to_load(self) -> Wish | None:
+        """What is to be read now, as it may be given out soon."""
+        for priority in self.priorities():
+            if self.on_disk.has(priority):
+                return self.on_disk.to_load(priority) if len(self.line(priority)) < AHEAD else None
+        return None
+
+    def loaded(self, priority: int, lots: Iterable[Lot], now: float, wall: int) -> None:
+        """That was read. What was purged meanwhile is done."""
+        is_wanted = self.on_disk.loaded(priority)
+        for lot in lots:
+            self._keep(lot, now, wall)
+            if not is_wanted:
+                runs = list(lot.ready)
+                lot.take_out(runs)
+                self.done(lot, runs)
+
+    # --- in memory --------------------------------------------------------------------------------------
+
     def _back(self, lot: Lot, runs: Runs) -> None:
         """These are ready."""
         for first, last in runs:
@@ -99,10 +142,7 @@ class PartialQueue:
         if not lot.ready:
             return
         priority = lot.priority
-        line = self.lines.get(priority)
-        if line is None:
-            line = self.lines[priority] = Line(priority)
-        line.add(lot)
+        self.line(priority).add(lot)
         for taker in self.takers.values():
             taker.look_again(priority, lot.key)
 
@@ -252,11 +292,15 @@ class PartialQueue:
         self.groups.done(lot.group, n)
         if not lot.left:
             self.bytes -= lot.size
+            self._memory.used -= lot.cost
         self.changed[lot] = None
 
     def purge(self) -> int:
         """All that is ready or delayed is done; returns how many messages that were."""
         before = self.messages
+        messages, size = self.on_disk.purge()
+        self.messages -= messages
+        self.bytes -= size
         for line in self.lines.values():
             while (lot := line.first()) is not None:
                 runs = list(lot.ready)
@@ -284,6 +328,17 @@ class PartialQueue:
     def recover(self, until: float, expected: set[bytes]) -> None:
         """What is added from now on as doubtful waits for these, by their keys, who may have it."""
         self._doubtful = Doubtful(until, expected)
+
+    def priorities(self) -> list[int]:
+        """Of what there is, the highest first."""
+        return sorted({*self.lines, *self.on_disk}, reverse=True)
+
+    def line(self, priority: int) -> Line:
+        """What is in memory of one."""
+        line = self.lines.get(priority)
+        if line is None:
+            line = self.lines[priority] = Line(priority)
+        return line
 
     @property
     def is_recovering(self) -> bool:

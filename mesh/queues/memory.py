@@ -1,0 +1,11 @@
+"""How much of what waits in queues may be in memory, in all of them together?"""
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Memory:
+    """Bytes."""
+
+    limit: float
+    used: int = 0

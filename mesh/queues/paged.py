@@ -1,0 +1,121 @@
+"""What waits on the disk alone: of each lot its place and what must be known of it, in 24 bytes."""
+
+from __future__ import annotations
+
+from array import array
+from collections import deque
+from math import inf
+
+ROWS = 4096  # of one page
+Row = tuple[int, int, int]  # position, messages, bytes
+
+
+class Page:
+    """Some lots in a row, as columns."""
+
+    __slots__ = ("_at", "counts", "expires", "first_void", "positions", "sent", "sizes")
+
+    def __init__(self) -> None:
+        self.positions, self.sent = array("Q"), array("Q")
+        self.counts, self.sizes = array("I"), array("I")
+        self.expires: array[int] | None = None  # when the first message of each is void, if any ever is
+        self.first_void: float = inf
+        self._at = 0  # all before are gone
+
+    def __len__(self) -> int:
+        return len(self.positions) - self._at
+
+    def add(self, position: int, sent: int, count: int, size: int, expires: int) -> None:
+        self.positions.append(position)
+        self.sent.append(sent)
+        self.counts.append(count)
+        self.sizes.append(size)
+        if expires and self.expires is None:
+            self.expires = array("Q", bytes(8 * (len(self.positions) - 1)))
+        if self.expires is not None:
+            self.expires.append(expires)
+            self.first_void = min(self.first_void, expires or inf)
+
+    def take(self) -> Row:
+        """The first, which is gone."""
+        at, self._at = self._at, self._at + 1
+        return self.positions[at], self.counts[at], self.sizes[at]
+
+    def take_void(self, wall: int) -> list[Row]:
+        """Those of which something is void; they are gone."""
+        if self.first_void > wall or self.expires is None:
+            return []
+        kept, void = Page(), list[Row]()
+        for i in range(self._at, len(self.positions)):
+            if 0 < self.expires[i] <= wall:
+                void.append((self.positions[i], self.counts[i], self.sizes[i]))
+            else:
+                kept.add(self.positions[i], self.sent[i], self.counts[i], self.sizes[i], self.expires[i])
+        for name in self.__slots__:
+            setattr(self, name, getattr(kept, name))
+        return void
+
+
+class Paged:
+    """Lots in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._pages: deque[Page] = deque()
+        self.messages = self.bytes = 0
+
+    def __len__(self) -> int:
+        return sum(map(len, self._pages))
+
+    def __bool__(self) -> bool:
+        return bool(self._pages)
+
+    @property
+    def oldest(self) -> int:
+        """When the first was accepted; 0: there is none."""
+        return self._pages[0].sent[self._pages[0]._at] if self._pages else 0
+
+    def last(self, n: int) -> int:
+        """When the one that stands n places behind the first was accepted, or the last one."""
+        for page in self._pages:
+            if n < len(page):
+                return page.sent[page._at + n]
+            n -= len(page)
+        return self._pages[-1].sent[-1] if self._pages else 0
+
+    def add(self, position: int, sent: int, count: int, size: int, expires: int) -> None:
+        """One more; `expires`: when its first message is void, 0 = never."""
+        if not self._pages or len(self._pages[-1].positions) >= ROWS:
+            self._pages.append(Page())
+        self._pages[-1].add(position, sent, count, size, expires)
+        self.messages += count
+        self.bytes += size
+
+    def take(self, lots: int, size: int) -> tuple[int, ...]:
+        """The positions of the next ones, so many and of so many bytes at most, but one; they are gone."""
+        taken: list[int] = []
+        while self._pages and len(taken) < lots and size > 0:
+            row = self._pages[0].take()
+            taken.append(self._taken(row))
+            size -= row[2]
+            self._tidy()
+        return tuple(taken)
+
+    def take_void(self, wall: int, most: int) -> list[int]:
+        """The positions of those of which something is void at `wall`, so many and the rest of a page; they are
+        gone."""
+        void: list[int] = []
+        for page in self._pages:
+            if len(void) < most:
+                void += map(self._taken, page.take_void(wall))
+        self._tidy()
+        return void
+
+    def _taken(self, row: Row) -> int:
+        position, messages, size = row
+        self.messages -= messages
+        self.bytes -= size
+        return position
+
+    def _tidy(self) -> None:
+        while self._pages and not self._pages[0]:
+            self._pages.popleft()
