@@ -20,6 +20,9 @@ class Expiring:
         self._heap: list[tuple[int, int, Lot, int]] = []
         self._next = count()
 
+    def __bool__(self) -> bool:
+        return bool(self._heap)
+
     def add(self, lot: Lot, after: float | None) -> None:
         """`after`: s from its acceptance, which its queue says."""
         limit = lot.envelope.sent + int(after * S) if after is not None else 0

@@ -101,8 +101,8 @@ class Paged:
         return tuple(taken)
 
     def take_void(self, wall: int, most: int) -> list[int]:
-        """The positions of those of which something is void at `wall`, so many and the rest of a page; they are
-        gone."""
+        """The positions of those of which something is void at `wall`, so many and the rest of a page; they
+        are gone."""
         void: list[int] = []
         for page in self._pages:
             if len(void) < most:

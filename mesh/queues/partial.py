@@ -344,6 +344,16 @@ class PartialQueue:
     def is_recovering(self) -> bool:
         return self._doubtful is not None
 
+    @property
+    def is_recovered(self) -> bool:
+        """Has everybody come back who may have something?"""
+        return self._doubtful is not None and not self._doubtful.expected
+
+    @property
+    def is_timed(self) -> bool:
+        """Is there anything that ends by itself?"""
+        return bool(self._expiring) or any(taker.lease < inf for taker in self.takers.values())
+
     def tick(self, now: float, wall: int) -> None:
         """What was delayed is ready when its time has come, and so is what somebody had too long."""
         doubtful = self._doubtful

@@ -173,6 +173,11 @@ class Desk:
         if at is not None:
             self.alarm = min(self.alarm, at)
 
+    @property
+    def last_stamp(self) -> int:
+        """The next stamp is higher than this, by little."""
+        return max(self.wall - 1, self._stamp)
+
     def stamp(self) -> int:
         """The hybrid clock: wall time, but never the same twice and never backwards."""
         self._stamp = max(self.wall, self._stamp + 1)

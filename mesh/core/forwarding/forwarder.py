@@ -188,6 +188,8 @@ class Forwarder(Part):
     def _here(self, envelope: Envelope, source: bytes, stamp: int = 0) -> None:
         stream = envelope.stream
         pace = _pace(source, stream)
+        if envelope.to[:6] == PUTS:  # one full queue holds up nothing but what is put into it
+            pace = (stream, envelope.domain)
         self._router.publish(pace, envelope, lambda answer: self._answer(source, stream, answer), stamp)
 
     def _here_too(self, entry: Entry) -> None:

@@ -38,6 +38,7 @@ class Dying:
         self._publish = publish
         self._publishers = publishers
         self._number = 0
+        self._stuck: list[Callable[[], None]] = []  # there was no room for these
         self._sent: dict[int, tuple[Letter, Callable[[], None]]] = {}  # by number: not answered yet
 
     def bury(self, queue: QueueHere) -> None:
@@ -74,14 +75,21 @@ class Dying:
             self._send(letter, to, gone)
 
     def _for_all(self, letter: Letter, gone: Callable[[], None]) -> None:
-        """Among the dead letters of the mesh. Without room there it stays where it is, until it dies again
-        after the next start."""
+        """Among the dead letters of the mesh. As long as there is no room it stays where it is."""
 
         def answered(answer: Answer) -> None:
             if answer.state == "OK":
                 gone()
+            else:
+                self._stuck.append(lambda: self._for_all(letter, gone))
 
         self._dead.publish(letter, answered)
+
+    def try_again(self) -> None:
+        """Is there room now?"""
+        stuck, self._stuck = self._stuck, []
+        for each in stuck:
+            each()
 
     def _send(self, letter: Letter, key: str, gone: Callable[[], None]) -> None:
         if not self._stream:

@@ -101,7 +101,7 @@ class QueueHere:
             self._rows.write(self.name, lot)
             return
         is_old = self.part.is_recovering and self._is_marked(lot) and parcel.position > 0
-        self.part.add(lot, now, self._desk.wall, is_old)
+        self.part.add(lot, now, self._desk.believed, is_old)
         self.arrives.add(lot.left, now)
         if self.part.is_full_with() and self.paces:
             portion.waiting = True
@@ -110,7 +110,7 @@ class QueueHere:
 
     def expects(self, priority: int) -> None:
         """Something is about to be put, and perhaps given out at once: the mark goes with it to the disk."""
-        soon = self._desk.believed + AHEAD
+        soon = self._desk.last_stamp + AHEAD
         if self.part.takers and not self._rows.is_marked(self.name, priority, soon - AHEAD // 2):
             self._rows.mark_later(self.name, priority, soon)
 

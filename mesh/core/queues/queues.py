@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import inf
 
 from mesh.core.desk.desk import Desk
-from mesh.core.desk.part import Beginning, Part
+from mesh.core.desk.part import Beginning, Part, Restored
 from mesh.core.queues.dying import Dying
 from mesh.core.queues.here import QueueHere
 from mesh.core.queues.rows import Rows
@@ -42,7 +42,7 @@ class Queues(Part):
         self._near = near
         self.removed: Callable[[QueueHere], None] = lambda queue: None  # what else is to be done then
         self._all: dict[str, QueueHere] = {}
-        self._gone: dict[QueueHere, None] = {}  # removed, and not empty yet
+        self._timed: dict[QueueHere, None] = {}  # those that wait for a time
         self._due: dict[QueueHere, None] = {}
 
     def __iter__(self) -> Iterator[QueueHere]:
@@ -71,6 +71,12 @@ class Queues(Part):
     def start(self, beginning: Beginning) -> None:
         """Before the definitions, which make queues of what is here."""
         self._rows.start(beginning)
+
+    def resume(self, restored: Restored) -> None:
+        """All that was stored is where it belongs."""
+        self._rows.forget_lots()
+        for name in self._rows.queues() - self._all.keys():
+            self._rows.forget(name)
 
     def declared(self, name: str, terms: QueueTerms | None) -> None:
         """That counts from now on; None: there is no such queue any more."""
@@ -104,6 +110,7 @@ class Queues(Part):
     def _remove(self, queue: QueueHere) -> None:
         """Nobody takes from it, and what waits in it is gone."""
         del self._all[queue.name]
+        self._timed.pop(queue, None)
         self.removed(queue)
         queue.end()
         self._rows.forget(queue.name)
@@ -136,11 +143,22 @@ class Queues(Part):
     def _see_to_all(self) -> None:
         while self._due:
             queue, _ = self._due.popitem()
+            if queue.part.is_recovered:
+                self._tick_part(queue)
             queue.give_out()
             self._dying.bury(queue)
             self.write(queue)
             if queue.part.due < inf:
+                self._timed[queue] = None
                 self._desk.wake(queue.part.due)
+
+    def _tick_part(self, queue: QueueHere) -> None:
+        part = queue.part
+        was_recovering = part.is_recovering
+        part.tick(self._desk.now, self._desk.believed)
+        if was_recovering and not part.is_recovering:  # who has not come back is not expected any more
+            for key in self._rows.consumers.get(queue.name, {}).keys() - part.takers.keys():
+                self._rows.takes_no_more(queue.name, key)
 
     def write(self, queue: QueueHere) -> None:
         """What became of its messages goes to the disk with the next commit."""
@@ -149,15 +167,16 @@ class Queues(Part):
             self._rows.write(queue.name, lot)
 
     def tick(self) -> None:
-        for queue in self._all.values():
-            if queue.part.due <= self._desk.now:
-                self._tick(queue)
+        for queue in [queue for queue in self._timed if queue.part.due <= self._desk.now]:
+            del self._timed[queue]
+            self._tick(queue)
 
     def tidy(self) -> None:
+        self._dying.try_again()
         for queue in self._all.values():
-            if queue.part.messages:
+            if queue.part.is_timed or queue.is_stuck:
                 self._tick(queue)
 
     def _tick(self, queue: QueueHere) -> None:
-        queue.part.tick(self._desk.now, self._desk.believed)
+        self._tick_part(queue)
         self.changed(queue)

@@ -46,7 +46,7 @@ class Taking(Part):
         self.queues: Queues  # is made behind it
         self._of: dict[Session, dict[int, tuple[QueueHere, Taker]]] = {}
         self._sessions: dict[bytes, Session] = {}  # by the key of the taker
-        self._away: dict[Session, float] = {}  # until when
+        self._away: dict[tuple[Session, int], float] = {}  # until when
         self._answers: list[tuple[Conn, int, Late]] = []
         self._epoch = 0
 
@@ -90,7 +90,7 @@ class Taking(Part):
             session.outlet.withdraw(ours[number][1])
         ours[number] = queue, taker
         self._sessions[key] = session
-        self._away.pop(session, None)
+        self._away.pop((session, number), None)
         void = queue.open(taker, command.held)
         self._rows.takes(
             queue.name,
@@ -134,6 +134,7 @@ class Taking(Part):
 
     def _end(self, session: Session, number: int, begun: int = ALL) -> None:
         queue, taker = self._of[session].pop(number)
+        self._away.pop((session, number), None)
         del self._sessions[taker.key]
         session.outlet.withdraw(taker)
         queue.close(taker, inf if begun == ALL else begun)
@@ -142,16 +143,13 @@ class Taking(Part):
             del self._of[session]
 
     def _session_away(self, session: Session) -> None:
-        takers = self._of.get(session)
-        if takers:
-            self._away[session] = self._desk.now + GRACE
-            self._desk.wake(self._away[session])
-        for queue, taker in (takers or {}).values():
+        for number, (queue, taker) in self._of.get(session, {}).items():
             session.outlet.withdraw(taker)
             queue.away(taker, self._desk.now)
+            self._away[session, number] = self._desk.now + GRACE
+            self._desk.wake(self._desk.now + GRACE)
 
     def _session_closed(self, session: Session) -> None:
-        self._away.pop(session, None)
         for number in list(self._of.get(session, ())):
             self._end(session, number)
 
@@ -165,8 +163,8 @@ class Taking(Part):
                 self._desk.send(session.conn, session.ended[number])
 
     def tick(self) -> None:
-        for session in [s for s, until in self._away.items() if until <= self._desk.now]:
-            self._session_closed(session)
+        for session, number in [each for each, until in self._away.items() if until <= self._desk.now]:
+            self._end(session, number)
 
     # --- what becomes of it -----------------------------------------------------------------------------
 
