@@ -1,5 +1,6 @@
 """What is a store asked to do, and what does it hold? Values that the core returns."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -91,14 +92,19 @@ class Delete:
 Op = Append | Drop | Rewrite | Put | Delete
 
 
+Stored = tuple[int, bytes, bytes]  # an envelope in a store: (position, header, body)
+
+
 @dataclass(frozen=True, slots=True)
 class Image:
-    """All that a store holds: envelopes as (position, header, body) in order, and every side table.
+    """All that a store holds: envelopes in the order of their positions, and every side table.
 
+    `envelopes` may read them from the disk as somebody goes through them, each time anew, since together
+    they may be larger than memory: before the next commit, and StoreError as the store's `load`.
     `reach`: how far it had come when it was opened.
     """
 
-    envelopes: list[tuple[int, bytes, bytes]]
+    envelopes: Iterable[Stored]
     tables: dict[str, dict[bytes, bytes]]
     next_position: int
     reach: StoreReach = field(default=StoreReach(0, 0), compare=False)

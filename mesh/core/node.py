@@ -15,15 +15,16 @@ from mesh.core.access.door import is_too_long
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.effects import ConnKey, Effect
 from mesh.core.desk.facts import ConnEnded, SomebodyLeft
-from mesh.core.desk.part import Beginning
+from mesh.core.desk.part import PUBLISHED, TAILED_BACK, Beginning
 from mesh.core.desk.settings import CONNECT
 from mesh.core.parts import Parts
 from mesh.errors import ONE_MESH, LocalError, MeshError, RemoteError
-from mesh.operations import Image, StoreReach
+from mesh.names import kind_of
+from mesh.operations import Image, Stored, StoreReach
 from mesh.printable import harmless
 from mesh.wire import commands as c
 from mesh.wire.commands import UnknownCommand
-from mesh.wire.envelope import Envelope, decode
+from mesh.wire.envelope import TAILED, Envelope, decode
 from mesh.wire.frames import checked, read
 from mesh.wire.replies import Process
 
@@ -58,9 +59,9 @@ class NodeCore:
         beginning = Beginning(image, sample, reach, process)
         for part in self._desk.face:
             part.start(beginning)
-        restored = [(position, decode(header, body)) for position, header, body in image.envelopes]
+        self._restore(image)
         for part in self._desk.face:
-            part.resume(restored)
+            part.resumed()
         self.tick(now, wall)
 
     def accept(
@@ -126,6 +127,11 @@ class NodeCore:
         """A commit ended."""
         self._at(now, wall)
         self.parts.disk.stored(token, error)
+
+    def fetched(self, token: int, found: Sequence[Stored] | MeshError, now: float, wall: int) -> None:
+        """Envelopes were read, or could not be."""
+        self._at(now, wall)
+        self.parts.disk.fetched(token, found)
 
     def disconnected(self, key: ConnKey, now: float, wall: int) -> None:
         """The transport says that a connection is gone."""
@@ -251,6 +257,17 @@ class NodeCore:
             self.parts.disk.commit_later()
 
     # --- within -----------------------------------------------------------------------------------------
+
+    def _restore(self, image: Image) -> None:
+        """Give each stored envelope to who takes it up, one by one."""
+        restores = self._desk.face.restores
+        for position, header, body in image.envelopes:
+            envelope = decode(header, body)
+            if envelope.flags & TAILED:
+                kind = TAILED_BACK
+            else:
+                kind = kind_of(envelope.to) if envelope.to else PUBLISHED
+            restores[kind](position, envelope)
 
     def _at(self, now: float, wall: int) -> None:
         """An event begins, after all that the last one has brought about."""

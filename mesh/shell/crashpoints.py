@@ -6,12 +6,12 @@ the process ends as kill -9 would end it. Without that nothing here is ever call
 
 import os
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 
 from mesh.errors import BadConfig
-from mesh.operations import Append, Image, Op, Put, StoreReach
+from mesh.operations import Append, Image, Op, Put, Stored, StoreReach
 from mesh.store.base import Store
 from mesh.wire.commands import Answers, Command, Forward, Items, Outcomes
 
@@ -63,6 +63,7 @@ class _CrashingStore:
         self._store, self._point = store, point
         self._passings = count(1)
         self.load: Callable[[], Image] = store.load
+        self.read: Callable[[Collection[int]], list[Stored]] = store.read
         self.close: Callable[[], None] = store.close
 
     @property

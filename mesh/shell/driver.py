@@ -11,10 +11,11 @@ from typing import Any
 from discovery.state import Sample
 from mesh.core.node import NodeCore
 from mesh.errors import MeshError, Refused, StoreError, StoreFull
-from mesh.operations import Image, StoreReach
+from mesh.operations import Image, Stored, StoreReach
 from mesh.shell.damper import Damper
 from mesh.shell.failing import failure
 from mesh.shell.lag import Lag
+from mesh.shell.memory import uncollected
 from mesh.shell.poison import Guilt, Poison
 from mesh.shell.program import Program
 from mesh.shell.world import World
@@ -71,11 +72,13 @@ class Driver:
     ) -> None:
         """Take up what the store holds. See NodeCore.start; CoreFailed when that fails."""
         try:
-            self.core.start(image, *self._clock(), process, sample, reach)
+            with uncollected():
+                self.core.start(image, *self._clock(), process, sample, reach)
         except MeshError:
             raise  # what the store holds cannot be taken up, and this says why
         except Exception as error:
             raise self._fail(error, "its start", ()) from error
+        self.world.begin()
         if self._poison.why:
             self.tell(FAILED, f"started again: {self._poison.why}", "warning")
             self._poison.told()
@@ -192,20 +195,34 @@ class Driver:
         self._loop.call_soon_threadsafe(self._stored, tokens, error)
 
     def _stored(self, tokens: list[Hashable], error: StoreError | None) -> None:
-        fatal = None if isinstance(error, StoreFull) else error
-        if fatal is not None:
-            # What a broken disk still says cannot be trusted: stop, and start again from what it holds.
-            # Nobody knows what a failed commit has written, also of one who is fenced off: an earlier try
-            # may have been carried out, and only the answer lost. So whoever waits for an answer gets none
-            # here, and the next process recognises what is there.
-            self._has_failed = True
-            self.give_up(MeshError(f"{fatal.what} {fatal.hint}".strip(), code=fatal.code))
+        if error is not None and not isinstance(error, StoreFull):
+            self._store_failed(error)
         else:
             for token in tokens:
                 if isinstance(token, int):
                     self._call(partial(self.core.stored, token, error), "the end of a commit")
         self._commit_ended.set()
         self.idle()
+
+    def fetched(self, token: Hashable, found: list[Stored] | StoreError) -> None:
+        """Envelopes were read, or could not be. Called in the thread of the disk."""
+        self._loop.call_soon_threadsafe(self._read, token, found)
+
+    def _read(self, token: Hashable, found: list[Stored] | StoreError) -> None:
+        if isinstance(found, StoreError):
+            self._store_failed(found)
+        if isinstance(token, int):
+            self._call(partial(self.core.fetched, token, found), "what was read")
+        self._commit_ended.set()  # if it has failed, nobody waits for it any more
+        self.idle()
+
+    def _store_failed(self, error: StoreError) -> None:
+        # What a broken disk still says cannot be trusted: stop, and start again from what it holds.
+        # Nobody knows what a failed commit has written, also of one who is fenced off: an earlier try
+        # may have been carried out, and only the answer lost. So whoever waits for an answer gets none
+        # here, and the next process recognises what is there.
+        self._has_failed = True
+        self.give_up(MeshError(f"{error.what} {error.hint}".strip(), code=error.code))
 
     # --- time, and turns ----------------------------------------------------------------------------------
 

@@ -79,7 +79,7 @@ def _world(
 ) -> World:
     """The world of a node: by what it writes and speaks, and where it listens."""
     store = point.store(held.store) if point else held.store
-    worker = StoreWorker(store, driver.committed, held.store.tend)
+    worker = StoreWorker(store, driver.committed, held.store.tend, driver.fetched)
     held.unowned.pop_all()
     undo.callback(in_time, worker.close)
     sockets = Sockets(

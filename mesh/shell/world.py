@@ -12,6 +12,7 @@ from mesh.core.desk.effects import (
     Commit,
     Dial,
     Effect,
+    Fetch,
     Gossip,
     HangUp,
     Knock,
@@ -65,6 +66,10 @@ class World:
         self._tasks: set[asyncio.Task[None]] = set()
         self._named: dict[Hashable, list[list[bytes]]] = {}  # dialled by name, with what is to be sent
 
+    def begin(self) -> None:
+        """The core has begun, and needs the store no more: from now on its worker has it."""
+        self._worker.start()
+
     def carry_out(self, effect: Effect) -> None:
         """Do that. It never waits."""
         match effect:
@@ -77,6 +82,8 @@ class World:
                     self._put(conn, frames)
             case Commit(token, ops):
                 self._worker.submit(token, ops)
+            case Fetch(token, positions):
+                self._worker.fetch(token, positions)
             case Dial(conn, address):
                 self._dial(conn, address)
             case HangUp(conn):

@@ -1,10 +1,10 @@
 """What must a store be able to do? The law that each keeps."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from mesh.operations import BOOT, Drop, Image, Op, StoreReach
+from mesh.operations import BOOT, Drop, Image, Op, Stored, StoreReach
 
 
 class Store(Protocol):
@@ -19,6 +19,12 @@ class Store(Protocol):
 
     def load(self) -> Image:
         """All that was committed. StoreError DATA_LOSS names what is damaged or missing."""
+
+    def read(self, positions: Collection[int]) -> list[Stored]:
+        """The envelopes that stand at these positions by now, in order; what was dropped is left out.
+
+        StoreError DATA_LOSS names what is damaged or missing; after that one the store is at its end, too.
+        """
 
     def commit(self, ops: Sequence[Op]) -> None:
         """Carry out all of them, in order.
@@ -52,7 +58,8 @@ class Untended:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self.load, self.commit, self.close = store.load, store.commit, store.close
+        self.load, self.read = store.load, store.read
+        self.commit, self.close = store.commit, store.close
 
     @property
     def reach(self) -> StoreReach:

@@ -1,9 +1,9 @@
 """What does a node hold that keeps nothing on disk? The same as any store, until the process ends."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from mesh.errors import StoreError
-from mesh.operations import FIRST_POSITION, TABLES, Image, Op, StoreReach
+from mesh.operations import FIRST_POSITION, TABLES, Image, Op, Stored, StoreReach
 from mesh.store.change import fold
 
 
@@ -22,6 +22,11 @@ class MemoryStore:
         envelopes = [(position, *parts) for position, parts in self._envelopes.items()]
         tables = {table: dict(rows) for table, rows in self._tables.items()}
         return Image(envelopes, tables, self._next, self.reach)
+
+    def read(self, positions: Collection[int]) -> list[Stored]:
+        self._check_open()
+        there = sorted(self._envelopes.keys() & positions)
+        return [(position, *self._envelopes[position]) for position in there]
 
     def commit(self, ops: Sequence[Op]) -> None:
         self._check_open()

@@ -5,20 +5,23 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import TypeVar
 from uuid import UUID
 
 from mesh.errors import StoreError, StoreFull
-from mesh.operations import Image, Op, StoreReach
+from mesh.operations import Image, Op, Stored, StoreReach
 from mesh.store.change import Change, StoreProgress, fold
-from mesh.store.integrity import Audit
+from mesh.store.integrity import Audit, possible
 from mesh.store.lease import LeaseClaim, LeaseTiming
 from mesh.store.postgres_connection import Connection, FailureKind, Trouble
 from mesh.store.postgres_lease import Keeper, fence
-from mesh.store.postgres_rows import create_owner, read_counters, read_image, write_change
+from mesh.store.postgres_rows import create_owner, read_all, read_counters, read_page, read_some, write_change
 from mesh.store.postgres_setup import check_settings, look_at, prepare
+from mesh.store.reading import Reading
 
 _log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 class PostgresStore:
@@ -81,12 +84,17 @@ class PostgresStore:
         self._check_usable()
         audit = Audit()
         try:
-            image = read_image(self._connection, self._owner, audit)
+            counters, tables = read_all(self._connection, self._owner, audit)
         except Trouble as trouble:
             self._keeper.check()
             raise self._failure(trouble) from trouble
         self._judge(audit)
-        return image
+        return Image(Reading(self._envelopes), tables, counters.next_position, counters.reach)
+
+    def read(self, positions: Collection[int]) -> list[Stored]:
+        self._check_usable()
+        wanted = possible(positions, self.reach.log)
+        return self._ask(lambda db, audit: read_some(db, self._owner, wanted, audit))
 
     def commit(self, ops: Sequence[Op]) -> None:
         self._check_usable()
@@ -111,6 +119,36 @@ class PostgresStore:
     @property
     def reach(self) -> StoreReach:
         return self._counters.reach
+
+    def _envelopes(self) -> Iterator[Stored]:
+        """All of them, a few at a time."""
+        last = 0
+        while page := self._page(last):
+            yield from page
+            last = page[-1][0]
+
+    def _page(self, after: int) -> list[Stored]:
+        self._check_usable()
+        return self._ask(lambda db, audit: read_page(db, self._owner, after, audit))
+
+    def _ask(self, question: Callable[[Connection, Audit], T]) -> T:
+        """The answer of the database, if nothing in it is damaged. A connection may break meanwhile: it is
+        asked again, for as long as a commit is tried."""
+        begun, tried = time.monotonic(), False
+        while True:
+            self._keeper.check()
+            audit = Audit()
+            try:
+                answer = question(self._connected(), audit)
+            except Trouble as trouble:
+                is_late = tried and time.monotonic() - begun > self._terms.ttl
+                if is_late or trouble.kind is not FailureKind.AGAIN:
+                    raise self._failure(trouble) from trouble
+                tried = True
+                self._keeper.wait()
+            else:
+                self._judge(audit)
+                return answer
 
     def _write(self, change: Change, after: StoreProgress) -> None:
         begun, tried = time.monotonic(), False

@@ -3,10 +3,11 @@
 from collections.abc import Iterable
 from uuid import UUID
 
-from mesh.operations import FIRST_POSITION, TABLES, Image
+from mesh.operations import FIRST_POSITION, TABLES, Stored
 from mesh.store.change import Change, StoreProgress
 from mesh.store.integrity import Audit, checksum
 from mesh.store.postgres_connection import Connection
+from mesh.streams.ranges import Ranges
 
 VERSION = 2
 
@@ -59,6 +60,14 @@ _AROUND = (
     "ORDER BY first DESC LIMIT 1) AS below"
 )
 
+# The ranges in the account that overlap the given ones.
+_DROPPED = (
+    "SELECT DISTINCT d.first, d.last, d.crc FROM unnest(%s::bigint[], %s::bigint[]) AS gap (first, last), "
+    "heronry.dropped AS d WHERE d.owner = %s AND d.first <= gap.last AND d.last >= gap.first"
+)
+_ENVELOPES = "SELECT position, header, body, crc FROM heronry.envelope WHERE owner = %s"
+PAGE = 64  # envelopes that are read at once
+
 
 def create_owner(db: Connection, owner: UUID) -> None:
     db.execute(
@@ -77,28 +86,38 @@ def read_counters(db: Connection, owner: UUID, audit: Audit, lock: bool = False)
     return StoreProgress(0, 0)
 
 
-def read_image(db: Connection, owner: UUID, audit: Audit) -> Image:
-    """All rows that are as they were written; `audit` gets to know of the others."""
+def read_all(
+    db: Connection, owner: UUID, audit: Audit
+) -> tuple[StoreProgress, dict[str, dict[bytes, bytes]]]:
+    """The counters and the side tables, once every row was looked at; `audit` gets to know of those that
+    are not as they were written."""
     with db.transaction("ISOLATION LEVEL REPEATABLE READ READ ONLY"):
         counters = read_counters(db, owner, audit)
-        envelopes, tables = _read_envelopes(db, owner, audit), _read_tables(db, owner, audit)
-        image = Image(envelopes, tables, counters.next_position, counters.reach)
+        for _ in audit.envelopes(db.stream(f"{_ENVELOPES} ORDER BY position", (owner,))):
+            pass  # together they may be larger than memory
+        tables = _read_tables(db, owner, audit)
         ranges = "SELECT first, last, crc FROM heronry.dropped WHERE owner = %s ORDER BY first"
-        for first, last, crc in db.stream(ranges, (owner,)):
-            if audit.is_sound(f"the account of what was dropped from {first} on", (first, last), crc):
-                audit.count(first, last)
+        audit.dropped(db.stream(ranges, (owner,)))
     audit.finish(counters.next_position)
-    return image
+    return counters, tables
 
 
-def _read_envelopes(db: Connection, owner: UUID, audit: Audit) -> list[tuple[int, bytes, bytes]]:
-    envelopes = []
-    rows = "SELECT position, header, body, crc FROM heronry.envelope WHERE owner = %s ORDER BY position"
-    for position, header, body, crc in db.stream(rows, (owner,)):
-        if audit.is_sound(f"envelope {position}", (position, header, body), crc):
-            envelopes.append((position, header, body))
-        audit.count(position, position)
-    return envelopes
+def read_page(db: Connection, owner: UUID, after: int, audit: Audit) -> list[Stored]:
+    """The first few envelopes above a position, in order; none when there are no more."""
+    rows = db.execute(f"{_ENVELOPES} AND position > %s ORDER BY position LIMIT {PAGE}", (owner, after))
+    return list(audit.envelopes(rows))
+
+
+def read_some(db: Connection, owner: UUID, wanted: Ranges, audit: Audit) -> list[Stored]:
+    """Those at these positions, in order."""
+    positions = [position for first, last in wanted for position in range(first, last + 1)]
+    where = "AND position = ANY(%s::bigint[]) ORDER BY position"
+    found = list(audit.envelopes(db.execute(f"{_ENVELOPES} {where}", (owner, positions))))
+    if gaps := audit.unaccounted(wanted):
+        firsts, lasts = zip(*gaps, strict=True)
+        audit.dropped(db.execute(_DROPPED, ([*firsts], [*lasts], owner)))
+        audit.lacks(wanted)
+    return found
 
 
 def _read_tables(db: Connection, owner: UUID, audit: Audit) -> dict[str, dict[bytes, bytes]]:

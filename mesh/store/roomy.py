@@ -32,7 +32,7 @@ class Roomy:
         self._store, self._room, self._path, self._clock = store, room, path, clock
         self._often, self._unseen = often, 0  # and how many there were since it was looked at
         self._look_due = clock()
-        self.count_from, self.close = store.count_from, store.close
+        self.read, self.count_from, self.close = store.read, store.count_from, store.close
 
     def load(self) -> Image:
         image = self._store.load()

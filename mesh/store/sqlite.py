@@ -2,22 +2,28 @@
 
 import contextlib
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from mesh.errors import StoreError, StoreFull
-from mesh.operations import Image, Op, StoreReach
+from mesh.operations import Image, Op, Stored, StoreReach
 from mesh.store.change import Change, StoreProgress, fold
-from mesh.store.integrity import Audit
+from mesh.store.integrity import Audit, possible
+from mesh.store.reading import Reading
 from mesh.store.sqlite_rows import (
     SCHEMA,
     VERSION,
+    read_all,
     read_counters,
-    read_image,
+    read_envelopes,
+    read_some,
     upgrade,
     write_change,
     write_counters,
 )
+
+T = TypeVar("T")
 
 _PAGE = 4096  # bytes by which a touched row makes the write-ahead log grow, roughly
 CHECKPOINT = 8 * 1024 * 1024  # bytes in the write-ahead log after which they move into the file
@@ -84,15 +90,12 @@ class SQLiteStore:
             raise store._failure(error) from error
 
     def load(self) -> Image:
-        self._check_usable()
-        audit = Audit()
-        try:
-            image = read_image(self._db, audit)
-        except _FAILURES as error:
-            raise self._failure(error) from error
-        if audit.losses:
-            raise self._data_loss(audit.losses)
-        return image
+        counters, tables = self._read(read_all)
+        return Image(Reading(self._envelopes), tables, counters.next_position, counters.reach)
+
+    def read(self, positions: Collection[int]) -> list[Stored]:
+        wanted = possible(positions, self.reach.log)
+        return self._read(lambda db, audit: read_some(db, wanted, audit))
 
     def commit(self, ops: Sequence[Op]) -> None:
         self._check_usable()
@@ -175,6 +178,29 @@ class SQLiteStore:
         except _FAILURES as error:
             raise self._failure(error) from error
         self._counters = counters
+
+    def _envelopes(self) -> Iterator[Stored]:
+        """All of them; they were sound a moment ago."""
+        self._check_usable()
+        audit = Audit()
+        try:
+            yield from read_envelopes(self._db, audit)
+        except _FAILURES as error:
+            raise self._failure(error) from error
+        if audit.losses:
+            raise self._data_loss(audit.losses)
+
+    def _read(self, work: Callable[[sqlite3.Connection, Audit], T]) -> T:
+        """What it reads, if nothing was found to be damaged."""
+        self._check_usable()
+        audit = Audit()
+        try:
+            found = work(self._db, audit)
+        except _FAILURES as error:
+            raise self._failure(error) from error
+        if audit.losses:
+            raise self._data_loss(audit.losses)
+        return found
 
     def _within_transaction(self, work: Callable[[], None]) -> None:
         self._db.execute("BEGIN IMMEDIATE")

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
-from mesh.operations import FIRST_POSITION, TABLES, Image
+from mesh.operations import FIRST_POSITION, TABLES, Stored
 from mesh.store.change import Change, StoreProgress
 from mesh.store.integrity import Audit, checksum
 from mesh.streams.ranges import Ranges
@@ -29,6 +29,11 @@ _META_1 = "CREATE TABLE meta (id INTEGER PRIMARY KEY, next_position INTEGER, crc
 _PUT = (
     "INSERT INTO side VALUES (?, ?, ?, ?) "
     "ON CONFLICT (name, key) DO UPDATE SET value = excluded.value, crc = excluded.crc"
+)
+# The ranges in the account that overlap the given one.
+_DROPPED = (
+    "SELECT first, last, crc FROM dropped WHERE first <= ?1 AND last >= ?2 "
+    "AND first >= ifnull((SELECT max(first) FROM dropped WHERE first <= ?2), ?2)"
 )
 
 
@@ -79,29 +84,39 @@ def upgrade(db: Database, version: int) -> None:
         db.execute(f"PRAGMA user_version={VERSION}")
 
 
-def read_image(db: Database, audit: Audit) -> Image:
-    """All rows that are as they were written; `audit` gets to know of the others."""
+def read_all(db: Database, audit: Audit) -> tuple[StoreProgress, dict[str, dict[bytes, bytes]]]:
+    """The counters and the side tables, once every row was looked at; `audit` gets to know of those that
+    are not as they were written."""
     counters = read_counters(db, audit)
-    next_position = counters.next_position
-    image = Image(_read_envelopes(db, audit), _read_tables(db, audit), next_position, counters.reach)
-    for first, last, crc in db.execute("SELECT first, last, crc FROM dropped ORDER BY first"):
-        if audit.is_sound(f"the account of what was dropped from {first} on", (first, last), crc):
-            audit.count(first, last)
-    audit.finish(next_position)
+    for _ in read_envelopes(db, audit):
+        pass  # together they may be larger than memory
+    tables = _read_tables(db, audit)
+    audit.dropped(db.execute("SELECT first, last, crc FROM dropped ORDER BY first"))
+    audit.finish(counters.next_position)
     # A damaged page can hide rows of the side tables, whose keys nobody counts.
     for (words,) in db.execute("PRAGMA integrity_check(5)"):
         if words != b"ok":
             audit.note(words.decode(errors="replace"))
-    return image
+    return counters, tables
 
 
-def _read_envelopes(db: Database, audit: Audit) -> list[tuple[int, bytes, bytes]]:
-    envelopes = []
-    for position, header, body, crc in db.execute("SELECT * FROM envelope ORDER BY position"):
-        if audit.is_sound(f"envelope {position}", (position, header, body), crc):
-            envelopes.append((position, header, body))
-        audit.count(position, position)
-    return envelopes
+def read_envelopes(db: Database, audit: Audit) -> Iterator[Stored]:
+    """All that are as they were written, in order, one after the other."""
+    return audit.envelopes(db.execute("SELECT * FROM envelope ORDER BY position"))
+
+
+def read_some(db: Database, wanted: Ranges, audit: Audit) -> list[Stored]:
+    """Those at these positions, likewise."""
+    found: list[Stored] = []
+    for both in wanted:
+        rows = db.execute("SELECT * FROM envelope WHERE position BETWEEN ? AND ? ORDER BY position", both)
+        found += audit.envelopes(rows)
+    # Several that are gone may be in one row of the account.
+    audit.dropped(
+        {row for first, last in audit.unaccounted(wanted) for row in db.execute(_DROPPED, (last, first))}
+    )
+    audit.lacks(wanted)
+    return found
 
 
 def _read_tables(db: Database, audit: Audit) -> dict[str, dict[bytes, bytes]]:

@@ -33,7 +33,7 @@ class Witnessed:
         self._failure: StoreError | None = None
         self._due = clock()
         self._is_told = True  # the witness, of all that is there
-        self.status = store.status
+        self.read, self.status = store.read, store.status
 
     def load(self) -> Image:
         """Also StoreError STORE_ROLLED_BACK, unless that is accepted."""

@@ -1,20 +1,21 @@
-"""Who waits for the disk, so that the loop need not? One thread, which commits what has gathered."""
+"""Who waits for the disk, so that the loop need not? One thread, which commits and reads."""
 
 import logging
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Protocol
 
 from mesh.errors import Closed, MeshTimeout, StoreError, StoreFull
-from mesh.operations import Append, Drop, Op
+from mesh.operations import Append, Drop, Op, Stored
 from mesh.store.base import Store
 from mesh.store.refusals import Refusals
 
 _log = logging.getLogger(__name__)
 
 Done = Callable[[list[Hashable], StoreError | None], None]
+Fetched = Callable[[Hashable, list[Stored] | StoreError], None]
 
 
 class Job(Protocol):
@@ -30,6 +31,14 @@ class Job(Protocol):
 class _Job:
     token: Hashable
     ops: tuple[Op, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """Envelopes to be read."""
+
+    token: Hashable
+    positions: tuple[int, ...]
 
 
 class Committer:
@@ -72,26 +81,49 @@ class StoreWorker:
     waits, and a busy disk makes larger commits. `done(tokens, error)` is called from that thread: with
     None these jobs are durable; with StoreFull nothing of them was written, and the store goes on; with
     any other StoreError the store is at its end, and whether they were written shows at the next load.
-    `tend()` is called there whenever nothing waits to be committed, and again after as many seconds as it
+    `fetched(token, envelopes)` is called there, too, or with the error if they could not be read.
+    `tend()` is called there whenever nothing waits to be done, and again after as many seconds as it
     says; what it raises is told as well, of no job.
+
+    The thread begins with `start`, or with the first thing that is asked of it: until then the store is
+    still the caller's, who may read it.
     """
 
-    def __init__(self, store: Store, done: Done, tend: Callable[[], float | None] = lambda: None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        done: Done,
+        tend: Callable[[], float | None] = lambda: None,
+        fetched: Fetched = lambda token, found: None,
+    ) -> None:
         self._store = store
-        self._done = done
+        self._done, self._fetched = done, fetched
         self._tend = tend
-        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()  # None: no more will come
+        self._jobs: SimpleQueue[_Job | _Wish | None] = SimpleQueue()  # None: no more will come
         self._committer = Committer(store)
         self._closing = False
         self._close_error: StoreError | None = None
         self._thread = Thread(target=self._run, name="mesh-store")
-        self._thread.start()
+
+    def start(self) -> None:
+        """Begin, with the store's own work if nothing else; a second time does no harm."""
+        if self._thread.ident is None:
+            self._thread.start()
 
     def submit(self, token: Hashable, ops: Sequence[Op]) -> None:
         """Have the operations committed; never blocks. Closed after `close`."""
+        self._ask(_Job(token, tuple(ops)), "nothing was written")
+
+    def fetch(self, token: Hashable, positions: Collection[int]) -> None:
+        """Have the envelopes at these positions read, as they stand after all that was submitted before;
+        never blocks. Closed after `close`, before which what was not read yet need not be any more."""
+        self._ask(_Wish(token, tuple(positions)), "nothing is read")
+
+    def _ask(self, job: _Job | _Wish, in_vain: str) -> None:
         if self._closing:
-            raise Closed("The store's worker is closed; nothing was written.")
-        self._jobs.put(_Job(token, tuple(ops)))
+            raise Closed(f"The store's worker is closed; {in_vain}.")
+        self._jobs.put(job)
+        self.start()
 
     def close(self, timeout: float) -> None:
         """Finish what was submitted, then close the store; a second time does no harm.
@@ -102,6 +134,7 @@ class StoreWorker:
         if not self._closing:
             self._closing = True
             self._jobs.put(None)
+            self.start()
         self._thread.join(timeout)
         if self._thread.is_alive():
             raise MeshTimeout(
@@ -114,26 +147,46 @@ class StoreWorker:
     def _run(self) -> None:
         closing = False
         while not closing:
-            jobs, closing = self._gather()
+            jobs, wishes, closing = self._gather()
             for settled, error in self._committer.settle(jobs) if jobs else ():
                 self._tell(settled, error)
+            for wish in wishes:
+                self._read(wish)
         try:
             self._store.close()
         except Exception as error:
             self._close_error = _as_store_error(error)
 
-    def _gather(self) -> tuple[list[_Job], bool]:
-        """All jobs that wait, at least one; and whether they are the last."""
-        jobs = []
+    def _gather(self) -> tuple[list[_Job], list[_Wish], bool]:
+        """All that waits, at least one: what is to be written, what is to be read behind that; and whether
+        it is the last."""
+        jobs: list[_Job] = []
+        wishes: list[_Wish] = []
         job = self._next()
         while job is not None:
-            jobs.append(job)
+            if isinstance(job, _Job):
+                jobs.append(job)
+            else:
+                wishes.append(job)
             if self._jobs.empty():
-                return jobs, False
+                return jobs, wishes, False
             job = self._jobs.get()
-        return jobs, True
+        return jobs, wishes, True
 
-    def _next(self) -> _Job | None:
+    def _read(self, wish: _Wish) -> None:
+        if self._closing:
+            return  # nobody needs it any more
+        found: list[Stored] | StoreError
+        try:
+            found = self._store.read(wish.positions)
+        except Exception as error:
+            found = _as_store_error(error)
+        try:
+            self._fetched(wish.token, found)
+        except Exception:
+            _log.exception("What was read from the store was not taken.")
+
+    def _next(self) -> _Job | _Wish | None:
         while True:
             try:
                 pause = self._tend()

@@ -10,7 +10,19 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from mesh.config import Config
-from mesh.core.desk.effects import Commit, Dial, Effect, Gossip, HangUp, Knock, Listen, Note, Send, Stop
+from mesh.core.desk.effects import (
+    Commit,
+    Dial,
+    Effect,
+    Fetch,
+    Gossip,
+    HangUp,
+    Knock,
+    Listen,
+    Note,
+    Send,
+    Stop,
+)
 from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
 from mesh.shell.failing import failure
@@ -169,6 +181,9 @@ class MemoryNode:
                 self._knock(uuid, address)
             case Commit():
                 self._commit(effect)
+            case Fetch(token, positions):
+                fetched = partial(self.core.fetched, token, self._store.read(positions))
+                self._net.soon(partial(self._later, self._boot, "what was read", fetched))
             case Note(level, text):
                 log.log(
                     logging.getLevelNamesMapping().get(level.upper(), logging.INFO), "%s: %s", self.name, text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import dropwhile
 
 from mesh.core.delivery.busytopics import BusyTopics
@@ -12,7 +12,7 @@ from mesh.core.delivery.joining import Joining
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
 from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Beginning, Part, Restored
+from mesh.core.desk.part import PUBLISHED, Beginning, Part, Restores
 from mesh.core.peers.facts import LoggedIn, PeerJoined
 from mesh.errors import LocalError, MeshError, NoQueue, PublishRefused, StoreFull
 from mesh.names import CLIENT, QUEUE, kind_of
@@ -29,7 +29,7 @@ from mesh.routing.taker import Addressees, Taker, Targets
 from mesh.streams.ranges import Ranges
 from mesh.values import check_domain, check_key
 from mesh.wire.commands import Answer
-from mesh.wire.envelope import ERASED, LOCAL_ONLY, TAILED, Envelope
+from mesh.wire.envelope import ERASED, LOCAL_ONLY, Envelope
 from mesh.wire.properties import check_properties
 
 Answered = Callable[[Answer], None]
@@ -69,10 +69,8 @@ class Router(Part):
         self.log.restore(beginning.rows("stream"), values, position, self._desk.now)
         self._desk.stamped(self.log.newest)
 
-    def resume(self, restored: Restored) -> None:
-        for position, envelope in restored:
-            if not envelope.flags & TAILED:
-                self._restore(position, envelope)
+    def restores(self) -> Mapping[str, Restores]:
+        return dict.fromkeys((PUBLISHED, CLIENT, QUEUE), self._restore)
 
     def tidy(self) -> None:
         self.log.forget_idle(self._desk.now - STREAM_KEPT)
@@ -241,10 +239,23 @@ class Router(Part):
             taker.offer(Portion(parcel, indices), self._desk.now)
 
     def _owing(self, parcel: Parcel) -> Targets:
-        to = parcel.envelope.to
-        takers = [self._addressees(to).taker(to)] if to else [t for t, _ in self._targets(parcel.envelope)]
-        owing = ((taker, taker.owing(parcel)) for taker in takers)
-        return [(taker, indices) for taker, indices in owing if indices != ()]
+        owing: Targets = []
+        for taker in self._takers(parcel.envelope):
+            indices = taker.owing(parcel)
+            if indices != ():
+                owing.append((taker, indices))
+        return owing
+
+    def _takers(self, envelope: Envelope) -> Sequence[Taker]:
+        """Those among its targets."""
+        if envelope.to:
+            return [self._addressees(envelope.to).taker(envelope.to)]
+        takers: list[Taker] = [*self.clients.wanting(envelope)]
+        if not envelope.flags & LOCAL_ONLY:
+            takers += self.peers.wanting(envelope)
+        if self.has_groups:
+            takers += self.groups.wanting(envelope)
+        return takers
 
     def _check(self, envelope: Envelope) -> None:
         check_domain(envelope.domain)

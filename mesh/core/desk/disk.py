@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 
 from mesh.core.desk.desk import Desk
-from mesh.core.desk.effects import Commit
+from mesh.core.desk.effects import Commit, Fetch
 from mesh.core.desk.part import Part
 from mesh.errors import MeshError
-from mesh.operations import Op
+from mesh.operations import Op, Stored
 from mesh.routing.shelf import Shelf
+from mesh.wire.envelope import Envelope, decode
 
 Committed = Callable[[MeshError | None], None]
+Fetched = Callable[[dict[int, Envelope] | MeshError], None]
 
 
 class Disk(Part):
-    """Commits under way to one store. What nobody waits for rides along with the next one."""
+    """Commits under way to one store, and what is being read from it. What nobody waits for rides along with
+    the next commit."""
 
     def __init__(self, desk: Desk, shelf: Shelf) -> None:
         self.later = shelf.later
@@ -26,6 +29,8 @@ class Disk(Part):
         # (what rides along, what is to be stored, who hears of it) of each commit, while they are gathered.
         self._together: list[tuple[Sequence[Op], Sequence[Op], Committed]] | None = None
         self._storing: dict[int, tuple[Sequence[Op], bool, Committed]] = {}  # what rides along; is it alone?
+        self._fetching: dict[int, Fetched] = {}
+        self._wishes: list[Fetch] = []  # to be read behind the commits that are gathered
 
     @property
     def storing(self) -> int:
@@ -33,7 +38,7 @@ class Disk(Part):
         return len(self._storing)
 
     def figures(self) -> dict[str, int | float]:
-        return {"commits_under_way": self.storing}
+        return {"commits_under_way": self.storing, "fetches_under_way": len(self._fetching)}
 
     def commit(self, ops: Sequence[Op], then: Committed) -> None:
         """Store these, and what has gathered; `then` is called when they and all before are on disk."""
@@ -61,6 +66,9 @@ class Disk(Part):
             commits, self._together = self._together, None
             if commits:
                 self._emit_all([*commits, (self._shelf.take_later(), (), lambda error: None)])
+            wishes, self._wishes = self._wishes, []
+            for wish in wishes:
+                self._desk.emit(wish)
 
     def _emit_all(self, commits: list[tuple[Sequence[Op], Sequence[Op], Committed]]) -> None:
         """As they came: what rides along with one may undo what another one writes."""
@@ -95,3 +103,28 @@ class Disk(Part):
         then(error)
         if error is not None and not is_alone:
             self.commit_later()  # what rode along and needs no room, or makes some, need not wait for it
+
+    def fetch(self, positions: Collection[int], then: Fetched) -> None:
+        """Read the envelopes at these positions, as they stand after all commits until now. `then` is called
+        once: with those that stand there still, by position and in that order, or with the error of a store
+        that is at its end, as the node is soon."""
+        self._token += 1
+        self._fetching[self._token] = then
+        wish = Fetch(self._token, tuple(positions), self._shelf.store)
+        if self._together is None:
+            self._desk.emit(wish)
+        else:
+            self._wishes.append(wish)
+
+    def fetched(self, token: int, found: Sequence[Stored] | MeshError) -> None:
+        """What was to be read has come."""
+        then = self._fetching.pop(token)
+        if isinstance(found, MeshError):
+            then(found)
+            return
+        try:
+            envelopes = {position: decode(header, body) for position, header, body in found}
+        except MeshError as error:  # whoever wrote it had another idea of an envelope
+            then(error)
+            return
+        then(envelopes)

@@ -68,6 +68,17 @@ class Commit(Struct, frozen=True):
     store: str = ""
 
 
+class Fetch(Struct, frozen=True):
+    """Read the envelopes at these positions, behind all that was to be committed before; tell
+    `fetched(token, …)`. Those that were dropped are left out.
+
+    `store`: as that of a commit."""
+
+    token: int
+    positions: tuple[int, ...]
+    store: str = ""
+
+
 class WriteLine(Struct, frozen=True):
     """Write this line into the snapshots."""
 
@@ -88,4 +99,4 @@ class Stop(Struct, frozen=True):
     code: str = ""
 
 
-Effect = Send | Dial | HangUp | Gossip | Listen | Knock | Proven | Commit | WriteLine | Note | Stop
+Effect = Send | Dial | HangUp | Gossip | Listen | Knock | Proven | Commit | Fetch | WriteLine | Note | Stop

@@ -6,12 +6,14 @@ from collections.abc import Iterator, Sequence
 
 from mesh.core.desk.asked import Verb
 from mesh.core.desk.facts import Fact, Heard, Trace
-from mesh.core.desk.part import Giver, Handler, Part, Sends, Taking
-from mesh.errors import RemoteError
+from mesh.core.desk.part import Giver, Handler, Part, Restores, Sends, Taking
+from mesh.errors import RemoteError, StoreError
 from mesh.routing.feed import Feed
 from mesh.routing.taker import Addressees
 from mesh.wire.commands import Command
 from mesh.wire.limits import PIECES
+
+OF_ANOTHER = "STORE_VERSION"  # said to nobody but who starts the node
 
 
 class Table(dict[type[Command], Handler]):
@@ -41,6 +43,17 @@ class Hearers(dict[type[Fact], list[Heard]]):
         raise KeyError(fact)
 
 
+class Restoring(dict[str, Restores]):
+    """The kinds of stored envelopes, and who takes up each."""
+
+    def __missing__(self, kind: str) -> Restores:
+        raise StoreError(
+            f"The store holds an envelope of a kind that this release does not know: {kind}.",
+            hint="Use the release that wrote it.",
+            code=OF_ANOTHER,
+        )
+
+
 class Face:
     """Each table has its entries in the order of the parts, and only of those parts that have any."""
 
@@ -52,6 +65,7 @@ class Face:
         self.takes: dict[str, Addressees] = {}
         self.sends: dict[str, Sends] = {}
         self.gives: dict[str, Giver] = {}
+        self.restores = Restoring()
         self.hears = Hearers()
         self.speaks: tuple[str, ...] = (PIECES,)
         self._parts: Sequence[Part] = ()
@@ -77,6 +91,11 @@ class Face:
                 if self.gives.setdefault(kind, giver) is not giver:
                     raise ValueError(
                         f"two parts give out what is of a {kind}: {self.gives[kind]} and {giver}"
+                    )
+            for kind, restores in part.restores().items():
+                if self.restores.setdefault(kind, restores) is not restores:
+                    raise ValueError(
+                        f"two parts take up what is stored as {kind}: {self.restores[kind]} and {restores}"
                     )
             for fact, then in part.hears():
                 self.hears.setdefault(fact, []).append(then)

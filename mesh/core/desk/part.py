@@ -37,7 +37,9 @@ class Giver(Protocol):
         """That became of some. RemoteError for what cannot be."""
 
 
-Restored = Sequence[tuple[int, Envelope]]  # envelopes of the store, by position
+Restores = Callable[[int, Envelope], None]  # an envelope of the store, with its position
+
+PUBLISHED, TAILED_BACK = "published", "tailed back"  # kinds of stored envelopes, beside those of addresses
 
 
 def take(command: type[C], then: Callable[[Conn, Any, C, list[Envelope]], None]) -> Taking:
@@ -96,6 +98,12 @@ class Part:
         """The kinds of destinations of which clients are given messages one by one."""
         return {}
 
+    def restores(self) -> Mapping[str, Restores]:
+        """The kinds of stored envelopes that it takes up when the node begins, in the order of their
+        positions: PUBLISHED, TAILED_BACK, or a kind of addresses. Bodies that it does not keep are given up:
+        all of them may be larger than memory."""
+        return {}
+
     def hears(self) -> Sequence[Hearing]:
         """The facts that it wants to be told of."""
         return ()
@@ -109,8 +117,8 @@ class Part:
     def start(self, beginning: Beginning) -> None:
         """The node begins: take up the rows that are its own."""
 
-    def resume(self, restored: Restored) -> None:
-        """All parts have their rows: take up what was still on its way."""
+    def resumed(self) -> None:
+        """All parts have their rows, and all that was stored has been given to those who take it up."""
 
     def tick(self) -> None:
         """Time has passed."""

@@ -10,7 +10,7 @@ from mesh.core.delivery.router import Router, refusal
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
 from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Part, Restored, Taking, take
+from mesh.core.desk.part import TAILED_BACK, Part, Restores, Taking, take
 from mesh.core.forwarding.deadletters import DeadLetters
 from mesh.core.forwarding.deciding import TO_MASTER, Deciding
 from mesh.core.forwarding.incoming import Incoming
@@ -87,6 +87,7 @@ class Forwarder(Part):
         self._nodes = nodes
         self.shipping = Shipping(desk, self.onward, neighbours, self.rulings.may_leave)
         self._settled = False
+        self._restored: list[tuple[int, Envelope]] = []  # what waited here when the last process ended
 
     def hears(self) -> Sequence[Hearing]:
         return (
@@ -101,10 +102,13 @@ class Forwarder(Part):
             take(Outcomes, lambda conn, peer, command, _: self.outcomes(peer, command)),
         )
 
-    def resume(self, restored: Restored) -> None:
-        tailed = [each for each in restored if each[1].flags & TAILED]
+    def restores(self) -> dict[str, Restores]:
+        return {TAILED_BACK: lambda position, envelope: self._restored.append((position, envelope))}
+
+    def resumed(self) -> None:
         # In each publisher's order, whatever the order in which they had to be stored.
-        for position, e in sorted(tailed, key=lambda each: (each[1].stream, each[1].domain, each[1].first)):
+        restored, self._restored = self._restored, []
+        for position, e in sorted(restored, key=lambda each: (each[1].stream, each[1].domain, each[1].first)):
             self._router.shelf.live += 1
             self._restore(position, replace(e, flags=e.flags & ~TAILED))
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from mesh.patterns import matches
 from tests.mesh.core.masters import RUGBY, STOCK, cluster
+from tests.mesh.store.images import standing
 from tests.simulated_client import SimClient, Subscription, client_of
 from tests.simulation import SimNetwork, SimNode
 
@@ -137,7 +138,7 @@ class Campaign:
     def is_quiet(self) -> bool:
         """Has everybody all that was owed, and has every store forgotten it?"""
         return not any(
-            node.metric("pending") or node.metric("stored_envelopes") or node.disk.store.load().envelopes
+            node.metric("pending") or node.metric("stored_envelopes") or standing(node.disk.store)
             for node in self.nodes
         )
 
@@ -183,7 +184,7 @@ class Campaign:
             assert (node.name, node.metric("stored_envelopes")) == (node.name, 0)
             assert (node.name, node.metric("pending")) == (node.name, 0)
             assert (node.name, node.metric("malformed")) == (node.name, 0), node.notes
-            assert (node.name, len(node.disk.store.load().envelopes)) == (node.name, 0)
+            assert (node.name, len(standing(node.disk.store))) == (node.name, 0)
             self.check_accounts(node)
 
     def check_accounts(self, node: SimNode) -> None:

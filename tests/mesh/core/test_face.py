@@ -135,7 +135,9 @@ def test_a_capability_is_a_room_and_one_line() -> None:
     assert (room.count, verb.right) == (11, Right.WRITE)
 
 
-@pytest.mark.parametrize("what", ["from_clients", "from_peers", "client_verbs", "peer_verbs", "takes"])
+@pytest.mark.parametrize(
+    "what", ["from_clients", "from_peers", "client_verbs", "peer_verbs", "takes", "restores"]
+)
 def test_two_parts_that_want_the_same_are_an_error_at_the_start(what: str) -> None:
     class Same(Part):
         pass
@@ -143,7 +145,8 @@ def test_two_parts_that_want_the_same_are_an_error_at_the_start(what: str) -> No
     wanted: Any = (
         (answer(AskWave, lambda _: None),) if what.endswith("verbs") else (take(Wave, lambda *_: None),)
     )
-    setattr(Same, what, lambda self: {"client": self} if what == "takes" else wanted)
+    tables: Any = {"takes": lambda self: {"client": self}, "restores": lambda self: {"client": self.tick}}
+    setattr(Same, what, tables.get(what, lambda self: wanted))
     with pytest.raises(ValueError, match="two parts"):
         Face().fill([Same(), Same()])
 

@@ -17,6 +17,7 @@ from mesh.wire.commands import Interest
 from mesh.wire.envelope import decode
 from tests.mesh.core.campaign import Campaign
 from tests.mesh.core.lying import replies
+from tests.mesh.store.images import standing
 from tests.seeds import stories
 from tests.simulated_client import SimClient, client_of
 from tests.simulation import SimNetwork, SimNode
@@ -219,7 +220,7 @@ def owed_to_one(net: SimNetwork) -> tuple[list[tuple[int, int]], list[bytes], li
     net.until(lambda: len(everything.got) == 100)
     net.run(3)
     a.kill()
-    stored = [decode(header, body) for _, header, body in a.disk.store.load().envelopes]
+    stored = [decode(header, body) for _, header, body in standing(a.disk.store)]
     a.start()
     net.heal()
     net.until(lambda: single.got and a.metric("stored_envelopes") == 0)

@@ -6,6 +6,7 @@ from mesh.mapping.rules import Rule
 from mesh.wire.envelope import Envelope
 from tests.mesh.core.masters import RUGBY, Cluster, cluster
 from tests.mesh.core.several import Several, several
+from tests.mesh.store.images import standing
 from tests.seeds import stories
 from tests.simulated_client import SimClient
 from tests.simulation import SimNetwork
@@ -111,7 +112,7 @@ def test_what_waits_for_one_master_is_stored_once_and_survives_a_crash() -> None
     joe = c.client("golan")
     for content in NUMBERS:
         assert published(joe, content, persistent=True) == "FORWARD_WARNING"
-    assert len(c["golan"].disk.store.load().envelopes) == 10
+    assert len(standing(c["golan"].disk.store)) == 10
     c["heron"].start()
     c.net.until(lambda: values(c, "heron") == [b"9"])
     c["golan"].restart()
@@ -119,7 +120,7 @@ def test_what_waits_for_one_master_is_stored_once_and_survives_a_crash() -> None
     c.net.until(lambda: {joe.state(n, RUGBY) for n in range(1, 11)} == {"OK"})
     assert values(c, "avalon") == [b"9"]
     c.net.run(5)
-    assert not c["golan"].disk.store.load().envelopes
+    assert not standing(c["golan"].disk.store)
 
 
 @pytest.mark.parametrize("node", ["golan", "bilbo", "heron"])

@@ -9,6 +9,7 @@ from mesh.values import Hop
 from mesh.wire.envelope import LOCAL_ONLY, Envelope
 from tests.mesh.core.masters import RUGBY, STOCK, Cluster, cluster
 from tests.mesh.envelopes import envelope
+from tests.mesh.store.images import standing
 from tests.simulated_client import SimClient, Subscription
 
 DEAD = "__sys__deadMessage/#"
@@ -95,10 +96,10 @@ def test_what_comes_back_by_another_node_is_not_stored_twice() -> None:
     entry.source = c["bilbo"].uuid  # its publisher has gone there, and comes back
     forwarder.publish(entry.envelope)
     c.net.run(10)
-    assert len(c["frodo"].disk.store.load().envelopes) == 1
+    assert len(standing(c["frodo"].disk.store)) == 1
     c["heron"].start()
     c.net.until(lambda: joe.state(1, RUGBY) == "OK")
-    c.net.until(lambda: not c["frodo"].disk.store.load().envelopes)
+    c.net.until(lambda: not standing(c["frodo"].disk.store))
 
 
 def test_what_its_master_may_have_is_not_refused_where_its_publisher_has_gone_to() -> None:

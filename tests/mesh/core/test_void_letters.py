@@ -5,6 +5,7 @@ import pytest
 from mesh.core.subscribers.inboxes import Inboxes
 from mesh.wire.envelope import FORCE_QUEUING, PERSISTENT
 from mesh.wire.properties import Properties, encode_properties
+from tests.mesh.store.images import standing
 from tests.simulated_client import SimClient, client_of
 from tests.simulation import SimNetwork, SimNode
 
@@ -168,4 +169,4 @@ def test_trial_B4_a_letter_that_moves_to_a_session_is_on_disk_once_at_every_mome
     inbox = client_of(node, "joe", session=1).inbox()
     node.net.until(lambda: inbox.got)
     node.kill()
-    assert len(node.disk.store.load().envelopes) == 1
+    assert len(standing(node.disk.store)) == 1

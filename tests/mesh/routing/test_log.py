@@ -14,6 +14,7 @@ from mesh.store.memory import MemoryStore
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope, decode
 from tests.mesh.envelopes import STREAM, envelope
+from tests.mesh.store.images import loaded
 
 ME = b"m" * 16
 FEED = Feed(b"f", Credit(1, 1, 1), lambda f, p: None, lambda p: None)
@@ -165,7 +166,7 @@ def test_after_a_restart_it_knows_what_was_stored() -> None:
     for n in (1, 2):
         _, _, ops = take(log, envelope("a", [b"x"], first=n, persistent=True, sent=n), [(FEED, None)])
         store.commit(ops)
-    image = store.load()
+    image = loaded(store)
     again = Log(10_000, Shelf())
     again.restore(image.tables["stream"], image.tables["retained"].values(), image.next_position, 0.0)
     assert again.shelf.next_position == 3
@@ -193,7 +194,7 @@ def test_what_a_master_gets_late_does_not_replace_a_newer_value_on_its_disk() ->
         _, accepted, ops = take(log, e, [])
         store.commit(ops)
         log.passes(accepted)
-    again, image = Log(1000, Shelf()), store.load()
+    again, image = Log(1000, Shelf()), loaded(store)
     again.restore(image.tables["stream"], image.tables["retained"].values(), image.next_position, 0.0)
     for known in (log, again):
         value = known.retained.get("a", "")

@@ -11,6 +11,7 @@ from mesh.shell.crashpoints import NAMES, SENT, CrashPoint, crashpoint
 from mesh.store.memory import MemoryStore
 from mesh.wire.commands import Answers, Command, Forward, Items, Outcomes, Pong, encode
 from tests.mesh.running import environment, run_mesh, state_directory
+from tests.mesh.store.images import standing
 
 SAID: dict[str, Command] = {
     "answer": Answers(()),
@@ -88,4 +89,4 @@ def test_a_store_dies_at_a_commit_of_messages_and_no_other(is_after: bool) -> No
         store.commit([Put(table, b"k", b"v")])
     with pytest.raises(Died):
         store.commit([Append(2, b"h", b"b")])
-    assert len(store.load().envelopes) == (2 if is_after else 1)
+    assert len(standing(store)) == (2 if is_after else 1)

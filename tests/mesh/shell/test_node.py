@@ -6,11 +6,14 @@ import socket
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mesh.config import load
-from mesh.errors import BadConfig, BindRefused
+from mesh.errors import BadConfig, BindRefused, StoreError
+from mesh.operations import Stored
+from mesh.shell.driver import Driver
 from mesh.shell.starting import start
 from tests.mesh.meshes import eventually, mesh_of, take
 from tests.mesh.running import environment, running, state_directory
@@ -211,3 +214,57 @@ def test_without_snapshots_nothing_is_written_and_no_thread_is_there_for_it() ->
 def test_a_directory_that_cannot_be_is_a_wrong_setting(setting: str, path: str) -> None:
     with state_directory() as state, pytest.raises(BadConfig, match=f"^{setting} = "):
         asyncio.run(start(load(None, {}, {"node.id": "a", setting: path}), environment(state)))
+
+
+def test_what_stands_in_the_store_is_read_in_its_thread_and_told_to_the_core() -> None:
+    async def story() -> None:
+        async with mesh_of("a") as m, m.connect("a") as ma:
+            await ma.send("client/joe/session/1", b"later", force_queuing=True, persistent=True)
+            core, found = m.nodes["a"].core, list[Any]()
+            position = core.parts.router.shelf.next_position - 1
+            core.parts.disk.fetch([position, position + 1], found.append)
+            m.nodes["a"].driver.idle()
+            await eventually(lambda: bool(found))
+            assert {place: each.contents() for place, each in found[0].items()} == {position: [b"later"]}
+
+    asyncio.run(story())
+
+
+def test_a_store_that_cannot_be_read_is_the_end_of_its_node() -> None:
+    async def story() -> None:
+        async with mesh_of("a") as m:
+            node, found = m.nodes["a"], list[Any]()
+            failure = StoreError("damaged", code="DATA_LOSS")
+
+            def fails(positions: object) -> list[Stored]:
+                raise failure
+
+            node.world._worker._store.read = fails  # type: ignore[method-assign]
+            node.core.parts.disk.fetch([1], found.append)
+            node.driver.idle()
+            await eventually(node.driver.stopping.is_set)
+            assert found == [failure]
+            assert node.driver.why is not None and node.driver.why.code == "DATA_LOSS"
+            node.driver.why = None  # it is to end as any other
+
+    asyncio.run(story())
+
+
+def test_the_stores_thread_begins_when_the_core_has_taken_up_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until then the store is read where the core is."""
+    seen: list[int | None] = []
+    begin = Driver.begin
+
+    def noted(driver: Driver, *what: Any) -> None:
+        seen.append(driver.world._worker._thread.ident)
+        begin(driver, *what)
+        seen.append(driver.world._worker._thread.ident)
+
+    async def story() -> None:
+        async with mesh_of("a"):
+            pass
+
+    monkeypatch.setattr(Driver, "begin", noted)
+    asyncio.run(story())
+    before, after = seen
+    assert before is None and after is not None

@@ -14,6 +14,7 @@ import pytest
 
 from mesh.operations import Image
 from mesh.store.opening import open_guarded
+from tests.mesh.store.images import loaded
 
 ME = b"m" * 16
 BOOTS = count(2)  # as a node's: never one twice, nor that of committing.py
@@ -69,6 +70,6 @@ def load(directory: Path, accept: bool = False) -> tuple[Image, int]:
     """What a node finds there at its start, and how many commits that is. StoreError as it comes."""
     store = open_guarded(directory, ME, next(BOOTS), 0, lambda level, text: None, accept)
     try:
-        return store.load(), store.reach.commits
+        return loaded(store), store.reach.commits
     finally:
         store.close()

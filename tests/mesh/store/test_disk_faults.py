@@ -18,6 +18,7 @@ from mesh.store.sqlite import SQLiteStore
 from mesh.store.witnessed import PERIOD, Witnessed
 from tests.mesh.running import LIMIT
 from tests.mesh.store.disks import BOOTS, ME, failing, fill_up, load, small_disk
+from tests.mesh.store.images import loaded
 
 ROOT = Path(__file__).parents[3]
 WANTED = 1 << 20  # bytes to stay free on a disk of four times as much
@@ -122,7 +123,7 @@ def test_row_43_a_checkpoint_without_room_gets_the_reserve(monkeypatch: pytest.M
         assert not store._store._store.is_cramped
         assert (place / "store.sqlite").stat().st_size > 200_000
         store.close()
-        assert len(load(place)[0].envelopes) == 1
+        assert len(list(load(place)[0].envelopes)) == 1
 
 
 def test_row_43_a_witness_without_room_gets_the_reserve_too() -> None:
@@ -197,7 +198,7 @@ class Written:
         self.images: dict[int, Image] = {}
         for count in (in_file, in_log):
             store, clock, _ = guarded(live, 0)
-            self.images[store.reach.commits] = store._store._store.load()
+            self.images[store.reach.commits] = loaded(store._store._store)
             for _ in range(count):
                 self._commit(store)
             clock.now += PERIOD
@@ -213,7 +214,7 @@ class Written:
         ops: list[Op] = [Append(position, b"head " + text, b"body " + text * 50)]
         ops += [Put("position", b"joe", text), *([Drop((position - 2,))] if position % 3 == 0 else [])]
         store.commit(ops)
-        self.images[store.reach.commits] = store._store._store.load()
+        self.images[store.reach.commits] = loaded(store._store._store)
 
     def copy(self, to: Path) -> Path:
         return copy(self.place, to)
@@ -259,7 +260,7 @@ def test_row_45_of_a_torn_log_a_whole_number_of_commits_is_left_and_the_loss_is_
         (place / "store.sqlite-wal").write_bytes(whole[:length] + tail[: len(whole) - length])
         assert code_of(place) == "STORE_ROLLED_BACK", f"cut after {length} bytes"
         store = SQLiteStore(place / "store.sqlite")
-        assert store.load() == written.images[store.reach.commits]
+        assert loaded(store) == written.images[store.reach.commits]
         assert store.reach.commits < written.commits
         found.add(store.reach.commits)
         store.close()
@@ -372,4 +373,4 @@ def test_row_48_a_store_is_opened_once(tmp_path: Path) -> None:
     assert found.value.code == "STORE_IN_USE"
     store.commit([Append(1, b"", b"as if nothing had been")])
     store.close()
-    assert len(load(tmp_path)[0].envelopes) == 1
+    assert len(list(load(tmp_path)[0].envelopes)) == 1

@@ -21,6 +21,7 @@ from mesh.store import postgres_lease
 from mesh.store.lease import LeaseTiming
 from mesh.store.postgres import PostgresStore
 from tests.mesh.running import LIMIT, until
+from tests.mesh.store.images import loaded, standing
 from tests.postgres import PostgresServer
 
 pytestmark = pytest.mark.whole  # a server is killed, or leases run out: that takes its time
@@ -89,7 +90,7 @@ def test_who_was_overtaken_is_fenced_and_nothing_of_its_commit_is_there(
         assert fenced.code == "FENCED"
         assert f"boot 2 of node {uuid.hex()[:8]} at " in str(fenced)
         assert refusal(lambda: old.commit([])).code == "FENCED"
-        assert [header for _, header, _ in new.load().envelopes] == [b"old", b"new"]
+        assert [header for _, header, _ in standing(new)] == [b"old", b"new"]
         assert new.load().tables["feed"] == {}
         old.close()
         assert lease(postgres, uuid) == (2, False)  # not the old one's to let go
@@ -101,7 +102,7 @@ def test_a_lease_that_ran_out_is_lost_though_nobody_took_it(postgres: PostgresSe
         until(lambda: lease(postgres, uuid) == (1, True))
         assert refusal(lambda: store.commit([Append(1, b"", b"")])).code == "LEASE_LOST"
     with closing(PostgresStore(postgres.url(), uuid, 2)) as store:
-        assert store.load().envelopes == []
+        assert standing(store) == []
 
 
 def test_a_renewal_learns_of_a_takeover(postgres: PostgresServer, uuid: bytes) -> None:
@@ -154,10 +155,10 @@ def test_of_a_takeover_in_the_middle_of_a_commit_one_waits_for_the_other(
         error = commit.exception(LIMIT)
         with closing(taken.result(2 * LIMIT)) as new:
             assert getattr(error, "code", None) == (None if first == b"old" else "FENCED")
-            assert [header for _, header, _ in new.load().envelopes] == [first]
+            assert [header for _, header, _ in standing(new)] == [first]
             new.commit([Append(2, b"new", b"")])
             assert refusal(lambda: old.commit([Append(2, b"old", b"")])).code == "FENCED"
-            assert len(new.load().envelopes) == 2
+            assert len(standing(new)) == 2
     old.close()
 
 
@@ -240,7 +241,7 @@ def test_trial_B7_a_commit_that_began_before_a_renewal_and_a_takeover_is_fenced(
         with closing(PostgresStore(postgres.url(), uuid, 2)) as new:
             other.execute(f"SELECT pg_advisory_unlock({gate})".encode())
             assert refusal(lambda: commit.result(LIMIT)).code == "FENCED"
-            assert new.load().envelopes == []
+            assert standing(new) == []
     old.close()
 
 
@@ -282,13 +283,13 @@ def test_a_process_that_was_stopped_for_longer_than_its_lease_commits_nothing_an
         answered = [int(old.stdout.readline()) for _ in range(20)]
         old.send_signal(signal.SIGSTOP)
         with closing(PostgresStore(postgres.url(), uuid, 2)) as new:
-            held = new.load()
+            held = loaded(new)
             new.commit([Append(held.next_position, b"new", b"")])
             old.send_signal(signal.SIGCONT)
             *more, code = old.stdout.read().split()
             answered += map(int, more)
             assert code in ("FENCED", "LEASE_LOST")
-            headers = [header for _, header, _ in new.load().envelopes]
+            headers = [header for _, header, _ in standing(new)]
     # Its last commit may be there though nobody was told; one of after the takeover may not.
     assert headers == [b"old"] * (held.next_position - 1) + [b"new"]
     assert answered[-1] in (held.next_position - 1, held.next_position - 2)

@@ -6,6 +6,7 @@ from mesh.errors import StoreError
 from mesh.operations import Append, Drop, Op, Rewrite
 from mesh.store.base import Store
 from mesh.store.change import fold
+from tests.mesh.store.images import standing
 
 
 @pytest.fixture
@@ -30,10 +31,10 @@ def test_what_stands_there_is_replaced_and_nothing_comes_into_being(
     three: Store, ops: list[Op], found: list[tuple[int, bytes, bytes]]
 ) -> None:
     three.commit(ops)
-    assert three.load().envelopes == found
+    assert standing(three) == found
     three.commit([Drop((1, 2, 3))])
     three.commit([Rewrite(2, b"late", b"late")])
-    assert all(position > 3 for position, _, _ in three.load().envelopes)
+    assert all(position > 3 for position, _, _ in standing(three))
 
 
 def test_a_position_that_was_never_given_cannot_be_rewritten(three: Store) -> None:
@@ -41,7 +42,7 @@ def test_a_position_that_was_never_given_cannot_be_rewritten(three: Store) -> No
         with pytest.raises(StoreError, match=f"position {position} was rewritten where 4 is next") as found:
             three.commit([Rewrite(position, b"", b""), Drop((1,))])
         assert found.value.code == "BAD_OPS"
-    assert len(three.load().envelopes) == 3
+    assert len(standing(three)) == 3
 
 
 def test_a_rewrite_alone_is_something_to_do() -> None:

@@ -15,6 +15,7 @@ import pytest
 from mesh.errors import StoreError, StoreFull
 from mesh.operations import TABLES, Append, Drop, Image, Put
 from mesh.store.sqlite import SQLiteStore
+from tests.mesh.store.images import loaded, standing
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def fill(path: Path, count: int = 20) -> Image:
     store.commit([Append(i, b"head %d" % i, b"body %d" % i * 40) for i in range(1, count + 1)])
     store.commit([Drop((3, 4, 9)), Put("feed", b"joe", b"feed" * 20), Put("position", b"joe", b"\x07")])
     store.commit([Put("stream", b"stream %d" % i, b"ranges" * 9) for i in range(60)])
-    image = store.load()
+    image = loaded(store)
     store.close()
     return image
 
@@ -68,7 +69,7 @@ def loss(store: SQLiteStore) -> str:
 def test_a_reopened_store_holds_what_it_held(path: Path, opened: Open) -> None:
     image = fill(path)
     store = opened(path)
-    assert store.load() == image
+    assert loaded(store) == image
     assert image.next_position == 21
     store.commit([Append(21, b"", b"")])
 
@@ -78,7 +79,7 @@ def test_positions_go_on_after_everything_was_dropped(path: Path, opened: Open) 
     store.commit([Append(1, b"", b""), Append(2, b"", b"")])
     store.commit([Drop((1, 2))])
     store.close()
-    assert opened(path).load() == Image([], store_tables(), 3)
+    assert loaded(opened(path)) == Image([], store_tables(), 3)
 
 
 def store_tables() -> dict[str, dict[bytes, bytes]]:
@@ -144,7 +145,7 @@ def test_a_killed_process_leaves_all_that_commit_returned_for_and_no_half_commit
             writer.send_signal(signal.SIGKILL)
             answered += [int(line) for line in writer.stdout.read().split()]
         store = SQLiteStore(path)
-        image = store.load()
+        image = loaded(store)
         store.close()
         last = int(image.tables["position"][b"last"])
         # One commit may have become durable whose answer was never heard, but not more than one.
@@ -222,7 +223,7 @@ def test_no_flipped_bit_changes_what_is_loaded(path: Path, tmp_path: Path) -> No
             found += 1
             continue
         try:
-            assert store.load() == image, f"a bit of byte {place} was flipped"
+            assert loaded(store) == image, f"a bit of byte {place} was flipped"
         except StoreError:
             found += 1
         store.close()
@@ -293,7 +294,7 @@ def test_a_full_store_refuses_whole_and_goes_on(path: Path, opened: Open) -> Non
         store.commit([Append(2, b"", b"small"), Put("feed", b"joe", b"1"), Append(3, b"", bytes(1_000_000))])
     assert full.value.code == "STORE_FULL"
     store.commit([Append(2, b"", b"second"), Drop((1,))])
-    assert store.load().envelopes == [(2, b"", b"second")]
+    assert standing(store) == [(2, b"", b"second")]
     assert store.load().tables == store_tables()
     store._db.execute("PRAGMA max_page_count=4000")
     store.commit([Append(3, b"", bytes(1_000_000))])
@@ -305,7 +306,7 @@ def test_a_mistake_in_the_middle_of_a_commit_leaves_nothing_behind(path: Path, o
     store = opened(path)
     with pytest.raises(TypeError):
         store.commit([Append(1, b"", b""), Append(2, b"", memoryview(b"no bytes"))])  # type: ignore[arg-type]
-    assert store.load() == Image([], store_tables(), 1)
+    assert loaded(store) == Image([], store_tables(), 1)
     store.commit([Append(1, b"", b"")])
 
 
@@ -336,7 +337,7 @@ def test_a_full_disk_is_a_full_store(path: Path, opened: Open) -> None:
     fault.mend()
     store.commit([Append(2, b"", b"again")])
     store.close()
-    assert opened(path).load().envelopes == [(1, b"", b"first"), (2, b"", b"again")]
+    assert standing(opened(path)) == [(1, b"", b"first"), (2, b"", b"again")]
 
 
 def test_after_a_failed_write_the_store_is_at_its_end_though_the_disk_recovers(
@@ -353,7 +354,7 @@ def test_after_a_failed_write_the_store_is_at_its_end_though_the_disk_recovers(
         with pytest.raises(StoreError, match="neither read nor written any more"):
             store.commit([Append(2, b"", b"second")])
     store.close()
-    assert opened(path).load().envelopes == [(1, b"", b"first")]
+    assert standing(opened(path)) == [(1, b"", b"first")]
 
 
 def test_a_copy_of_the_file_taken_after_a_commit_holds_that_commit(path: Path, tmp_path: Path) -> None:
@@ -365,6 +366,6 @@ def test_a_copy_of_the_file_taken_after_a_commit_holds_that_commit(path: Path, t
         shutil.copy(path, copy)
         shutil.copy(f"{path}-wal", f"{copy}-wal")
         after = SQLiteStore(copy)
-        assert after.load() == store.load()
+        assert loaded(after) == loaded(store)
         after.close()
     store.close()

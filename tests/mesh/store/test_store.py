@@ -12,6 +12,7 @@ from mesh.store.base import Store, begin
 from mesh.store.memory import MemoryStore
 from mesh.store.postgres import PostgresStore
 from mesh.store.sqlite import SQLiteStore
+from tests.mesh.store.images import loaded, standing
 from tests.postgres import PostgresServer
 from tests.seeds import stories
 
@@ -19,27 +20,27 @@ EMPTY: dict[str, dict[bytes, bytes]] = {table: {} for table in TABLES}
 
 
 def held(store: Store) -> list[int]:
-    return [position for position, _, _ in store.load().envelopes]
+    return [position for position, _, _ in standing(store)]
 
 
 def refused(store: Store, *ops: Op) -> str:
     """The code of the refusal, after which the store holds what it held."""
-    before = store.load()
+    before = loaded(store)
     with pytest.raises(StoreError) as refusal:
         store.commit(ops)
-    assert store.load() == before
+    assert loaded(store) == before
     return refusal.value.code
 
 
 def test_a_new_store_is_empty_and_counts_from_one(store: Store) -> None:
-    assert store.load() == Image([], EMPTY, 1)
+    assert loaded(store) == Image([], EMPTY, 1)
     assert FIRST_POSITION == 1
 
 
 def test_what_was_committed_is_loaded_as_it_was(store: Store) -> None:
     store.commit([Append(1, b"header", b"body"), Put("feed", b"joe", b"\x00\xff")])
     store.commit([Append(2, b"", b""), Put("retained", b"", b"")])
-    image = store.load()
+    image = loaded(store)
     assert image.envelopes == [(1, b"header", b"body"), (2, b"", b"")]
     assert image.tables == EMPTY | {"feed": {b"joe": b"\x00\xff"}, "retained": {b"": b""}}
     assert image.next_position == 3
@@ -49,7 +50,7 @@ def test_what_was_committed_is_loaded_as_it_was(store: Store) -> None:
 def test_the_largest_bodies_come_back_whole(store: Store, mib: int) -> None:
     body = bytes(range(256)) * (mib * 4096)
     store.commit([Append(1, b"large", body)])
-    assert store.load().envelopes == [(1, b"large", body)]
+    assert standing(store) == [(1, b"large", body)]
 
 
 def test_dropped_envelopes_are_gone_and_their_positions_never_come_back(store: Store) -> None:
@@ -57,7 +58,7 @@ def test_dropped_envelopes_are_gone_and_their_positions_never_come_back(store: S
     store.commit([Drop((2,))])
     assert held(store) == [1, 3]
     store.commit([Drop((3, 1))])
-    assert store.load() == Image([], EMPTY, 4)
+    assert loaded(store) == Image([], EMPTY, 4)
     assert refused(store, Append(3, b"", b"again")) == "BAD_OPS"
 
 
@@ -168,18 +169,19 @@ def test_many_rows_in_one_commit(store: Store) -> None:
     store.commit([Append(i, b"%d" % i, b"") for i in range(1, count + 1)])
     store.commit([Drop(tuple(range(1, count + 1, 2))), *(Put("feed", b"%d" % i, b"") for i in range(count))])
     store.commit([Drop(tuple(range(2, count, 2))), *(Delete("feed", b"%d" % i) for i in range(1, count))])
-    assert store.load() == Image([(count, b"%d" % count, b"")], EMPTY | {"feed": {b"0": b""}}, count + 1)
+    assert loaded(store) == Image([(count, b"%d" % count, b"")], EMPTY | {"feed": {b"0": b""}}, count + 1)
 
 
 def test_an_empty_commit_changes_nothing(store: Store) -> None:
     store.commit([])
-    assert store.load() == Image([], EMPTY, 1)
+    assert loaded(store) == Image([], EMPTY, 1)
 
 
 def test_what_was_loaded_is_not_the_store_itself(store: Store) -> None:
     store.commit([Append(1, b"", b""), Put("feed", b"joe", b"1")])
     image = store.load()
-    image.envelopes.clear()
+    if isinstance(image.envelopes, list):  # else they are read from it
+        image.envelopes.clear()
     image.tables["feed"].clear()
     assert held(store) == [1]
     assert store.load().tables["feed"] == {b"joe": b"1"}
@@ -228,5 +230,5 @@ def test_all_stores_hold_the_same_after_any_commits(
     for store in lasting:
         store.close()
     for reopened in (SQLiteStore(path), PostgresStore(postgres.url(), uuid, 2)):
-        assert reopened.load() == memory.load()
+        assert loaded(reopened) == loaded(memory)
         reopened.close()

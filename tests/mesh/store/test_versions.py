@@ -21,6 +21,7 @@ from mesh.store.postgres_rows import create_owner, write_change
 from mesh.store.postgres_setup import _LOCK
 from mesh.store.sqlite import SQLiteStore
 from tests.mesh.running import until
+from tests.mesh.store.images import loaded
 from tests.postgres import USER, PostgresServer
 
 # Written by the release before, with the seven tables that it had.
@@ -79,7 +80,7 @@ def refusal(act: Callable[[], object]) -> StoreError:
 def test_a_file_of_the_release_before_is_taken_up_and_has_all_tables_then(path: Path) -> None:
     assert version(path) == 2
     with closing(SQLiteStore(path)) as store:
-        assert (store.load(), store.reach.commits) == (IMAGE_2, 4)
+        assert (loaded(store), store.reach.commits) == (IMAGE_2, 4)
         store.commit([Put(table, b"new", b"row") for table in TABLES])
     assert version(path) == 3
     with closing(SQLiteStore(path)) as store:
@@ -134,7 +135,7 @@ def test_a_database_of_the_release_before_is_taken_up_for_all_its_nodes(postgres
     assert postgres.sql("SELECT version FROM heronry.version", url) == [(2,)]
     for owner, store in zip((one, other), stores, strict=True):
         with closing(store):
-            image = store.load()
+            image = loaded(store)
             assert (image.envelopes, image.next_position) == ([(1, b"h", owner)], 3)
             assert image.tables["feed"] == {b"f": b"v"}
             store.commit([Append(3, b"", b""), Put("part", b"new", b"row")])

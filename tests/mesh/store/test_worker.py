@@ -9,12 +9,13 @@ from queue import Queue
 import pytest
 
 from mesh.errors import Closed, MeshTimeout, StoreError, StoreFull
-from mesh.operations import Append, Drop, Image, Op, Put
+from mesh.operations import Append, Drop, Image, Op, Put, Stored
 from mesh.store.base import Store
 from mesh.store.memory import MemoryStore
 from mesh.store.sqlite import SQLiteStore
 from mesh.store.worker import StoreWorker
 from mesh.streams.origin import OriginStream
+from tests.mesh.store.images import loaded
 
 LIMIT = 10.0  # seconds that a test waits at most
 
@@ -94,7 +95,7 @@ def test_a_lone_job_is_committed_at_once_and_answered_from_the_thread(start: Sta
     worker.submit("one", [append(1)])
     assert answers.next() == (["one"], None)
     assert answers.threads == {"mesh-store"}
-    assert positions(store.load()) == [1]
+    assert positions(loaded(store)) == [1]
 
 
 def test_what_gathers_during_a_commit_becomes_one_commit(start: Start) -> None:
@@ -127,7 +128,7 @@ def test_a_job_that_is_too_large_does_not_take_the_others_with_it(start: Start) 
     assert tokens == ["large"]
     assert isinstance(error, StoreFull)
     assert answers.next() == (["after"], None)
-    assert positions(store.load()) == [1, 2, 4]
+    assert positions(loaded(store)) == [1, 2, 4]
 
 
 def test_what_was_refused_is_not_called_known_by_what_was_put_together_before(start: Start) -> None:
@@ -169,7 +170,7 @@ def test_a_refused_append_may_be_dropped_afterwards(start: Start) -> None:
     for token, op in enumerate(ops):
         worker.submit(token, [op])
         assert answers.next()[0] == [token]
-    assert positions(store.load()) == [3]
+    assert positions(loaded(store)) == [3]
 
 
 def test_a_refused_job_alone_is_committed_once_and_not_again(start: Start) -> None:
@@ -234,7 +235,7 @@ def test_closing_finishes_what_was_submitted_and_closes_the_store(tmp_path: Path
     told = [token for _ in range(answers.calls.qsize()) for token in answers.next()[0]]
     assert told == list(range(50))
     reopened = SQLiteStore(path)
-    assert positions(reopened.load()) == list(range(1, 51))
+    assert positions(loaded(reopened)) == list(range(1, 51))
     reopened.close()
 
 
@@ -273,3 +274,89 @@ def test_the_operations_are_taken_as_they_were_when_submitted(start: Start) -> N
     ops.append(append(7))
     store.gate.set()
     assert answers.next() == (["a"], None)
+
+
+# --- what is to be read ---------------------------------------------------------------------------------
+
+
+Found = list[Stored] | StoreError
+
+
+def reading(store: Store) -> tuple[StoreWorker, Queue[tuple[Hashable, Found]]]:
+    """A worker, and what it has read."""
+    read: Queue[tuple[Hashable, Found]] = Queue()
+    return StoreWorker(store, Answers(), fetched=lambda *told: read.put(told)), read
+
+
+def test_what_is_read_is_read_behind_all_that_was_submitted_before() -> None:
+    store = GateStore()
+    worker, read = reading(store)
+    worker.submit("a", [append(1)])
+    assert store.entered.wait(LIMIT)
+    worker.submit("b", [append(2)])
+    worker.fetch("first", (2, 1, 9))
+    worker.submit("c", [Drop((1,)), append(3)])
+    worker.fetch("second", [1, 3])
+    assert read.empty()
+    store.gate.set()
+    answers = dict(read.get(timeout=LIMIT) for _ in "12")
+    assert [p for p, _, _ in answers["first"] if p > 1] == [2]  # type: ignore[union-attr]
+    assert [p for p, _, _ in answers["second"]] == [3]  # type: ignore[union-attr]
+    assert len(store.commits) == 2, "what is read does not divide what is written together"
+    worker.close(LIMIT)
+
+
+def test_what_cannot_be_read_is_answered_as_well_and_the_thread_lives() -> None:
+    store = GateStore()
+    store.gate.set()
+    worker, read = reading(store)
+    failure: Exception = StoreError("the disk failed", code="DATA_LOSS")
+
+    def fails(positions: object) -> list[Stored]:
+        raise failure
+
+    store.read = fails  # type: ignore[method-assign]
+    worker.fetch(1, [1])
+    assert read.get(timeout=LIMIT) == (1, failure)
+    failure = OSError("no such device")
+    worker.fetch(2, [1])
+    token, error = read.get(timeout=LIMIT)
+    assert token == 2 and isinstance(error, StoreError) and "no such device" in str(error)
+    worker.close(LIMIT)
+
+
+def test_what_is_read_and_not_taken_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    def fetched(token: Hashable, found: Found) -> None:
+        raise RuntimeError("the loop is closed")
+
+    answers = Answers()
+    worker = StoreWorker(MemoryStore(), answers, fetched=fetched)
+    with caplog.at_level(logging.ERROR, logger="mesh.store.worker"):
+        worker.fetch(1, [1])
+        worker.submit("a", [append(1)])
+        worker.submit("b", [append(2)])
+        answers.next()
+        worker.close(LIMIT)
+    assert "RuntimeError: the loop is closed" in caplog.text
+
+
+def test_at_the_end_nothing_is_read_any_more() -> None:
+    store = GateStore()
+    worker, read = reading(store)
+    worker.submit("a", [append(1)])
+    assert store.entered.wait(LIMIT)
+    worker.fetch("late", [1])
+    with pytest.raises(MeshTimeout):
+        worker.close(0.01)
+    store.gate.set()
+    worker.close(LIMIT)
+    assert (read.empty(), store.closes) == (True, 1)
+    with pytest.raises(Closed):
+        worker.fetch("later", [1])
+
+
+def test_a_worker_that_was_never_asked_closes_the_store() -> None:
+    store = GateStore()
+    worker, _ = reading(store)
+    worker.close(LIMIT)
+    assert store.closes == 1

@@ -20,6 +20,9 @@ class Tended:
         self.answers: Queue[tuple[list[Hashable], StoreError | None]] = Queue()
         self._pauses = list(pauses)
         self.worker = StoreWorker(MemoryStore(), lambda *told: self.answers.put(told), self._tend)
+        assert self.calls.empty(), "until it begins the store is somebody else's"
+        self.worker.start()
+        self.worker.start()
 
     def _tend(self) -> float | None:
         self.calls.put(threading.current_thread().name)

@@ -1,18 +1,18 @@
 """A node core without a process around it: what it is told goes in at once, and its CPU time is counted."""
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from functools import partial
 from random import Random
 from time import process_time
 from typing import Any, TypeVar
 
 from discovery.state import Sample
-from mesh.core.desk.effects import Commit, Effect, Send
+from mesh.core.desk.effects import Commit, Effect, Fetch, Send
 from mesh.core.desk.settings import Settings
 from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
-from mesh.operations import FIRST_POSITION, TABLES, Image, Op, StoreReach
+from mesh.operations import FIRST_POSITION, TABLES, Image, Op, Stored, StoreReach
 from mesh.store.base import Store
 from mesh.wire.commands import Introduction
 
@@ -28,6 +28,9 @@ class Nowhere:
 
     def load(self) -> Image:
         return Image([], {table: {} for table in TABLES}, FIRST_POSITION)
+
+    def read(self, positions: Collection[int]) -> list[Stored]:
+        return []
 
     def commit(self, ops: Sequence[Op]) -> None:
         pass
@@ -124,5 +127,9 @@ class Host:
                 self.told[key].append(frames)
             case Commit():
                 self._jobs.append(effect)
+            case Fetch(token, positions):
+                self.commit()
+                found = self.store.read(positions)
+                self._do(partial(self.core.fetched, token, found, self.now, self.wall))
             case _:
                 pass  # nobody else is there

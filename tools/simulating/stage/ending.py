@@ -128,7 +128,7 @@ class Ending:
     def _is_quiet(self) -> bool:
         figures = [node.core.parts.desk.figures() for node in self._nodes.values()]
         waits = any(any(f[what] for what in OPEN) for f in figures)
-        waits = waits or any(node.store.load().envelopes for node in self._nodes.values())
+        waits = waits or any(list(node.store.load().envelopes) for node in self._nodes.values())
         return not waits and self._are_through()
 
     def _are_through(self) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from mesh.operations import Image, Op
+from mesh.operations import Image, Op, Stored
 from mesh.store.sqlite import SQLiteStore
 from tools.simulating.world.disk import SimStore
 
@@ -39,9 +40,16 @@ class FiledStore(SimStore):
         self._file.close()
         self._file = SQLiteStore(self._path)
         in_file = self._file.load()
+        in_file = replace(in_file, envelopes=list(in_file.envelopes))
         if in_file != image and not self.is_old:
             raise AssertionError(f"the file of SQLite holds {in_file}, and not {image}")
         return image
+
+    def read(self, positions: Collection[int]) -> list[Stored]:
+        found, in_file = super().read(positions), self._file.read(positions)
+        if in_file != found and not self.is_old:
+            raise AssertionError(f"at {positions} the file of SQLite holds {in_file}, and not {found}")
+        return found
 
     def close(self) -> None:
         super().close()

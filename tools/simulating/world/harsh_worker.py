@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from math import inf
 from typing import Protocol
 
-from mesh.core.desk.effects import Commit
+from mesh.core.desk.effects import Commit, Fetch
 from mesh.store.witnessed import Witnessed
 from tools.simulating.history import History
 from tools.simulating.world.crashes import awaited
@@ -81,7 +81,7 @@ class HarshWorker(Worker):
         if self._crashes("after the commit"):
             return
         outcome, self._outcome, batch, self.batch = self._outcome, [], self.batch, []
-        self.answer(outcome)
+        self.answer(outcome, batch)
         if not self._crashes("after the answer", batch):
             self.tend()
             self.write_next()
@@ -113,7 +113,7 @@ class HarshWorker(Worker):
             self._tended = inf
             self.process.awake(self.tend)
 
-    def _crashes(self, point: str, batch: Sequence[Commit] = ()) -> bool:
+    def _crashes(self, point: str, batch: Sequence[Commit | Fetch] = ()) -> bool:
         """Is this where it was to crash? Then it does, if somebody waits for what is written."""
         process = self.process
         is_awaited = any(map(awaited, batch or self.batch))

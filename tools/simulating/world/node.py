@@ -10,6 +10,7 @@ from mesh.core.desk.effects import (
     Commit,
     Dial,
     Effect,
+    Fetch,
     Gossip,
     HangUp,
     Knock,
@@ -246,7 +247,7 @@ class SimNode:
                 (self.listening.add if wanted else self.listening.discard)(address)
             case Knock(uuid, address):
                 self.sockets.knock(uuid, address)
-            case Commit():
+            case Commit() | Fetch():
                 self.worker.take(effect)
             case Note(level, text):
                 self.notes.append(f"{level}: {text}")

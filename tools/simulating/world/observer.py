@@ -200,7 +200,7 @@ class Observer(Part):
             "commits_under_way",
         ):
             self._add(self._event("end", text=name, stamp=int(figures[name])))
-        self._add(self._event("end", text="on disk", stamp=len(self._node.store.load().envelopes)))
+        self._add(self._event("end", text="on disk", stamp=len(list(self._node.store.load().envelopes))))
         for peer in core.parts.neighbours.peers.values():
             if peer.begun and peer.begun.feed.is_owed:
                 self._add(self._event("owed", to=peer.node.name))

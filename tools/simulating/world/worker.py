@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any, Protocol
 
-from mesh.core.desk.effects import Commit
+from mesh.core.desk.effects import Commit, Fetch
 from mesh.core.node import NodeCore
 from mesh.errors import StoreFull
 from mesh.store.base import Store
@@ -44,11 +44,12 @@ class Worker:
 
     def __init__(self, process: Process, store: Store) -> None:
         self.process = process
-        self.batch: list[Commit] = []  # on its way to the disk
-        self.jobs: deque[Commit] = deque()
+        self.batch: list[Commit | Fetch] = []  # on its way to the disk, and what is to be read behind that
+        self.jobs: deque[Commit | Fetch] = deque()
+        self._store = store
         self._committer = Committer(store)
 
-    def take(self, job: Commit) -> None:
+    def take(self, job: Commit | Fetch) -> None:
         self.jobs.append(job)
         self.write_next()
 
@@ -69,20 +70,25 @@ class Worker:
     def finish(self) -> None:
         """The batch is on the disk; what gathered meanwhile is the next one."""
         batch, self.batch = self.batch, []
-        self.answer(self.write(batch))
+        self.answer(self.write(batch), batch)
         self.write_next()
 
-    def answer(self, outcome: Outcome) -> None:
-        """Tell the core what became of its commits."""
+    def answer(self, outcome: Outcome, batch: Sequence[Commit | Fetch]) -> None:
+        """Tell the core what became of its commits, and what it wanted to be read behind them."""
         process = self.process
         for job, error in outcome:
             if job.token is not None:
                 process.core.stored(job.token, error, process.now, process.wall)
+        for wish in batch:
+            if isinstance(wish, Fetch):
+                found = self._store.read(wish.positions)
+                process.core.fetched(wish.token, found, process.now, process.wall)
         process._carry_out_all()
 
-    def write(self, jobs: Sequence[Commit]) -> Outcome:
+    def write(self, jobs: Sequence[Commit | Fetch]) -> Outcome:
         outcome: Outcome = []
-        for settled, error in self._committer.settle(jobs) if jobs else ():
+        commits = [job for job in jobs if isinstance(job, Commit)]
+        for settled, error in self._committer.settle(commits) if commits else ():
             if error is not None and not isinstance(error, StoreFull):
                 raise error
             outcome += [(job, error) for job in settled if isinstance(job, Commit)]
