@@ -38,6 +38,8 @@ def check_pattern(text: str) -> str:
 
 def matches(pattern: str, key: str) -> bool:
     """Does the pattern match this one key?"""
+    if pattern == key:  # as a rule
+        return True
     if key.startswith(SYSTEM) and not pattern.startswith(SYSTEM):
         return False
     wanted, levels = pattern.split("/"), key.split("/")

@@ -86,7 +86,11 @@ class Feed:
     def owing(self, parcel: Parcel) -> Indices | None:
         """The messages at this place of our log that it was promised, and has not settled; None = all."""
         place, envelope = parcel.position, parcel.envelope
-        queries = [q for q, since in self.queries.items() if since <= place and self.position < place]
+        if self.position >= place:
+            return ()
+        queries = [query for query, since in self.queries.items() if since <= place]
+        if len(envelope.keys) == len(queries) == 1:  # as a rule
+            return None if wants(queries[0], envelope.keys[0], envelope.domain) else ()
         rows = [is_wanted(queries, key, envelope.domain) for key in envelope.keys]
         return None if all(rows) else tuple([i for i, row in enumerate(envelope.rows()) if rows[row]])
 
@@ -302,4 +306,9 @@ class Feed:
 
 def is_wanted(queries: Iterable[Query], key: str, domain: str) -> bool:
     """Does one of them match it?"""
-    return any(query.domain in ("", domain) and matches(query.text, key) for query in queries)
+    return any(wants(query, key, domain) for query in queries)
+
+
+def wants(query: Query, key: str, domain: str) -> bool:
+    """Does it match this key?"""
+    return query.domain in ("", domain) and matches(query.text, key)

@@ -114,6 +114,8 @@ def _check_keys(h: Header) -> None:
 
 
 def _check_sizes(h: Header, body_size: int, max_content: int) -> None:
+    if isinstance(h.sizes, int) and h.sizes * h.count == body_size <= max_content and h.props == 0:
+        return  # as a rule
     sizes = [h.sizes] * h.count if isinstance(h.sizes, int) else _column(h.sizes, h.count)
     if sum(sizes) != body_size:
         raise ValueError(f"sizes add up to {sum(sizes)}, the body has {body_size} bytes")
