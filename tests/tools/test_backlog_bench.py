@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.benchmarks.measures import waiting
+from tools.benchmarks.measures import start, waiting
+from tools.benchmarks.measures.start import Started
 from tools.benchmarks.measures.waiting import Waited
 from tools.benchmarks.trials import stopped
 from tools.benchmarks.trials.stopped import Round
@@ -33,6 +34,22 @@ def test_a_thousand_that_wait_outlive_their_node(place: Path) -> None:
     report = waiting.measured(1_000, lambda: steps.append(1))
     assert report.is_clean and len(steps) == waiting.STEPS
     assert report.details["pending"] >= 1_000
+
+
+def test_a_start_after_which_not_all_waits_is_no_result() -> None:
+    rows = start.told([Started(100, 0.5, 0.4, 45.0, 100), Started(1_000, 9.9, 0.4, 60.0, 999)]).rows
+    assert [(row.name, row.is_good) for row in rows[::2]] == [("start, fewer", True), ("start", False)]
+    assert rows[2].flaw == "999 of 1,000 messages wait"
+    slow = start.told([Started(100, 0.5, 0.4, 45.0, 100), Started(1_000, 10.1, 0.4, 60.0, 1_000)]).rows[2]
+    assert (slow.flaw, slow.is_good) == ("", False)
+
+
+@pytest.mark.whole
+def test_a_node_starts_with_all_that_waits(place: Path) -> None:
+    steps: list[int] = []
+    report = start.measured(200, lambda: steps.append(1))
+    assert report.is_clean and len(steps) == start.STEPS
+    assert [each["pending"] for each in report.details["starts"]] == [100, 1_000]
 
 
 @pytest.mark.whole

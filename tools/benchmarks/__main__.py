@@ -25,6 +25,7 @@ from tools.benchmarks.measures import (
     services,
     snapshots,
     spark_scale,
+    start,
     throughput,
     turns,
     unfinished,
@@ -120,6 +121,10 @@ def measure_waiting(o: Options, advance: Advance) -> Report:
     return waiting.measured(5 * o.messages, advance)
 
 
+def measure_start(o: Options, advance: Advance) -> Report:
+    return start.measured(o.messages, advance)
+
+
 def measure_unfinished(o: Options, advance: Advance) -> Report:
     return unfinished.measured(o.mib, CROWD, advance)
 
@@ -156,6 +161,7 @@ PARTS: dict[str, tuple[Callable[[Options, Advance], Report], Callable[[Options],
     "stopped": (measure_stopped, lambda o: stopped.STEPS * min(o.rounds, 3)),
     "turns": (lambda o, advance: turns.measured(min(o.rounds, 3), advance), lambda o: turns.STEPS),
     "waiting": (measure_waiting, lambda o: waiting.STEPS),
+    "start": (measure_start, lambda o: start.STEPS),
     "unfinished": (measure_unfinished, lambda o: unfinished.STEPS),
     "peers": (measure_peers, lambda o: o.rounds * contest.steps(o.peers, o.cases)),
     "services": (measure_services, lambda o: services_wanted(o).steps),
