@@ -77,6 +77,14 @@ class PartialQueue:
         firsts = [lot.envelope.sent for line in self.lines.values() if (lot := line.first()) is not None]
         return min([*firsts, *filter(None, [self.on_disk.oldest])], default=0)
 
+    def stamp_ahead(self, priority: int, n: int) -> int:
+        """When the lot was accepted that stands n places behind the first of a priority, or the last one."""
+        line = self.line(priority)
+        lot = line.ahead(n)
+        if len(line) > n or not self.on_disk.has(priority):
+            return lot.key[0] if lot is not None else 0
+        return max(lot.key[0] if lot is not None else 0, self.on_disk.last(priority, n - len(line)))
+
     def next(self) -> Iterator[Lot]:
         """What has something ready, in the order in which it is given out."""
         for priority in sorted(self.lines, reverse=True):

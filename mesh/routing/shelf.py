@@ -43,9 +43,13 @@ class Shelf:
 
     def released(self, parcel: Parcel) -> None:
         """A place that nobody needs any more: its envelope leaves with the next commit."""
+        self.left(parcel.position)
+
+    def left(self, position: int) -> None:
+        """The same, of what is not in memory."""
         self.live -= 1
-        self._rewrites.pop(parcel.position, None)
-        self._drops.append(parcel.position)
+        self._rewrites.pop(position, None)
+        self._drops.append(position)
 
     def thinned(self, parcel: Parcel) -> None:
         """Fewer of its messages may be owed than before: if they are few, the others leave the disk."""

@@ -70,7 +70,7 @@ class Router(Part):
         self._desk.stamped(self.log.newest)
 
     def restores(self) -> Mapping[str, Restores]:
-        return dict.fromkeys((PUBLISHED, CLIENT, QUEUE), self._restore)
+        return dict.fromkeys((PUBLISHED, CLIENT), self._restore)
 
     def tidy(self) -> None:
         self.log.forget_idle(self._desk.now - STREAM_KEPT)

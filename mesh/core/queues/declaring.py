@@ -66,6 +66,11 @@ class Declaring(Part):
         """The names of all, in order."""
         return sorted(self._own.keys() | self._mesh.keys())
 
+    def was_removed(self, name: str) -> bool:
+        """Was there a queue of the mesh with that name, and is there none now?"""
+        row = self._shared.get(QUEUE, name)
+        return row is not None and not row.value and name not in self._own
+
     def near(self, name: str) -> str:
         """The name of a queue that is much like this one, for a hint; "" without any."""
         name = name[:LONGEST_QUEUE]

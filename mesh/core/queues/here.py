@@ -17,15 +17,19 @@ from mesh.queues.counts import Runs, joined
 from mesh.queues.definition import QueueTerms
 from mesh.queues.giving import give
 from mesh.queues.lot import Lot
+from mesh.queues.memory import Memory
+from mesh.queues.ondisk import Wish
 from mesh.queues.partial import Held, PartialQueue
 from mesh.queues.rates import Rate
 from mesh.queues.taker import Taker
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
 from mesh.routing.shares import Indices
+from mesh.wire.envelope import Envelope
 
 AHEAD = 10**9  # ns by which the mark goes before what is put now
 STEP = 4096  # lots by which it goes before what is given out
+PURGED = 100_000  # envelopes that leave the disk in a second
 PROGRESS = 2.0  # s: whoever has acked something so recently is waited for
 
 
@@ -38,6 +42,7 @@ class QueueHere:
         self,
         desk: Desk,
         rows: Rows,
+        memory: Memory,
         name: str,
         terms: QueueTerms,
         push: Callable[[Taker, Portion], None],
@@ -48,7 +53,7 @@ class QueueHere:
         self.floors: dict[bytes, int] = {}
         self._coming = self._coming_bytes = 0  # messages that are on their way to the disk
         self.paces = terms.when_full == "block"
-        self.part = PartialQueue(name, terms)
+        self.part = PartialQueue(name, terms, memory)
         self.arrives, self.leaves = Rate(), Rate()
         self._desk = desk
         self._rows = rows
@@ -101,7 +106,10 @@ class QueueHere:
             self._rows.write(self.name, lot)
             return
         is_old = self.part.is_recovering and self._is_marked(lot) and parcel.position > 0
-        self.part.add(lot, now, self._desk.believed, is_old)
+        if parcel.position and not is_old and self.part.may_page(lot):
+            self.part.page(lot)
+        else:
+            self.part.add(lot, now, self._desk.believed, is_old)
         self.arrives.add(lot.left, now)
         if self.part.is_full_with() and self.paces:
             portion.waiting = True
@@ -182,9 +190,7 @@ class QueueHere:
             if not self._is_marked(lot):
                 marks[lot.priority] = max(lot.key[0], marks.get(lot.priority, 0))
         for priority, stamp in marks.items():
-            line = self.part.lines.get(priority)
-            next_one = line.ahead(STEP) if line is not None else None
-            marks[priority] = max(stamp, next_one.key[0] if next_one is not None else 0)
+            marks[priority] = max(stamp, self.part.stamp_ahead(priority, STEP))
         self._is_marking = True
         self._rows.mark(self.name, marks, self._marked)
 
@@ -197,6 +203,40 @@ class QueueHere:
             self._push(taker, portion)
         if self._waiting:
             self._mark()
+
+    # --- what is on the disk alone ----------------------------------------------------------------------
+
+    def load(self) -> None:
+        """Read what may be given out soon."""
+        if self.part.takers:
+            self._read(self.part.to_load())
+
+    def load_void(self) -> None:
+        """Read what has waited too long, to bury it."""
+        self._read(self.part.on_disk.void_to_load(self._desk.believed))
+
+    def _read(self, wish: Wish | None) -> None:
+        if wish is None:
+            return
+        priority, positions = wish
+
+        def read(found: dict[int, Envelope] | MeshError) -> None:
+            if isinstance(found, MeshError):
+                return  # the store is at its end, and so is this node
+            me = self._desk.me.uuid
+            lots = [Lot(Parcel(envelope, place, me, own=True)) for place, envelope in found.items()]
+            self.part.loaded(priority, lots, self._desk.now, self._desk.believed)
+            self.changed()
+
+        self._rows.read(positions, read)
+
+    def unpage(self) -> bool:
+        """What was purged of it leaves the disk, a part at a time; did anything?"""
+        positions = self.part.on_disk.take_purged(PURGED)
+        self._rows.drop(positions)
+        return bool(positions)
+
+    # --- marks ------------------------------------------------------------------------------------------
 
     @property
     def is_stuck(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import inf
 
 from mesh.core.desk.desk import Desk
-from mesh.core.desk.part import Beginning, Part, Restored
+from mesh.core.desk.part import Beginning, Part, Restores
 from mesh.core.queues.dying import Dying
 from mesh.core.queues.here import QueueHere
 from mesh.core.queues.rows import Rows
@@ -14,7 +14,9 @@ from mesh.errors import NoQueue, QueueFull
 from mesh.names import QUEUE, queue_of
 from mesh.queues.definition import QueueTerms
 from mesh.queues.lot import PRIORITY
+from mesh.queues.memory import Memory
 from mesh.queues.taker import Taker
+from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
 from mesh.routing.taker import Addressees, Targets
 from mesh.wire.envelope import Envelope
@@ -34,14 +36,18 @@ class Queues(Part):
         dying: Dying,
         push: Callable[[Taker, Portion], None],
         near: Callable[[str], str],
+        was_removed: Callable[[str], bool],
     ) -> None:
         self._desk = desk
         self._rows = rows
         self._dying = dying
         self._push = push
         self._near = near
+        self._was_removed = was_removed
+        self._memory = Memory(desk.settings.memory_bytes)
         self.removed: Callable[[QueueHere], None] = lambda queue: None  # what else is to be done then
         self._all: dict[str, QueueHere] = {}
+        self._gone: dict[QueueHere, None] = {}  # removed, and perhaps still on the disk
         self._timed: dict[QueueHere, None] = {}  # those that wait for a time
         self._due: dict[QueueHere, None] = {}
 
@@ -72,7 +78,19 @@ class Queues(Part):
         """Before the definitions, which make queues of what is here."""
         self._rows.start(beginning)
 
-    def resume(self, restored: Restored) -> None:
+    def restores(self) -> Mapping[str, Restores]:
+        return {QUEUE: self._restore}
+
+    def _restore(self, position: int, envelope: Envelope) -> None:
+        """Something that waits in one since before the start."""
+        parcel = Parcel(envelope, position, self._desk.me.uuid, own=True)
+        queue = self.taker(envelope.to)
+        self._rows.restore(parcel, queue)
+        queue.offer(Portion(parcel), self._desk.now)
+        if self._was_removed(queue.name):  # and not all of it has left the disk
+            self._remove(queue)
+
+    def resumed(self) -> None:
         """All that was stored is where it belongs."""
         self._rows.forget_lots()
         for name in self._rows.queues() - self._all.keys():
@@ -99,7 +117,7 @@ class Queues(Part):
         return queue
 
     def _make(self, name: str, terms: QueueTerms) -> QueueHere:
-        queue = QueueHere(self._desk, self._rows, name, terms, self._push, self.changed)
+        queue = QueueHere(self._desk, self._rows, self._memory, name, terms, self._push, self.changed)
         self._all[name] = queue
         expected = self._rows.consumers.get(name)
         if expected:
@@ -113,6 +131,7 @@ class Queues(Part):
         self._timed.pop(queue, None)
         self.removed(queue)
         queue.end()
+        self._gone[queue] = None
         self._rows.forget(queue.name)
         self.write(queue)
 
@@ -146,6 +165,7 @@ class Queues(Part):
             if queue.part.is_recovered:
                 self._tick_part(queue)
             queue.give_out()
+            queue.load()
             self._dying.bury(queue)
             self.write(queue)
             if queue.part.due < inf:
@@ -176,6 +196,10 @@ class Queues(Part):
         for queue in self._all.values():
             if queue.part.is_timed or queue.is_stuck:
                 self._tick(queue)
+            queue.unpage()
+            queue.load_void()
+        for queue in [queue for queue in self._gone if not queue.unpage()]:
+            del self._gone[queue]
 
     def _tick(self, queue: QueueHere) -> None:
         self._tick_part(queue)

@@ -36,7 +36,14 @@ class QueueRoom:
         rows = Rows(disk, shelf)
         dying = Dying(desk, rows, dead, forwarder.publish, sessions.others)
         taking = self.taking = Taking(desk, disk, rows)
-        queues = self.queues = Queues(desk, rows, dying, taking.push, lambda name: self.declaring.near(name))
+        queues = self.queues = Queues(
+            desk,
+            rows,
+            dying,
+            taking.push,
+            lambda name: self.declaring.near(name),
+            lambda name: self.declaring.was_removed(name),
+        )
         taking.queues, queues.removed = queues, taking.removed
         self.declaring = Declaring(desk, disk, shared, queues.declared)
         self.parts: Sequence[Part] = (

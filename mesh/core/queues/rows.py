@@ -5,16 +5,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 from msgspec import Meta
 
-from mesh.core.desk.disk import Committed, Disk
+from mesh.core.desk.disk import Committed, Disk, Fetched
 from mesh.core.desk.part import Beginning
 from mesh.errors import MeshError, RemoteError
 from mesh.operations import Delete, Put
 from mesh.queues.lot import Lot
+from mesh.routing.parcel import Parcel
 from mesh.routing.shelf import Shelf
+from mesh.routing.taker import Taker
 from mesh.wire.codec import pack, reader
 
 PART, CONSUMER = "part", "consumer"  # tables
@@ -49,6 +52,21 @@ class Rows:
     def queues(self) -> set[str]:
         """The names of which anything is known."""
         return {*self._marks, *self.consumers}
+
+    # --- the log ----------------------------------------------------------------------------------------
+
+    def restore(self, parcel: Parcel, taker: Taker) -> None:
+        """It has stood there since before the start."""
+        self._shelf.restore(parcel, [(taker, None)])
+
+    def drop(self, positions: Iterable[int]) -> None:
+        """These leave the disk with the next commit."""
+        for position in positions:
+            self._shelf.left(position)
+
+    def read(self, positions: Sequence[int], then: Fetched) -> None:
+        """Have `then` told of what stands there."""
+        self._disk.fetch(positions, then)
 
     # --- lots -------------------------------------------------------------------------------------------
 

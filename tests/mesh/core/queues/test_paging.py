@@ -1,0 +1,85 @@
+"""A node whose queues hold more than its memory may: what waits is on its disk, and comes in order."""
+
+from tests.mesh.core.queues.worker import Worker
+from tests.simulation import SimNetwork, SimNode
+
+MANY = 3_000
+
+
+def a_node() -> tuple[SimNetwork, SimNode]:
+    net = SimNetwork()
+    a = net.node("a", memory_bytes=50_000)
+    a.start()
+    return net, a
+
+
+def put_many(net: SimNetwork, boss: Worker, queue: str = "jobs") -> None:
+    boss.declare(queue)
+    for n in range(MANY):
+        boss.put(queue, b"%d" % n)
+    net.until(lambda: boss.state_of(queue, MANY) == "OK")
+
+
+def take_all(net: SimNetwork, joe: Worker, n: int, queue: str = "jobs") -> list[bytes]:
+    joe.take(queue, credit=200)
+    done = 0
+    while done < n:
+        net.until(lambda done=done: len(joe.contents()) > done)  # type: ignore[misc]
+        count = len(joe.contents())
+        assert joe.settle(done + 1, count) == []
+        done = count
+    return joe.contents()
+
+
+def test_what_waits_on_the_disk_comes_in_order_and_memory_has_its_bound() -> None:
+    net, a = a_node()
+    boss = Worker(a, "boss")
+    put_many(net, boss)
+    here = a.core.parts.queues.queues.get("jobs")
+    assert here.part.ready == MANY
+    assert here.part._memory.used <= 50_000
+    assert take_all(net, Worker(a, "joe"), MANY) == [b"%d" % n for n in range(MANY)]
+    assert (here.part.messages, here.part.bytes, here.part._memory.used) == (0, 0, 0)
+    net.until(lambda: a.core.parts.router.shelf.live == 0)
+    net.run(2)
+    assert not list(a.disk.store.load().envelopes)
+
+
+def test_so_it_does_after_a_crash() -> None:
+    net, a = a_node()
+    put_many(net, Worker(a, "boss"))
+    joe = Worker(a, "joe")
+    assert take_all(net, joe, 500)[:500] == [b"%d" % n for n in range(500)]
+    acked = a.core.parts.queues.queues.get("jobs").part.acked
+    a.kill()
+    a.restart()
+    here = a.core.parts.queues.queues.get("jobs")
+    assert here.part.messages == MANY - acked
+    assert here.part._memory.used <= 50_000 + 2 * 4096 * 1_200  # and what is in doubt
+    rest = take_all(net, Worker(a, "ann"), MANY - acked)
+    assert sorted(map(int, rest)) == list(range(acked, MANY))
+
+
+def test_a_purge_and_a_removal_leave_nothing_on_the_disk() -> None:
+    net, a = a_node()
+    boss = Worker(a, "boss")
+    put_many(net, boss)
+    assert boss.ok(boss.ask("queue_purge", name="jobs")) == {"purged": MANY}
+    put_many(net, boss, "more")
+    assert boss.ok(boss.ask("queue_remove", name="more", if_unused=False)) == {"removed": MANY}
+    net.until(lambda: a.core.parts.router.shelf.live == 0)
+    net.run(2)
+    assert not list(a.disk.store.load().envelopes)
+
+
+def test_a_removal_that_a_crash_cuts_short_is_finished_at_the_next_start() -> None:
+    net, a = a_node()
+    boss = Worker(a, "boss")
+    put_many(net, boss)
+    boss.ask("queue_remove", name="jobs", if_unused=False)
+    a.kill()
+    a.restart()
+    assert Worker(a, "other").ask("queue_info", name="jobs").code == "NO_QUEUE"
+    net.until(lambda: a.core.parts.router.shelf.live == 0)
+    net.run(2)
+    assert not list(a.disk.store.load().envelopes)
