@@ -12,6 +12,7 @@ from mesh.wire.limits import ENVELOPE_MESSAGES
 from tools.costing.clients import Contents, Messages, OneByOne, Posting
 from tools.costing.meter import Bill
 from tools.costing.nodes import NEWS, NodePath
+from tools.costing.queues import QueuePath
 
 FULL = 100  # messages in the larger of the two envelopes
 TRIES = 9  # what most of them come to counts: into one or the other falls a sign of life
@@ -32,6 +33,8 @@ PATHS: dict[str, Callable[[], Path]] = {
     "three nodes, to a master two hops away": lambda: NodePath(nodes=3, domain=NEWS),
     "node, persistent": lambda: NodePath(persistent=True),
     "node, 1,000 topics in turn": lambda: NodePath(topics=1000),
+    "node, put into a queue": lambda: QueuePath(takes=False),
+    "node, put into a queue, taken and acked": lambda: QueuePath(takes=True),
     "client, posts": Posting,
     "client, takes batches.contents()": Contents,
     "client, takes each message of a batch": Messages,
