@@ -96,7 +96,7 @@ def test_what_somebody_had_who_does_not_come_back_is_given_to_another_and_said_t
     assert ann.tries[1] == [1]
 
 
-def test_B17_after_a_crash_those_who_took_come_back_for_what_they_have() -> None:
+def test_after_a_crash_those_who_took_come_back_for_what_they_have() -> None:
     net, a = a_node()
     boss, joe = Worker(a, "boss"), Worker(a, "joe")
     boss.declare("jobs")
@@ -116,6 +116,42 @@ def test_B17_after_a_crash_those_who_took_come_back_for_what_they_have() -> None
     assert every.keys() == {b"1", b"4", b"5"}
     assert every[b"1"] == 1
     assert joe.settle(1, 2) == []
+
+
+def test_B17_after_a_crash_what_nobody_comes_back_for_waits_five_seconds_and_is_there_again() -> None:
+    net, a = a_node()
+    boss, joe = Worker(a, "boss"), Worker(a, "joe")
+    boss.declare("jobs")
+    joe.take("jobs")
+    boss.put("jobs", *(b"%d" % n for n in range(10)))
+    net.until(lambda: len(joe.contents()) == 10)
+    a.kill()
+    a.restart()
+    boss = Worker(a, "other")
+    assert boss.info("jobs")["ready"] == 0
+    ann = Worker(a, "ann")
+    ann.take("jobs")
+    net.run(3)
+    assert ann.contents() == []
+    net.until(lambda: len(ann.contents()) == 10)
+    assert ann.contents() == [b"%d" % n for n in range(10)]
+    assert ann.settle(1, 10) == []
+    assert boss.info("jobs")["bytes"] == 0
+
+
+@pytest.mark.parametrize("k", [0, 1, 2])
+def test_B2_a_queue_of_one_node_alone_is_a_different_one_at_each(k: int) -> None:
+    net = SimNetwork()
+    nodes = net.mesh("a", "b", "c")
+    workers = [Worker(node, f"w-{node.name}") for node in nodes]
+    for worker in workers:
+        worker.declare("jobs", scope="node")
+        worker.take("jobs", credit=1000)
+    contents = [b"%d" % n for n in range(100)]
+    workers[k].put("jobs", *contents)
+    net.until(lambda: len(workers[k].contents()) == 100)
+    net.run(2)
+    assert [worker.contents() for worker in workers] == [contents if i == k else [] for i in range(3)]
 
 
 def test_who_takes_for_the_first_time_just_before_a_crash_makes_it_said_too() -> None:
