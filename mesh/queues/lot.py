@@ -113,22 +113,17 @@ class Lot:
             self.ready, _ = self.ready.without(first, last)
 
     def back(self, first: int, last: int) -> None:
-        """These are ready, those that are not done."""
-        for a, b in self._open(first, last):
-            self.ready.add(a, b)
+        """These are ready again."""
+        self.ready.add(first, last)
 
-    def end(self, first: int, last: int) -> int:
-        """These are done; returns how many were not before."""
-        new = self._open(first, last)
+    def end(self, first: int, last: int) -> None:
+        """These are done."""
         if self.done is None:
             self.done = Ranges()
-        for a, b in new:
-            self.done.add(a, b)
-            for number in range(a, b + 1) if self.tries else ():
-                self.tries.pop(number, None)
-        count = sum(b - a + 1 for a, b in new)
-        self.left -= count
-        return count
+        self.done.add(first, last)
+        self.left -= last - first + 1
+        for number in range(first, last + 1) if self.tries else ():
+            self.tries.pop(number, None)
 
     def tried(self, first: int, last: int) -> None:
         """Their delivery has failed once more."""

@@ -295,7 +295,9 @@ class PartialQueue:
 
     def done(self, lot: Lot, runs: Runs) -> None:
         """These have left the queue, and were neither ready nor out by now."""
-        n = sum(lot.end(first, last) for first, last in runs)
+        for first, last in runs:
+            lot.end(first, last)
+        n = count(runs)
         self.messages -= n
         self.groups.done(lot.group, n)
         if not lot.left:

@@ -113,6 +113,17 @@ def test_what_has_waited_too_long_is_dead_and_what_somebody_has_is_not() -> None
     assert numbers(it, 2.5) == [3]
 
 
+def test_what_somebody_has_when_its_time_is_over_dies_when_he_gives_it_back() -> None:
+    it, joe = queue(lot(1, 2, expires=WALL + 2 * S)), taker(credit=1)
+    it.open(joe)
+    assert numbers(it) == [1]
+    it.tick(2.5, WALL + 5 * S // 2)
+    assert [dead.runs for dead in it.dead] == [[(2, 2)]]
+    it.nack(joe, 1, 1, 0.0, 3.0, WALL + 3 * S)
+    it.tick(5.0, WALL + 5 * S)
+    assert [dead.runs for dead in it.dead] == [[(2, 2)], [(1, 1)]]
+
+
 def test_a_queue_may_say_how_long_anything_waits() -> None:
     it = queue(lot(1, 2), expiry=10.0)
     it.tick(9.0, WALL + 9 * S)
