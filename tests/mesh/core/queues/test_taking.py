@@ -253,6 +253,38 @@ def test_a_dead_letter_goes_to_the_queue_that_is_for_that_or_to_all_if_there_is_
     assert dead_letters(a) == 1
 
 
+def test_a_dead_letter_that_finds_no_room_stays_in_its_queue_until_there_is_some() -> None:
+    net, a = a_node()
+    boss, joe = Worker(a, "boss"), Worker(a, "joe")
+    boss.declare("jobs")
+    boss.put("jobs", b"1")
+    joe.take("jobs")
+    net.until(lambda: joe.contents())
+    a.disk.is_full = True
+    joe.settle(entries=((1, 1, 2, 0, ""),), wait=False)
+    net.run(5)
+    assert (dead_letters(a), boss.info("jobs")["bytes"]) == (0, 65)
+    a.disk.is_full = False
+    net.until(lambda: boss.info("jobs")["bytes"] == 0)
+    assert dead_letters(a) == 1
+
+
+def test_what_was_tried_and_is_done_leaves_no_row() -> None:
+    net, a = a_node()
+    boss, joe = Worker(a, "boss"), Worker(a, "joe")
+    boss.declare("jobs")
+    boss.put("jobs", b"1", b"2")
+    joe.take("jobs", credit=2)
+    net.until(lambda: len(joe.contents()) == 2)
+    joe.settle(1, 1, entries=((2, 2, 1, 0, ""),))
+    net.run(2)
+    assert len(a.disk.store._tables["part"]) == 2  # with the mark
+    net.until(lambda: len(joe.contents()) == 3)
+    assert joe.settle(3, 3) == []
+    net.run(2)
+    assert set(a.disk.store._tables["part"]) == {b"jobs\0"}
+
+
 def test_a_dead_letter_for_a_key_is_published_there() -> None:
     net, a = a_node()
     boss, joe = Worker(a, "boss"), Worker(a, "joe")
