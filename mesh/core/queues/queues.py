@@ -113,7 +113,7 @@ class Queues(Part):
         if queue is None:
             near = self._near(name)
             hint = f"Did you mean {near!r}?" if near else "Declare it first: mesh queue create, or declare()."
-            raise NoQueue(f"there is no queue {name!r}.", hint=hint)
+            raise NoQueue(f"there is no queue {name!r} at {self._desk.me.name}.", hint=hint)
         return queue
 
     def _make(self, name: str, terms: QueueTerms) -> QueueHere:

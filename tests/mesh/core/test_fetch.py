@@ -15,7 +15,7 @@ from mesh.core.parts import Parts
 from mesh.errors import MeshError, RemoteError, StoreError
 from mesh.operations import Append
 from mesh.testing import Mesh
-from mesh.wire.envelope import Envelope
+from mesh.wire.envelope import TAILED, Envelope
 from tests.mesh.envelopes import envelope
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
@@ -206,3 +206,24 @@ def test_a_kind_that_no_part_takes_up_is_an_error_at_the_start() -> None:
     with pytest.raises(StoreError, match="a kind that this release does not know: address") as refused:
         made.start()
     assert refused.value.code == "STORE_VERSION"
+
+
+class NotingNode(SimNode):
+    """It notes what its forwarder takes up again, instead of sending it on."""
+
+    def made(self) -> None:
+        self.again: list[tuple[int, bytes, int, int]] = []
+
+        def noted(position: int, e: Envelope) -> None:
+            self.again.append((position, e.stream[:1], e.first, e.flags))
+
+        self.core.parts.forwarder._restore = noted  # type: ignore[method-assign,assignment]
+
+
+def test_what_waited_for_its_master_goes_on_in_each_publishers_order() -> None:
+    """Whatever the order in which it had to be stored, and behind all that this node is master of."""
+    node = NotingNode(SimNetwork(), "a", (), {})
+    pieces = [envelope(first=n, stream=s * 16, flags=TAILED) for s, n in ((b"s", 3), (b"r", 9), (b"s", 1))]
+    node.disk.store.commit([Append(i, e.header(), e.body) for i, e in enumerate(pieces, 1)])
+    node.start()
+    assert node.again == [(2, b"r", 9, 0), (3, b"s", 1, 0), (1, b"s", 3, 0)]

@@ -282,13 +282,26 @@ def test_the_operations_are_taken_as_they_were_when_submitted(start: Start) -> N
 Found = list[Stored] | StoreError
 
 
-def reading(store: Store) -> tuple[StoreWorker, Queue[tuple[Hashable, Found]]]:
-    """A worker, and what it has read."""
-    read: Queue[tuple[Hashable, Found]] = Queue()
-    return StoreWorker(store, Answers(), fetched=lambda *told: read.put(told)), read
+Read = Callable[[GateStore], tuple[StoreWorker, Queue[tuple[Hashable, Found]]]]
 
 
-def test_what_is_read_is_read_behind_all_that_was_submitted_before() -> None:
+@pytest.fixture
+def reading() -> Iterator[Read]:
+    """A worker, and what it has read; its thread does not outlive a test that fails."""
+    made: list[tuple[StoreWorker, GateStore]] = []
+
+    def begun(store: GateStore) -> tuple[StoreWorker, Queue[tuple[Hashable, Found]]]:
+        read: Queue[tuple[Hashable, Found]] = Queue()
+        made.append((StoreWorker(store, Answers(), fetched=lambda *told: read.put(told)), store))
+        return made[-1][0], read
+
+    yield begun
+    for worker, store in made:
+        store.gate.set()
+        worker.close(LIMIT)
+
+
+def test_what_is_read_is_read_behind_all_that_was_submitted_before(reading: Read) -> None:
     store = GateStore()
     worker, read = reading(store)
     worker.submit("a", [append(1)])
@@ -306,7 +319,7 @@ def test_what_is_read_is_read_behind_all_that_was_submitted_before() -> None:
     worker.close(LIMIT)
 
 
-def test_what_cannot_be_read_is_answered_as_well_and_the_thread_lives() -> None:
+def test_what_cannot_be_read_is_answered_as_well_and_the_thread_lives(reading: Read) -> None:
     store = GateStore()
     store.gate.set()
     worker, read = reading(store)
@@ -340,7 +353,7 @@ def test_what_is_read_and_not_taken_is_logged(caplog: pytest.LogCaptureFixture) 
     assert "RuntimeError: the loop is closed" in caplog.text
 
 
-def test_at_the_end_nothing_is_read_any_more() -> None:
+def test_at_the_end_nothing_is_read_any_more(reading: Read) -> None:
     store = GateStore()
     worker, read = reading(store)
     worker.submit("a", [append(1)])
@@ -355,7 +368,7 @@ def test_at_the_end_nothing_is_read_any_more() -> None:
         worker.fetch("later", [1])
 
 
-def test_a_worker_that_was_never_asked_closes_the_store() -> None:
+def test_a_worker_that_was_never_asked_closes_the_store(reading: Read) -> None:
     store = GateStore()
     worker, _ = reading(store)
     worker.close(LIMIT)
