@@ -10,13 +10,13 @@ A send that comes again, after its client's connection broke, must not be given 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from msgspec import Struct
 
 from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer
-from mesh.wire.envelope import Envelope, as_ranges
+from mesh.wire.envelope import Envelope
 
 KEPT = 1024
 LOST = "HANDLER_LOST"
@@ -101,12 +101,6 @@ class Memory:
         for n in [n for n in self._refused if n < low]:
             del self._refused[n]
         self._low = low
-
-
-def runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Rising numbers as (first, last) pairs."""
-    ranges = as_ranges(numbers) if numbers else ()
-    return zip(ranges[::2], ranges[1::2], strict=True)
 
 
 def _alike(a: Answer | None, b: Answer | None) -> bool:

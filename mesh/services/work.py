@@ -9,9 +9,8 @@ from msgspec import Struct
 
 from mesh.routing.portion import Portion
 from mesh.services.consumer import Consumer
-from mesh.services.memory import runs
 from mesh.wire.commands import Answer
-from mesh.wire.envelope import EVERY, REQUEST, Envelope
+from mesh.wire.envelope import EVERY, REQUEST, Envelope, runs
 
 
 class Work(Struct, eq=False):

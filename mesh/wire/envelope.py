@@ -8,7 +8,7 @@ differ is an envelope cut, by lengths, without decoding a message.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate, chain, pairwise
 from operator import add
@@ -217,6 +217,12 @@ class Envelope(Struct, frozen=True, dict=True):
 def as_ranges(numbers: Sequence[int]) -> tuple[int, ...]:
     breaks = [(last, first) for last, first in pairwise(numbers) if first != last + 1]
     return (numbers[0], *chain.from_iterable(breaks), numbers[-1])
+
+
+def runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Rising numbers as (first, last) pairs."""
+    ranges = as_ranges(numbers) if numbers else ()
+    return zip(ranges[::2], ranges[1::2], strict=True)
 
 
 def runs_by_size(envelope: Envelope, most: int) -> list[tuple[int, int, bool]]:

@@ -21,7 +21,7 @@ from mesh.names import SENDS, group_name
 from mesh.security.streamkey import StreamKey
 from mesh.streams.outbox import Outbox
 from mesh.wire import commands as c
-from mesh.wire.envelope import Envelope
+from mesh.wire.envelope import Envelope, runs
 from mesh.wire.frames import body_frames
 from mesh.wire.limits import SERVICES
 
@@ -215,9 +215,18 @@ class ClientCore:
         self, number: int, head: c.ItemHead, envelope: Envelope, indices: tuple[int, ...] | None
     ) -> None:
         if number == REPLIES:
-            self.requests.arrived(envelope, indices)
+            self._are_had(self.requests.arrived(envelope, indices))
         else:
             self.services.arrived(number, head, envelope, indices)
+
+    def _are_had(self, numbers: list[int]) -> None:
+        """Whoever has replied to these had them: the node need not say it, too."""
+        if not self.publisher.outbox.unanswered:
+            return
+        for first, last in runs(numbers):
+            self.publisher.answered(c.Answer(SENDS, first, last, matched=1))
+        if self._caution.is_on:
+            self._go_on()
 
     def _publish(self, envelope: Envelope) -> None:
         if not self._caution.is_on or self._caution.add(envelope):

@@ -127,12 +127,12 @@ class Requests:
 
     # --- hearing ----------------------------------------------------------------------------------------
 
-    def arrived(self, envelope: Envelope, indices: Sequence[int] | None) -> None:
-        """Replies."""
+    def arrived(self, envelope: Envelope, indices: Sequence[int] | None) -> list[int]:
+        """Replies; returns the numbers of what they reply to."""
         batch = Batch(envelope, indices)
         if not envelope.flags & REPLY or envelope.domain != SENDS:
             self.late += len(batch)
-            return
+            return []
         numbers = envelope.number_list(range(envelope.count) if indices is None else indices)
         found, is_plain = self._open, envelope.props == 0
         for number, message in zip(numbers, batch, strict=True):
@@ -141,6 +141,7 @@ class Requests:
                 self.late += 1
             elif asked.replied(message, None if is_plain else _error_in(message)):
                 self.forget(number)
+        return numbers
 
     def answered(self, answer: Answer) -> None:
         """What became of some numbers: OK, when somebody has them."""

@@ -40,8 +40,11 @@ class Arriving:
         if session.conn is not None:
             feed.connect(self._desk.now)
 
-    def offer(self, session: Session, envelope: Envelope) -> None:
-        """A reply for it."""
+    def offer(self, session: Session, envelope: Envelope) -> bool:
+        """A reply for it. False: there is no room for it, and it is dropped."""
         self.expect(session)
+        feed = session.feeds[REPLIES]
+        dropped = feed.dropped
         parcel = Parcel(envelope, master=self._desk.me.uuid, own=True)
-        session.feeds[REPLIES].offer(Portion(parcel), self._desk.now)
+        feed.offer(Portion(parcel), self._desk.now)
+        return feed.dropped == dropped

@@ -15,11 +15,16 @@ from mesh.wire.frames import body_frames
 from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPES_A_MESSAGE, FRAMES
 
 OUTCOMES = 256  # in one message
+HOLD = 0.05  # s that the OK of a lone request waits for its reply, which says it, too
 Batch = list[tuple[Envelope, int]]  # with the ms that each still has
 
 
 class Back:
-    """The words that go back, gathered while an event lasts. `here` is for clients of this node."""
+    """The words that go back, gathered while an event lasts. `here` is for clients of this node.
+
+    A reply says that somebody had its request. So the OK of a lone request waits a moment for the reply, and
+    is not said when that comes. It is said before all that is said later of the same stream.
+    """
 
     def __init__(self, desk: Desk, peer: Callable[[bytes], Peer | None]) -> None:
         self._desk = desk
@@ -27,9 +32,32 @@ class Back:
         self.here: deque[tuple[bytes, Answer] | Envelope] = deque()
         self._outcomes: dict[bytes, dict[bytes, list[Answer]]] = {}  # by peer and stream
         self._replies: dict[bytes, Batch] = {}
+        self._held: dict[tuple[bytes, bytes], tuple[Answer, float]] = {}  # of each stream one, and until when
 
-    def outcome(self, source: bytes, stream: bytes, answer: Answer) -> None:
-        """That became of messages of a stream; `source`: who brought them, b"" = a client here."""
+    def outcome(self, source: bytes, stream: bytes, answer: Answer, may_wait: bool = False) -> None:
+        """That became of messages of a stream; `source`: who brought them, b"" = a client here. `may_wait`:
+        for their reply."""
+        held = self._held.pop((source, stream), None)
+        if held is not None:
+            self._say(source, stream, held[0])
+        if may_wait and answer.first == answer.last:
+            until = self._desk.now + HOLD
+            self._held[source, stream] = answer, until
+            self._desk.wake(until)
+        else:
+            self._say(source, stream, answer)
+
+    def tick(self) -> None:
+        """Say what has waited long enough."""
+        while self._held:
+            (source, stream), (answer, until) = next(iter(self._held.items()))
+            if until > self._desk.now:
+                self._desk.wake(until)
+                break
+            del self._held[source, stream]
+            self._say(source, stream, answer)
+
+    def _say(self, source: bytes, stream: bytes, answer: Answer) -> None:
         if source:
             self._outcomes.setdefault(source, {}).setdefault(stream, []).append(answer)
             self._desk.ending[self._flush] = None
@@ -39,6 +67,9 @@ class Back:
 
     def reply(self, source: bytes, envelope: Envelope) -> None:
         """A reply to requests, likewise."""
+        held = self._held.get((source, envelope.stream))
+        if held is not None and held[0].first in envelope.number_list(range(envelope.count)):
+            del self._held[source, envelope.stream]
         if source:
             self._replies.setdefault(source, []).append((envelope, 0))
             self._desk.ending[self._flush] = None

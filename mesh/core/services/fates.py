@@ -15,10 +15,10 @@ from mesh.core.services.strategies import Strategies
 from mesh.core.subscribers.session import Session
 from mesh.core.subscribers.sessions import Sessions
 from mesh.names import SENDS
-from mesh.services.memory import Memory, Way, runs
+from mesh.services.memory import Memory, Way
 from mesh.services.replies import refusal
 from mesh.wire.commands import Answer
-from mesh.wire.envelope import Envelope
+from mesh.wire.envelope import Envelope, runs
 
 TRIES = 3  # nodes that may say that nobody serves it there, although they had said so
 SWEEP = 5.0  # s between two looks for requests whose time is over
@@ -206,7 +206,8 @@ class Fates:
     def replied(self, uuid: bytes, e: Envelope) -> None:
         """Replies of those who were asked go to their session; what nobody waits for is dropped."""
         memory, session = self.streams.get(e.stream), self._sessions.by_stream.get(e.stream)
-        wanted = []
+        wanted: list[int] = []
+        implied: list[int] = []  # numbers that had no answer until now
         came: dict[Way, list[int]] = {}
         here = self._at.get(uuid, {})
         if memory is not None:
@@ -221,15 +222,23 @@ class Fates:
                     self._finish(memory, way, (n,))
                 else:
                     if n in memory.unanswered:
-                        self._end(memory, way, (n,), Answer("", 1, 1, matched=1))
+                        self._imply(memory, way, n)
+                        implied.append(n)
                     self._drop(memory, way, (n,))
         for way, places in came.items():
             self.faring.replied(uuid, way, e, places)
             self._heard_of(way, len(places), is_done=True)
         if len(wanted) < e.count:
             self._desk.count("late_replies", e.count - len(wanted))
-        if wanted and session is not None:
-            self.arriving.offer(session, e.cut(wanted))
+        if wanted and session is not None and not self.arriving.offer(session, e.cut(wanted)):
+            for first, last in runs(implied):
+                self._sessions.owe(session, Answer(SENDS, first, last, matched=1))
+
+    def _imply(self, memory: Memory, way: Way, n: int) -> None:
+        """Somebody had it, since he has replied: its sender hears that by the reply."""
+        memory.answered(n, "OK", "")
+        self._desk.accounts.answered(way.stream, Answer(SENDS, n, n, matched=1))
+        self.faring.answered(way, 1, "OK")
 
     def _fail(self, memory: Memory, way: Way, numbers: list[int], code: str, text: str) -> None:
         """The mesh itself replies to requests that somebody had."""

@@ -230,6 +230,9 @@ class Serving(Part):
             else:
                 self._waiting.pop(address, None)
 
+    def tick(self) -> None:
+        self._back.tick()
+
     def tidy(self) -> None:
         """Of what waits for somebody who is busy the time may be over."""
         for address in self._waiting:
@@ -264,7 +267,7 @@ class Serving(Part):
             if work.at == count:
                 address.drop(work)
             if not work.was_given:
-                self._answer(work, first, work.at, Answer("", 1, 1, matched=1))
+                self._answer(work, first, work.at, Answer("", 1, 1, matched=1), work.is_request)
 
     def _give(self, address: Address, server: Server, work: Work, indices: range) -> None:
         address.turn += 1
@@ -280,9 +283,9 @@ class Serving(Part):
         """What nobody was given of it is refused."""
         self._answer(work, work.at, work.envelope.count, Answer("", 1, 1, code, text=text))
 
-    def _answer(self, work: Work, start: int, end: int, answer: Answer) -> None:
+    def _answer(self, work: Work, start: int, end: int, answer: Answer, may_wait: bool = False) -> None:
         for part in work.answers(start, end, answer):
-            self._back.outcome(work.source, work.envelope.stream, part)
+            self._back.outcome(work.source, work.envelope.stream, part, may_wait)
 
     def _skipped(self, work: Work, at: int, code: str, text: str) -> None:
         """One of all who were to have it has not: if it is a request, its reply says so."""

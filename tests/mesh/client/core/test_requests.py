@@ -227,17 +227,65 @@ def test_a_reply_before_the_answer_counts_and_one_that_comes_twice_is_late() -> 
     assert bench.core.requests.late == 1
 
 
+def test_a_reply_is_the_answer_to_its_request_also_when_nobody_waits_for_it_any_more() -> None:
+    bench = Bench()
+    (one, _), (other, _) = bench.ask(), bench.ask("b")
+    bench.wait(0.01)
+    bench.core.requests.forget(other)
+    outbox = bench.core.publisher.outbox
+    assert (outbox.unanswered, outbox.flight) == (2, 2)
+    bench.item(reply(one, other))
+    assert (outbox.unanswered, outbox.flight) == (0, 0)
+    bench.lose()
+    assert bench.published() == [], "nothing of it is sent again"
+
+
+def test_after_its_reply_the_next_request_leaves_at_once() -> None:
+    bench = Bench()
+    number, _ = bench.ask()
+    bench.wait()
+    bench.ask("b")
+    bench.wait()
+    assert [e.to for _, e in bench.published()] == ["calc/add"]
+    bench.item(reply(number))
+    assert [e.to for _, e in bench.published()] == ["calc/add", "b"]
+
+
+@pytest.mark.parametrize("envelope", [reply(2), replace(reply(1), flags=0), replace(reply(1), domain="")])
+def test_what_is_no_reply_to_it_is_no_answer(envelope: Envelope) -> None:
+    bench = Bench()
+    bench.ask()
+    bench.wait()
+    bench.item(envelope)
+    assert bench.core.publisher.outbox.unanswered == 1
+
+
+def test_what_comes_again_one_by_one_goes_on_with_a_reply_as_with_an_answer() -> None:
+    bench = Bench()
+    bench.ask()
+    bench.wait(0.01)
+    bench.ask("b")
+    bench.wait(0.01)
+    for _ in range(2):
+        bench.hear(c.Refuse("MALFORMED", "what was that?"))
+        bench.lose()
+    assert [e.to for _, e in bench.published()] == ["calc/add"]
+    bench.item(reply(1))
+    bench.wait()
+    assert [e.to for _, e in bench.published()] == ["calc/add", "b"]
+
+
 def test_items_of_replies_are_used_up_when_they_come_and_counted_anew_in_another_process() -> None:
     bench = Bench()
     number, _ = bench.ask()
     for _ in range(3):
         bench.item(reply(number))
-    bench.wait(0.01)
+    bench.wait(0.1)
     assert [said.taken for said in bench.sent() if isinstance(said, c.Ack)][-1] == ((REPLIES, 3),)
     bench.lose(boot=2)
     bench.seq = 0
     bench.item(reply(number))
-    bench.wait(0.01)
+    bench.wait(0.1)
     assert [said.taken for said in bench.sent() if isinstance(said, c.Ack)][-1] == ((REPLIES, 1),)
 
 

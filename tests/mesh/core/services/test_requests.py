@@ -19,7 +19,6 @@ def test_a_request_is_replied_to_here_and_at_another_node() -> None:
     by = {first: b"one", ({b"1", b"2"} - {first}).pop(): b"two"}
     assert near.replies == [(n, by[b"1"], "", server.session)]
     assert far.replies == [(f, by[b"2"], "", server.session)]
-    assert (near.state(n), far.state(f)) == ("OK", "OK")
     assert replies.keys() == by.keys()
 
 

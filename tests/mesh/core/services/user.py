@@ -38,6 +38,7 @@ class User:
         self.heard: list[c.AnyCommand] = []
         self.ttls: list[int] = []
         self.is_gone = False
+        self.is_silent = False  # it says nothing of what has come
         self.session = ""
         self.token = b""
         self.seq = 0
@@ -107,7 +108,8 @@ class User:
                     self._given(number, e, indices)
                     self.ttls.append(head.ttl)
                 self.taken[number] = self.taken.get(number, 0) + 1
-        self.say(c.Ack(self.seq, ((REPLIES, self.taken.get(REPLIES, 0)),)))
+        if not self.is_silent:
+            self.say(c.Ack(self.seq, ((REPLIES, self.taken.get(REPLIES, 0)),)))
 
     def _replies(self, e: Envelope, indices: list[int]) -> None:
         for i in indices:
@@ -189,6 +191,14 @@ class User:
         """The last answer that it had."""
         found = [a.state for a in self.answers if a.first <= number <= a.last]
         return found[-1] if found else ""
+
+    def codes(self) -> dict[int, str]:
+        """Those of the replies, by number."""
+        return {number: code for number, _, code, _ in self.replies}
+
+    def fate(self, number: int) -> str:
+        """A failure that it was told of, by a reply or by an answer; else its answer."""
+        return self.codes().get(number) or self.state(number)
 
     def watch(self, version: int, *names: str, full: bool = True) -> None:
         self.say(c.Watch(version, full, False, tuple(("address", name) for name in names)))
