@@ -140,7 +140,7 @@ class ClientCore:
         self.publisher.max_content = welcome.max_content
         self.publisher.outbox.window = welcome.window
         self._came_to(welcome, is_new)
-        self.subscriptions.again(is_new)
+        self.subscriptions.again(is_new, welcome.window)
         self.watches.again()
         for envelope in self._caution.begin(self.publisher.outbox.resend()):
             self._send(envelope)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mesh.client.core.calls import Calls, Pending
-from mesh.client.core.desk import Desk
+from mesh.client.core.desk import NEVER, Alarm, Desk
 from mesh.client.core.effects import Report
 from mesh.client.core.intake import INBOX, Intake, Terms
 from mesh.client.core.line import Line
@@ -27,6 +27,9 @@ Indices = tuple[int, ...] | None  # of an envelope's messages; None: all of them
 
 ACK_AFTER = 0.002  # s: at once would only keep the nodes from the next message
 ACK_AT = 16  # … but at once when so many messages of the link are unacknowledged
+ACK_LATER = 0.02  # s, for a lone short message to a service, or a reply: many come between two of these
+SHORT = 4096  # bytes
+AMPLE = (4 * ACK_AT * SHORT, 4 * ACK_AT)  # bytes and items of a window of which those take a quarter at most
 
 GAPS_AFTER = 1.0  # s for which gaps are added up, before they are told
 
@@ -43,7 +46,9 @@ class Subscriptions:
         self._number = INBOX
         # The taker of items that are for none of them: services, replies.
         self.others: Callable[[int, c.ItemHead, Envelope, Indices], None] = lambda *_: None
-        self._is_ack_planned = False
+        self._ack_at = NEVER  # when the next one is due
+        self._alarm: Alarm | None = None  # which rings then
+        self._is_ample = False
         self._acked = 0  # messages of the link
         self._gaps: Counter[str] = Counter()  # messages that were dropped, by what was asked for
         self._told: dict[int, int] = {}  # items used up of each, as this connection has heard
@@ -117,8 +122,9 @@ class Subscriptions:
         self._calls.tell(lambda request: c.Unsubscribe(request, s.number))
         return None
 
-    def again(self, is_new: bool) -> None:
-        """Connected again, perhaps to a new process: make them anew."""
+    def again(self, is_new: bool, window: tuple[int, int]) -> None:
+        """Connected again, perhaps to a new process: make them anew. `window`: bytes, and items."""
+        self._is_ample = window[0] >= AMPLE[0] and window[1] >= AMPLE[1]
         self._acked = 0
         self._told.clear()
         self._used = dict(self._all)
@@ -135,10 +141,11 @@ class Subscriptions:
 
     def items(self, command: c.Items, envelopes: list[Envelope]) -> None:
         """Messages for some of them."""
-        self.plan_ack()
         inlet = self._line.inlet
         if not inlet.accept(command.seq):
+            self.plan_ack()
             return
+        is_for_others = True
         for head, envelope in zip(command.heads, envelopes, strict=True):
             gaps = dict(head.gaps)
             for number, column in head.targets:
@@ -146,12 +153,17 @@ class Subscriptions:
                 if subscription is not None:
                     indices = struct.unpack(f"<{len(column) // 2}H", column) if column else None
                     gap = gaps.get(number, 0)
+                    is_for_others = False
                     subscription.arrived(head.master, envelope, indices, gap, head.position)
                 else:
                     self._replies += number == REPLIES
                     self.others(number, head, envelope, _indices(column))
         if inlet.have - self._acked >= ACK_AT:
             self.send_ack()
+        elif is_for_others and self._is_ample and _is_short(envelopes):
+            self.plan_ack(ACK_LATER)
+        else:
+            self.plan_ack()
 
     def ended(self, command: c.Ended) -> None:
         """The node has ended one of them; what had arrived can still be taken."""
@@ -183,15 +195,25 @@ class Subscriptions:
         """The number of those that are read."""
         return sum(not s.is_left for s in self._all.values())
 
-    def plan_ack(self) -> None:
-        """Acknowledge soon, once for all that comes and is used up until then."""
-        if not self._is_ack_planned:
-            self._desk.later(ACK_AFTER, self.send_ack)
-            self._is_ack_planned = True
+    def plan_ack(self, within: float = ACK_AFTER) -> None:
+        """Acknowledge within so many seconds, once for all that comes and is used up until then."""
+        at = self._desk.now + within
+        if at < self._ack_at:
+            alarm = self._desk.later(within, self._ring)  # first: in another thread it raises
+            if self._alarm is not None:
+                self._alarm.cancel()
+            self._alarm, self._ack_at = alarm, at
+
+    def _ring(self) -> None:
+        self._alarm = None
+        self.send_ack()
 
     def send_ack(self) -> None:
         """Tell the node what has arrived, and how much of it was used up."""
-        self._is_ack_planned = False
+        self._ack_at = NEVER
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
         self._acked = self._line.inlet.have
         # Only what is news: of a thousand subscriptions most have had nothing since.
         news = {n: s.used for n, s in self._used.items() if n in self._all and s.used > self._told.get(n, 0)}
@@ -207,7 +229,12 @@ class Subscriptions:
         for subscription in self._all.values():
             subscription.end(error)
         self._all.clear()
-        self._is_ack_planned = True  # there is nobody to tell any more
+        self._ack_at = -NEVER  # there is nobody to tell any more
+
+
+def _is_short(envelopes: Sequence[Envelope]) -> bool:
+    """Is it a lone short one?"""
+    return len(envelopes) == 1 == envelopes[0].count and len(envelopes[0].body) <= SHORT
 
 
 def _indices(column: bytes) -> Indices:

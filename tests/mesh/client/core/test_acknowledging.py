@@ -1,11 +1,16 @@
 """What does a client acknowledge, and when? Also once it has many subscriptions."""
 
+import pytest
+from msgspec.structs import replace
+
 from mesh.client.core.intake import Terms
-from mesh.client.core.subscriptions import ACK_AFTER, ACK_AT
+from mesh.client.core.requests import REPLIES
+from mesh.client.core.subscriptions import ACK_AFTER, ACK_AT, ACK_LATER, AMPLE, SHORT
 from mesh.wire import commands as c
 from mesh.wire.frames import body_frames
 from tests.mesh.client.core.benches import CoreBench
 from tests.mesh.envelopes import envelope
+from tools.costing.wire import WELCOME
 
 
 class Acknowledging(CoreBench):
@@ -30,6 +35,13 @@ class Acknowledging(CoreBench):
             e = envelope(first=seq)
             head = c.ItemHead(body_frames(e), 0, b"m" * 16, ((1, b""),))
             self.hear(c.Items(seq, (head,)), e)
+
+    def reply(self, *seqs: int, size: int = 8, heads: int = 1, number: int = REPLIES) -> None:
+        """Messages with so many heads for something that is no subscription."""
+        for seq in seqs:
+            es = [envelope(contents=[bytes(size)], first=seq) for _ in range(heads)]
+            rows = tuple(c.ItemHead(body_frames(e), 0, b"m" * 16, ((number, b""),)) for e in es)
+            self.hear(c.Items(seq, rows), *es)
 
     def acks(self) -> list[c.Ack]:
         return [command for command in self.sent() if isinstance(command, c.Ack)]
@@ -108,3 +120,60 @@ def test_a_client_that_is_closed_tells_what_was_used_and_then_nothing_more() -> 
     bench.wait(1.0)
     assert [type(command) for command in bench.sent()] == [c.Ack, c.Bye]
     assert bench.acks() == [c.Ack(0, ((1, 1),))]
+
+
+@pytest.mark.parametrize("number", [REPLIES, 77])
+def test_lone_short_replies_and_requests_are_told_of_a_while_later(number: int) -> None:
+    bench = Acknowledging(1)
+    bench.taken()
+    bench.done.clear()
+    bench.reply(1, number=number)
+    bench.wait(0.5 * ACK_LATER)
+    bench.reply(2, number=number)
+    assert bench.acks() == []
+    bench.wait(0.6 * ACK_LATER)
+    assert [ack.have for ack in bench.acks()] == [2]
+    bench.wait(1.0)
+    assert len(bench.acks()) == 1
+
+
+@pytest.mark.parametrize("more", [{"size": SHORT + 1}, {"heads": 2}, {"number": 1}])
+def test_others_are_told_of_soon_and_those_that_waited_with_them(more: dict[str, int]) -> None:
+    bench = Acknowledging(1)
+    bench.taken()
+    bench.done.clear()
+    bench.reply(1)
+    bench.wait(0.1 * ACK_LATER)
+    bench.reply(2, **more)
+    bench.wait(ACK_AFTER)
+    assert [ack.have for ack in bench.acks()] == [2]
+    bench.wait(1.0)
+    assert len(bench.acks()) == 1
+
+
+def test_a_lone_one_that_comes_twice_is_told_of_soon_and_many_are_not_waited_for() -> None:
+    bench = Acknowledging(1)
+    bench.taken()
+    bench.done.clear()
+    bench.reply(1, 1)
+    bench.wait(ACK_AFTER)
+    assert [ack.have for ack in bench.acks()] == [1]
+    bench.reply(*range(2, ACK_AT + 2))
+    assert [ack.have for ack in bench.acks()] == [1, ACK_AT + 1]
+    bench.wait(1.0)
+    assert len(bench.acks()) == 2
+
+
+@pytest.mark.parametrize("window", [(AMPLE[0] - 1, AMPLE[1]), (AMPLE[0], AMPLE[1] - 1)])
+def test_where_the_window_is_narrow_all_are_told_of_soon(window: tuple[int, int]) -> None:
+    bench = Acknowledging(1)
+    for it, seconds in ((window, ACK_AFTER), (AMPLE, ACK_LATER)):
+        bench.core.gone(bench.desk.now, bench.core.line.key)
+        bench.connect(replace(WELCOME, window=it))
+        bench.wait(1.0)
+        bench.done.clear()
+        bench.reply(bench.core.line.inlet.have + 1)
+        bench.wait(0.9 * seconds)
+        assert bench.acks() == []
+        bench.wait(0.2 * seconds)
+        assert len(bench.acks()) == 1
