@@ -11,7 +11,8 @@ from pathlib import Path
 import click
 
 from tools.costing.baseline import FILE, PYTHON, Change, changes, grown, read, write
-from tools.costing.paths import FULL, PATHS, Cost, measured
+from tools.costing.nodes import FULL
+from tools.costing.paths import PATHS, Cost, measured
 
 WORSE = 1
 WHAT_TO_DO = """\

@@ -8,16 +8,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import cycle, islice
 
+from mesh.client.core.requests import One
+from mesh.client.core.serving import Serving
 from mesh.mapping.rules import Rule
+from mesh.wire.envelope import REQUEST
 from tools.costing.meter import Bill, Meter
 from tools.simulating.clients.client import SimClient
 from tools.simulating.clients.kept import Subscription
+from tools.simulating.clients.outcome import Outcome
 from tools.simulating.world.mesh import SimNetwork
 from tools.simulating.world.node import SimNode
 
 CONTENT = bytes(100)
 QUIET = 5.0  # s that nodes and clients say what they have to say when they have met
 THROUGH = 0.05  # s in which an envelope is through, and what is said of it, too
+ANSWERED = 0.2  # s in which requests are, and nothing waits for their replies any more
+FULL = 100  # messages in the larger of the two envelopes
 NEWS = "NEWS"
 ON_THE_WAY = {
     "bilbo": (Rule("frodo", 1, (NEWS,)),),
@@ -99,3 +105,51 @@ class NodePath:
         assert came == [count] * len(came), f"{count} messages were published, {came} came"
         assert self._publisher.is_through, "not all of it is answered"
         return bill
+
+
+class Echo(SimClient):
+    """Whoever serves an address, and replies at once with what it is asked."""
+
+    _serving: Serving | None = None
+
+    def serve(self, address: str) -> None:
+        services, number = self.core.services, self.core.subscriptions.next_number()
+        self._serving = services.make(number, address, 2 * FULL, local_only=False)
+        self._serving.stirred = self._wake
+        self._keep(services.enter(self._serving))
+        self._turn()
+
+    def _look(self) -> None:
+        while self._serving is not None and (taken := self._serving.take()) is not None:
+            self._serving.reply(taken, taken.message.content)
+
+
+class RequestPath:
+    """From a client of one node to one who serves the address at another, and its reply."""
+
+    def __init__(self) -> None:
+        self._net = MeteredNetwork()
+        near, far = self._net.mesh("frodo", "heron")
+        echo = Echo(self._net, far.ipc, "echo")
+        echo.connected()
+        echo.serve("bench")
+        self._asker = SimClient(self._net, near.ipc, "asker").connected()
+        self._net.run(QUIET)
+        for count in (FULL, 1):
+            self.bill(count)
+
+    def bill(self, count: int) -> Bill:
+        """The bill for an envelope of so many requests."""
+        self._net.meter.take()
+        core, net = self._asker.core, self._net
+        core.desk.now = net.now
+        until, came = core.requests.until(5.0), []
+        for _ in range(count):
+            number = core.publisher.post_to("bench", "", CONTENT, REQUEST, b"", until)
+            promise = Outcome()
+            promise.then(lambda reply, error: came.append(error or reply.content))
+            core.requests.add(number, One(promise, core.requests.bucket(until), "bench", 5.0))
+        net.run(ANSWERED)
+        assert came == [CONTENT] * count, f"of {count} requests came {came[:3]}, …"
+        assert core.publisher.is_quiet, "not all of it is answered"
+        return net.meter.take()

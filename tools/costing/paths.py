@@ -11,10 +11,9 @@ from typing import Protocol
 from mesh.wire.limits import ENVELOPE_MESSAGES
 from tools.costing.clients import Contents, Messages, OneByOne, Posting
 from tools.costing.meter import Bill
-from tools.costing.nodes import NEWS, NodePath
+from tools.costing.nodes import FULL, NEWS, NodePath, RequestPath
 from tools.costing.queues import QueuePath
 
-FULL = 100  # messages in the larger of the two envelopes
 TRIES = 9  # what most of them come to counts: into one or the other falls a sign of life
 assert FULL < ENVELOPE_MESSAGES
 
@@ -35,6 +34,7 @@ PATHS: dict[str, Callable[[], Path]] = {
     "node, 1,000 topics in turn": lambda: NodePath(topics=1000),
     "node, put into a queue": lambda: QueuePath(takes=False),
     "node, put into a queue, taken and acked": lambda: QueuePath(takes=True),
+    "two nodes, a request and its reply": RequestPath,
     "client, posts": Posting,
     "client, takes batches.contents()": Contents,
     "client, takes each message of a batch": Messages,

@@ -92,7 +92,12 @@ class Balancing:
     def assign(
         self, address: str, nodes: Mapping[str, int], n: int, message: Read | None = None
     ) -> dict[str, int]:
-        """The number of n messages that goes to each of these nodes, of which the consumers are given."""
+        """The number of n messages that goes to each of these nodes, of which the consumers are given. Where
+        there is only one, no strategy is asked."""
+        if len(nodes) == 1:
+            [node] = nodes
+            self._took(node, n)
+            return {node: n}
         balancer = self._strategies.of_address(address)
         candidates = [self._server(node, nodes[node]) for node in self._steady(nodes)]
         counts = balancer.assign(candidates, n, self._shown(balancer, address, message))

@@ -127,6 +127,17 @@ def test_messages_to_an_address_are_dealt_out_to_those_who_serve_it(desk: Desk, 
     assert desk.tally.of("a").chosen == 4
 
 
+def test_where_there_is_no_choice_no_strategy_is_asked_and_it_counts_all_the_same(
+    desk: Desk, strategy: Last
+) -> None:
+    balancing = among(desk, strategy, a=Peer())
+    assert balancing.assign("x", {"a": 3}, 4, unasked) == {"a": 4}
+    assert balancing.assign("x", {"bilbo": 1}, 2, unasked) == {"bilbo": 2}
+    assert not strategy.shown and desk.tally.of("a").chosen == 4
+    balancing.choose(("b", "a"), None)
+    assert strategy.shown[1].sent == pytest.approx(4, abs=0.1)
+
+
 def test_suspects_get_none_while_there_are_others_and_what_is_for_all_all_the_same(desk: Desk) -> None:
     balancing = among(desk, RoundRobin(lambda: 0.5), a=Peer(), b=(doubted := Peer()))
     doubted.suspect = True
@@ -146,10 +157,10 @@ def test_only_a_strategy_that_reads_messages_sees_one(desk: Desk) -> None:
 
 
 def test_what_a_node_has_not_answered_and_how_soon_it_does_is_shown(desk: Desk, strategy: Last) -> None:
-    balancing = among(desk, strategy, a=Peer())
+    balancing = among(desk, strategy, a=Peer(), b=Peer())
     balancing.sent_to("a", 5)
     balancing.answered("a", 2, 0.5)
-    balancing.assign("x", {"a": 1}, 1)
+    balancing.assign("x", {"a": 1, "b": 1}, 1)
     assert (strategy.shown[0].outstanding, strategy.shown[0].latency) == (3, 0.5)
     assert balancing.outstanding("a") == 3
     balancing.choose(("a",), None)
@@ -186,13 +197,13 @@ def test_addresses_and_domains_have_strategies_of_their_own() -> None:
     settings = Settings(me=ME, address_balancers=given, domain_balancers={"NEWS": news})
     balancing = among(Desk(settings, bytes, lambda: 0.5), usual)
     assert all(it.info == NodeInfo("bilbo", ME.uuid, 2.0) for it in (usual, calc, every, news))
-    balancing.assign("calc/add", {"a": 7}, 1)
+    balancing.assign("calc/add", {"a": 7, "e": 1}, 1)
     balancing.choose(("b", "c"), None, "NEWS")
     assert not usual.shown and not every.shown, "the first that matches counts"
-    assert [c.node for c in (*calc.shown, *news.shown)] == ["a", "b", "c"]
+    assert [c.node for c in (*calc.shown, *news.shown)] == ["a", "e", "b", "c"]
     balancing.choose(("b", "c"), None)
-    balancing.assign("news", {"d": 1}, 1)
-    assert [c.node for c in usual.shown] == ["d"] and len(calc.shown) == 1
+    balancing.assign("news", {"d": 1, "e": 1}, 1)
+    assert [c.node for c in usual.shown] == ["d", "e"] and len(calc.shown) == 2
     balancing.registrations([Registration("calc/add", "a"), Registration("news", "d", -1)])
     assert (calc.told, usual.told) == ([Registration("calc/add", "a")], [Registration("news", "d", -1)])
     assert every.told == news.told == []
@@ -213,5 +224,5 @@ def test_the_node_that_chooses_says_where_it_is() -> None:
     me = Introduction(b"m" * 16, "bilbo", 1, "", metadata=said({"rack": "r1"}))
     balancing = among(Desk(Settings(me=me), bytes, lambda: 0.5), it := Last(lambda: 0.5))
     assert it.info is not None and it.info.metadata == {"rack": "r1"}
-    balancing.assign("x", {"bilbo": 1}, 1)
+    balancing.assign("x", {"bilbo": 1, "a": 1}, 1)
     assert it.shown[0].metadata == {"rack": "r1"}
