@@ -115,11 +115,13 @@ class Asked(Part):
         envelopes, tries, size = list[Envelope](), list[int](), 0
         for lot in self._queues.get(asked.ask.name).part.next():
             left = asked.ask.count - len(tries)
+            if not left:
+                break
             runs = lot.first(left)
             indices = lot.indices(runs)
             piece = lot.envelope if indices is None else lot.envelope.cut(indices)
             size += len(piece.body)
-            if not left or (envelopes and size > ENVELOPE_BYTES):
+            if envelopes and size > ENVELOPE_BYTES:
                 break
             envelopes.append(piece)
             tries += lot.column(runs) or bytes(piece.count)
