@@ -10,8 +10,11 @@ if TYPE_CHECKING:
     from mesh import errors, sync, testing
     from mesh.client.client import Client, Event, connect
     from mesh.client.codecs import Codec
+    from mesh.client.consumer import Consumer
+    from mesh.client.delivery import Deliveries, Delivery, QueuedMessage
     from mesh.client.gathering import GatheredMessage, Gathering
     from mesh.client.message import Batch, Message
+    from mesh.client.queue import Queue
     from mesh.client.receipt import Receipt
     from mesh.client.registrations import Registration, Registrations
     from mesh.client.request import Request
@@ -66,7 +69,7 @@ if TYPE_CHECKING:
         WrongLoop,
     )
     from mesh.values import Headers, Published
-    from mesh.wire.replies import Info, NodeRow
+    from mesh.wire.replies import Info, NodeRow, QueueRow
 
 __version__ = "0.1.0"
 
@@ -74,6 +77,9 @@ _HOMES = {
     "Batch": "mesh.client.message",
     "Client": "mesh.client.client",
     "Codec": "mesh.client.codecs",
+    "Consumer": "mesh.client.consumer",
+    "Deliveries": "mesh.client.delivery",
+    "Delivery": "mesh.client.delivery",
     "Event": "mesh.client.client",
     "GatheredMessage": "mesh.client.gathering",
     "Gathering": "mesh.client.gathering",
@@ -82,6 +88,9 @@ _HOMES = {
     "Message": "mesh.client.message",
     "NodeRow": "mesh.wire.replies",
     "Published": "mesh.values",
+    "Queue": "mesh.client.queue",
+    "QueueRow": "mesh.wire.replies",
+    "QueuedMessage": "mesh.client.delivery",
     "Receipt": "mesh.client.receipt",
     "Registration": "mesh.client.registrations",
     "Registrations": "mesh.client.registrations",
@@ -109,8 +118,11 @@ __all__ = [
     "Client",
     "Closed",
     "Codec",
+    "Consumer",
     "CoreFailed",
     "DataDirRefused",
+    "Deliveries",
+    "Delivery",
     "Event",
     "Expired",
     "GatheredMessage",
@@ -135,9 +147,12 @@ __all__ = [
     "NotConnected",
     "PublishRefused",
     "Published",
+    "Queue",
     "QueueExists",
     "QueueFull",
     "QueueInUse",
+    "QueueRow",
+    "QueuedMessage",
     "Receipt",
     "Refused",
     "Registration",

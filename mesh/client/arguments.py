@@ -67,9 +67,9 @@ def environment(given: Any) -> Mapping[str, str]:
     return given
 
 
-def several(contents: Iterable[Any]) -> None:
-    """Are these several contents, and not a single one?"""
+def several(contents: Iterable[Any], verb: str = "publish") -> None:
+    """Are these several contents, and not a single one? `verb`: that of a single one."""
     is_one = isinstance(contents, str | bytes | bytearray | memoryview | Mapping)
     if is_one or hasattr(contents, "model_dump") or not isinstance(contents, Iterable):
         what = f"contents are a list, or whatever gives one after the other, not {shown(contents)}."
-        raise BadArgument(what, hint="To publish a single message use publish().")
+        raise BadArgument(what, hint=f"To {verb} a single message use {verb}().")

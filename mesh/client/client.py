@@ -9,6 +9,7 @@ from mesh.client.find import find_node
 from mesh.client.later import Later
 from mesh.client.like import making
 from mesh.client.offering import Offering
+from mesh.client.queue import Queueing
 from mesh.client.requesting import Requesting
 from mesh.client.sending import Sending
 from mesh.errors import MeshError, NodeNotFound
@@ -16,7 +17,7 @@ from mesh.local.localnodes import running_nodes
 from mesh.local.private import state_dir
 
 
-class Client(Sending, Requesting, Offering, Later):
+class Client(Sending, Requesting, Queueing, Offering, Later):
     """A session at a node. Make one with `mesh.connect`; all calls from one event loop."""
 
     async def __aenter__(self) -> Self:

@@ -7,8 +7,8 @@ from typing import Any
 from mesh.client.arguments import seconds, whole, yes_or_no
 from mesh.client.codecs import HEADER, Codec, encoded, media_type
 from mesh.client.later import not_yet
-from mesh.errors import BadArgument, BadType, shown
-from mesh.names import CLIENT, SessionName, check_address, kind_of
+from mesh.errors import BadArgument, BadName, BadType, shown
+from mesh.names import CLIENT, QUEUE, SessionName, check_address, kind_of
 from mesh.values import NO_HEADERS, Headers, check_text
 from mesh.wire.envelope import LOCAL_ONLY, PERSISTENT
 from mesh.wire.properties import LONGEST_CODE, Properties, encode_properties
@@ -79,6 +79,9 @@ def address_of(text: Any) -> str:
     """The address itself, if somebody may serve it. BadName, BadArgument."""
     if not isinstance(text, str):
         raise BadArgument(f"an address is a str such as calc/add, not {shown(text)}.")
+    if kind_of(text) == QUEUE:
+        hint = "What is for a queue is put into it: queue(NAME).put(...), or mesh queue put."
+        raise BadName(f"{text[:80]!r} is a queue, and no address.", hint=hint)
     return _address(text)
 
 

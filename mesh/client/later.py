@@ -5,7 +5,7 @@ from typing import NoReturn
 from mesh.errors import NotAvailable
 
 REGISTRATIONS = "it comes with registrations"
-QUEUES = "it comes with distributed queues"
+TRANSACTIONS = "it comes with transactions"
 
 
 def not_yet(what: str, reason: str) -> NoReturn:
@@ -16,13 +16,9 @@ def not_yet(what: str, reason: str) -> NoReturn:
 class Later:
     """Each of these raises NotAvailable."""
 
-    def queue(self, name: str) -> NoReturn:
-        """A distributed queue."""
-        not_yet("queue()", QUEUES)
-
     def transaction(self) -> NoReturn:
         """Several sends and acknowledgements as one."""
-        not_yet("transaction()", QUEUES)
+        not_yet("transaction()", TRANSACTIONS)
 
     def map(self, name: str) -> NoReturn:
         """A map that the whole mesh shares."""

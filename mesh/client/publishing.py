@@ -152,7 +152,7 @@ class Publishing(Connected):
             except WouldBlock:
                 await self._room()
 
-    def _posted(self, post: Callable[P, int], *args: P.args, **kwargs: P.kwargs) -> int:
+    def _posted(self, post: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The number that `post` gives. WouldBlock if there is no room even after a look at what has come."""
         self._now()
         try:

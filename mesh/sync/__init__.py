@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mesh.sync.client import Client, connect
 from mesh.sync.posts import Receipt
+from mesh.sync.queues import Consumer, Deliveries, Delivery, Queue
 from mesh.sync.services import Gathering, Registrations, Request, Service
 from mesh.sync.subscription import Subscription
 
@@ -16,7 +17,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Client",
+    "Consumer",
+    "Deliveries",
+    "Delivery",
     "Gathering",
+    "Queue",
     "Receipt",
     "Registrations",
     "Request",

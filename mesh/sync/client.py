@@ -28,7 +28,8 @@ from mesh.client.like import like, making
 from mesh.client.message import Message
 from mesh.client.threads import in_thread
 from mesh.errors import BadType, MeshTimeout, WouldBlock, shown
-from mesh.sync.posts import Posts, Receipt
+from mesh.sync.posts import Post, Posts, Receipt
+from mesh.sync.queues import Queue
 from mesh.sync.services import Gathering, Registrations, Service, handed
 from mesh.sync.subscription import Subscription
 from mesh.sync.table import read, same, waited, worded
@@ -152,8 +153,12 @@ class Client(Later):
         self._thread.check()
         message = self._aio._prepared(key, content, **options)
         self._aio._check(message)
+        return self._post(len(message[1]), partial(self._aio._post_when_room, message))
+
+    def _post(self, size: int, post: Post) -> Receipt:
+        """Hand over a message of so many bytes."""
         receipt = Receipt(self._run_within)
-        if self._posts.add(receipt, message):
+        if self._posts.add(receipt, size, post):
             self._thread.begin(self._take_posts)
         return receipt
 
@@ -161,8 +166,8 @@ class Client(Later):
         """Post what was handed over, as soon as there is room."""
         async with self._taking:
             while self._posts:
-                receipt, message = self._posts.first()
-                receipt._posted = await self._aio._post_when_room(message)
+                receipt, post = self._posts.first()
+                receipt._posted = await post()
                 self._posts.drop_first()
 
     @same(aio.Client.publish_many)
@@ -244,6 +249,12 @@ class Client(Later):
             return self._aio.registrations(address)
 
         return Registrations(self._thread, self._thread.run(made))
+
+    # --- queues -----------------------------------------------------------------------------------------
+
+    @same(aio.Client.queue)
+    def queue(self, name: str) -> Queue:
+        return Queue(self, self._thread, self._aio.queue(name))
 
     # --- handling ---------------------------------------------------------------------------------------
 

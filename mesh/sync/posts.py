@@ -8,7 +8,6 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Protocol, TypeVar
 
 from mesh.client import receipt
-from mesh.client.content import Prepared
 from mesh.errors import Closed, WouldBlock
 from mesh.values import Published
 
@@ -17,6 +16,9 @@ HANDED_BYTES = 4 << 20  # bytes of their content, likewise
 
 
 T = TypeVar("T")
+Post = Callable[
+    [], Coroutine[Any, Any, receipt.Receipt]
+]  # posts it, in the client's thread, when there is room
 
 
 class Run(Protocol):
@@ -57,30 +59,31 @@ class Posts:
     """Messages on their way to the client's thread: in order, and bounded."""
 
     def __init__(self) -> None:
-        self._waiting: deque[tuple[Receipt, Prepared]] = deque()
+        self._waiting: deque[tuple[Receipt, int, Post]] = deque()
         self._bytes = 0
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def add(self, receipt: Receipt, message: Prepared) -> bool:
-        """Hand it over; True if none was waiting. WouldBlock when too many are."""
+    def add(self, receipt: Receipt, size: int, post: Post) -> bool:
+        """Hand over a message of so many bytes; True if none was waiting. WouldBlock when too many are."""
         with self._lock:
             if len(self._waiting) >= HANDED_COUNT or self._bytes >= HANDED_BYTES:
                 raise WouldBlock(
                     f"{len(self._waiting)} messages wait: the window of unanswered ones is full.",
                     hint="Call flush(), or use publish() or publish_many(), which wait by themselves.",
                 )
-            self._waiting.append((receipt, message))
-            self._bytes += len(message[1])
+            self._waiting.append((receipt, size, post))
+            self._bytes += size
             return len(self._waiting) == 1
 
-    def first(self) -> tuple[Receipt, Prepared]:
-        return self._waiting[0]
+    def first(self) -> tuple[Receipt, Post]:
+        receipt, _, post = self._waiting[0]
+        return receipt, post
 
     def drop_first(self) -> None:
         """Drop the first: it has been posted."""
         with self._lock:
-            _, message = self._waiting.popleft()
-            self._bytes -= len(message[1])
+            _, size, _ = self._waiting.popleft()
+            self._bytes -= size

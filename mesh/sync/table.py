@@ -16,9 +16,12 @@ T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _here(model: Callable[..., Any], method: Callable[..., Any]) -> Callable[..., Any]:
-    """The method, with the name and the words of that of the asynchronous client."""
-    method.__name__, method.__qualname__ = model.__name__, f"Client.{model.__name__}"
+def _here(
+    model: Callable[..., Any], method: Callable[..., Any], place: Callable[..., Any]
+) -> Callable[..., Any]:
+    """The method, with the name and the words of the asynchronous one. `place`: what stands in its place."""
+    owner = place.__qualname__.rpartition(".")[0]
+    method.__name__, method.__qualname__ = model.__name__, f"{owner}.{model.__name__}"
     method.__doc__ = _words(model)
     return like(model)(method)
 
@@ -42,7 +45,7 @@ def waited(
     parameters = inspect.signature(model).parameters
     has_limit = "timeout" in parameters
     default = parameters["timeout"].default if has_limit else None
-    return lambda _: _here(model, call)
+    return lambda place: _here(model, call, place)
 
 
 def read(
@@ -54,14 +57,14 @@ def read(
         work: Callable[..., subscription.Subscription[Any]] = model
         return Subscription(self, self._thread, work(self._aio, *args, **kwargs))
 
-    return lambda _: _here(model, made)
+    return lambda place: _here(model, made, place)
 
 
 def same(
     model: Callable[Concatenate[Any, P], Any],
 ) -> Callable[[Callable[..., T]], Callable[Concatenate[Any, P], T]]:
     """A method that does here what that one does there."""
-    return lambda method: _here(model, method)
+    return lambda method: _here(model, method, method)
 
 
 def worded(model: Callable[..., Any]) -> Callable[[F], F]:

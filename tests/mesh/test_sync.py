@@ -73,7 +73,6 @@ def test_it_has_every_name_of_the_async_client() -> None:
 def test_what_is_not_in_this_release_says_so_at_once() -> None:
     m = mesh.sync.connect()
     calls: list[Callable[[], object]] = [
-        lambda: m.queue("q"),
         m.transaction,
         lambda: m.map("m"),
         lambda: m.counter("c"),

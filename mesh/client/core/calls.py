@@ -109,7 +109,7 @@ class Calls:
         if reply.code:
             self.forget(pending)
             _break(pending, of_reply(reply))
-        elif not (isinstance(reply.value, dict) and reply.value.get("more")):
+        elif not (isinstance(reply.value, dict) and reply.value.get("more") is True):
             self.forget(pending)
             if pending.then is not None:
                 pending.then()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from mesh.client.access import Access
 from mesh.client.core.calls import Calls
@@ -15,15 +15,16 @@ from mesh.client.core.publisher import Publisher
 from mesh.client.core.requests import REPLIES, Requests
 from mesh.client.core.services import Services
 from mesh.client.core.subscriptions import Subscriptions
+from mesh.client.core.takings import Takings
 from mesh.client.core.watches import Watches
 from mesh.errors import Closed, MeshError, NotAvailable, PublishRefused, Refused, RemoteError
-from mesh.names import SENDS, group_name
+from mesh.names import PUTS, SENDS, group_name
 from mesh.security.streamkey import StreamKey
 from mesh.streams.outbox import Outbox
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope, runs
 from mesh.wire.frames import body_frames
-from mesh.wire.limits import SERVICES
+from mesh.wire.limits import QUEUES, SERVICES
 
 
 class ClientCore:
@@ -55,6 +56,7 @@ class ClientCore:
         self.subscriptions: Subscriptions = Subscriptions(desk, self.line, self.calls)
         self.requests: Requests = Requests(desk)
         self.services: Services = Services(desk, self.line, self.calls, key.id)
+        self.queues: Takings = Takings(desk, self.line, self.calls)
         self.watches: Watches = Watches(self.line)
         self.subscriptions.others = self._other_item
         self._caution = Caution(self.publisher.is_answered)
@@ -125,6 +127,7 @@ class ClientCore:
         self.subscriptions.send_ack()
         gone = why or Closed("this client is closed.")
         self.services.end(gone)
+        self.queues.end(gone)
         self.watches.end(gone)
         self.requests.close(gone)
         self.publisher.fail(gone)
@@ -144,8 +147,10 @@ class ClientCore:
         self.watches.again()
         for envelope in self._caution.begin(self.publisher.outbox.resend()):
             self._send(envelope)
+        self.queues.void()
         self.calls.again()  # after what was published before: an erase must not come first
         self.services.again()  # those that are asked for were just asked for
+        self.queues.again()
         self.desk.do(Report("connected", self.line.name))
 
     def _came_to(self, welcome: c.Welcome, is_new: bool) -> None:
@@ -160,15 +165,20 @@ class ClientCore:
             # It may have forgotten this session meanwhile, and nothing that it says would show it.
             self.publisher.deadlines.moved()
         if SERVICES not in self.line.words:
-            self._does_without()
+            self._does_without(lambda domain: domain == SENDS)
+            self.services.end(_without())
+            self.watches.end(_without())
+        if QUEUES not in self.line.words:
+            self._does_without(lambda domain: domain.startswith(PUTS))
+            self.queues.end(_without("queues"))
 
-    def _does_without(self) -> None:
-        """A node of an earlier release: it could not read what is sent to addresses."""
-        for envelope in [e for e in self.publisher.outbox.resend() if e.domain == SENDS]:
-            error = _without()
-            self._answered(c.Answer(SENDS, envelope.first, envelope.last, error.code, text=error.what))
-        self.services.end(_without())
-        self.watches.end(_without())
+    def _does_without(self, is_lost: Callable[[str], bool]) -> None:
+        """A node of an earlier release: it could not read what stands in such domains."""
+        for envelope in [e for e in self.publisher.outbox.resend() if is_lost(e.domain)]:
+            error = _without("queues" if envelope.domain != SENDS else "addresses")
+            self._answered(
+                c.Answer(envelope.domain, envelope.first, envelope.last, error.code, text=error.what)
+            )
 
     def member(self, group: str, queries: Sequence[c.Query], credit: int) -> Member:
         """A member of the group for each of these; BadName for a name that is none."""
@@ -180,6 +190,11 @@ class ClientCore:
         """NotAvailable when its node is of an earlier release."""
         if self.line.is_up and SERVICES not in self.line.words:
             raise _without()
+
+    def check_queues(self) -> None:
+        """NotAvailable when its node is of an earlier release."""
+        if self.line.is_up and QUEUES not in self.line.words:
+            raise _without("queues")
 
     def _hear(self, command: c.AnyCommand, envelopes: list[Envelope]) -> None:
         match command:
@@ -197,7 +212,7 @@ class ClientCore:
             case c.Serving():
                 self.watches.serving(command)
             case c.Ended():
-                if not self.services.ended(command):
+                if not (self.services.ended(command) or self.queues.ended(command)):
                     self.subscriptions.ended(command)
             case c.Pong() | c.Unknown():
                 pass
@@ -216,7 +231,7 @@ class ClientCore:
     ) -> None:
         if number == REPLIES:
             self._are_had(self.requests.arrived(envelope, indices))
-        else:
+        elif not self.queues.arrived(number, head, envelope, indices):
             self.services.arrived(number, head, envelope, indices)
 
     def _are_had(self, numbers: list[int]) -> None:
@@ -261,6 +276,7 @@ class ClientCore:
     def _waiting(self) -> str:
         """A list of what waits for the node, in words; "" = nothing."""
         counts = {
+            "consumer": len(self.queues),
             "message": self.publisher.unanswered,
             "question": self.calls.count,
             "request": len(self.requests),
@@ -273,6 +289,6 @@ class ClientCore:
         self.desk.do(Report("refused-later", f"{message}: {error}"))
 
 
-def _without() -> NotAvailable:
+def _without(what: str = "addresses") -> NotAvailable:
     hint = "Bring both to the same release."
-    return NotAvailable("the node is of an earlier release, which knows nothing of addresses.", hint=hint)
+    return NotAvailable(f"the node is of an earlier release, which knows nothing of {what}.", hint=hint)

@@ -9,7 +9,7 @@ from mesh.client.core.deadlines import Deadlines
 from mesh.client.core.desk import Alarm, Desk, Promise
 from mesh.client.core.verdicts import Verdicts
 from mesh.errors import BadName, MeshError, MessageTooLarge, PublishRefused, WouldBlock
-from mesh.names import SENDS
+from mesh.names import QUEUE, SENDS, kind_of
 from mesh.reserved import check_domain_free, check_free
 from mesh.streams.outbox import Outbox
 from mesh.values import check_key, parse_message_id
@@ -17,6 +17,8 @@ from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import MAX_CONTENT
 
+Put = tuple[int, int, str] | tuple[()]  # how something is put into a queue, as an Envelope says it
+TOGETHER = 500  # messages of a queue, in an envelope: it stays there until the last of them is done
 LINGER = 0.001  # s for which a message waits for company, at most, and only while others are under way
 
 
@@ -79,6 +81,32 @@ class Publisher:
         self._added(it)
         return number
 
+    def put(self, to: str, how: Put, key: str, content: bytes, flags: int, props: bytes, expires: int) -> int:
+        """Append a message that is put into the queue `to`; returns its number. WouldBlock."""
+        self.check(key, content, to)
+        builder = self._builder_of(to, flags, to, how)
+        number = builder.add(key, content, props, expires)
+        self._put(builder)
+        return number
+
+    def put_many(
+        self, to: str, how: Put, key: str, contents: Sequence[bytes], flags: int, props: bytes, expires: int
+    ) -> tuple[int, int]:
+        """As many of these, one at least, as one envelope takes; returns the number of the first, and how
+        many. WouldBlock."""
+        self.check(key, max(contents, key=len), to)
+        builder = self._builder_of(to, flags, to, how)
+        count = len(builder.slices)
+        taken = builder.add_many(key, contents[: TOGETHER - count], props, expires)
+        self._put(builder)
+        return builder.first + count, taken
+
+    def _put(self, builder: Builder) -> None:
+        if len(builder.slices) >= TOGETHER:
+            self.seal()
+        else:
+            self._added(builder)
+
     def row(self, builder: Builder, key: str) -> int:
         """The row of a key in an envelope that may not have it yet. BadKey."""
         self.check(key, b"")
@@ -101,7 +129,7 @@ class Publisher:
             self._desk.soon(self._flush_soon)
             self._is_planned = True
 
-    def _builder_of(self, domain: str, flags: int, to: str) -> Builder:
+    def _builder_of(self, domain: str, flags: int, to: str, put: Put = ()) -> Builder:
         builder = self.builder
         if (
             builder is None
@@ -109,14 +137,16 @@ class Publisher:
             or builder.domain != domain
             or builder.flags != flags
             or builder.to != to
+            or builder.put != put
         ):
             builder = self._open(domain, flags, to)
+            builder.put = put
         return builder
 
     def _open(self, domain: str, flags: int, to: str, until: float | None = None) -> Builder:
         self._desk.wake()  # who may not publish here learns it before anything is begun
         self.seal()
-        if until is None:
+        if until is None and kind_of(to) != QUEUE:
             check_domain_free(domain)
         if not self.outbox.open:
             raise WouldBlock(

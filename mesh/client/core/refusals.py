@@ -56,8 +56,13 @@ def of_answer(answer: Answer) -> PublishRefused:
 
 def of_reply(reply: Reply) -> MeshError:
     """Why a question was not answered."""
-    kind = Refused if reply.code == "PROTOCOL" else REPLIES.get(reply.code, LocalError)
-    return kind(_without_code(reply.text, reply.code), code=reply.code)
+    return of_code(reply.code, reply.text)
+
+
+def of_code(code: str, text: str) -> MeshError:
+    """The same of anything that the node says about what was asked for."""
+    kind = Refused if code == "PROTOCOL" else REPLIES.get(code, LocalError)
+    return kind(_without_code(text, code), code=code)
 
 
 def of_reply_code(code: str, text: str, sender: str) -> MeshError:

@@ -6,7 +6,7 @@ A message has one answer, or two: FORWARD_WARNING, and later what its master sai
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from mesh.client.core.desk import Promise
 from mesh.client.core.refusals import of_answer
@@ -158,6 +158,32 @@ class Verdicts:
                 return of_answer(answer)
         return PublishRefused("it was refused, so long ago that the reason is forgotten.")
 
+    def refused(self, domain: str, numbers: Sequence[tuple[int, int]]) -> MeshError | None:
+        """Why the first of the numbers in these ranges was refused that were, if any; of those nobody else is
+        told."""
+        refused = self._refused.get(domain, Ranges())
+        some = [part for first, last in numbers for part in refused.common(first, last)]
+        if not some:
+            return None
+        unheard = [name for name in self._errors if name[0] == domain and _is_in(name[1], some)]
+        errors = [self._errors.pop(name) for name in unheard]
+        return errors[0] if errors else self._refusal(domain, some[0][0])
+
+    def taken(self, domain: str, numbers: Sequence[tuple[int, int]]) -> int:
+        """How many of the numbers in these ranges were taken by now."""
+        refused, ends = self._refused.get(domain, Ranges()), [last for _, last in numbers]
+        if self._outbox.is_answered_below({domain: max(ends, default=0) + 1}):
+            return sum(b - a + 1 for a, b in numbers) - sum(
+                d - c + 1 for a, b in numbers for c, d in refused.common(a, b)
+            )
+        each = (n for first, last in numbers for n in range(first, last + 1))
+        return sum(self._outbox.is_answered(domain, n) and n not in refused for n in each)
+
+    def has_refused(self, domain: str, numbers: Sequence[tuple[int, int]]) -> bool:
+        """Was any of the numbers in these ranges refused by now?"""
+        refused = self._refused.get(domain)
+        return refused is not None and any(refused.overlaps(first, last) for first, last in numbers)
+
     def raise_first(self) -> None:
         """Raise the first refusal that nobody asked for; the others are then told too."""
         if self._errors:
@@ -174,6 +200,10 @@ class Verdicts:
 
 def _each(ranges: Iterable[tuple[int, int]]) -> Iterator[int]:
     return (number for first, last in ranges for number in range(first, last + 1))
+
+
+def _is_in(number: int, numbers: Iterable[tuple[int, int]]) -> bool:
+    return any(first <= number <= last for first, last in numbers)
 
 
 def _is_of(answer: Answer, domain: str, number: int) -> bool:

@@ -151,6 +151,53 @@ CALLS: dict[str, tuple[Call, list[Any]]] = {
     "service local_only": (lambda m, v: m.service("x", local_only=v), FLAGS),
     "service function": (lambda m, v: m.service("x")(v), [*TEXTS, None]),
     "registrations": (lambda m, v: m.registrations(v), TEXTS),
+    **{
+        f"queue {verb} {name}": (lambda m, v, f=function, n=name: f(m.queue("q"), {n: v}), values)  # type: ignore[misc]
+        for verb, function in {
+            "put": lambda q, o: q.put(b"x", **o),
+            "post": lambda q, o: q.post(b"x", **o),
+            "put_many": lambda q, o: q.put_many([b"x"], **o),
+        }.items()
+        for name, values in {
+            "key": TEXTS,
+            "headers": HEADERS,
+            "priority": NUMBERS,
+            "expiry": NUMBERS,
+            "delay": NUMBERS,
+            "group": TEXTS,
+            "persistent": FLAGS,
+            "codec": TEXTS,
+        }.items()
+    },
+    **{
+        f"queue declare {name}": (lambda m, v, n=name: m.queue("q").declare(**{n: v}), values)  # type: ignore[misc]
+        for name, values in {
+            "scope": TEXTS,
+            "store": TEXTS,
+            "distribution": TEXTS,
+            "redistribution": NUMBERS,
+            "max_bytes": NUMBERS,
+            "max_count": NUMBERS,
+            "when_full": TEXTS,
+            "max_attempts": NUMBERS,
+            "dead_letter": TEXTS,
+            "expiry": NUMBERS,
+            "nodes": [*TEXTS, *TO],
+            "exclusive": FLAGS,
+        }.items()
+    },
+    "queue name": (lambda m, v: m.queue(v).info(), TEXTS),
+    "queue put content": (lambda m, v: m.queue("q").put(v), CONTENTS),
+    "queue put_many contents": (lambda m, v: m.queue("q").put_many(v), MANY),
+    "queue put timeout": (lambda m, v: m.queue("q").put(b"x", timeout=v), NUMBERS),
+    "queue peek": (lambda m, v: m.queue("q").peek(v), NUMBERS),
+    "queue delete": (lambda m, v: m.queue("q").delete(if_unused=v), FLAGS),
+    "queue consume selector": (lambda m, v: entered(m.queue("q").consume(selector=v)), TEXTS),
+    "queue consume prefetch": (lambda m, v: entered(m.queue("q").consume(prefetch=v)), NUMBERS),
+    "queue consume lease": (lambda m, v: entered(m.queue("q").consume(lease=v)), NUMBERS),
+    "queue consume type": (lambda m, v: entered(m.queue("q").consume(type=v)), [5, "x", object(), math.nan]),
+    "queue get selector": (lambda m, v: m.queue("q").get(selector=v, timeout=0), TEXTS),
+    "queue get timeout": (lambda m, v: m.queue("q").get(timeout=v), [*NUMBERS[:13], *NUMBERS[14:]]),
     "call page": (lambda m, v: m.call("ls", after=v), ARGUMENTS),
     "call limit": (lambda m, v: m.call("ls", limit=v), ARGUMENTS),
 }
@@ -188,6 +235,7 @@ def test_trial_B1_no_value_of_any_argument_stops_a_client() -> None:
             events: list[str] = []
             listening = asyncio.create_task(_listen(ma, events))
             await asyncio.sleep(0)
+            await reader.queue("q").declare()
             async with reader.subscribe("proof") as sub:
                 for name, (call, values) in CALLS.items():
                     for value in values:
@@ -251,7 +299,7 @@ def blocking() -> Iterator[sync.Client]:
         thread.join()
 
 
-ASYNC_ONLY = ("subscribe", "unsubscribe", "final", "serve ", "gather")
+ASYNC_ONLY = ("subscribe", "unsubscribe", "final", "serve ", "gather", "queue consume")
 
 
 @pytest.mark.parametrize("name", [name for name in CALLS if not name.startswith(ASYNC_ONLY)])

@@ -261,7 +261,6 @@ def test_what_is_not_in_this_release_says_so() -> None:
     async def story() -> None:
         async with in_memory("a") as m, m.connect("a") as ma:
             for call in (
-                lambda: ma.queue("q"),
                 lambda: ma.lock("l"),
                 lambda: ma.map("m"),
                 lambda: ma.counter("c"),

@@ -1,0 +1,124 @@
+"""How does one take from a queue? `async with q.consume() as jobs: async for job in jobs`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar
+
+from mesh.client.core.lots import ACK, Lot, Some
+from mesh.client.core.taking import Taking
+from mesh.client.delivery import Deliveries, Delivery, Hands, Patient, kept, made_of
+from mesh.client.message import T
+from mesh.client.oneloop import check_loop
+from mesh.client.reading import ContentReader
+from mesh.client.shell import Shell
+from mesh.errors import BadType, Closed, shown
+
+R = TypeVar("R")
+
+
+class Consumer(Generic[T]):
+    """Messages of one queue: `async for job in consumer`, or `.batches()`; also in several tasks at once.
+
+    A context manager: inside, messages of the queue come here, and stay this consumer's until they are
+    settled. It survives the loss of its node: what it has it keeps, if it is back in time (5 s). Leaving it
+    gives back what was not begun, and what was begun and not settled.
+    """
+
+    def __init__(
+        self, client: Patient, shell: Shell, taking: Taking, reader: ContentReader | None, once: bool = False
+    ) -> None:
+        self._client = client
+        self._shell, self._taking, self._reader = shell, taking, reader
+        self._hands = Hands(client, shell, taking, once)
+        self._arrived: asyncio.Event = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None  # the one where it was entered
+
+    async def __aenter__(self) -> Self:
+        core = self._shell.now()
+        core.check_queues()
+        if self._taking.error is not None or self._loop is not None:
+            raise Closed("this consumer was opened before.", hint="Make another with `consume()`.")
+        self._taking.stirred = self._arrived.set
+        self._loop = self._shell.loop
+        try:
+            await self._client._within(None, kept, core.queues.enter(self._taking))
+        except BaseException:
+            core.queues.give_up(self._taking)
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Take no more: what was not settled by now goes to others."""
+        if self._taking.error is None and self._loop is not None:
+            promise = self._shell.now().queues.leave(self._taking)
+            if promise is not None:
+                await self._client._within(None, kept, promise)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Delivery[T]:
+        found = await self._next(self._take)
+        if found is None:
+            raise StopAsyncIteration
+        return found
+
+    async def batches(self) -> AsyncIterator[Deliveries[T]]:
+        """Messages in the batches in which they came, of which each is to be settled."""
+        while (found := await self._next(self._take_batch)) is not None:
+            yield found
+
+    async def _next_batch(self) -> Deliveries[T]:
+        found = await self._next(self._take_batch)
+        if found is None:
+            raise StopAsyncIteration
+        return found
+
+    async def ack(self, deliveries: Iterable[Delivery[Any]]) -> None:
+        """All of these are done, at once. The errors are those of a Delivery; then the others are acked."""
+        of = list(deliveries)
+        for each in of:
+            if not isinstance(each, Delivery) or each._hands is not self._hands:
+                raise BadType(f"{shown(each)} did not come from this consumer.", hint="Give what it gave.")
+        places: dict[Lot, dict[int, None]] = {}
+        for each in of:
+            assert each._lot is not None
+            places.setdefault(each._lot, {})[each._place] = None
+        some: list[Some] = [(lot, list(of_it)) for lot, of_it in places.items()]
+        if some:
+            await self._hands.settle(ACK, some)
+
+    def _take(self) -> Delivery[T] | None:
+        found = self._taking.take()
+        if found is None:
+            return None
+        lot, place, message = found
+        return made_of(message, lot, place, self._hands, self._reader)
+
+    def _take_batch(self) -> Deliveries[T] | None:
+        found = self._taking.take_batch()
+        return None if found is None else Deliveries(*found, self._hands, self._reader)
+
+    async def _next(self, take: Callable[[], R | None]) -> R | None:
+        """The next one; None when it was left on purpose."""
+        while self._taking.error is None:
+            check_loop(self._loop)
+            if self._loop is None:
+                hint = "Read it inside `async with q.consume() as jobs:`; in mesh.sync `with` does."
+                raise Closed("this consumer is not open.", hint=hint)
+            self._shell.now()
+            if (found := take()) is not None:
+                return found
+            self._arrived.clear()
+            await self._arrived.wait()
+        if isinstance(self._taking.error, Closed):
+            return None
+        raise self._taking.error

@@ -1,0 +1,142 @@
+"""What was said of messages of a queue, until the node has answered it?"""
+
+# Law 1: what was said is said until the node has answered, in every epoch anew.
+# Law 2: what was said in one turn leaves together.
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mesh.client.core.calls import Calls, Pending
+from mesh.client.core.desk import Desk
+from mesh.client.core.line import Line
+from mesh.client.core.lots import ACK, GONE, HERE, Entry, Lot, Place, Said, as_ranges
+from mesh.errors import LeaseOver, MeshError
+from mesh.wire.commands import EXTEND, Settle
+from mesh.wire.limits import QUEUE_CREDIT
+from mesh.wire.replies import read_late
+
+WORDS = 200_000  # bytes in one SETTLE, which may have 256 KiB
+OURS_NO_MORE = "It may be done twice: extend() in time, or consume with a longer lease=."
+
+
+class Settling:
+    """The words of one consumer. `ours(lot)` is called when it may be this consumer's again, or no more;
+    `answered` when an answer has come."""
+
+    def __init__(
+        self, desk: Desk, line: Line, calls: Calls, number: int, ours: Callable[[Lot], None]
+    ) -> None:
+        self.answered: Callable[[], None] = lambda: None
+        self._desk, self._line, self._calls = desk, line, calls
+        self._number, self._ours = number, ours
+        self._epoch = -1  # none is open
+        self._opening = 0
+        self._said: list[Said] = []  # and not sent
+        self._asked: dict[Pending, list[Said]] = {}  # sent, and not answered
+        self._is_planned = False
+
+    @property
+    def owes(self) -> bool:
+        """Was something said that is not answered?"""
+        return bool(self._said or self._asked)
+
+    def places(self) -> list[Place]:
+        """The messages that were settled by what was not sent yet."""
+        settled = (said for said in self._said if said.what != EXTEND)
+        return [(lot, place) for said in settled for lot, places in said.of for place in places]
+
+    def open(self, epoch: int, opening: int) -> None:
+        """A new epoch, for which the lots have new counts."""
+        self._epoch, self._opening = epoch, opening
+        self.flush()
+
+    def void(self) -> None:
+        """The epoch is over: what was not answered is said again in the next one."""
+        self._epoch = -1
+        again: list[Said] = []
+        for pending, said in self._asked.items():
+            self._calls.forget(pending)
+            again += said
+        self._asked.clear()
+        self._said[:0] = again
+
+    def end(self, error: MeshError) -> None:
+        """Nobody will answer any more."""
+        self.void()
+        said, self._said = self._said, []
+        for each in said:
+            each.broken(error)
+
+    def say(self, said: Said) -> None:
+        """It leaves at the end of this turn, or when an epoch is open."""
+        self._said.append(said)
+        if not self._is_planned:
+            self._desk.soon(self._planned)
+            self._is_planned = True
+
+    def _planned(self) -> None:
+        self._is_planned = False
+        self.flush()
+
+    def flush(self) -> None:
+        """Say what was said until now: as a rule in one command."""
+        if self._epoch < 0 or not self._line.is_up:
+            return
+        said, self._said = self._said, []
+        some: list[Said] = []
+        size = entries = 0
+        for each in said:
+            if others := each.keep(self._opening):
+                self._over(each, others)
+            if not each.of:
+                continue
+            more = each.entries()
+            if some and (size + each.size > WORDS or entries + len(more) > QUEUE_CREDIT):
+                self._settle(some)
+                some, size, entries = [], 0, 0
+            some.append(each)
+            size, entries = size + each.size, entries + len(more)
+        if some:
+            self._settle(some)
+
+    def _settle(self, some: list[Said]) -> None:
+        done = as_ranges(count for said in some if said.what == ACK for count in said.counts())
+        entries: list[Entry] = [entry for said in some if said.what != ACK for entry in said.entries()]
+
+        def command(request: int) -> Settle:
+            return Settle(self._number, self._epoch, done, request=request, entries=tuple(entries))
+
+        pending = self._calls.tell(command, lambda: self._written(pending))
+        pending.refused = lambda error: self._refused(pending, error)
+        self._asked[pending] = some
+
+    def _written(self, pending: Pending) -> None:
+        """All is written down, but for what was late. RemoteError for an answer that is none."""
+        late = [(first, last) for first, last, _ in read_late(pending.parts[-1][0])]
+        for each in self._asked.pop(pending):
+            if places := each.among(late):
+                self._over(each, places)
+            else:
+                each.kept()
+        self.answered()
+
+    def _over(self, said: Said, places: list[Place]) -> None:
+        """These were not this consumer's any more."""
+        for lot, place in places:
+            lot.states[place] = GONE
+            self._ours(lot)
+        which = "this message was" if len(said) <= 1 else f"{len(places):,} of these messages were"
+        said.broken(
+            LeaseOver(f"{which} not this consumer's any more when the node heard of it.", hint=OURS_NO_MORE)
+        )
+
+    def _refused(self, pending: Pending, error: MeshError) -> None:
+        """The node could not do it: it may be said again."""
+        for each in self._asked.pop(pending, []):
+            for lot, places in each.of if each.what != EXTEND else ():
+                for place in places:
+                    lot.states[place] = HERE
+                self._ours(lot)
+            each.broken(error)
+        self.answered()

@@ -1,0 +1,151 @@
+"""All queues that a client takes from, by the numbers of their subscriptions."""
+
+from __future__ import annotations
+
+from mesh.client.core.calls import Calls, Pending
+from mesh.client.core.desk import Desk, Promise
+from mesh.client.core.line import Line
+from mesh.client.core.refusals import of_code
+from mesh.client.core.taking import Taking
+from mesh.errors import Closed, MeshError
+from mesh.wire.commands import Ended, ItemHead, Unsubscribe
+from mesh.wire.envelope import Envelope
+
+
+class Takings:
+    """The consumers of one session."""
+
+    def __init__(self, desk: Desk, line: Line, calls: Calls) -> None:
+        self._desk, self._line, self._calls = desk, line, calls
+        self._all: dict[int, Taking] = {}
+        self._entering: dict[int, Promise] = {}  # of whoever waits until it is open for the first time,
+        self._leaving: dict[int, Promise] = {}  # … or until it is left
+        self._asked: dict[int, Pending] = {}  # the last CONSUME of each, until it is answered
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def make(self, number: int, address: str, credit: int, selector: str, lease: int) -> Taking:
+        """One that is not asked for yet: `enter` does that. `lease` in ms; 0: none."""
+        return Taking(self._desk, self._line, self._calls, number, address, credit, selector, lease)
+
+    def enter(self, it: Taking) -> Promise:
+        """Ask for it; the promise is kept when it is open."""
+        promise = self._desk.promise()
+        self._all[it.number], self._entering[it.number] = it, promise
+        it.settling.answered = lambda: self._finish(it)
+        self._open(it)
+        return promise
+
+    def _open(self, it: Taking) -> None:
+        """As long as somebody waits for it, it has a time."""
+        ask = self._calls.ask if it.number in self._entering else self._calls.tell
+        it.is_asked = True
+        pending = ask(it.asked_for, lambda: self._opened(it, pending))
+        pending.refused = lambda error: self._refused(it, error)
+        self._asked[it.number] = pending
+
+    def _opened(self, it: Taking, pending: Pending) -> None:
+        it.opened(pending.parts[-1][0])
+        self._asked.pop(it.number, None)
+        _keep(self._entering.pop(it.number, None))
+        if it.is_leaving:
+            self._stop(it)
+
+    def _refused(self, it: Taking, error: MeshError) -> None:
+        self._drop(it)
+        it.end(error)
+        entering = self._entering.pop(it.number, None)
+        if entering is not None and not entering.done():
+            entering.set_exception(error)
+
+    def leave(self, it: Taking) -> Promise | None:
+        """Take no more; the promise is kept when the node has heard it. None: nothing is to be waited for."""
+        if it.number not in self._all or it.is_leaving:
+            return None
+        it.leave(Closed("this consumer was left."))
+        if not self._line.is_up:
+            return None  # it is said on the next connection
+        promise = self._leaving[it.number] = self._desk.promise()
+        if not (it.is_asked and it.settling.owes):  # else when it is open again, and that is said
+            self._stop(it)
+        return promise
+
+    def give_up(self, it: Taking) -> None:
+        """It was asked for in vain, or nobody waits any more; the node may have it."""
+        self._entering.pop(it.number, None)
+        self.leave(it)
+
+    def _stop(self, it: Taking) -> None:
+        self._forget(it)
+        pending = self._calls.ask(it.left, lambda: self._left(it))
+        pending.refused = lambda _: self._left(it)
+        self._asked[it.number] = pending
+
+    def _left(self, it: Taking) -> None:
+        self._asked.pop(it.number, None)
+        _keep(self._leaving.pop(it.number, None))
+        self._finish(it)
+
+    def _finish(self, it: Taking) -> None:
+        """Is all that was said of what is left answered?"""
+        if it.is_leaving and not it.settling.owes and it.number not in self._asked:
+            self._all.pop(it.number, None)
+
+    def void(self) -> None:
+        """Connected again: what was asked on the last connection is not what is asked on this one."""
+        for it in self._all.values():
+            it.void()
+            self._forget(it)
+            _keep(self._leaving.pop(it.number, None))
+
+    def again(self) -> None:
+        """Ask for new epochs."""
+        for it in list(self._all.values()):
+            if it.is_leaving and not it.settling.owes:
+                self._stop(it)
+            else:
+                self._open(it)
+
+    def arrived(
+        self, number: int, head: ItemHead, envelope: Envelope, indices: tuple[int, ...] | None
+    ) -> bool:
+        """An item; False: it is for none of them."""
+        it = self._all.get(number)
+        if it is not None:
+            it.arrived(head, envelope, indices)
+        return it is not None
+
+    def ended(self, command: Ended) -> bool:
+        """The node has ended one of them; False: it is none of ours."""
+        it = self._all.get(command.subscription)
+        if it is None:
+            return False
+        self._refused(it, of_code(command.code, command.text))
+        self._calls.tell(lambda request: Unsubscribe(request, command.subscription))
+        return True
+
+    def end(self, error: MeshError) -> None:
+        """The client is closed; what was said leaves before."""
+        for it in list(self._all.values()):
+            it.settling.flush()
+            self._drop(it)
+            it.end(error)
+            entering = self._entering.pop(it.number, None)
+            if entering is not None and not entering.done():
+                entering.set_exception(error)
+
+    def _drop(self, it: Taking) -> None:
+        self._all.pop(it.number, None)
+        self._forget(it)
+        _keep(self._leaving.pop(it.number, None))
+
+    def _forget(self, it: Taking) -> None:
+        pending = self._asked.pop(it.number, None)
+        if pending is not None:
+            self._calls.forget(pending)
+
+
+def _keep(promise: Promise | None) -> None:
+    if promise is not None and not promise.done():
+        promise.set_result(None)

@@ -1,0 +1,236 @@
+"""How does something get into a queue?"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from copy import copy
+from typing import Any
+
+from mesh.client.arguments import several, whole
+from mesh.client.codecs import Codec
+from mesh.client.content import Content, Headings, Prepared
+from mesh.client.core.publisher import TOGETHER, Put
+from mesh.client.delivery import milliseconds
+from mesh.client.like import like
+from mesh.client.publishing import Publishing
+from mesh.client.receipt import Receipt
+from mesh.errors import BadArgument, MeshError, WouldBlock
+from mesh.names import PUTS, check_queue
+from mesh.values import Published, check_key, check_text, messages
+from mesh.wire.limits import PUT_GROUP
+
+USUAL = (5, 0, "")  # priority, delay, group
+Numbers = list[tuple[int, int]]  # first and last, of what was put
+
+
+class Putting:
+    """The half of a queue that puts."""
+
+    def __init__(self, client: Publishing, name: str) -> None:
+        self._client, self._name = client, check_queue(name)
+        self._to = PUTS + self._name
+
+    async def put(
+        self,
+        content: Content,
+        *,
+        key: str = "",
+        headers: Headings = None,
+        priority: int = 5,
+        expiry: float | None = None,
+        delay: float = 0.0,
+        group: str = "",
+        persistent: bool = True,
+        codec: Codec | str | None = None,
+        timeout: float | None = None,
+    ) -> Published:
+        """Put a message into the queue, and wait until it is there, on disk if it is `persistent`.
+
+        `priority` from 0 to 9: the highest comes first. It is void after `expiry` seconds, and not given out
+        before `delay` seconds are over. What has the same `group` goes to one consumer, in order. The rest,
+        and `timeout`, is as for `publish`. Raises NoQueue, QueueFull, BadArgument, and what `publish` raises.
+        """
+        message, how = self._prepared(
+            content,
+            key=key,
+            headers=headers,
+            priority=priority,
+            expiry=expiry,
+            delay=delay,
+            group=group,
+            persistent=persistent,
+            codec=codec,
+        )
+        self._client._now().check_queues()
+        return await self._client._sending(timeout, self._put, message, how)
+
+    async def _put(self, sent: list[Receipt], message: Prepared, how: Put) -> Published:
+        sent.append(await self._posted_when_room(message, how))
+        return await sent[0]
+
+    def _prepared(
+        self,
+        content: Content,
+        *,
+        key: str = "",
+        headers: Headings = None,
+        priority: int = 5,
+        expiry: float | None = None,
+        delay: float = 0.0,
+        group: str = "",
+        persistent: bool = True,
+        codec: Codec | str | None = None,
+    ) -> tuple[Prepared, Put]:
+        """A message as the publisher takes it, and how it is put; in any thread."""
+        if key != "":
+            check_key(key)
+        check_text(group, "group", PUT_GROUP, BadArgument)
+        how = whole("priority", priority, 0, 9), milliseconds("delay", delay, zero=True), group
+        message = self._client._prepared(
+            self._to, content, headers=headers, expiry=expiry, persistent=persistent, codec=codec
+        )
+        return (key, message[1], self._to, *message[3:]), () if how == USUAL else how
+
+    @like(_prepared)
+    def post(self, content: Content, **options: Any) -> Receipt:
+        """Put a message and go on. Await the receipt, or `flush()` of the client, to learn what became of it.
+
+        Raises WouldBlock when the window of unanswered messages is full, and what `put` raises.
+        """
+        message, how = self._prepared(content, **options)
+        self._client._now().check_queues()
+        return self._posted(message, how)
+
+    def _check(self, message: Prepared) -> None:
+        """Raise what `_posted` would say of the message itself; in any thread."""
+        self._client._publisher.check(message[0], message[1], self._to)
+
+    async def _check_here(self) -> None:
+        """NotAvailable when the node is of an earlier release."""
+        self._client._now().check_queues()
+
+    def _posted(self, message: Prepared, how: Put) -> Receipt:
+        put = self._client._publisher.put
+        key, content, to, flags, props, expires = message
+        number = self._client._posted(put, to, how, key, content, flags, props, expires)
+        return Receipt(self._client, to, number)
+
+    async def _posted_when_room(self, message: Prepared, how: Put) -> Receipt:
+        while True:
+            try:
+                return self._posted(message, how)
+            except WouldBlock:
+                await self._client._room()
+
+    async def put_many(
+        self,
+        contents: Iterable[Content],
+        *,
+        key: str = "",
+        headers: Headings = None,
+        priority: int = 5,
+        expiry: float | None = None,
+        delay: float = 0.0,
+        group: str = "",
+        persistent: bool = True,
+        codec: Codec | str | None = None,
+        timeout: float | None = None,
+    ) -> int:
+        """Put all of them, and wait until they are there; returns how many. In order.
+
+        A list or tuple of bytes goes fastest. With the first that is refused it ends, and the error says how
+        many were put. The rest is as for `put`; `timeout` is for all of them together.
+        """
+        several(contents, "put")
+        options: dict[str, Any] = {
+            "key": key,
+            "headers": headers,
+            "priority": priority,
+            "expiry": expiry,
+            "delay": delay,
+            "group": group,
+            "persistent": persistent,
+            "codec": codec,
+        }
+        self._prepared(b"", **options)  # what is wrong with them is told before anything is put
+        self._client._now().check_queues()
+        numbers: Numbers = []
+        try:
+            await self._client._within(timeout, self._put_all, contents, options, numbers)
+        except MeshError as error:
+            raise self._told(error, numbers) from None
+        return count(numbers)
+
+    def _told(self, error: MeshError, numbers: Numbers) -> MeshError:
+        """The error, and how many of these were put."""
+        put, told = self._client._publisher.verdicts.taken(self._to, numbers), copy(error)
+        told.what = f"{messages(put)} {'was' if put == 1 else 'were'} put, then: {error.what}"
+        return told
+
+    async def _put_all(self, contents: Iterable[Content], options: dict[str, Any], numbers: Numbers) -> None:
+        try:
+            for turn, some in enumerate(in_parts(contents)):
+                await self._put_some(some, options, numbers)
+                if len(some) > 1 or turn % TOGETHER == 0:
+                    await asyncio.sleep(0)  # others of this loop want their turn
+                if self._has_refused(numbers):
+                    break
+        except MeshError:
+            with suppress(MeshError):  # those before it are put all the same
+                await self._answered(numbers)
+            raise
+        await self._answered(numbers)
+
+    def _has_refused(self, numbers: Numbers) -> bool:
+        return self._client._publisher.verdicts.has_refused(self._to, numbers)
+
+    async def _answered(self, numbers: Numbers) -> None:
+        """Until all of them are. Raises why the first was refused, if any was."""
+        publisher = self._client._publisher
+        publisher.seal()
+        marks = {self._to: numbers[-1][1] + 1} if numbers else {}
+        while not publisher.outbox.is_answered_below(marks):
+            await self._client._change()
+            self._client._now()
+        if (error := publisher.verdicts.refused(self._to, numbers)) is not None:
+            raise error
+
+    async def _put_some(self, contents: Sequence[Content], options: dict[str, Any], numbers: Numbers) -> None:
+        publisher = self._client._publisher
+        plain = [content for content in contents if type(content) is bytes]
+        if len(plain) < len(contents) or max(map(len, plain), default=0) > publisher.max_content:
+            for content in contents:
+                receipt = await self._posted_when_room(*self._prepared(content, **options))
+                add(numbers, receipt.number, receipt.number)
+            return
+        while plain:
+            (key, _, to, flags, props, expires), how = self._prepared(b"", **options)
+            try:
+                put = publisher.put_many
+                first, n = self._client._posted(put, to, how, key, plain, flags, props, expires)
+            except WouldBlock:
+                await self._client._room()
+                continue
+            add(numbers, first, first + n - 1)
+            del plain[:n]
+
+
+def count(numbers: Numbers) -> int:
+    """How many they are."""
+    return sum(last - first + 1 for first, last in numbers)
+
+
+def add(numbers: Numbers, first: int, last: int) -> None:
+    if numbers and numbers[-1][1] == first - 1:
+        numbers[-1] = numbers[-1][0], last
+    else:
+        numbers.append((first, last))
+
+
+def in_parts(contents: Iterable[Content]) -> Iterator[Sequence[Content]]:
+    """Some at a time: of a list many, of anything else each when it is asked for."""
+    if isinstance(contents, list | tuple):
+        return (contents[at : at + TOGETHER] for at in range(0, len(contents), TOGETHER))
+    return ([content] for content in contents)
