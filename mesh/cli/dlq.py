@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from typing import Any
 
 import click
 
@@ -13,7 +14,7 @@ from mesh.cli.options import count, say, size, tell_json
 from mesh.cli.table import tell_table
 from mesh.client.deadletters import PATTERN, DeadLetter
 from mesh.errors import BadName, PublishRefused
-from mesh.values import parse_message_id
+from mesh.values import Published, parse_message_id
 
 HEADER = ("ID", "DIED", "CODE", "TO", "DOMAIN", "FROM", "SIZE", "REASON")
 
@@ -50,7 +51,7 @@ def ls(as_json: bool, url: str | None) -> int:
 @everything
 @options.url
 def replay(ids: tuple[str, ...], is_all: bool, url: str | None) -> int:
-    """Publish or send them once more, as new messages, and take the letters away.
+    """Publish, send or put them once more, as new messages, and take the letters away.
 
     A message that is refused again stays a dead letter. Exit code 1 when one of them was.
     """
@@ -60,7 +61,7 @@ def replay(ids: tuple[str, ...], is_all: bool, url: str | None) -> int:
         for letter in letters:
             method, arguments = letter.again()
             try:
-                result = getattr(m, method)(**arguments)
+                result = _said(m, method, arguments)
             except PublishRefused as error:
                 refused += 1
                 say(f"mesh: {letter.id} is refused again: {error.what} [{error.code}]")
@@ -82,6 +83,16 @@ def purge(ids: tuple[str, ...], is_all: bool, url: str | None) -> None:
         for letter in letters:
             m.erase(letter.key)
     say(f"purged {count(len(letters), 'dead letter')}")
+
+
+def _said(m: sync.Client, method: str, arguments: dict[str, Any]) -> Published:
+    """The answer to a letter that is said once more."""
+    said: Published
+    if method == "put":
+        said = m.queue(arguments.pop("queue")).put(**arguments)
+    else:
+        said = getattr(m, method)(**arguments)
+    return said
 
 
 def found(m: sync.Client) -> list[DeadLetter]:

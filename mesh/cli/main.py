@@ -34,6 +34,7 @@ VERBS = {
     "send": "Send to one named session.",
     "req": "Ask those who serve an address.",
     "reply": "Serve an address by a command.",
+    "queue": "Put into queues, and take from them.",
     "inbox": "Print what is sent to a session.",
     "dlq": "Messages that nobody got.",
     "route": "Where would a message go?",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from mesh.client.message import Message
+from mesh.names import QUEUE, kind_of, queue_of
 from mesh.reserved import DEAD_LETTERS, PRIVATE
 from mesh.values import Headers
 
@@ -53,14 +54,13 @@ class DeadLetter:
         return self.to or self.topic
 
     def again(self) -> tuple[str, dict[str, Any]]:
-        """The client's method, "publish" or "send", and its arguments, with which it is said once more."""
+        """The client's method, "publish" or "send", and its arguments, with which it is said once more; or
+        "put", of the queue that is named beside them."""
         headers = Headers([*self.headers.items(), ("replayed-from", self.id)])
-        how: dict[str, Any] = {
-            "content": self.content,
-            "domain": self.domain or None,
-            "headers": headers,
-            "persistent": self.persistent,
-        }
+        how: dict[str, Any] = {"content": self.content, "headers": headers, "persistent": self.persistent}
+        if kind_of(self.to) == QUEUE:
+            return "put", {"queue": queue_of(self.to), "key": self.topic, **how}
+        how["domain"] = self.domain or None
         return (
             ("send", {"destination": self.to, **how}) if self.to else ("publish", {"key": self.topic, **how})
         )

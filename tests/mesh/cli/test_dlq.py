@@ -46,6 +46,9 @@ def test_a_replay_says_the_same_and_where_it_comes_from() -> None:
     headers = Headers([("colour", "red"), ("replayed-from", "abc:1")])
     assert letter("abc:1").again() == ("publish", {"key": "greeting", "headers": headers, **how})
     assert letter("abc:1", JOE).again() == ("send", {"destination": JOE, "headers": headers, **how})
+    del how["domain"]
+    put = {"queue": "a/jobs", "key": "greeting", "headers": headers, **how}
+    assert letter("abc:1", "queue/a/jobs").again() == ("put", put)
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +57,26 @@ def a(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningNode]:
     file.write_text("[limits]\ntailback_ttl = 0.2\n")
     with running("a", options=("--config", str(file))) as a:
         yield a
+
+
+@pytest.mark.whole
+def test_what_nobody_could_do_is_put_again(a: RunningNode) -> None:
+    with sync.connect("a", environ=a.environ) as m:
+        q = m.queue("jobs")
+        q.declare(max_attempts=1)
+        for text in ("one", "two"):
+            q.put(text, key="k")
+            job = q.get()
+            assert job is not None
+            job.nack()
+        until(lambda: len(dead(a)) == 2)
+        assert a.mesh("dlq", "replay", "--all", "--url", "a").returncode == 0
+        assert [(each.text, each.key, each.attempt) for each in q.peek()] == [
+            ("one", "k", 1),
+            ("two", "k", 1),
+        ]
+        until(lambda: not dead(a))
+        q.delete(if_unused=False)
 
 
 def dead(a: RunningNode) -> list[dict[str, str]]:

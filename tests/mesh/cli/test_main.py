@@ -22,6 +22,7 @@ OFFLINE = {
     "config",
     "peer",
     "dlq",
+    "queue",
     "init",
     "join",
     "token",

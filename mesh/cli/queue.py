@@ -1,0 +1,318 @@
+"""`mesh queue`: declare queues, put and take, and see what is in them."""
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+import click
+from msgspec.structs import asdict
+
+from mesh import sync
+from mesh.cli import options, show
+from mesh.cli.options import count, plainly, say, size, tell_json
+from mesh.cli.pub import lines_of
+from mesh.cli.table import tell_table
+from mesh.client.delivery import QueuedMessage
+from mesh.errors import MeshTimeout
+from mesh.printable import harmless, typed
+from mesh.wire.replies import QueueRow, QueueRows, read_result
+
+HEADER = ("NAME", "READY", "OUT", "DELAYED", "SIZE", "CONSUMERS", "OLDEST", "IN/s", "DONE/s", "DEAD")
+AHEAD = 1000  # messages that are taken before they are printed
+TOGETHER = 500  # that are printed before they are acked, at most
+
+name = click.argument("name")
+selector = click.option(
+    "--selector", metavar="EXPRESSION", help="Only what it is true for: 'region == \"eu\" and priority > 5'."
+)
+
+
+@click.group("queue")
+def command() -> None:
+    """Queues: what is put into one waits until somebody takes it, and says that it is done."""
+
+
+@command.command("create")
+@name
+@click.option("--max-count", type=click.IntRange(min=1), metavar="N", help="So many messages may wait.")
+@click.option("--max-bytes", type=click.IntRange(min=1), metavar="N", help="So many bytes may wait.")
+@click.option(
+    "--when-full",
+    type=click.Choice(("block", "reject")),
+    help="Have those who put wait, if somebody takes; or refuse. Default: block.",
+)
+@click.option("--max-attempts", type=click.IntRange(min=1), metavar="N", help="Then it is dead. Default: 8.")
+@click.option("--dead-letter", metavar="KEY|queue/NAME", help="Where that goes. Default: see `mesh dlq`.")
+@options.expiry
+@click.option("--exclusive", is_flag=True, default=None, help="One consumer at a time.")
+@click.option("--scope", type=click.Choice(("mesh", "node")), help="Who knows it. Default: all of the mesh.")
+@click.option(
+    "--distribution",
+    type=click.Choice(("local", "round_robin", "strict", "independent")),
+    help="To which nodes messages go. Default: local.",
+)
+@click.option(
+    "--redistribution",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    help="Wait in vain, before going elsewhere.",
+)
+@click.option("--store", metavar="NAME", help="Which store of a node holds it. Default: its own.")
+@click.option("--node", "nodes", multiple=True, metavar="NAME", help="Where messages stay. Can be repeated.")
+@options.as_json
+@options.url
+def create(name: str, as_json: bool, url: str | None, **terms: Any) -> None:
+    """Have the queue NAME there. The same said again changes nothing; what differs is an error."""
+    said = {term: value for term, value in terms.items() if value not in (None, ())}
+    with sync.connect(url) as m:
+        row = m.queue(name).declare(**said)
+    if as_json:
+        tell_json(asdict(row))
+    else:
+        say(f"the queue {name} is there.  To put something into it:  mesh queue put {typed(name)} CONTENT")
+
+
+@command.command("ls")
+@options.as_json
+@options.url
+def ls(as_json: bool, url: str | None) -> int:
+    """List the queues, and what is in them at the node. Exit code 1 when there is none.
+
+    OUT: what somebody has taken, and not settled. OLDEST: how long the oldest has waited.
+    """
+    with sync.connect(url) as m:
+        rows = _all(m)
+    if as_json:
+        tell_json([asdict(row) for row in rows])
+    elif rows:
+        tell_table(HEADER, map(_cells, rows), folded="NAME", dropped=("DEAD", "DELAYED", "SIZE"))
+    else:
+        say("there is no queue.  To declare one:  mesh queue create NAME")
+    return 0 if rows else 1
+
+
+def _all(m: sync.Client) -> list[QueueRow]:
+    rows: list[QueueRow] = []
+    after = ""
+    while True:
+        page = read_result(QueueRows, m.call("queue_ls", after=after))
+        rows += page.queues
+        if not page.more or page.more <= after:
+            return rows
+        after = page.more
+
+
+def _cells(row: QueueRow) -> tuple[str, ...]:
+    return (
+        row.name,
+        f"{row.ready:,}",
+        f"{row.out:,}",
+        f"{row.delayed:,}",
+        size(row.bytes),
+        f"{row.consumers:,}",
+        plainly(row.oldest) if row.oldest else "-",
+        f"{row.arrives:,.1f}",
+        f"{row.leaves:,.1f}",
+        f"{row.dead:,}",
+    )
+
+
+@command.command("info")
+@name
+@options.as_json
+@options.url
+def info(name: str, as_json: bool, url: str | None) -> None:
+    """Print what is in a queue at the node, how fast it changes, and how it was declared."""
+    with sync.connect(url) as m:
+        row = m.queue(name).info()
+    if as_json:
+        tell_json(asdict(row))
+        return
+    figures = [(title.lower(), cell) for title, cell in zip(HEADER, _cells(row), strict=True)]
+    figures += [("done", f"{row.acked:,}"), ("redelivered", f"{row.redelivered:,}"), ("node", row.node)]
+    terms = [(term.replace("_", "-"), _said(value)) for term, value in row.terms.items()]
+    tell_table((), [*figures, ("", ""), *terms])
+
+
+def _said(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "-"
+    return "-" if value in (None, "") else str(value)
+
+
+@command.command("put")
+@name
+@click.argument("contents", nargs=-1, metavar="[CONTENT]...")
+@options.file
+@click.option("--key", default="", metavar="KEY", help="What it is about, for those who select.")
+@click.option(
+    "--priority",
+    type=click.IntRange(0, 9),
+    default=5,
+    metavar="0-9",
+    help="The highest comes first. Default: 5.",
+)
+@click.option(
+    "--delay", type=click.FloatRange(min=0), default=0.0, metavar="SECONDS", help="Not given out before."
+)
+@click.option("--group", default="", metavar="NAME", help="All of a group goes to one consumer, in order.")
+@click.option("--transient", is_flag=True, help="Not on disk: lost with the node.")
+@options.header
+@options.expiry
+@options.as_json
+@options.url
+def put(
+    name: str,
+    contents: tuple[str, ...],
+    file: BinaryIO | None,
+    transient: bool,
+    given: tuple[str, ...],
+    as_json: bool,
+    url: str | None,
+    **how: Any,
+) -> None:
+    """Put each CONTENT into the queue NAME, or each line of a file or of stdin, in order.
+
+    It waits until all are there, on disk, and says how many they are. With the first one that is refused it
+    ends.
+    """
+    if contents and file is not None:
+        raise click.UsageError("Give either CONTENT or --file, not both.")
+    source = file or sys.stdin.buffer
+    if not contents and source.isatty():
+        say("each line you type is a message; Ctrl-D ends")
+    what = [text.encode(errors="surrogateescape") for text in contents] or lines_of(source)
+    with sync.connect(url) as m:
+        options.tell_of_connection(m)
+        done = m.queue(name).put_many(what, headers=options.headers(given), persistent=not transient, **how)
+    if as_json:
+        tell_json({"put": done})
+    else:
+        say(f"put {count(done, 'message')} into {name}")
+
+
+@command.command("take")
+@name
+@options.most
+@click.option(
+    "--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="End when none comes for so long."
+)
+@selector
+@options.raw
+@options.json_lines
+@options.url
+def take(
+    name: str,
+    most: int | None,
+    timeout: float | None,
+    selector: str | None,
+    raw: bool,
+    as_json: bool,
+    url: str | None,
+) -> int:
+    """Print messages of the queue NAME as they come, until Ctrl-C. What is printed is done.
+
+    What was not printed goes back. Exit code 1 when there was none.
+    """
+    line = show.raw_line if raw else json_line if as_json else text_line
+    with sync.connect(url) as m:
+        options.tell_of_connection(m)
+        prefetch = AHEAD if most is None else min(most, AHEAD)
+        with m.queue(name).consume(selector=selector, prefetch=prefetch) as jobs:
+            say(f"taking from {name}")
+            return 0 if _print(jobs, line, most, timeout) else 1
+
+
+def _print(
+    jobs: sync.Consumer[Any],
+    line: Callable[[QueuedMessage[Any]], bytes],
+    most: int | None,
+    timeout: float | None,
+) -> int:
+    """How many were printed. They are acked when no more are there at once, or many are."""
+    printed, done = list[sync.Delivery[Any]](), 0
+    try:
+        while most is None or done < most:
+            try:
+                job = jobs.next_delivery(0 if printed else timeout)
+            except MeshTimeout:
+                if not printed:
+                    break
+                job = None
+            if job is not None:
+                printed.append(job)  # before, for by Ctrl-C it may be printed already
+                try:
+                    sys.stdout.buffer.write(line(job))
+                    sys.stdout.buffer.flush()
+                except OSError:  # nobody reads any more
+                    printed.pop()
+                    raise
+                done += 1
+            elif not printed:
+                break
+            if job is None or len(printed) >= TOGETHER:
+                said, printed = printed, []
+                jobs.ack(said)
+    finally:
+        jobs.ack(printed)
+    return done
+
+
+@command.command("peek")
+@name
+@click.option(
+    "--count", "most", type=click.IntRange(1, 100), default=10, metavar="N", help="So many. Default: 10."
+)
+@options.raw
+@options.json_lines
+@options.url
+def peek(name: str, most: int, raw: bool, as_json: bool, url: str | None) -> int:
+    """Print the next messages of the queue NAME. They stay in it. Exit code 1 when none is ready."""
+    line = show.raw_line if raw else json_line if as_json else text_line
+    with sync.connect(url) as m:
+        found = m.queue(name).peek(most)
+    sys.stdout.buffer.write(b"".join(map(line, found)))
+    sys.stdout.buffer.flush()
+    return 0 if found else 1
+
+
+@command.command("purge")
+@name
+@options.as_json
+@options.url
+def purge(name: str, as_json: bool, url: str | None) -> None:
+    """Throw away what waits in the queue NAME. What somebody has taken stays his."""
+    with sync.connect(url) as m:
+        done = m.queue(name).purge()
+    if as_json:
+        tell_json({"purged": done})
+    else:
+        say(f"threw away {count(done, 'message')} of {name}")
+
+
+@command.command("rm")
+@name
+@click.option("--force", is_flag=True, help="Also with what is in it, and while somebody takes from it.")
+@options.as_json
+@options.url
+def rm(name: str, force: bool, as_json: bool, url: str | None) -> None:
+    """Have the queue NAME there no more."""
+    with sync.connect(url) as m:
+        m.queue(name).delete(if_unused=not force)
+    if as_json:
+        tell_json({"removed": name})
+    else:
+        say(f"the queue {name} is removed")
+
+
+def text_line(message: QueuedMessage[Any]) -> bytes:
+    """Its key, if there is one, and its content, as one line of text; what cannot be printed is escaped."""
+    key = f"{harmless(message.key)}  " if message.key else ""
+    return f"{key}{show.printable(message.content)}\n".encode()
+
+
+def json_line(message: QueuedMessage[Any]) -> bytes:
+    """All that is known of it."""
+    said = {**show.described(message), "attempt": message.attempt, "group": message.group}
+    return json.dumps(said).encode() + b"\n"
