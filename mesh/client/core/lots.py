@@ -81,6 +81,7 @@ class Said(Struct, eq=False):
     delay: int = 0  # ms
     reason: str = ""
     promise: Promise | None = None
+    left: int = 0  # times that it has left for the node
 
     def __len__(self) -> int:
         return sum(len(places) for _, places in self.of)

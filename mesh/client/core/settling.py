@@ -88,7 +88,7 @@ class Settling:
         size = entries = 0
         for each in said:
             if others := each.keep(self._opening):
-                self._over(each, others)
+                self._over(each, others, each.left > 0)
             if not each.of:
                 continue
             more = each.entries()
@@ -110,26 +110,29 @@ class Settling:
         pending = self._calls.tell(command, lambda: self._written(pending))
         pending.refused = lambda error: self._refused(pending, error)
         self._asked[pending] = some
+        for said in some:
+            said.left += 1
 
     def _written(self, pending: Pending) -> None:
         """All is written down, but for what was late. RemoteError for an answer that is none."""
         late = [(first, last) for first, last, _ in read_late(pending.parts[-1][0])]
         for each in self._asked.pop(pending):
             if places := each.among(late):
-                self._over(each, places)
+                self._over(each, places, each.left > 1)
             else:
                 each.kept()
         self.answered()
 
-    def _over(self, said: Said, places: list[Place]) -> None:
-        """These were not this consumer's any more."""
+    def _over(self, said: Said, places: list[Place], may_be_done: bool) -> None:
+        """These were not this consumer's any more. `may_be_done`: it was said before, and the answer lost."""
         for lot, place in places:
             lot.states[place] = GONE
             self._ours(lot)
         which = "this message was" if len(said) <= 1 else f"{len(places):,} of these messages were"
-        said.broken(
-            LeaseOver(f"{which} not this consumer's any more when the node heard of it.", hint=OURS_NO_MORE)
-        )
+        what = f"{which} not this consumer's any more when the node heard of it."
+        if may_be_done:
+            what = f"{which} not this consumer's any more when the node was back: it is settled, or others'."
+        said.broken(LeaseOver(what, hint=OURS_NO_MORE))
 
     def _refused(self, pending: Pending, error: MeshError) -> None:
         """The node could not do it: it may be said again."""

@@ -30,6 +30,10 @@ class Taking:
     """One queue from which somebody takes. `stirred` is called when there may be something to take, or an
     end."""
 
+    number: int
+    address: str
+    credit: int
+
     def __init__(
         self,
         desk: Desk,
