@@ -7,7 +7,7 @@ from mesh.client.core.desk import Desk, Promise
 from mesh.client.core.line import Line
 from mesh.client.core.refusals import of_code
 from mesh.client.core.taking import Taking
-from mesh.errors import Closed, MeshError
+from mesh.errors import Closed, MeshError, MeshTimeout
 from mesh.wire.commands import Ended, ItemHead, Unsubscribe
 from mesh.wire.envelope import Envelope
 
@@ -55,6 +55,8 @@ class Takings:
     def _refused(self, it: Taking, error: MeshError) -> None:
         self._drop(it)
         it.end(error)
+        if isinstance(error, MeshTimeout):
+            self._calls.tell(it.left)  # it may have it yet
         entering = self._entering.pop(it.number, None)
         if entering is not None and not entering.done():
             entering.set_exception(error)

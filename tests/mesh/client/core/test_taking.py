@@ -13,7 +13,7 @@ from mesh.client.core.desk import Promise
 from mesh.client.core.effects import Report
 from mesh.client.core.lots import ACK, Lot
 from mesh.client.core.taking import Taking
-from mesh.errors import Closed, LeaseOver, LocalError, MeshError, NoQueue, NotAvailable
+from mesh.errors import Closed, LeaseOver, LocalError, MeshError, MeshTimeout, NoQueue, NotAvailable
 from mesh.wire import commands as c
 from mesh.wire.commands import EXTEND, NACK, REJECT
 from mesh.wire.envelope import Envelope
@@ -491,6 +491,16 @@ def test_given_up_before_it_was_answered_it_is_taken_back() -> None:
     assert [asked.credit for asked in bench.all(c.Consume)] == [100, 0]
     bench.hear(c.Reply(bench.consume().request, {"epoch": 1}))
     assert len(bench.core.queues) == 0 and bench.core.calls.count == 0
+
+
+def test_a_node_that_takes_too_long_to_answer_is_told_that_nobody_waits() -> None:
+    bench = Bench()
+    for _ in range(11):
+        bench.wait(1.0)
+        bench.hear(c.Pong(1))
+    with pytest.raises(MeshTimeout):
+        result(bench.entered)
+    assert [asked.credit for asked in bench.all(c.Consume)] == [100, 0] and len(bench.core.queues) == 0
 
 
 def test_a_queue_that_is_removed_ends_it_with_that_error() -> None:
