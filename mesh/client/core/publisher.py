@@ -9,7 +9,7 @@ from mesh.client.core.deadlines import Deadlines
 from mesh.client.core.desk import Alarm, Desk, Promise
 from mesh.client.core.verdicts import Verdicts
 from mesh.errors import BadName, MeshError, MessageTooLarge, PublishRefused, WouldBlock
-from mesh.names import QUEUE, SENDS, kind_of
+from mesh.names import SENDS
 from mesh.reserved import check_domain_free, check_free
 from mesh.streams.outbox import Outbox
 from mesh.values import check_key, parse_message_id
@@ -84,7 +84,7 @@ class Publisher:
     def put(self, to: str, how: Put, key: str, content: bytes, flags: int, props: bytes, expires: int) -> int:
         """Append a message that is put into the queue `to`; returns its number. WouldBlock."""
         self.check(key, content, to)
-        builder = self._builder_of(to, flags, to, how)
+        builder = self._builder_for(to, flags, how)
         number = builder.add(key, content, props, expires)
         self._put(builder)
         return number
@@ -95,11 +95,19 @@ class Publisher:
         """As many of these, one at least, as one envelope takes; returns the number of the first, and how
         many. WouldBlock."""
         self.check(key, max(contents, key=len), to)
-        builder = self._builder_of(to, flags, to, how)
+        builder = self._builder_for(to, flags, how)
         count = len(builder.slices)
         taken = builder.add_many(key, contents[: TOGETHER - count], props, expires)
         self._put(builder)
         return builder.first + count, taken
+
+    def _builder_for(self, to: str, flags: int, how: Put) -> Builder:
+        """For what is put into a queue in that way."""
+        it = self.builder
+        if it is None or it.full or it.domain != to or it.flags != flags or it.put != how:
+            it = self._open(to, flags, to, 0.0)
+            it.put = how
+        return it
 
     def _put(self, builder: Builder) -> None:
         if len(builder.slices) >= TOGETHER:
@@ -129,7 +137,7 @@ class Publisher:
             self._desk.soon(self._flush_soon)
             self._is_planned = True
 
-    def _builder_of(self, domain: str, flags: int, to: str, put: Put = ()) -> Builder:
+    def _builder_of(self, domain: str, flags: int, to: str) -> Builder:
         builder = self.builder
         if (
             builder is None
@@ -137,16 +145,14 @@ class Publisher:
             or builder.domain != domain
             or builder.flags != flags
             or builder.to != to
-            or builder.put != put
         ):
             builder = self._open(domain, flags, to)
-            builder.put = put
         return builder
 
     def _open(self, domain: str, flags: int, to: str, until: float | None = None) -> Builder:
         self._desk.wake()  # who may not publish here learns it before anything is begun
         self.seal()
-        if until is None and kind_of(to) != QUEUE:
+        if until is None:
             check_domain_free(domain)
         if not self.outbox.open:
             raise WouldBlock(
