@@ -1,6 +1,7 @@
 """Which taker has the messages of a group?"""
 
-# Law: all that is out of a group is with one taker. It is his while he is there, until all of it is done.
+# Law: all that is out of a group is with one taker. It is his while he is there, until all of it is done. But
+#      who chooses may not want the rest: of him it is only while he has something of it.
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ class Group(Struct, eq=False):
 
     messages: int = 0  # that are not done
     home: Taker | None = None
+    out: int = 0  # messages that he has
     held: int = 0  # times that somebody gave something back for later: nothing goes past that
 
 
@@ -36,17 +38,29 @@ class Groups:
         if not name:
             return True
         group = self._all[name]
-        return not group.held and (group.home is None or group.home is taker)
+        home = group.home
+        is_free = home is None or home is taker or (home.selector is not None and not group.out)
+        return is_free and not group.held
 
     def hold(self, name: str, n: int) -> None:
         """Something was given back for later, or its time has come."""
         if name in self._all:
             self._all[name].held += n
 
-    def out(self, name: str, taker: Taker) -> None:
-        """He was given something of it: it is his while he is there."""
+    def out(self, name: str, taker: Taker, n: int) -> None:
+        """He was given so many messages of it: it is his while he is there."""
         if name:
-            self._all[name].home = taker
+            group = self._all[name]
+            group.home = taker
+            group.out += n
+
+    def back(self, name: str, n: int) -> bool:
+        """So many messages of it are out no more. May others have it now who could not before?"""
+        if not name:
+            return False
+        group = self._all[name]
+        group.out -= n
+        return not group.out and group.home is not None and group.home.selector is not None
 
     def done(self, name: str, n: int) -> None:
         """So many messages of it are done."""

@@ -29,9 +29,11 @@ class Later:
         """When the first is."""
         return self._heap[0][0] if self._heap else inf
 
-    def put(self, lot: Lot, now: float, wall: int) -> None:
-        """What of a lot that comes waits by its row, or its header."""
-        if lot.delay and lot.row() == b"":
+    def put(self, lot: Lot, now: float, wall: int, may_be_out: bool = False) -> None:
+        """What of a lot that comes waits by its row, or its header. `may_be_out`: somebody may have it, if it
+        was time for that."""
+        is_over = may_be_out and lot.envelope.sent + lot.delay * 10**6 <= wall
+        if lot.delay and lot.row() == b"" and not is_over:
             for first, last in lot.open():
                 lot.wait(first, last, lot.envelope.sent, lot.delay * 10**6)
         for late in lot.late:

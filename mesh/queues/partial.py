@@ -102,7 +102,7 @@ class PartialQueue:
         """It is in memory from now on."""
         self._memory.used += lot.cost
         self.groups.add(lot.group, lot.left)
-        self.later.put(lot, now, wall)
+        self.later.put(lot, now, wall, is_doubtful and self._doubtful is not None)
         self._expiring.add(lot, self.terms.expiry)
         runs = lot.not_late()
         if is_doubtful and self._doubtful is not None:
@@ -162,7 +162,7 @@ class PartialQueue:
         old = self.takers.pop(taker.key, None)
         mine: dict[tuple[bytes, int], list[Lot]] = {}
         for run in old.holding.take_all() if old is not None else ():
-            self.out -= run.n
+            self._returned(run)
             for i in range(run.n):
                 mine.setdefault((run.lot.envelope.stream, run.first + i), []).append(run.lot)
         self.takers[taker.key] = taker
@@ -182,21 +182,25 @@ class PartialQueue:
                 for number in range(first, last + 1):
                     lots, lot = mine.get((stream, number)), None
                     if taker.busy < taker.credit:
-                        lot = lots.pop() if lots else self._from_doubt(stream, number)
+                        lot = lots.pop() if lots else self._from_doubt(taker, stream, number)
                     if lot is None:
                         taker.holding.skip(1)
                         yield taker.holding.given
                     else:
                         self.given(taker, lot, [(number, number)], inf)
 
-    def _from_doubt(self, stream: bytes, number: int) -> Lot | None:
-        return self._doubtful.take(stream, number) if self._doubtful is not None else None
+    def _from_doubt(self, taker: Taker, stream: bytes, number: int) -> Lot | None:
+        """Only who took before the restart may have it still."""
+        doubtful = self._doubtful
+        if doubtful is None or taker.key not in doubtful.expected:
+            return None
+        return doubtful.take(stream, number)
 
     def close(self, taker: Taker, begun: float = inf) -> None:
         """He takes no more. What he has goes to others; what came after the count `begun` he has not seen."""
         del self.takers[taker.key]
         for run in taker.holding.take_all():
-            self.out -= run.n
+            self._returned(run)
             seen = int(max(0, min(run.n, begun - run.count + 1)))
             if seen:
                 self._failed(run.lot, run.first, run.first + seen - 1)
@@ -218,7 +222,13 @@ class PartialQueue:
         """He has these, which are ready no more."""
         taker.holding.give(lot, runs, until)
         self.out += count(runs)
-        self.groups.out(lot.group, taker)
+        self.groups.out(lot.group, taker, count(runs))
+
+    def _returned(self, run: Run) -> None:
+        """These are out no more."""
+        self.out -= run.n
+        if self.groups.back(run.lot.group, run.n):
+            self._look_again()
 
     # --- settling ---------------------------------------------------------------------------------------
 
@@ -227,7 +237,7 @@ class PartialQueue:
         RemoteError for what he was never given."""
         runs = taker.holding.take(first, last)
         for run in runs:
-            self.out -= run.n
+            self._returned(run)
             self.acked += run.n
             self.done(run.lot, [(run.first, run.last)])
         if count((run.first, run.last) for run in runs) == last - first + 1:
@@ -245,7 +255,7 @@ class PartialQueue:
         """Others may have these, in `delay` seconds. Returns and RemoteError as above."""
         runs = taker.holding.take(first, last)
         for run in runs:
-            self.out -= run.n
+            self._returned(run)
             if not delay:
                 self._failed(run.lot, run.first, run.last)
                 continue
@@ -257,7 +267,7 @@ class PartialQueue:
         """Nobody shall have these. Returns and RemoteError as above."""
         runs = taker.holding.take(first, last)
         for run in runs:
-            self.out -= run.n
+            self._returned(run)
             text = reason or f"{taker.name} has rejected it."
             self._dies(run.lot, [(run.first, run.last)], REJECTED, text)
         return _others(runs, first, last)
@@ -380,7 +390,7 @@ class PartialQueue:
                 self._look_again()
         for taker in self.takers.values():
             for run in taker.holding.over(now) if taker.lease < inf else ():
-                self.out -= run.n
+                self._returned(run)
                 taker.lapse(run)
                 self._failed(run.lot, run.first, run.last)
         self.expire(wall)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from math import inf
 
 from mesh.core.desk.desk import Desk
 from mesh.core.queues.rows import Rows
 from mesh.errors import MeshError
 from mesh.names import PUTS
-from mesh.queues.counts import Runs, joined
+from mesh.queues.counts import Runs, count, joined
 from mesh.queues.definition import QueueTerms
 from mesh.queues.giving import give
 from mesh.queues.lot import Lot
@@ -59,7 +60,8 @@ class QueueHere:
         self._rows = rows
         self._push = push
         self._tell = changed  # there may be something to give out, to bury, or to write down
-        self._waiting: deque[tuple[Taker, Lot, Portion]] = deque()  # for a higher mark
+        # For a higher mark; with the counts under which it is given.
+        self._waiting: deque[tuple[Taker, Lot, Portion, tuple[int, int]]] = deque()
         self._is_marking = False
         self._full: list[Portion] = []  # whose publishers wait until there is room
         self._acked = float("-inf")
@@ -117,10 +119,10 @@ class QueueHere:
         self.changed()
 
     def expects(self, priority: int) -> None:
-        """Something is about to be put, and perhaps given out at once: the mark goes with it to the disk."""
+        """Something is about to be put, and perhaps given out at once: the mark goes before it to the disk."""
         soon = self._desk.last_stamp + AHEAD
-        if self.part.takers and not self._rows.is_marked(self.name, priority, soon - AHEAD // 2):
-            self._rows.mark_later(self.name, priority, soon)
+        if self.part.takers and not self._rows.is_coming(self.name, priority, soon - AHEAD // 2):
+            self._rows.mark(self.name, {priority: soon}, lambda error: None)
 
     def end(self) -> None:
         """It is removed: what is in it is gone, and so is what is still to come from the disk."""
@@ -134,6 +136,8 @@ class QueueHere:
         """He takes from now on; see PartialQueue."""
         self._withdraw(taker.key)
         void = joined(self.part.open(taker, held))
+        if taker.holding.given:
+            self._lease(taker, (1, taker.holding.given), taker.lease)
         self._acked = self._desk.now
         self.changed()
         return void
@@ -174,11 +178,18 @@ class QueueHere:
         for taker, lot, runs in give(self.part, self._desk.now, self._desk.believed):
             portion = Portion(lot.parcel, lot.indices(runs), tries=lot.column(runs))
             if self._waiting or not self._is_marked(lot):
-                self._waiting.append((taker, lot, portion))
+                counts = taker.holding.given - count(runs) + 1, taker.holding.given
+                self._lease(taker, counts, inf)
+                self._waiting.append((taker, lot, portion, counts))
             else:
                 self._push(taker, portion)
         if self._waiting and not self._is_marking:
             self._mark()
+
+    def _lease(self, taker: Taker, counts: tuple[int, int], seconds: float) -> None:
+        """He has these for so long from now on, if he has anything for a time only."""
+        if taker.lease < inf:
+            taker.holding.extend(*counts, self._desk.now + seconds)
 
     def _is_marked(self, lot: Lot) -> bool:
         return not lot.parcel.position or self._rows.is_marked(self.name, lot.priority, lot.key[0])
@@ -186,7 +197,7 @@ class QueueHere:
     def _mark(self) -> None:
         """Write down how far this goes, and what may follow it; then it leaves."""
         marks: dict[int, int] = {}
-        for _, lot, _ in self._waiting:
+        for _, lot, *_ in self._waiting:
             if not self._is_marked(lot):
                 marks[lot.priority] = max(lot.key[0], marks.get(lot.priority, 0))
         for priority, stamp in marks.items():
@@ -199,7 +210,8 @@ class QueueHere:
         if error is not None:
             return  # which the store has told; it is tried again with what comes next
         while self._waiting and self._is_marked(self._waiting[0][1]):
-            taker, _, portion = self._waiting.popleft()
+            taker, _, portion, counts = self._waiting.popleft()
+            self._lease(taker, counts, taker.lease)
             self._push(taker, portion)
         if self._waiting:
             self._mark()

@@ -31,8 +31,10 @@ class Rows:
         self._disk = disk
         self._shelf = shelf
         self._lots: dict[bytes, bytes] = {}  # from the store, until the lot comes
-        self._marks: dict[str, dict[int, int]] = {}
+        self._marks: dict[str, dict[int, int]] = {}  # on disk, by priority,
+        self._wanted: dict[str, dict[int, int]] = {}  # and with those that are under way
         self.consumers: dict[str, dict[bytes, str]] = {}  # by the key of the taker: the name of its session
+        self._stored: set[tuple[str, bytes]] = set()  # those whose row is on disk
 
     def start(self, beginning: Beginning) -> None:
         """From the store. What cannot be read counts as not there: then more is said to be given before."""
@@ -48,6 +50,7 @@ class Rows:
         for key, value in beginning.rows(CONSUMER).items():
             name, _, taker = key.partition(b"\0")
             self.consumers.setdefault(name.decode(), {})[taker] = value.decode()
+            self._stored.add((name.decode(), taker))
 
     def queues(self) -> set[str]:
         """The names of which anything is known."""
@@ -95,36 +98,48 @@ class Rows:
         """May somebody have been given what was accepted then?"""
         return stamp <= self._marks.get(name, {}).get(priority, 0)
 
-    def mark_later(self, name: str, priority: int, stamp: int) -> None:
-        """A higher mark, on disk with the next commit, before which nothing of that age is there either."""
-        self._marks.setdefault(name, {})[priority] = stamp
-        self._shelf.later(PART, _mark(name), Put(PART, _mark(name), pack(self._marks[name])))
+    def is_coming(self, name: str, priority: int, stamp: int) -> bool:
+        """Is it marked, or will it be with a commit that is under way?"""
+        return stamp <= self._wanted.get(name, {}).get(priority, 0) or self.is_marked(name, priority, stamp)
 
     def mark(self, name: str, higher: dict[int, int], then: Committed) -> None:
-        """Higher marks; they count when they are on disk, of which `then` is told."""
-        marks = {**self._marks.get(name, {}), **higher}
+        """Higher marks; they count when they are on disk, of which `then` is told. One row has all of a queue,
+        also those that are still under way."""
+        wanted = self._wanted.setdefault(name, dict(self._marks.get(name, {})))
+        _raise_to(wanted, higher)
 
         def written(error: MeshError | None) -> None:
-            if error is None:
-                known = self._marks.setdefault(name, {})
-                known.update({p: max(stamp, known.get(p, 0)) for p, stamp in higher.items()})
+            if error is None and name in self._wanted:
+                _raise_to(self._marks.setdefault(name, {}), higher)
             then(error)
 
-        self._disk.commit((Put(PART, _mark(name), pack(marks)),), written)
+        self._commit(Put(PART, _mark(name), pack(wanted)), written)
+
+    def _commit(self, op: Put, then: Committed) -> None:
+        """Write a row; what was to be made of it before, and is not on disk yet, is void."""
+        self._shelf.supersede((op,))
+        self._disk.commit((op,), then)
 
     # --- takers -----------------------------------------------------------------------------------------
 
     def takes(self, name: str, taker: bytes, session: str, then: Committed) -> None:
         """Somebody takes from now on, as soon as that is on disk."""
-        if self.consumers.get(name, {}).get(taker) == session:
+        is_known = self.consumers.get(name, {}).get(taker) == session
+        if is_known and (name, taker) in self._stored:
             then(None)
             return
         self.consumers.setdefault(name, {})[taker] = session
-        key = _consumer(name, taker)
-        self._disk.commit((Put(CONSUMER, key, session.encode()),), then)
+
+        def written(error: MeshError | None) -> None:
+            if error is None and self.consumers.get(name, {}).get(taker) == session:
+                self._stored.add((name, taker))
+            then(error)
+
+        self._commit(Put(CONSUMER, _consumer(name, taker), session.encode()), written)
 
     def takes_no_more(self, name: str, taker: bytes) -> None:
         """He has given back what he had."""
+        self._stored.discard((name, taker))
         if self.consumers.get(name, {}).pop(taker, None) is not None:
             self._disk.later(CONSUMER, _consumer(name, taker), Delete(CONSUMER, _consumer(name, taker)))
             if not self.consumers[name]:
@@ -134,7 +149,8 @@ class Rows:
         """The queue is no more."""
         for taker in list(self.consumers.get(name, ())):
             self.takes_no_more(name, taker)
-        if self._marks.pop(name, None) is not None:
+        marks = self._marks.pop(name, None), self._wanted.pop(name, None)
+        if marks != (None, None):
             self._disk.later(PART, _mark(name), Delete(PART, _mark(name)))
 
     def forget_lots(self) -> None:
@@ -142,6 +158,10 @@ class Rows:
         for key in self._lots:
             self._shelf.later(PART, key, Delete(PART, key))
         self._lots.clear()
+
+
+def _raise_to(marks: dict[int, int], higher: dict[int, int]) -> None:
+    marks.update({priority: max(stamp, marks.get(priority, 0)) for priority, stamp in higher.items()})
 
 
 def _place(name: str, position: int) -> bytes:
