@@ -11,10 +11,12 @@ from mesh.streams.ranges import Ranges
 
 
 class Doubtful:
-    """Messages that were given out, perhaps. `expected`: the keys of those who took, and are not back yet."""
+    """Messages that were given out, perhaps. `expected`: the keys of those who took, and are not back yet.
+    `most`: how many messages can have been with them, and were not claimed."""
 
-    def __init__(self, until: float, expected: set[bytes]) -> None:
+    def __init__(self, until: float, expected: set[bytes], most: int) -> None:
         self.until = until
+        self.most = most
         self.expected = expected
         self._lots: dict[bytes, list[Lot]] = {}  # by stream, in order
         self._left: dict[Lot, Ranges] = {}
@@ -37,14 +39,15 @@ class Doubtful:
             if number in left:
                 self._left[lots[at]], _ = left.without(number, number)
                 self.messages -= 1
+                self.most -= 1
                 return lots[at]
             at -= 1
         return None
 
     def rest(self) -> Iterator[tuple[Lot, Runs]]:
-        """All that nobody came back for."""
-        for lot, left in self._left.items():
-            if left:
+        """All that nobody came back for, in the order in which it was given out."""
+        for lot in sorted(self._left, key=lambda lot: (-lot.priority, lot.key)):
+            if left := self._left[lot]:
                 yield lot, list(left)
 
 

@@ -130,6 +130,12 @@ class Lot:
         for number in range(first, last + 1):
             self.tries[number] = min(MOST_TRIES, self.tries.get(number, 0) + 1)
 
+    def may_have_been_given(self, runs: Runs) -> None:
+        """Whoever is given these next is told that it may be for the second time."""
+        for first, last in runs:
+            for number in range(first, last + 1):
+                self.tries.setdefault(number, 1)
+
     def column(self, runs: Iterable[tuple[int, int]]) -> bytes:
         """The tries of these messages, a byte each; empty: none of them has failed."""
         if not self.tries:

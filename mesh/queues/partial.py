@@ -9,12 +9,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf
 
 from msgspec import Struct
 
-from mesh.queues.counts import Runs, count, joined
+from mesh.queues.counts import Runs, count, first_of, joined, without
 from mesh.queues.definition import QueueTerms
 from mesh.queues.doubtful import Doubtful
 from mesh.queues.expiring import Expiring
@@ -166,7 +166,7 @@ class PartialQueue:
             for i in range(run.n):
                 mine.setdefault((run.lot.envelope.stream, run.first + i), []).append(run.lot)
         self.takers[taker.key] = taker
-        void = list(self._claimed(mine, held, taker))
+        void = list(self._claimed(old, mine, held, taker))
         for (_, number), lots in mine.items():
             for lot in lots:
                 self._failed(lot, number, number)
@@ -176,7 +176,9 @@ class PartialQueue:
             self._doubtful.expected.discard(taker.key)
         return void
 
-    def _claimed(self, mine: dict[tuple[bytes, int], list[Lot]], held: Held, taker: Taker) -> Iterator[int]:
+    def _claimed(
+        self, old: Taker | None, mine: dict[tuple[bytes, int], list[Lot]], held: Held, taker: Taker
+    ) -> Iterator[int]:
         for stream, ends in held:
             for first, last in zip(ends[::2], ends[1::2], strict=True):
                 for number in range(first, last + 1):
@@ -186,8 +188,24 @@ class PartialQueue:
                     if lot is None:
                         taker.holding.skip(1)
                         yield taker.holding.given
+                        if self._was_settled(old, taker, stream, number):
+                            taker.settled.add(taker.holding.given)
                     else:
                         self.given(taker, lot, [(number, number)], inf)
+
+    def _was_settled(self, old: Taker | None, taker: Taker, stream: bytes, number: int) -> bool:
+        """Was that settled by him, so that it is no matter that he says it once more?"""
+        if taker.busy >= taker.credit:
+            return False
+        place = stream, number
+        if old is not None:
+            return all((lot.envelope.stream, n) != place for lot, n in old.lapsed.values())
+        if self._doubtful is None or taker.key not in self._doubtful.expected:
+            return False
+        others = (run for other in self.takers.values() for run in other.holding if other is not taker)
+        return not any(
+            run.lot.envelope.stream == stream and run.first <= number <= run.last for run in others
+        )
 
     def _from_doubt(self, taker: Taker, stream: bytes, number: int) -> Lot | None:
         """Only who took before the restart may have it still."""
@@ -242,7 +260,7 @@ class PartialQueue:
             self.done(run.lot, [(run.first, run.last)])
         if count((run.first, run.last) for run in runs) == last - first + 1:
             return []
-        ours = {run.count + i for run in runs for i in range(run.n)}
+        ours = {*taker.settled, *(run.count + i for run in runs for i in range(run.n))}
         for at, lot, number in taker.take_lapsed(first, last):
             if number in lot.ready:  # nobody else was given it since
                 lot.take_out([(number, number)])
@@ -345,9 +363,9 @@ class PartialQueue:
 
     # --- time -------------------------------------------------------------------------------------------
 
-    def recover(self, until: float, expected: set[bytes]) -> None:
-        """What is added from now on as doubtful waits for these, by their keys, who may have it."""
-        self._doubtful = Doubtful(until, expected)
+    def recover(self, until: float, expected: Mapping[bytes, int]) -> None:
+        """What is added from now on as doubtful waits for those who may have it: by their keys how much."""
+        self._doubtful = Doubtful(until, set(expected), sum(expected.values()))
 
     def priorities(self) -> list[int]:
         """Of what there is, the highest first."""
@@ -359,6 +377,20 @@ class PartialQueue:
         if line is None:
             line = self.lines[priority] = Line(priority)
         return line
+
+    def _recovered(self, doubtful: Doubtful) -> None:
+        """Who has not come back has lost what he had: as much as he could have is a failed attempt. The rest
+        was given to nobody, as a rule; it only says that it may have been."""
+        self._doubtful, most = None, doubtful.most
+        for lot, runs in doubtful.rest():
+            tried = first_of(runs, most)
+            most -= count(tried)
+            for first, last in tried:
+                self._failed(lot, first, last)
+                runs = without(runs, first, last)
+            lot.may_have_been_given(runs)
+            self.changed[lot] = None
+            self._back(lot, runs)
 
     @property
     def is_recovering(self) -> bool:
@@ -378,10 +410,7 @@ class PartialQueue:
         """What was delayed is ready when its time has come, and so is what somebody had too long."""
         doubtful = self._doubtful
         if doubtful is not None and (doubtful.until <= now or not doubtful.expected):
-            self._doubtful = None
-            for lot, runs in doubtful.rest():
-                for first, last in runs:
-                    self._failed(lot, first, last)
+            self._recovered(doubtful)
         while self.later.due <= now:
             lot, first, last = self.later.pop()
             self.changed[lot] = None

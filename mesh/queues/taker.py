@@ -44,6 +44,7 @@ class Taker:
         self.lease = lease
         self.holding = Holding()
         self.lapsed: dict[int, tuple[Lot, int]] = {}  # by count: what it had too long
+        self.settled: set[int] = set()  # counts of what was settled before this epoch
         self.away = inf  # since when its session is gone
         self.is_paused = False  # until it is on disk that he takes
         self.passed: dict[int, Key] = {}  # by priority: nothing up to here is for it

@@ -121,7 +121,8 @@ class Queues(Part):
         self._all[name] = queue
         expected = self._rows.consumers.get(name)
         if expected:
-            queue.part.recover(self._desk.now + RECOVER, set(expected))
+            credits = {key: credit for key, (_, credit) in expected.items()}
+            queue.part.recover(self._desk.now + RECOVER, credits)
             self._desk.wake(self._desk.now + RECOVER)
         return queue
 

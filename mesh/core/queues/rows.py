@@ -19,6 +19,7 @@ from mesh.routing.parcel import Parcel
 from mesh.routing.shelf import Shelf
 from mesh.routing.taker import Taker
 from mesh.wire.codec import pack, reader
+from mesh.wire.limits import QUEUE_CREDIT
 
 PART, CONSUMER = "part", "consumer"  # tables
 read_marks = reader(dict[int, Annotated[int, Meta(ge=0)]], 1024)
@@ -33,7 +34,8 @@ class Rows:
         self._lots: dict[bytes, bytes] = {}  # from the store, until the lot comes
         self._marks: dict[str, dict[int, int]] = {}  # on disk, by priority,
         self._wanted: dict[str, dict[int, int]] = {}  # and with those that are under way
-        self.consumers: dict[str, dict[bytes, str]] = {}  # by the key of the taker: the name of its session
+        # By the key of the taker: the name of its session, and its credit.
+        self.consumers: dict[str, dict[bytes, tuple[str, int]]] = {}
         self._stored: set[tuple[str, bytes]] = set()  # those whose row is on disk
 
     def start(self, beginning: Beginning) -> None:
@@ -49,7 +51,9 @@ class Rows:
                 self._marks[name.decode()] = dict.fromkeys(range(10), 2**63)
         for key, value in beginning.rows(CONSUMER).items():
             name, _, taker = key.partition(b"\0")
-            self.consumers.setdefault(name.decode(), {})[taker] = value.decode()
+            session, _, credit = value.decode().partition("\n")
+            known = session, int(credit) if credit.isdecimal() else QUEUE_CREDIT
+            self.consumers.setdefault(name.decode(), {})[taker] = known
             self._stored.add((name.decode(), taker))
 
     def queues(self) -> set[str]:
@@ -103,8 +107,8 @@ class Rows:
         return stamp <= self._wanted.get(name, {}).get(priority, 0) or self.is_marked(name, priority, stamp)
 
     def mark(self, name: str, higher: dict[int, int], then: Committed) -> None:
-        """Higher marks; they count when they are on disk, of which `then` is told. One row has all of a queue,
-        also those that are still under way."""
+        """Higher marks; they count when they are on disk, of which `then` is told. One row has all of a
+        queue, also those that are still under way."""
         wanted = self._wanted.setdefault(name, dict(self._marks.get(name, {})))
         _raise_to(wanted, higher)
 
@@ -122,20 +126,21 @@ class Rows:
 
     # --- takers -----------------------------------------------------------------------------------------
 
-    def takes(self, name: str, taker: bytes, session: str, then: Committed) -> None:
+    def takes(self, name: str, taker: bytes, session: str, credit: int, then: Committed) -> None:
         """Somebody takes from now on, as soon as that is on disk."""
-        is_known = self.consumers.get(name, {}).get(taker) == session
+        now = session, credit
+        is_known = self.consumers.get(name, {}).get(taker) == now
         if is_known and (name, taker) in self._stored:
             then(None)
             return
-        self.consumers.setdefault(name, {})[taker] = session
+        self.consumers.setdefault(name, {})[taker] = now
 
         def written(error: MeshError | None) -> None:
-            if error is None and self.consumers.get(name, {}).get(taker) == session:
+            if error is None and self.consumers.get(name, {}).get(taker) == now:
                 self._stored.add((name, taker))
             then(error)
 
-        self._commit(Put(CONSUMER, _consumer(name, taker), session.encode()), written)
+        self._commit(Put(CONSUMER, _consumer(name, taker), f"{session}\n{credit}".encode()), written)
 
     def takes_no_more(self, name: str, taker: bytes) -> None:
         """He has given back what he had."""

@@ -71,7 +71,7 @@ class Taking(Part):
     def begin(self, conn: Conn, session: Session, command: Consume) -> None:
         """LocalError for what cannot be taken."""
         queue, number = self.queues.get(queue_of(command.address)), command.subscription
-        ours = self._of.setdefault(session, {})
+        ours = self._of.get(session, {})
         if number in ours and ours[number][0] is not queue:
             raise BadArgument(f"{number} takes from {ours[number][0].name!r}.", hint="Take another number.")
         if not command.credit:
@@ -88,7 +88,7 @@ class Taking(Part):
         taker.is_paused = True
         if number in ours:
             session.outlet.withdraw(ours[number][1])
-        ours[number] = queue, taker
+        self._of.setdefault(session, {})[number] = queue, taker
         self._sessions[key] = session
         self._away.pop((session, number), None)
         void = queue.open(taker, command.held)
@@ -96,6 +96,7 @@ class Taking(Part):
             queue.name,
             key,
             session.text,
+            command.credit,
             lambda error: self._begun(conn, session, command, taker, void, error),
         )
 
@@ -105,7 +106,7 @@ class Taking(Part):
             raise BadArgument(what, hint=f"At most {QUEUE_CREDIT:,}.")
         if command.local_only:
             raise BadArgument("who takes from a queue takes whatever is in it.", hint="Say selector=.")
-        ours = self._of[session]
+        ours = self._of.get(session, {})
         if command.subscription not in ours and len(ours) >= self._desk.settings.max_subscriptions:
             what = f"{session.name} takes from {len(ours):,} queues."
             raise LocalError(what, hint="Close some consumers.", code="TOO_MANY")

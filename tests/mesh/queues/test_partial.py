@@ -189,7 +189,8 @@ def test_who_comes_back_keeps_what_he_names_and_others_get_the_rest() -> None:
     assert numbers(it) == [3]
     assert it.ack(again, 2, 3) == []
     assert a.open() == [(3, 3)]
-    assert it.ack(again, 4, 4) == [(4, 4)]
+    assert it.ack(again, 4, 4) == []  # which changes nothing
+    assert it.out == 1
 
 
 def test_what_is_twice_in_a_queue_is_twice_in_a_takers_hands() -> None:
@@ -204,7 +205,7 @@ def test_what_is_twice_in_a_queue_is_twice_in_a_takers_hands() -> None:
 def test_after_a_restart_what_may_be_in_hands_waits_for_them() -> None:
     a, b = lot(1, 3), lot(4)
     it, joe, ann = queue(), taker("joe"), taker("ann")
-    it.recover(5.0, {b"joe", b"bob"})
+    it.recover(5.0, {b"joe": 10, b"bob": 10})
     it.add(a, 0.0, WALL, is_doubtful=True)
     it.add(b, 0.0, WALL)
     it.open(ann)
@@ -219,11 +220,48 @@ def test_after_a_restart_what_may_be_in_hands_waits_for_them() -> None:
 
 def test_when_all_are_back_nothing_waits_any_more() -> None:
     it, joe = queue(), taker("joe")
-    it.recover(5.0, {b"joe"})
+    it.recover(5.0, {b"joe": 10})
     it.add(lot(1, 2), 0.0, WALL, is_doubtful=True)
     it.open(joe, ((b"p" * 16, (1, 1)),))
     it.tick(0.1, WALL)
     assert numbers(it) == [2]
+
+
+def test_after_a_restart_no_more_attempts_have_failed_than_could_be_with_somebody() -> None:
+    a, b = lot(1, 3), lot(4, 3)
+    it, joe = queue(max_attempts=1), taker("joe")
+    it.recover(5.0, {b"joe": 2})
+    for each in (b, a):
+        it.add(each, 0.0, WALL, is_doubtful=True)
+    it.tick(5.0, WALL)
+    assert [dead.runs for dead in it.dead] == [[(1, 2)]]
+    it.open(joe)
+    assert numbers(it) == [3, 4, 5, 6]
+    assert (a.column([(3, 3)]), b.column([(4, 6)])) == (b"\1", b"\1\1\1")
+
+
+def test_an_ack_whose_answer_was_lost_is_ok_the_second_time_and_not_of_what_another_has() -> None:
+    it, joe, ann = queue(lot(1, 4)), taker("joe", lease=1.0, credit=3), taker("ann")
+    it.open(joe)
+    assert numbers(it) == [1, 2, 3]
+    it.ack(joe, 1, 1)
+    it.extend(joe, 3, 3, 99.0)
+    it.tick(1.0, WALL)
+    it.open(ann)
+    assert numbers(it, 1.0) == [2, 4]
+    again = taker("joe", epoch=2)
+    assert it.open(again, ((b"p" * 16, (1, 3)),)) == [1, 2]
+    assert it.ack(again, 1, 3) == [(2, 2)]
+    assert it.nack(again, 1, 1, 0.0, 0.0, WALL) == [(1, 1)]
+
+
+def test_so_it_is_after_a_restart() -> None:
+    it, joe, ann = queue(), taker("joe"), taker("ann")
+    it.recover(5.0, {b"joe": 10, b"ann": 10})
+    it.add(lot(2, 2), 0.0, WALL, is_doubtful=True)
+    assert it.open(ann, ((b"p" * 16, (2, 2)),)) == []
+    assert it.open(joe, ((b"p" * 16, (1, 3)),)) == [1, 2]
+    assert it.ack(joe, 1, 3) == [(2, 2)]
 
 
 def test_one_takes_all_of_an_exclusive_queue_until_he_goes() -> None:

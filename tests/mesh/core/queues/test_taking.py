@@ -139,6 +139,23 @@ def test_B17_after_a_crash_what_nobody_comes_back_for_waits_five_seconds_and_is_
     assert boss.info("jobs")["bytes"] == 0
 
 
+def test_what_nobody_was_given_does_not_die_of_crashes() -> None:
+    net, a = a_node()
+    boss = Worker(a, "boss")
+    boss.declare("jobs", max_attempts=3)
+    boss.put("jobs", *(b"%d" % n for n in range(20)))
+    net.until(lambda: boss.state_of("jobs", 20) == "OK")
+    for n in range(5):
+        joe = Worker(a, f"joe{n}")
+        joe.take("jobs", credit=1)
+        net.until(lambda joe=joe: joe.contents())  # type: ignore[misc]
+        a.kill()
+        a.restart()
+    boss = Worker(a, "other")
+    net.until(lambda: boss.info("jobs")["ready"] >= 18)
+    assert dead_letters(a) <= 2
+
+
 @pytest.mark.parametrize("k", [0, 1, 2])
 def test_B2_a_queue_of_one_node_alone_is_a_different_one_at_each(k: int) -> None:
     net = SimNetwork()
