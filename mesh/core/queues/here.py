@@ -119,7 +119,7 @@ class QueueHere:
         self.changed()
 
     def expects(self, priority: int) -> None:
-        """Something is about to be put, and given out at once perhaps: the mark goes before it to the disk."""
+        """Something is about to be put, and given out at once perhaps: the mark goes to the disk before."""
         soon = self._desk.last_stamp + AHEAD
         if self.part.takers and not self._rows.is_coming(self.name, priority, soon - AHEAD // 2):
             self._rows.mark(self.name, {priority: soon}, lambda error: None)
