@@ -79,6 +79,8 @@ class NodeState(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=F
     request_p99: Seconds = 0
     request_failed: Rate = 0  # and those without any
     served: Rate = 0  # messages with which servers and members of groups there are done
+    queued: Natural = 0  # messages in queues there,
+    consumers: Natural = 0  # and those who take from them
 
     @property
     def version(self) -> tuple[int, int]:

@@ -28,6 +28,8 @@ def _elements(state: NodeState) -> dict[str, dict[str, str]]:
             "pending": str(state.pending),
             "tailback": str(state.tailback),
             "stored": str(state.stored),
+            "queued": str(state.queued),
+            "consumers": str(state.consumers),
         },
         "clients": {"sessions": str(state.sessions), "subscriptions": str(state.subscriptions)},
         "links": {"count": str(state.links)},

@@ -210,6 +210,8 @@ class Gossiped(Struct, frozen=True, kw_only=True):
     pending: int | None = None
     sessions: int | None = None
     links: int | None = None
+    queued: int | None = None
+    consumers: int | None = None
 
 
 class NodeRow(Gossiped, frozen=True, kw_only=True):

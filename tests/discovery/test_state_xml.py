@@ -32,11 +32,12 @@ def test_a_state_has_the_shape_that_xmlblaster_drew() -> None:
 
 
 def test_everything_else_that_a_node_says_is_there_too() -> None:
-    content = as_xml(state(UUID, boot=3, counter=7, insecure=True, lag=0.0123))
+    content = as_xml(state(UUID, boot=3, counter=7, insecure=True, lag=0.0123, queued=9, consumers=4))
     assert attributes(content, "ram")[0]["total"] == "8000000"
     assert attributes(content, "performance")[0]["lag"] == "0.0123"
     assert attributes(content, "messages") == [{"published": "12.5", "delivered": "25.0"}]
-    assert attributes(content, "queues") == [{"pending": "3", "tailback": "0", "stored": "7"}]
+    queues = {"pending": "3", "tailback": "0", "stored": "7", "queued": "9", "consumers": "4"}
+    assert attributes(content, "queues") == [queues]
     assert attributes(content, "clients") == [{"sessions": "2", "subscriptions": "5"}]
     assert attributes(content, "links") == [{"count": "31"}]
     [version] = attributes(content, "version")

@@ -266,6 +266,7 @@ class Gossiping(Part):
             shared=tuple(self.shared.values()), requested=rates["requests"] or 0,
             request_p50=figures["request_p50"] or 0, request_p99=figures["request_p99"] or 0,
             request_failed=rates["request_failures"] or 0, served=rates["served"] or 0,
+            queued=int(figures["queue_messages"]), consumers=int(figures["queue_consumers"]),
         )  # fmt: skip
 
     def _rates(self, figures: dict[str, int | float]) -> dict[str, float]:
