@@ -18,7 +18,8 @@ COLUMNS = {
     # link
     "state": _T, "rtt": _D, "skew": _D,
     # queue
-    "queue": _T, "depth": _L, "bytes": _L, "oldest": _D,
+    "queue": _T, "depth": _L, "bytes": _L, "oldest": _D, "consumers": _L, "arrives": _D, "leaves": _D,
+    "dead": _L, "redelivered": _L,
     # balance
     "strategy": _T, "weight": _D, "chosen": _L, "sent": _L, "asked": _L, "answered": _L, "seconds": _D,
     # topic

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from functools import partial
 
 from balancers.round_robin import RoundRobin
@@ -51,7 +51,7 @@ from mesh.core.subscribers.sessions import Sessions
 from mesh.core.subscribers.settling import Settling
 from mesh.core.subscribers.subscribing import Subscribing
 from mesh.core.subscribers.wanted import Wanted
-from mesh.core.telling.recording import QueueDepth, Recording
+from mesh.core.telling.recording import Recording
 from mesh.core.ways.balancing import Balancing, name_of
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Questions
@@ -60,6 +60,7 @@ from mesh.mapping.mapping import Mapping
 from mesh.routing.log import Log
 from mesh.routing.merging import Merging
 from mesh.routing.shelf import Shelf
+from mesh.snapshots.waiting import Waiting
 
 Room = Callable[["Parts"], Part]  # a capability above all that is here, made with what it needs of that
 ROOMS: tuple[Room, ...] = ()  # of each node: a line for each capability
@@ -158,14 +159,15 @@ class Parts:
             )
         )  # fmt: skip
 
-    def _queues(self) -> Iterator[QueueDepth]:
-        """The queues of this node: for masters that are away, and for sessions."""
+    def _queues(self, told: Container[str]) -> Iterator[Waiting]:
+        """The queues of this node: those of clients, for masters that are away, and for sessions."""
+        yield from self.queues.queues.waiting(told)
         for hop in self.forwarder.onward.hops():
             depth = self.forwarder.tailback.depth(hop)
-            yield f"tailback/{hop or '?'}", depth.messages, depth.bytes, depth.age
+            yield Waiting(f"tailback/{hop or '?'}", depth.messages, depth.bytes, depth.age)
         for session in self.clients.sessions.values():
             # Of sixteen thousand nearly all are idle, and that must cost next to nothing.
             waiting = [feed for feed in session.feeds.values() if feed.waiting_bytes]
             if waiting:
                 pending, size = (sum(f.pending for f in waiting), sum(f.waiting_bytes for f in waiting))
-                yield f"session/{session.text}", pending, size, None
+                yield Waiting(f"session/{session.text}", pending, size)

@@ -66,10 +66,15 @@ class HistoryLine(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
     skew: float | None = None  # how far `node`'s clock is ahead of the observer's
 
     # queue: what waits at the observer
-    queue: str | None = None  # "tailback/heron", "session//node/heron/client/joe/session/1"
+    queue: str | None = None  # "queue/jobs", "tailback/heron", "session//node/heron/client/joe/session/1"
     depth: int | None = None  # messages
     bytes: int | None = None
     oldest: float | None = None  # how long the first of them waits
+    consumers: int | None = None  # that take from it; these five only of "queue/jobs" and others that clients
+    arrives: float | None = None  # put into: messages a second that come,
+    leaves: float | None = None  # and that are done,
+    dead: int | None = None  # and counted since the observer's start: those that it gave up,
+    redelivered: int | None = None  # and those that were given out in vain
 
     # balance: what the observer gave to the candidate `node`, counted since the observer's start
     strategy: str | None = None

@@ -162,9 +162,22 @@ class Queue:
     depth: int
     bytes: int | None
     oldest_s: float | None
+    consumers: int | None
+    arrives_per_s: float | None
+    leaves_per_s: float | None
     depth_max: int
     growth_per_hour: float | None
     verdict: str
+
+    @property
+    def name(self) -> str:
+        """Its name alone, if clients take from it."""
+        return self.queue.removeprefix("queue/")
+
+    @property
+    def is_stranded(self) -> bool:
+        """Does something wait in it, and nobody takes it?"""
+        return self.depth > 0 and self.consumers == 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from spark.report.facts import Clock, Facts, Node, Quality
+from spark.report.facts import Clock, Facts, Node, Quality, Queue
 from spark.report.figures import counted, decimal, duration, listed, number, percent, spoken
 from spark.report.sampling import median, most
 
@@ -118,14 +118,30 @@ def _of_nodes(
 def _queues(facts: Facts) -> Iterator[Finding]:
     growing = [queue for queue in facts.queues if queue.verdict == "growing"]
     for queue in growing[:3]:
-        oldest = f", the oldest for {duration(queue.oldest_s)}" if queue.oldest_s else ""
+        come, go = queue.arrives_per_s, queue.leaves_per_s
+        rates = "" if come is None else f": {decimal(come)} a second come, {decimal(go)} go"
         text = (
-            f"At {queue.observer} the queue {queue.queue} grows by {number(queue.growth_per_hour)} messages "
-            f"an hour; {counted(queue.depth, 'message')} wait{'s' if queue.depth == 1 else ''}{oldest}."
+            f"At {queue.observer} the queue {queue.name} grows by {number(queue.growth_per_hour)} messages "
+            f"an hour{rates}; {_waits(queue)}{', and nobody takes them' if queue.is_stranded else ''}."
         )
         yield Finding(BAD, text, "queues")
     if growing[3:]:
         yield Finding(BAD, f"{counted(len(growing) - 3, 'more queue')} grow.", "queues")
+    stranded = [queue for queue in facts.queues if queue.is_stranded and queue not in growing[:3]]
+    stranded.sort(key=lambda queue: -queue.depth)
+    for queue in stranded[:1]:
+        others = f" Nor from {listed([_at(other) for other in stranded[1:]])}." if stranded[1:] else ""
+        text = f"Nobody takes from the queue {_at(queue)}: {_waits(queue)}.{others}"
+        yield Finding(WARN, text, "queues")
+
+
+def _at(queue: Queue) -> str:
+    return f"{queue.name} at {queue.observer}"
+
+
+def _waits(queue: Queue) -> str:
+    oldest = f", the oldest for {duration(queue.oldest_s)}" if queue.oldest_s else ""
+    return f"{counted(queue.depth, 'message')} wait{'s' if queue.depth == 1 else ''}{oldest}"
 
 
 def _uneven(facts: Facts) -> Iterator[Finding]:

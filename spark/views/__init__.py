@@ -46,8 +46,9 @@ links.matrix(history)
     One row an observer and node: observer, node, state (last), rtt_median_ms, rtt_p95_ms, logged_in_share
     (of the lines), lines, lost (times that the link was lost), last_at.
 queues.growth(history)
-    One row an observer and queue: observer, queue, depth, bytes, oldest_s (last), depth_max,
-    growth_per_hour (messages), verdict ("growing", "steady", "draining", "unknown"), lines, last_at.
+    One row an observer and queue: observer, queue, depth, bytes, oldest_s, consumers (last), arrives_per_s,
+    leaves_per_s (mean; these three of `queue/…` alone), depth_max, growth_per_hour (messages), verdict
+    ("growing", "steady", "draining", "unknown"), lines, last_at.
 topics.busiest(history, n=20)
     One row a domain and topic, the busiest first: domain, topic, messages, messages_per_s, bytes, masters
     (nodes that took them).

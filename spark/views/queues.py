@@ -11,8 +11,10 @@ MATTERS = 0.1  # of the greatest depth: a line that rises by less, and that is a
 
 
 def growth(history: DataFrame) -> DataFrame:
-    """One row an observer and queue: observer, queue, depth (messages), bytes, oldest_s (at the last line),
-    depth_max, growth_per_hour (messages: the slope of a line through all depths), verdict, lines, last_at.
+    """One row an observer and queue: observer, queue, depth (messages), bytes, oldest_s, consumers (at the
+    last line), arrives_per_s, leaves_per_s (messages, the mean of all lines), depth_max, growth_per_hour
+    (messages: the slope of a line through all depths), verdict, lines, last_at. Consumers and both rates are
+    null but of `queue/…`, and where an older release wrote the lines.
 
     `verdict` is "growing" or "draining" if that line is surely no level one (95 %) and rises or falls by a
     message and a tenth of the greatest depth, else "steady"; "unknown" with less than 3 lines. A queue that
@@ -26,6 +28,9 @@ def growth(history: DataFrame) -> DataFrame:
             F.max_by("depth", "ts").alias("depth"),
             F.max_by("bytes", "ts").alias("bytes"),
             F.max_by("oldest", "ts").alias("oldest_s"),
+            F.max_by("consumers", "ts").alias("consumers"),
+            F.avg("arrives").alias("arrives_per_s"),
+            F.avg("leaves").alias("leaves_per_s"),
             F.max("depth").alias("depth_max"),
             F.count("*").alias("lines"),
             F.max("ts").alias("last_at"),
@@ -40,6 +45,9 @@ def growth(history: DataFrame) -> DataFrame:
         "depth",
         "bytes",
         "oldest_s",
+        "consumers",
+        "arrives_per_s",
+        "leaves_per_s",
         "depth_max",
         (3600 * line.slope).alias("growth_per_hour"),
         _verdict(line).alias("verdict"),

@@ -18,7 +18,10 @@ KINDS: dict[str, dict[str, Any]] = {
     },
     "event": {"event": "joined", "text": "heron has joined"},
     "link": {"state": "logged in", "rtt": 0.001, "skew": 0.0},
-    "queue": {"queue": "tailback/heron", "depth": 3, "bytes": 300, "oldest": 1.5},
+    "queue": {
+        "queue": "queue/jobs", "depth": 3, "bytes": 300, "oldest": 1.5, "consumers": 2, "arrives": 0.5,
+        "leaves": 0.25, "dead": 1, "redelivered": 4,
+    },
     "balance": {
         "strategy": "RoundRobin", "weight": 1.0, "chosen": 10, "sent": 10, "asked": 5, "answered": 5,
         "seconds": 0.01,

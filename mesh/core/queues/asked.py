@@ -87,7 +87,6 @@ class Asked(Part):
 
     def _row(self, queue: QueueHere) -> QueueRow:
         part, now = queue.part, self._desk.now
-        oldest = part.oldest
         return QueueRow(
             name=queue.name,
             terms=plain(part.terms),
@@ -96,7 +95,7 @@ class Asked(Part):
             delayed=part.later.messages,
             bytes=part.bytes,
             consumers=len(part.takers),
-            oldest=max(0.0, (self._desk.believed - oldest) / 1e9) if oldest else 0.0,
+            oldest=queue.oldest or 0.0,
             arrives=queue.arrives.value(now),
             leaves=queue.leaves.value(now),
             dead=part.died,

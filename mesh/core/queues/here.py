@@ -77,6 +77,12 @@ class QueueHere:
         self.paces = terms.when_full == "block"
         self.changed()
 
+    @property
+    def oldest(self) -> float | None:
+        """For how long the first of what is ready has waited, in s; None: nothing is."""
+        first = self.part.oldest
+        return max(0.0, (self._desk.believed - first) / 1e9) if first else None
+
     # --- as the log sees it -----------------------------------------------------------------------------
 
     def alive(self, now: float) -> bool:

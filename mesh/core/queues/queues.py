@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from math import inf
 
 from mesh.core.desk.desk import Desk
@@ -11,7 +11,7 @@ from mesh.core.queues.dying import Dying
 from mesh.core.queues.here import QueueHere
 from mesh.core.queues.rows import Rows
 from mesh.errors import NoQueue, QueueFull
-from mesh.names import QUEUE, queue_of
+from mesh.names import PUTS, QUEUE, queue_of
 from mesh.queues.definition import QueueTerms
 from mesh.queues.lot import PRIORITY
 from mesh.queues.memory import Memory
@@ -19,6 +19,7 @@ from mesh.queues.taker import Taker
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
 from mesh.routing.taker import Addressees, Targets
+from mesh.snapshots.waiting import Waiting
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import QUEUES
 
@@ -71,6 +72,24 @@ class Queues(Part):
             "queue_acked": sum(part.acked for part in parts),
             "queue_redelivered": sum(part.redelivered for part in parts),
         }
+
+    def waiting(self, told: Container[str]) -> Iterator[Waiting]:
+        """How each queue is that has something in it, or somebody takes from, or that was told before."""
+        now = self._desk.now
+        for queue in self._all.values():
+            part, name = queue.part, PUTS + queue.name
+            if part.messages or part.takers or name in told:
+                yield Waiting(
+                    name,
+                    part.messages,
+                    part.bytes,
+                    queue.oldest,
+                    len(part.takers),
+                    queue.arrives.value(now),
+                    queue.leaves.value(now),
+                    part.died,
+                    part.redelivered,
+                )
 
     # --- which there are --------------------------------------------------------------------------------
 

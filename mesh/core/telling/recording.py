@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -21,16 +21,16 @@ from mesh.services.figures import Fared, Figures
 from mesh.snapshots.line import BALANCE, EVENT, LINK, QUEUE, SERVICE, STATE, TOPIC, HistoryLine
 from mesh.snapshots.moment import iso
 from mesh.snapshots.observers import Observed
+from mesh.snapshots.waiting import Longest, Waiting
 from mesh.wire.commands import Introduction
 
 LINKS, QUEUES, TOPICS, SERVICES = 64, 32, 64, 64  # lines of a kind at a time, at most
 STARTED, STOPPED = "started", "stopped"  # of this node itself
 
-QueueDepth = tuple[str, int, int, float | None]  # name of a queue, messages, bytes, age of the oldest in s
-
 
 class Recording(Part):
-    """The record of the mesh. `queues()` says what waits here. Idle unless the settings have an interval."""
+    """The record of the mesh. `queues(told)` says what waits here, and how queues of these names are, which
+    were told before. Idle unless the settings have an interval."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Recording(Part):
         topics: BusyTopics,
         strategy: str,
         weight_of: Callable[[str], float],
-        queues: Callable[[], Iterable[QueueDepth]],
+        queues: Callable[[Container[str]], Iterable[Waiting]],
         services: Figures,
     ) -> None:
         self._desk = desk
@@ -55,7 +55,7 @@ class Recording(Part):
         self._number = 0
         self._skews: dict[bytes, float] = {}  # uuid -> s that its clock is ahead of ours
         self._told: dict[str, int] = {}  # by candidate: the total when its figures were told last
-        self._waited: set[str] = set()  # queues in which something waited when they were told last
+        self._longest = Longest(QUEUES)
 
     def hears(self) -> Sequence[Hearing]:
         return (
@@ -198,20 +198,21 @@ class Recording(Part):
     def _waiting(self) -> None:
         """The longest queues; one that has become empty is told once more."""
         me = self._desk.me
-        found = [queue for queue in self._queues() if queue[1]]
-        queues = sorted(found, key=lambda queue: queue[1], reverse=True)[:QUEUES]
-        empty = self._waited - {queue[0] for queue in found}
-        self._waited = (self._waited - empty) | {queue[0] for queue in queues}
-        for name, messages, size, oldest in (*queues, *((name, 0, 0, None) for name in sorted(empty))):
+        for queue in self._longest.of(self._queues(self._longest.told)):
             self._write(
                 QUEUE,
                 me.name,
                 me.uuid,
                 me.boot,
-                queue=name,
-                depth=messages,
-                bytes=size,
-                oldest=_rounded(oldest),
+                queue=queue.name,
+                depth=queue.messages,
+                bytes=queue.bytes,
+                oldest=_rounded(queue.oldest),
+                consumers=queue.consumers,
+                arrives=_rounded(queue.arrives),
+                leaves=_rounded(queue.leaves),
+                dead=queue.dead,
+                redelivered=queue.redelivered,
             )
 
     # --- lines ------------------------------------------------------------------------------------------

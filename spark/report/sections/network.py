@@ -14,13 +14,18 @@ HOW_LINKS = (
     "nobody needed."
 )
 HOW_QUEUES = (
-    "Messages that wait at a node, for subscribers that are slow or away and for masters that cannot be "
-    "reached. Growth is the slope of a line through all that was seen, in messages an hour."
+    "Messages that wait at a node, in queues, for subscribers that are slow or away and for masters that "
+    "cannot be reached. Growth is the slope of a line through all that was seen, in messages an hour. How "
+    "many took from it in the end, and how many messages a second came and went at the mean, is known of "
+    "queues alone, and not of what waits for subscribers and masters."
 )
 HOW_TOPICS = "What the masters of a topic took, in messages and in bytes of content."
 MOST = 300  # rows and columns of the matrix
 LINKS = ("From", "To", "Last state", "Median", "95 of 100 below", "Logged in", "Times lost")
-QUEUES = ("At", "Queue", "Verdict", "Growth an hour", "Waiting now", "Most", "Oldest waits", "Size")
+QUEUES = (
+    "At", "Queue", "Verdict", "Growth an hour", "Waiting now", "Most", "Oldest waits", "Size", "Consumers",
+    "Come a second", "Go a second",
+)  # fmt: skip
 TOPICS = ("Topic", "Domain", "Messages", "Share of these", "A second", "Content", "Mean size", "Masters")
 GROWTH = {"growing": "grows", "draining": "drains", "steady": "steady", "unknown": "too new"}
 
@@ -96,7 +101,11 @@ def _waiting(facts: Facts) -> Html:
 
 def _queues(facts: Facts) -> Html:
     grows = [queue for queue in facts.queues if queue.verdict == "growing"]
-    words = nothing(f"{counted(len(grows), 'queue grows', 'queues grow')}." if grows else "No queue grows.")
+    text = f"{counted(len(grows), 'queue grows', 'queues grow')}." if grows else "No queue grows."
+    stranded = [queue for queue in facts.queues if queue.is_stranded]
+    if stranded:
+        text += f" From {counted(len(stranded), 'queue')} in which something waits nobody takes."
+    words = nothing(text)
     rows = [queue for queue in facts.queues if queue.depth_max]
     if not rows:
         return words
@@ -107,12 +116,15 @@ def _queue(queue: Queue) -> tuple[str, ...]:
     return (
         queue.observer,
         queue.queue,
-        GROWTH.get(queue.verdict, queue.verdict),
+        "stranded" if queue.is_stranded else GROWTH.get(queue.verdict, queue.verdict),
         signed(queue.growth_per_hour),
         number(queue.depth),
         number(queue.depth_max),
         duration(queue.oldest_s),
         size(queue.bytes),
+        number(queue.consumers),
+        decimal(queue.arrives_per_s),
+        decimal(queue.leaves_per_s),
     )
 
 

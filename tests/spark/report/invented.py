@@ -281,6 +281,9 @@ class Mesh:
             depth=3840,
             bytes=1_966_080,
             oldest_s=5214.0,
+            consumers=None,
+            arrives_per_s=None,
+            leaves_per_s=None,
             depth_max=3840,
             growth_per_hour=266.3,
             verdict="growing",
@@ -292,13 +295,29 @@ class Mesh:
                 depth=n % 5,
                 bytes=n * 212,
                 oldest_s=0.4 * n,
+                consumers=None,
+                arrives_per_s=None,
+                leaves_per_s=None,
                 depth_max=40 + n,
                 growth_per_hour=(n % 3 - 1) * 0.4,
                 verdict=("draining", "steady", "unknown")[n % 3],
             )
             for n, (name, who) in enumerate(zip(self.names[1:], CLIENTS * 20, strict=False))
         ]
-        return (grows, *rest)
+        jobs = Queue(
+            observer=self.names[-1],
+            queue="queue/jobs",
+            depth=12,
+            bytes=6_144,
+            oldest_s=1840.0,
+            consumers=0,
+            arrives_per_s=0.31,
+            leaves_per_s=0.28,
+            depth_max=310,
+            growth_per_hour=0.0,
+            verdict="steady",
+        )
+        return (grows, *rest, jobs)
 
     def topics(self) -> tuple[Topic, ...]:
         many = [int(4_000_000 / (n + 1) ** 1.3) for n in range(len(KEYS))]

@@ -86,6 +86,9 @@ def test_a_queue_that_grows_is_told_with_what_waits_and_a_steady_one_is_not(calm
         depth=3400,
         bytes=1,
         oldest_s=720.0,
+        consumers=None,
+        arrives_per_s=None,
+        leaves_per_s=None,
         depth_max=3400,
         growth_per_hour=1200.4,
         verdict="growing",
@@ -96,6 +99,45 @@ def test_a_queue_that_grows_is_told_with_what_waits_and_a_steady_one_is_not(calm
     )
     assert (BAD, text) in told(replace(calm, queues=(queue,)))
     assert told(replace(calm, queues=(replace(queue, verdict="steady"),))) == told(calm)
+
+
+JOBS = Queue(
+    observer="heron",
+    queue="queue/jobs",
+    depth=12,
+    bytes=1200,
+    oldest_s=720.0,
+    consumers=0,
+    arrives_per_s=0.0,
+    leaves_per_s=0.0,
+    depth_max=40,
+    growth_per_hour=0.0,
+    verdict="steady",
+)
+
+
+def test_a_queue_from_which_nobody_takes_is_told_if_something_waits_in_it(calm: Facts) -> None:
+    text = "Nobody takes from the queue jobs at heron: 12 messages wait, the oldest for 12 min."
+    assert (WARN, text) in told(replace(calm, queues=(JOBS,)))
+    for fine in (replace(JOBS, consumers=1), replace(JOBS, depth=0), replace(JOBS, consumers=None)):
+        assert told(replace(calm, queues=(fine,))) == told(calm)
+
+
+def test_of_many_from_which_nobody_takes_the_deepest_is_told_and_the_others_are_named(calm: Facts) -> None:
+    others = tuple(replace(JOBS, queue=f"queue/{name}", depth=1, oldest_s=None) for name in "ab")
+    text = "Nobody takes from the queue jobs at heron: 12 messages wait, the oldest for 12 min. Nor from "
+    assert (WARN, text + "a at heron and b at heron.") in told(replace(calm, queues=(*others, JOBS)))
+
+
+def test_a_queue_that_grows_tells_what_comes_and_goes_and_that_nobody_takes(calm: Facts) -> None:
+    grows = replace(JOBS, verdict="growing", growth_per_hour=9000.0, arrives_per_s=2.5, depth=1)
+    text = (
+        "At heron the queue jobs grows by 9,000 messages an hour: 2.50 a second come, 0 go; 1 message waits, "
+        "the oldest for 12 min"
+    )
+    assert told(replace(calm, queues=(grows,)))[0] == (BAD, f"{text}, and nobody takes them.")
+    taken = told(replace(calm, queues=(replace(grows, consumers=2),)))
+    assert taken[0] == (BAD, f"{text}.") and not any("Nobody takes" in said for _, said in taken)
 
 
 def test_a_clock_that_is_hours_off_is_told_and_many_of_them_in_one_sentence(calm: Facts) -> None:

@@ -195,6 +195,13 @@ def test_where_there_is_nothing_it_is_said_in_words_and_nothing_is_drawn() -> No
         assert words in seen.text, words
 
 
+def test_a_queue_from_which_nobody_takes_stands_as_such_in_the_table_with_what_comes_and_goes() -> None:
+    seen = read(facts(3))
+    assert "1 queue grows. From 1 queue in which something waits nobody takes." in seen.text
+    [row] = [row for row in seen.tables["Queues, the fastest growing first"] if row[1] == "queue/jobs"]
+    assert row[2:6] == ["stranded", "0", "12", "310"] and row[8:] == ["0", "0.310", "0.280"]
+
+
 @pytest.mark.whole  # for its length
 def test_every_section_of_every_page_says_something_besides_how_to_read_it() -> None:
     for made in (empty(), facts(1), facts(3), facts(300)):

@@ -56,3 +56,17 @@ def test_a_line_of_1970_does_not_flatten_the_slope(session: SparkSession) -> Non
     rows += [queue("heron", "up", datetime(1970, 1, 1, tzinfo=UTC), 0)]
     found = told(queues.growth(history(session, rows)), "queue")["up"]
     assert (found["verdict"], round(found["growth_per_hour"])) == ("growing", 1800)
+
+
+def test_consumers_are_the_last_and_rates_the_mean_and_of_other_queues_there_are_none(
+    session: SparkSession,
+) -> None:
+    rows = [
+        queue("heron", "queue/jobs", 10 * at, 5, consumers=at, arrives=2.0 * at, leaves=1.0)
+        for at in range(3)
+    ]
+    rows += [queue("heron", "session/joe", 10 * at, 5) for at in range(3)]
+    found = told(queues.growth(history(session, rows)), "queue")
+    columns = ("consumers", "arrives_per_s", "leaves_per_s")
+    assert tuple(found["queue/jobs"][name] for name in columns) == (2, 2.0, 1.0)
+    assert tuple(found["session/joe"][name] for name in columns) == (None, None, None)
