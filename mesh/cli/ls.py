@@ -17,7 +17,7 @@ from mesh.local.private import state_dir
 from mesh.printable import typed
 
 HEADER = ("NODE", "ADDRESS", "VIA", "STATE", "LINK", "RTT", "CPU", "RAM", "VERSION", "AGE")
-TAIL_BACK = "TAIL-BACK"
+TAIL_BACK, QUEUED = "TAIL-BACK", "QUEUED"
 NEAR = 3  # nodes of other meshes that are named
 DROPPED = ("VERSION", "AGE", "RAM", "CPU", "RTT", "VIA")  # where there is no room, in this order
 SCOPES = {
@@ -41,6 +41,7 @@ def command(addresses: bool, address: str | None, url: str | None, as_json: bool
     CPU, RAM: what is used of the whole machine. AGE: since it was last heard.
 
     TAIL-BACK, if anything waits: how many messages wait here for that node, and for how long.
+    QUEUED, if there are any: how many messages are in queues at that node.
 
     With --addresses: what is served, at which nodes and by how many; all of it, or one ADDRESS, or those
     that match a pattern such as 'calc/#' (exit code 1 if there is none).
@@ -56,8 +57,9 @@ def command(addresses: bool, address: str | None, url: str | None, as_json: bool
         return 0
     nodes = found["nodes"]
     waits = any(figures.tailback(node)["messages"] for node in nodes)
-    header = (*HEADER, TAIL_BACK) if waits else HEADER
-    tell_table(header, [_row(node, waits) for node in nodes], folded="LINK", dropped=DROPPED)
+    queued = any(node.get("queued") for node in nodes)
+    header = (*HEADER, *([TAIL_BACK] if waits else []), *([QUEUED] if queued else []))
+    tell_table(header, [_row(node, waits, queued) for node in nodes], folded="LINK", dropped=DROPPED)
     tell(["", *remarks(found, running_nodes(state_dir(os.environ)))])
     return 0
 
@@ -109,9 +111,9 @@ def _other_keys(found: dict[str, Any], here: Sequence[dict[str, Any]]) -> list[d
     return [n for n in here if (n["cluster"], n["keyed"]) == (asked["cluster"], not asked["keyed"])]
 
 
-def _row(node: dict[str, Any], waits: bool) -> tuple[Cell, ...]:
+def _row(node: dict[str, Any], waits: bool, queued: bool) -> tuple[Cell, ...]:
     is_self = figures.is_self(node)
-    row = (
+    row: tuple[Cell, ...] = (
         figures.name(node),
         figures.address(node),
         node["via"],
@@ -123,4 +125,6 @@ def _row(node: dict[str, Any], waits: bool) -> tuple[Cell, ...]:
         figures.version(node),
         "-" if is_self else plainly(node["age"]),
     )
-    return (*row, figures.queued(figures.tailback(node))) if waits else row
+    if waits:
+        row = (*row, figures.queued(figures.tailback(node)))
+    return (*row, figures.number(node.get("queued"))) if queued else row

@@ -3,24 +3,38 @@
 import json
 import threading
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
+from msgspec.structs import asdict
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
 from mesh import sync
-from mesh.cli import options
+from mesh.cli import options, top_queues
 from mesh.cli.keyboard import QUIT, keyboard
 from mesh.cli.options import plainly, tell_json
 from mesh.cli.table import console_on_stdout
 from mesh.cli.top_picture import next_order, picture
 from mesh.errors import Closed, MeshError, MeshTimeout
+from mesh.wire.replies import QueueRow
 
 LOOK = 0.1  # s between looks at keys and answers
 ELSE = 6  # lines of the screen that are no rows
 LATE = 3.0  # s without an answer after which that is said
+
+
+class Found(NamedTuple):
+    """What a node said of all nodes, and of its queues; None: it is of a release that knows none."""
+
+    listed: dict[str, Any]
+    queues: list[QueueRow] | None
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it as one object."""
+        queues = {} if self.queues is None else {"queues": [asdict(row) for row in self.queues]}
+        return {**self.listed, **queues}
 
 
 @click.command("top")
@@ -38,7 +52,8 @@ LATE = 3.0  # s without an answer after which that is said
 def command(once: bool, interval: float, as_json: bool, url: str | None) -> None:
     """All nodes and how busy they are, until q or Ctrl-C. The key s sorts by the next column.
 
-    Each node knows this of all others by gossip, so any can be asked; only RTT is its own.
+    Each node knows this of all others by gossip, so any can be asked; only RTT is its own. Below them, if
+    there are any, its own queues, the longest first.
 
     \b
     CPU, RAM      what is used of the whole machine
@@ -47,8 +62,15 @@ def command(once: bool, interval: float, as_json: bool, url: str | None) -> None
     PUB/S, DLV/S  messages that its clients publish, and that go to them
     PENDING       messages that wait there for subscribers
     TAIL-BACK     messages that wait there for masters that are away
+    QUEUED        messages in queues there
     LINKS         other nodes that it is logged in to
     HEARD         how old these figures are
+
+    \b
+    READY, OUT    messages that nobody has yet, and that somebody has
+    IN/s, DONE/s  messages that are put, and that are done, over 10 s
+    OLDEST        how long the first that nobody has waits
+    DEAD          messages that were given up since the node began
     """
     with sync.connect(url) as m:
         console = console_on_stdout()
@@ -61,18 +83,22 @@ def command(once: bool, interval: float, as_json: bool, url: str | None) -> None
 def _tell(m: sync.Client, console: Console, once: bool, interval: float, as_json: bool) -> None:
     """Print it, once or again and again."""
     while True:
-        found = m.call("ls")
+        found = _ask(m)
         if not as_json:
-            console.print(picture(found, "", console))
+            console.print(_pictures(found, "", console))
         elif once:
-            tell_json(found)
+            tell_json(found.as_json())
         else:
-            click.echo(json.dumps({"time": time.time(), **found}))
+            click.echo(json.dumps({"time": time.time(), **found.as_json()}))
         if once:
             return
         if not as_json:
             click.echo()
         time.sleep(interval)
+
+
+def _ask(m: sync.Client) -> Found:
+    return Found(m.call("ls"), top_queues.queues_of(m))
 
 
 def _show(m: sync.Client, console: Console, interval: float) -> None:
@@ -88,13 +114,22 @@ def _show(m: sync.Client, console: Console, interval: float) -> None:
                 live.update(_screen(asking.answer(), asking.came, order, console), refresh=True)
 
 
-def _screen(found: dict[str, Any] | None, came: float, order: str, console: Console) -> RenderableType:
+def _screen(found: Found | None, came: float, order: str, console: Console) -> RenderableType:
     late = time.monotonic() - came
     trouble = f"      no answer for {plainly(late)}: is the node away?" if late > LATE else ""
     foot = Text(f"s: sort, now by {order.lower() or 'name'}      q: quit")
-    most = max(1, console.height - ELSE)
-    body = picture(found, order, console, most) if found else Text("asking ...")
+    body = _pictures(found, order, console, console.height - ELSE) if found else Text("asking ...")
     return Group(body, Text(), Text.assemble(foot, (trouble, "red")))
+
+
+def _pictures(found: Found, order: str, console: Console, room: int | None = None) -> RenderableType:
+    """Nodes, and below them queues, if there are any and there is room."""
+    queues = top_queues.busy(found.queues or ())
+    most: tuple[int | None, int | None] = (None, len(queues) or 0)
+    if room is not None:
+        most = top_queues.shares(room, len(found.listed["nodes"]), len(queues))
+    nodes = picture(found.listed, order, console, most[0])
+    return Group(nodes, Text(), top_queues.picture(queues, console, most[1])) if most[1] else nodes
 
 
 class Poller:
@@ -103,11 +138,11 @@ class Poller:
     def __init__(self, m: sync.Client, interval: float) -> None:
         self.came = time.monotonic()  # when the last answer did
         self._m, self._interval = m, interval
-        self._found: dict[str, Any] | None = None
+        self._found: Found | None = None
         self._error: MeshError | None = None
         threading.Thread(target=self._ask, name="mesh-top", daemon=True).start()
 
-    def answer(self) -> dict[str, Any] | None:
+    def answer(self) -> Found | None:
         """The last one, None before the first. Raises what the node refused with."""
         if self._error is not None:
             raise self._error
@@ -116,7 +151,7 @@ class Poller:
     def _ask(self) -> None:
         while True:
             try:
-                self._found = self._m.call("ls")
+                self._found = _ask(self._m)
                 self.came = time.monotonic()
             except MeshTimeout:
                 continue  # away, and perhaps back one day

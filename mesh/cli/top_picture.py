@@ -43,11 +43,25 @@ COLUMNS = (
     _figure("DLV/S", "delivered", figures.number),
     _figure("PENDING", "pending", figures.number),
     _figure("TAIL-BACK", "waiting", figures.number),
+    _figure("QUEUED", "queued", figures.number),
     _figure("LINKS", "links", figures.number),
     _figure("RTT", "rtt", figures.seconds),
     _figure("HEARD", "state_age", figures.seconds),
 )
-DROPPED = ("HEARD", "LINKS", "LAG", "PENDING", "RTT", "STATE", "RAM", "TAIL-BACK", "DLV/S", "PUB/S", "LOAD")
+DROPPED = (
+    "HEARD",
+    "LINKS",
+    "LAG",
+    "PENDING",
+    "RTT",
+    "STATE",
+    "RAM",
+    "TAIL-BACK",
+    "QUEUED",
+    "DLV/S",
+    "PUB/S",
+    "LOAD",
+)
 TITLES = tuple(column.title for column in COLUMNS)
 WORDS = ("NODE", "STATE", "CPU", "CPU ▼")  # begin at the left; all others are numbers
 ORDERS = ("", *(column.title for column in COLUMNS if column.order))  # "": by name

@@ -10,14 +10,14 @@ def row(name: str, messages: int = 0, waited: float = 0.0, **more: Any) -> dict[
         "link": "logged in", "data": True, "rtt": 0.001, "boot": 1, "age": 1.0, "cpu": 50.0,
         "ram_free": 6_000_000_000, "ram_total": 8_000_000_000, "load": 0.5, "lag": 0.0004,
         "software": "heronry 0.1.0", "up": 60.0, "state_age": 1.5, "published": 1234.5, "delivered": 0.0,
-        "pending": 7, "waiting": 0, "sessions": 1, "links": 2,
+        "pending": 7, "waiting": 0, "sessions": 1, "links": 2, "queued": 0, "consumers": 0,
         "tailback": {"messages": messages, "bytes": messages * 100, "age": waited}, **more,
     }  # fmt: skip
 
 
 UNHEARD: dict[str, Any] = dict.fromkeys((
     "cpu", "ram_free", "ram_total", "load", "lag", "software", "up", "state_age", "published", "delivered",
-    "pending", "waiting", "sessions", "links",
+    "pending", "waiting", "sessions", "links", "queued", "consumers",
 ))  # fmt: skip
 
 

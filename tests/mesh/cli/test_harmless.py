@@ -59,6 +59,7 @@ class Evil:
         event = {"number": 1, "wall": 0, "kind": "joined", "node": EVIL, "uuid": "", "boot": 1, "text": EVIL}
         return {
             "ls": {"nodes": [me, node], "scope": "mesh", "links": "any", "keys": True},
+            "queue_ls": {"queues": [{"name": EVIL, "ready": 1}]},
             "peers": {"peers": [{"address": EVIL, "kind": EVIL, "node": EVIL, "state": EVIL, "seen": 1.0}]},
             "peer": {"changed": True},
             "info": {"name": EVIL, "uptime": 1.0, "metrics": {EVIL: 1}},

@@ -72,6 +72,21 @@ def test_there_is_a_column_for_what_waits_only_if_anything_does(
     assert [cell["TAIL-BACK"] for cell in cells(capsys)] == ["-", "1,234, 2 m"]
 
 
+def test_there_is_a_column_for_queues_only_if_anything_is_in_one(
+    given: Given, capsys: pytest.CaptureFixture[str]
+) -> None:
+    older = row("a", via="self")
+    del older["queued"]
+    given(call=listed(older, row("b")))
+    assert main(["ls"]) == 0
+    assert "QUEUED" not in capsys.readouterr().out
+    given(call=listed(older, row("b", 1234, 130, queued=56_789), row("c")))
+    assert main(["ls"]) == 0
+    assert [(cell["QUEUED"], cell["TAIL-BACK"]) for cell in cells(capsys)] == [
+        ("-", "-"), ("56,789", "1,234, 2 m"), ("0", "-"),
+    ]  # fmt: skip
+
+
 def test_what_waits_for_a_master_that_nobody_knows_is_told_below() -> None:
     found = listed(row("a"), row("b"), unknown={"messages": 1200, "bytes": 34_000, "age": 3.4})
     _, said, hint = ls.remarks(found)

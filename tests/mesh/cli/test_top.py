@@ -17,7 +17,7 @@ from rich.console import Console
 
 from mesh.cli.main import main
 from mesh.cli.top_picture import DROPPED, ORDERS, TITLES, next_order, ordered, picture, summary
-from mesh.errors import MeshTimeout, Refused
+from mesh.errors import LocalError, MeshTimeout, Refused
 from tests.mesh.cli.fake import Given
 from tests.mesh.cli.rows import UNHEARD, listed, row
 from tests.mesh.running import LIMIT
@@ -45,8 +45,8 @@ def test_there_is_a_row_for_each_node_with_its_figures() -> None:
     assert "as heron sees it: 1 alive · 1 suspect · 1 dead · 40 published/s · 0 delivered/s" in head
     assert header.split() == list(TITLES)
     assert egret.split() == [
-        "egret", "suspect", "███████░", "90", "%", "25", "%", "0.50", "0.4", "ms", "30", "0", "7", "0", "2",
-        "1.0", "ms", "1.5", "s",
+        "egret", "suspect", "███████░", "90", "%", "25", "%", "0.50", "0.4", "ms", "30", "0", "7", "0", "0",
+        "2", "1.0", "ms", "1.5", "s",
     ]  # fmt: skip
 
 
@@ -88,26 +88,34 @@ def test_a_mesh_without_an_answering_node_can_be_told_of() -> None:
     assert "as ? sees it: " in summary(listed())
 
 
+def older(verb: str, **said: Any) -> dict[str, Any]:
+    """What a node answers whose release has no queues."""
+    if verb == "queue_ls":
+        raise LocalError("this node knows no verb 'queue_ls'.", code="UNKNOWN_VERB")
+    return THREE
+
+
 # --- the verb ---------------------------------------------------------------------------------------------
 
 
 def test_once_prints_a_picture(given: Given, capsys: pytest.CaptureFixture[str]) -> None:
-    fake = given(call=THREE)
+    fake = given(call=older)
     assert main(["top", "--once", "--url", "heron"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert names(lines) == ["egret", "heron", "stork"]
-    assert fake.opened == {"url": "heron"} and fake.asked == [("call", ("ls",), {})]
+    asked = [("call", ("ls",), {}), ("call", ("queue_ls",), {"after": ""})]
+    assert fake.opened == {"url": "heron"} and fake.asked == asked
 
 
 def test_once_as_json_is_one_document(given: Given, capsys: pytest.CaptureFixture[str]) -> None:
-    given(call=THREE)
+    given(call=older)
     assert main(["top", "--once", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == THREE
 
 
 def test_as_json_it_goes_on_a_line_each_time(given: Given, capsys: pytest.CaptureFixture[str]) -> None:
     answers: Iterator[Any] = iter([THREE, THREE, Refused("no.")])
-    given(call=lambda _: next(answers))
+    given(call=lambda verb, **said: next(answers) if verb == "ls" else older(verb))
     assert main(["top", "--json", "--interval", "0.1"]) == 2
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["nodes"] for line in lines] == [THREE["nodes"]] * 2
@@ -129,8 +137,8 @@ import sys
 from mesh import sync
 from mesh.cli.main import main
 from tests.mesh.cli.fake import FakeClient
-from tests.mesh.cli.test_top import THREE
-sync.connect = FakeClient(call=lambda _: THREE).connect
+from tests.mesh.cli.test_top import older
+sync.connect = FakeClient(call=older).connect
 sys.exit(main(["top"]))
 """
 

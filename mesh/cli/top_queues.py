@@ -1,0 +1,89 @@
+"""What does `mesh top` show of the queues of the node that it asks?"""
+
+from collections.abc import Sequence
+
+from rich.console import Console, Group, RenderableType
+from rich.text import Text
+
+from mesh import sync
+from mesh.cli import figures
+from mesh.cli.options import count
+from mesh.cli.table import Cell, fitting, table_of
+from mesh.errors import MeshError
+from mesh.printable import harmless
+from mesh.wire.replies import QueueRow, QueueRows, read_result
+
+UNKNOWN = "UNKNOWN_VERB"  # what a node of a release without queues says
+PAGES = 10  # that are asked for at a time: some thousand queues
+NAME = "QUEUE"
+TITLES = (NAME, "READY", "OUT", "CONSUMERS", "IN/s", "DONE/s", "OLDEST", "DEAD")
+DROPPED = ("DEAD", "OLDEST", "DONE/s", "IN/s", "OUT")  # where there is no room, in this order
+ELSE = 3  # lines besides the rows
+
+
+def queues_of(m: sync.Client) -> list[QueueRow] | None:
+    """The queues that the node knows, in the order of their names, and how they are there. None: it is of a
+    release that knows none."""
+    rows, after = list[QueueRow](), ""
+    for _ in range(PAGES):
+        try:
+            page = read_result(QueueRows, m.call("queue_ls", after=after))
+        except MeshError as error:
+            if error.code == UNKNOWN:
+                return None
+            raise
+        rows += page.queues
+        if page.more <= after:
+            break
+        after = page.more
+    return rows
+
+
+def busy(queues: Sequence[QueueRow]) -> list[QueueRow]:
+    """Those in which something is, or from which somebody takes, the longest first."""
+    rows = [row for row in queues if _depth(row) or row.consumers]
+    return sorted(rows, key=lambda row: (-_depth(row), -row.consumers, row.name))
+
+
+def picture(queues: Sequence[QueueRow], console: Console, most: int | None = None) -> RenderableType:
+    """The busy ones, or the first so many, a row each."""
+    rows = busy(queues)
+    shown = rows[:most]
+    more = [] if len(shown) == len(rows) else [Text(f"... and {count(len(rows) - len(shown), 'queue')} more")]
+    cells = [_cells(row) for row in shown]
+    table = table_of(*fitting(TITLES, cells, console.width, NAME, DROPPED), NAME)
+    for column in table.columns:
+        column.justify = "left" if column.header == NAME else "right"
+    return Group(table, *more)
+
+
+def shares(room: int, nodes: int, queues: int) -> tuple[int, int]:
+    """How many rows of each there is room for on a screen: half of it for queues, if nodes need the rest."""
+    if not queues or room <= ELSE + 1:
+        return max(1, room), 0
+    rows = room - ELSE
+    lower = min(queues, max(rows - nodes, rows // 2))
+    return rows - lower, lower
+
+
+def _depth(row: QueueRow) -> int:
+    return row.ready + row.out + row.delayed
+
+
+def _cells(row: QueueRow) -> tuple[Cell, ...]:
+    is_stranded = _depth(row) and not row.consumers
+    return (
+        Text(harmless(row.name), no_wrap=True, overflow="ellipsis"),  # a row has one line
+        f"{row.ready:,}",
+        f"{row.out:,}",
+        Text(f"{row.consumers:,}", "yellow" if is_stranded else ""),
+        _rate(row.arrives),
+        _rate(row.leaves),
+        figures.seconds(row.oldest),
+        f"{row.dead:,}",
+    )
+
+
+def _rate(value: float) -> str:
+    """Zero is what rounds to it: a rate only ever comes close."""
+    return f"{value:,.1f}" if value >= 0.05 else "-"
