@@ -14,33 +14,37 @@ from mesh.cli.options import count, say, size, tell_json
 from mesh.cli.table import tell_table
 from mesh.client.deadletters import PATTERN, DeadLetter
 from mesh.errors import BadName, PublishRefused
+from mesh.names import PUTS, check_queue
 from mesh.values import Published, parse_message_id
 
 HEADER = ("ID", "DIED", "CODE", "TO", "DOMAIN", "FROM", "SIZE", "REASON")
 
 which = click.argument("ids", nargs=-1, metavar="[ID…]")
 everything = click.option("--all", "is_all", is_flag=True, help="All that there are.")
+of_queue = click.option("--queue", metavar="NAME", help="Only what was in that queue.")
 
 
 @click.group("dlq")
 def command() -> None:
-    """Dead letters: messages that were taken, and then refused by their master, or void before it came."""
+    """Dead letters: messages that were taken, and then refused by their master, or void before it came, and
+    those of queues that nobody could do."""
 
 
 @command.command("ls")
+@of_queue
 @options.as_json
 @options.url
-def ls(as_json: bool, url: str | None) -> int:
+def ls(queue: str | None, as_json: bool, url: str | None) -> int:
     """Print them, the oldest first. Exit code 1 when there is none."""
     with sync.connect(url) as m:
-        letters = found(m)
+        letters = found(m, queue)
     rows = [_row(letter) for letter in letters if not letter.is_private]
     if as_json:
         tell_json([described(letter) for letter in letters])
     elif rows:
         tell_table(HEADER, rows, folded="REASON", dropped=("DOMAIN", "FROM", "SIZE"))
     elif not letters:
-        say("there is no dead letter")
+        say("there is no dead letter" + (f" of the queue {queue!r}" if queue else ""))
     if not as_json:
         _tell_private(letters)
     return 0 if letters else 1
@@ -49,15 +53,16 @@ def ls(as_json: bool, url: str | None) -> int:
 @command.command("replay")
 @which
 @everything
+@of_queue
 @options.url
-def replay(ids: tuple[str, ...], is_all: bool, url: str | None) -> int:
+def replay(ids: tuple[str, ...], is_all: bool, queue: str | None, url: str | None) -> int:
     """Publish, send or put them once more, as new messages, and take the letters away.
 
     A message that is refused again stays a dead letter. Exit code 1 when one of them was.
     """
     refused = 0
     with sync.connect(url) as m:
-        letters = chosen(readable(m), ids, is_all)
+        letters = chosen(readable(m, queue), ids, is_all)
         for letter in letters:
             method, arguments = letter.again()
             try:
@@ -75,11 +80,12 @@ def replay(ids: tuple[str, ...], is_all: bool, url: str | None) -> int:
 @command.command("purge")
 @which
 @everything
+@of_queue
 @options.url
-def purge(ids: tuple[str, ...], is_all: bool, url: str | None) -> None:
+def purge(ids: tuple[str, ...], is_all: bool, queue: str | None, url: str | None) -> None:
     """Take them away, for good."""
     with sync.connect(url) as m:
-        letters = chosen(readable(m), ids, is_all)
+        letters = chosen(readable(m, queue), ids, is_all)
         for letter in letters:
             m.erase(letter.key)
     say(f"purged {count(len(letters), 'dead letter')}")
@@ -95,15 +101,17 @@ def _said(m: sync.Client, method: str, arguments: dict[str, Any]) -> Published:
     return said
 
 
-def found(m: sync.Client) -> list[DeadLetter]:
-    """All in the mesh, the oldest first; those that died together in their publisher's order."""
-    letters = map(DeadLetter.of, m.get(pattern=PATTERN))
+def found(m: sync.Client, queue: str | None = None) -> list[DeadLetter]:
+    """All in the mesh, or of that queue, the oldest first; those that died together in their publisher's
+    order. BadName."""
+    to = None if queue is None else PUTS + check_queue(queue)
+    letters = [letter for letter in map(DeadLetter.of, m.get(pattern=PATTERN)) if to in (None, letter.to)]
     return sorted(letters, key=lambda letter: (letter.died, parse_message_id(letter.id)))
 
 
-def readable(m: sync.Client) -> list[DeadLetter]:
+def readable(m: sync.Client, queue: str | None) -> list[DeadLetter]:
     """Without those that are for others."""
-    letters = found(m)
+    letters = found(m, queue)
     _tell_private(letters)
     return [letter for letter in letters if not letter.is_private]
 

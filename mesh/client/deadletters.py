@@ -25,7 +25,7 @@ class DeadLetter:
     topic: str
     domain: str
     sender: str
-    to: str  # a session or client, "" for whoever subscribed
+    to: str  # a session, client or address, or queue/NAME; "" for whoever subscribed
     died: int  # ns since 1970
     persistent: bool
     headers: Headers

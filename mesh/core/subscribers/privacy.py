@@ -1,4 +1,7 @@
-"""Who may read a dead letter? What was for one receiver is read by that one, by its sender, and by nodes."""
+"""Who may read a dead letter? What was for one receiver is read by that one, by its sender, and by nodes.
+
+What was in a queue was for nobody: whoever takes from it would have got it.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from mesh.core.desk.conn import NODE
 from mesh.core.subscribers.owners import user_of
 from mesh.core.subscribers.session import Session
 from mesh.errors import BadName, RemoteError
+from mesh.names import QUEUE, kind_of
 from mesh.reserved import DEAD, OWNER, PRIVATE
 from mesh.values import Headers, parse_message_id
 from mesh.wire.envelope import Envelope
@@ -24,9 +28,13 @@ def as_seen_by(session: Session, envelope: Envelope) -> Envelope:
     if is_node or not envelope.keys[0].startswith(DEAD):
         return envelope
     headers = _headers(envelope)
-    if headers is not None and (headers.get("dead-to") == "" or _is_of(session, headers)):
+    if headers is not None and (_was_for_all(headers.get("dead-to")) or _is_of(session, headers)):
         return envelope
     return _closed(envelope, headers or Headers())
+
+
+def _was_for_all(to: str | None) -> bool:
+    return to is not None and (to == "" or kind_of(to) == QUEUE)
 
 
 def _headers(envelope: Envelope) -> Headers | None:

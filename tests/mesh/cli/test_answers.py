@@ -181,9 +181,13 @@ def test_trial_A5_inbox_release_says_what_is_free(
 # --- dlq ----------------------------------------------------------------------------------------------
 
 
-def dead(number: int, to_others: bool) -> Message:
+def dead(number: int, to_others: bool, to: str = "") -> Message:
     headers = [("dead-code", "EXPIRED"), ("dead-id", f"{'0' * 32}:{number}")]
-    headers += [("dead-private", "…")] if to_others else [("dead-key", "greeting"), ("dead-sender", JOE)]
+    headers += (
+        [("dead-private", "…")]
+        if to_others
+        else [("dead-key", "greeting"), ("dead-sender", JOE), ("dead-to", to)]
+    )
     props = encode_properties(Properties(Headers(headers)))
     body = Envelope(
         bytes(16),
@@ -211,6 +215,25 @@ def test_trial_A5_letters_to_others_are_counted_and_left_alone(
     assert main(["dlq", "purge", "--all"]) == 0
     assert capsys.readouterr().err == f"{said}\npurged 1 dead letter\n"
     assert [asked[1] for asked in fake.asked if asked[0] == "erase"] == [("__sys__deadMessage/2",)]
+
+
+def test_letters_of_a_queue_are_chosen_by_its_name(given: Given, capsys: pytest.CaptureFixture[str]) -> None:
+    letters = [dead(1, True), dead(2, False), dead(3, False, "queue/jobs"), dead(4, False, "queue/jobs/new")]
+    fake = given(get=letters, erase=["k"])
+    assert main(["dlq", "ls", "--queue", "jobs"]) == 0
+    out, err = capsys.readouterr()
+    assert out.count("queue/jobs") == out.count(":3") == 1 and "greeting" not in out and err == ""
+    assert main(["dlq", "ls"]) == 0
+    assert capsys.readouterr().out.count("queue/jobs") == 2
+    assert main(["dlq", "ls", "--queue", "mails"]) == 1
+    assert capsys.readouterr().err == "there is no dead letter of the queue 'mails'\n"
+    assert main(["dlq", "purge", "--queue", "jobs", "--all"]) == 0
+    assert capsys.readouterr().err == "purged 1 dead letter\n"
+    assert [asked[1] for asked in fake.asked if asked[0] == "erase"] == [("__sys__deadMessage/3",)]
+    for verb in ("replay", "purge"):
+        assert main(["dlq", verb, "--queue", "jobs"]) == 2, "neither ids nor --all"
+        assert main(["dlq", verb, "--queue", "jobs", "0" * 32 + ":4"]) == 2, "it was in another one"
+    assert main(["dlq", "ls", "--queue", "node/x"]) == 2 and "[BAD_NAME]" in capsys.readouterr().err
 
 
 # --- erase --------------------------------------------------------------------------------------------

@@ -6,12 +6,14 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.core.desk.conn import CLIENT, MONITOR
+from mesh.core.forwarding.deadletters import Letter
 from mesh.core.subscribers.ingress import Ingress
 from mesh.core.subscribers.privacy import as_seen_by
 from mesh.routing.interest import CLIENTS
-from mesh.values import Hop
+from mesh.values import Headers, Hop
 from mesh.wire import commands as c
 from mesh.wire.envelope import FORCE_QUEUING, decode
+from mesh.wire.properties import Properties, encode_properties
 from tests.mesh.core.stranger import STREAM, Stranger
 from tests.mesh.envelopes import envelope
 from tests.simulated_client import Got, SimClient
@@ -288,6 +290,16 @@ def test_trial_A5_a_dead_letter_that_does_not_say_whose_it_was_is_shown_to_nodes
     assert b"secret" not in closed.body and closed.count == letter.count
     assert decode(closed.header(), closed.body) == closed
     assert as_seen_by(a.core.parts.clients.sessions[owner.stream], letter) is letter
+
+
+@pytest.mark.parametrize(("to", "is_whole"), [("queue/jobs", True), ("jobs", False), ("client/joe", False)])
+def test_a_dead_letter_of_a_queue_is_for_all_as_its_messages_are(to: str, is_whole: bool) -> None:
+    mallory = Keyed(node(), "mallory's key", "m")
+    headers = Headers([("dead-code", "REJECTED"), ("dead-to", to)])
+    said = Letter("x", "k", encode_properties(Properties(headers)), b"job", 0)
+    letter = said.envelope(STREAM, 1, "__sys__deadMessage/x", "", "a")
+    seen = as_seen_by(mallory.node.core.parts.clients.sessions[mallory.stream], letter)
+    assert (seen is letter, seen.message(0)[1]) == ((True, b"job") if is_whole else (False, b""))
 
 
 def test_trial_A5_a_dead_letter_is_erased_by_those_who_may_read_it() -> None:
