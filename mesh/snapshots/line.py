@@ -49,12 +49,13 @@ class HistoryLine(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
     subscriptions: int | None = None
     links: int | None = None
     requested: float | None = (
-        None  # requests a second of its clients; these five are left out when they are 0,
+        None  # requests a second of its clients; these six are left out when they are 0,
     )
     request_p50: float | None = None  # how long their replies took of late,
     request_p99: float | None = None
     request_failed: float | None = None  # and those a second that failed
     served: float | None = None  # messages a second with which servers and members of groups there were done
+    queued: int | None = None  # messages in queues there
 
     # event: what `mesh events` shows; `event` is its kind, or "started" and "stopped" of the observer itself
     event: str | None = None

@@ -54,8 +54,9 @@ def assemble(
 
 
 def waiting(row: Load) -> float | None:
-    """Messages for subscribers and for masters that are away."""
-    return None if row.pending is None and row.tailback is None else (row.pending or 0) + (row.tailback or 0)
+    """Messages in queues, for subscribers, and for masters that are away."""
+    known = [messages for messages in (row.pending, row.tailback, row.queued) if messages is not None]
+    return sum(known) if known else None
 
 
 def axis(starts: Iterable[datetime], width: timedelta) -> tuple[datetime, ...]:

@@ -56,6 +56,7 @@ class Load:
     delivered_per_s: float | None
     pending: float | None
     tailback: float | None
+    queued: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ clocks.aligned(history, known_skews=None)
     The history itself, with the common time in `ts` for nodes that are more than 2 s off.
 load.over_time(history, width_s=None, buckets=120)
     One row a bucket of time and node: bucket_at (its start), width_s, node, states, cpu_percent, load_share
-    (mean), lag_s (worst), ram_percent (used), published_per_s, delivered_per_s, pending, tailback
+    (mean), lag_s (worst), ram_percent (used), published_per_s, delivered_per_s, pending, tailback, queued
     (messages, most).
 load.width(history, buckets=120)
     The width in s of such buckets, a round one; None without any state.

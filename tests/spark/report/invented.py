@@ -129,6 +129,7 @@ class Mesh:
                     delivered_per_s=2.2 * rate,
                     pending=int(self.dice.expovariate(0.2)) if load > 0.3 else 0,
                     tailback=40 * number if name == self.slow and number > 40 else 0,
+                    queued=None,
                 )
             )
         return rows

@@ -3,7 +3,7 @@
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 
-from spark.report.assembling import alive, assemble, axis, by_address, fair_shares, nodes, series
+from spark.report.assembling import alive, assemble, axis, by_address, fair_shares, nodes, series, waiting
 from spark.report.facts import Coverage, Fare, Flapping, Load, Quality
 from spark.report.sampling import mean, median, most, quantile
 from tests.spark.report.invented import facts
@@ -22,6 +22,7 @@ def load(node: str, minute: int, **values: float) -> Load:
         "delivered_per_s": 20.0,
         "pending": 1.0,
         "tailback": 2.0,
+        "queued": 4.0,
     }
     return Load(node=node, bucket_at=START + minute * MINUTE, **(known | values))
 
@@ -54,7 +55,7 @@ def test_a_series_has_a_value_for_each_time_and_none_where_nobody_knows() -> Non
     times = [START + minute * MINUTE for minute in range(3)]
     found = series(rows, times)
     assert found["cpu_percent"] == {"heron": (None, 50.0, None), "wren": (50.0, None, 70.0)}
-    assert found["waiting"]["heron"] == (None, 3.0, None)
+    assert found["waiting"]["heron"] == (None, 7.0, None)
 
 
 def test_a_node_has_means_and_peaks_of_what_it_said_and_sums_of_what_befell_it() -> None:
@@ -77,7 +78,7 @@ def test_a_node_has_means_and_peaks_of_what_it_said_and_sums_of_what_befell_it()
     )
     (wren,) = nodes(rows, [covered], [flapped], [])
     assert (wren.cpu_percent, wren.cpu_peak_percent, wren.lag_s, wren.lag_worst_s) == (40.0, 60.0, 0.2, 0.3)
-    assert (wren.boots, wren.states, wren.deaths, wren.restarts, wren.waiting) == (2, 60, 3, 2, 3.0)
+    assert (wren.boots, wren.states, wren.deaths, wren.restarts, wren.waiting) == (2, 60, 3, 2, 7.0)
     assert (wren.share, wren.first_at) == (None, START)
 
 
@@ -155,3 +156,10 @@ def test_fares_are_by_address_with_none_where_nobody_asked() -> None:
     found = by_address([fare("x", 0, 1.0), fare("y", 2, 5.0), fare("x", 1, 2.0), fare("x", 9, 7.0)], times)
     assert found["requests_per_s"] == {"x": (1.0, 2.0, None), "y": (None, None, 5.0)}
     assert found["p99_ms"]["x"] == (2, 2, None)
+
+
+def test_what_waits_at_a_node_is_the_sum_of_what_is_known_of_it() -> None:
+    row = load("heron", 0)
+    assert waiting(replace(row, queued=None)) == 3.0, "an older release does not say"
+    assert waiting(replace(row, pending=None, tailback=None)) == 4.0
+    assert waiting(replace(row, pending=None, tailback=None, queued=None)) is None

@@ -14,7 +14,16 @@ pytestmark = pytest.mark.spark
 def test_a_bucket_holds_means_and_the_worst_lag(session: SparkSession) -> None:
     rows = [
         state(
-            "heron", 3.0, cpu=10.0, load=0.1, lag=0.5, ram_free=25, ram_total=100, published=10.0, pending=7
+            "heron",
+            3.0,
+            cpu=10.0,
+            load=0.1,
+            lag=0.5,
+            ram_free=25,
+            ram_total=100,
+            published=10.0,
+            pending=7,
+            queued=9,
         ),
         state(
             "heron",
@@ -45,6 +54,7 @@ def test_a_bucket_holds_means_and_the_worst_lag(session: SparkSession) -> None:
         "delivered_per_s": 2.0,
         "pending": 7,
         "tailback": None,
+        "queued": 9,
     }
     assert found[60.0, "heron"]["cpu_percent"] is None
     assert found[60.0, "egret"]["ram_percent"] is None

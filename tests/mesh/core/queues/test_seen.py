@@ -1,7 +1,7 @@
 """Do the lines of the history and the node's state say what is in a queue, and who takes from it?"""
 
 from discovery.state import Sample
-from mesh.snapshots.line import QUEUE, HistoryLine
+from mesh.snapshots.line import QUEUE, STATE, HistoryLine
 from tests.mesh.core.queues.worker import Worker
 from tests.simulation import SimNetwork, SimNode
 
@@ -60,7 +60,7 @@ def test_a_queue_that_is_removed_is_told_as_empty_once() -> None:
 
 
 def test_a_state_says_how_much_is_in_queues_and_who_takes_and_other_nodes_list_it() -> None:
-    a, b = SimNetwork(1).mesh("a", "b", sample=lambda: IDLE)
+    a, b = SimNetwork(1).mesh("a", "b", sample=lambda: IDLE, snapshots=EVERY)
     boss, joe, looker = Worker(a, "boss"), Worker(a, "joe"), Worker(b, "looker")
     for name in ("jobs", "mails"):
         boss.declare(name, scope="node")
@@ -74,3 +74,6 @@ def test_a_state_says_how_much_is_in_queues_and_who_takes_and_other_nodes_list_i
     a.net.until(lambda: listed() == {"a": (4, 1), "b": (0, 0)}, limit=10)
     joe.settle(1, 1)
     a.net.until(lambda: listed()["a"] == (3, 1), limit=10)
+    said = [line.queued for line in b.lines if line.kind == STATE and line.node == "a" and line.queued]
+    assert said[-2:] == [4, 3]
+    assert not any(line.queued for line in b.lines if line.kind == STATE and line.node == "b")
