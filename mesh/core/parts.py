@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 
 from balancers.round_robin import RoundRobin
@@ -51,7 +51,7 @@ from mesh.core.subscribers.sessions import Sessions
 from mesh.core.subscribers.settling import Settling
 from mesh.core.subscribers.subscribing import Subscribing
 from mesh.core.subscribers.wanted import Wanted
-from mesh.core.telling.recording import Recording
+from mesh.core.telling.recording import QUEUES, Recording
 from mesh.core.ways.balancing import Balancing, name_of
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Questions
@@ -159,9 +159,9 @@ class Parts:
             )
         )  # fmt: skip
 
-    def _queues(self, told: Container[str]) -> Iterator[Waiting]:
+    def _queues(self, told: Collection[str]) -> Iterator[Waiting]:
         """The queues of this node: those of clients, for masters that are away, and for sessions."""
-        yield from self.queues.queues.waiting(told)
+        yield from self.queues.queues.waiting(told, QUEUES)
         for hop in self.forwarder.onward.hops():
             depth = self.forwarder.tailback.depth(hop)
             yield Waiting(f"tailback/{hop or '?'}", depth.messages, depth.bytes, depth.age)

@@ -26,6 +26,7 @@ from mesh.queues.taker import Taker
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
 from mesh.routing.shares import Indices
+from mesh.snapshots.waiting import Waiting
 from mesh.wire.envelope import Envelope
 
 AHEAD = 10**9  # ns by which the mark goes before what is put now
@@ -82,6 +83,21 @@ class QueueHere:
         """For how long the first of what is ready has waited, in s; None: nothing is."""
         first = self.part.oldest
         return max(0.0, (self._desk.believed - first) / 1e9) if first else None
+
+    def waiting(self) -> Waiting:
+        """What is in it now, who takes, what comes and goes."""
+        part, now = self.part, self._desk.now
+        return Waiting(
+            PUTS + self.name,
+            part.messages,
+            part.bytes,
+            self.oldest,
+            len(part.takers),
+            self.arrives.value(now),
+            self.leaves.value(now),
+            part.died,
+            part.redelivered,
+        )
 
     # --- as the log sees it -----------------------------------------------------------------------------
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from heapq import nlargest
 from math import inf
 
 from mesh.core.desk.desk import Desk
@@ -73,23 +74,15 @@ class Queues(Part):
             "queue_redelivered": sum(part.redelivered for part in parts),
         }
 
-    def waiting(self, told: Container[str]) -> Iterator[Waiting]:
-        """How each queue is that has something in it, or somebody takes from, or that was told before."""
-        now = self._desk.now
-        for queue in self._all.values():
-            part, name = queue.part, PUTS + queue.name
-            if part.messages or part.takers or name in told:
-                yield Waiting(
-                    name,
-                    part.messages,
-                    part.bytes,
-                    queue.oldest,
-                    len(part.takers),
-                    queue.arrives.value(now),
-                    queue.leaves.value(now),
-                    part.died,
-                    part.redelivered,
-                )
+    def waiting(self, told: Collection[str], most: int) -> Iterator[Waiting]:
+        """How the longest queues are, so many at most, of those in which something is, or from which somebody
+        takes; and how those are that were told before."""
+        busy = [queue for queue in self._all.values() if queue.part.messages or queue.part.takers]
+        longest = nlargest(most, busy, key=lambda queue: (queue.part.messages, len(queue.part.takers)))
+        before = [self._all.get(name.removeprefix(PUTS)) for name in told if name.startswith(PUTS)]
+        # What is told of a queue costs more than to choose it, and there may be thousands.
+        for queue in dict.fromkeys([*longest, *(queue for queue in before if queue is not None)]):
+            yield queue.waiting()
 
     # --- which there are --------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -39,7 +39,7 @@ class Recording(Part):
         topics: BusyTopics,
         strategy: str,
         weight_of: Callable[[str], float],
-        queues: Callable[[Container[str]], Iterable[Waiting]],
+        queues: Callable[[Collection[str]], Iterable[Waiting]],
         services: Figures,
     ) -> None:
         self._desk = desk

@@ -1,6 +1,7 @@
 """Do the lines of the history and the node's state say what is in a queue, and who takes from it?"""
 
 from discovery.state import Sample
+from mesh.core.telling.recording import QUEUES
 from mesh.snapshots.line import QUEUE, STATE, HistoryLine
 from tests.mesh.core.queues.worker import Worker
 from tests.simulation import SimNetwork, SimNode
@@ -46,6 +47,21 @@ def test_a_queue_is_told_while_something_is_in_it_or_somebody_takes_and_then_onc
     a.net.run(5 * EVERY)
     assert [(line.depth, line.consumers, line.dead) for line in lines(a, "jobs")[3:]] == [(0, 0, 1)]
     assert lines(a, "idle") == []
+
+
+def test_of_many_queues_the_longest_are_told_and_one_that_was_told_is_told_when_it_is_idle() -> None:
+    a = a_node()
+    boss, joe = Worker(a, "boss"), Worker(a, "joe")
+    for number in range(QUEUES + 2):
+        boss.declare(f"q{number}")
+        boss.put(f"q{number}", *[b"x"] * (number + 1))
+    a.net.until(lambda: lines(a, f"q{QUEUES + 1}"))
+    assert not lines(a, "q0") and not lines(a, "q1") and lines(a, "q2")
+    boss.ok(boss.ask("queue_purge", name="q2"))
+    a.net.until(lambda: lines(a, "q1"))
+    assert [line.depth for line in lines(a, "q2")] == [3, 0] and not lines(a, "q0")
+    joe.take("q1", credit=1)
+    a.net.until(lambda: [line.consumers for line in lines(a, "q1")] == [0, 1])
 
 
 def test_a_queue_that_is_removed_is_told_as_empty_once() -> None:
