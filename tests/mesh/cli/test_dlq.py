@@ -70,7 +70,7 @@ def test_what_nobody_could_do_is_put_again(a: RunningNode) -> None:
             assert job is not None
             job.nack()
         until(lambda: len(dead(a)) == 2)
-        assert a.mesh("dlq", "replay", "--all", "--url", "a").returncode == 0
+        assert a.mesh("dlq", "replay", "--queue", "jobs", "--all", "--url", "a").returncode == 0
         assert [(each.text, each.key, each.attempt) for each in q.peek()] == [
             ("one", "k", 1),
             ("two", "k", 1),
