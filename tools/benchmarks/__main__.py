@@ -22,6 +22,7 @@ from tools.benchmarks.measures import (
     growth,
     latency,
     membership,
+    queues,
     services,
     snapshots,
     spark_scale,
@@ -37,6 +38,8 @@ from tools.benchmarks.pages.peers_plot import draw as draw_peers
 from tools.benchmarks.pages.report import Report, tell
 from tools.benchmarks.peers.cases import cases_of
 from tools.benchmarks.peers.who import picked
+from tools.benchmarks.queues.cases import chosen_cases
+from tools.benchmarks.queues.workers import chosen_workers
 from tools.benchmarks.services.callers import chosen_callers
 from tools.benchmarks.trials import balance, kills, stopped, weights
 from tools.benchmarks.trials.stories import STORIES
@@ -47,6 +50,7 @@ FAILED, INTERRUPTED = 1, 130
 MESSAGES_A_GET = 20
 MESSAGES_A_REQUEST = 20
 MESSAGES_A_REGISTRATION = 2
+MESSAGES_A_JOB = 10
 SECONDS_OF_SNAPSHOTS = 12  # for each second of a latency round
 COUNT_A_ROUND = 25  # kills for which weights are learnt once
 PEERS_MESSAGES = 5  # for each that is asked for: the fast ones are done in half a second with a million
@@ -146,6 +150,14 @@ def measure_services(o: Options, advance: Advance) -> Report:
     return services.measured(services_wanted(o), advance)
 
 
+def queues_wanted(o: Options) -> queues.Wanted:
+    return queues.Wanted(o.rounds, o.messages // MESSAGES_A_JOB, o.workers, o.flows)
+
+
+def measure_queues(o: Options, advance: Advance) -> Report:
+    return queues.measured(queues_wanted(o), advance)
+
+
 # part: (what measures it, how many steps that takes)
 PARTS: dict[str, tuple[Callable[[Options, Advance], Report], Callable[[Options], int]]] = {
     "throughput": (measure_throughput, lambda o: throughput.STEPS * o.rounds),
@@ -165,6 +177,7 @@ PARTS: dict[str, tuple[Callable[[Options, Advance], Report], Callable[[Options],
     "unfinished": (measure_unfinished, lambda o: unfinished.STEPS),
     "peers": (measure_peers, lambda o: o.rounds * contest.steps(o.peers, o.cases)),
     "services": (measure_services, lambda o: services_wanted(o).steps),
+    "queues": (measure_queues, lambda o: queues_wanted(o).steps),
     "growth": (measure_growth, lambda o: growth.steps(o.most, o.curves)),
     "kills": (measure_kills, lambda o: o.count),
     "kills-masters": (measure_masters, lambda o: o.count),
@@ -224,6 +237,10 @@ def arguments() -> Options:
         parser.add_argument(name, type=kind, default="", metavar="NAME,...", help=help)
     help = "only these beside ours, of services, e.g. nats-py,grpc-py"
     parser.add_argument("--callers", type=chosen_callers, default="", metavar="NAME,...", help=help)
+    help = "only these beside ours, of queues, e.g. jetstream-c,redis-py"
+    parser.add_argument("--workers", type=chosen_workers, default="", metavar="NAME,...", help=help)
+    help = "only cases of queues with all of these words in their names, e.g. '1→1,100 B'"
+    parser.add_argument("--flows", type=chosen_cases, default="", metavar="WORD,...", help=help)
     help = "only curves of growth with these words in their names, e.g. stored,topics"
     parser.add_argument("--curves", type=growth.with_words, default="", metavar="WORD,...", help=help)
     help = "PART.json of an earlier run, or their folder"

@@ -3,6 +3,7 @@
 from tools.benchmarks.growth.curves import EXPERIMENTS
 from tools.benchmarks.pages.goal import Goal
 from tools.benchmarks.pages.peers_goals import PEER_GOALS
+from tools.benchmarks.pages.queues_goals import QUEUE_GOALS
 from tools.benchmarks.pages.services_goals import SERVICE_GOALS
 
 GOALS = {
@@ -112,6 +113,7 @@ GOALS = {
     "weights, weighted, p99": Goal("WeightedRoundRobin: likewise by learnt weights, 99 of 100", "ms"),
     "weights, weighted, p50": Goal("WeightedRoundRobin: likewise by learnt weights, median", "ms"),
     **PEER_GOALS,
+    **QUEUE_GOALS,
     **SERVICE_GOALS,
 }
 GOALS |= {

@@ -4,7 +4,7 @@ None may drop what somebody is slow to take: where a server has a limit for that
 """
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,11 +91,18 @@ def start(processes: Processes, name: str) -> Server:
         return Server((), address, address)
     port, other = free_ports(2)
     command, address = SERVERS[name][1](processes.place, port, other)
+    return Server((listening(processes, name, command, port),), address, address)
+
+
+def listening(
+    processes: Processes, name: str, command: Sequence[str], port: int, limit: float = READY
+) -> Program:
+    """The server that is started, when it listens. Failed when it does not within `limit` s, or ends."""
     program = processes.launch(name, *command)
-    processes.until(lambda: program.ended() or _listens(port), READY, f"{name} did not listen")
+    processes.until(lambda: program.ended() or _listens(port), limit, f"{name} did not listen")
     if program.ended():
         raise Failed(f"{name} ended by itself: {program.words()}")
-    return Server((program,), address, address)
+    return program
 
 
 def _started(processes: Processes, name: str, *options: str) -> Node:

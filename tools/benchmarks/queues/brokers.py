@@ -1,0 +1,56 @@
+"""Which servers keep the queues? Those of the peers, set to keep what they are given on disk."""
+
+from tools.benchmarks.peers.servers import BIN, HOST, Server, listening, start
+from tools.running.line import free_ports
+from tools.running.processes import Processes
+
+STARTS = 60.0  # s that RabbitMQ may need until it listens
+RABBIT = """
+listeners.tcp.default = {host}:{port}
+log.console = true
+log.console.level = error
+log.file = false
+"""
+
+
+def redis(processes: Processes) -> Server:
+    """What is written is answered after its fsync; the file is not written anew meanwhile."""
+    (port,) = free_ports(1)
+    place = processes.place / "redis"
+    place.mkdir()
+    options = f"--bind {HOST} --port {port} --dir {place} --appendonly yes --appendfsync always".split()
+    command = [str(BIN / "redis-server"), *options, "--auto-aof-rewrite-percentage", "0", "--save", ""]
+    return Server((listening(processes, "redis", command, port),), f"{HOST}:{port}", f"{HOST}:{port}")
+
+
+def rabbit(processes: Processes) -> Server:
+    """A node of its own, with its own epmd, which would stay behind if Erlang started it."""
+    port, epmd, other = free_ports(3)
+    place = processes.place / "rabbit"
+    place.mkdir()
+    (place / "rabbitmq.conf").write_text(RABBIT.format(host=HOST, port=port))
+    first = listening(processes, "epmd", [str(BIN / "epmd"), "-port", str(epmd), "-address", HOST], epmd)
+    environ = {
+        "HOME": place,
+        "ERL_EPMD_PORT": epmd,
+        "RABBITMQ_NODENAME": "bench@localhost",
+        "RABBITMQ_DIST_PORT": other,
+        "RABBITMQ_CONFIG_FILE": place / "rabbitmq.conf",
+        "RABBITMQ_CONF_ENV_FILE": place / "none",
+        "RABBITMQ_MNESIA_BASE": place / "mnesia",
+        "RABBITMQ_LOG_BASE": place,
+        "RABBITMQ_ENABLED_PLUGINS_FILE": place / "plugins",
+        "RABBITMQ_SERVER_START_ARGS": "-noinput -start_epmd false",
+    }
+    command = ["env", *(f"{name}={value}" for name, value in environ.items()), str(BIN / "rabbitmq-server")]
+    return Server(
+        (listening(processes, "rabbitmq", command, port, STARTS), first), f"{HOST}:{port}", f"{HOST}:{port}"
+    )
+
+
+def node(processes: Processes) -> Server:
+    return start(processes, "node")
+
+
+def nats(processes: Processes) -> Server:
+    return start(processes, "nats")

@@ -1,0 +1,70 @@
+"""What is put and taken, in which cases, and which ratios are made of that?"""
+
+import argparse
+from dataclasses import dataclass
+from itertools import product
+
+from tools.benchmarks.queues.jobs import Jobs
+from tools.benchmarks.queues.workers import WORKERS
+
+SIZES, WINDOWS = (100, 1024), (1, 16, 256, 1000)
+FEW = {1: 0.02, 16: 0.2}  # of the jobs that were asked for: small windows take long
+OURS = ("heronry", "heronry, many", "heronry, each")
+THEIRS = tuple(name for name, who in WORKERS.items() if not who.is_ours)
+TWICE = ("jetstream-c", "jetstream-py")  # ours are to be twice as fast
+LARGE = 256  # the window from which on that is the goal
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A case. `at_a_time`: producers, and as many consumers; 0: one puts all, then one takes all."""
+
+    size: int
+    window: int
+    at_a_time: int
+
+    @property
+    def name(self) -> str:
+        flow = f"{self.at_a_time}→{self.at_a_time}" if self.at_a_time else "apart"
+        return f"{flow}, {size_of(self.size)}, {self.window}"
+
+    @property
+    def what(self) -> tuple[str, ...]:
+        """The figures that it has."""
+        return (f"{self.at_a_time}→{self.at_a_time}",) if self.at_a_time else ("put", "take")
+
+    def jobs(self, name: str, messages: int) -> Jobs:
+        count = max(10 * self.window, int(messages * FEW.get(self.window, 1.0)))
+        each = self.at_a_time or 1
+        return Jobs(name, count, self.size, self.window, each, each)
+
+
+def size_of(size: int) -> str:
+    return "1 KiB" if size == 1024 else f"{size} B"
+
+
+CASES = {case.name: case for case in (Case(s, w, n) for s, w, n in product(SIZES, WINDOWS, (0, 1, 4)))}
+
+
+def row_of(case: Case, what: str, who: str) -> str:
+    return f"queues, {what}, {size_of(case.size)}, {case.window}: {who}"
+
+
+def ratio_of(case: Case, what: str, theirs: str) -> str:
+    return f"queues, {what}, {size_of(case.size)}, {case.window}: heronry / {theirs}"
+
+
+def limit_of(case: Case, theirs: str) -> float | None:
+    """The goal of a ratio."""
+    if theirs in TWICE:
+        return 2.0 if case.window >= LARGE else None
+    return 1.0 if theirs.startswith("rabbit") else None
+
+
+def chosen_cases(text: str) -> list[str]:
+    """Those with all that stands between the commas in their names; ArgumentTypeError if there is none."""
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    found = [name for name in CASES if set(words) <= set(name.split(", "))]
+    if not found:
+        raise argparse.ArgumentTypeError(f"no case of queues is {text!r}; there are {'; '.join(CASES)}")
+    return found

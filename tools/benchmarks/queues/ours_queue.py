@@ -1,0 +1,100 @@
+"""How fast are queues of Heronry? Puts are answered, and acks confirmed, when they are on disk.
+
+python -m tools.benchmarks.queues.ours_queue put|take[-each|-many] NODE JOBS
+"""
+
+import asyncio
+import sys
+from collections import deque
+
+import mesh
+from mesh.errors import WouldBlock
+from tools.benchmarks.queues.jobs import Figures, Jobs, Putting, Taken, run, until_ended
+
+PATIENCE = 120.0  # s
+
+
+async def put(address: str, jobs: Jobs) -> Figures:
+    async with mesh.connect(address, timeout=PATIENCE) as m:
+        queue = m.queue(jobs.name)
+        await queue.declare()
+        putting = Putting(jobs)
+        unanswered: deque[mesh.Receipt] = deque()
+        for content in putting.contents:
+            if len(unanswered) >= jobs.window:
+                await unanswered.popleft()
+            while True:
+                try:
+                    unanswered.append(queue.post(content))
+                    break
+                except WouldBlock:
+                    await unanswered.popleft()
+        for receipt in unanswered:
+            await receipt
+        return putting.told()
+
+
+async def put_many(address: str, jobs: Jobs) -> Figures:
+    """As many at a time as the window says."""
+    async with mesh.connect(address, timeout=PATIENCE) as m:
+        queue = m.queue(jobs.name)
+        await queue.declare()
+        putting = Putting(jobs)
+        contents = putting.contents
+        for at in range(0, len(contents), jobs.window):
+            await queue.put_many(contents[at : at + jobs.window])
+        return putting.told()
+
+
+async def take(address: str, jobs: Jobs) -> Figures:
+    """In the batches in which they come; each is acked while the next is read."""
+    taken, over = Taken(jobs), until_ended()
+    async with mesh.connect(address, timeout=PATIENCE) as m:
+        queue = m.queue(jobs.name)
+        await queue.declare()
+        async with queue.consume(prefetch=jobs.window) as consumer, asyncio.TaskGroup() as tasks:
+
+            async def done(batch: mesh.Deliveries[object]) -> None:
+                await batch.ack()
+                taken.acked(len(batch))
+
+            async def read() -> None:
+                async for batch in consumer.batches():
+                    again = [place for place, job in enumerate(batch) if job.redelivered]
+                    taken.take(batch.contents(), again)
+                    tasks.create_task(done(batch))
+
+            reading = tasks.create_task(read())
+            taken.ready()
+            await over.wait()
+            reading.cancel()
+        return taken.told()
+
+
+async def take_each(address: str, jobs: Jobs) -> Figures:
+    """One by one, each in a task of its own that acks it."""
+    taken, over = Taken(jobs), until_ended()
+    async with mesh.connect(address, timeout=PATIENCE) as m:
+        queue = m.queue(jobs.name)
+        await queue.declare()
+        async with queue.consume(prefetch=jobs.window) as consumer, asyncio.TaskGroup() as tasks:
+
+            async def done(job: mesh.Delivery[object]) -> None:
+                async with job:
+                    taken.take([job.content], [0] if job.redelivered else [])
+                taken.acked(1)
+
+            async def read() -> None:
+                async for job in consumer:
+                    tasks.create_task(done(job))
+
+            reading = tasks.create_task(read())
+            taken.ready()
+            await over.wait()
+            reading.cancel()
+        return taken.told()
+
+
+if __name__ == "__main__":
+    sys.argv[1], _, how = sys.argv[1].partition("-")
+    run(put_many if how == "many" else put, take_each if how == "each" else take)
