@@ -1,10 +1,17 @@
 """Which servers keep the queues? Those of the peers, set to keep what they are given on disk."""
 
-from tools.benchmarks.peers.servers import BIN, HOST, Server, listening, start
+from tools.benchmarks.peers.servers import BIN, HOST, PYTHON, Server, listening, start
 from tools.running.line import free_ports
 from tools.running.processes import Processes
 
 STARTS = 60.0  # s that RabbitMQ may need until it listens
+NEWER_NATS = PYTHON.parent / "nats-server"
+FSYNC = """
+listen: "{host}:{port}"
+max_pending: 2GB
+write_deadline: "60s"
+jetstream {{ store_dir: "{place}/fsynced", sync_interval: always }}
+"""
 RABBIT = """
 listeners.tcp.default = {host}:{port}
 log.console = true
@@ -50,6 +57,16 @@ def rabbit(processes: Processes) -> Server:
 
 def node(processes: Processes) -> Server:
     return start(processes, "node")
+
+
+def nats_fsync(processes: Processes) -> Server:
+    """A newer one, which answers after its fsync: as usual it is done every two minutes."""
+    (port,) = free_ports(1)
+    path = processes.place / "fsync.conf"
+    path.write_text(FSYNC.format(host=HOST, port=port, place=processes.place))
+    command = [str(NEWER_NATS), "-c", str(path)]
+    address = f"nats://{HOST}:{port}"
+    return Server((listening(processes, "nats-fsync", command, port),), address, address)
 
 
 def nats(processes: Processes) -> Server:

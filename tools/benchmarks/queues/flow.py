@@ -64,7 +64,7 @@ def _run(
 
 
 def figures(jobs: Jobs, put: Sequence[Any], took: Sequence[Any], waits: bool) -> dict[str, float]:
-    """Jobs a second: until the last put is answered; from the first that came, or was put, to the last ack."""
+    """Jobs a second: until the last put is answered; from the first that came or was put to the last ack."""
     began, answered = min(p["began"] for p in put), max(p["answered"] for p in put)
     first, last = min(t["first"] for t in took if t["first"]), max(t["last"] for t in took)
     if waits:

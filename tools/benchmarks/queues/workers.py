@@ -44,7 +44,7 @@ class Worker:
         address = at.inward + self.suffix
         if not self.module:
             name, *numbers = astuple(jobs)
-            return [str(BIN / self.name), how, address, name, *map(str, numbers)]
+            return [str(self.needs[0]), how, address, name, *map(str, numbers)]
         program = sys.executable if self.is_ours else str(PYTHON)
         return [program, "-m", f"{MODULES}.{self.module}", how, address, jobs.packed()]
 
@@ -52,10 +52,12 @@ class Worker:
 BROKERS: dict[str, Callable[[Processes], Server]] = {
     "node": brokers.node,
     "nats": brokers.nats,
+    "nats-fsync": brokers.nats_fsync,
     "redis": brokers.redis,
     "rabbit": brokers.rabbit,
 }
 _NATS, _REDIS, _RABBIT = (BIN / f"{name}-server" for name in ("nats", "redis", "rabbitmq"))
+_FSYNC = "async, sync_interval: always; push, plain acks"
 _PIKA = "pika, confirms, acks of many"
 WORKERS = {
     worker.name: worker
@@ -70,6 +72,8 @@ WORKERS = {
             "async, file, acked before fsync; push, plain acks",
             (BIN / "jetstream-c", _NATS),
         ),
+        Worker("jetstream-c, fsync", "nats-fsync", "", _FSYNC, (BIN / "jetstream-c", brokers.NEWER_NATS)),
+        Worker("jetstream-py, fsync", "nats-fsync", "nats_queue", _FSYNC, (PYTHON, brokers.NEWER_NATS)),
         Worker("jetstream-py", "nats", "nats_queue", "likewise with nats-py", (PYTHON, _NATS)),
         Worker("rabbitmq, quorum", "rabbit", "rabbit_queue", _PIKA, (PYTHON, _RABBIT), suffix="/quorum"),
         Worker("rabbitmq, classic", "rabbit", "rabbit_queue", _PIKA, (PYTHON, _RABBIT), suffix="/classic"),
