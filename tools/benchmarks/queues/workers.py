@@ -72,11 +72,11 @@ WORKERS = {
             "async, file, acked before fsync; push, plain acks",
             (BIN / "jetstream-c", _NATS),
         ),
-        Worker("jetstream-c, fsync", "nats-fsync", "", _FSYNC, (BIN / "jetstream-c", brokers.NEWER_NATS)),
-        Worker("jetstream-py, fsync", "nats-fsync", "nats_queue", _FSYNC, (PYTHON, brokers.NEWER_NATS)),
+        Worker("jetstream-c-fsync", "nats-fsync", "", _FSYNC, (BIN / "jetstream-c", brokers.NEWER_NATS)),
+        Worker("jetstream-py-fsync", "nats-fsync", "nats_queue", _FSYNC, (PYTHON, brokers.NEWER_NATS)),
         Worker("jetstream-py", "nats", "nats_queue", "likewise with nats-py", (PYTHON, _NATS)),
-        Worker("rabbitmq, quorum", "rabbit", "rabbit_queue", _PIKA, (PYTHON, _RABBIT), suffix="/quorum"),
-        Worker("rabbitmq, classic", "rabbit", "rabbit_queue", _PIKA, (PYTHON, _RABBIT), suffix="/classic"),
+        Worker("rabbitmq-quorum", "rabbit", "rabbit_queue", _PIKA, (PYTHON, _RABBIT), suffix="/quorum"),
+        Worker("rabbitmq-classic", "rabbit", "rabbit_queue", _PIKA, (PYTHON, _RABBIT), suffix="/classic"),
         Worker("redis-py", "redis", "redis_queue", "streams, pipelines, fsync always", (PYTHON, _REDIS)),
     )
 }
