@@ -41,7 +41,7 @@ from tools.benchmarks.peers.who import picked
 from tools.benchmarks.queues.cases import chosen_cases
 from tools.benchmarks.queues.workers import chosen_workers
 from tools.benchmarks.services.callers import chosen_callers
-from tools.benchmarks.trials import balance, kills, stopped, weights
+from tools.benchmarks.trials import balance, kills, queue_kills, stopped, weights
 from tools.benchmarks.trials.stories import STORIES
 from tools.running.processes import ROOT, Failed, Interrupted
 
@@ -54,6 +54,7 @@ MESSAGES_A_JOB = 10
 SECONDS_OF_SNAPSHOTS = 12  # for each second of a latency round
 COUNT_A_ROUND = 25  # kills for which weights are learnt once
 PEERS_MESSAGES = 5  # for each that is asked for: the fast ones are done in half a second with a million
+QUEUES = "queues"  # the story of kills
 CROWD = 55_000  # connections with garbage
 MASTERS_RATE = 4  # one publisher does there what three do otherwise, and more
 Advance = Callable[[], None]
@@ -115,6 +116,10 @@ def measure_kills(o: Options, advance: Advance) -> Report:
 
 def measure_masters(o: Options, advance: Advance) -> Report:
     return kills.measured(STORIES["masters"], o.count, o.seed, MASTERS_RATE * o.rate, advance)
+
+
+def measure_queue_kills(o: Options, advance: Advance) -> Report:
+    return queue_kills.measured(o.count, o.seed, o.rate, advance)
 
 
 def measure_stopped(o: Options, advance: Advance) -> Report:
@@ -181,13 +186,15 @@ PARTS: dict[str, tuple[Callable[[Options, Advance], Report], Callable[[Options],
     "growth": (measure_growth, lambda o: growth.steps(o.most, o.curves)),
     "kills": (measure_kills, lambda o: o.count),
     "kills-masters": (measure_masters, lambda o: o.count),
+    queue_kills.PART: (measure_queue_kills, lambda o: len(queue_kills.KINDS) * o.count),
 }
 
 
 def chosen(o: Options) -> list[str]:
     """The parts that were asked for; of the kills, the stories that were."""
     others = [part for part in PARTS if not part.startswith("kills")]
-    stories = [story.part for name, story in STORIES.items() if o.story in (name, "all")]
+    by_name = {name: story.part for name, story in STORIES.items()} | {QUEUES: queue_kills.PART}
+    stories = [part for name, part in by_name.items() if o.story in (name, "all")]
     return {"all": [*others, *stories], "kills": stories}.get(o.part, [o.part])
 
 
@@ -220,15 +227,16 @@ NUMBERS = {
 
 def arguments() -> Options:
     parser = argparse.ArgumentParser(prog="tools/bench", description="How fast is Heronry on this machine?")
-    parts = [*(part for part in PARTS if part != "kills-masters"), "all", "goals"]
+    parts = [*(part for part in PARTS if not part.startswith("kills-")), "all", "goals"]
     parser.add_argument("part", choices=parts)
     for name, (usual, least, help) in NUMBERS.items():
         parser.add_argument(name, type=at_least(least), default=usual, metavar="N", help=help)
     parser.add_argument(
         "--story",
-        choices=[*STORIES, "all"],
+        choices=[*STORIES, QUEUES, "all"],
         default="nodes",
-        help="who is killed: masters of their own (nodes), or a master and the way to it (masters)",
+        help="who is killed: masters of their own (nodes), a master and the way to it (masters), or who puts,"
+        " who keeps and who takes (queues)",
     )
     help = "where a picture of spark, growth or peers is put, as a page"
     parser.add_argument("--plot", type=Path, metavar="FILE", help=help)

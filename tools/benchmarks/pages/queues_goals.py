@@ -20,3 +20,14 @@ def _goals() -> dict[str, Goal]:
 
 
 QUEUE_GOALS = _goals()
+QUEUE_GOALS |= {
+    "queue, lost": Goal("put was answered, and nobody has taken and acked it", "jobs", 0.0),
+    "queue, doubled": Goal("taken twice, and did not say so", "jobs", 0.0),
+    "queue, again": Goal("taken again after its ack was confirmed", "jobs", 0.0),
+    "queue, unwanted": Goal("refused, and taken", "jobs", 0.0),
+    "queue, put": Goal("puts that were answered with OK", "jobs"),
+    "queue, refused": Goal("puts that were refused", "jobs"),
+    "queue, given again": Goal("taken twice or more, and said so", "times"),
+    "queue, late": Goal("acks and nacks that came too late", "times"),
+    "queue, while killed": Goal("taken and acked while things die", "jobs/s"),
+}

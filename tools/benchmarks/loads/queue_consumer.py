@@ -1,0 +1,74 @@
+"""What was a consumer given while things died? Takes jobs, works on each for a moment, and writes all down.
+
+python -m tools.benchmarks.loads.queue_consumer NODE QUEUE EVENTS SEED
+
+Until SIGTERM. A line an event: TIME WHAT NAME NUMBER TRIES. WHAT: took; acking, acked; nacked, not done and
+given back; late, was not its own any more.
+"""
+
+import asyncio
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any, TextIO
+
+import mesh
+from mesh.errors import LeaseOver, LocalError
+from tools.benchmarks.loads.queue_opening import opened
+from tools.running.told import tell_events
+
+PREFETCH = 64
+WORK = 0.05  # s on a job, at most
+NACKED = 0.02  # of the jobs
+
+
+class Work:
+    """What is done with each job."""
+
+    def __init__(self, file: TextIO, seed: int) -> None:
+        self._file, self._chance = file, random.Random(seed)
+
+    def write(self, what: str, job: mesh.Delivery[Any]) -> None:
+        name, number = job.content.split(b" ", 2)[:2]
+        tries = job.attempt - 1
+        self._file.write(f"{time.monotonic():.6f} {what} {name.decode()} {int(number)} {tries}\n")
+
+    async def do(self, job: mesh.Delivery[Any]) -> None:
+        fate = self._chance.random()
+        await asyncio.sleep(WORK * self._chance.random())
+        try:
+            if fate < NACKED:
+                self.write("nacked", job)
+                await job.nack(delay=WORK * self._chance.random())
+            else:
+                self.write("acking", job)
+                await job.ack()
+                self.write("acked", job)
+        except (LeaseOver, LocalError):
+            self.write("late", job)
+
+
+async def main(node: str, queue: str, events: str, seed: str) -> None:
+    over = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, over.set)
+    with Path(events).open("a", buffering=1) as file:  # noqa: ASYNC230  nothing else is waiting yet
+        work = Work(file, int(seed))
+        async with opened(node) as m, asyncio.TaskGroup() as tasks:
+            telling = tasks.create_task(tell_events(m))
+            async with m.queue(queue).consume(prefetch=PREFETCH) as consumer:
+
+                async def read() -> None:
+                    async for job in consumer:
+                        work.write("took", job)
+                        tasks.create_task(work.do(job))
+
+                reading = tasks.create_task(read())
+                await over.wait()
+                reading.cancel()
+            telling.cancel()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))

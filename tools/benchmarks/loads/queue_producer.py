@@ -1,0 +1,68 @@
+"""What was a producer promised while things died? Puts numbers into a queue, and writes each answer down.
+
+python -m tools.benchmarks.loads.queue_producer NODE QUEUE NAME RATE ANSWERS
+
+At most RATE jobs a second, until SIGTERM; then it waits for the answers that are still out. Each life of a
+producer has a NAME of its own.
+"""
+
+import asyncio
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import TextIO
+
+import mesh
+from mesh.errors import MeshError, WouldBlock
+from tools.benchmarks.loads.queue_opening import PATIENCE, opened
+from tools.running.told import tell_events
+
+TURN = 0.02  # s between bursts
+SIZE = 100  # bytes of a job
+Waiting = asyncio.Queue[tuple[int, mesh.Receipt] | None]  # None: no more
+
+
+async def put(queue: mesh.Queue, name: str, rate: int, unanswered: Waiting, stop: asyncio.Event) -> None:
+    """Without waiting for answers; when the window is full, for room."""
+    start, number = time.monotonic(), 0
+    while not stop.is_set():
+        due = int((time.monotonic() - start) * rate)
+        while number < due and not stop.is_set():
+            try:
+                receipt = queue.post(f"{name} {number + 1} ".encode().ljust(SIZE, b"."))
+            except WouldBlock:
+                break
+            number += 1
+            unanswered.put_nowait((number, receipt))
+        await asyncio.sleep(TURN)
+    unanswered.put_nowait(None)
+
+
+async def write(name: str, unanswered: Waiting, file: TextIO) -> None:
+    """TIME NAME NUMBER STATE, a line a job; STATE: "OK", or the code of the refusal."""
+    while (item := await unanswered.get()) is not None:
+        number, receipt = item
+        try:
+            state: str = (await receipt).state
+        except MeshError as error:
+            state = error.code
+        file.write(f"{time.monotonic():.6f} {name} {number} {state}\n")
+
+
+async def main(node: str, queue: str, name: str, rate: str, answers: str) -> None:
+    unanswered, stop = Waiting(), asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    with Path(answers).open("a", buffering=1) as file:  # noqa: ASYNC230  nothing else is waiting yet
+        async with opened(node) as m, asyncio.TaskGroup() as tasks:
+            events = tasks.create_task(tell_events(m))
+            putting = tasks.create_task(put(m.queue(queue), name, int(rate), unanswered, stop))
+            writing = tasks.create_task(write(name, unanswered, file))
+            await putting
+            async with asyncio.timeout(PATIENCE):
+                await writing
+            events.cancel()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))

@@ -1,0 +1,75 @@
+"""What is wrong with a queue, by what producers and consumers have written down?"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+Job = tuple[str, int]  # the life of a producer that has put it, and its number there
+WRONG = ("lost", "doubled", "again", "unwanted")
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What befell a job at a consumer, and when (s). `tries`: so often it was given before, as it said."""
+
+    at: float
+    what: str
+    job: Job
+    tries: int
+
+
+@dataclass(frozen=True, slots=True)
+class Anomaly:
+    """Something that must not be.
+
+    lost: put was answered with OK, and nobody has taken and acked it; doubled: taken a second time, which did
+    not say so; again: taken after its ack was confirmed; unwanted: refused, and taken.
+    """
+
+    what: str
+    job: Job
+    at: float
+
+
+def read_answers(lines: Iterable[str]) -> dict[Job, str]:
+    """OK, or the code of the refusal. A last line that was not written to its end is none."""
+    found = {}
+    for line in lines:
+        if line.endswith("\n"):
+            _, name, number, state = line.split()
+            found[name, int(number)] = state
+    return found
+
+
+def read_events(lines: Iterable[str]) -> list[Event]:
+    """Likewise what consumers have written."""
+    split = [line.split() for line in lines if line.endswith("\n")]
+    return [Event(float(at), what, (name, int(n)), int(tries)) for at, what, name, n, tries in split]
+
+
+def judged(answers: Mapping[Job, str], events: Iterable[Event], last: float = 0.0) -> list[Anomaly]:
+    """All that is wrong; `last`: when all was over (s)."""
+    by_job: defaultdict[Job, list[Event]] = defaultdict(list)
+    for event in sorted(events, key=lambda e: e.at):
+        by_job[event.job].append(event)
+    lost = [
+        Anomaly("lost", job, last)
+        for job, state in answers.items()
+        if state == "OK" and not any(e.what == "acking" for e in by_job.get(job, ()))
+    ]
+    wrong = [anomaly for job, of_it in by_job.items() for anomaly in _wrong(job, of_it, answers.get(job))]
+    return lost + wrong
+
+
+def _wrong(job: Job, events: Iterable[Event], state: str | None) -> Iterator[Anomaly]:
+    taken = acked = False
+    for event in events:
+        if event.what == "took":
+            if state not in (None, "OK"):
+                yield Anomaly("unwanted", job, event.at)
+            if acked:
+                yield Anomaly("again", job, event.at)
+            elif taken and not event.tries:
+                yield Anomaly("doubled", job, event.at)
+            taken = True
+        acked = acked or event.what == "acked"
