@@ -63,8 +63,12 @@ class PartialQueue:
     @property
     def ready(self) -> int:
         """How many messages could be given now."""
-        doubtful = self._doubtful.messages if self._doubtful is not None else 0
-        return self.messages - self.out - self.later.messages - self.dying - doubtful
+        return self.messages - self.away - self.later.messages - self.dying
+
+    @property
+    def away(self) -> int:
+        """How many messages somebody has, or may come back for after a restart."""
+        return self.out + (self._doubtful.messages if self._doubtful is not None else 0)
 
     def is_full_with(self, messages: int = 0, size: int = 0) -> bool:
         """Is there no room for more, with so many that are on their way, and their bytes?"""

@@ -143,7 +143,7 @@ class QueueRow(ReplyValue, frozen=True, kw_only=True):
     name: str
     terms: dict[str, Any] = {}  # as declared, read by `mesh.queues.definition`
     ready: int = 0  # messages that wait for somebody,
-    out: int = 0  # that somebody has,
+    out: int = 0  # that somebody has, or may come back for after a restart,
     delayed: int = 0  # and that must not be given out yet
     bytes: int = 0  # of all of these
     consumers: int = 0

@@ -91,7 +91,7 @@ class Asked(Part):
             name=queue.name,
             terms=plain(part.terms),
             ready=part.ready,
-            out=part.out,
+            out=part.away,
             delayed=part.later.messages,
             bytes=part.bytes,
             consumers=len(part.takers),

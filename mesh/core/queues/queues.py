@@ -68,7 +68,7 @@ class Queues(Part):
             "queues": len(parts),
             "queue_messages": sum(part.messages for part in parts),
             "queue_bytes": sum(part.bytes for part in parts),
-            "queue_out": sum(part.out for part in parts),
+            "queue_out": sum(part.away for part in parts),
             "queue_consumers": sum(len(part.takers) for part in parts),
             "queue_acked": sum(part.acked for part in parts),
             "queue_redelivered": sum(part.redelivered for part in parts),
