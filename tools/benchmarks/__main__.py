@@ -16,6 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from tools.benchmarks.growth.following import LIMIT
 from tools.benchmarks.measures import (
     contest,
+    depth,
     durable,
     finding,
     footprint,
@@ -159,6 +160,10 @@ def queues_wanted(o: Options) -> queues.Wanted:
     return queues.Wanted(o.rounds, o.messages // MESSAGES_A_JOB, o.workers, o.flows)
 
 
+def measure_depth(o: Options, advance: Advance) -> Report:
+    return depth.measured(5 * o.messages, min(o.rounds, 5), advance)
+
+
 def measure_queues(o: Options, advance: Advance) -> Report:
     return queues.measured(queues_wanted(o), advance)
 
@@ -183,6 +188,7 @@ PARTS: dict[str, tuple[Callable[[Options, Advance], Report], Callable[[Options],
     "peers": (measure_peers, lambda o: o.rounds * contest.steps(o.peers, o.cases)),
     "services": (measure_services, lambda o: services_wanted(o).steps),
     "queues": (measure_queues, lambda o: queues_wanted(o).steps),
+    "depth": (measure_depth, lambda o: depth.steps(min(o.rounds, 5))),
     "growth": (measure_growth, lambda o: growth.steps(o.most, o.curves)),
     "kills": (measure_kills, lambda o: o.count),
     "kills-masters": (measure_masters, lambda o: o.count),

@@ -21,6 +21,17 @@ def _goals() -> dict[str, Goal]:
 
 QUEUE_GOALS = _goals()
 QUEUE_GOALS |= {
+    "depth, few, ready": Goal("mesh up with few jobs in its queue, until it is ready", "s"),
+    "depth, few, peak": Goal("likewise, memory at most, with puts and takes", "MB"),
+    "depth, few, put": Goal("likewise, put, 100 B, lone, 256 in flight", "jobs/s"),
+    "depth, few, take": Goal("likewise, taken and acked, lone, 256 in flight", "jobs/s"),
+    "depth, many, ready": Goal("mesh up with many jobs in its queue, until it is ready", "s"),
+    "depth, many, peak": Goal("likewise, memory at most, with puts and takes", "MB", 537.0),
+    "depth, many, put": Goal("likewise, put, 100 B, lone, 256 in flight", "jobs/s"),
+    "depth, many, take": Goal("likewise, taken and acked, lone, 256 in flight", "jobs/s"),
+    "depth, start": Goal("start for each million envelopes in its queue", "s", 10.0),
+    "depth, put": Goal("put with many in the queue, of that with few", "of 1", 0.9, more=True),
+    "depth, take": Goal("taken and acked with many in the queue, of that with few", "of 1", 0.9, more=True),
     "queue, lost": Goal("put was answered, and nobody has taken and acked it", "jobs", 0.0),
     "queue, doubled": Goal("taken twice, and did not say so", "jobs", 0.0),
     "queue, again": Goal("taken again after its ack was confirmed", "jobs", 0.0),

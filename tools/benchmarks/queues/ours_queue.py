@@ -1,6 +1,6 @@
 """How fast are queues of Heronry? Puts are answered, and acks confirmed, when they are on disk.
 
-python -m tools.benchmarks.queues.ours_queue put|take[-each|-many] NODE JOBS
+python -m tools.benchmarks.queues.ours_queue put[-many|-lone]|take[-each] NODE JOBS
 """
 
 import asyncio
@@ -8,16 +8,24 @@ import sys
 from collections import deque
 
 import mesh
-from mesh.errors import WouldBlock
+from mesh.errors import NoQueue, WouldBlock
 from tools.benchmarks.queues.jobs import Figures, Jobs, Putting, Taken, run, until_ended
 
 PATIENCE = 120.0  # s
 
 
+async def there(queue: mesh.Queue) -> None:
+    """It is declared, if nobody has done that."""
+    try:
+        await queue.info()
+    except NoQueue:
+        await queue.declare()
+
+
 async def put(address: str, jobs: Jobs) -> Figures:
     async with mesh.connect(address, timeout=PATIENCE) as m:
         queue = m.queue(jobs.name)
-        await queue.declare()
+        await there(queue)
         putting = Putting(jobs)
         unanswered: deque[mesh.Receipt] = deque()
         for content in putting.contents:
@@ -34,11 +42,31 @@ async def put(address: str, jobs: Jobs) -> Figures:
         return putting.told()
 
 
+async def put_lone(address: str, jobs: Jobs) -> Figures:
+    """Each in an envelope of its own: what has another priority cannot be in the same."""
+    async with mesh.connect(address, timeout=PATIENCE) as m:
+        queue = m.queue(jobs.name)
+        putting = Putting(jobs)
+        unanswered: deque[mesh.Receipt] = deque()
+        for number, content in enumerate(putting.contents):
+            if len(unanswered) >= jobs.window:
+                await unanswered.popleft()
+            while True:
+                try:
+                    unanswered.append(queue.post(content, priority=4 + number % 2))
+                    break
+                except WouldBlock:
+                    await unanswered.popleft()
+        for receipt in unanswered:
+            await receipt
+        return putting.told()
+
+
 async def put_many(address: str, jobs: Jobs) -> Figures:
     """As many at a time as the window says."""
     async with mesh.connect(address, timeout=PATIENCE) as m:
         queue = m.queue(jobs.name)
-        await queue.declare()
+        await there(queue)
         putting = Putting(jobs)
         contents = putting.contents
         for at in range(0, len(contents), jobs.window):
@@ -51,7 +79,7 @@ async def take(address: str, jobs: Jobs) -> Figures:
     taken, over = Taken(jobs), until_ended()
     async with mesh.connect(address, timeout=PATIENCE) as m:
         queue = m.queue(jobs.name)
-        await queue.declare()
+        await there(queue)
         async with queue.consume(prefetch=jobs.window) as consumer, asyncio.TaskGroup() as tasks:
 
             async def done(batch: mesh.Deliveries[object]) -> None:
@@ -76,7 +104,7 @@ async def take_each(address: str, jobs: Jobs) -> Figures:
     taken, over = Taken(jobs), until_ended()
     async with mesh.connect(address, timeout=PATIENCE) as m:
         queue = m.queue(jobs.name)
-        await queue.declare()
+        await there(queue)
         async with queue.consume(prefetch=jobs.window) as consumer, asyncio.TaskGroup() as tasks:
 
             async def done(job: mesh.Delivery[object]) -> None:
@@ -97,4 +125,4 @@ async def take_each(address: str, jobs: Jobs) -> Figures:
 
 if __name__ == "__main__":
     sys.argv[1], _, how = sys.argv[1].partition("-")
-    run(put_many if how == "many" else put, take_each if how == "each" else take)
+    run({"many": put_many, "lone": put_lone}.get(how, put), take_each if how == "each" else take)
