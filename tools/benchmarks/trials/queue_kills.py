@@ -207,7 +207,7 @@ def told(outcome: Outcome) -> Report:
     rows += [
         Row("queue, put", states["OK"], f"kills: {note}; seed {outcome.seed}"),
         Row("queue, refused", sum(refused.values()), ", ".join(f"{k} {n:,}" for k, n in refused.items())),
-        Row("queue, given again", given, f"{outcome.count('nacked'):,} of them nacked"),
+        Row("queue, given again", given, f"{outcome.count('nacked'):,} were nacked"),
         Row("queue, late", outcome.count("late"), "settled, and was not the consumer's own any more"),
         Row("queue, while killed", outcome.count("acked") / outcome.seconds),
     ]
