@@ -109,8 +109,8 @@ def test_what_was_taken_is_told_while_it_goes_on(tmp_path: Path, monkeypatch: py
 
 
 def test_depth_is_told_beside_the_few_and_what_is_missing_is_a_flaw() -> None:
-    few = Deep(10, 1.0, 10, put=[10.0, 20.0], take=[5.0, 5.0], left=4, expected=4)
-    many = Deep(1_000_010, 5.0, 1_000_010, put=[5.0, 20.0], take=[4.0, 6.0], left=7, expected=7)
+    few = Deep(10, 1.0, 0.5, 10, put=[10.0, 20.0], take=[5.0, 5.0], left=4, expected=4)
+    many = Deep(1_000_010, 5.0, 4.0, 1_000_010, put=[5.0, 20.0], take=[4.0, 6.0], left=7, expected=7)
     found = {row.name: row for row in depth.told([few, many]).rows}
     assert all(name in GOALS for name in found)
     assert (found["depth, start"].measured, found["depth, put"].measured) == (4.0, 0.75)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+import psutil
+
 import mesh
 from mesh.operations import Append, Op
 from mesh.store.base import begin
@@ -36,7 +38,8 @@ class Deep:
     """A node in whose queue so many jobs wait, each in its own envelope. Memory in MB, rates a second."""
 
     jobs: int
-    ready: float = 0.0  # s from the start of the process
+    ready: float = 0.0  # s from the start of the process,
+    cpu: float = 0.0  # and s of CPU until then
     waiting: int = 0  # as its node says
     memory: float = 0.0  # of its process, when it has started,
     peak: float = 0.0  # and at most until the end
@@ -82,6 +85,8 @@ def _fill_and_start(processes: Processes, node: Node, deep: Deep) -> None:
     node.launch()
     processes.until(node.is_ready, LIMIT + deep.jobs / 10_000, "the node was not ready")
     deep.ready = time.monotonic() - began
+    times = psutil.Process(node.program.pid).cpu_times()
+    deep.cpu = times.user + times.system
     deep.waiting = asyncio.run(_waiting(processes, node))
     deep.memory = _status(node, "VmRSS")
     deep.expected = deep.jobs
@@ -164,7 +169,9 @@ def told(deeps: Sequence[Deep]) -> Report:
     for name, deep in (("few", few), ("many", many)):
         flaw = "" if deep.waiting == deep.jobs else f"{deep.waiting:,} of {deep.jobs:,} jobs wait. "
         flaw += "" if deep.left == deep.expected else f"{deep.left:,} of {deep.expected:,} jobs are left"
-        note = f"{deep.jobs:,} envelopes of {SIZE} B; {deep.memory:.0f} MB when it had started"
+        note = (
+            f"{deep.jobs:,} envelopes of {SIZE} B; {deep.cpu:.1f} s of CPU and {deep.memory:.0f} MB to start"
+        )
         rows += [
             Row(f"depth, {name}, ready", deep.ready, note, flaw),
             Row(f"depth, {name}, peak", deep.peak, note, flaw),
