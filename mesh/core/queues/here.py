@@ -119,6 +119,11 @@ class QueueHere:
         return None
 
     def offer(self, portion: Portion, now: float) -> None:
+        self.arrives.add(portion.parcel.envelope.count, now)
+        self.restore(portion, now)
+
+    def restore(self, portion: Portion, now: float) -> None:
+        """It waits here, perhaps since before the start."""
         parcel = portion.parcel
         lot, row = Lot(parcel), self._rows.of(self.name, parcel.position)
         if row:
@@ -134,7 +139,6 @@ class QueueHere:
             self.part.page(lot)
         else:
             self.part.add(lot, now, self._desk.believed, is_old)
-        self.arrives.add(lot.left, now)
         if self.part.is_full_with() and self.paces:
             portion.waiting = True
             self._full.append(portion)

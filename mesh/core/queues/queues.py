@@ -98,7 +98,7 @@ class Queues(Part):
         parcel = Parcel(envelope, position, self._desk.me.uuid, own=True)
         queue = self.taker(envelope.to)
         self._rows.restore(parcel, queue)
-        queue.offer(Portion(parcel), self._desk.now)
+        queue.restore(Portion(parcel), self._desk.now)
         if self._was_removed(queue.name):  # and not all of it has left the disk
             self._remove(queue)
 

@@ -79,7 +79,7 @@ class Rows:
 
     def of(self, name: str, position: int) -> bytes:
         """The row of a lot that was there before the start, told once; empty: it has none."""
-        return self._lots.pop(_place(name, position), b"")
+        return self._lots.pop(_place(name, position), b"") if self._lots else b""
 
     def write(self, name: str, lot: Lot) -> None:
         """What became of a lot goes to the disk with the next commit."""

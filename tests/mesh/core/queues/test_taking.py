@@ -129,6 +129,7 @@ def test_B17_after_a_crash_what_nobody_comes_back_for_waits_five_seconds_and_is_
     a.restart()
     boss = Worker(a, "other")
     assert [boss.info("jobs")[what] for what in ("ready", "out", "delayed")] == [0, 10, 0]
+    assert boss.info("jobs")["arrives"] == 0, "what waits since before the start did not arrive"
     ann = Worker(a, "ann")
     ann.take("jobs")
     net.run(3)
