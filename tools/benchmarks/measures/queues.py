@@ -45,7 +45,8 @@ def measured(wanted: Wanted, advance: Callable[[], None]) -> Report:
             for number, (name, case) in enumerate(CASES.items()):
                 for who in in_turns(wanted.workers, turn) if name in wanted.cases else ():
                     worker = WORKERS[who]
-                    jobs = case.jobs(f"q-{turn}-{number}-{list(WORKERS).index(who)}", wanted.messages)
+                    queue = f"q-{turn}-{number}-{list(WORKERS).index(who)}"
+                    jobs = case.jobs(queue, wanted.messages, worker.slow)
                     found[name, who].append(
                         run(processes, at[worker.broker], worker, jobs, not case.at_a_time)
                     )

@@ -33,8 +33,9 @@ class Case:
         """The figures that it has."""
         return (f"{self.at_a_time}→{self.at_a_time}",) if self.at_a_time else ("put", "take")
 
-    def jobs(self, name: str, messages: int) -> Jobs:
-        count = max(10 * self.window, int(messages * FEW.get(self.window, 1.0)))
+    def jobs(self, name: str, messages: int, slow: int = 1) -> Jobs:
+        """`slow`: who is, gets a so-many-th of them."""
+        count = max(4 * self.window, int(messages * FEW.get(self.window, 1.0)) // slow)
         each = self.at_a_time or 1
         return Jobs(name, count, self.size, self.window, each, each)
 

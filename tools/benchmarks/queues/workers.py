@@ -29,6 +29,7 @@ class Worker:
     put: str = "put"
     take: str = "take"
     suffix: str = ""
+    slow: int = 1  # gets a so-many-th of the jobs
 
     @property
     def is_ours(self) -> bool:
@@ -72,11 +73,16 @@ WORKERS = {
             "async, file, acked before fsync; push, plain acks",
             (BIN / "jetstream-c", _NATS),
         ),
-        Worker("jetstream-c-fsync", "nats-fsync", "", _FSYNC, (BIN / "jetstream-c", brokers.NEWER_NATS)),
-        Worker("jetstream-py-fsync", "nats-fsync", "nats_queue", _FSYNC, (PYTHON, brokers.NEWER_NATS)),
-        Worker("jetstream-py", "nats", "nats_queue", "likewise with nats-py", (PYTHON, _NATS)),
-        Worker("rabbitmq-quorum", "rabbit", "rabbit_queue", _PIKA, (PYTHON, _RABBIT), suffix="/quorum"),
-        Worker("rabbitmq-classic", "rabbit", "rabbit_queue", _PIKA, (PYTHON, _RABBIT), suffix="/classic"),
+        Worker(
+            "jetstream-c-fsync", "nats-fsync", "", _FSYNC, (BIN / "jetstream-c", brokers.NEWER_NATS), slow=10
+        ),
+        Worker("jetstream-py", "nats", "nats_queue", "likewise with nats-py", (PYTHON, _NATS), slow=4),
+        Worker(
+            "rabbitmq-quorum", "rabbit", "rabbit_queue", _PIKA, (PYTHON, _RABBIT), suffix="/quorum", slow=2
+        ),
+        Worker(
+            "rabbitmq-classic", "rabbit", "rabbit_queue", _PIKA, (PYTHON, _RABBIT), suffix="/classic", slow=2
+        ),
         Worker("redis-py", "redis", "redis_queue", "streams, pipelines, fsync always", (PYTHON, _REDIS)),
     )
 }
