@@ -12,6 +12,7 @@ from mesh.values import Headers
 
 PATTERN = f"{DEAD_LETTERS}/#"
 PREFIX = "dead-"
+PRIORITY = 5  # of what has none of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,8 @@ class DeadLetter:
     persistent: bool
     headers: Headers
     content: bytes
+    priority: int = PRIORITY  # in its queue,
+    group: str = ""  # and its group there
     is_private: bool = False  # it was for one receiver: no more than that it is there, and why, is shown here
 
     @classmethod
@@ -45,6 +48,7 @@ class DeadLetter:
         return cls(
             message.key, said("id"), code, reason, said("key"), said("domain"),
             said("sender"), said("to"), message.sent, message.persistent, Headers(own), message.content,
+            _priority(said("priority")), said("group"),
             PRIVATE in message.headers and not said("sender"),
         )  # fmt: skip
 
@@ -59,8 +63,13 @@ class DeadLetter:
         headers = Headers([*self.headers.items(), ("replayed-from", self.id)])
         how: dict[str, Any] = {"content": self.content, "headers": headers, "persistent": self.persistent}
         if kind_of(self.to) == QUEUE:
+            how |= {"priority": self.priority, "group": self.group}
             return "put", {"queue": queue_of(self.to), "key": self.topic, **how}
         how["domain"] = self.domain or None
         return (
             ("send", {"destination": self.to, **how}) if self.to else ("publish", {"key": self.topic, **how})
         )
+
+
+def _priority(said: str) -> int:
+    return int(said) if said in tuple("0123456789") else PRIORITY

@@ -62,6 +62,7 @@ class DeadLetters:
             ("dead-sender", e.sender),
             ("dead-to", e.to),
             *([(OWNER, owner)] if owner else []),
+            *([("dead-priority", str(e.put[0])), ("dead-group", e.put[2])] if e.put else []),
         ]
         try:
             props = encode_properties(Properties(Headers([*headers, *own.items()])))

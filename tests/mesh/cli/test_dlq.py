@@ -47,7 +47,7 @@ def test_a_replay_says_the_same_and_where_it_comes_from() -> None:
     assert letter("abc:1").again() == ("publish", {"key": "greeting", "headers": headers, **how})
     assert letter("abc:1", JOE).again() == ("send", {"destination": JOE, "headers": headers, **how})
     del how["domain"]
-    put = {"queue": "a/jobs", "key": "greeting", "headers": headers, **how}
+    put = {"queue": "a/jobs", "key": "greeting", "headers": headers, "priority": 5, "group": "", **how}
     assert letter("abc:1", "queue/a/jobs").again() == ("put", put)
 
 

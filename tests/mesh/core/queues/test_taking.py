@@ -4,6 +4,7 @@ import pytest
 
 from mesh.reserved import DEAD_LETTERS
 from mesh.wire import commands as c
+from mesh.wire.properties import decode_properties
 from tests.mesh.core.queues.worker import Worker
 from tests.simulation import SimNetwork, SimNode
 
@@ -285,6 +286,21 @@ def test_a_dead_letter_that_finds_no_room_stays_in_its_queue_until_there_is_some
     a.disk.is_full = False
     net.until(lambda: boss.info("jobs")["bytes"] == 0)
     assert dead_letters(a) == 1
+
+
+def test_a_dead_letter_keeps_its_priority_and_group() -> None:
+    net, a = a_node()
+    boss, joe = Worker(a, "boss"), Worker(a, "joe")
+    boss.declare("jobs")
+    boss.put("jobs", b"1", put=(7, 0, "g"))
+    joe.take("jobs")
+    net.until(lambda: joe.contents())
+    joe.settle(entries=((1, 1, 2, 0, ""),))
+    net.until(lambda: dead_letters(a) == 1)
+    every = a.core.parts.router.log.retained.find(c.Query("pattern", f"{DEAD_LETTERS}/#", ""), 0)
+    (last,) = every
+    headers = decode_properties(last.data[: last.props]).headers
+    assert (headers["dead-priority"], headers["dead-group"]) == ("7", "g")
 
 
 def test_what_was_tried_and_is_done_leaves_no_row() -> None:
